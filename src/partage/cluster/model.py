@@ -1,0 +1,338 @@
+"""A cluster as columns: numpy inside, broker ids and topic names at the edge.
+
+Brokers stand in ascending order of id, partitions in ascending order of (topic, partition), so that
+two descriptions of the same cluster, in whatever order, become the same arrays. Inside, a broker is
+its position in ``broker_ids`` and a topic its position in ``topics``; a replica list is one row of
+``replicas``, preferred leader first, padded with -1 up to the highest replication factor.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from partage.errors import InputError
+
+Ints = npt.NDArray[np.int64]
+Bools = npt.NDArray[np.bool_]
+
+UNKNOWN = -1
+"""In ``size_bytes`` and ``disk_bytes``: not measured."""
+
+MAX_BYTES = 2**60
+"""The largest size that is believed: an exbibyte. Sums of such sizes are done in Python integers
+or checked; anything above is a typing or unit mistake."""
+
+MAX_BROKER_ID = 2**31 - 1
+_TOPIC_NAME = re.compile(r"[A-Za-z0-9._-]{1,249}")
+
+
+@dataclass(frozen=True)
+class Broker:
+    """One broker as a user names it. ``rack`` None: the cluster has no racks."""
+
+    id: int
+    rack: str | None = None
+    disk_bytes: int | None = None
+    capacity: Fraction = Fraction(1)
+    alive: bool = True
+
+
+@dataclass(frozen=True, eq=False)
+class Cluster:
+    """Brokers, partitions and replica lists, immutable.
+
+    Shapes: B brokers, P partitions, T topics, R the highest replication factor (at least 1).
+
+    - ``brokers``: B brokers, ids ascending
+    - ``topics``: T names, ascending
+    - ``topic``, ``partition``: [P] index into ``topics`` and Kafka's partition number
+    - ``replicas``: [P, R] broker positions, preferred leader first, -1 after the last
+    - ``size_bytes``: [P] bytes of one replica, -1 where unknown
+
+    Build one with ``Cluster.read`` (a file), ``Cluster.from_json`` (the plain form as Python
+    values) or ``Cluster.build``; all of them validate, the bare constructor does not.
+    """
+
+    brokers: tuple[Broker, ...]
+    topics: tuple[str, ...]
+    topic: Ints
+    partition: Ints
+    replicas: Ints
+    size_bytes: Ints
+
+    # ------------------------------------------------------------------ ways in
+
+    @classmethod
+    def read(
+        cls, path: str | os.PathLike[str], *, sizes: str | os.PathLike[str] | None = None
+    ) -> Cluster:
+        """Read any CLUSTER form (plain JSON, Kafka's reassignment JSON, the text of
+        ``kafka-topics.sh --describe``; ``.gz`` too) and, with ``sizes``, the replica sizes out of
+        ``kafka-log-dirs.sh --describe``. Raises InputError."""
+        from partage.cluster import formats
+
+        cluster = formats.read_cluster(path)
+        return cluster if sizes is None else formats.with_log_dir_sizes(cluster, sizes)
+
+    @classmethod
+    def from_json(cls, value: Any, where: str = "cluster") -> Cluster:
+        """The plain form ``{"brokers": [...], "partitions": [...]}``, or Kafka's reassignment form,
+        as parsed JSON. Raises InputError that names the place."""
+        from partage.cluster import formats
+
+        return formats.cluster_from_json(value, where)
+
+    @classmethod
+    def build(
+        cls,
+        brokers: Iterable[Broker],
+        topics: Sequence[str],
+        partitions: Sequence[int],
+        replica_lists: Sequence[Sequence[int]],
+        sizes: Sequence[int] | None = None,
+        where: str = "cluster",
+    ) -> Cluster:
+        """Validate and sort: one entry per partition in each sequence, brokers named by id."""
+        ordered = _checked_brokers(brokers, where)
+        ids = np.array([broker.id for broker in ordered], dtype=np.int64)
+        count = len(partitions)
+        if count == 0:
+            raise InputError(where, "no partitions: nothing to decide")
+        for name in set(topics):
+            if not _TOPIC_NAME.fullmatch(name):
+                raise InputError(
+                    where,
+                    f"topic {name[:60]!r}: a topic's name has 1 to 249 letters, digits, '.', '_', '-'",
+                )
+        names, topic = np.unique(np.array(topics, dtype=np.str_), return_inverse=True)
+        number = np.array(partitions, dtype=np.int64)
+        size = np.full(count, UNKNOWN, dtype=np.int64) if sizes is None else np.array(sizes, np.int64)
+
+        def named(row: int) -> str:
+            return f"{topics[row]}-{partitions[row]}"
+
+        lengths = np.fromiter(map(len, replica_lists), dtype=np.int64, count=count)
+        if lengths.min() == 0:
+            raise InputError(where, f"{named(int(lengths.argmin()))}: has no replicas")
+        width = int(lengths.max())
+        if width > len(ids):
+            row = int(lengths.argmax())
+            raise InputError(
+                where,
+                f"{named(row)}: {width} replicas on {len(ids)} brokers: "
+                "a broker holds at most one replica of a partition",
+            )
+        flat = np.fromiter((b for row in replica_lists for b in row), dtype=np.int64)
+        position = np.searchsorted(ids, flat)
+        known = position < len(ids)
+        known[known] = ids[position[known]] == flat[known]
+        if not known.all():
+            first = int(np.flatnonzero(~known)[0])
+            row = int(np.searchsorted(np.cumsum(lengths), first, side="right"))
+            raise InputError(
+                where, f"{named(row)}: replica on broker {flat[first]}, which is not listed"
+            )
+        replicas = np.full((count, width), -1, dtype=np.int64)
+        replicas[np.arange(width) < lengths[:, None]] = position
+
+        ordered_row = np.sort(replicas, axis=1)
+        twice = (ordered_row[:, 1:] == ordered_row[:, :-1]) & (ordered_row[:, 1:] >= 0)
+        if twice.any():
+            row, column = (int(i) for i in np.argwhere(twice)[0])
+            raise InputError(
+                where, f"{named(row)}: broker {ids[ordered_row[row, column]]} holds two replicas"
+            )
+        order = np.lexsort((number, topic))
+        same = (np.diff(topic[order]) == 0) & (np.diff(number[order]) == 0)
+        if same.any():
+            row = int(order[int(np.flatnonzero(same)[0])])
+            raise InputError(where, f"{named(row)}: listed twice")
+        return cls(
+            brokers=ordered,
+            topics=tuple(names.tolist()),
+            topic=topic.astype(np.int64)[order],
+            partition=number[order],
+            replicas=replicas[order],
+            size_bytes=size[order],
+        )
+
+    # ------------------------------------------------------------------ shapes and columns
+
+    @property
+    def partitions(self) -> int:
+        """P, how many partitions there are."""
+        return len(self.partition)
+
+    @cached_property
+    def broker_ids(self) -> Ints:
+        """[B] Kafka's ids, ascending."""
+        return np.array([broker.id for broker in self.brokers], dtype=np.int64)
+
+    @cached_property
+    def alive(self) -> Bools:
+        """[B] whether the broker runs."""
+        return np.array([broker.alive for broker in self.brokers], dtype=np.bool_)
+
+    @cached_property
+    def disk_bytes(self) -> Ints:
+        """[B] bytes of disk, -1 where unknown."""
+        return np.array(
+            [UNKNOWN if b.disk_bytes is None else b.disk_bytes for b in self.brokers],
+            dtype=np.int64,
+        )
+
+    @cached_property
+    def rack_names(self) -> tuple[str, ...]:
+        """The racks, ascending; empty when the cluster has none."""
+        return tuple(sorted({b.rack for b in self.brokers if b.rack is not None}))
+
+    @cached_property
+    def rack(self) -> Ints:
+        """[B] position in ``rack_names``; all 0 when the cluster has no racks."""
+        place = {name: i for i, name in enumerate(self.rack_names)}
+        return np.array([place.get(b.rack or "", 0) for b in self.brokers], dtype=np.int64)
+
+    @cached_property
+    def replication_factor(self) -> Ints:
+        """[P] how many replicas each partition has."""
+        return np.asarray((self.replicas >= 0).sum(axis=1), dtype=np.int64)
+
+    @cached_property
+    def names(self) -> list[str]:
+        """[P] ``topic-partition``, as Kafka's logs write it."""
+        return [
+            f"{self.topics[t]}-{p}"
+            for t, p in zip(self.topic.tolist(), self.partition.tolist(), strict=True)
+        ]
+
+    def holds(self) -> Bools:
+        """[P, B] whether the broker holds a replica of the partition."""
+        held = np.zeros((self.partitions, len(self.brokers)), dtype=np.bool_)
+        rows, columns = np.nonzero(self.replicas >= 0)
+        held[rows, self.replicas[rows, columns]] = True
+        return held
+
+    def replica_lists(self) -> list[list[int]]:
+        """P lists of broker ids, preferred leader first."""
+        ids = np.append(self.broker_ids, -1)[self.replicas].tolist()
+        return [
+            row[:n] for row, n in zip(ids, self.replication_factor.tolist(), strict=True)
+        ]
+
+    def broker_position(self, broker_id: int) -> int | None:
+        """Where a broker id stands, or None."""
+        place = int(np.searchsorted(self.broker_ids, broker_id))
+        return place if place < len(self.brokers) and self.broker_ids[place] == broker_id else None
+
+    # ------------------------------------------------------------------ changed copies
+
+    def with_replicas(self, replicas: Ints) -> Cluster:
+        """The same partitions on other brokers; ``replicas`` [P, any width], -1 after the last."""
+        width = max(1, int((replicas >= 0).sum(axis=1).max()))
+        return replace(self, replicas=np.ascontiguousarray(replicas[:, :width]))
+
+    def with_sizes(self, size_bytes: Ints) -> Cluster:
+        """The same cluster with other replica sizes [P]."""
+        return replace(self, size_bytes=size_bytes)
+
+    def with_brokers(self, brokers: Iterable[Broker], where: str = "cluster") -> Cluster:
+        """The same placement among other brokers; every broker in use must stay listed."""
+        ordered = _checked_brokers(brokers, where)
+        ids = np.array([broker.id for broker in ordered], dtype=np.int64)
+        place = np.searchsorted(ids, self.broker_ids)
+        kept = np.append(np.clip(place, 0, len(ids) - 1), -1)
+        used = np.unique(self.replicas[self.replicas >= 0])
+        if not np.array_equal(ids[kept[used]], self.broker_ids[used]):
+            raise InputError(where, "a broker that holds replicas was left out")
+        return replace(self, brokers=ordered, replicas=kept[self.replicas])
+
+    # ------------------------------------------------------------------ ways out
+
+    def to_json(self) -> dict[str, Any]:
+        """The plain CLUSTER form as JSON values."""
+        return {
+            "brokers": [
+                {
+                    "id": b.id,
+                    "rack": b.rack,
+                    "disk_bytes": b.disk_bytes,
+                    "capacity": int(b.capacity) if b.capacity.denominator == 1 else float(b.capacity),
+                    "alive": b.alive,
+                }
+                for b in self.brokers
+            ],
+            "partitions": [
+                {"topic": self.topics[t], "partition": p, "replicas": r}
+                | ({} if s == UNKNOWN else {"size_bytes": s})
+                for t, p, r, s in zip(
+                    self.topic.tolist(),
+                    self.partition.tolist(),
+                    self.replica_lists(),
+                    self.size_bytes.tolist(),
+                    strict=True,
+                )
+            ],
+        }
+
+    def to_reassignment(self, rows: Ints | None = None) -> dict[str, Any]:
+        """Kafka's reassignment JSON of the partitions ``rows`` (all when None)."""
+        lists = self.replica_lists()
+        chosen: Iterable[int] = range(self.partitions) if rows is None else rows.tolist()
+        topic, number = self.topic.tolist(), self.partition.tolist()
+        return {
+            "version": 1,
+            "partitions": [
+                {"topic": self.topics[topic[i]], "partition": number[i], "replicas": lists[i]}
+                for i in chosen
+            ],
+        }
+
+
+def _checked_brokers(brokers: Iterable[Broker], where: str) -> tuple[Broker, ...]:
+    ordered = tuple(sorted(brokers, key=lambda broker: broker.id))
+    if not ordered:
+        raise InputError(where, "no brokers: an empty cluster")
+    for one, other in zip(ordered, ordered[1:], strict=False):
+        if one.id == other.id:
+            raise InputError(where, f"broker {one.id} is listed twice")
+    for broker in ordered:
+        if not 0 <= broker.id <= MAX_BROKER_ID:
+            raise InputError(where, f"broker {broker.id}: an id is between 0 and {MAX_BROKER_ID}")
+        if broker.capacity <= 0:
+            raise InputError(where, f"broker {broker.id}: capacity must be above 0")
+    without = [broker.id for broker in ordered if broker.rack is None]
+    if without and len(without) < len(ordered):
+        raise InputError(
+            where,
+            f"broker {without[0]} has no rack but others have: give every broker a rack, or none",
+        )
+    return ordered
+
+
+def sizes_by_name(cluster: Cluster, sizes: Mapping[tuple[str, int], int], where: str) -> Cluster:
+    """The cluster with the sizes given by (topic, partition); the others keep theirs.
+
+    Raises InputError for a partition that the cluster does not have.
+    """
+    row_of = {
+        (cluster.topics[t], p): i
+        for i, (t, p) in enumerate(
+            zip(cluster.topic.tolist(), cluster.partition.tolist(), strict=True)
+        )
+    }
+    size = cluster.size_bytes.copy()
+    for (topic, number), value in sizes.items():
+        row = row_of.get((topic, number))
+        if row is None:
+            raise InputError(where, f"{topic}-{number}: a size for a partition that does not exist")
+        size[row] = value
+    return cluster.with_sizes(size)

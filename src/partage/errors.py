@@ -1,0 +1,22 @@
+"""The two ways in which a command ends without doing what it was asked to."""
+
+from __future__ import annotations
+
+
+class PartageError(Exception):
+    """What was asked for does not hold or cannot be done: one clear line, exit code 1."""
+
+    exit_code = 1
+
+
+class InputError(PartageError):
+    """Bad input, said in one line: the file, the place in it, what was expected. Exit code 2."""
+
+    exit_code = 2
+
+    def __init__(self, where: str, problem: str) -> None:
+        super().__init__(f"{where}: {problem}" if where else problem)
+
+
+class CannotError(PartageError):
+    """A strategy, or a set of rules, that has no answer for this job: the text says why."""

@@ -1,0 +1,151 @@
+"""Files at the edge: read with one clear line when bad, written whole or not at all.
+
+A single file is written beside its final place and renamed over it. A directory is filled under a
+temporary name, then takes the place of the one before by two renames; what was there is deleted
+only after the new one stands. A directory that holds anything partage did not write is never
+touched: every directory that partage writes has a *marker* file (``plan.json``, ``profile.json``).
+"""
+
+from __future__ import annotations
+
+import gzip
+import json
+import os
+import shutil
+import tempfile
+import zlib
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from partage.errors import InputError
+
+_GZIP_MAGIC = b"\x1f\x8b"
+
+
+def read_text(path: str | os.PathLike[str]) -> str:
+    """The text of a UTF-8 file, unpacked when it is gzip (by content, not by name).
+
+    Raises InputError for what is missing, a directory, unreadable, a broken gzip or not UTF-8.
+    """
+    name = os.fspath(path)
+    try:
+        raw = Path(path).read_bytes()
+    except FileNotFoundError:
+        raise InputError(name, "no such file") from None
+    except IsADirectoryError:
+        raise InputError(name, "is a directory, expected a file") from None
+    except (OSError, ValueError) as error:
+        reason = error.strerror if isinstance(error, OSError) else error
+        raise InputError(name, f"cannot be read ({reason})") from None
+    if raw.startswith(_GZIP_MAGIC) or name.endswith(".gz"):
+        try:
+            raw = gzip.decompress(raw)
+        except (OSError, EOFError, zlib.error) as error:
+            raise InputError(name, f"broken gzip ({error})") from None
+    try:
+        return raw.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        raise InputError(name, f"byte {error.start}: not UTF-8") from None
+
+
+def parse_json(text: str, where: str) -> Any:
+    """JSON as Python values; NaN and Infinity are refused, as RFC 8259 asks."""
+
+    def refuse_constant(token: str) -> Any:
+        raise InputError(where, f"{token} is not a JSON number")
+
+    try:
+        return json.loads(text, parse_constant=refuse_constant)
+    except json.JSONDecodeError as error:
+        place = f"line {error.lineno} column {error.colno}"
+        raise InputError(where, f"{place}: not valid JSON ({error.msg})") from None
+    except (RecursionError, ValueError):
+        raise InputError(where, "not valid JSON (nested too deep, or a number too long)") from None
+
+
+def to_json(value: Any, *, indent: int | None = None) -> str:
+    """JSON text with a final newline, the same for the same value; refuses NaN."""
+    separators = (",", ":") if indent is None else None
+    return (
+        json.dumps(value, indent=indent, separators=separators, allow_nan=False, ensure_ascii=False)
+        + "\n"
+    )
+
+
+def write_text(path: str | os.PathLike[str], text: str) -> None:
+    """Write one file whole or not at all (temporary file beside it, then rename)."""
+    target = Path(path)
+    try:
+        handle, temporary = tempfile.mkstemp(prefix=f".{target.name}.", dir=target.parent)
+    except OSError as error:
+        raise InputError(os.fspath(path), f"cannot be written ({error.strerror})") from None
+    try:
+        with os.fdopen(handle, "w", encoding="utf-8") as out:
+            out.write(text)
+        os.chmod(temporary, 0o644)
+        os.replace(temporary, target)
+    except OSError as error:
+        Path(temporary).unlink(missing_ok=True)
+        raise InputError(os.fspath(path), f"cannot be written ({error.strerror})") from None
+
+
+def check_writable_directory(path: str | os.PathLike[str], marker: str) -> None:
+    """Say now, before long work, that ``new_directory`` would refuse this path."""
+    target = Path(path)
+    name = os.fspath(path)
+    if target.is_dir():
+        if any(target.iterdir()) and not (target / marker).is_file():
+            raise InputError(
+                name, f"holds files that partage did not write (no {marker}): name another directory"
+            )
+    elif target.exists():
+        raise InputError(name, "is a file, expected a directory to write")
+    parent = target.absolute().parent
+    while not parent.exists():
+        parent = parent.parent
+    if not parent.is_dir() or not os.access(parent, os.W_OK):
+        raise InputError(name, f"cannot be written ({parent} is not a writable directory)")
+
+
+@contextmanager
+def new_directory(path: str | os.PathLike[str], marker: str) -> Iterator[Path]:
+    """A temporary directory to fill; on a clean exit it becomes ``path``, on any other it is gone.
+
+    ``marker`` is the file by which partage knows a directory as its own and may replace it.
+    """
+    target = Path(os.path.abspath(path))
+    name = os.fspath(path)
+    check_writable_directory(target, marker)
+    try:
+        target.parent.mkdir(parents=True, exist_ok=True)
+        temporary = Path(tempfile.mkdtemp(prefix=f".{target.name}.", dir=target.parent))
+    except OSError as error:
+        raise InputError(name, f"cannot be written ({error.strerror})") from None
+    try:
+        yield temporary
+        temporary.chmod(0o755)
+        if not (temporary / marker).is_file():
+            raise AssertionError(f"{marker} was not written")
+        if target.exists():
+            aside = Path(tempfile.mkdtemp(prefix=f".{target.name}.old.", dir=target.parent))
+            os.replace(target, aside / "old")
+            os.replace(temporary, target)
+            shutil.rmtree(aside, ignore_errors=True)
+        else:
+            os.replace(temporary, target)
+    except OSError as error:
+        raise InputError(name, f"cannot be written ({error.strerror})") from None
+    finally:
+        shutil.rmtree(temporary, ignore_errors=True)
+
+
+def write_directory(
+    path: str | os.PathLike[str], contents: Mapping[str, str], marker: str
+) -> None:
+    """Write a directory of text files (names may hold one folder) whole or not at all."""
+    with new_directory(path, marker) as temporary:
+        for name, text in contents.items():
+            (temporary / name).parent.mkdir(parents=True, exist_ok=True)
+            (temporary / name).write_text(text, encoding="utf-8")

@@ -1,0 +1,171 @@
+"""Lower bounds out of prices: what nobody can beat, whoever found the prices.
+
+Put a price on every slot, let each item choose its cheapest allowed slots at these prices, and let
+each slot choose its cheapest load as if it were paid the price for every unit. The sum of what the
+choosers pay is never more than the cost of any arrangement, because an arrangement is one way of
+choosing (Lagrangian relaxation: the prices paid and the prices received cancel out). When the bound
+equals the cost of an arrangement, that arrangement is optimal. The bound holds for *any* prices; bad
+prices only make it weak, so nothing here has to be believed but this arithmetic.
+
+This module shares no code with the solvers.
+"""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import zlib
+
+import numpy as np
+import numpy.typing as npt
+
+Ints = npt.NDArray[np.int64]
+Bools = npt.NDArray[np.bool_]
+
+_CELLS = 4_000_000
+
+
+def sharing_bound(
+    *,
+    family: Ints,
+    demand: Ints,
+    least: Ints,
+    most: Ints,
+    sits: tuple[Ints, Ints],
+    zone: Ints,
+    base: Ints,
+    family_base: Ints,
+    load_weight: Ints,
+    move_weight: int,
+    spread_weight: int,
+    slot_price: Ints,
+    family_price: Ints,
+) -> int:
+    """A lower bound on ``sum(load_weight * load**2) + move_weight * moves + spread_weight *
+    sum(count**2)`` over all ways to give items distinct slots.
+
+    Items [I] have a ``family`` and a ``demand`` of slots, ``least`` and ``most`` of them in each
+    zone; ``sits`` lists the (item, slot) taken today, which cost no move. Slots [E] lie in ``zone``
+    and carry ``base``, families carry ``family_base`` [F, E] on top. Prices are integers [E], [F, E].
+    """
+    slots = len(zone)
+    zones = [np.flatnonzero(zone == z) for z in range(int(zone.max()) + 1)]
+    order = np.argsort(sits[0], kind="stable")
+    sits_item, sits_slot = sits[0][order], sits[1][order]
+    total = 0
+    for start in range(0, len(family), max(1, _CELLS // slots)):
+        stop = min(len(family), start + max(1, _CELLS // slots))
+        price = family_price[family[start:stop]] + move_weight
+        a, b = np.searchsorted(sits_item, (start, stop))
+        price[sits_item[a:b] - start, sits_slot[a:b]] -= move_weight
+        total += _cheapest(price, zones, demand[start:stop], least[start:stop], most[start:stop])
+    members = np.bincount(family, minlength=len(family_base))
+    gain = family_price - slot_price
+    for f in range(len(family_base)):
+        n = _best_load(gain[f], spread_weight, family_base[f], int(members[f]))
+        total += int((spread_weight * ((family_base[f] + n) ** 2) - gain[f] * n).sum())
+    items = len(family)
+    for s in range(slots):
+        w, fixed, price_of = int(load_weight[s]), int(base[s]), int(slot_price[s])
+        k = int(_best_load(np.array([price_of]), w, np.array([fixed]), items)[0])
+        total += w * (fixed + k) ** 2 - price_of * k
+    return total
+
+
+def _cheapest(price: Ints, zones: list[Ints], demand: Ints, least: Ints, most: Ints) -> int:
+    """What the items pay for their cheapest choice: ``least`` of each zone, then the cheapest."""
+    items = np.arange(len(price))
+    paid = 0
+    rest: list[Ints] = []
+    for members in zones:
+        top = min(int(most.max()), len(members))
+        cheap = np.partition(price[:, members], range(top), axis=1)[:, :top]
+        rank = np.arange(top)
+        must = rank < least[:, None]
+        paid += int(np.where(must, cheap, 0).sum())
+        free = ~must & (rank < most[:, None])
+        rest.append(np.where(free, cheap, np.iinfo(np.int64).max))
+    pool = np.sort(np.concatenate(rest, axis=1), axis=1)
+    left = demand - least * len(zones)
+    chosen = np.arange(pool.shape[1]) < left[:, None]
+    assert (pool[items, np.maximum(left - 1, 0)][left > 0] < np.iinfo(np.int64).max).all()
+    return paid + int(pool[chosen].sum())
+
+
+def _best_load(price: Ints, weight: int, base: Ints, limit: int) -> Ints:
+    """The k in 0..limit that minimises weight*(base+k)**2 - price*k: one more unit pays while its
+    marginal cost weight*(2*(base+k)-1) is at most the price."""
+    if weight == 0:
+        return np.where(price > 0, limit, 0)
+    return np.asarray(np.clip((price // weight + 1) // 2 - base, 0, limit), dtype=np.int64)
+
+
+def picking_bound(
+    *,
+    item: Ints,
+    option: Ints,
+    items: int,
+    option_base: Ints,
+    option_cap: Ints,
+    option_price: Ints,
+    option_slot: Ints | None = None,
+    slot_price: Ints | None = None,
+    quota: Ints | None = None,
+) -> int:
+    """A lower bound on ``sum((option_base + picks)**2)`` over all ways for items to pick an option.
+
+    Arcs (item[a], option[a]) say what may be picked; option o at most ``option_cap[o]`` times. With
+    ``option_slot``, ``slot_price`` and ``quota``: the options of slot s exactly quota[s] times.
+    """
+    cheapest = np.full(items, np.iinfo(np.int64).max)
+    np.minimum.at(cheapest, item, option_price[option])
+    total = int(cheapest.sum())
+    gain = option_price
+    if option_slot is not None and slot_price is not None and quota is not None:
+        gain = option_price - slot_price[option_slot]
+        total -= int((slot_price * quota).sum())
+    k = np.clip((gain + 1) // 2 - option_base, 0, option_cap)
+    return total + int(((option_base + k) ** 2 - gain * k).sum())
+
+
+def takeover_bound(quota: Ints, load: Ints, fixed: Ints, offered: Ints) -> int:
+    """The least worst load that any survivor can have after any one slot fails.
+
+    Slot b's ``quota[b]`` items go over to others, at most ``offered[b, f]`` of them to f, which
+    already has ``load[f] + fixed[b, f]``. The bound fills the others evenly, slot by slot; E slots.
+    """
+    slots = len(quota)
+    if slots < 2:
+        return 0
+    worst = 0
+    for b in range(slots):
+        others = np.arange(slots) != b
+        level = (load + fixed[b])[others]
+        low = int(level.max())
+        room = offered[b, others]
+        high = low + int(quota[b])
+        while low < high:
+            middle = (low + high) // 2
+            if int(np.minimum(room, np.maximum(middle - level, 0)).sum()) >= quota[b]:
+                high = middle
+            else:
+                low = middle + 1
+        worst = max(worst, low)
+    return worst
+
+
+def pack(values: Ints) -> str:
+    """Integers as text: little-endian int64, zlib, base64. Shape is not kept."""
+    raw = np.ascontiguousarray(values, dtype="<i8").tobytes()
+    return base64.b64encode(zlib.compress(raw, 9)).decode("ascii")
+
+
+def unpack(text: str, count: int) -> Ints:
+    """What ``pack`` wrote; ValueError unless it holds exactly ``count`` integers."""
+    try:
+        raw = zlib.decompress(base64.b64decode(text, validate=True))
+    except (binascii.Error, zlib.error, TypeError) as error:
+        raise ValueError(f"not packed integers ({error})") from None
+    if len(raw) != 8 * count:
+        raise ValueError(f"{len(raw) // 8} packed integers, expected {count}")
+    return np.frombuffer(raw, dtype="<i8").astype(np.int64)

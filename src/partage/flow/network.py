@@ -1,0 +1,229 @@
+"""A min-cost flow network with several costs, minimised one after the other, with dual values.
+
+OR-tools finds an optimal flow for the first cost. Its dual values are read off the residual network
+(shortest distances, Bellman-Ford): the *reduced cost* of an arc is its cost plus the distance of its
+tail minus the distance of its head. Every optimal flow, not only the one found, is 0 on arcs of
+positive and full on arcs of negative reduced cost; so these arcs are fixed, and the second cost is
+minimised over what is left, which is exactly the set of optima of the first. That way
+"fairest, then fewest moves, then best spread" needs no huge weights, and each cost keeps a proof of
+its own.
+
+A convex cost ``weight * (base + flow)**2`` is a bundle of parallel arcs with rising marginal costs.
+Only a window of it around a guess is laid out unit by unit; outside, the bundle goes on with a
+straight line that never overestimates. An optimum inside the window is therefore an optimum of the
+true cost; one outside widens the window and the network is solved again.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+import numpy as np
+import numpy.typing as npt
+from ortools.graph.python.min_cost_flow import SimpleMinCostFlow
+
+Ints = npt.NDArray[np.int64]
+Faces = npt.NDArray[np.int8]
+
+FREE, EMPTY, FULL = 0, 1, 2
+"""What the optima of a cost leave of an arc: any flow, none, or its whole capacity."""
+
+
+@dataclass
+class Network:
+    """Nodes, arcs and supplies under construction; ``arcs`` and ``squares`` return arc numbers.
+
+    ``layers`` costs per arc, minimised in this order.
+    """
+
+    nodes: int
+    layers: int
+    supply: Ints = field(init=False)
+    _parts: list[tuple[Ints, Ints, Ints, Ints]] = field(default_factory=list)
+    _count: int = 0
+
+    def __post_init__(self) -> None:
+        self.supply = np.zeros(self.nodes, dtype=np.int64)
+
+    def arcs(
+        self,
+        tail: npt.ArrayLike,
+        head: npt.ArrayLike,
+        capacity: npt.ArrayLike,
+        costs: dict[int, npt.ArrayLike] | None = None,
+    ) -> slice:
+        """Add arcs; ``costs`` maps a layer to the cost of each arc (others 0)."""
+        t, h, c = (
+            np.ascontiguousarray(a, dtype=np.int64).ravel()
+            for a in np.broadcast_arrays(tail, head, capacity)
+        )
+        cost = np.zeros((self.layers, len(t)), dtype=np.int64)
+        for layer, values in (costs or {}).items():
+            cost[layer] = values
+        self._parts.append((t, h, c, cost))
+        first, self._count = self._count, self._count + len(t)
+        return slice(first, self._count)
+
+    def compiled(self) -> tuple[Ints, Ints, Ints, Ints]:
+        """tail [A], head [A], capacity [A], cost [layers, A]."""
+        if not self._parts:
+            empty = np.zeros(0, dtype=np.int64)
+            return empty, empty, empty, np.zeros((self.layers, 0), dtype=np.int64)
+        tail, head, capacity, cost = zip(*self._parts, strict=True)
+        return (
+            np.concatenate(tail),
+            np.concatenate(head),
+            np.concatenate(capacity),
+            np.concatenate(cost, axis=1),
+        )
+
+
+@dataclass(frozen=True)
+class Optimum:
+    """An optimal flow with, per layer, its value, its dual values and the face of all optima.
+
+    - ``flow`` [A]
+    - ``values`` one per layer
+    - ``distance`` [layers, nodes]: dual values
+    - ``face`` [layers, A]: FREE, EMPTY or FULL after this layer and those before it
+    """
+
+    flow: Ints
+    values: tuple[int, ...]
+    distance: Ints
+    face: Faces
+
+
+def minimise(network: Network) -> Optimum | None:
+    """The flow that minimises the network's costs one after the other; None when none is feasible."""
+    tail, head, capacity, cost = network.compiled()
+    state = np.where(capacity > 0, FREE, EMPTY).astype(np.int8)
+    flow = np.zeros(len(tail), dtype=np.int64)
+    distance = np.zeros((network.layers, network.nodes), dtype=np.int64)
+    face = np.zeros((network.layers, len(tail)), dtype=np.int8)
+    solved = False
+    for layer in range(network.layers):
+        free = np.flatnonzero(state == FREE)
+        c = cost[layer, free]
+        # With nothing to choose by, the flow at hand is an optimum and no arc becomes fixed.
+        if not solved or c.any():
+            supply = network.supply.copy()
+            full = np.flatnonzero(state == FULL)
+            flow[full] = capacity[full]
+            np.subtract.at(supply, tail[full], capacity[full])
+            np.add.at(supply, head[full], capacity[full])
+            found = _solve(tail[free], head[free], capacity[free], c, supply)
+            if found is None:
+                return None
+            flow[free] = found
+            solved = True
+            d = _distances(
+                network.nodes, tail[free], head[free], c, found, capacity[free]
+            )
+            reduced = c + d[tail[free]] - d[head[free]]
+            distance[layer] = d
+            state[free[reduced > 0]] = EMPTY
+            state[free[reduced < 0]] = FULL
+        face[layer] = state
+    values = tuple(int(v) for v in cost @ flow) if network.layers else ()
+    return Optimum(flow, values, distance, face)
+
+
+def _solve(tail: Ints, head: Ints, capacity: Ints, cost: Ints, supply: Ints) -> Ints | None:
+    if len(tail) == 0:
+        return None if supply.any() else np.zeros(0, dtype=np.int64)
+    solver = SimpleMinCostFlow()
+    solver.add_arcs_with_capacity_and_unit_cost(tail, head, capacity, cost)
+    known = min(len(supply), solver.num_nodes())
+    if supply[known:].any():
+        return None
+    solver.set_nodes_supplies(np.arange(known), supply[:known])
+    status = solver.solve()
+    if status == solver.OPTIMAL:
+        return np.asarray(solver.flows(np.arange(len(tail))), dtype=np.int64)
+    if status in (solver.INFEASIBLE, solver.UNBALANCED):
+        return None
+    raise RuntimeError(f"min-cost flow: the solver answered {status!r}")
+
+
+def _distances(
+    nodes: int, tail: Ints, head: Ints, cost: Ints, flow: Ints, capacity: Ints
+) -> Ints:
+    """Shortest distances from anywhere in the residual network of an optimal flow (all <= 0)."""
+    forth, back = flow < capacity, flow > 0
+    start = np.concatenate((tail[forth], head[back]))
+    end = np.concatenate((head[forth], tail[back]))
+    length = np.concatenate((cost[forth], -cost[back]))
+    order = np.argsort(end, kind="stable")
+    start, end, length = start[order], end[order], length[order]
+    distance = np.zeros(nodes, dtype=np.int64)
+    if len(end) == 0:
+        return distance
+    first = np.flatnonzero(np.concatenate(([True], end[1:] != end[:-1])))
+    reached = end[first]
+    for _ in range(nodes + 1):
+        candidate = np.minimum.reduceat(distance[start] + length, first)
+        better = candidate < distance[reached]
+        if not better.any():
+            return distance
+        distance[reached[better]] = candidate[better]
+    raise RuntimeError("min-cost flow: a negative cycle in what was said to be optimal")
+
+
+@dataclass
+class Squares:
+    """Convex costs ``weight * ((base + flow)**2 - base**2)`` on B bundles of arcs, in windows.
+
+    All arrays [B]. ``low`` and ``high`` bound the window in units of flow; ``widen`` grows it.
+    """
+
+    tail: Ints
+    head: Ints
+    capacity: Ints
+    weight: Ints
+    base: Ints
+    low: Ints
+    high: Ints
+
+    def __post_init__(self) -> None:
+        self.low = np.clip(self.low, 0, self.capacity)
+        self.high = np.clip(self.high, self.low, self.capacity)
+
+    def add_to(self, network: Network, layer: int) -> slice:
+        """Lay the bundles out: the units of the windows, then the straight ends below and above."""
+        count = np.arange(len(self.tail))
+        steps = self.high - self.low
+        bundle = np.repeat(count, steps)
+        step = np.arange(len(bundle)) - np.repeat(np.cumsum(steps) - steps, steps)
+        self._bundle = np.concatenate((bundle, count, count))
+        number = np.concatenate((self.low[bundle] + step + 1, self.low, self.high + 1))
+        size = np.concatenate((np.ones_like(bundle), self.low, self.capacity - self.high))
+        marginal = self.weight[self._bundle] * (2 * (self.base[self._bundle] + number) - 1)
+        self._size = size
+        return network.arcs(
+            self.tail[self._bundle], self.head[self._bundle], size, {layer: marginal}
+        )
+
+    def flows(self, per_arc: Ints) -> Ints:
+        """[B] flow of each bundle out of the flow of its arcs."""
+        return np.bincount(self._bundle, per_arc, minlength=len(self.tail)).astype(np.int64)
+
+    def bounds(self, face: Faces) -> tuple[Ints, Ints]:
+        """[B] least and greatest flow that a face leaves to each bundle."""
+        count = len(self.tail)
+        least = np.bincount(self._bundle, self._size * (face == FULL), minlength=count)
+        slack = np.bincount(self._bundle, self._size * (face == FREE), minlength=count)
+        return least.astype(np.int64), (least + slack).astype(np.int64)
+
+    def widen(self, face: Faces) -> bool:
+        """Grow the windows that some optimum may leave, seen from the face of the bundles' own
+        layer; False when every optimum lies inside and the straight ends played no part."""
+        count = len(self.tail)
+        if count == 0:
+            return False
+        below = (face[-2 * count : -count] != FULL) & (self.low > 0)
+        above = (face[-count:] != EMPTY) & (self.high < self.capacity)
+        reach = 2 * (self.high - self.low) + 4
+        self.low = np.where(below, np.maximum(0, self.low - reach), self.low)
+        self.high = np.where(above, np.minimum(self.capacity, self.high + reach), self.high)
+        return bool((below | above).any())

@@ -1,0 +1,123 @@
+"""Which of its options does each item pick: convex costs on options and on the slots behind them.
+
+Items (partitions) each pick exactly one of a few options. An option belongs to a slot: for leaders
+the option is the leader itself; for leader and first follower together it is the ordered pair, and
+its slot the leader. Slots carry a convex cost or a fixed number of picks, options a convex cost and
+a capacity. The network is ``item -> option -> slot -> sink``.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from partage.flow.network import Network, Optimum, Squares, minimise
+
+Ints = npt.NDArray[np.int64]
+
+
+@dataclass(frozen=True, eq=False)
+class Picks:
+    """``option`` [I]: what each item picked. ``prices``: dual values of the convex cost, per option
+    and per slot. ``value``: the convex cost."""
+
+    option: Ints
+    option_price: Ints
+    slot_price: Ints
+
+
+def pick_slots(
+    item: Ints, slot: Ints, items: int, base: Ints, change: Ints
+) -> tuple[Ints, Ints]:
+    """Each item picks one slot of its arcs (item[a], slot[a]); loads fairest, then fewest changes.
+
+    Minimises the sum of ``load**2``, where ``base`` [E] counts in, then the sum of ``change`` [A]
+    over the arcs picked. Returns the arcs picked [items] and the prices [E]. Every item must have
+    an arc.
+    """
+    slots = len(base)
+    sink = items + slots
+    fair = np.full(slots, -(-(items + int(base.sum())) // max(slots, 1)), dtype=np.int64)
+    offered = np.bincount(slot, minlength=slots).astype(np.int64)
+    squares = Squares(
+        tail=items + np.arange(slots),
+        head=np.full(slots, sink),
+        capacity=offered,
+        weight=np.ones(slots, dtype=np.int64),
+        base=base,
+        low=np.minimum(fair - base, offered) - 3,
+        high=fair - base + 3,
+    )
+    while True:
+        network = Network(sink + 1, 2)
+        network.supply[:items] = 1
+        network.supply[sink] = -items
+        arcs = network.arcs(item, items + slot, 1, {1: change})
+        at = squares.add_to(network, 0)
+        optimum = minimise(network)
+        assert optimum is not None, "every item has an option"
+        if not squares.widen(optimum.face[0, at]):
+            break
+    distance = optimum.distance[0]
+    picked = np.flatnonzero(optimum.flow[arcs] > 0)
+    return picked[np.argsort(item[picked])], distance[sink] - distance[items : items + slots]
+
+
+def pick_pairs(
+    item: Ints,
+    option: Ints,
+    items: int,
+    option_slot: Ints,
+    option_base: Ints,
+    option_cap: Ints,
+    quota: Ints,
+    changes: tuple[Ints, ...],
+) -> tuple[Ints, Ints, Ints] | None:
+    """Each item picks one option of its arcs (item[a], option[a]); None when the caps forbid it.
+
+    Options [O] belong to slots ``option_slot``; slot s is picked exactly ``quota[s]`` times, option
+    o at most ``option_cap[o]`` times. Minimises the sum of ``(option_base + picks)**2`` over the
+    options, then the costs ``changes`` ([A] each) in their order. Returns the arcs picked [items]
+    and the prices of options [O] and slots [E].
+    """
+    options, slots = len(option_slot), len(quota)
+    sink = items + options + slots
+    offered = np.bincount(option, minlength=options).astype(np.int64)
+    capacity = np.minimum(np.maximum(option_cap, 0), offered)
+    squares = Squares(
+        tail=items + np.arange(options),
+        head=items + options + option_slot,
+        capacity=capacity,
+        weight=np.ones(options, dtype=np.int64),
+        base=option_base,
+        low=np.zeros(options, dtype=np.int64),
+        high=np.minimum(capacity, _even(option_slot, quota, offered) + 3),
+    )
+    while True:
+        network = Network(sink + 1, 1 + len(changes))
+        network.supply[:items] = 1
+        network.supply[items + options : sink] = -quota
+        arcs = network.arcs(
+            item, items + option, 1, {layer: cost for layer, cost in enumerate(changes, start=1)}
+        )
+        at = squares.add_to(network, 0)
+        optimum = minimise(network)
+        if optimum is None:
+            return None
+        if not squares.widen(optimum.face[0, at]):
+            break
+    distance = -optimum.distance[0]
+    picked = np.flatnonzero(optimum.flow[arcs] > 0)
+    return (
+        picked[np.argsort(item[picked])],
+        distance[items : items + options],
+        distance[items + options : sink],
+    )
+
+
+def _even(option_slot: Ints, quota: Ints, offered: Ints) -> Ints:
+    """[O] the picks of each option if a slot's quota were shared evenly among its options."""
+    used = np.bincount(option_slot[offered > 0], minlength=len(quota))
+    return np.asarray(-(-quota // np.maximum(used, 1)), dtype=np.int64)[option_slot]

@@ -1,0 +1,79 @@
+"""CSV files with a header each: commas, double quotes, one record a line.
+
+An empty field is null, a quoted empty one (``""``) is the empty text, so that a record without a
+key and a record with an empty key stay two things. Keys are text; ``key_base64`` is for those that
+are not. A line equal to its file's header is a header too: files put one after another.
+"""
+
+from __future__ import annotations
+
+import csv
+from collections import defaultdict
+from functools import reduce
+from typing import TYPE_CHECKING
+
+from pyspark.sql import functions as F
+
+from partage.errors import InputError
+from partage.pipeline.records import INPUT_COLUMNS, canonical, check_columns
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+    from partage.pipeline.sources.files import Files
+
+SUFFIXES = (".csv", ".csv.gz", ".csv.bz2", ".csv.zst")
+
+_BROKEN = "partage_broken"
+
+
+def read(spark: SparkSession, files: Files) -> DataFrame:
+    """All values as text: the checks of ``canonical`` decide. Headers may differ by file."""
+    lines = files.lines(spark)
+    headers = (
+        lines.where("start = 0")
+        .withColumn("place", F.monotonically_increasing_id())
+        .groupBy("file", "source")
+        .agg(F.min_by("line", "place").alias("header"))
+    )
+    sharing: dict[str, list[str]] = defaultdict(list)
+    for file, source, header in headers.sort("file").collect():
+        check_columns(_names(header, source), source)
+        sharing[header].append(file)
+    if not sharing:
+        raise InputError(files.named, "is empty")
+    frames = []
+    for header, same in sharing.items():
+        own = lines if len(sharing) == 1 else lines.where(F.col("file").isin(same))
+        frames.append(_read_with(own.where(F.col("line") != header), header, files.named))
+    return reduce(lambda one, other: one.unionAll(other), frames)
+
+
+def _names(header: str, where: str) -> list[str]:
+    names = [name.strip() for name in next(csv.reader([header.lstrip("\ufeff")]), [])]
+    for name in names:
+        if name in INPUT_COLUMNS and names.count(name) > 1:
+            raise InputError(where, f"column {name} is there twice")
+    return names
+
+
+def _read_with(lines: DataFrame, header: str, where: str) -> DataFrame:
+    names = _names(header, where)
+    # Columns are told apart by place: what else is in the file may have any name, or none.
+    fields = [name if name in INPUT_COLUMNS else f"_{i}" for i, name in enumerate(names)]
+    schema = ", ".join(f"`{name}` string" for name in (*fields, _BROKEN))
+    options = {
+        "columnNameOfCorruptRecord": _BROKEN,
+        "escape": '"',
+        "nullValue": "\x00",  # no field is this, so that only unquoted empty fields are null
+        "maxCharsPerColumn": "-1",
+    }
+    record = F.from_csv("line", schema, options)
+    rows = lines.withColumn("record", record)
+    broken = F.when(
+        F.col(f"record.{_BROKEN}").isNotNull(),
+        F.lit(f"line does not have the header's {len(names)} fields"),
+    )
+    wanted = [F.col(f"record.{name}") for name in fields if name in INPUT_COLUMNS]
+    typed = rows.select("line", "source", broken.alias("broken"), *wanted)
+    return canonical(typed, F.col("line"), where)

@@ -1,0 +1,70 @@
+"""Files as Spark sees them: listed by the session, so that it may run anywhere."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+from urllib.parse import unquote
+
+from pyspark.sql import functions as F
+
+if TYPE_CHECKING:
+    from pyspark.sql import Column, DataFrame, DataFrameReader, SparkSession
+
+
+@dataclass(frozen=True)
+class Source:
+    """A format of records: its name, the ends of its files' names, and how to read them.
+
+    ``read`` gives the columns of ``partage.pipeline.records`` and raises InputError.
+    """
+
+    name: str
+    suffixes: tuple[str, ...]
+    read: Callable[[SparkSession, Files], DataFrame]
+
+
+@dataclass(frozen=True)
+class Files:
+    """The files of one source under one path: as the user ``named`` it, as Spark's ``pattern``."""
+
+    named: str
+    pattern: str
+    source: Source
+    names: tuple[str, ...]
+
+    def reader(self, spark: SparkSession) -> DataFrameReader:
+        """A reader that sees these files and no others under ``pattern``."""
+        glob = "*{" + ",".join(self.source.suffixes) + "}"
+        return spark.read.option("recursiveFileLookup", "true").option("pathGlobFilter", glob)
+
+    def origin(self) -> Column:
+        """A row's ``source``: the path as it was given, or the file's own where it gave many."""
+        if len(self.names) == 1:
+            return F.lit(self.named)
+        return F.regexp_replace(F.col("_metadata.file_path"), "^file:/+", "/")
+
+    def lines(self, spark: SparkSession) -> DataFrame:
+        """Text files as ``line``, ``source`` and ``file`` (its name, quoted); no blank lines."""
+        frame = self.reader(spark).text(self.pattern)
+        return frame.select(
+            F.col("value").alias("line"),
+            self.origin().alias("source"),
+            F.col("_metadata.file_path").alias("file"),
+            F.col("_metadata.file_block_start").alias("start"),
+        ).where(F.trim("line") != "")
+
+
+def list_files(spark: SparkSession, path: str) -> list[str]:
+    """The names of the files under a path or glob, without hidden ones (``_SUCCESS``, ``.x``)."""
+    # The text format's columns are fixed, so that this opens no file.
+    frame = spark.read.option("recursiveFileLookup", "true").text(literal(path))
+    return sorted(re.sub("^file:/+", "/", unquote(name)) for name in frame.inputFiles())
+
+
+def literal(path: str) -> str:
+    """The path with its brackets and stars escaped, where it is the name of a file of ours."""
+    return re.sub(r"([\\\[\]{}*?])", r"\\\1", path) if os.path.exists(path) else path

@@ -1,0 +1,56 @@
+"""JSON lines: one object a line. Keys are text; ``key_base64`` is for those that are not.
+
+A missing ``key`` is a record without a key, but a file whose first lines all lack it (or any other
+column) is refused: that is a column of another name.
+"""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING
+
+from pyspark.sql import functions as F
+
+from partage.pipeline.records import INPUT_COLUMNS, canonical, check_columns
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+    from partage.pipeline.sources.files import Files
+
+SUFFIXES = tuple(
+    name + packed for name in (".jsonl", ".json", ".ndjson") for packed in ("", ".gz", ".bz2", ".zst")
+)
+
+_FIRST_LINES = 1000
+
+
+def read(spark: SparkSession, files: Files) -> DataFrame:
+    """All values as text, whatever their JSON type: the checks of ``canonical`` decide."""
+    lines = files.lines(spark)
+    found: dict[str, None] = {}
+    first = lines.select("line").limit(_FIRST_LINES).collect()
+    for (line,) in first:
+        try:
+            value = json.loads(line)
+        except (ValueError, RecursionError):
+            continue
+        if isinstance(value, dict):
+            found |= dict.fromkeys(value)
+    if found:
+        check_columns(found, files.named, '; a record without a key is written "key": null')
+    columns = [name for name in INPUT_COLUMNS if name in found] or list(INPUT_COLUMNS)
+    schema = ", ".join(f"`{name}` string" for name in columns)
+    # Spark stops reading at the end of the first value. Inside an array there must be a bracket
+    # next, so that two records in one line, or rubbish after one, do not go unnoticed.
+    parsed = F.from_json(
+        F.concat(F.lit("["), "line", F.lit("]")),
+        f"array<struct<{schema.replace('` ', '`: ')}>>",
+        {"allowSingleQuotes": "false", "allowNonNumericNumbers": "false"},
+    )
+    rows = lines.withColumn("parsed", parsed).withColumn("record", F.get("parsed", F.lit(0)))
+    broken = F.when(
+        F.col("record").isNull() | (F.size("parsed") != 1), F.lit("line is not one JSON object")
+    )
+    typed = rows.select("line", "source", broken.alias("broken"), "record.*")
+    return canonical(typed, F.col("line"), files.named)

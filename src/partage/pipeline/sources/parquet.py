@@ -1,0 +1,25 @@
+"""Parquet files. Columns keep the types they have; a row is told as JSON when it is rejected."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from pyspark.sql import functions as F
+
+from partage.pipeline.records import INPUT_COLUMNS, canonical, check_columns
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+    from partage.pipeline.sources.files import Files
+
+
+def read(spark: SparkSession, files: Files) -> DataFrame:
+    """Every file's footer is read, so that files of different types are refused at once."""
+    frame = files.reader(spark).option("mergeSchema", "true").parquet(files.pattern)
+    check_columns(frame.columns, files.named)
+    columns = [name for name in frame.columns if name in INPUT_COLUMNS]
+    rows = frame.select(
+        *columns, files.origin().alias("source"), F.lit(None).cast("string").alias("broken")
+    )
+    return canonical(rows, F.to_json(F.struct(*columns)), files.named)

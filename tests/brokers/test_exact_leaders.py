@@ -1,0 +1,56 @@
+"""Strategy ``exact``, stages 4 to 7, against oracles that know only the specification."""
+
+from __future__ import annotations
+
+from types import ModuleType
+from typing import Any
+
+from hypothesis import HealthCheck, assume, given, settings
+from strategies import jobs
+
+from oracles import brute_force, mip
+from oracles.job import BadJobError, defects, read_job
+from oracles.verify import assert_best_order, assert_true_figures, lists_of
+from partage.brokers.plan import plan
+from partage.cluster.model import Cluster
+
+quiet = settings(
+    deadline=None,
+    derandomize=False,
+    suppress_health_check=[HealthCheck.too_slow, HealthCheck.filter_too_much],
+)
+
+
+def check(cluster: dict[str, Any], options: dict[str, Any], oracle: ModuleType) -> None:
+    try:
+        job = read_job(cluster, options)
+    except BadJobError:
+        assume(False)
+    planned = plan(Cluster.from_json(cluster), **options)
+    assert not defects(job, lists_of(planned))
+    assert_best_order(job, planned, oracle)
+    assert_true_figures(job, planned)
+
+
+@settings(quiet, max_examples=600)
+@given(jobs(no_moves=True))
+def test_small_orders(case: tuple[dict[str, Any], dict[str, Any]]) -> None:
+    check(*case, brute_force)
+
+
+@settings(quiet, max_examples=400)
+@given(jobs(min_partitions=4))
+def test_orders_after_moves(case: tuple[dict[str, Any], dict[str, Any]]) -> None:
+    check(*case, brute_force)
+
+
+@settings(quiet, max_examples=150)
+@given(jobs(max_brokers=9, min_partitions=7, max_partitions=18, no_moves=True))
+def test_larger_orders(case: tuple[dict[str, Any], dict[str, Any]]) -> None:
+    check(*case, mip)
+
+
+@settings(quiet, max_examples=100)
+@given(jobs(max_brokers=9, min_partitions=7, max_partitions=18))
+def test_larger_orders_after_moves(case: tuple[dict[str, Any], dict[str, Any]]) -> None:
+    check(*case, mip)

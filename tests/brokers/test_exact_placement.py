@@ -1,0 +1,49 @@
+"""Strategy ``exact``, stages 0 to 3, against oracles that know only the specification."""
+
+from __future__ import annotations
+
+from types import ModuleType
+from typing import Any
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from strategies import jobs
+
+from oracles import brute_force, mip
+from oracles.job import BadJobError, read_job
+from oracles.verify import assert_best_placement, assert_true_figures
+from partage.brokers.plan import plan
+from partage.cluster.model import Cluster
+from partage.errors import InputError
+
+quiet = settings(deadline=None, derandomize=False, suppress_health_check=[HealthCheck.too_slow])
+
+
+def check(cluster: dict[str, Any], options: dict[str, Any], oracle: ModuleType) -> None:
+    try:
+        job = read_job(cluster, options)
+    except BadJobError:
+        with pytest.raises(InputError):
+            plan(Cluster.from_json(cluster), **options)
+        return
+    planned = plan(Cluster.from_json(cluster), **options)
+    assert_best_placement(job, planned, oracle)
+    assert_true_figures(job, planned)
+
+
+@settings(quiet, max_examples=700)
+@given(jobs(no_moves=False))
+def test_small_placements(case: tuple[dict[str, Any], dict[str, Any]]) -> None:
+    check(*case, brute_force)
+
+
+@settings(quiet, max_examples=500)
+@given(jobs(min_partitions=4, no_moves=False))
+def test_fuller_placements(case: tuple[dict[str, Any], dict[str, Any]]) -> None:
+    check(*case, brute_force)
+
+
+@settings(quiet, max_examples=200)
+@given(jobs(max_brokers=9, min_partitions=7, max_partitions=18, no_moves=False))
+def test_larger_placements(case: tuple[dict[str, Any], dict[str, Any]]) -> None:
+    check(*case, mip)

@@ -1,0 +1,81 @@
+"""Strategy ``exact`` plans nothing on its own output, and does not care how input is ordered."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+from hypothesis import HealthCheck, assume, given, settings
+from hypothesis import strategies as st
+from strategies import jobs, shuffled
+
+from oracles.job import BadJobError, read_job
+from partage.brokers.plan import plan
+from partage.cluster.model import Cluster
+
+quiet = settings(
+    deadline=None,
+    derandomize=False,
+    suppress_health_check=[HealthCheck.too_slow, HealthCheck.filter_too_much],
+)
+
+Case = tuple[dict[str, Any], dict[str, Any]]
+
+
+@st.composite
+def doable(draw: st.DrawFn, **limits: int) -> Case:
+    case = draw(jobs(**limits))
+    try:
+        read_job(*case)
+    except BadJobError:
+        assume(False)
+    return case
+
+
+def afterwards(options: dict[str, Any]) -> dict[str, Any]:
+    """The same wishes once they are fulfilled: what was added is there, what was removed must
+    stay empty."""
+    again = {k: v for k, v in options.items() if k not in ("add_broker", "replace_broker")}
+    old = [int(text.split("=")[0]) for text in options.get("replace_broker", ())]
+    gone = sorted({*options.get("remove_broker", ()), *old})
+    return again | ({"remove_broker": gone} if gone else {})
+
+
+def without_seconds(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {k: without_seconds(v) for k, v in value.items() if k != "seconds"}
+    if isinstance(value, list):
+        return [without_seconds(v) for v in value]
+    return value
+
+
+def assert_settled(cluster: dict[str, Any], options: dict[str, Any]) -> None:
+    first = plan(Cluster.from_json(cluster), **options)
+    second = plan(first.after, **afterwards(options))
+    assert second.moves == 0
+    assert second.after.replica_lists() == first.after.replica_lists()
+    assert second.document()["changes"] is False
+
+
+@settings(quiet, max_examples=250)
+@given(doable())
+def test_second_run_plans_nothing(case: Case) -> None:
+    assert_settled(*case)
+
+
+@settings(quiet, max_examples=100)
+@given(doable(max_brokers=9, min_partitions=7, max_partitions=18))
+def test_second_run_plans_nothing_on_larger_clusters(case: Case) -> None:
+    assert_settled(*case)
+
+
+@settings(quiet, max_examples=150)
+@given(st.data(), doable())
+def test_the_order_of_the_input_does_not_matter(data: st.DataObject, case: Case) -> None:
+    cluster, options = case
+    other = data.draw(shuffled(cluster))
+    one, two = (
+        json.dumps(without_seconds(plan(Cluster.from_json(c), **options).document()))
+        for c in (cluster, other)
+    )
+    assert one == two

@@ -1,0 +1,247 @@
+"""What a job asks for, read from the plain cluster JSON and the options, and what a placement is
+worth. Written from the specification alone; nothing here comes from the product.
+
+The oracles share this reading and nothing else: each finds its optima in its own way.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import cached_property
+from typing import Any
+
+Lists = Sequence[Sequence[int]]
+
+
+class BadJobError(Exception):
+    """The specification calls this job bad input."""
+
+
+@dataclass(frozen=True)
+class Row:
+    """One partition: where it is, how many replicas are asked, whether the job may touch it."""
+
+    topic: str
+    number: int
+    before: tuple[int, ...]
+    factor: int
+    chosen: bool
+
+
+@dataclass(frozen=True)
+class Job:
+    """``brokers``: the eligible ones (alive, not removed), ascending. ``rack`` is empty when the
+    cluster has no racks. Rows stand in ascending (topic, partition)."""
+
+    brokers: tuple[int, ...]
+    rack: Mapping[int, str]
+    capacity: Mapping[int, Fraction]
+    rows: tuple[Row, ...]
+    spread_first: bool
+    no_moves: bool
+
+    @cached_property
+    def rack_sizes(self) -> Counter[str]:
+        """Eligible brokers per rack in play."""
+        return Counter(self.rack[b] for b in self.brokers if b in self.rack)
+
+    def most_per_rack(self, factor: int) -> int:
+        """The most replicas of one partition that a rack may hold."""
+        most = 1
+        while sum(min(n, most) for n in self.rack_sizes.values()) < factor:
+            most += 1
+        return most
+
+    def can_lead(self, replicas: Sequence[int]) -> list[int]:
+        """The replicas that may come first: those on eligible brokers, or any when none is."""
+        return [b for b in replicas if b in self.brokers] or list(replicas)
+
+
+def read_job(cluster: Mapping[str, Any], options: Mapping[str, Any]) -> Job:
+    """Raises BadJobError where the specification asks for an InputError."""
+    brokers = {b["id"]: b for b in cluster["brokers"]}
+    rack = {i: b["rack"] for i, b in brokers.items() if b.get("rack") is not None}
+    capacity = {i: Fraction(b.get("capacity", 1)) for i, b in brokers.items()}
+    alive = {i for i, b in brokers.items() if b.get("alive", True)}
+    removed = set(options.get("remove_broker", ()))
+    added: dict[int, str | None] = {}
+    for text in options.get("add_broker", ()):
+        name, _, where = text.partition(":")
+        added[int(name)] = where or None
+    for text in options.get("replace_broker", ()):
+        old, new = map(int, text.split("="))
+        removed.add(old)
+        added[new] = rack.get(old)
+    for new, where in added.items():
+        capacity[new] = Fraction(1)
+        alive.add(new)
+        if where is not None:
+            rack[new] = where
+    eligible = tuple(sorted(alive - removed))
+    if not eligible:
+        raise BadJobError("no broker left")
+
+    general: int | None = None
+    special: dict[str, int] = {}
+    for text in options.get("replication_factor", ()):
+        topic, equals, factor = text.rpartition("=")
+        if equals:
+            special[topic] = int(factor)
+        else:
+            general = int(factor)
+    pattern = options.get("topics")
+    rows = []
+    for p in sorted(cluster["partitions"], key=lambda p: (p["topic"], p["partition"])):
+        chosen = pattern is None or re.fullmatch(pattern, p["topic"]) is not None
+        before = tuple(p["replicas"])
+        factor = len(before)
+        if chosen:
+            factor = special.get(p["topic"], factor if general is None else general)
+            if factor > len(eligible) and not options.get("no_moves"):
+                raise BadJobError(f"{p['topic']}: {factor} replicas on {len(eligible)} brokers")
+        elif removed & set(before):
+            raise BadJobError(f"{p['topic']}: left out, but on a removed broker")
+        rows.append(Row(p["topic"], p["partition"], before, factor, chosen))
+    return Job(
+        brokers=eligible,
+        rack=rack,
+        capacity=capacity,
+        rows=tuple(rows),
+        spread_first=options.get("spread", "cluster") == "topic",
+        no_moves=bool(options.get("no_moves", False)),
+    )
+
+
+# ---------------------------------------------------------------- is a placement legal
+
+
+def defects(job: Job, lists: Lists) -> list[str]:
+    """Every hard rule that the placement breaks."""
+    found = []
+    for row, after in zip(job.rows, lists, strict=True):
+        name = f"{row.topic}-{row.number} {list(after)}"
+        if not row.chosen:
+            if tuple(after) != row.before:
+                found.append(f"{name}: left out, yet changed")
+            continue
+        if len(set(after)) != len(after):
+            found.append(f"{name}: a broker twice")
+        if after[0] not in job.can_lead(after):
+            found.append(f"{name}: led by a broker that cannot")
+        if job.no_moves:
+            if sorted(after) != sorted(row.before):
+                found.append(f"{name}: moved, with no moves allowed")
+            continue
+        if len(after) != row.factor:
+            found.append(f"{name}: asked for {row.factor} replicas")
+        if not set(after) <= set(job.brokers):
+            found.append(f"{name}: on a broker that must be empty")
+        if job.rack_sizes:
+            used = Counter(job.rack.get(b) for b in after)
+            if len(used) < min(row.factor, len(job.rack_sizes)):
+                found.append(f"{name}: on {len(used)} racks")
+            if max(used.values()) > job.most_per_rack(row.factor):
+                found.append(f"{name}: {max(used.values())} replicas in one rack")
+    return found
+
+
+# ---------------------------------------------------------------- what a placement is worth
+
+
+def loads(job: Job, lists: Lists) -> dict[int, int]:
+    """Replicas per eligible broker."""
+    count = Counter(b for after in lists for b in after)
+    return {b: count[b] for b in job.brokers}
+
+
+def unfairness(job: Job, lists: Lists) -> Fraction:
+    """Stage 1: the sum of load² / capacity."""
+    return sum((n * n / job.capacity[b] for b, n in loads(job, lists).items()), Fraction(0))
+
+
+def moves(job: Job, lists: Lists) -> int:
+    """Stage 2: replicas on brokers that did not hold one before."""
+    return sum(len(set(a) - set(row.before)) for row, a in zip(job.rows, lists, strict=True))
+
+
+def spread(job: Job, lists: Lists) -> int:
+    """Stage 3: the sum over (topic, eligible broker) of count², chosen topics only: what is left
+    out is a constant."""
+    count = Counter(
+        (row.topic, b)
+        for row, a in zip(job.rows, lists, strict=True)
+        if row.chosen
+        for b in a
+        if b in job.brokers
+    )
+    return sum(n * n for n in count.values())
+
+
+def placement_value(job: Job, lists: Lists) -> tuple[Fraction, int, int]:
+    """(unfairness, moves, spread), whatever the order in which they count."""
+    return unfairness(job, lists), moves(job, lists), spread(job, lists)
+
+
+def in_order(job: Job, value: tuple[Fraction, int, int]) -> tuple[Fraction, Fraction, Fraction]:
+    """The same value in the order in which the job minimises it."""
+    one, two, three = value[0], Fraction(value[1]), Fraction(value[2])
+    return (three, one, two) if job.spread_first else (one, two, three)
+
+
+# ---------------------------------------------------------------- what an order is worth
+
+
+def pair(job: Job, replicas: Sequence[int]) -> tuple[int | None, int | None]:
+    """Who leads and who takes over: the first two replicas on eligible brokers, None for none."""
+    live = [b for b in replicas if b in job.brokers]
+    return (live[0] if live else None), (live[1] if len(live) > 1 else None)
+
+
+def leader_counts(job: Job, lists: Lists) -> dict[int, int]:
+    count = Counter(pair(job, a)[0] for a in lists)
+    return {b: count[b] for b in job.brokers}
+
+
+def after_failure(job: Job, lists: Lists) -> list[int]:
+    """For every ordered pair (failed, survivor) of eligible brokers, the survivor's leaders."""
+    led = leader_counts(job, lists)
+    pairs = Counter(pair(job, a) for a in lists)
+    return [led[f] + pairs[b, f] for b in job.brokers for f in job.brokers if f != b]
+
+
+def leader_changes(job: Job, lists: Lists) -> int:
+    return sum(row.chosen and a[0] != row.before[0] for row, a in zip(job.rows, lists, strict=True))
+
+
+def order_changes(job: Job, lists: Lists) -> int:
+    """Partitions that keep their replicas and yet change their list."""
+    return sum(
+        tuple(a) != row.before and set(a) == set(row.before)
+        for row, a in zip(job.rows, lists, strict=True)
+    )
+
+
+@dataclass(frozen=True)
+class LeaderValue:
+    """Stages 4 to 7 of one placement and its order."""
+
+    squares: int
+    worst: int
+    failure_squares: int
+    leader_changes: int
+    order_changes: int
+
+
+def leader_value(job: Job, lists: Lists) -> LeaderValue:
+    survivors = after_failure(job, lists)
+    return LeaderValue(
+        squares=sum(n * n for n in leader_counts(job, lists).values()),
+        worst=max(survivors, default=0),
+        failure_squares=sum(n * n for n in survivors),
+        leader_changes=leader_changes(job, lists),
+        order_changes=order_changes(job, lists),
+    )

@@ -1,0 +1,227 @@
+"""The second oracle: the specification as integer programs, solved by HiGHS.
+
+One program for the placement (a yes or no for every partition and broker), one for the leaders
+(a yes or no for every partition, leader and first follower). A convex square is a sum of unit
+steps of growing cost, so that minimising fills them in order and bounding their cost bounds the
+square. Stages are solved one after another: each stage's value becomes a constraint on the next.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Mapping
+from fractions import Fraction
+from math import lcm
+
+import numpy as np
+from scipy.optimize import Bounds, LinearConstraint, milp
+from scipy.sparse import coo_array
+
+from oracles.job import Job, Lists, pair
+
+Terms = dict[int, float]
+
+
+class _Program:
+    """Columns and rows collected one by one; ``minimise`` keeps what it found as a row."""
+
+    def __init__(self) -> None:
+        self.upper: list[float] = []
+        self.integral: list[int] = []
+        self.rows: list[Terms] = []
+        self.lows: list[float] = []
+        self.highs: list[float] = []
+
+    def column(self, upper: float = 1, integral: bool = True) -> int:
+        self.upper.append(upper)
+        self.integral.append(int(integral))
+        return len(self.upper) - 1
+
+    def row(self, terms: Mapping[int, float], low: float, high: float) -> None:
+        self.rows.append(dict(terms))
+        self.lows.append(low)
+        self.highs.append(high)
+
+    def steps(self, terms: Mapping[int, float], constant: int, most: int, offset: int = 0) -> Terms:
+        """The cost of (offset + n)² less offset², n = Σ terms + constant ≤ most, as unit steps."""
+        columns = [self.column(integral=False) for _ in range(most)]
+        self.row({**terms, **dict.fromkeys(columns, -1.0)}, -constant, -constant)
+        return {c: 2.0 * (offset + k) + 1.0 for k, c in enumerate(columns)}
+
+    def minimise(self, terms: Mapping[int, float]) -> int:
+        """The least value of Σ terms, an integer; from now on the sum stays there."""
+        if not any(self.rows):
+            return 0
+        cost = np.zeros(len(self.upper))
+        for column, weight in terms.items():
+            cost[column] += weight
+        entries = [(r, c, v) for r, row in enumerate(self.rows) for c, v in row.items()]
+        r, c, v = (np.array(x) for x in zip(*entries, strict=True))
+        matrix = coo_array((v, (r, c)), shape=(len(self.rows), len(cost))).tocsr()
+        result = milp(
+            cost,
+            integrality=np.array(self.integral),
+            bounds=Bounds(0, np.array(self.upper)),
+            constraints=LinearConstraint(matrix, self.lows, self.highs),
+            options={"mip_rel_gap": 0.0},
+        )
+        if result.status != 0:
+            raise ArithmeticError(f"HiGHS: {result.message}")
+        value = round(result.fun)
+        assert abs(result.fun - value) < 1e-4, result.fun
+        self.row(terms, -np.inf, value)
+        return value
+
+
+def _sum(parts: list[Terms]) -> Terms:
+    total: Terms = defaultdict(float)
+    for part in parts:
+        for column, weight in part.items():
+            total[column] += weight
+    return total
+
+
+# ---------------------------------------------------------------- placement
+
+
+def best_placement(job: Job) -> tuple[Fraction, int, int]:
+    """(unfairness, moves, spread) of the best placement there is."""
+    program = _Program()
+    holds: dict[tuple[int, int], int] = {}
+    chosen = [(i, row) for i, row in enumerate(job.rows) if row.chosen]
+    racks: dict[str, list[int]] = defaultdict(list)
+    for b in job.brokers:
+        if job.rack:
+            racks[job.rack[b]].append(b)
+    for i, row in chosen:
+        for b in job.brokers:
+            holds[i, b] = program.column()
+        program.row({holds[i, b]: 1.0 for b in job.brokers}, row.factor, row.factor)
+        for members in racks.values():
+            if row.factor <= len(racks):
+                low, high = 0, 1
+            else:
+                low, high = 1, _share(sorted(map(len, racks.values())), row.factor)
+            program.row({holds[i, b]: 1.0 for b in members}, low, high)
+
+    scale = lcm(*(job.capacity[b].numerator for b in job.brokers))
+    fair, constant = [], Fraction(0)
+    for b in job.brokers:
+        stays = sum(b in row.before for row in job.rows if not row.chosen)
+        constant += Fraction(stays * stays) / job.capacity[b]
+        steps = program.steps({holds[i, b]: 1.0 for i, _ in chosen}, 0, len(chosen), offset=stays)
+        weight = float(scale / job.capacity[b])
+        fair.append({column: cost * weight for column, cost in steps.items()})
+    spread = [
+        program.steps(
+            {holds[i, b]: 1.0 for i, row in chosen if row.topic == topic},
+            0,
+            sum(row.topic == topic for _, row in chosen),
+        )
+        for topic in sorted({row.topic for _, row in chosen})
+        for b in job.brokers
+    ]
+    moved = {holds[i, b]: 1.0 for i, row in chosen for b in job.brokers if b not in row.before}
+    if job.spread_first:
+        spread_value = program.minimise(_sum(spread))
+        fair_value = program.minimise(_sum(fair))
+        return Fraction(fair_value, scale) + constant, program.minimise(moved), spread_value
+    fair_value = program.minimise(_sum(fair))
+    moves = program.minimise(moved)
+    return Fraction(fair_value, scale) + constant, moves, program.minimise(_sum(spread))
+
+
+def _share(sizes: list[int], factor: int) -> int:
+    """The level to which racks of these sizes fill when they take ``factor`` replicas."""
+    left = factor
+    for done, size in enumerate(sizes):
+        level = -(-left // (len(sizes) - done))
+        if size >= level:
+            return level
+        left -= size
+    return sizes[-1]
+
+
+# ---------------------------------------------------------------- leaders
+
+
+class _Leaders:
+    """The program of who leads and who takes over, for given replica sets."""
+
+    def __init__(self, job: Job, sets: Lists) -> None:
+        self.job = job
+        self.program = _Program()
+        self.pick: dict[tuple[int, int, int | None], int] = {}
+        self.fixed = [pair(job, row.before) for row in job.rows if not row.chosen]
+        self.changed: Terms = {}
+        self.turned: Terms = {}
+        for i, (row, replicas) in enumerate(zip(job.rows, sets, strict=True)):
+            live = [b for b in replicas if b in job.brokers]
+            if not row.chosen or not live:
+                continue
+            before = [b for b in row.before if b in live]
+            for b in live:
+                for f in [f for f in live if f != b] or [None]:
+                    column = self.pick[i, b, f] = self.program.column()
+                    self.changed[column] = float(b != row.before[0])
+                    stays = row.before[0] == b and [b, *([] if f is None else [f])] == before[:2]
+                    self.turned[column] = float(set(row.before) == set(replicas) and not stays)
+            mine = {c: 1.0 for (j, _, _), c in self.pick.items() if j == i}
+            self.program.row(mine, 1, 1)
+
+    def leads(self, b: int) -> Terms:
+        return {c: 1.0 for (_, x, _), c in self.pick.items() if x == b}
+
+    def fixed_leads(self, b: int) -> int:
+        return sum(x == b for x, _ in self.fixed)
+
+
+def best_leaders(job: Job, sets: Lists) -> tuple[int, int]:
+    """(least sum of squares of leader counts, fewest leader changes among those)."""
+    model = _Leaders(job, sets)
+    if not model.pick:
+        return sum(model.fixed_leads(b) ** 2 for b in job.brokers), 0
+    squares = [
+        model.program.steps(model.leads(b), 0, len(job.rows), offset=model.fixed_leads(b))
+        for b in job.brokers
+    ]
+    constant = sum(model.fixed_leads(b) ** 2 for b in job.brokers)
+    value = model.program.minimise(_sum(squares)) + constant
+    return value, model.program.minimise(model.changed)
+
+
+def fewest_changes(job: Job, sets: Lists, led: Mapping[int, int]) -> int:
+    """The fewest leader changes that reach the leader counts ``led``."""
+    model = _Leaders(job, sets)
+    if not model.pick:
+        return 0
+    for b in job.brokers:
+        model.program.row(model.leads(b), *[led[b] - model.fixed_leads(b)] * 2)
+    return model.program.minimise(model.changed)
+
+
+def best_order(job: Job, sets: Lists, led: Mapping[int, int]) -> tuple[int, int, int, int]:
+    """(worst survivor, failure squares, leader changes, order changes) of the best order whose
+    leader counts are ``led``."""
+    model = _Leaders(job, sets)
+    program = model.program
+    worst = program.column(upper=2.0 * len(job.rows) + 1)
+    for b in job.brokers:
+        program.row(model.leads(b), *[led[b] - model.fixed_leads(b)] * 2)
+    squares, constant = [], 0
+    for b in job.brokers:
+        for f in job.brokers:
+            if f == b:
+                continue
+            start = led[f] + model.fixed.count((b, f))
+            terms = {c: 1.0 for (_, x, y), c in model.pick.items() if (x, y) == (b, f)}
+            program.row({**terms, worst: -1.0}, -np.inf, -start)
+            constant += start * start
+            if terms:
+                squares.append(program.steps(terms, 0, len(terms), offset=start))
+    return (
+        program.minimise({worst: 1.0}),
+        (program.minimise(_sum(squares)) if squares else 0) + constant,
+        program.minimise(model.changed),
+        program.minimise(model.turned),
+    )

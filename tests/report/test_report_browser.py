@@ -1,0 +1,324 @@
+"""The page in a real browser, offline: what it shows, what its controls do, how it fits."""
+
+from __future__ import annotations
+
+import shutil
+
+import plan_documents as documents
+import pytest
+from test_report_html import HOSTILE, hostile
+
+from partage.report import units
+from partage.report.html import render
+
+pytestmark = pytest.mark.browser
+
+FLAGS = [
+    "--no-sandbox",
+    "--disable-gpu",
+    "--disable-quic",
+    "--no-first-run",
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--disable-sync",
+]
+
+
+@pytest.fixture(scope="module")
+def chromium():
+    found = next(
+        filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None
+    )
+    if found is None:
+        pytest.skip("no Chromium on this machine: the page is not tried in a browser")
+    sync_api = pytest.importorskip("playwright.sync_api")
+    with sync_api.sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=found, args=FLAGS)
+        yield browser
+        browser.close()
+
+
+@pytest.fixture
+def visit(chromium, tmp_path):
+    """Open a page's text offline; afterwards nothing may stand in the console or be overflowing."""
+    contexts, complaints, requests = [], [], []
+
+    def opened(text, *, width=1280, scheme="light", script=True):
+        file = tmp_path / f"report-{len(contexts)}.html"
+        file.write_text(text, encoding="utf-8")
+        context = chromium.new_context(
+            viewport={"width": width, "height": 900},
+            color_scheme=scheme,
+            offline=True,
+            java_script_enabled=script,
+        )
+        contexts.append(context)
+        page = context.new_page()
+        page.on("console", lambda message: complaints.append(message.text))
+        page.on("pageerror", lambda error: complaints.append(str(error)))
+        page.on("dialog", lambda dialog: (complaints.append(dialog.message), dialog.dismiss()))
+        page.on("request", lambda request: requests.append(request.url))
+        page.goto(file.as_uri())
+        return page
+
+    yield opened
+    for context in contexts:
+        context.close()
+    assert complaints == []
+    assert all(url.startswith(("file:", "data:")) for url in requests)
+
+
+@pytest.fixture(scope="module")
+def grown():
+    return render(documents.grown(), documents.comparison(), documents.measurement())
+
+
+def overflow(page):
+    return page.evaluate("document.documentElement.scrollWidth - window.innerWidth")
+
+
+def tiles(page):
+    return {
+        tile.locator(".label").inner_text(): tile.locator(".value").inner_text()
+        for tile in page.locator(".hero .tile").all()
+    }
+
+
+def test_tiles_show_the_figures(visit, grown):
+    assert tiles(visit(grown)) == {
+        "Moves": "161",
+        "To copy": "851 GB",
+        "Replicas per broker": "57–66",
+        "Leaders per broker": "15–23",
+        "Most leaders after a failure": "36",
+        "Rack violations": "37",
+        "Topic spread": "28",
+        "Bytes, fullest / mean broker": "1.38",
+    }
+
+
+def test_charts_have_a_bar_per_broker_and_a_fair_share(visit, grown):
+    page = visit(grown)
+    for key, before in (("replicas", 6), ("leaders", 6), ("bytes", 6), ("rate", 6)):
+        chart = page.locator(f'[data-load="{key}"] svg')
+        assert chart.locator("rect.after").count() == 8
+        assert chart.locator("rect.before").count() == before  # 7 and 8 held nothing
+        assert chart.locator("path.fair").count() == 1
+    surface = page.locator('[data-load="replicas"] svg rect.slot').last
+    surface.hover(position={"x": 20, "y": 60})  # the first of eight
+    readout = page.locator('[data-load="replicas"] output')
+    assert readout.inner_text() == "broker 1: 117 → 61, fair 60.8"
+    page.mouse.move(5, 5)
+    assert readout.inner_text() == "0–117 → 57–66"
+
+
+def test_heat_map_before_after_and_change(visit, grown):
+    page = visit(grown)
+
+    def row(topic):
+        line = page.locator(
+            "#heat tbody tr", has=page.get_by_role("rowheader", name=topic, exact=True)
+        )
+        return line.locator("td").all_inner_texts()
+
+    after = row("kafka")
+    assert after == ["0", "0", "0", "0", "0", "24", "24", "24"]
+    page.locator('[data-choice="heat"] label', has_text="Before").click()
+    before = row("kafka")
+    assert before == ["24", "24", "24", "0", "0", "0", "0", "0"]
+    assert page.locator("#heat-state").text_content() == "before the plan"
+    page.keyboard.press("ArrowRight")  # a radio group: arrows move on to Change
+    assert row("kafka") == ["−24", "−24", "−24", "·", "·", "+24", "+24", "+24"]
+    assert page.locator("#change-scale").is_visible()
+    page.keyboard.press("ArrowRight")
+    assert row("kafka") == after
+
+
+def test_a_failure_shows_who_takes_over(visit, grown):
+    page = visit(grown)
+    document = documents.grown()
+    ids = [b["id"] for b in document["brokers"]]
+    after = document["partitions"]["after"]
+    page.locator("#failed label", has_text="3").click()
+    said = page.locator("#failed-text").inner_text()
+    led = sum(row[0] == 3 for row in after)
+    assert said.startswith(f"Broker 3 fails: {led} leaders to hand over;")
+    for heir in ids:
+        taken = sum(row[0] == 3 and row[1] == heir for row in after)
+        assert (f"{heir} takes {taken}" in said) == (taken > 0)
+    worst = max(documents.after_failure(after, ids, 3).values())
+    assert said.endswith(f"The most that one survivor then leads is {worst}.")
+    page.keyboard.press("ArrowRight")
+    assert page.locator("#failed-text").inner_text().startswith("Broker 4 fails")
+    surface = page.locator("#worst svg rect.pick")
+    surface.click(position={"x": 20, "y": 60})
+    assert page.locator("#failed-text").inner_text().startswith("Broker 1 fails")
+    assert page.locator('input[name="failed"]:checked').get_attribute("value") == "0"
+
+
+def test_movement_in_bytes_and_in_replicas(visit, grown):
+    page = visit(grown)
+    first = page.locator("#movement-table tbody tr").first.locator("td")
+    assert first.all_inner_texts() == ["87.3 GB", "96.5 GB", "96.5 GB"]
+    page.locator('[data-choice="movement"] label', has_text="Replicas").click()
+    assert sum(map(int, first.all_inner_texts())) == 53
+
+
+def test_search_filter_order_and_pages_of_the_changes(visit, grown):
+    page = visit(grown)
+    shown, rows = page.locator("#shown"), page.locator("#rows tr")
+    assert shown.inner_text() == "1–25 of 146 partitions"
+    assert page.locator("#previous").is_disabled()
+    page.locator("#next").click()
+    assert shown.inner_text() == "26–50 of 146 partitions"
+    page.locator("#search").fill("KAFKA-1")
+    assert rows.locator("th").all_inner_texts()[:2] == ["kafka-1", "kafka-10"]
+    assert page.locator("#next").is_disabled()
+    page.locator("#search").fill("no such topic")
+    assert shown.inner_text() == "no partition matches"
+    page.locator("#search").fill("")
+    page.locator("#kind").select_option("order")
+    assert set(rows.locator("td:nth-child(4)").all_inner_texts()) == {"0"}
+    page.locator("#kind").select_option("moves")
+    page.locator("#order").select_option("copy")
+    heaviest = rows.first
+    columns = documents.grown()["partitions"]
+    most = max(
+        size * len(set(new) - set(old))
+        for size, old, new in zip(
+            columns["size_bytes"], columns["before"], columns["after"], strict=True
+        )
+    )
+    assert heaviest.locator("td").last.inner_text() == units.size(most)
+    assert heaviest.locator("ins").count() == int(heaviest.locator("td").nth(2).inner_text())
+    page.locator("#touches").select_option("8")
+    for row in rows.all():
+        assert "8" in row.locator("td").nth(0).inner_text() + row.locator("td").nth(1).inner_text()
+
+
+@pytest.mark.parametrize("width", [1280, 390])
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize("what", ["grown", "settled", "36 brokers"])
+def test_nothing_overflows_sideways(visit, grown, what, width, scheme):
+    text = {
+        "grown": lambda: grown,
+        "settled": lambda: render(documents.settled()),
+        "36 brokers": lambda: render(documents.random_plan()),
+    }[what]()
+    page = visit(text, width=width, scheme=scheme)
+    assert overflow(page) <= 0
+    page.locator("details summary").first.click()
+    assert overflow(page) <= 0
+
+
+def test_charts_follow_the_width(visit, grown):
+    page = visit(grown)
+    page.set_viewport_size({"width": 390, "height": 800})
+    page.wait_for_function("document.querySelector('#worst svg').viewBox.baseVal.width < 390")
+    assert overflow(page) <= 0
+
+
+def test_themes(visit, grown):
+    def background(page):
+        return page.evaluate("getComputedStyle(document.body).backgroundColor")
+
+    light, dark = visit(grown, scheme="light"), visit(grown, scheme="dark")
+    colours = background(light), background(dark)
+    assert colours[0] != colours[1]
+    button = light.locator("#theme")
+    assert button.inner_text() == "Theme: system"
+    button.click()
+    assert (button.inner_text(), background(light)) == ("Theme: light", colours[0])
+    button.click()
+    assert (button.inner_text(), background(light)) == ("Theme: dark", colours[1])
+    light.reload()
+    assert background(light) == colours[1]
+
+
+CONTRAST = """() => {
+  const canvas = document.createElement("canvas").getContext("2d", { willReadFrequently: true });
+  const known = new Map();
+  const seen = (colour) => {
+    if (!known.has(colour)) {
+      canvas.clearRect(0, 0, 1, 1);
+      canvas.fillStyle = colour; canvas.fillRect(0, 0, 1, 1);
+      known.set(colour, [...canvas.getImageData(0, 0, 1, 1).data]);
+    }
+    return known.get(colour);
+  };
+  const luminance = (c) => {
+    const [r, g, b] = c.slice(0, 3).map((v) => v / 255)
+      .map((v) => (v <= 0.03928 ? v / 12.92 : ((v + 0.055) / 1.055) ** 2.4));
+    return 0.2126 * r + 0.7152 * g + 0.0722 * b;
+  };
+  const behind = (e) => {
+    for (; e; e = e.parentElement) {
+      const c = seen(getComputedStyle(e).backgroundColor);
+      if (c[3] === 255) return c;
+    }
+    return [255, 255, 255, 255];
+  };
+  const worst = {};
+  const chosen = "p, td, th, h1, h2, h3, a, button, del, ins, code, summary, .label, "
+    + ".value, .note, .mark, .old, .cell, .choice span, .chips span, .sign, .verdict > span";
+  for (const e of document.querySelectorAll(chosen)) {
+    if (!e.textContent.trim() || e.closest("[hidden]") || e.disabled) continue;
+    if (!e.getClientRects().length) continue;
+    const a = luminance(seen(getComputedStyle(e).color)), b = luminance(behind(e));
+    const ratio = (Math.max(a, b) + 0.05) / (Math.min(a, b) + 0.05);
+    const key = `${e.tagName}.${e.className}`;
+    worst[key] = Math.min(worst[key] ?? 99, ratio);
+  }
+  return Object.entries(worst).filter(([, ratio]) => ratio < 4.5);
+}"""
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_text_stands_out_from_what_is_behind_it(visit, scheme):
+    page = visit(
+        render(documents.random_plan(partitions=2000), documents.comparison()), scheme=scheme
+    )
+    page.emulate_media(color_scheme=scheme, reduced_motion="reduce")
+    assert page.evaluate(CONTRAST) == []
+    page.locator('[data-choice="heat"] label', has_text="Change").click()
+    assert page.evaluate(CONTRAST) == []
+
+
+def test_hostile_names_are_shown_and_not_run(visit):
+    page = visit(hostile())
+    names = page.locator("#rows th").all_inner_texts()
+    assert sorted(names) == sorted(
+        f"{name}-{p}" for name, p in zip(HOSTILE, (0, 0, 7), strict=True)
+    )
+    page.locator("#search").fill("<script>alert(1)")
+    assert page.locator("#rows th").all_inner_texts() == [f"{HOSTILE[0]}-0"]
+
+
+def test_without_a_script_the_tables_remain(visit, grown):
+    page = visit(grown, script=False)
+    assert page.locator("#rows tr").count() == 25
+    assert [note.is_visible() for note in page.locator("noscript").all()] == [True, True]
+    assert not page.locator("#theme").is_visible()
+    assert page.locator("#movement-table").is_visible()
+
+
+def test_script_and_python_write_numbers_alike(visit, grown):
+    page = visit(grown)
+    values = [0, 0.0004, 0.03, 0.0994, 0.0996, 1, 9.994, 9.996, 99.94, 99.96, 999.4, 999.6, 12345]
+    values += [6_877_544_000, 999_949, 999_951, 3.21e14]
+    for name, ours in (("size", units.size), ("rate", units.rate)):
+        theirs = page.evaluate(f"(values) => values.map(partage.{name})", values)
+        assert theirs == [ours(value) for value in values]
+    assert page.evaluate("[0, 999, 1000, 1234567].map(partage.count)") == [
+        "0",
+        "999",
+        "1,000",
+        "1,234,567",
+    ]
+
+
+def test_a_large_page_is_quick(visit):
+    page = visit(render(documents.random_plan()))
+    timing = page.evaluate("performance.getEntriesByType('navigation')[0].domContentLoadedEventEnd")
+    assert timing < 3000
+    assert page.locator('[data-load="replicas"] rect.after').count() == 36

@@ -1,0 +1,197 @@
+"""The page as text: whole without a network or a script, every name escaped, small, repeatable."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import json
+import re
+from html.parser import HTMLParser
+
+import plan_documents as documents
+import pytest
+from plan_documents import broker
+
+from partage.report import html
+from partage.report.html import render
+
+HOSTILE = ["<script>alert(1)</script>", "</script><script>alert(2)</script>", "a&amp;\"'{{7*7}}"]
+
+
+class Page(HTMLParser):
+    """The elements of a page, the text outside of scripts and styles, and each script's text."""
+
+    def __init__(self, text):
+        super().__init__(convert_charrefs=True)
+        self.elements, self.words, self.scripts, self.inside = [], [], [], None
+        self.feed(text)
+        self.text = " ".join(" ".join(self.words).split())
+
+    def handle_starttag(self, tag, attributes):
+        self.elements.append((tag, dict(attributes)))
+        self.inside = tag if tag in ("script", "style") else None
+
+    def handle_endtag(self, tag):
+        self.inside = None
+
+    def handle_data(self, data):
+        if self.inside == "script":
+            self.scripts.append(data)
+        elif self.inside != "style":
+            self.words.append(data)
+
+
+def hostile():
+    comparison = documents.comparison()
+    comparison["strategies"]["<script>alert(3)</script>"] = {"cannot": "</script><b>"}
+    measured = documents.measurement()
+    measured["hot_keys"][0]["key"] = HOSTILE[1]
+    fleet = [
+        broker(1, "<b>a</b>"),
+        broker(2, "b", alive=False),
+        broker(3, "c", excluded=True),
+        broker(4, None, capacity=2.5, added=True),
+    ]
+    rows = [
+        (HOSTILE[0], 0, [2], [4]),
+        (HOSTILE[1], 0, [3, 2], [1, 4]),
+        (HOSTILE[2], 7, [1, 3], [1, 4]),
+    ]
+    document = documents.document(
+        fleet,
+        rows,
+        sizes=[10, None, 4000],
+        rates=[0.0004, 0.03, 2],
+        waves=1,
+        binding=["<img src=x onerror=alert(1)>"],
+        options={"topics": "<script>"},
+        gaps={"x": {"value": 3, "bound": 2.5}},
+    )
+    return render(document, comparison, measured)
+
+
+def test_the_page_asks_nobody():
+    text = render(documents.grown(), documents.comparison(), documents.measurement())
+    page = Page(text)
+    assert not re.search(r"(?i)(src|href|action)\s*=\s*[\"']?(https?:)?//", text)
+    assert "@import" not in text
+    assert "url(" not in text
+    assert "http" not in text.replace("http-equiv", "").replace("http://www.w3.org/2000/svg", "")
+    links = [a["href"] for tag, a in page.elements if tag in ("a", "link")]
+    assert all(link.startswith("#") or link == "data:," for link in links)
+    assert not {"img", "iframe", "object", "form"} & {tag for tag, _ in page.elements}
+
+
+def test_the_policy_allows_this_style_and_this_script_only():
+    text = render(documents.settled())
+    page = Page(text)
+    policy = next(
+        a["content"] for _, a in page.elements if a.get("http-equiv") == "Content-Security-Policy"
+    )
+    style = text.split("<style>")[1].split("</style>")[0]
+    for part in (style, page.scripts[-1]):
+        digest = base64.b64encode(hashlib.sha256(part.encode()).digest()).decode()
+        assert f"'sha256-{digest}'" in policy
+    assert policy.startswith("default-src 'none';")
+    assert "unsafe" not in policy
+    assert not [
+        tag for tag, a in page.elements if "style" in a or any(k.startswith("on") for k in a)
+    ]
+
+
+def test_links_in_the_page_lead_somewhere():
+    for text in (render(documents.settled()), hostile()):
+        page = Page(text)
+        ids = {a["id"] for _, a in page.elements if "id" in a}
+        assert {a["href"][1:] for tag, a in page.elements if tag == "a"} <= ids
+        labels = {a["aria-labelledby"] for _, a in page.elements if "aria-labelledby" in a}
+        assert labels <= ids
+
+
+def test_names_stay_text_everywhere():
+    page = Page(hostile())
+    assert len([tag for tag, _ in page.elements if tag == "script"]) == 2
+    assert "img" not in {tag for tag, _ in page.elements}
+    for name in [*HOSTILE, "<b>a</b>", "<img src=x onerror=alert(1)>", "<script>alert(3)</script>"]:
+        assert name in page.text
+    data = json.loads(page.scripts[0])
+    assert sorted(data["changes"]["topics"]) == sorted(HOSTILE)
+
+
+def test_the_key_figures_and_tables_are_there_without_a_script():
+    text = Page(render(documents.grown(), documents.comparison(), documents.measurement())).text
+    for words in (
+        "161 replicas move, proven to be the fewest: 851 GB to copy in 7 waves.",
+        "Moves 161 ✓ proven minimum",
+        "Replicas per broker 57–66",
+        "no plan as fair moves fewer, proven",
+        "7 new a 0 → 60",
+        "Fair share 60.8 20.2",
+        "waves/007.json",
+        "cannot: no answer in 60 s",
+        "redpanda-data/redpanda",
+        "no key",
+        "Under these rules no placement shares the replicas more evenly.",
+        "partage check plan/",
+    ):
+        assert words in text, words
+
+
+def test_tables_have_captions_and_headings():
+    text = render(documents.grown(), documents.comparison(), documents.measurement())
+    assert text.count("<table") == text.count("<caption")
+    assert text.count("<h1") == 1
+    assert "<th>" not in text
+
+
+def test_same_input_same_bytes():
+    assert render(documents.grown()) == render(documents.grown())
+
+
+def test_five_thousand_partitions_stay_small():
+    assert len(render(documents.random_plan()).encode()) < 1_000_000
+
+
+def test_what_is_folded_is_said(monkeypatch):
+    monkeypatch.setattr(html, "HEAT_TOPICS", 5)
+    monkeypatch.setattr(html, "HEAT_BROKERS", 10)
+    monkeypatch.setattr(html, "MOVEMENT_BROKERS", 4)
+    monkeypatch.setattr(html, "CHANGES", 30)
+    monkeypatch.setattr(html, "TAKEOVERS", 24)
+    document = documents.random_plan(12, 300, 20, waves=3)
+    page = Page(render(document))
+    data = json.loads(page.scripts[0])
+    assert "15 smaller topics" in page.text
+    assert "The 10 brokers that change most; 2 are left out." in page.text
+    assert "6 others" in page.text
+    assert "This page holds the 30 partitions with the most to copy" in page.text
+    assert len(data["heat"]["after"]) == 6
+    assert len(data["changes"]["topic"]) == 30
+    assert max(map(len, data["failure"]["pairs"])) == 4
+    moved = document["figures"]["after"]
+    assert sum(map(sum, data["movement"]["bytes"])) == moved["bytes_moved"]
+    assert sum(map(sum, data["movement"]["replicas"])) == moved["moves"]
+
+
+def test_folded_topics_keep_every_replica():
+    document = documents.random_plan(12, 900, 60, waves=0)
+    data = json.loads(Page(render(document)).scripts[0])
+    assert len(data["heat"]["after"]) == html.HEAT_TOPICS + 1
+    assert sum(map(sum, data["heat"]["after"])) == 2700
+
+
+@pytest.mark.parametrize(
+    ("count", "fair", "level"),
+    [(0, 3, 0), (3, 3, 4), (6, 3, 8), (60, 3, 8), (1, 0.2, 4), (1, 40, 1), (2, 4, 2)],
+)
+def test_shades_compare_with_the_fair_share(count, fair, level):
+    assert html._level(count, fair) == level
+
+
+def test_documents_with_little_in_them():
+    bare = documents.settled()
+    bare["certificate"] = {}
+    bare["figures"]["before"] = {}
+    for key in ("partage", "options", "binding", "gaps", "warnings", "waves", "fingerprint"):
+        del bare[key]
+    assert "Nothing to do" in render(bare, {"strategies": {}}, {})
