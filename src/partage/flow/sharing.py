@@ -531,7 +531,7 @@ class _Solved:
         """Dual values of a layer: what one more unit costs per slot and per (family, slot)."""
         distance = self.optimum.distance[layer]
         slot = distance[self.sink] - distance[self.slot_node]
-        if self.spread_node is None or self.layers[layer] != SPREAD:
+        if self.spread_node is None:
             return slot, None
         return slot, np.asarray(distance[self.sink] - distance[self.spread_node])
 

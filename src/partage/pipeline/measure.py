@@ -71,9 +71,7 @@ def windows(by_window: DataFrame) -> DataFrame:
     return by_window.select("topic", "partition", "window_start", "records", "bytes")
 
 
-def partitions(
-    by_window: DataFrame, by_key: DataFrame, seconds: int = WINDOW_SECONDS
-) -> DataFrame:
+def partitions(by_window: DataFrame, by_key: DataFrame, seconds: int = WINDOW_SECONDS) -> DataFrame:
     """``by_window`` and ``by_key`` → one row per partition that has records.
 
     topic, partition, records, bytes, bytes_per_second, peak_bytes_per_second, distinct_keys,

@@ -13,7 +13,6 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
@@ -68,9 +67,7 @@ SCHEMAS: dict[str, pa.Schema] = {
             ("bytes", pa.int64()),
         ]
     ),
-    "rejected": pa.schema(
-        [("source", pa.string()), ("row", pa.string()), ("reason", pa.string())]
-    ),
+    "rejected": pa.schema([("source", pa.string()), ("row", pa.string()), ("reason", pa.string())]),
 }
 """The tables' columns."""
 

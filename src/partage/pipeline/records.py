@@ -19,9 +19,15 @@ from partage.errors import InputError
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame
 
-COLUMNS = ("topic", "partition", "offset", "timestamp", "key", "value_bytes")
-"""A record: topic string, partition int, offset bigint, timestamp timestamp, key binary (null for
-a record without one), value_bytes bigint."""
+COLUMNS = {
+    "topic": "string",
+    "partition": "int",
+    "offset": "bigint",
+    "timestamp": "timestamp",
+    "key": "binary",
+    "value_bytes": "bigint",
+}
+"""A record, with Spark's types; the key is null for a record without one, nothing else is."""
 
 BOOKKEEPING = ("source", "row", "reason")
 """Where a row comes from, the row as it stands there and what is wrong with it (both null when
@@ -92,49 +98,57 @@ def canonical(rows: DataFrame, row: Column, where: str) -> DataFrame:
         if not isinstance(kind, (*_ALLOWED[name], T.NullType)):
             raise InputError(where, f"column {name} cannot be of type {kind.simpleString()[:60]}")
 
-    topic = F.col("topic").cast("string")
-    partition = _whole(rows, "partition")
-    offset = _whole(rows, "offset")
     timestamp, millis = _timestamp(rows)
-    if taken["key"] == "key":
-        key, undecoded = F.col("key").cast("binary"), F.lit(False)
-    else:
-        key = F.try_to_binary("key_base64", F.lit("base64"))
-        undecoded = F.col("key_base64").isNotNull() & key.isNull()
-    if taken["value_bytes"] == "value_bytes":
-        size = _whole(rows, "value_bytes")
-        size_reasons = _bounds("value_bytes", size, _INT32_MAX)
-    else:
-        size, size_reasons = F.coalesce(F.octet_length("value"), F.lit(0)).cast("bigint"), []
-
+    by_name = taken["key"] == "key"
+    sized = taken["value_bytes"] == "value_bytes"
+    # What is costly to read is read in a step of its own, so that Spark does it once.
+    read = rows.select(
+        "*",
+        F.col("topic").cast("string").alias("_topic"),
+        _whole(rows, "partition").alias("_partition"),
+        _whole(rows, "offset").alias("_offset"),
+        timestamp.alias("_timestamp"),
+        millis.alias("_millis"),
+        (F.col("key").cast("binary") if by_name else _base64("key_base64")).alias("_key"),
+        (_whole(rows, "value_bytes") if sized else _length("value")).alias("_value_bytes"),
+    )
     reason = F.coalesce(
         F.col("broken"),
-        F.when(topic.isNull() | (topic == ""), F.lit("topic is missing")),
-        F.when(F.length(topic) > _TOPIC_LENGTH, F.lit("topic is longer than 249 characters")),
-        *_bounds("partition", partition, _INT32_MAX),
-        *_bounds("offset", offset, _INT64_MAX),
+        F.when(F.coalesce(F.col("_topic"), F.lit("")) == "", F.lit("topic is missing")),
+        F.when(F.length("_topic") > _TOPIC_LENGTH, F.lit("topic is longer than 249 characters")),
+        *_bounds("partition", _INT32_MAX),
+        *_bounds("offset", _INT64_MAX),
         F.when(F.col("timestamp").isNull(), F.lit("timestamp is missing")),
-        F.when(millis.isNull(), _told("timestamp", "is neither ISO 8601 nor milliseconds")),
         F.when(
-            ~millis.between(0, _END_OF_TIME - 1),
+            F.col("_millis").isNull(), _told("timestamp", "is neither ISO 8601 nor milliseconds")
+        ),
+        F.when(
+            ~F.col("_millis").between(0, _END_OF_TIME - 1),
             _told("timestamp", "is not between 1970 and 2100"),
         ),
-        F.when(undecoded, _told(taken["key"], "is no Base64")),
-        *size_reasons,
+        F.when(
+            F.col(taken["key"]).isNotNull() & F.col("_key").isNull(),
+            _told(taken["key"], "is no Base64"),
+        ),
+        *(_bounds("value_bytes", _INT32_MAX) if sized else ()),
     )
-    judged = rows.withColumn("reason", reason)
+    # A record has its columns and a rejected row its reason: no half-read values.
+    judged = read.withColumn("reason", reason)
     fine = F.col("reason").isNull()
     return judged.select(
-        F.when(fine, topic).alias("topic"),
-        F.when(fine, partition).cast("int").alias("partition"),
-        F.when(fine, offset).alias("offset"),
-        F.when(fine, timestamp).alias("timestamp"),
-        F.when(fine, key).alias("key"),
-        F.when(fine, size).alias("value_bytes"),
+        *(F.when(fine, F.col(f"_{name}")).cast(kind).alias(name) for name, kind in COLUMNS.items()),
         "source",
         F.when(~fine, F.substring(row, 1, ROW_CHARACTERS)).alias("row"),
         "reason",
     )
+
+
+def _base64(name: str) -> Column:
+    return F.try_to_binary(name, F.lit("base64"))
+
+
+def _length(name: str) -> Column:
+    return F.coalesce(F.octet_length(name), F.lit(0)).cast("bigint")
 
 
 def _told(column: str, problem: str) -> Column:
@@ -142,7 +156,8 @@ def _told(column: str, problem: str) -> Column:
     return F.concat(F.lit(f"{column} {problem}: "), value)
 
 
-def _bounds(column: str, value: Column, highest: int) -> list[Column]:
+def _bounds(column: str, highest: int) -> list[Column]:
+    value = F.col(f"_{column}")
     return [
         F.when(F.col(column).isNull(), F.lit(f"{column} is missing")),
         F.when(value.isNull(), _told(column, "is no whole number")),
@@ -165,7 +180,10 @@ def _whole(rows: DataFrame, name: str) -> Column:
 
 
 def _timestamp(rows: DataFrame) -> tuple[Column, Column]:
-    """The column as timestamp and as milliseconds since 1970 (bigint, null where unreadable)."""
+    """The column as timestamp and as milliseconds since 1970, both null where unreadable.
+
+    The timestamp of a number out of bounds is some other one out of bounds.
+    """
     column, kind = F.col("timestamp"), rows.schema["timestamp"].dataType
     if isinstance(kind, (T.TimestampType, T.TimestampNTZType)):
         return column.cast("timestamp"), F.unix_millis(column.cast("timestamp"))

@@ -17,6 +17,7 @@ import shutil
 import socket
 import subprocess
 import tempfile
+import warnings
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -204,7 +205,10 @@ def _open(url: str, connect: bool, short: bool, config: Mapping[str, str]) -> Sp
     builder = SparkSession.builder.remote(url)
     for key, value in settings.items():
         builder = builder.config(key, value)
-    return builder.getOrCreate()
+    with warnings.catch_warnings():
+        # The client sets again what the server it started already has, and may not.
+        warnings.simplefilter("ignore")
+        return builder.getOrCreate()
 
 
 def _start_java(conf: Any) -> None:
@@ -259,9 +263,7 @@ def _check_listening(url: str) -> None:
     except TimeoutError:
         return
     except OSError as error:
-        raise PartageError(
-            f"Spark at {url} cannot be opened: {error.strerror or error}"
-        ) from None
+        raise PartageError(f"Spark at {url} cannot be opened: {error.strerror or error}") from None
 
 
 def _reuses_local_server() -> bool:

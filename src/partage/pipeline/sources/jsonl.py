@@ -19,7 +19,9 @@ if TYPE_CHECKING:
     from partage.pipeline.sources.files import Files
 
 SUFFIXES = tuple(
-    name + packed for name in (".jsonl", ".json", ".ndjson") for packed in ("", ".gz", ".bz2", ".zst")
+    name + packed
+    for name in (".jsonl", ".json", ".ndjson")
+    for packed in ("", ".gz", ".bz2", ".zst")
 )
 
 _FIRST_LINES = 1000

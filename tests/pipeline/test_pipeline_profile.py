@@ -1,0 +1,158 @@
+"""The directory that ``write_profile`` leaves, its progress, and the other ways to Spark."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+pytest.importorskip("pyspark")
+
+import pyarrow.parquet as pq
+
+from partage.errors import InputError, PartageError
+from partage.pipeline import session, write_profile
+from partage.pipeline.session import find_java
+from partage.profile import Profile
+
+pytestmark = pytest.mark.spark
+
+
+def test_a_profile_is_written_whole_and_reads_back(
+    spark: Any, records: Any, write_lines: Callable[..., str], tmp_path: Path
+) -> None:
+    path = write_lines("r.jsonl", *records, "nonsense")
+    calls: list[tuple[int, int, str]] = []
+    about = write_profile(
+        spark, [path], tmp_path / "out", window=60, top=1, progress=lambda *call: calls.append(call)
+    )
+    assert about["totals"] == {
+        "records": 8,
+        "bytes": 1177 + 4 * 2 + 2 * 4 + 3 + 8,
+        "rejected": 1,
+        "topics": 2,
+        "partitions": 3,
+    }
+    assert json.loads((tmp_path / "out" / "profile.json").read_text()) == about
+    assert about["window_seconds"] == 60
+    assert about["sources"] == [path]
+    profile = Profile.read(tmp_path / "out")
+    assert profile.topics == ("clicks", "orders")
+    assert profile.totals == about["totals"]
+    assert [key.key for key in profile.hot_keys()] == ["k,1", "béa"]
+    assert pq.read_table(tmp_path / "out" / "rejected").to_pylist() == [
+        {"source": path, "row": "nonsense", "reason": "line is not one JSON object"}
+    ]
+    labels = list(dict.fromkeys(label for _, _, label in calls))
+    assert labels == ["reading", "windows", "partitions", "keys", "rejected"]
+    assert all(0 <= done <= total for done, total, _ in calls)
+
+
+def test_the_same_records_give_the_same_bytes(
+    spark: Any, records: Any, write_lines: Callable[..., str], tmp_path: Path
+) -> None:
+    def files(name: str, rows: Any) -> dict[str, bytes]:
+        path = write_lines("r.jsonl", *rows)
+        write_profile(spark, [path], tmp_path / name)
+        out = tmp_path / name
+        return {str(f.relative_to(out)): f.read_bytes() for f in out.rglob("*") if f.is_file()}
+
+    first = files("one", [*records, "x", "y"])
+    assert files("two", [*reversed(records), "y", "x"]) == first
+    assert sorted(first) == [
+        "keys/part-00000.parquet",
+        "partitions/part-00000.parquet",
+        "profile.json",
+        "rejected/part-00000.parquet",
+        "windows/part-00000.parquet",
+    ]
+
+
+def test_what_stands_is_kept_when_the_new_one_fails(
+    spark: Any, records: Any, write_lines: Callable[..., str], tmp_path: Path
+) -> None:
+    good, bad = write_lines("r.jsonl", *records), write_lines("bad.jsonl", "x")
+    write_profile(spark, [good], tmp_path / "out")
+    before = (tmp_path / "out" / "profile.json").read_text()
+    with pytest.raises(InputError, match="no records"):
+        write_profile(spark, [bad], tmp_path / "out")
+    assert (tmp_path / "out" / "profile.json").read_text() == before
+    (tmp_path / "mine").mkdir()
+    (tmp_path / "mine" / "file").touch()
+    with pytest.raises(InputError, match="did not write"):
+        write_profile(spark, [good], tmp_path / "mine")
+    with pytest.raises(InputError, match="window"):
+        write_profile(spark, [good], tmp_path / "other", window=0)
+    assert not (tmp_path / "other").exists()
+
+
+def test_a_running_session_is_used_and_left(spark: Any) -> None:
+    with session("local[1]") as other:
+        assert other is spark
+    assert spark.range(3).count() == 3
+
+
+def test_java_is_found_or_asked_for(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    assert (find_java() / "bin" / "java").exists()
+    (tmp_path / "bin").mkdir()
+    (tmp_path / "bin" / "java").write_text("#!/bin/sh\n")
+    (tmp_path / "bin" / "java").chmod(0o755)
+    (tmp_path / "release").write_text('JAVA_VERSION="1.8.0_402"\n')
+    monkeypatch.setenv("JAVA_HOME", str(tmp_path))
+    monkeypatch.setenv("PATH", str(tmp_path))
+    monkeypatch.setattr(Path, "glob", lambda *_: iter(()))
+    with pytest.raises(PartageError, match=r"needs Java 17 or newer.*is Java 8.*install a JDK"):
+        find_java()
+
+
+SCRIPT = """
+import sys
+from partage.errors import PartageError
+from partage.pipeline import session, write_profile
+calls = []
+try:
+    with session() as spark:
+        write_profile(spark, [sys.argv[1]], sys.argv[2], progress=lambda *call: calls.append(call))
+        print(type(spark).__module__, any(total for _, total, _ in calls))
+except PartageError as error:
+    print(error)
+"""
+
+
+def _run(remote: str, *arguments: str) -> tuple[str, str]:
+    run = subprocess.run(
+        [sys.executable, "-c", SCRIPT, *arguments],
+        env=os.environ | {"SPARK_REMOTE": remote},
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=True,
+    )
+    return run.stdout, run.stderr
+
+
+def test_spark_connect_writes_the_same_files_here(
+    spark: Any, records: Any, write_lines: Callable[..., str], tmp_path: Path
+) -> None:
+    pytest.importorskip("grpc")
+    path = write_lines("r.jsonl", *records, "nonsense")
+    out, err = _run("local[2]", path, str(tmp_path / "connect"))
+    assert (out, err) == ("pyspark.sql.connect.session True\n", "")
+    write_profile(spark, [path], tmp_path / "classic")
+    for name in ("partitions", "keys", "windows", "rejected"):
+        file = f"{name}/part-00000.parquet"
+        assert (tmp_path / "connect" / file).read_bytes() == (
+            tmp_path / "classic" / file
+        ).read_bytes()
+
+
+def test_a_cluster_that_is_not_there_is_one_line(tmp_path: Path) -> None:
+    out, err = _run("sc://127.0.0.1:1", "r.jsonl", str(tmp_path / "out"))
+    assert out == "Spark at sc://127.0.0.1:1 cannot be opened: Connection refused\n"
+    assert err == ""

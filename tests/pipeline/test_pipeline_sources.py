@@ -1,0 +1,387 @@
+"""Records from Parquet, JSON lines and CSV: the same numbers, bad rows kept, bad input one line."""
+
+from __future__ import annotations
+
+import csv
+import gzip
+import json
+from collections.abc import Callable
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+pytest.importorskip("pyspark")
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from partage.errors import InputError
+from partage.pipeline import accepted, profile_tables, read_records, rejected
+
+pytestmark = pytest.mark.spark
+
+Write = Callable[..., str]
+NAMES = ["topic", "partition", "offset", "timestamp", "key", "value_bytes"]
+
+
+def _good(spark: Any, *paths: str) -> list[tuple[Any, ...]]:
+    rows = read_records(spark, paths).transform(accepted).collect()
+    return sorted(
+        (
+            r.topic,
+            r.partition,
+            r.offset,
+            r.timestamp.timestamp(),
+            None if r.key is None else bytes(r.key),
+            r.value_bytes,
+        )
+        for r in rows
+    )
+
+
+def _bad(spark: Any, *paths: str) -> list[tuple[str, str]]:
+    rows = read_records(spark, paths).transform(rejected).collect()
+    return sorted((r.row, r.reason) for r in rows)
+
+
+def _expected(records: list[dict[str, Any]]) -> list[tuple[Any, ...]]:
+    return sorted(
+        (
+            r["topic"],
+            r["partition"],
+            r["offset"],
+            r["timestamp"] / 1000,
+            None if r["key"] is None else r["key"].encode(),
+            r["value_bytes"],
+        )
+        for r in records
+    )
+
+
+def _csv(path: Path, records: list[dict[str, Any]]) -> str:
+    with path.open("w", encoding="utf-8", newline="") as out:
+        out.write(",".join(NAMES) + "\n")
+        for r in records:
+            key = "" if r["key"] is None else '"' + r["key"].replace('"', '""') + '"'
+            start = [str(r[name]) for name in NAMES[:4]]
+            out.write(",".join([*start, key, str(r["value_bytes"])]) + "\n")
+    return str(path)
+
+
+def _parquet(path: Path, records: list[dict[str, Any]], unit: str = "ms") -> str:
+    scale = {"ms": 1, "us": 1000, "ns": 1_000_000}[unit]
+    columns = {name: [r[name] for r in records] for name in NAMES}
+    table = pa.table(
+        {
+            **columns,
+            "timestamp": pa.array(
+                [t * scale for t in columns["timestamp"]], pa.timestamp(unit, "UTC")
+            ),
+            "key": pa.array(
+                [None if k is None else k.encode() for k in columns["key"]], pa.binary()
+            ),
+        }
+    )
+    pq.write_table(table, path)
+    return str(path)
+
+
+# ---------------------------------------------------------------------- the same records
+
+
+def test_every_format_gives_the_same_tables(
+    spark: Any, records: Any, tmp_path: Path, write_lines: Write
+) -> None:
+    ways = [
+        _parquet(tmp_path / "r.parquet", records),
+        _csv(tmp_path / "r.csv", records),
+        write_lines("r.jsonl", *records),
+    ]
+    tables = [profile_tables(spark, [way]) for way in ways]
+    assert tables[0]["rejected"].num_rows == 0
+    assert tables[1] == tables[0]
+    assert tables[2] == tables[0]
+    orders = [r for r in tables[0]["partitions"].to_pylist() if r["topic"] == "orders"]
+    assert [(r["records"], r["bytes"], r["distinct_keys"], r["null_keys"]) for r in orders] == [
+        (4, 175, 2, 1),
+        (2, 1008, 1, 0),
+    ]
+    assert orders[0]["bytes_per_second"] == 175 / 7200
+    assert orders[1]["peak_bytes_per_second"] == 1004 / 3600
+    clicks = [r for r in tables[0]["partitions"].to_pylist() if r["topic"] == "clicks"]
+    assert clicks[0]["bytes_per_second"] == 21 / 3600  # one second of records, one window
+
+
+def test_null_and_empty_keys_stay_two_things(
+    spark: Any, records: Any, tmp_path: Path, write_lines: Write
+) -> None:
+    expected = _expected(records)
+    assert _good(spark, _csv(tmp_path / "r.csv", records)) == expected
+    assert _good(spark, write_lines("r.json", *records)) == expected
+
+
+@pytest.mark.parametrize("unit", ["us", "ns"])
+def test_parquet_timestamps_of_other_units(
+    spark: Any, records: Any, tmp_path: Path, unit: str
+) -> None:
+    assert _good(spark, _parquet(tmp_path / "r.parquet", records, unit)) == _expected(records)
+
+
+def test_timestamps_as_text(spark: Any, write_lines: Write) -> None:
+    texts = {
+        "2024-01-01T00:00:00Z": "2024-01-01T00:00:00",
+        "2024-01-01T02:00:00.250+02:00": "2024-01-01T00:00:00.250",
+        "2024-01-01 00:00": "2024-01-01T00:00:00",
+        "2024-01-01T00:00Z": "2024-01-01T00:00:00",
+        "2024-01-01": "2024-01-01T00:00:00",
+        "1704067200000": "2024-01-01T00:00:00",
+        "1704067200000.0": "2024-01-01T00:00:00",
+    }
+    lines = [
+        {
+            "topic": "t",
+            "partition": 0,
+            "offset": i,
+            "timestamp": text,
+            "key": None,
+            "value_bytes": 1,
+        }
+        for i, text in enumerate(texts)
+    ]
+    found = {
+        offset: when for _, _, offset, when, _, _ in _good(spark, write_lines("r.json", *lines))
+    }
+    for i, text in enumerate(texts.values()):
+        assert found[i] == datetime.fromisoformat(text).replace(tzinfo=UTC).timestamp()
+
+
+def test_the_value_itself_and_base64_keys(spark: Any, tmp_path: Path, write_lines: Write) -> None:
+    line = {"topic": "t", "partition": 0, "timestamp": 1_700_000_000_000}
+    path = write_lines(
+        "r.jsonl",
+        line | {"offset": 0, "key_base64": "/wA=", "value": "béa"},
+        line | {"offset": 1, "key_base64": None, "value": None},
+        line | {"offset": 2, "key_base64": "!", "value": "x"},
+    )
+    assert [row[4:] for row in _good(spark, path)] == [(b"\xff\x00", 4), (None, 0)]
+    assert [reason for _, reason in _bad(spark, path)] == ["key_base64 is no Base64: !"]
+
+    table = pa.table(
+        {
+            "topic": ["t"],
+            "partition": pa.array([0], pa.uint8()),
+            "offset": [0.0],
+            "timestamp": pa.array([datetime(2024, 1, 1)], pa.timestamp("us")),
+            "key": pa.array(["text"]),
+            "value": pa.array([b"\x00\x01\x02"]),
+            "headers": pa.array([[1]]),
+        }
+    )
+    pq.write_table(table, tmp_path / "v.parquet")
+    when = datetime(2024, 1, 1, tzinfo=UTC).timestamp()
+    assert _good(spark, str(tmp_path / "v.parquet")) == [("t", 0, 0, when, b"text", 3)]
+
+
+def test_directories_globs_and_packed_files(
+    spark: Any, records: Any, tmp_path: Path, write_lines: Write
+) -> None:
+    write_lines("in/deep er/a[1].jsonl", *records[:3])
+    (tmp_path / "in" / "b.json.gz").write_bytes(
+        gzip.compress("".join(json.dumps(r) + "\n" for r in records[3:5]).encode())
+    )
+    _csv(tmp_path / "in" / "c.csv", records[5:6])
+    (tmp_path / "in" / "d.csv").write_text(
+        "value_bytes,note,topic,partition,offset,timestamp,key\n"
+        + "".join(
+            f"{r['value_bytes']},,{r['topic']},{r['partition']},{r['offset']},{r['timestamp']},{r['key']}\n"
+            for r in records[4:5]
+        )
+    )
+    _parquet(tmp_path / "in" / "e.parquet", records[6:])
+    (tmp_path / "in" / "_SUCCESS").touch()
+    (tmp_path / "in" / "README.txt").write_text("no records\n")
+    whole = _good(spark, str(tmp_path / "in"))
+    assert whole == sorted(_expected(records) + _expected(records[4:5]))
+    named = str(tmp_path / "in" / "deep er" / "a[1].jsonl")
+    assert _good(spark, named) == _expected(records[:3])
+    both = _good(spark, named, str(tmp_path / "in" / "*.parquet"))
+    assert both == _expected(records[:3] + records[6:])
+
+
+# ---------------------------------------------------------------------- rows that are no records
+
+
+BAD = {
+    '{"partition": -1}': "partition is negative: -1",
+    '{"partition": "x"}': "partition is no whole number: x",
+    '{"partition": 1.5}': "partition is no whole number: 1.5",
+    '{"partition": 2147483648}': "partition is too large: 2147483648",
+    '{"partition": null}': "partition is missing",
+    '{"topic": null}': "topic is missing",
+    '{"topic": ""}': "topic is missing",
+    '{"topic": "' + "t" * 250 + '"}': "topic is longer than 249 characters",
+    '{"offset": -1}': "offset is negative: -1",
+    '{"offset": 99999999999999999999999}': "offset is no whole number: 99999999999999999999999",
+    '{"timestamp": null}': "timestamp is missing",
+    '{"timestamp": -1}': "timestamp is not between 1970 and 2100: -1",
+    '{"timestamp": 1700000000000000}': "timestamp is not between 1970 and 2100: 1700000000000000",
+    '{"timestamp": 9223372036854775807}': (
+        "timestamp is not between 1970 and 2100: 9223372036854775807"
+    ),
+    '{"timestamp": "yesterday"}': "timestamp is neither ISO 8601 nor milliseconds: yesterday",
+    '{"timestamp": "12:30:00"}': "timestamp is neither ISO 8601 nor milliseconds: 12:30:00",
+    '{"timestamp": "2024-02-30"}': "timestamp is neither ISO 8601 nor milliseconds: 2024-02-30",
+    '{"timestamp": "0001-01-01"}': "timestamp is not between 1970 and 2100: 0001-01-01",
+    '{"value_bytes": -5}': "value_bytes is negative: -5",
+    '{"value_bytes": null}': "value_bytes is missing",
+    '{"value_bytes": 2147483648}': "value_bytes is too large: 2147483648",
+}
+NO_OBJECTS = [
+    "{",
+    "nonsense",
+    "5",
+    "null",
+    "[]",
+    "[{}]",
+    '{"topic": "t"} and more',
+    "{}{}",
+    "{},{}",
+]
+
+
+def test_bad_json_is_kept_with_its_reason(spark: Any, records: Any, write_lines: Write) -> None:
+    lines = {json.dumps(records[0] | json.loads(change)): why for change, why in BAD.items()}
+    lines |= dict.fromkeys(NO_OBJECTS, "line is not one JSON object")
+    path = write_lines("r.jsonl", *records, *lines, "", "   ", *records)
+    assert _bad(spark, path) == sorted(lines.items())
+    assert _good(spark, path) == sorted(_expected(records) * 2)
+
+
+def test_bad_csv_is_kept_with_its_reason(spark: Any, records: Any, tmp_path: Path) -> None:
+    path = tmp_path / "r.csv"
+    bad = {
+        "t,0,0": "line does not have the header's 6 fields",
+        "t,0,0,2024-01-01,k,1,2": "line does not have the header's 6 fields",
+        "t,-1,0,2024-01-01,k,1": "partition is negative: -1",
+        ",0,0,2024-01-01,k,1": "topic is missing",
+        "t,0,0,never,k,1": "timestamp is neither ISO 8601 nor milliseconds: never",
+        "t,0,0,2024-01-01,k,": "value_bytes is missing",
+        "nonsense": "line does not have the header's 6 fields",
+    }
+    _csv(path, records)
+    with path.open("a", encoding="utf-8") as out:
+        out.write("\n".join([*bad, "", ",".join(NAMES), "t,7,7,2024-01-01,k,7"]) + "\n")
+    assert _bad(spark, str(path)) == sorted(bad.items())
+    assert len(_good(spark, str(path))) == len(records) + 1
+
+
+def test_bad_parquet_rows_are_kept_as_json(spark: Any, tmp_path: Path) -> None:
+    table = pa.table(
+        {
+            "topic": ["t", None, "t", "t"],
+            "partition": pa.array([0, 0, -3, 0], pa.int64()),
+            "offset": [0, 1, 2, 3],
+            "timestamp": pa.array([1, 1, 1, None], pa.timestamp("ms", "UTC")),
+            "key": pa.array([b"k"] * 4),
+            "value_bytes": [1, 1, 1, 1],
+        }
+    )
+    pq.write_table(table, tmp_path / "r.parquet")
+    bad = _bad(spark, str(tmp_path / "r.parquet"))
+    assert [reason for _, reason in bad] == [
+        "timestamp is missing",
+        "partition is negative: -3",
+        "topic is missing",
+    ] or len(bad) == 3
+    assert {json.loads(row)["offset"]: reason for row, reason in bad} == {
+        1: "topic is missing",
+        2: "partition is negative: -3",
+        3: "timestamp is missing",
+    }
+    assert len(_good(spark, str(tmp_path / "r.parquet"))) == 1
+
+
+# ---------------------------------------------------------------------- input that is refused
+
+
+def _refused(spark: Any, *paths: str) -> str:
+    with pytest.raises(InputError) as caught:
+        profile_tables(spark, paths)
+    message = str(caught.value)
+    assert "\n" not in message
+    return message
+
+
+def test_missing_columns_are_named(spark: Any, tmp_path: Path, write_lines: Write) -> None:
+    pq.write_table(pa.table({"topic": ["t"], "ts": [1]}), tmp_path / "r.parquet")
+    message = _refused(spark, str(tmp_path / "r.parquet"))
+    assert message.startswith(str(tmp_path / "r.parquet"))
+    assert "columns missing: partition, offset, timestamp, key or key_base64, value_byt" in message
+    assert "(found: topic, ts)" in message
+
+    record = {"topic": "t", "partition": 0, "offset": 0, "timestamp": 1, "size": 1, "key": None}
+    assert "column missing: value_bytes or value (found: topic" in _refused(
+        spark, write_lines("r.jsonl", record)
+    )
+    message = _refused(spark, write_lines("r.csv", "topic,partition,offset,key,value", "t,0,0,,v"))
+    assert "r.csv: column missing: timestamp (found: topic, partition" in message
+
+
+def test_a_column_of_a_wrong_type_is_named(spark: Any, tmp_path: Path) -> None:
+    columns: dict[str, Any] = dict.fromkeys(NAMES, [1])
+    columns |= {"topic": ["t"], "key": [b"k"], "partition": [[1]]}
+    pq.write_table(pa.table(columns), tmp_path / "r.parquet")
+    message = _refused(spark, str(tmp_path / "r.parquet"))
+    assert message.endswith("column partition cannot be of type array<bigint>")
+
+
+def test_what_is_missing_empty_or_broken(spark: Any, tmp_path: Path, write_lines: Write) -> None:
+    header = ",".join(NAMES)
+    (tmp_path / "empty").mkdir()
+    (tmp_path / "empty.parquet").touch()
+    (tmp_path / "broken.parquet").write_bytes(b"PAR1 nonsense PAR1")
+    good = _csv(tmp_path / "good.csv", [])
+    refused = {
+        "nowhere.parquet": "no such file or directory",
+        "no*where/*.json": "no such file or directory",
+        "empty": "holds no files",
+        "empty.parquet": "cannot be read",
+        "broken.parquet": "cannot be read",
+        write_lines("empty.jsonl"): "no records: the input is empty",
+        write_lines("empty.csv"): "is empty",
+        good: "no records: the input is empty",
+        write_lines("bad.jsonl", "x", "y"): "no records: all 2 rows are rejected",
+        write_lines("r.txt", "x"): "no file of a known format",
+        write_lines("twice.csv", header + ",key"): "column key is there twice",
+    }
+    for name, problem in refused.items():
+        path = str(tmp_path / name)
+        message = _refused(spark, path)
+        assert message.startswith(path)
+        assert problem in message
+    assert "already given" in _refused(spark, good, good)
+    assert "no records given" in _refused(spark)
+
+
+def test_files_of_different_types_are_refused(spark: Any, tmp_path: Path) -> None:
+    (tmp_path / "in").mkdir()
+    columns: dict[str, Any] = dict.fromkeys(NAMES, [1]) | {"topic": ["t"], "key": [b"k"]}
+    pq.write_table(pa.table(columns), tmp_path / "in" / "a.parquet")
+    pq.write_table(pa.table(columns | {"partition": ["1"]}), tmp_path / "in" / "b.parquet")
+    assert _refused(spark, str(tmp_path / "in")).startswith(str(tmp_path / "in"))
+
+
+def test_a_csv_of_pandas_and_of_python_reads_the_same(
+    spark: Any, records: Any, tmp_path: Path
+) -> None:
+    pandas = pytest.importorskip("pandas")
+    keyed = [r for r in records if r["key"]]
+    pandas.DataFrame(keyed).to_csv(tmp_path / "p.csv", index=False)
+    with (tmp_path / "c.csv").open("w", encoding="utf-8", newline="") as out:
+        writer = csv.DictWriter(out, NAMES)
+        writer.writeheader()
+        writer.writerows(keyed)
+    assert _good(spark, str(tmp_path / "p.csv")) == _expected(keyed)
+    assert _good(spark, str(tmp_path / "c.csv")) == _expected(keyed)
