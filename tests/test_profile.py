@@ -10,8 +10,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-pa = pytest.importorskip("pyarrow")
+pytest.importorskip("pyarrow")
 
+import pyarrow as pa
 import pyarrow.parquet as pq
 
 from partage.cluster import Cluster

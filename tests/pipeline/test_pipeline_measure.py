@@ -93,12 +93,12 @@ def test_windows_are_what_a_plain_count_finds(measured: Any, rows: Any) -> None:
 def test_order_and_partitioning_of_the_records_change_nothing(
     spark: Any, change_events: str, measured: Any
 ) -> None:
-    from pyspark.sql import functions as F
+    from pyspark.sql import functions as sf
 
     from partage.pipeline.profile import _fetch
 
     good = read_records(spark, [change_events]).transform(accepted)
-    shuffled = good.where(F.col("topic").isin("sarama", "splink")).repartition(5, F.rand(7))
+    shuffled = good.where(sf.col("topic").isin("sarama", "splink")).repartition(5, sf.rand(7))
     windowed, keyed = shuffled.transform(by_window, DAY), shuffled.transform(by_key)
     frames = {
         "windows": windowed.transform(windows),

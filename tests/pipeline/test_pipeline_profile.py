@@ -45,7 +45,7 @@ def test_a_profile_is_written_whole_and_reads_back(
     profile = Profile.read(tmp_path / "out")
     assert profile.topics == ("clicks", "orders")
     assert profile.totals == about["totals"]
-    assert [key.key for key in profile.hot_keys()] == ["k,1", "béa"]
+    assert [key.key for key in profile.hot_keys()] == ['say "hi"', "béa"]
     assert pq.read_table(tmp_path / "out" / "rejected").to_pylist() == [
         {"source": path, "row": "nonsense", "reason": "line is not one JSON object"}
     ]
@@ -156,3 +156,17 @@ def test_a_cluster_that_is_not_there_is_one_line(tmp_path: Path) -> None:
     out, err = _run("sc://127.0.0.1:1", "r.jsonl", str(tmp_path / "out"))
     assert out == "Spark at sc://127.0.0.1:1 cannot be opened: Connection refused\n"
     assert err == ""
+
+
+@pytest.mark.parametrize("package", ["pyspark", "pyarrow"])
+def test_a_missing_package_is_one_line(package: str) -> None:
+    code = f"""
+import sys
+sys.modules[{package!r}] = None
+try:
+    import partage.pipeline
+except Exception as error:
+    print(type(error).__name__, error)
+"""
+    run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert run.stdout == f"PartageError {package} is not installed: pip install 'partage[spark]'\n"

@@ -290,11 +290,6 @@ def test_bad_parquet_rows_are_kept_as_json(spark: Any, tmp_path: Path) -> None:
     )
     pq.write_table(table, tmp_path / "r.parquet")
     bad = _bad(spark, str(tmp_path / "r.parquet"))
-    assert [reason for _, reason in bad] == [
-        "timestamp is missing",
-        "partition is negative: -3",
-        "topic is missing",
-    ] or len(bad) == 3
     assert {json.loads(row)["offset"]: reason for row, reason in bad} == {
         1: "topic is missing",
         2: "partition is negative: -3",
@@ -330,7 +325,7 @@ def test_missing_columns_are_named(spark: Any, tmp_path: Path, write_lines: Writ
 
 
 def test_a_column_of_a_wrong_type_is_named(spark: Any, tmp_path: Path) -> None:
-    columns: dict[str, Any] = dict.fromkeys(NAMES, [1])
+    columns: dict[str, Any] = {name: [1] for name in NAMES}
     columns |= {"topic": ["t"], "key": [b"k"], "partition": [[1]]}
     pq.write_table(pa.table(columns), tmp_path / "r.parquet")
     message = _refused(spark, str(tmp_path / "r.parquet"))
@@ -367,7 +362,7 @@ def test_what_is_missing_empty_or_broken(spark: Any, tmp_path: Path, write_lines
 
 def test_files_of_different_types_are_refused(spark: Any, tmp_path: Path) -> None:
     (tmp_path / "in").mkdir()
-    columns: dict[str, Any] = dict.fromkeys(NAMES, [1]) | {"topic": ["t"], "key": [b"k"]}
+    columns: dict[str, Any] = {name: [1] for name in NAMES} | {"topic": ["t"], "key": [b"k"]}
     pq.write_table(pa.table(columns), tmp_path / "in" / "a.parquet")
     pq.write_table(pa.table(columns | {"partition": ["1"]}), tmp_path / "in" / "b.parquet")
     assert _refused(spark, str(tmp_path / "in")).startswith(str(tmp_path / "in"))

@@ -128,6 +128,28 @@ def picking_bound(
     return total + int(((option_base + k) ** 2 - gain * k).sum())
 
 
+def overflow_bound(
+    *,
+    item: Ints,
+    option: Ints,
+    items: int,
+    option_cap: Ints,
+    option_price: Ints,
+    option_slot: Ints,
+    slot_price: Ints,
+    quota: Ints,
+) -> int:
+    """A lower bound on the picks above ``option_cap``, summed over the options, over all ways to
+    pick: one or more proves that the caps cannot be kept."""
+    cheapest = np.full(items, np.iinfo(np.int64).max)
+    np.minimum.at(cheapest, item, option_price[option])
+    gain = option_price - slot_price[option_slot]
+    cap = np.maximum(option_cap, 0)
+    ends = np.stack((np.zeros_like(cap), cap, np.maximum(cap, items)))
+    paid = (np.maximum(ends - cap, 0) - gain * ends).min(axis=0)
+    return int(cheapest.sum()) + int(paid.sum()) - int((slot_price * quota).sum())
+
+
 def takeover_bound(quota: Ints, load: Ints, fixed: Ints, offered: Ints) -> int:
     """The least worst load that any survivor can have after any one slot fails.
 

@@ -8,24 +8,12 @@ a capacity. The network is ``item -> option -> slot -> sink``.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
 import numpy.typing as npt
 
-from partage.flow.network import Network, Optimum, Squares, minimise
+from partage.flow.network import Network, Squares, minimise
 
 Ints = npt.NDArray[np.int64]
-
-
-@dataclass(frozen=True, eq=False)
-class Picks:
-    """``option`` [I]: what each item picked. ``prices``: dual values of the convex cost, per option
-    and per slot. ``value``: the convex cost."""
-
-    option: Ints
-    option_price: Ints
-    slot_price: Ints
 
 
 def pick_slots(
@@ -83,7 +71,6 @@ def pick_pairs(
     and the prices of options [O] and slots [E].
     """
     options, slots = len(option_slot), len(quota)
-    sink = items + options + slots
     offered = np.bincount(option, minlength=options).astype(np.int64)
     capacity = np.minimum(np.maximum(option_cap, 0), offered)
     squares = Squares(
@@ -96,9 +83,9 @@ def pick_pairs(
         high=np.minimum(capacity, _even(option_slot, quota, offered) + 3),
     )
     while True:
-        network = Network(sink + 1, 1 + len(changes))
+        network = Network(items + options + slots, 1 + len(changes))
         network.supply[:items] = 1
-        network.supply[items + options : sink] = -quota
+        network.supply[items + options :] = -quota
         arcs = network.arcs(
             item, items + option, 1, {layer: cost for layer, cost in enumerate(changes, start=1)}
         )
@@ -113,8 +100,27 @@ def pick_pairs(
     return (
         picked[np.argsort(item[picked])],
         distance[items : items + options],
-        distance[items + options : sink],
+        distance[items + options :],
     )
+
+
+def overflow_prices(
+    item: Ints, option: Ints, items: int, option_slot: Ints, option_cap: Ints, quota: Ints
+) -> tuple[Ints, Ints]:
+    """Prices [O] and [E] that prove, by ``certificate.overflow_bound``, how many picks must exceed
+    the caps: a bound of one or more says that no way to pick respects them."""
+    options, slots = len(option_slot), len(quota)
+    network = Network(items + options + slots, 1)
+    network.supply[:items] = 1
+    network.supply[items + options :] = -quota
+    network.arcs(item, items + option, 1)
+    tail, head = items + np.arange(options), items + options + option_slot
+    network.arcs(tail, head, np.maximum(option_cap, 0))
+    network.arcs(tail, head, items, {0: 1})
+    optimum = minimise(network)
+    assert optimum is not None, "caps may be exceeded"
+    distance = -optimum.distance[0]
+    return distance[items : items + options], distance[items + options :]
 
 
 def _even(option_slot: Ints, quota: Ints, offered: Ints) -> Ints:

@@ -26,7 +26,7 @@ solved again until none would.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -183,6 +183,17 @@ def share(problem: Sharing, order: Sequence[str] = (LOAD, MOVES, SPREAD)) -> Sha
         if _costs(problem, slots) == bound:
             return Share(slots, prices | proven, tuple(order))
         failed = _more(problem, failed)
+
+
+def fairest_loads(problem: Sharing) -> Ints:
+    """[E] fairest loads, base included, whatever the moves: stage one alone."""
+    if problem.items == 0:
+        return problem.base.copy()
+    solved = _solve(_Groups.by(problem, problem.item_class, spread=False), (LOAD,), None)
+    assert solved is not None and solved.load_squares is not None
+    squares = solved.load_squares
+    flow = solved.optimum.flow[solved.square_arcs[id(squares)]]
+    return problem.base + squares.flows(flow)
 
 
 def _remainder(
@@ -600,9 +611,7 @@ def _fair_guess(problem: Sharing) -> Ints:
 def _deal(fine: _Solved) -> tuple[Ints, Ints]:
     """Give each item its slots so that every (group, slot) gets the counts of ``fine``.
 
-    Returns the slots [I, max demand] and the families for which no such deal exists. Among the
-    deals, large items are led towards slots with few bytes: each arc costs the item's size times
-    the slot's expected surplus.
+    Returns the slots [I, max demand] and the families for which no such deal exists.
     """
     groups, problem = fine.groups, fine.groups.problem
     item, slot = problem.owned
@@ -646,7 +655,6 @@ def _deal(fine: _Solved) -> tuple[Ints, Ints]:
     first_own = first_zone + problem.items * zones
     first_new = first_own + len(own_group)
     lost = first_new + len(new_group)
-    cost_of = _surplus(problem, fine, asked)
     through = np.repeat(open_item, zones) * zones + np.tile(np.arange(zones), len(open_item))
     still = np.where(kept == own_count, 0, kept)
 
@@ -663,13 +671,13 @@ def _deal(fine: _Solved) -> tuple[Ints, Ints]:
             first_zone + keep_item * zones + at[keep_slot],
             first_own + keep_entry,
             1,
-            {layer: cost_of(keep_item, keep_slot)},
+            {layer: _scatter(keep_item, keep_slot)},
         )
         take = network.arcs(
             first_zone + candidate * zones + at[target],
             first_new + pair,
             1,
-            {layer: cost_of(candidate, target)},
+            {layer: _scatter(candidate, target)},
         )
         first = take.stop
         if soft:
@@ -700,28 +708,14 @@ def _deal(fine: _Solved) -> tuple[Ints, Ints]:
     return _rows(problem, of[fine_so_far], on[fine_so_far]), failed
 
 
-def _surplus(
-    problem: Sharing, fine: _Solved, asked: Ints
-) -> Callable[[Ints, Ints], Ints]:
-    """A cost for putting an item on a slot: its size times the bytes the slot will have too many.
-
-    Small integers, so that the solver stays quick: ties need no exactness.
-    """
-    size = problem.size.astype(np.float64)
-    groups = fine.groups
-    mean = np.bincount(groups.of, size, minlength=groups.groups) / np.maximum(groups.count, 1)
-    expected = np.bincount(
-        groups.own[1], fine.own_flow * mean[groups.own[0]], minlength=problem.slots
-    ) + (asked * mean[:, None]).sum(axis=0)
-    surplus = expected - expected.mean()
-    scale = float(np.abs(surplus).max()) * float(size.max() if len(size) else 0)
-
-    def cost(item: Ints, slot: Ints) -> Ints:
-        if scale == 0:
-            return np.zeros(len(item), dtype=np.int64)
-        return np.rint(size[item] * surplus[slot] * (1000 / scale)).astype(np.int64)
-
-    return cost
+def _scatter(item: Ints, slot: Ints) -> Ints:
+    """Costs that look random and depend on (item, slot) alone: among equal deals they pick one
+    that mixes. Without them a solver moves items whole, several slots at a time, and the new slots
+    end up sharing most of their items with each other."""
+    mixed = (item.astype(np.uint64) << np.uint64(20)) + slot.astype(np.uint64) + np.uint64(1)
+    for shift, factor in ((30, 0xBF58476D1CE4E5B9), (27, 0x94D049BB133111EB)):
+        mixed = (mixed ^ (mixed >> np.uint64(shift))) * np.uint64(factor)
+    return ((mixed >> np.uint64(31)) % np.uint64(1000)).astype(np.int64)
 
 
 def _rows(problem: Sharing, item: Ints, slot: Ints) -> Ints:

@@ -1,17 +1,27 @@
-"""Loads measured by Spark on a cluster's own records: sources → DataFrame functions → tables."""
+"""Loads measured by Spark on a cluster's own records: sources → DataFrame functions → tables.
 
-from partage.pipeline.measure import (
-    accepted,
-    by_key,
-    by_window,
-    keys,
-    partitions,
-    rejected,
-    windows,
-)
-from partage.pipeline.profile import profile_tables, write_profile
-from partage.pipeline.session import session
-from partage.pipeline.sources import read_records
+Importing it needs pyspark and pyarrow, and raises a PartageError that says so where they are not.
+"""
+
+from partage.errors import PartageError
+
+try:
+    from partage.pipeline.measure import (
+        accepted,
+        by_key,
+        by_window,
+        keys,
+        partitions,
+        rejected,
+        windows,
+    )
+    from partage.pipeline.profile import profile_tables, write_profile
+    from partage.pipeline.session import session
+    from partage.pipeline.sources import read_records
+except ImportError as error:
+    if (error.name or "").partition(".")[0] not in ("pyspark", "py4j", "pyarrow"):
+        raise
+    raise PartageError(f"{error.name} is not installed: pip install 'partage[spark]'") from None
 
 __all__ = [
     "accepted",

@@ -17,7 +17,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from pyspark.sql import Window
-from pyspark.sql import functions as F
+from pyspark.sql import functions as sf
 
 from partage.pipeline.records import COLUMNS
 
@@ -35,39 +35,39 @@ _MICROSECONDS = 1_000_000
 
 def accepted(records: DataFrame) -> DataFrame:
     """What ``read_records`` gave → the records among its rows: ``COLUMNS``."""
-    return records.where(F.col("reason").isNull()).select(*COLUMNS)
+    return records.where(sf.col("reason").isNull()).select(*COLUMNS)
 
 
 def rejected(records: DataFrame) -> DataFrame:
     """What ``read_records`` gave → the rows that are none: source, row, reason."""
-    return records.where(F.col("reason").isNotNull()).select("source", "row", "reason")
+    return records.where(sf.col("reason").isNotNull()).select("source", "row", "reason")
 
 
 def by_window(records: DataFrame, seconds: int = WINDOW_SECONDS) -> DataFrame:
     """Records → topic, partition, window_start, records, bytes, null_keys, first, last."""
-    micros = F.unix_micros("timestamp")
-    length = F.lit(seconds * _MICROSECONDS)
-    start = F.timestamp_micros(micros - F.pmod(micros, length))
-    size = F.col("value_bytes") + F.coalesce(F.octet_length("key"), F.lit(0))
+    micros = sf.unix_micros("timestamp")
+    length = sf.lit(seconds * _MICROSECONDS)
+    start = sf.timestamp_micros(micros - sf.pmod(micros, length))
+    size = sf.col("value_bytes") + sf.coalesce(sf.octet_length("key"), sf.lit(0))
     return records.groupBy("topic", "partition", start.alias("window_start")).agg(
-        F.count("*").alias("records"),
-        F.sum(size).alias("bytes"),
-        F.count_if(F.col("key").isNull()).alias("null_keys"),
-        F.min("timestamp").alias("first"),
-        F.max("timestamp").alias("last"),
+        sf.count("*").alias("records"),
+        sf.sum(size).alias("bytes"),
+        sf.count_if(sf.col("key").isNull()).alias("null_keys"),
+        sf.min("timestamp").alias("first"),
+        sf.max("timestamp").alias("last"),
     )
 
 
 def by_key(records: DataFrame) -> DataFrame:
     """Records → topic, partition, key, records, bytes; the key null has a row of its own."""
-    size = F.col("value_bytes") + F.coalesce(F.octet_length("key"), F.lit(0))
+    size = sf.col("value_bytes") + sf.coalesce(sf.octet_length("key"), sf.lit(0))
     return records.groupBy("topic", "partition", "key").agg(
-        F.count("*").alias("records"), F.sum(size).alias("bytes")
+        sf.count("*").alias("records"), sf.sum(size).alias("bytes")
     )
 
 
 def windows(by_window: DataFrame) -> DataFrame:
-    """``by_window`` → topic, partition, window_start, records, bytes; empty windows are left out."""
+    """``by_window`` → topic, partition, window_start, records, bytes. None is empty."""
     return by_window.select("topic", "partition", "window_start", "records", "bytes")
 
 
@@ -79,20 +79,20 @@ def partitions(by_window: DataFrame, by_key: DataFrame, seconds: int = WINDOW_SE
     the whole topic, but at least one window; the peak is that of the fullest window.
     """
     totals = by_window.groupBy("topic", "partition").agg(
-        F.sum("records").alias("records"),
-        F.sum("bytes").alias("bytes"),
-        (F.max("bytes") / F.lit(float(seconds))).alias("peak_bytes_per_second"),
-        F.sum("null_keys").alias("null_keys"),
-        F.min("first").alias("first"),
-        F.max("last").alias("last"),
+        sf.sum("records").alias("records"),
+        sf.sum("bytes").alias("bytes"),
+        (sf.max("bytes") / sf.lit(float(seconds))).alias("peak_bytes_per_second"),
+        sf.sum("null_keys").alias("null_keys"),
+        sf.min("first").alias("first"),
+        sf.max("last").alias("last"),
     )
-    distinct = by_key.groupBy("topic", "partition").agg(F.count("key").alias("distinct_keys"))
+    distinct = by_key.groupBy("topic", "partition").agg(sf.count("key").alias("distinct_keys"))
     topic = Window.partitionBy("topic")
-    span = F.unix_micros(F.max("last").over(topic)) - F.unix_micros(F.min("first").over(topic))
-    span_seconds = F.greatest(span, F.lit(seconds * _MICROSECONDS)) / F.lit(float(_MICROSECONDS))
+    span = sf.unix_micros(sf.max("last").over(topic)) - sf.unix_micros(sf.min("first").over(topic))
+    span_seconds = sf.greatest(span, sf.lit(seconds * _MICROSECONDS)) / sf.lit(float(_MICROSECONDS))
     return (
         totals.join(distinct, ["topic", "partition"])
-        .withColumn("bytes_per_second", F.col("bytes") / span_seconds)
+        .withColumn("bytes_per_second", sf.col("bytes") / span_seconds)
         .select(
             "topic",
             "partition",
@@ -115,15 +115,15 @@ def keys(by_key: DataFrame, top: int = TOP_KEYS) -> DataFrame:
     records, those without a key among them; null itself is no key.
     """
     per_topic = by_key.groupBy("topic", "key").agg(
-        F.sum("records").alias("records"), F.sum("bytes").alias("bytes")
+        sf.sum("records").alias("records"), sf.sum("bytes").alias("bytes")
     )
-    hottest = Window.partitionBy("topic").orderBy(F.desc("records"), F.desc("bytes"), "key")
-    totals = by_key.groupBy("topic").agg(F.sum("records").alias("all"))
+    hottest = Window.partitionBy("topic").orderBy(sf.desc("records"), sf.desc("bytes"), "key")
+    totals = by_key.groupBy("topic").agg(sf.sum("records").alias("all"))
     return (
-        per_topic.where(F.col("key").isNotNull())
-        .withColumn("rank", F.row_number().over(hottest))
-        .where(F.col("rank") <= top)
-        .join(F.broadcast(totals), "topic")
-        .withColumn("share", F.col("records") / F.col("all"))
+        per_topic.where(sf.col("key").isNotNull())
+        .withColumn("rank", sf.row_number().over(hottest))
+        .where(sf.col("rank") <= top)
+        .join(sf.broadcast(totals), "topic")
+        .withColumn("share", sf.col("records") / sf.col("all"))
         .select("topic", "rank", "key", "records", "bytes", "share")
     )

@@ -11,8 +11,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
-from pyspark.sql import functions as F
-from pyspark.sql import types as T
+from pyspark.sql import functions as sf
+from pyspark.sql import types as st
 
 from partage.errors import InputError
 
@@ -55,15 +55,15 @@ _TOPIC_LENGTH = 249
 _END_OF_TIME = 4_102_444_800_000  # 2100-01-01 in milliseconds
 _NANOSECONDS = 10**17  # as nanoseconds 1973; as milliseconds three million years from now
 
-_ALLOWED: dict[str, tuple[type[T.DataType], ...]] = {
-    "topic": (T.StringType, T.BinaryType),
-    "partition": (T.StringType, T.NumericType),
-    "offset": (T.StringType, T.NumericType),
-    "timestamp": (T.StringType, T.NumericType, T.TimestampType, T.TimestampNTZType),
-    "key": (T.StringType, T.BinaryType),
-    "key_base64": (T.StringType,),
-    "value_bytes": (T.StringType, T.NumericType),
-    "value": (T.StringType, T.BinaryType),
+_ALLOWED: dict[str, tuple[type[st.DataType], ...]] = {
+    "topic": (st.StringType, st.BinaryType),
+    "partition": (st.StringType, st.NumericType),
+    "offset": (st.StringType, st.NumericType),
+    "timestamp": (st.StringType, st.NumericType, st.TimestampType, st.TimestampNTZType),
+    "key": (st.StringType, st.BinaryType),
+    "key_base64": (st.StringType,),
+    "value_bytes": (st.StringType, st.NumericType),
+    "value": (st.StringType, st.BinaryType),
 }
 
 
@@ -95,7 +95,7 @@ def canonical(rows: DataFrame, row: Column, where: str) -> DataFrame:
     }
     for name in taken.values():
         kind = rows.schema[name].dataType
-        if not isinstance(kind, (*_ALLOWED[name], T.NullType)):
+        if not isinstance(kind, (*_ALLOWED[name], st.NullType)):
             raise InputError(where, f"column {name} cannot be of type {kind.simpleString()[:60]}")
 
     timestamp, millis = _timestamp(rows)
@@ -104,78 +104,81 @@ def canonical(rows: DataFrame, row: Column, where: str) -> DataFrame:
     # What is costly to read is read in a step of its own, so that Spark does it once.
     read = rows.select(
         "*",
-        F.col("topic").cast("string").alias("_topic"),
+        sf.col("topic").cast("string").alias("_topic"),
         _whole(rows, "partition").alias("_partition"),
         _whole(rows, "offset").alias("_offset"),
         timestamp.alias("_timestamp"),
         millis.alias("_millis"),
-        (F.col("key").cast("binary") if by_name else _base64("key_base64")).alias("_key"),
+        (sf.col("key").cast("binary") if by_name else _base64("key_base64")).alias("_key"),
         (_whole(rows, "value_bytes") if sized else _length("value")).alias("_value_bytes"),
     )
-    reason = F.coalesce(
-        F.col("broken"),
-        F.when(F.coalesce(F.col("_topic"), F.lit("")) == "", F.lit("topic is missing")),
-        F.when(F.length("_topic") > _TOPIC_LENGTH, F.lit("topic is longer than 249 characters")),
+    reason = sf.coalesce(
+        sf.col("broken"),
+        sf.when(sf.coalesce(sf.col("_topic"), sf.lit("")) == "", sf.lit("topic is missing")),
+        sf.when(sf.length("_topic") > _TOPIC_LENGTH, sf.lit("topic is longer than 249 characters")),
         *_bounds("partition", _INT32_MAX),
         *_bounds("offset", _INT64_MAX),
-        F.when(F.col("timestamp").isNull(), F.lit("timestamp is missing")),
-        F.when(
-            F.col("_millis").isNull(), _told("timestamp", "is neither ISO 8601 nor milliseconds")
+        sf.when(sf.col("timestamp").isNull(), sf.lit("timestamp is missing")),
+        sf.when(
+            sf.col("_millis").isNull(), _told("timestamp", "is neither ISO 8601 nor milliseconds")
         ),
-        F.when(
-            ~F.col("_millis").between(0, _END_OF_TIME - 1),
+        sf.when(
+            ~sf.col("_millis").between(0, _END_OF_TIME - 1),
             _told("timestamp", "is not between 1970 and 2100"),
         ),
-        F.when(
-            F.col(taken["key"]).isNotNull() & F.col("_key").isNull(),
+        sf.when(
+            sf.col(taken["key"]).isNotNull() & sf.col("_key").isNull(),
             _told(taken["key"], "is no Base64"),
         ),
         *(_bounds("value_bytes", _INT32_MAX) if sized else ()),
     )
     # A record has its columns and a rejected row its reason: no half-read values.
     judged = read.withColumn("reason", reason)
-    fine = F.col("reason").isNull()
+    fine = sf.col("reason").isNull()
     return judged.select(
-        *(F.when(fine, F.col(f"_{name}")).cast(kind).alias(name) for name, kind in COLUMNS.items()),
+        *(
+            sf.when(fine, sf.col(f"_{name}")).cast(kind).alias(name)
+            for name, kind in COLUMNS.items()
+        ),
         "source",
-        F.when(~fine, F.substring(row, 1, ROW_CHARACTERS)).alias("row"),
+        sf.when(~fine, sf.substring(row, 1, ROW_CHARACTERS)).alias("row"),
         "reason",
     )
 
 
 def _base64(name: str) -> Column:
-    return F.try_to_binary(name, F.lit("base64"))
+    return sf.try_to_binary(name, sf.lit("base64"))
 
 
 def _length(name: str) -> Column:
-    return F.coalesce(F.octet_length(name), F.lit(0)).cast("bigint")
+    return sf.coalesce(sf.octet_length(name), sf.lit(0)).cast("bigint")
 
 
 def _told(column: str, problem: str) -> Column:
-    value = F.substring(F.col(column).cast("string"), 1, 60)
-    return F.concat(F.lit(f"{column} {problem}: "), value)
+    value = sf.substring(sf.col(column).cast("string"), 1, 60)
+    return sf.concat(sf.lit(f"{column} {problem}: "), value)
 
 
 def _bounds(column: str, highest: int) -> list[Column]:
-    value = F.col(f"_{column}")
+    value = sf.col(f"_{column}")
     return [
-        F.when(F.col(column).isNull(), F.lit(f"{column} is missing")),
-        F.when(value.isNull(), _told(column, "is no whole number")),
-        F.when(value < 0, _told(column, "is negative")),
-        F.when(value > highest, _told(column, "is too large")),
+        sf.when(sf.col(column).isNull(), sf.lit(f"{column} is missing")),
+        sf.when(value.isNull(), _told(column, "is no whole number")),
+        sf.when(value < 0, _told(column, "is negative")),
+        sf.when(value > highest, _told(column, "is too large")),
     ]
 
 
 def _whole(rows: DataFrame, name: str) -> Column:
     """The column as bigint; null where it is no whole number. ``3.0`` is one: tools that know no
     missing integers write it."""
-    column = F.col(name)
-    if isinstance(rows.schema[name].dataType, T.IntegralType):
+    column = sf.col(name)
+    if isinstance(rows.schema[name].dataType, st.IntegralType):
         return column.cast("bigint")
     exact = column.try_cast("decimal(38,6)")
-    whole = F.when(exact == F.floor(exact), exact.try_cast("bigint"))
-    if isinstance(rows.schema[name].dataType, T.StringType):
-        return F.coalesce(column.try_cast("bigint"), whole)
+    whole = sf.when(exact == sf.floor(exact), exact.try_cast("bigint"))
+    if isinstance(rows.schema[name].dataType, st.StringType):
+        return sf.coalesce(column.try_cast("bigint"), whole)
     return whole
 
 
@@ -184,17 +187,18 @@ def _timestamp(rows: DataFrame) -> tuple[Column, Column]:
 
     The timestamp of a number out of bounds is some other one out of bounds.
     """
-    column, kind = F.col("timestamp"), rows.schema["timestamp"].dataType
-    if isinstance(kind, (T.TimestampType, T.TimestampNTZType)):
-        return column.cast("timestamp"), F.unix_millis(column.cast("timestamp"))
+    column, kind = sf.col("timestamp"), rows.schema["timestamp"].dataType
+    if isinstance(kind, (st.TimestampType, st.TimestampNTZType)):
+        return column.cast("timestamp"), sf.unix_millis(column.cast("timestamp"))
     number = _whole(rows, "timestamp")
     # Nanoseconds are what pandas leaves in Parquet.
-    number = F.when(number < _NANOSECONDS, number).otherwise(F.floor(number / 1_000_000))
-    within = F.timestamp_millis(F.greatest(F.least(number, F.lit(_END_OF_TIME)), F.lit(-1)))
-    if not isinstance(kind, T.StringType):
+    number = sf.when(number < _NANOSECONDS, number).otherwise(sf.floor(number / 1_000_000))
+    inside = sf.greatest(sf.least(number, sf.lit(_END_OF_TIME)), sf.lit(-1))
+    within = sf.when(number.isNotNull(), sf.timestamp_millis(inside))
+    if not isinstance(kind, st.StringType):
         return within, number
     # Without a date Spark would take today's; without seconds it would take nothing.
-    dated = F.when(column.rlike(r"^\d{4}-\d{2}-\d{2}([T ]|$)"), column)
-    full = F.regexp_replace(dated, r"^(.{10}[T ]\d{2}:\d{2})(?!:)", "$1:00")
-    iso = F.try_to_timestamp(full)
-    return F.coalesce(within, iso), F.coalesce(number, F.unix_millis(iso))
+    dated = sf.when(column.rlike(r"^\d{4}-\d{2}-\d{2}([T ]|$)"), column)
+    full = sf.regexp_replace(dated, r"^(.{10}[T ]\d{2}:\d{2})(?!:)", "$1:00")
+    iso = sf.try_to_timestamp(full)
+    return sf.coalesce(within, iso), sf.coalesce(number, sf.unix_millis(iso))

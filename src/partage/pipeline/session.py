@@ -60,6 +60,11 @@ _LOCAL: Mapping[str, str] = {
     "spark.sql.shuffle.partitions": "4",
 }
 
+_CLUSTER: Mapping[str, str] = {
+    # Cached results keep this number of partitions: Spark's 200 are 40 s of empty tasks on 2 cores.
+    "spark.sql.shuffle.partitions": "64",
+}
+
 _FAST_START = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
 """Java's first compiler only: a third off a run of seconds, a loss on one of many minutes."""
 
@@ -88,10 +93,9 @@ def session(
     ``master`` is a master URL or ``sc://...``; None means ``SPARK_REMOTE`` where that is set, and
     otherwise all cores of this machine. ``short`` tunes a local Java for a run of seconds.
     ``config`` adds Spark settings or overrides ours. Where the process already has a session, that
-    one is used and left running. Raises PartageError, in one line, when pyspark, Java or the
-    cluster is missing.
+    one is used and left running. Raises PartageError, in one line, when Java or the cluster is
+    missing, or the packages of Spark Connect.
     """
-    _check_packages()
     from pyspark.sql import SparkSession
 
     with _environment_restored():
@@ -123,7 +127,7 @@ def spark_errors(where: str = "") -> Iterator[None]:
     InputError for a file that is missing or cannot be read (``where``, or the file that Spark
     names) and for anything else when ``where`` is given; PartageError otherwise.
     """
-    from py4j.protocol import Py4JError
+    from py4j.protocol import Py4JError  # type: ignore[import-untyped]
     from pyspark.errors import PySparkException
 
     try:
@@ -167,16 +171,6 @@ def find_java() -> Path:
 # ---------------------------------------------------------------------- opening
 
 
-def _check_packages() -> None:
-    for package in ("pyspark", "pyarrow"):
-        try:
-            __import__(package)
-        except ImportError:
-            raise PartageError(
-                f"{package} is not installed: pip install 'partage[spark]'"
-            ) from None
-
-
 def _open(url: str, connect: bool, short: bool, config: Mapping[str, str]) -> SparkSession:
     from pyspark import SparkConf, SparkContext
     from pyspark.sql import SparkSession
@@ -188,10 +182,9 @@ def _open(url: str, connect: bool, short: bool, config: Mapping[str, str]) -> Sp
     ours = not connect or (local and not _reuses_local_server())
     settings = dict(SQL_SETTINGS)
     if ours:
-        settings |= _OUR_JAVA
+        settings |= {**_OUR_JAVA, **(_LOCAL if local else _CLUSTER)}
     if ours and local:
         os.environ["SPARK_LOCAL_IP"] = "127.0.0.1"
-        settings |= _LOCAL
         if short:
             settings["spark.driver.extraJavaOptions"] = _FAST_START
     settings |= config
@@ -308,5 +301,5 @@ def _one_line(text: str) -> str:
     line = lines[0] if lines else "no message"
     line = re.sub(r"^:?\s*(?:[\w$]+\.)+[\w$]+:\s*", "", line)
     line = re.sub(r"^\[[A-Z_.0-9]+\]\s*", "", line)
-    line = re.sub(r"\s*SQLSTATE: \w+$", "", line)
+    line = re.sub(r"\s*SQLSTATE: \w+;?$", "", line)
     return line[:300]

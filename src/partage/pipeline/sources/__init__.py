@@ -35,7 +35,7 @@ def read_records(spark: SparkSession, paths: Sequence[str | os.PathLike[str]]) -
         raise InputError("", "no records given: name a file or a directory")
     frames: list[DataFrame] = []
     seen: set[str] = set()
-    for path in map(os.fspath, paths):
+    for path in [os.fspath(path) for path in paths]:
         with spark_errors(path):
             files = list_files(spark, path)
             if not files:

@@ -12,7 +12,7 @@ from collections import defaultdict
 from functools import reduce
 from typing import TYPE_CHECKING
 
-from pyspark.sql import functions as F
+from pyspark.sql import functions as sf
 
 from partage.errors import InputError
 from partage.pipeline.records import INPUT_COLUMNS, canonical, check_columns
@@ -32,9 +32,9 @@ def read(spark: SparkSession, files: Files) -> DataFrame:
     lines = files.lines(spark)
     headers = (
         lines.where("start = 0")
-        .withColumn("place", F.monotonically_increasing_id())
+        .withColumn("place", sf.monotonically_increasing_id())
         .groupBy("file", "source")
-        .agg(F.min_by("line", "place").alias("header"))
+        .agg(sf.min_by("line", "place").alias("header"))
     )
     sharing: dict[str, list[str]] = defaultdict(list)
     for file, source, header in headers.sort("file").collect():
@@ -44,8 +44,8 @@ def read(spark: SparkSession, files: Files) -> DataFrame:
         raise InputError(files.named, "is empty")
     frames = []
     for header, same in sharing.items():
-        own = lines if len(sharing) == 1 else lines.where(F.col("file").isin(same))
-        frames.append(_read_with(own.where(F.col("line") != header), header, files.named))
+        own = lines if len(sharing) == 1 else lines.where(sf.col("file").isin(same))
+        frames.append(_read_with(own.where(sf.col("line") != header), header, files.named))
     return reduce(lambda one, other: one.unionAll(other), frames)
 
 
@@ -68,12 +68,12 @@ def _read_with(lines: DataFrame, header: str, where: str) -> DataFrame:
         "nullValue": "\x00",  # no field is this, so that only unquoted empty fields are null
         "maxCharsPerColumn": "-1",
     }
-    record = F.from_csv("line", schema, options)
+    record = sf.from_csv("line", schema, options)
     rows = lines.withColumn("record", record)
-    broken = F.when(
-        F.col(f"record.{_BROKEN}").isNotNull(),
-        F.lit(f"line does not have the header's {len(names)} fields"),
+    broken = sf.when(
+        sf.col(f"record.{_BROKEN}").isNotNull(),
+        sf.lit(f"line does not have the header's {len(names)} fields"),
     )
-    wanted = [F.col(f"record.{name}") for name in fields if name in INPUT_COLUMNS]
+    wanted = [sf.col(f"record.{name}") for name in fields if name in INPUT_COLUMNS]
     typed = rows.select("line", "source", broken.alias("broken"), *wanted)
-    return canonical(typed, F.col("line"), where)
+    return canonical(typed, sf.col("line"), where)

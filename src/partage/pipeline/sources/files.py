@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-import os
 import re
 from collections.abc import Callable
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING
 from urllib.parse import unquote
 
-from pyspark.sql import functions as F
+from pyspark.sql import functions as sf
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame, DataFrameReader, SparkSession
@@ -44,18 +44,18 @@ class Files:
     def origin(self) -> Column:
         """A row's ``source``: the path as it was given, or the file's own where it gave many."""
         if len(self.names) == 1:
-            return F.lit(self.named)
-        return F.regexp_replace(F.col("_metadata.file_path"), "^file:/+", "/")
+            return sf.lit(self.named)
+        return sf.regexp_replace(sf.col("_metadata.file_path"), "^file:/+", "/")
 
     def lines(self, spark: SparkSession) -> DataFrame:
         """Text files as ``line``, ``source`` and ``file`` (its name, quoted); no blank lines."""
         frame = self.reader(spark).text(self.pattern)
         return frame.select(
-            F.col("value").alias("line"),
+            sf.col("value").alias("line"),
             self.origin().alias("source"),
-            F.col("_metadata.file_path").alias("file"),
-            F.col("_metadata.file_block_start").alias("start"),
-        ).where(F.trim("line") != "")
+            sf.col("_metadata.file_path").alias("file"),
+            sf.col("_metadata.file_block_start").alias("start"),
+        ).where(sf.trim("line") != "")
 
 
 def list_files(spark: SparkSession, path: str) -> list[str]:
@@ -67,4 +67,4 @@ def list_files(spark: SparkSession, path: str) -> list[str]:
 
 def literal(path: str) -> str:
     """The path with its brackets and stars escaped, where it is the name of a file of ours."""
-    return re.sub(r"([\\\[\]{}*?])", r"\\\1", path) if os.path.exists(path) else path
+    return re.sub(r"([\\\[\]{}*?])", r"\\\1", path) if Path(path).exists() else path

@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING
 
-from pyspark.sql import functions as F
+from pyspark.sql import functions as sf
 
 from partage.pipeline.records import INPUT_COLUMNS, canonical, check_columns
 
@@ -45,14 +45,14 @@ def read(spark: SparkSession, files: Files) -> DataFrame:
     schema = ", ".join(f"`{name}` string" for name in columns)
     # Spark stops reading at the end of the first value. Inside an array there must be a bracket
     # next, so that two records in one line, or rubbish after one, do not go unnoticed.
-    parsed = F.from_json(
-        F.concat(F.lit("["), "line", F.lit("]")),
+    parsed = sf.from_json(
+        sf.concat(sf.lit("["), "line", sf.lit("]")),
         f"array<struct<{schema.replace('` ', '`: ')}>>",
         {"allowSingleQuotes": "false", "allowNonNumericNumbers": "false"},
     )
-    rows = lines.withColumn("parsed", parsed).withColumn("record", F.get("parsed", F.lit(0)))
-    broken = F.when(
-        F.col("record").isNull() | (F.size("parsed") != 1), F.lit("line is not one JSON object")
+    rows = lines.withColumn("parsed", parsed).withColumn("record", sf.get("parsed", sf.lit(0)))
+    broken = sf.when(
+        sf.col("record").isNull() | (sf.size("parsed") != 1), sf.lit("line is not one JSON object")
     )
     typed = rows.select("line", "source", broken.alias("broken"), "record.*")
-    return canonical(typed, F.col("line"), files.named)
+    return canonical(typed, sf.col("line"), files.named)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from pyspark.sql import functions as F
+from pyspark.sql import functions as sf
 
 from partage.pipeline.records import INPUT_COLUMNS, canonical, check_columns
 
@@ -20,6 +20,6 @@ def read(spark: SparkSession, files: Files) -> DataFrame:
     check_columns(frame.columns, files.named)
     columns = [name for name in frame.columns if name in INPUT_COLUMNS]
     rows = frame.select(
-        *columns, files.origin().alias("source"), F.lit(None).cast("string").alias("broken")
+        *columns, files.origin().alias("source"), sf.lit(None).cast("string").alias("broken")
     )
-    return canonical(rows, F.to_json(F.struct(*columns)), files.named)
+    return canonical(rows, sf.to_json(sf.struct(*columns)), files.named)

@@ -1,0 +1,117 @@
+"""The plan directory: plan.json, Kafka's reassignment and rollback files, and one file per wave.
+
+plan.json holds both placements, what was asked, the figures and the certificate: enough to judge
+the plan without the cluster file it came from. See docs/plan-directory.md for every field.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from partage.brokers.figures import Placement
+from partage.files import to_json, write_directory
+
+if TYPE_CHECKING:
+    from partage.brokers.plan import Plan
+
+FORMAT_VERSION = 1
+MARKER = "plan.json"
+REASSIGNMENT, ROLLBACK, REPORT = "reassignment.json", "rollback.json", "report.html"
+
+
+def document(plan: Plan) -> dict[str, Any]:
+    """plan.json as a value."""
+    from partage import __version__
+
+    task, before, after = plan.task, plan.before, plan.after
+    rates = task.bytes_per_second
+    brokers = [
+        broker | {"excluded": bool(task.excluded[i]), "added": bool(task.added[i])}
+        for i, broker in enumerate(before.to_json()["brokers"])
+    ]
+    partitions = {
+        "topic": before.topic.tolist(),
+        "partition": before.partition.tolist(),
+        "size_bytes": [None if s < 0 else s for s in before.size_bytes.tolist()],
+        "bytes_per_second": None if rates is None else rates.tolist(),
+        "chosen": task.chosen.tolist(),
+        "replication_factor": (
+            before.replication_factor if task.options.no_moves else task.target
+        ).tolist(),
+        "before": before.replica_lists(),
+        "after": after.replica_lists(),
+    }
+    value: dict[str, Any] = {
+        "format_version": FORMAT_VERSION,
+        "partage": __version__,
+        "strategy": task.options.strategy,
+        "changes": len(plan.changed) > 0,
+        "options": task.options.given(),
+        "brokers": brokers,
+        "topics": list(before.topics),
+        "partitions": partitions,
+        "figures": {
+            "before": Placement(before, task.usable).figures(),
+            "after": plan.figures,
+        },
+        "binding": list(plan.binding),
+        "gaps": plan.gaps,
+        "warnings": list(task.warnings),
+        "certificate": {"stages": [stage.to_json() for stage in plan.stages]},
+        "waves": [
+            {
+                "file": wave_name(i),
+                "partitions": len(wave.rows),
+                "moves": wave.moves,
+                "bytes": wave.bytes,
+                "seconds": wave.seconds,
+            }
+            for i, wave in enumerate(plan.waves, start=1)
+        ],
+    }
+    value["fingerprint"] = fingerprint(value)
+    return value
+
+
+def fingerprint(value: dict[str, Any]) -> str:
+    """SHA-256 over the cluster as it was and what was asked: what ``apply`` must find again."""
+    part = value["partitions"]
+    found = {
+        "brokers": value["brokers"],
+        "topics": value["topics"],
+        "options": value["options"],
+        "partitions": {k: part[k] for k in sorted(part) if k != "after"},
+    }
+    text = json.dumps(found, sort_keys=True, separators=(",", ":"))
+    return hashlib.sha256(text.encode()).hexdigest()
+
+
+def wave_name(number: int) -> str:
+    """File of the wave ``number``, from 1."""
+    return f"waves/{number:03d}.json"
+
+
+def contents(plan: Plan) -> dict[str, str]:
+    """Every file of the directory but the report, by name."""
+    changed = plan.changed
+    files = {
+        MARKER: to_json(plan.document()),
+        REASSIGNMENT: to_json(plan.after.to_reassignment(changed)),
+        ROLLBACK: to_json(plan.before.to_reassignment(changed)),
+    }
+    for i, wave in enumerate(plan.waves, start=1):
+        files[wave_name(i)] = to_json(plan.after.to_reassignment(np.sort(wave.rows)))
+    return files
+
+
+def write(plan: Plan, directory: str | os.PathLike[str], report: str | None) -> None:
+    """Write the directory whole or not at all."""
+    files = contents(plan)
+    if report is not None:
+        files[REPORT] = report
+    write_directory(directory, files, MARKER)

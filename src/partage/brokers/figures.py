@@ -1,0 +1,177 @@
+"""The criteria by which the field judges a placement, counted from the replica lists alone.
+
+Leader means preferred leader: the first of the list. Counts run over the usable brokers.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from partage.cluster import Cluster
+from partage.flow.certificate import takeover_bound
+
+Ints = npt.NDArray[np.int64]
+Bools = npt.NDArray[np.bool_]
+
+
+@dataclass(frozen=True, eq=False)
+class Placement:
+    """Replica lists on brokers, of which some are usable: what every figure is counted from."""
+
+    cluster: Cluster
+    usable: Bools
+
+    @property
+    def brokers(self) -> int:
+        return len(self.usable)
+
+    def replica_counts(self) -> Ints:
+        """[B] replicas per broker."""
+        held = self.cluster.replicas
+        return np.bincount(held[held >= 0], minlength=self.brokers).astype(np.int64)
+
+    def byte_counts(self) -> Ints:
+        """[B] bytes per broker; unknown sizes count as 0."""
+        row, column = np.nonzero(self.cluster.replicas >= 0)
+        size = np.maximum(self.cluster.size_bytes, 0)[row]
+        total = np.zeros(self.brokers, dtype=np.int64)
+        np.add.at(total, self.cluster.replicas[row, column], size)
+        return total
+
+    def leaders(self) -> Ints:
+        """[P] preferred leader."""
+        return self.cluster.replicas[:, 0]
+
+    def leader_counts(self) -> Ints:
+        """[B] preferred leaders per broker."""
+        return np.bincount(self.leaders(), minlength=self.brokers).astype(np.int64)
+
+    def first_followers(self) -> Ints:
+        """[P] who takes over when the leader fails: the next live replica of the list, or -1."""
+        return next_live(self.cluster.replicas, self.cluster.alive)
+
+    def takeovers(self) -> Ints:
+        """[B, B] pairs (failed leader, who takes over): how many partitions."""
+        leader, follower = self.leaders(), self.first_followers()
+        some = follower >= 0
+        flat = np.bincount(
+            leader[some] * self.brokers + follower[some], minlength=self.brokers**2
+        )
+        return flat.reshape(self.brokers, self.brokers).astype(np.int64)
+
+    def after_failure(self) -> dict[str, int]:
+        """The worst survivor's leaders after any one usable broker's failure, and a lower bound
+        on it for these replica sets and leader counts."""
+        place = np.flatnonzero(self.usable)
+        if len(place) < 2:
+            return {"max": 0, "ideal": 0}
+        leaders = self.leader_counts()[place]
+        pairs = self.takeovers()[np.ix_(place, place)]
+        level = leaders[None, :] + pairs
+        np.fill_diagonal(level, 0)
+        offered = co_held(self.cluster.replicas, place, self.brokers)
+        ideal = takeover_bound(pairs.sum(axis=1), leaders, np.zeros_like(pairs), offered)
+        return {"max": int(level.max()), "ideal": ideal}
+
+    def rack_violations(self) -> int:
+        """Partitions that lie in fewer racks than they could, or too often in one."""
+        return int(rack_violations(self.cluster, self.usable).sum())
+
+    def topic_spread(self) -> int:
+        """The largest difference, over topics, of replicas between two usable brokers."""
+        topics = len(self.cluster.topics)
+        row, column = np.nonzero(self.cluster.replicas >= 0)
+        count = np.bincount(
+            self.cluster.topic[row] * self.brokers + self.cluster.replicas[row, column],
+            minlength=topics * self.brokers,
+        ).reshape(topics, self.brokers)[:, self.usable]
+        return int((count.max(axis=1) - count.min(axis=1)).max())
+
+    def bytes_max_over_mean(self) -> float | None:
+        """Fullest usable broker over the mean; None when no size is known."""
+        if (self.cluster.size_bytes < 0).all():
+            return None
+        held = self.byte_counts()[self.usable]
+        return round(float(held.max() / held.mean()), 4) if held.any() else 1.0
+
+    def figures(self) -> dict[str, Any]:
+        """The figures of one placement, under the names of the interface."""
+        replicas = self.replica_counts()[self.usable]
+        leaders = self.leader_counts()[self.usable]
+        return {
+            "replicas_per_broker": [int(replicas.min()), int(replicas.max())],
+            "leaders_per_broker": [int(leaders.min()), int(leaders.max())],
+            "leaders_after_failure": self.after_failure(),
+            "rack_violations": self.rack_violations(),
+            "topic_spread": self.topic_spread(),
+            "bytes_max_over_mean": self.bytes_max_over_mean(),
+        }
+
+
+def next_live(replicas: Ints, alive: Bools) -> Ints:
+    """[P] the first live replica after the leader in each list [P, R], or -1."""
+    live = np.append(alive, False)[replicas]
+    live[:, 0] = False
+    place = live.argmax(axis=1)
+    rows = np.arange(len(replicas))
+    return np.where(live[rows, place], replicas[rows, place], -1)
+
+
+def co_held(replicas: Ints, place: Ints, brokers: int) -> Ints:
+    """[E, E] for two of the brokers ``place``: partitions that both hold."""
+    slot = np.full(brokers + 1, -1, dtype=np.int64)
+    slot[place] = np.arange(len(place))
+    on = slot[replicas]
+    together = np.zeros(len(place) ** 2, dtype=np.int64)
+    for i in range(on.shape[1]):
+        for j in range(on.shape[1]):
+            if i != j:
+                both = (on[:, i] >= 0) & (on[:, j] >= 0)
+                together += np.bincount(
+                    on[both, i] * len(place) + on[both, j], minlength=len(together)
+                )
+    return together.reshape(len(place), len(place))
+
+
+def rack_violations(cluster: Cluster, usable: Bools) -> Bools:
+    """[P] whether a partition breaks the rack rule: as many racks as possible, then evenly."""
+    if not cluster.rack_names:
+        return np.zeros(cluster.partitions, dtype=np.bool_)
+    sizes = np.bincount(cluster.rack[usable], minlength=len(cluster.rack_names))
+    held = np.zeros((cluster.partitions, len(sizes)), dtype=np.int64)
+    row, column = np.nonzero(cluster.replicas >= 0)
+    np.add.at(held, (row, cluster.rack[cluster.replicas[row, column]]), 1)
+    distinct, most = (held > 0).sum(axis=1), held.max(axis=1)
+    broken = np.zeros(cluster.partitions, dtype=np.bool_)
+    for factor in np.unique(cluster.replication_factor).tolist():
+        rows = cluster.replication_factor == factor
+        racks = min(factor, int((sizes > 0).sum()))
+        allowed = next(
+            (m for m in range(1, factor + 1) if np.minimum(sizes, m).sum() >= factor), factor
+        )
+        broken[rows] = (distinct[rows] < racks) | (most[rows] > allowed)
+    return broken
+
+
+def new_replicas(before: Cluster, after: Cluster) -> tuple[Ints, Ints]:
+    """(row, broker) of every replica that a broker must newly fetch."""
+    row, column = np.nonzero(after.replicas >= 0)
+    broker = after.replicas[row, column]
+    brokers = len(after.brokers)
+    old_row, old_column = np.nonzero(before.replicas >= 0)
+    held = np.isin(row * brokers + broker, old_row * brokers + before.replicas[old_row, old_column])
+    return row[~held], broker[~held]
+
+
+def changed_rows(before: Cluster, after: Cluster) -> Ints:
+    """Rows whose replica list differs, order included."""
+    width = max(before.replicas.shape[1], after.replicas.shape[1])
+
+    def padded(replicas: Ints) -> Ints:
+        return np.pad(replicas, ((0, 0), (0, width - replicas.shape[1])), constant_values=-1)
+
+    return np.flatnonzero((padded(before.replicas) != padded(after.replicas)).any(axis=1))

@@ -1,0 +1,287 @@
+"""Who leads, and who takes over: the order of each replica list, the sets being given.
+
+By count, leaders are the fairest there are for the sets, with as few leader changes as that allows;
+both are one flow, partition -> leader. Then leader and first follower are chosen together, as an
+ordered pair, with the leader counts fixed: partition -> pair -> leader. When broker b fails, broker
+f ends with its own leaders plus the pairs (b, f); so a pair's cost is the square of that sum, and a
+cap T on it limits the worst survivor. T starts at a bound that follows from counting and rises only
+where no flow exists. Fewest leader changes and fewest changed orders come last, among the optima.
+
+By rate, which is no flow, ``rates`` says who leads, and only first followers are chosen here.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from partage.brokers.figures import next_live
+from partage.brokers.rates import RateProof, lead_by_rate
+from partage.brokers.task import Task
+from partage.flow.certificate import overflow_bound, picking_bound, takeover_bound
+from partage.flow.picking import overflow_prices, pick_pairs, pick_slots
+
+Ints = npt.NDArray[np.int64]
+Bools = npt.NDArray[np.bool_]
+
+
+@dataclass(frozen=True, eq=False)
+class LeaderProof:
+    """Leaders by count: sum of squares ``value``, its ``bound`` and the prices [E] that give it."""
+
+    value: int
+    bound: int
+    price: Ints
+
+
+@dataclass(frozen=True, eq=False)
+class FailureProof:
+    """Leaders after any failure: the ``worst`` survivor and its ``ideal``, a lower bound; the sum
+    of squares ``value`` over (failed, survivor) with its ``bound`` among all orders whose worst is
+    no worse; prices per ordered pair that some partition can choose, ascending, and per broker.
+    Where counting alone does not prove the ideal, ``floor`` has the prices (pairs, brokers) that
+    prove that one less is impossible."""
+
+    worst: int
+    ideal: int
+    value: int
+    bound: int
+    pair_price: Ints
+    slot_price: Ints
+    floor: tuple[Ints, Ints] | None = None
+
+
+@dataclass(frozen=True, eq=False)
+class Led:
+    """Replica lists in order [P, R] and the proofs."""
+
+    replicas: Ints
+    leaders: LeaderProof | RateProof
+    failure: FailureProof
+
+
+@dataclass(frozen=True, eq=False)
+class Choices:
+    """What may be chosen, given the replica sets [P, R] (any order, -1 last).
+
+    Slots are the usable brokers. ``open`` rows have a choice of two or more usable replicas; the
+    others are fixed and their leaders and pairs count as base.
+
+    - ``item``, ``slot`` [A]: the arcs (position in ``open``, slot) of possible leaders
+    - ``base`` [E], ``pair_base`` [E, E]: leaders and (leader, first follower) pairs that stay
+    """
+
+    open: Ints
+    item: Ints
+    slot: Ints
+    base: Ints
+    pair_base: Ints
+
+    @classmethod
+    def of(cls, task: Task, replicas: Ints, lists: Ints) -> Choices:
+        """Choices among the sets ``replicas``; fixed rows keep the order of ``lists``."""
+        slots = len(task.slot_brokers)
+        on = task.broker_slot[replicas]
+        free = task.chosen & ((on >= 0).sum(axis=1) >= 2)
+        rows = np.flatnonzero(free)
+        # ascending slots: the same sets are the same problem, in whatever order they come
+        on_open = np.sort(on[rows], axis=1)
+        item, column = np.nonzero(on_open >= 0)
+        fixed = np.flatnonzero(~free)
+        leader = task.broker_slot[lists[fixed, 0]]
+        follower = task.broker_slot[next_live(lists[fixed], task.usable)]
+        base = np.bincount(leader[leader >= 0], minlength=slots)
+        pair = (leader >= 0) & (follower >= 0)
+        pair_base = np.bincount(leader[pair] * slots + follower[pair], minlength=slots**2)
+        return cls(
+            open=rows,
+            item=item.astype(np.int64),
+            slot=on_open[item, column],
+            base=base.astype(np.int64),
+            pair_base=pair_base.reshape(slots, slots).astype(np.int64),
+        )
+
+    def pairs(self, width: int) -> tuple[Ints, Ints, Ints]:
+        """Ordered pairs of different slots of one item: (item, leader slot, follower slot) [A2]."""
+        start = np.searchsorted(self.item, np.arange(len(self.open) + 1))
+        count = np.diff(start)
+        parts = []
+        for i in range(width):
+            for j in range(width):
+                if i != j:
+                    rows = np.flatnonzero(count > max(i, j))
+                    parts.append((rows, self.slot[start[rows] + i], self.slot[start[rows] + j]))
+        if not parts:
+            empty = np.zeros(0, dtype=np.int64)
+            return empty, empty, empty
+        item, leader, follower = (np.concatenate(part) for part in zip(*parts, strict=True))
+        order = np.lexsort((follower, leader, item))
+        return item[order], leader[order], follower[order]
+
+
+def lead(task: Task, replicas: Ints) -> Led:
+    """Order the replica sets [P, R]; rows that are not chosen stay as they are."""
+    lists = _kept_order(task, replicas)
+    choices = Choices.of(task, replicas, lists)
+    today = task.broker_slot[task.cluster.replicas[:, 0]]
+    chosen = choices.open
+    if task.options.leaders == "rate":
+        leader, proof_of_leaders = lead_by_rate(task, choices, lists, today[chosen])
+    else:
+        leader, proof_of_leaders = _lead_by_count(choices, today[chosen])
+    pair, failure = _pair(task, choices, lists, leader)
+    return Led(_ordered(task, lists, chosen, pair), proof_of_leaders, failure)
+
+
+def _kept_order(task: Task, replicas: Ints) -> Ints:
+    """The sets as lists: what stays in today's order, then what is new by broker id; a lone usable
+    replica first, since no other can lead."""
+    before = task.cluster.replicas
+    width = max(replicas.shape[1], before.shape[1])
+    brokers = len(task.usable)
+    held = np.full((len(replicas), brokers + 1), width, dtype=np.int16)
+    rows = np.arange(len(replicas))
+    for column in range(before.shape[1] - 1, -1, -1):
+        held[rows, before[:, column]] = column
+    held[:, -1] = 2 * width + 1
+    rank = held[rows[:, None], replicas].astype(np.int64)
+    rank = np.where((rank == width) & (replicas >= 0), width + 1, rank)
+    key = rank * (brokers + 1) + np.where(replicas < 0, brokers, replicas)
+    lists = np.take_along_axis(replicas, np.argsort(key, axis=1, kind="stable"), axis=1)
+    on = task.broker_slot[lists] >= 0
+    lone = np.flatnonzero(task.chosen & (on.sum(axis=1) == 1) & ~on[:, 0])
+    for row in lone.tolist():
+        place = int(on[row].argmax())
+        lists[row, : place + 1] = np.roll(lists[row, : place + 1], 1)
+    return np.asarray(lists, dtype=np.int64)
+
+
+def _lead_by_count(choices: Choices, today: Ints) -> tuple[Ints, LeaderProof]:
+    change = (choices.slot != today[choices.item]).astype(np.int64)
+    count = len(choices.open)
+    picked, price = pick_slots(choices.item, choices.slot, count, choices.base, change)
+    leader = choices.slot[picked]
+    load = choices.base + np.bincount(leader, minlength=len(choices.base))
+    bound = picking_bound(
+        item=choices.item,
+        option=choices.slot,
+        items=count,
+        option_base=choices.base,
+        option_cap=np.full(len(choices.base), count),
+        option_price=price,
+    )
+    return leader, LeaderProof(int((load * load).sum()), bound, price)
+
+
+def _pair(
+    task: Task, choices: Choices, lists: Ints, leader: Ints
+) -> tuple[Ints, FailureProof]:
+    """First followers, and under count also which partition is led by whom; returns [I] pairs
+    (leader slot * E + follower slot)."""
+    slots = len(choices.base)
+    count = len(choices.open)
+    item, first, second = choices.pairs(lists.shape[1])
+    if task.options.leaders == "rate":
+        settled = leader[item] == first
+        item, first, second = item[settled], first[settled], second[settled]
+    quota = np.bincount(leader, minlength=slots).astype(np.int64)
+    load = choices.base + quota
+    codes, option = np.unique(first * slots + second, return_inverse=True)
+    offered = np.zeros(slots * slots, dtype=np.int64)
+    offered[codes] = np.bincount(option, minlength=len(codes))
+    ideal = takeover_bound(quota, load, choices.pair_base, offered.reshape(slots, slots))
+    option_slot, taker = codes // slots, codes % slots
+    option_base = load[taker] + choices.pair_base[option_slot, taker]
+    before = task.cluster.replicas
+    same_set = _same_sets(before, lists)[choices.open]
+    today = task.broker_slot[before[choices.open, 0]]
+    next_today = task.broker_slot[next_live(before[choices.open], task.usable)]
+    leader_change = (first != today[item]).astype(np.int64)
+    order_change = leader_change | (second != next_today[item])
+    order_change = np.where(same_set[item], order_change, 0)
+    worst = ideal
+    while True:
+        answer = pick_pairs(
+            item,
+            option.astype(np.int64),
+            count,
+            option_slot,
+            option_base,
+            worst - option_base,
+            quota,
+            (leader_change, order_change),
+        )
+        if answer is not None:
+            break
+        worst += 1
+    picked, pair_price, slot_price = answer
+    pair = np.zeros((slots, slots), dtype=np.int64)
+    np.add.at(pair, (first[picked], second[picked]), 1)
+    value, rest = failure_squares(load, choices.pair_base, pair, codes)
+    bound = rest + picking_bound(
+        item=item,
+        option=option.astype(np.int64),
+        items=count,
+        option_base=option_base,
+        option_cap=np.minimum(worst - option_base, np.bincount(option, minlength=len(codes))),
+        option_price=pair_price,
+        option_slot=option_slot,
+        slot_price=slot_price,
+        quota=quota,
+    )
+    floor = None
+    if worst > ideal:
+        arcs = (item, option.astype(np.int64), count)
+        caps = worst - 1 - option_base
+        floor = overflow_prices(*arcs, option_slot, caps, quota)
+        if overflow_bound(
+            item=item,
+            option=option.astype(np.int64),
+            items=count,
+            option_cap=caps,
+            option_price=floor[0],
+            option_slot=option_slot,
+            slot_price=floor[1],
+            quota=quota,
+        ) >= 1:
+            ideal = worst
+    chosen = first[picked] * slots + second[picked]
+    proof = FailureProof(worst, ideal, value, bound, pair_price, slot_price, floor)
+    return chosen, proof
+
+
+def failure_squares(load: Ints, pair_base: Ints, pair: Ints, codes: Ints) -> tuple[int, int]:
+    """Sum over (failed b, survivor f) of (leaders(f) + pairs(b, f)) squared, and the part of it
+    that belongs to pairs that no partition can choose."""
+    level = load[None, :] + pair_base + pair
+    squares = level * level
+    np.fill_diagonal(squares, 0)
+    value = int(squares.sum())
+    return value, value - int(squares.ravel()[codes].sum())
+
+
+def _same_sets(before: Ints, after: Ints) -> Bools:
+    width = max(before.shape[1], after.shape[1])
+    one = np.pad(before, ((0, 0), (0, width - before.shape[1])), constant_values=-1)
+    other = np.pad(after, ((0, 0), (0, width - after.shape[1])), constant_values=-1)
+    return np.asarray((np.sort(one, axis=1) == np.sort(other, axis=1)).all(axis=1))
+
+
+def _ordered(task: Task, lists: Ints, rows: Ints, pair: Ints) -> Ints:
+    """Lists with the chosen pair in front, the rest in its order; unchanged where the list has
+    that leader and next live replica already."""
+    slots = len(task.slot_brokers)
+    first = task.slot_brokers[pair // slots]
+    second = task.slot_brokers[pair % slots]
+    ordered = lists.copy()
+    part = lists[rows]
+    follower = next_live(part, task.usable)
+    change = (part[:, 0] != first) | (follower != second)
+    rank = np.tile(np.arange(lists.shape[1]) + 2, (len(rows), 1))
+    rank[part == first[:, None]] = 0
+    rank[part == second[:, None]] = 1
+    new = np.take_along_axis(part, np.argsort(rank, axis=1, kind="stable"), axis=1)
+    ordered[rows[change]] = new[change]
+    return ordered

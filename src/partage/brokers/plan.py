@@ -1,0 +1,217 @@
+"""A plan: what changes, its figures, and the proof that nothing better exists.
+
+``plan`` resolves the options, lets the strategy decide, and measures the answer against the exact
+bounds, whatever strategy made it.
+"""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from partage.brokers.binding import binding_rules
+from partage.brokers.disks import overfull
+from partage.brokers.figures import Placement, changed_rows, new_replicas
+from partage.brokers.leaders import lead
+from partage.brokers.proofs import Stage, prove_leaders, prove_placement
+from partage.brokers.strategies import strategy_named
+from partage.brokers.task import Options, Task, parse_bytes
+from partage.brokers.waves import Wave, cut_into_waves
+from partage.cluster import Cluster
+from partage.profile import Measured, Profile
+
+Ints = npt.NDArray[np.int64]
+Progress = Callable[[str], None]
+
+
+@dataclass(frozen=True, eq=False)
+class Plan:
+    """``before`` and ``after`` share brokers and partitions; only the replica lists differ.
+
+    ``stages`` prove the objective stage by stage; ``figures`` are the interface's keys.
+    """
+
+    task: Task
+    before: Cluster
+    after: Cluster
+    stages: tuple[Stage, ...]
+    waves: tuple[Wave, ...]
+    binding: tuple[str, ...]
+    gaps: dict[str, float]
+    settled: bool
+    seconds: float
+
+    @cached_property
+    def moves(self) -> int:
+        """Replicas that a broker must newly fetch."""
+        return len(new_replicas(self.before, self.after)[0])
+
+    @property
+    def lower_bound(self) -> int:
+        """The fewest moves that reach the fairest share: proven, whoever made the plan."""
+        return next((s.bound for s in self.stages if s.name == "moves"), 0)
+
+    @property
+    def optimal(self) -> bool:
+        """Whether every stage that has an exact answer meets its bound; see ``gaps`` for others."""
+        return all(stage.value == stage.bound for stage in self.stages if stage.exact)
+
+    @property
+    def bytes_moved(self) -> int | None:
+        """Bytes that the moves fetch; None when no size is known."""
+        if (self.before.size_bytes < 0).all():
+            return None
+        rows, _ = new_replicas(self.before, self.after)
+        return int(np.maximum(self.before.size_bytes, 0)[rows].sum())
+
+    @property
+    def leader_changes(self) -> int:
+        """Partitions whose preferred leader changes."""
+        return int((self.before.replicas[:, 0] != self.after.replicas[:, 0]).sum())
+
+    @cached_property
+    def changed(self) -> Ints:
+        """Rows of the partitions whose list changes."""
+        return changed_rows(self.before, self.after)
+
+    @cached_property
+    def figures(self) -> dict[str, Any]:
+        """The figures of the plan, under the names of the interface."""
+        failure = next(stage for stage in self.stages if stage.name == "failure")
+        return {
+            "strategy": self.task.options.strategy,
+            "moves": self.moves,
+            "moves_lower_bound": self.lower_bound,
+            "bytes_moved": self.bytes_moved,
+            "optimal": self.optimal,
+            **Placement(self.after, self.task.usable).figures(),
+            "leaders_after_failure": {"max": failure.value, "ideal": failure.bound},
+            "leader_changes": self.leader_changes,
+            "settled": self.settled,
+            "waves": len(self.waves),
+            "seconds": self.seconds,
+            "binding": list(self.binding),
+            "gaps": self.gaps,
+        }
+
+    def document(self) -> dict[str, Any]:
+        """plan.json as a value."""
+        from partage.brokers.directory import document
+
+        return document(self)
+
+    def write(self, directory: str | os.PathLike[str], report: str | None = None) -> None:
+        """Write the plan directory whole or not at all; ``report`` is the page to put beside."""
+        from partage.brokers.directory import write
+
+        write(self, directory, report)
+
+
+def plan(
+    cluster: Cluster,
+    *,
+    profile: Profile | str | os.PathLike[str] | None = None,
+    progress: Progress | None = None,
+    **options: Any,
+) -> Plan:
+    """Decide who holds which replica and who leads.
+
+    ``options`` are those of ``partage plan`` with underscores (see ``brokers.task.Options``);
+    ``profile`` holds measured loads. Raises InputError or CannotError.
+    """
+    return plan_task(task_of(cluster, profile, **options), progress)
+
+
+def task_of(
+    cluster: Cluster,
+    profile: Profile | str | os.PathLike[str] | None = None,
+    **options: Any,
+) -> Task:
+    """The job, resolved and with what was measured."""
+    asked = Options.of(**options)
+    strategy_named(asked.strategy)
+    rates = None
+    warnings: list[str] = []
+    if profile is not None:
+        if not isinstance(profile, Profile):
+            profile = Profile.read(profile)
+        measured = profile.aligned(cluster)
+        rates = measured.bytes_per_second
+        if (cluster.size_bytes < 0).any():
+            sizes = np.where(cluster.size_bytes < 0, measured.bytes, cluster.size_bytes)
+            cluster = cluster.with_sizes(sizes)
+        warnings = _measured_warnings(measured)
+    task = Task.resolve(cluster, asked, rates)
+    task.warnings.extend(warnings)
+    return task
+
+
+def plan_task(task: Task, progress: Progress | None = None) -> Plan:
+    """Let the task's strategy decide and measure the answer."""
+    tell = progress or (lambda _: None)
+    began = time.perf_counter()
+    strategy = strategy_named(task.options.strategy)
+    tell(f"deciding ({task.options.strategy})")
+    before = task.cluster
+    after = before.with_replicas(strategy(task))
+    tell("proving")
+    stages: list[Stage] = []
+    if not task.options.no_moves:
+        stages += prove_placement(task, after)
+    led = lead(task, after.replicas)
+    stages += prove_leaders(task, after, led)
+    placement = Placement(after, task.usable)
+    tell("cutting into waves")
+    throttle = task.options.throttle
+    waves = cut_into_waves(
+        before,
+        after,
+        task.options.concurrency,
+        None if throttle is None else parse_bytes(throttle, "--throttle"),
+    )
+    # A plan whose every stage is exact and meets its bound is left alone by the next exact run: to
+    # change nothing is optimal and costs nothing. Anything else is run once more to see.
+    settled = task.options.strategy == "exact" and all(s.exact and s.value == s.bound for s in stages)
+    if not settled:
+        tell("running once more on the result")
+        second = strategy(task.again(after))
+        settled = len(changed_rows(after, after.with_replicas(second))) == 0
+    over = overfull(task, after.replicas)
+    if over.any():
+        broker = int(over.argmax())
+        task.warnings.append(
+            f"broker {before.broker_ids[broker]}: {over[broker]} bytes more than its disk holds"
+        )
+    return Plan(
+        task=task,
+        before=before,
+        after=after,
+        stages=tuple(stages),
+        waves=tuple(waves),
+        binding=tuple(binding_rules(task, placement)),
+        gaps={
+            stage.name: round(stage.value / stage.bound - 1, 6) if stage.bound else float(stage.value)
+            for stage in stages
+            if stage.value != stage.bound
+        },
+        settled=settled,
+        seconds=round(time.perf_counter() - began, 3),
+    )
+
+
+def _measured_warnings(measured: Measured) -> list[str]:
+    found = []
+    for names, what in (
+        (measured.not_measured, "of the cluster have no record in the profile: rate 0"),
+        (measured.not_in_cluster, "of the profile are not in the cluster: left aside"),
+    ):
+        if names:
+            found.append(f"{len(names)} partitions {what} ({names[0]}{' …' if names[1:] else ''})")
+    return found

@@ -1,0 +1,215 @@
+"""Who leads, balanced by measured bytes in per second.
+
+Rates are no units, so this is no flow: an answer is searched and its distance from a proven bound
+is told. The bound: take any set of brokers; the partitions whose replicas all lie on it must be led
+there, so some broker of the set leads at least their bytes divided by the set's size. The set that
+gives the highest bound is found by maximum flow (each cut names a better set, until none does).
+The same flow, rounded, is one start; today's leaders are another. From both, single changes and
+swaps between two brokers are made while the sum of squares falls, and the better end is taken,
+today's on a tie: what was balanced once is left alone. Partitions without a measured rate are then
+shared out by count, exactly.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+import numpy.typing as npt
+from ortools.graph.python.max_flow import SimpleMaxFlow
+
+from partage.flow.picking import pick_slots
+
+if TYPE_CHECKING:
+    from partage.brokers.leaders import Choices
+    from partage.brokers.task import Task
+
+Ints = npt.NDArray[np.int64]
+
+SCALE = 2**30
+"""Rates are counted in this fraction of their total, so that sums of squares stay exact."""
+
+_SWEEPS = 50
+
+
+@dataclass(frozen=True, eq=False)
+class RateProof:
+    """The highest leader rate of a broker, ``value``, is at least ``bound`` (both in ``SCALE``-ths
+    of the total): the partitions confined to the slots ``confined`` [bool, E], or the heaviest
+    single partition, must go somewhere."""
+
+    value: int
+    bound: int
+    confined: npt.NDArray[np.bool_]
+
+
+def scaled(rates: npt.NDArray[np.float64]) -> Ints:
+    """[P] rates in ``SCALE``-ths of their sum, whole numbers."""
+    total = float(rates.sum())
+    if total <= 0:
+        return np.zeros(len(rates), dtype=np.int64)
+    return np.floor(rates * (SCALE / total)).astype(np.int64)
+
+
+def lead_by_rate(
+    task: Task, choices: Choices, lists: Ints, today: Ints
+) -> tuple[Ints, RateProof]:
+    """[I] leader slot of each open row, and how far from perfect it may be."""
+    assert task.bytes_per_second is not None
+    slots = len(choices.base)
+    rate = scaled(task.bytes_per_second)
+    fixed = np.ones(len(rate), dtype=np.bool_)
+    fixed[choices.open] = False
+    led = task.broker_slot[lists[:, 0]]
+    stays = fixed & (led >= 0)
+    base = np.zeros(slots, dtype=np.int64)
+    np.add.at(base, led[stays], rate[stays])
+    of_item = rate[choices.open]
+    bound, confined, split = confined_bound(choices, of_item, base)
+    measured = of_item > 0
+    start = np.where(today >= 0, today, split)
+    leader = min(
+        (_improve(choices, of_item, base, begin) for begin in (start, split)),
+        key=lambda end: _squares(end, of_item, base),
+    )
+    # partitions without a rate weigh nothing: share them out by count
+    rest = np.flatnonzero(~measured)
+    if len(rest):
+        position = np.full(len(of_item), -1, dtype=np.int64)
+        position[rest] = np.arange(len(rest))
+        arcs = position[choices.item] >= 0
+        item, slot = position[choices.item[arcs]], choices.slot[arcs]
+        counts = choices.base + np.bincount(leader[measured], minlength=slots)
+        change = (slot != today[rest][item]).astype(np.int64)
+        picked, _ = pick_slots(item, slot, len(rest), counts, change)
+        leader[rest] = slot[picked]
+    load = base.copy()
+    np.add.at(load, leader, of_item)
+    return leader, RateProof(int(load.max()), bound, confined)
+
+
+def confined_bound(
+    choices: Choices, rate: Ints, base: Ints
+) -> tuple[int, npt.NDArray[np.bool_], Ints]:
+    """The bound on the highest load, the set of slots that gives it, and a near-even start [I]."""
+    slots, items = len(base), len(rate)
+    source, sink = items + slots, items + slots + 1
+    inside = np.ones(slots, dtype=np.bool_)
+    level = -(-int(rate.sum() + base.sum()) // slots)
+    heaviest = int(rate.max(initial=0))
+    while True:
+        network = SimpleMaxFlow()
+        network.add_arcs_with_capacity(np.full(items, source), np.arange(items), rate)
+        arcs = network.add_arcs_with_capacity(
+            choices.item, items + choices.slot, rate[choices.item]
+        )
+        room = np.maximum(level - base, 0)
+        network.add_arcs_with_capacity(items + np.arange(slots), np.full(slots, sink), room)
+        status = network.solve(source, sink)
+        if status != network.OPTIMAL:
+            raise RuntimeError(f"max flow: the solver answered {status!r}")
+        if network.optimal_flow() == int(rate.sum()):
+            break
+        side = np.array(network.get_source_side_min_cut(), dtype=np.int64)
+        member = side[(side >= items) & (side < items + slots)] - items
+        if len(member) == 0:
+            break
+        inside = np.zeros(slots, dtype=np.bool_)
+        inside[member] = True
+        # what lies wholly inside, and what stays there anyway
+        outside = np.zeros(items, dtype=np.bool_)
+        outside[choices.item[~inside[choices.slot]]] = True
+        higher = -(-int(rate[~outside].sum() + base[inside].sum()) // len(member))
+        if higher <= level:
+            break
+        level = higher
+    flow = np.asarray(network.flows(arcs), dtype=np.int64)
+    order = np.lexsort((choices.slot, -flow, choices.item))
+    first = np.searchsorted(choices.item[order], np.arange(items))
+    start = choices.slot[order][first] if items else np.zeros(0, dtype=np.int64)
+    return max(level, heaviest, int(base.max(initial=0))), inside, start
+
+
+def _squares(leader: Ints, rate: Ints, base: Ints) -> int:
+    load = base.copy()
+    np.add.at(load, leader, rate)
+    return sum(int(x) ** 2 for x in load.tolist())
+
+
+def _improve(choices: Choices, rate: Ints, base: Ints, start: Ints) -> Ints:
+    """Change one leader, or swap two, while the sum of squares of the loads falls."""
+    leader = start.copy()
+    load = base.copy()
+    np.add.at(load, leader, rate)
+    for _ in range(_SWEEPS):
+        moved = _move(choices, rate, load, leader)
+        swapped = _swap(choices, rate, load, leader)
+        if not (moved or swapped):
+            break
+    return leader
+
+
+def _move(choices: Choices, rate: Ints, load: Ints, leader: Ints) -> bool:
+    """The best single changes, as long as there are any; every broker takes part once a round."""
+    ever = False
+    while True:
+        r = rate[choices.item]
+        gain = load[leader[choices.item]] - load[choices.slot] - r
+        gain = np.where((leader[choices.item] != choices.slot) & (r > 0), gain * r, 0)
+        best = np.argsort(-gain, kind="stable")[:64]
+        best = best[gain[best] > 0]
+        if len(best) == 0:
+            return ever
+        used: set[int] = set()
+        for arc in best.tolist():
+            item, to = int(choices.item[arc]), int(choices.slot[arc])
+            of = int(leader[item])
+            if of in used or to in used:
+                continue
+            used |= {of, to}
+            leader[item] = to
+            load[of] -= rate[item]
+            load[to] += rate[item]
+            ever = True
+
+
+def _swap(choices: Choices, rate: Ints, load: Ints, leader: Ints) -> bool:
+    """For every two brokers, the exchange of one leadership each that evens them out best."""
+    slots = len(load)
+    arc_leader = leader[choices.item]
+    real = (arc_leader != choices.slot)
+    code = arc_leader[real] * slots + choices.slot[real]
+    item = choices.item[real]
+    order = np.lexsort((item, rate[item], code))
+    code, item = code[order], item[order]
+    edge = np.searchsorted(code, np.arange(slots * slots + 1))
+    ever = False
+    for high in np.argsort(-load, kind="stable").tolist():
+        for low in np.argsort(load, kind="stable").tolist():
+            gap = int(load[high] - load[low])
+            if gap <= 1:
+                break
+            down = item[edge[high * slots + low] : edge[high * slots + low + 1]]
+            up = item[edge[low * slots + high] : edge[low * slots + high + 1]]
+            down, up = down[leader[down] == high], up[leader[up] == low]
+            if len(down) == 0 or len(up) == 0:
+                continue
+            # for each that goes down, the partner whose rate is nearest to evening out
+            wanted = rate[down] - gap // 2
+            place = np.searchsorted(rate[up], wanted)
+            best, pair = gap * gap, (-1, -1)
+            for near in (np.maximum(place - 1, 0), np.minimum(place, len(up) - 1)):
+                shift = rate[down] - rate[up[near]]
+                left = np.abs(gap - 2 * shift)
+                k = int(left.argmin())
+                if int(shift[k]) > 0 and int(left[k]) < gap and int(left[k]) ** 2 < best:
+                    best, pair = int(left[k]) ** 2, (int(down[k]), int(up[near[k]]))
+            if pair[0] >= 0:
+                one, other = pair
+                shift_by = int(rate[one] - rate[other])
+                leader[one], leader[other] = low, high
+                load[high] -= shift_by
+                load[low] += shift_by
+                ever = True
+    return ever

@@ -1,0 +1,29 @@
+"""The strategies by name. A new one is one file beside this and one line here.
+
+A strategy takes a Task and returns replica lists [P, R] of broker positions, preferred leader
+first, -1 after the last. It raises CannotError, saying why, where it has no answer.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+import numpy.typing as npt
+
+from partage.brokers.strategies.exact import exact
+from partage.brokers.task import Task
+from partage.errors import InputError
+
+Strategy = Callable[[Task], npt.NDArray[np.int64]]
+
+STRATEGIES: dict[str, Strategy] = {
+    "exact": exact,
+}
+
+
+def strategy_named(name: str) -> Strategy:
+    """The strategy of that name; InputError names those that there are."""
+    if name not in STRATEGIES:
+        raise InputError("--strategy", f"{name!r}: expected one of {', '.join(STRATEGIES)}")
+    return STRATEGIES[name]

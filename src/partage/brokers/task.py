@@ -1,0 +1,370 @@
+"""A job for a strategy: a cluster and what was asked, resolved into arrays.
+
+Every option is checked here, once, and everything after may rely on it: who is usable, which
+partitions are chosen, how many replicas each must have.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field, fields, replace
+from fractions import Fraction
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from partage.cluster import Broker, Cluster
+from partage.errors import InputError
+from partage.flow.sharing import LOAD, MOVES, SPREAD, Share, Sharing, share
+
+Ints = npt.NDArray[np.int64]
+Bools = npt.NDArray[np.bool_]
+Floats = npt.NDArray[np.float64]
+
+_UNITS = {"": 1, "k": 10**3, "m": 10**6, "g": 10**9, "t": 10**12, "p": 10**15}
+_SIZE = re.compile(r"(\d{1,15}(?:\.\d{1,6})?)\s*([kmgtp]?)(i?)b?(?:/s)?", re.IGNORECASE)
+_MAX_WEIGHT = 100_000
+
+
+def parse_bytes(text: str, option: str) -> int:
+    """``50MB``, ``1.5 GiB``, ``1000``: bytes. Decimal units unless they have an i."""
+    match = _SIZE.fullmatch(text.strip())
+    if not match:
+        raise InputError(option, f"{text!r} is no size, expected for instance 50MB or 2GiB")
+    number, unit, binary = match[1], match[2].lower(), bool(match[3])
+    factor = _UNITS[unit]
+    if binary:
+        factor = 1024 ** (len(str(factor)) // 3)
+    value = int(Fraction(number) * factor)
+    if value <= 0:
+        raise InputError(option, f"{text!r}: must be above 0")
+    return value
+
+
+@dataclass(frozen=True)
+class Options:
+    """What ``plan`` was asked, in the spelling of the command line. Sequences hold its words."""
+
+    add_broker: tuple[str, ...] = ()
+    remove_broker: tuple[str, ...] = ()
+    replace_broker: tuple[str, ...] = ()
+    replication_factor: tuple[str, ...] = ()
+    topics: str | None = None
+    strategy: str = "exact"
+    no_moves: bool = False
+    leaders: str = "count"
+    spread: str = "cluster"
+    concurrency: int = 2
+    throttle: str | None = None
+
+    @classmethod
+    def of(cls, **given: Any) -> Options:
+        """Options out of keyword arguments: a word, a number or a sequence of them each."""
+        known = {f.name: f for f in fields(cls)}
+        values: dict[str, Any] = {}
+        for name, value in given.items():
+            if name not in known:
+                raise InputError("plan", f"no option {name!r}: expected one of {', '.join(known)}")
+            if value is None:
+                continue
+            if isinstance(known[name].default, tuple):
+                several = [value] if isinstance(value, (str, int)) else list(value)
+                value = tuple(str(word) for word in several)
+            values[name] = value
+        return cls(**values).checked()
+
+    def checked(self) -> Options:
+        """Self, or InputError where a value is not one of those that there are."""
+        for name, allowed in (("leaders", ("count", "rate")), ("spread", ("cluster", "topic"))):
+            if getattr(self, name) not in allowed:
+                raise InputError(
+                    f"--{name}", f"{getattr(self, name)!r}: expected {' or '.join(allowed)}"
+                )
+        if type(self.concurrency) is not int or self.concurrency < 1:
+            raise InputError("--concurrency", f"{self.concurrency}: expected a number from 1")
+        if self.throttle is not None:
+            parse_bytes(self.throttle, "--throttle")
+        return self
+
+    def given(self) -> dict[str, Any]:
+        """Only what differs from the defaults, as JSON values."""
+        return {
+            f.name: list(value) if isinstance(value, tuple) else value
+            for f in fields(self)
+            if (value := getattr(self, f.name)) != f.default
+        }
+
+
+@dataclass(frozen=True, eq=False)
+class Task:
+    """A cluster and a job, resolved.
+
+    - ``cluster``: today's placement, with the brokers of tomorrow (those added are listed)
+    - ``usable`` [B]: may hold replicas afterwards; ``excluded``, ``added`` [B]
+    - ``chosen`` [P]: partitions that may change; ``target`` [P]: replicas each must have
+    - ``bytes_per_second`` [P] measured bytes in, or None
+    """
+
+    cluster: Cluster
+    options: Options
+    usable: Bools
+    excluded: Bools
+    added: Bools
+    chosen: Bools
+    target: Ints
+    bytes_per_second: Floats | None = None
+    warnings: list[str] = field(default_factory=list)
+
+    @classmethod
+    def resolve(
+        cls, cluster: Cluster, options: Options, bytes_per_second: Floats | None = None
+    ) -> Task:
+        """Check every option against the cluster. Raises InputError."""
+        brokers, excluded_ids, added_ids = _brokers(cluster, options)
+        cluster = cluster.with_brokers(brokers)
+        excluded = np.isin(cluster.broker_ids, list(excluded_ids))
+        added = np.isin(cluster.broker_ids, list(added_ids))
+        usable = cluster.alive & ~excluded
+        if not usable.any():
+            raise InputError("brokers", "none is left: all are removed or dead")
+        chosen = _chosen(cluster, options)
+        target = _target(cluster, options, chosen)
+        if options.leaders == "rate" and bytes_per_second is None:
+            raise InputError("--leaders rate", "needs measured rates: give --profile")
+        if options.no_moves:
+            for option in ("remove_broker", "replace_broker", "replication_factor"):
+                if getattr(options, option):
+                    name = option.replace("_", "-")
+                    raise InputError("--no-moves", f"forbids the moves that --{name} asks for")
+        else:
+            _check_replicas(cluster, usable, excluded, chosen, target)
+        task = cls(
+            cluster, options, usable, excluded, added, chosen, target, bytes_per_second
+        )
+        task.warnings.extend(_warnings(task))
+        return task
+
+    @cached_property
+    def slot_brokers(self) -> Ints:
+        """[E] positions of the usable brokers: the slots of the kernel."""
+        return np.flatnonzero(self.usable)
+
+    @cached_property
+    def broker_slot(self) -> Ints:
+        """[B + 1] slot of each broker, -1 for the others and for padding."""
+        slot = np.full(len(self.usable) + 1, -1, dtype=np.int64)
+        slot[self.slot_brokers] = np.arange(len(self.slot_brokers))
+        return slot
+
+    @cached_property
+    def weights(self) -> Ints:
+        """[E] integers in proportion to 1 / capacity."""
+        return capacity_weights([self.cluster.brokers[b].capacity for b in self.slot_brokers])
+
+    @cached_property
+    def items(self) -> Ints:
+        """[I] rows of the chosen partitions: the items of the kernel."""
+        return np.flatnonzero(self.chosen)
+
+    @cached_property
+    def sharing(self) -> Sharing:
+        """The placement as the kernel sees it."""
+        cluster, items = self.cluster, self.items
+        slots = len(self.slot_brokers)
+        rest = np.flatnonzero(~self.chosen)
+        family_base = np.zeros((len(cluster.topics), slots), dtype=np.int64)
+        row, column = np.nonzero(cluster.replicas[rest] >= 0)
+        at = self.broker_slot[cluster.replicas[rest[row], column]]
+        np.add.at(family_base, (cluster.topic[rest[row]][at >= 0], at[at >= 0]), 1)
+        names, family = np.unique(cluster.topic[items], return_inverse=True)
+        zone_of = np.unique(cluster.rack[self.slot_brokers], return_inverse=True)[1]
+        return Sharing(
+            family=family.astype(np.int64),
+            demand=self.target[items],
+            own=self.broker_slot[cluster.replicas[items]],
+            zone=zone_of.astype(np.int64),
+            weight=self.weights,
+            base=family_base.sum(axis=0),
+            family_base=family_base[names],
+            zoned=bool(cluster.rack_names),
+            size=np.maximum(cluster.size_bytes[items], 0),
+        )
+
+    @cached_property
+    def order(self) -> tuple[str, str, str]:
+        """The costs in the order in which they count."""
+        return (SPREAD, LOAD, MOVES) if self.options.spread == "topic" else (LOAD, MOVES, SPREAD)
+
+    @cached_property
+    def share(self) -> Share:
+        """The kernel's exact answer: what every strategy is measured against."""
+        return share(self.sharing, self.order)
+
+    def replicas_of(self, slots: Ints) -> Ints:
+        """[P, R] broker positions of the kernel's ``slots`` [I, any]; the others as today."""
+        width = max(slots.shape[1], self.cluster.replicas.shape[1])
+        placed = np.full((self.cluster.partitions, width), -1, dtype=np.int64)
+        placed[:, : self.cluster.replicas.shape[1]] = self.cluster.replicas
+        broker = np.append(self.slot_brokers, -1)
+        placed[self.items] = -1
+        placed[self.items, : slots.shape[1]] = broker[slots]
+        return placed
+
+    def again(self, after: Cluster) -> Task:
+        """The same job on the cluster that a plan has made: nothing should be left to do."""
+        return replace(
+            self, cluster=after, added=np.zeros_like(self.added), warnings=[]
+        )
+
+
+def capacity_weights(capacity: Sequence[Fraction]) -> Ints:
+    """Small integers in proportion to 1 / capacity, exact where they stay below 100,000;
+    otherwise the capacities are rounded to fractions of the largest, as finely as that allows."""
+    largest = max(capacity)
+    exact = [c / largest for c in capacity]
+    for finest in (None, 4096, 1024, 256, 64, 16):
+        share_of = (
+            exact
+            if finest is None
+            else [max(c.limit_denominator(finest), Fraction(1, finest)) for c in exact]
+        )
+        scale = math.lcm(*(c.numerator for c in share_of))
+        if scale * max(c.denominator for c in share_of) > 10**15:
+            continue
+        weight = [int(scale / c) for c in share_of]
+        common = math.gcd(*weight)
+        if max(weight) // common <= _MAX_WEIGHT:
+            return np.array([w // common for w in weight], dtype=np.int64)
+    raise InputError("capacity", "the brokers' capacities differ too much to be weighed exactly")
+
+
+def _number(text: str, option: str) -> int:
+    if not (text.isascii() and text.isdecimal() and len(text) <= 10):
+        raise InputError(option, f"{text!r} is no broker id")
+    return int(text)
+
+
+def _brokers(cluster: Cluster, options: Options) -> tuple[list[Broker], set[int], set[int]]:
+    known = {broker.id: broker for broker in cluster.brokers}
+    added: dict[int, Broker] = {}
+    excluded: set[int] = set()
+
+    def exclude(identity: int, option: str) -> Broker:
+        if identity not in known:
+            raise InputError(option, f"broker {identity} is not in the cluster")
+        if identity in excluded:
+            raise InputError(option, f"broker {identity} is removed twice")
+        excluded.add(identity)
+        return known[identity]
+
+    for word in options.remove_broker:
+        exclude(_number(word, "--remove-broker"), "--remove-broker")
+    for word in options.add_broker:
+        text, colon, rack = word.partition(":")
+        identity = _number(text, "--add-broker")
+        if identity in known or identity in added:
+            raise InputError("--add-broker", f"broker {identity} is already in the cluster")
+        if cluster.rack_names and not rack:
+            raise InputError("--add-broker", f"{identity} needs its rack: {identity}:RACK")
+        if rack and not cluster.rack_names:
+            raise InputError("--add-broker", f"{word}: the other brokers have no racks")
+        if colon and not rack:
+            raise InputError("--add-broker", f"{word!r}: the rack is missing after the colon")
+        added[identity] = Broker(identity, rack or None)
+    for word in options.replace_broker:
+        old_text, equals, new_text = word.partition("=")
+        if not equals:
+            raise InputError("--replace-broker", f"{word!r}: expected OLD=NEW, for instance 3=9")
+        old = exclude(_number(old_text, "--replace-broker"), "--replace-broker")
+        new = _number(new_text, "--replace-broker")
+        if new not in known and new not in added:
+            added[new] = replace(old, id=new, alive=True)
+    both = excluded & set(added)
+    if both:
+        raise InputError("--add-broker", f"broker {min(both)} is both added and removed")
+    for identity in added:
+        if not 0 <= identity < 2**31:
+            raise InputError("--add-broker", f"{identity}: an id is between 0 and {2**31 - 1}")
+    for word in options.replace_broker:
+        if int(word.partition("=")[2]) in excluded:
+            raise InputError("--replace-broker", f"{word}: the new broker is removed")
+    return [*cluster.brokers, *added.values()], excluded, set(added)
+
+
+def _chosen(cluster: Cluster, options: Options) -> Bools:
+    if options.topics is None:
+        return np.ones(cluster.partitions, dtype=np.bool_)
+    try:
+        pattern = re.compile(options.topics)
+    except re.error as error:
+        raise InputError("--topics", f"{options.topics!r} is no regular expression ({error})") from None
+    match = np.array([pattern.fullmatch(name) is not None for name in cluster.topics])
+    if not match.any():
+        raise InputError("--topics", f"{options.topics!r} matches none of the cluster's topics")
+    return np.asarray(match[cluster.topic], dtype=np.bool_)
+
+
+def _target(cluster: Cluster, options: Options, chosen: Bools) -> Ints:
+    target = cluster.replication_factor.copy()
+    seen: set[str] = set()
+    # the general factor first, whatever the order given, then the topics' own
+    for word in sorted(options.replication_factor, key=lambda word: "=" in word):
+        topic, equals, text = word.rpartition("=")
+        if not (text.isascii() and text.isdecimal() and 1 <= len(text) <= 9 and int(text) > 0):
+            raise InputError("--replication-factor", f"{word!r}: expected 3 or topic=3")
+        if topic in seen:
+            raise InputError("--replication-factor", f"{topic or 'the general factor'} is given twice")
+        seen.add(topic)
+        rows = chosen
+        if equals:
+            if topic not in cluster.topics:
+                raise InputError("--replication-factor", f"topic {topic!r} is not in the cluster")
+            rows = chosen & (cluster.topic == cluster.topics.index(topic))
+            if not rows.any():
+                raise InputError("--replication-factor", f"topic {topic!r} is left out by --topics")
+        target[rows] = int(text)
+    return target
+
+
+def _check_replicas(
+    cluster: Cluster, usable: Bools, excluded: Bools, chosen: Bools, target: Ints
+) -> None:
+    count = int(usable.sum())
+    wanting = np.flatnonzero(chosen & (target > count))
+    if len(wanting):
+        row = int(wanting[0])
+        raise InputError(
+            "replication factor",
+            f"{cluster.names[row]} needs {target[row]} live brokers, {count} can be used",
+        )
+    on_excluded = np.append(excluded, False)[cluster.replicas].any(axis=1)
+    stuck = np.flatnonzero(~chosen & on_excluded)
+    if len(stuck):
+        row = int(stuck[0])
+        identity = next(
+            b for b in cluster.replicas[row].tolist() if b >= 0 and excluded[b]
+        )
+        raise InputError(
+            "--topics",
+            f"leaves out {cluster.names[row]}, which has a replica on broker "
+            f"{cluster.broker_ids[identity]} that is to be removed",
+        )
+
+
+def _warnings(task: Task) -> Iterable[str]:
+    cluster = task.cluster
+    alive = np.append(cluster.alive, False)
+    lost = ~alive[cluster.replicas].any(axis=1)
+    if lost.any():
+        rows = np.flatnonzero(lost)
+        yield (
+            f"{len(rows)} partitions have no live replica to copy from, among them "
+            f"{cluster.names[int(rows[0])]}: they cannot be reassigned until a holder is back"
+        )
+    unknown = cluster.size_bytes < 0
+    if unknown.any() and not unknown.all():
+        yield f"{int(unknown.sum())} partitions have no known size and count as 0 bytes"
