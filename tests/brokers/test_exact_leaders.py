@@ -6,13 +6,13 @@ from types import ModuleType
 from typing import Any
 
 from hypothesis import HealthCheck, assume, given, settings
-from strategies import jobs
 
 from oracles import brute_force, mip
 from oracles.job import BadJobError, defects, read_job
 from oracles.verify import assert_best_order, assert_true_figures, lists_of
 from partage.brokers.plan import plan
 from partage.cluster.model import Cluster
+from strategies import jobs
 
 quiet = settings(
     deadline=None,
@@ -32,25 +32,25 @@ def check(cluster: dict[str, Any], options: dict[str, Any], oracle: ModuleType) 
     assert_true_figures(job, planned)
 
 
-@settings(quiet, max_examples=600)
+@settings(quiet, max_examples=800)
 @given(jobs(no_moves=True))
 def test_small_orders(case: tuple[dict[str, Any], dict[str, Any]]) -> None:
     check(*case, brute_force)
 
 
-@settings(quiet, max_examples=400)
+@settings(quiet, max_examples=600)
 @given(jobs(min_partitions=4))
 def test_orders_after_moves(case: tuple[dict[str, Any], dict[str, Any]]) -> None:
     check(*case, brute_force)
 
 
-@settings(quiet, max_examples=150)
+@settings(quiet, max_examples=200)
 @given(jobs(max_brokers=9, min_partitions=7, max_partitions=18, no_moves=True))
 def test_larger_orders(case: tuple[dict[str, Any], dict[str, Any]]) -> None:
     check(*case, mip)
 
 
-@settings(quiet, max_examples=100)
+@settings(quiet, max_examples=150)
 @given(jobs(max_brokers=9, min_partitions=7, max_partitions=18))
 def test_larger_orders_after_moves(case: tuple[dict[str, Any], dict[str, Any]]) -> None:
     check(*case, mip)

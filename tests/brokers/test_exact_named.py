@@ -204,6 +204,20 @@ def test_a_replacement_takes_exactly_what_the_old_broker_had() -> None:
     assert [(b["id"], b["rack"]) for b in added] == [(9, "c")]
 
 
+def test_a_replacement_has_the_rack_and_the_capacity_of_the_old_broker() -> None:
+    cluster = cluster_of("1 1 1 2 2 2", "1a 2b")
+    cluster["brokers"][1]["capacity"] = 2
+    planned = plan(Cluster.from_json(cluster), replace_broker=["2=9"])
+    assert planned.figures["replicas_per_broker"] == [2, 4]
+
+
+def test_a_replacement_that_is_there_already_is_not_added() -> None:
+    matrix, brokers = "1,2 2,3 3,1", "1 2 3 4"
+    replaced = Outcome(matrix, brokers, replace_broker=["1=4"])
+    assert replaced.lists == Outcome(matrix, brokers, remove_broker=[1]).lists
+    assert replaced.moves == 2
+
+
 def test_a_dead_broker_is_emptied_and_never_leads() -> None:
     outcome = Outcome("1,2 2,3 3,1", "1 2! 3")
     assert [sorted(a) for a in outcome.lists] == [[1, 3]] * 3
@@ -229,7 +243,6 @@ def test_a_left_out_partition_on_a_removed_broker_is_bad_input() -> None:
         {"remove_broker": [8]},
         {"remove_broker": [1, 2, 3]},
         {"replace_broker": ["8=9"]},
-        {"replace_broker": ["1=2"]},
         {"replication_factor": ["0"]},
         {"replication_factor": ["none=2"]},
         {"topics": "["},

@@ -7,11 +7,11 @@ from typing import Any
 
 from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
-from strategies import jobs, shuffled
 
 from oracles.job import BadJobError, read_job
 from partage.brokers.plan import plan
 from partage.cluster.model import Cluster
+from strategies import jobs, shuffled
 
 quiet = settings(
     deadline=None,
@@ -57,19 +57,19 @@ def assert_settled(cluster: dict[str, Any], options: dict[str, Any]) -> None:
     assert second.document()["changes"] is False
 
 
-@settings(quiet, max_examples=250)
+@settings(quiet, max_examples=400)
 @given(doable())
 def test_second_run_plans_nothing(case: Case) -> None:
     assert_settled(*case)
 
 
-@settings(quiet, max_examples=100)
+@settings(quiet, max_examples=150)
 @given(doable(max_brokers=9, min_partitions=7, max_partitions=18))
 def test_second_run_plans_nothing_on_larger_clusters(case: Case) -> None:
     assert_settled(*case)
 
 
-@settings(quiet, max_examples=150)
+@settings(quiet, max_examples=250)
 @given(st.data(), doable())
 def test_the_order_of_the_input_does_not_matter(data: st.DataObject, case: Case) -> None:
     cluster, options = case

@@ -21,6 +21,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from functools import cache
 from itertools import combinations, product
+from math import comb
 
 import numpy as np
 import numpy.typing as npt
@@ -63,6 +64,15 @@ def _pack(brokers: Sequence[int]) -> int:
 
 def _unpack(vectors: _Ints, brokers: int) -> _Ints:
     return (vectors[:, None] >> (_BITS * np.arange(brokers))) & (2**_BITS - 1)
+
+
+def is_small(job: Job, limit: int = 5_000_000) -> bool:
+    """Whether the sums that ``best_placement`` may have to form stay below ``limit``."""
+    count = 1
+    for topic in {row.topic for row in job.rows}:
+        sizes = [len(legal_sets(job, r)) for r in job.rows if r.chosen and r.topic == topic]
+        count *= comb(len(sizes) + max(sizes, default=1) - 1, len(sizes))
+    return count <= limit
 
 
 def legal_sets(job: Job, row: Row) -> list[tuple[int, ...]]:

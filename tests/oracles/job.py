@@ -75,9 +75,11 @@ def read_job(cluster: Mapping[str, Any], options: Mapping[str, Any]) -> Job:
     for text in options.get("replace_broker", ()):
         old, new = map(int, text.split("="))
         removed.add(old)
-        added[new] = rack.get(old)
+        if new not in brokers:
+            added[new] = rack.get(old)
+            capacity[new] = capacity[old]
     for new, where in added.items():
-        capacity[new] = Fraction(1)
+        capacity.setdefault(new, Fraction(1))
         alive.add(new)
         if where is not None:
             rack[new] = where
@@ -196,9 +198,12 @@ def in_order(job: Job, value: tuple[Fraction, int, int]) -> tuple[Fraction, Frac
 
 
 def pair(job: Job, replicas: Sequence[int]) -> tuple[int | None, int | None]:
-    """Who leads and who takes over: the first two replicas on eligible brokers, None for none."""
+    """Who leads (the first of the list) and who takes over (the next one on an eligible broker);
+    None for nobody, and for a leader that is not eligible."""
+    if replicas[0] not in job.brokers:
+        return None, None
     live = [b for b in replicas if b in job.brokers]
-    return (live[0] if live else None), (live[1] if len(live) > 1 else None)
+    return live[0], live[1] if len(live) > 1 else None
 
 
 def leader_counts(job: Job, lists: Lists) -> dict[int, int]:

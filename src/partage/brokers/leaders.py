@@ -216,6 +216,7 @@ def _pair(
         if answer is not None:
             break
         worst += 1
+        assert worst <= ideal + count, "without caps there is always a way"
     picked, pair_price, slot_price = answer
     pair = np.zeros((slots, slots), dtype=np.int64)
     np.add.at(pair, (first[picked], second[picked]), 1)

@@ -68,7 +68,9 @@ def lead_by_rate(
     of_item = rate[choices.open]
     bound, confined, split = confined_bound(choices, of_item, base)
     measured = of_item > 0
-    start = np.where(today >= 0, today, split)
+    stays_possible = np.zeros(len(of_item), dtype=np.bool_)
+    stays_possible[choices.item[choices.slot == today[choices.item]]] = True
+    start = np.where(stays_possible, today, split)
     leader = min(
         (_improve(choices, of_item, base, begin) for begin in (start, split)),
         key=lambda end: _squares(end, of_item, base),

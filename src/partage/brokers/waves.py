@@ -72,7 +72,8 @@ def cut_into_waves(
     ]
     rest = np.setdiff1d(changed, moving)
     if len(rest):
-        waves.append(Wave(rest, 0, 0, 0 if throttle else None))
+        known = bool((before.size_bytes >= 0).any())
+        waves.append(Wave(rest, 0, 0 if known else None, 0 if known and throttle else None))
     return waves
 
 

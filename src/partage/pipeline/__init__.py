@@ -19,9 +19,10 @@ try:
     from partage.pipeline.session import session
     from partage.pipeline.sources import read_records
 except ImportError as error:
-    if (error.name or "").partition(".")[0] not in ("pyspark", "py4j", "pyarrow"):
+    package = (error.name or "").partition(".")[0]
+    if package not in ("pyspark", "py4j", "pyarrow"):
         raise
-    raise PartageError(f"{error.name} is not installed: pip install 'partage[spark]'") from None
+    raise PartageError(f"{package} is not installed: pip install 'partage[spark]'") from None
 
 __all__ = [
     "accepted",

@@ -61,7 +61,7 @@ _LOCAL: Mapping[str, str] = {
 }
 
 _CLUSTER: Mapping[str, str] = {
-    # Cached results keep this number of partitions: Spark's 200 are 40 s of empty tasks on 2 cores.
+    # Cached results keep their number: with Spark's 200, two cores spend a minute on empty tasks.
     "spark.sql.shuffle.partitions": "64",
 }
 
@@ -180,9 +180,9 @@ def _open(url: str, connect: bool, short: bool, config: Mapping[str, str]) -> Sp
         logging.getLogger(name).setLevel(logging.CRITICAL + 1)
     local = url.startswith("local")
     ours = not connect or (local and not _reuses_local_server())
-    settings = dict(SQL_SETTINGS)
+    settings = {**SQL_SETTINGS, **({} if local else _CLUSTER)}
     if ours:
-        settings |= {**_OUR_JAVA, **(_LOCAL if local else _CLUSTER)}
+        settings |= {**_OUR_JAVA, **(_LOCAL if local else {})}
     if ours and local:
         os.environ["SPARK_LOCAL_IP"] = "127.0.0.1"
         if short:

@@ -12,6 +12,8 @@ import numpy as np
 import numpy.typing as npt
 
 from partage.brokers.strategies.exact import exact
+from partage.brokers.strategies.generate import generate
+from partage.brokers.strategies.leader_flow import leader_flow
 from partage.brokers.task import Task
 from partage.errors import InputError
 
@@ -19,6 +21,8 @@ Strategy = Callable[[Task], npt.NDArray[np.int64]]
 
 STRATEGIES: dict[str, Strategy] = {
     "exact": exact,
+    "generate": generate,
+    "leader-flow": leader_flow,
 }
 
 

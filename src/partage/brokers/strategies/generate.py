@@ -22,9 +22,10 @@ yields first. Here a topic whose partitions ask for different factors is refused
 topic's partitions 0 to n - 1; where a cluster file has gaps, the n partitions that are there take
 the n lists in order.
 
-Source: Apache Kafka, ``org.apache.kafka.admin.AdminUtils.assignReplicasToBrokers`` and
-``org.apache.kafka.tools.reassign.ReassignPartitionsCommand.calculateAssignment`` (read at 3.7 and
-trunk, 2023-2024; KIP-36 for racks).
+Source: Apache Kafka through 4.0, ``org.apache.kafka.admin.AdminUtils`` and the method
+``calculateAssignment`` of ``org.apache.kafka.tools.reassign.ReassignPartitionsCommand``; KIP-36 for
+racks. From 4.1 on (KAFKA-18798) the tool lays topics out as the controller does for new ones, with
+its striped replica placer: anew as well, with random starts as well, in another order.
 """
 
 from __future__ import annotations
@@ -97,19 +98,20 @@ def layout(
     shift: int,
     racks: Sequence[int] | None = None,
 ) -> list[list[int]]:
-    """Places in a ring of ``size`` brokers for partitions 0 to n - 1: ``factor`` each, leader first.
+    """``factor`` places in a ring of ``size`` brokers for partitions 0 to n - 1, leader first.
 
     ``racks`` has the rack of each place in the ring; None: racks do not count.
     """
     lists = []
+    every = len(set(racks or ()))
     for partition in range(partitions):
-        turns, _ = divmod(partition, size)
         leader = (start + partition) % size
+        turned = shift + partition // size
         if racks is None:
-            followers = [_behind(leader, shift + turns + j, size) for j in range(factor - 1)]
+            followers = [_behind(leader, turned + j, size) for j in range(factor - 1)]
             lists.append([leader, *followers])
         else:
-            lists.append(_in_racks(leader, (shift + turns) * len(set(racks)), factor, racks))
+            lists.append(_in_racks(leader, turned * every, factor, racks, every))
     return lists
 
 
@@ -118,9 +120,8 @@ def _behind(leader: int, shift: int, size: int) -> int:
     return (leader + 1 + shift % (size - 1)) % size
 
 
-def _in_racks(leader: int, shift: int, factor: int, racks: Sequence[int]) -> list[int]:
+def _in_racks(leader: int, shift: int, factor: int, racks: Sequence[int], every: int) -> list[int]:
     """One list of places: each next place behind the leader that the rack rule lets pass."""
-    every = len(set(racks))
     places, used = [leader], {racks[leader]}
     steps = count(shift)
     while len(places) < factor:

@@ -1,10 +1,10 @@
 """Leader flow: Pinterest's maximum flow on leaders. Lists change their order, no data moves.
 
-The method balances preferred leaders among replicas that stay where they are. With ``a`` leaders
-per broker on average, a broker above ``a`` stands on the source's side and one below on the
-sink's; a flow of one unit from a broker over a partition that it leads to a broker that follows
-there hands that partition over. Units may pass through several brokers, so one flow finds all
-chains of handovers at once::
+The method balances preferred leaders among replicas that stay where they are. With ``a`` leaders on
+average per broker that holds some replica, a broker above ``a`` stands on the source's side and one
+below on the sink's; a flow of one unit from a broker over a partition that it leads to a broker
+that follows there hands that partition over. Units may pass through several brokers, so one flow
+finds all chains of handovers at once::
 
     source -> overloaded broker -> partition -> broker -> partition -> underloaded broker -> sink
 
@@ -15,15 +15,15 @@ underloaded broker takes what it lacks to ``low`` in any case, and one unit more
 *taking residue*. If more brokers than ``extra`` are overloaded, the giving residue draws the
 difference from the source; if fewer, the taking residue passes the difference to the sink::
 
-    source -> giving residue -> overloaded broker        underloaded broker -> taking residue -> sink
-                        ^------------------------------------------'
+    source -> giving residue -> overloaded broker     underloaded broker -> taking residue -> sink
+                    ^---------------------------------------------------------------'
 
-The arc back from the taking to the giving residue lets one broker go up to ``low + 1`` where another
-comes down to ``low``. All capacities are integers. The flow fills the source's arcs exactly when
-these replica sets allow ``low`` and ``low + 1`` everywhere. Every unit of it lowers the sum of
-squared leader counts, so a cluster that cannot be improved has no flow and keeps its lists; a second
-run never changes anything. Where the sets do *not* allow an even share, the result is no longer the
-fairest: brokers that are all above the average are never levelled among themselves.
+The arc back from the taking to the giving residue lets one broker go up to ``low + 1`` where
+another comes down to ``low``. All capacities are integers. The flow fills the source's arcs exactly
+when these replica sets allow ``low`` and ``low + 1`` everywhere. Every unit of it lowers the sum of
+squared leader counts, and what one flow leaves another cannot take: a second run never changes
+anything. Where the sets do *not* allow an even share, the result need not be the fairest: a broker
+far above the average gives nothing to one at the average.
 
 Sources: the graph of brokers and partitions is that of Pinterest Engineering, "Using graph
 algorithms to optimize Kafka operations, Part 2" (Ping-Min Lin, 2020); a survey of reassignment
@@ -49,16 +49,22 @@ def leader_flow(task: Task) -> Ints:
     """Today's replica lists [P, R] with other preferred leaders.
 
     A new leader and the old one exchange their places in the list; the others keep theirs. Leaders
-    are counted, neither weighted by capacity nor by rate. Brokers that hold nothing stay empty.
+    are counted, neither weighted by capacity nor by rate. Brokers that hold nothing stay empty and
+    are not part of the average.
     Raises CannotError where replicas would have to move: a changed replication factor, or a
     replica on a broker that is removed or dead.
     """
     _check_that_nothing_moves(task)
     replicas = task.cluster.replicas.copy()
-    on = task.broker_slot[replicas]
-    open_rows = np.flatnonzero(task.chosen & (on[:, 1:] >= 0).any(axis=1))
-    count = np.bincount(on[:, 0][on[:, 0] >= 0], minlength=len(task.slot_brokers))
-    row, column = handovers(on[open_rows], count.astype(np.int64))
+    held = replicas[task.chosen]
+    holders = np.unique(held[held >= 0])
+    place = np.full(len(task.usable) + 1, -1, dtype=np.int64)
+    place[holders] = np.arange(len(holders))
+    on = place[replicas]
+    leader = on[:, 0]  # -1: a topic left out is led by a broker that holds nothing else
+    count = np.bincount(leader[leader >= 0], minlength=len(holders)).astype(np.int64)
+    open_rows = np.flatnonzero(task.chosen & (task.cluster.replication_factor > 1))
+    row, column = handovers(on[open_rows], count)
     row = open_rows[row]
     replicas[row, 0], replicas[row, column] = replicas[row, column], replicas[row, 0]
     return replicas
@@ -67,15 +73,15 @@ def leader_flow(task: Task) -> Ints:
 def handovers(on: Ints, count: Ints) -> tuple[Ints, Ints]:
     """Which partitions change their leader, and to which of their replicas: (rows, columns).
 
-    ``on`` [P, R] slots of each partition's replicas, leader first, -1 after the last; ``count``
-    [E] leaders of each slot, those of partitions that are not in ``on`` included.
+    ``on`` [P, R] brokers of each partition's replicas (0 to E - 1), leader first, -1 after the
+    last; ``count`` [E] leaders of each broker, those of partitions that are not in ``on`` included.
     """
-    partitions, slots = len(on), len(count)
-    low, extra = divmod(int(count.sum()), slots)
+    partitions, brokers = len(on), len(count)
+    low, extra = divmod(int(count.sum()), brokers)
     over = np.flatnonzero(count > low)
     under = np.flatnonzero(count <= low)
-    # nodes: the slots, then the partitions, then these
-    source, sink, giving, taking = range(slots + partitions, slots + partitions + 4)
+    # nodes: the brokers, then the partitions, then these
+    source, sink, giving, taking = range(brokers + partitions, brokers + partitions + 4)
     flow = SimpleMaxFlow()
 
     def arcs(tail: npt.ArrayLike, head: npt.ArrayLike, capacity: npt.ArrayLike) -> Ints:
@@ -88,11 +94,11 @@ def handovers(on: Ints, count: Ints) -> tuple[Ints, Ints]:
     arcs(under, taking, 1)
     arcs(source, giving, max(len(over) - extra, 0))
     arcs(taking, sink, max(extra - len(over), 0))
-    arcs(taking, giving, slots)
-    arcs(on[:, 0], slots + np.arange(partitions), 1)
+    arcs(taking, giving, brokers)
+    arcs(on[:, 0], brokers + np.arange(partitions), 1)
     row, column = np.nonzero(on[:, 1:] >= 0)
     column += 1
-    handed = arcs(slots + row, on[row, column], 1)
+    handed = arcs(brokers + row, on[row, column], 1)
 
     status = flow.solve(source, sink)
     if status != flow.OPTIMAL:

@@ -1,0 +1,119 @@
+"""Clusters as they are found in the field, made up from a seed: the same arguments, the same bytes.
+
+    python benchmarks/clusters.py --brokers 30 --new 6 --racks 3 --partitions 5002 --topics 60 \
+        --rf 3 --seed 1 -o cluster.json.gz
+
+A few topics have most of the partitions (a log-normal share each, at least one partition). A topic
+has its own typical partition size, log-normal too, and its partitions vary around it. Each topic is
+placed on the old brokers as Kafka places a new one: alternating racks, random start and shift. New
+brokers are listed and hold nothing; racks are dealt out in turn, to old and new brokers alike.
+"""
+
+from __future__ import annotations
+
+import argparse
+import gzip
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from partage.brokers.strategies.generate import alternated, layout
+from partage.cluster import Cluster
+
+TOPIC_SKEW = 1.2
+"""Sigma of the topics' shares of the partitions: the largest of 60 has about a tenth."""
+
+TOPIC_SIZE, PARTITION_SIZE = 1.5, 0.4
+"""Sigma of a topic's typical partition size, and of a partition's size around it."""
+
+MEDIAN_BYTES = 2 * 10**9
+
+
+def cluster_json(
+    *,
+    brokers: int,
+    new: int = 0,
+    racks: int = 0,
+    partitions: int,
+    topics: int,
+    rf: int = 3,
+    seed: int = 1,
+) -> dict[str, Any]:
+    """The cluster in the plain CLUSTER form. ``racks`` 0: the cluster has none."""
+    if not 1 <= topics <= partitions:
+        raise ValueError(f"{topics} topics need at least as many partitions, not {partitions}")
+    if not 1 <= rf <= brokers:
+        raise ValueError(f"{rf} replicas need at least as many old brokers, not {brokers}")
+    if racks > brokers:
+        raise ValueError(f"{racks} racks need at least as many old brokers, not {brokers}")
+    random = np.random.default_rng(seed)
+    rack_of = [i % racks if racks else 0 for i in range(brokers + new)]
+    ring = alternated(range(brokers), rack_of[:brokers])
+    ring_racks = [rack_of[b] for b in ring] if racks else None
+
+    digits = len(str(topics - 1))
+    rack_digits = len(str(racks))
+    entries: list[dict[str, Any]] = []
+    for topic, count in enumerate(_partition_counts(random, partitions, topics)):
+        start, shift = random.integers(brokers, size=2).tolist()
+        typical = MEDIAN_BYTES * random.lognormal(0, TOPIC_SIZE)
+        sizes = (typical * random.lognormal(0, PARTITION_SIZE, size=count)).astype(np.int64)
+        places = layout(brokers, count, rf, start, shift, ring_racks)
+        entries += [
+            {
+                "topic": f"topic-{topic:0{digits}}",
+                "partition": number,
+                "replicas": [ring[i] + 1 for i in row],
+                "size_bytes": size,
+            }
+            for number, (row, size) in enumerate(zip(places, sizes.tolist(), strict=True))
+        ]
+    return {
+        "brokers": [
+            {"id": b + 1, "rack": f"rack-{rack_of[b] + 1:0{rack_digits}}" if racks else None}
+            for b in range(brokers + new)
+        ],
+        "partitions": entries,
+    }
+
+
+def cluster(**arguments: Any) -> Cluster:
+    """The same as a ``partage.Cluster``; arguments as for ``cluster_json``."""
+    return Cluster.from_json(cluster_json(**arguments))
+
+
+def _partition_counts(random: np.random.Generator, partitions: int, topics: int) -> list[int]:
+    """One partition for each topic, the others in log-normal shares; largest remainders get what
+    rounding leaves."""
+    share = random.lognormal(0, TOPIC_SKEW, size=topics)
+    exact = share / share.sum() * (partitions - topics)
+    count = np.floor(exact).astype(np.int64)
+    order = np.argsort(count - exact, kind="stable")
+    count[order[: partitions - topics - count.sum()]] += 1
+    return [int(n) + 1 for n in count]
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description="Write a made-up cluster as CLUSTER JSON.")
+    parser.add_argument("--brokers", type=int, required=True, help="old brokers, which hold all")
+    parser.add_argument("--new", type=int, default=0, help="empty brokers")
+    parser.add_argument("--racks", type=int, default=0, help="0: no racks")
+    parser.add_argument("--partitions", type=int, required=True)
+    parser.add_argument("--topics", type=int, required=True)
+    parser.add_argument("--rf", type=int, default=3)
+    parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("-o", "--output", type=Path, required=True, help="a .gz name packs it")
+    arguments = vars(parser.parse_args())
+    output: Path = arguments.pop("output")
+    try:
+        value = cluster_json(**arguments)
+    except ValueError as error:
+        parser.error(str(error))
+    text = json.dumps(value, separators=(",", ":")).encode() + b"\n"
+    output.write_bytes(gzip.compress(text, mtime=0) if output.suffix == ".gz" else text)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,187 @@
+"""What ``partage plan`` gives and costs: one table, one row per cluster.
+
+    python benchmarks/plan.py [ROW...] [--repeat 3] [--json results.json]
+
+Every row is a whole process, ``partage plan FILE --json``: reading the file, planning, proving and
+printing. Seconds are the wall time of the fastest run, memory the highest resident set of any.
+Clusters are made by ``clusters.py`` in a process of its own: what this process holds would count
+as its children's peak. The table goes to stdout, progress to stderr.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import subprocess
+import sys
+import tempfile
+import time
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+HERE = Path(__file__).resolve().parent
+DATA = HERE.parent / "src" / "partage" / "data"
+
+
+@dataclass(frozen=True)
+class Row:
+    """A cluster (a bundled ``file``, or arguments for ``clusters.py``) and ``plan``'s options."""
+
+    what: str
+    file: str = ""
+    made: str = ""
+    options: tuple[str, ...] = ()
+    default: bool = True
+
+
+ROWS = {
+    "demo": Row("8 brokers, 162 partitions (bundled)", file="cluster-grown.json"),
+    "36": Row(
+        "30 + 6 brokers, 5,002 partitions",
+        made="--brokers 30 --new 6 --racks 3 --partitions 5002 --topics 60 --rf 3",
+    ),
+    "110": Row(
+        "100 + 10 brokers, 50,000 partitions",
+        made="--brokers 100 --new 10 --racks 5 --partitions 50000 --topics 2000 --rf 3",
+    ),
+    "256": Row("256 partitions (bundled)", file="cluster-256.json"),
+    "256-no-moves": Row("the same, order only", file="cluster-256.json", options=("--no-moves",)),
+    "1000": Row(
+        "900 + 100 brokers, 200,000 partitions",
+        made="--brokers 900 --new 100 --racks 5 --partitions 200000 --topics 5000 --rf 3",
+        default=False,
+    ),
+}
+
+
+@dataclass(frozen=True)
+class Run:
+    """One process: its exit code, what it said, seconds and bytes."""
+
+    code: int
+    out: str
+    err: str
+    seconds: float
+    peak_bytes: int
+
+
+def run(command: list[str], folder: Path) -> Run:
+    """Run to the end; output goes through files, so that no pipe can hold the child up."""
+    out, err = folder / "out", folder / "err"
+    with out.open("wb") as stdout, err.open("wb") as stderr:
+        began = time.perf_counter()
+        process = subprocess.Popen(command, stdout=stdout, stderr=stderr)
+        _, status, usage = os.wait4(process.pid, 0)
+        seconds = time.perf_counter() - began
+    process.returncode = os.waitstatus_to_exitcode(status)
+    unit = 1 if sys.platform == "darwin" else 1024
+    return Run(
+        process.returncode, out.read_text(), err.read_text(), seconds, usage.ru_maxrss * unit
+    )
+
+
+def measure(row: Row, folder: Path, seed: int, repeat: int) -> tuple[dict[str, Any] | None, str]:
+    """The plan's figures, with ``process_seconds`` and ``peak_bytes``, or what went wrong."""
+    path = DATA / row.file
+    if row.made:
+        path = folder / "cluster.json.gz"
+        maker = [sys.executable, str(HERE / "clusters.py"), *row.made.split()]
+        made = run([*maker, "--seed", str(seed), "-o", str(path)], folder)
+        if made.code:
+            return None, made.err
+    partage = str(Path(sys.executable).with_name("partage"))
+    command = [partage, "plan", str(path), *row.options, "--json"]
+    runs = []
+    for _ in range(repeat):
+        runs.append(run(command, folder))
+        if runs[-1].code:
+            return None, f"exit code {runs[-1].code}: {runs[-1].err}"
+    figures = json.loads(runs[0].out)
+    figures["process_seconds"] = round(min(r.seconds for r in runs), 3)
+    figures["peak_bytes"] = max(r.peak_bytes for r in runs)
+    return figures, ""
+
+
+def cells(name: str, row: Row, figures: dict[str, Any]) -> list[str]:
+    """One line of the table."""
+    failure = figures["leaders_after_failure"]
+    return [
+        name,
+        row.what,
+        f"{figures['moves']:,}",
+        f"{figures['moves_lower_bound']:,}",
+        "–".join(map(str, figures["replicas_per_broker"])),
+        "–".join(map(str, figures["leaders_per_broker"])),
+        f"{failure['max']}/{failure['ideal']}",
+        str(figures["topic_spread"]),
+        "yes" if figures["optimal"] else "no",
+        f"{figures['process_seconds']:.2f}",
+        f"{figures['peak_bytes'] / 1e6:,.0f} MB",
+    ]
+
+
+HEAD = [
+    "row",
+    "cluster",
+    "moves",
+    "lower bound",
+    "replicas",
+    "leaders",
+    "worst survivor/ideal",
+    "topic spread",
+    "optimal",
+    "seconds",
+    "peak memory",
+]
+
+
+def table(lines: list[list[str]]) -> str:
+    """A Markdown table with columns of one width."""
+    width = [max(len(line[i]) for line in [HEAD, *lines]) for i in range(len(HEAD))]
+
+    def put(line: list[str]) -> str:
+        text = [
+            cell.ljust(w) if i < 2 else cell.rjust(w)
+            for i, (cell, w) in enumerate(zip(line, width, strict=True))
+        ]
+        return "| " + " | ".join(text) + " |"
+
+    rule = [("-" * w) if i < 2 else "-" * (w - 1) + ":" for i, w in enumerate(width)]
+    return "\n".join(map(put, [HEAD, rule, *lines]))
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description="Measure partage plan on clusters of many sizes.")
+    parser.add_argument("rows", nargs="*", metavar="ROW", help=f"of {', '.join(ROWS)}")
+    parser.add_argument("--repeat", type=int, default=1, help="runs per row")
+    parser.add_argument("--seed", type=int, default=1, help="of the made-up clusters")
+    parser.add_argument("--json", type=Path, help="write all figures here too")
+    given = parser.parse_args()
+    unknown = set(given.rows) - set(ROWS)
+    if unknown or given.repeat < 1:
+        parser.error(f"no row {min(unknown)}" if unknown else "--repeat starts at 1")
+    chosen = given.rows or [name for name, row in ROWS.items() if row.default]
+
+    lines, results, failed = [], {}, False
+    for name in chosen:
+        row = ROWS[name]
+        print(f"{name}: {row.what} ...", end=" ", file=sys.stderr, flush=True)
+        with tempfile.TemporaryDirectory() as folder:
+            figures, problem = measure(row, Path(folder), given.seed, given.repeat)
+        if figures is None:
+            failed = True
+            print(f"failed: {problem.strip()}", file=sys.stderr)
+            continue
+        print(f"{figures['process_seconds']:.2f} s", file=sys.stderr)
+        results[name] = figures
+        lines.append(cells(name, row, figures))
+    print(table(lines))
+    if given.json:
+        given.json.write_text(json.dumps(results, indent=2) + "\n", encoding="utf-8")
+    return int(failed)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,5 @@
+"""``python -m partage``."""
+
+from partage.cli import main
+
+main()

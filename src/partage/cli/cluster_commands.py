@@ -1,0 +1,231 @@
+"""plan, compare, check and report: the commands about a cluster in a file."""
+
+from __future__ import annotations
+
+import os
+from typing import Annotated, Any
+
+import typer
+
+from partage.cli import output
+
+ClusterArgument = Annotated[
+    str,
+    typer.Argument(
+        metavar="CLUSTER",
+        help="Cluster JSON, Kafka's reassignment JSON or kafka-topics.sh --describe output; .gz too.",
+    ),
+]
+AddBroker = Annotated[
+    list[str] | None, typer.Option("--add-broker", metavar="ID:RACK", help="A new, empty broker.")
+]
+RemoveBroker = Annotated[
+    list[str] | None, typer.Option("--remove-broker", metavar="ID", help="A broker to empty.")
+]
+ReplaceBroker = Annotated[
+    list[str] | None,
+    typer.Option("--replace-broker", metavar="OLD=NEW", help="Empty OLD; NEW stands in its rack."),
+]
+ReplicationFactor = Annotated[
+    list[str] | None,
+    typer.Option("--replication-factor", metavar="N|TOPIC=N", help="Raise or lower it."),
+]
+Topics = Annotated[
+    str | None,
+    typer.Option(metavar="REGEX", help="Only topics whose whole name matches; the others stay."),
+]
+ProfileOption = Annotated[
+    str | None, typer.Option("--profile", metavar="DIR", help="Loads that partage profile measured.")
+]
+Sizes = Annotated[
+    str | None, typer.Option(metavar="FILE", help="kafka-log-dirs.sh --describe output.")
+]
+NoMoves = Annotated[bool, typer.Option("--no-moves", help="Move no data: only who leads, and order.")]
+Leaders = Annotated[str, typer.Option(metavar="count|rate", help="Balance leaders by what.")]
+Spread = Annotated[
+    str, typer.Option(metavar="cluster|topic", help="Whose spread comes first when they conflict.")
+]
+Concurrency = Annotated[
+    int, typer.Option(metavar="N", help="Replicas that a broker fetches or sends at a time.")
+]
+Throttle = Annotated[
+    str | None, typer.Option(metavar="RATE", help="For the time estimate, for instance 50MB.")
+]
+Json = Annotated[bool, typer.Option("--json", help="One JSON object on stdout.")]
+
+
+def register(app: typer.Typer) -> None:
+    """Add this room's commands."""
+    for command in (plan, compare, check, report):
+        app.command()(command)
+
+
+def plan(
+    cluster: ClusterArgument,
+    add_broker: AddBroker = None,
+    remove_broker: RemoveBroker = None,
+    replace_broker: ReplaceBroker = None,
+    replication_factor: ReplicationFactor = None,
+    topics: Topics = None,
+    profile: ProfileOption = None,
+    sizes: Sizes = None,
+    strategy: Annotated[str, typer.Option(metavar="NAME", help="Who decides.")] = "exact",
+    no_moves: NoMoves = False,
+    leaders: Leaders = "count",
+    spread: Spread = "cluster",
+    concurrency: Concurrency = 2,
+    throttle: Throttle = None,
+    out: Annotated[
+        str | None, typer.Option("--out", "-o", metavar="DIR", help="Write the plan directory.")
+    ] = None,
+    json: Json = False,
+) -> None:
+    """Decide who holds which replica and who leads: the fairest share, with the fewest moves.
+
+    Example: partage plan cluster.json --add-broker 7:a --add-broker 8:b -o plan/
+    """
+    from partage.brokers.directory import MARKER
+    from partage.brokers.plan import plan_task
+    from partage.files import check_writable_directory
+
+    if out is not None:
+        check_writable_directory(out, MARKER)
+    with output.progress(quiet=json) as tell:
+        tell("reading")
+        task = _task(
+            cluster,
+            sizes,
+            profile,
+            add_broker=add_broker,
+            remove_broker=remove_broker,
+            replace_broker=replace_broker,
+            replication_factor=replication_factor,
+            topics=topics,
+            strategy=strategy,
+            no_moves=no_moves,
+            leaders=leaders,
+            spread=spread,
+            concurrency=concurrency,
+            throttle=throttle,
+        )
+        made = plan_task(task, tell)
+        if out is not None:
+            tell("writing")
+            from partage.report.html import render
+
+            made.write(out, render(made.document()))
+    if json:
+        output.print_json(made.figures)
+        return
+    from partage.report.terminal import print_plan
+
+    console = output.console()
+    print_plan(made.document(), console)
+    if out is not None:
+        console.print(f"\nWritten: {out}   Next: partage check {out}", highlight=False)
+    elif made.document()["changes"]:
+        console.print("\nNext: give -o DIR to write the plan.", highlight=False)
+
+
+def compare(
+    cluster: ClusterArgument,
+    add_broker: AddBroker = None,
+    remove_broker: RemoveBroker = None,
+    replace_broker: ReplaceBroker = None,
+    replication_factor: ReplicationFactor = None,
+    topics: Topics = None,
+    profile: ProfileOption = None,
+    sizes: Sizes = None,
+    strategy: Annotated[
+        list[str] | None, typer.Option(metavar="NAME", help="Only these (repeat it); all if none.")
+    ] = None,
+    no_moves: NoMoves = False,
+    leaders: Leaders = "count",
+    spread: Spread = "cluster",
+    concurrency: Concurrency = 2,
+    throttle: Throttle = None,
+    json: Json = False,
+) -> None:
+    """Every strategy on the same job, by every criterion.
+
+    Example: partage compare cluster.json --add-broker 7:a
+    """
+    from partage.brokers.compare import compare as compare_strategies
+    from partage.brokers.compare import comparison
+
+    with output.progress(quiet=json) as tell:
+        task = _task(
+            cluster,
+            sizes,
+            profile,
+            add_broker=add_broker,
+            remove_broker=remove_broker,
+            replace_broker=replace_broker,
+            replication_factor=replication_factor,
+            topics=topics,
+            no_moves=no_moves,
+            leaders=leaders,
+            spread=spread,
+            concurrency=concurrency,
+            throttle=throttle,
+        )
+        found = comparison(compare_strategies(task, strategy, tell))
+    if json:
+        output.print_json(found)
+        return
+    from partage.report.terminal import print_compare
+
+    print_compare(found, output.console())
+
+
+def check(
+    plan: Annotated[str, typer.Argument(metavar="PLAN", help="A plan directory.")],
+    json: Json = False,
+) -> None:
+    """Prove a plan again from its files: feasible, optimal, and the rollback restores.
+
+    Exits 1 on any defect. Example: partage check plan/
+    """
+    from partage.brokers.check import check as check_directory
+
+    verdict = check_directory(plan)
+    if json:
+        output.print_json(
+            {"sound": verdict.sound, "held": verdict.held, "defects": verdict.defects}
+        )
+    else:
+        console = output.console()
+        for line in verdict.held:
+            console.print(f"[green]✓[/] {line}", highlight=False)
+        for line in verdict.defects:
+            console.print("[red]✗[/]", line, highlight=False, markup=True, soft_wrap=True)
+        console.print("The plan holds." if verdict.sound else "The plan does not hold.")
+    raise typer.Exit(0 if verdict.sound else 1)
+
+
+def report(
+    plan: Annotated[str, typer.Argument(metavar="PLAN", help="A plan directory.")],
+    json: Json = False,
+) -> None:
+    """Draw a plan again: plan/report.html, one file that needs no network.
+
+    Example: partage report plan/
+    """
+    from partage.brokers.directory import MARKER, REPORT
+    from partage.files import parse_json, read_text, write_text
+    from partage.report.html import render
+
+    source = os.path.join(plan, MARKER)
+    path = os.path.join(plan, REPORT)
+    write_text(path, render(parse_json(read_text(source), source)))
+    if json:
+        output.print_json({"report": path})
+    else:
+        output.console().print(path, highlight=False, soft_wrap=True)
+
+
+def _task(cluster: str, sizes: str | None, profile: str | None, **options: Any) -> Any:
+    from partage.brokers.plan import task_of
+    from partage.cluster import Cluster
+
+    return task_of(Cluster.read(cluster, sizes=sizes), profile, **options)

@@ -1,0 +1,133 @@
+"""demo: the whole way on the data that the package ships."""
+
+from __future__ import annotations
+
+import os
+import time
+from importlib.resources import as_file, files
+from typing import Annotated
+
+import typer
+
+from partage.cli import output
+
+_DAY = 86_400
+_PEERS = ("exact", "generate", "leader-flow")
+
+
+def register(app: typer.Typer) -> None:
+    """Add this room's command."""
+    app.command()(demo)
+
+
+def demo(
+    out: Annotated[
+        str, typer.Option("--out", "-o", metavar="DIR", help="Where the plan goes.")
+    ] = "demo",
+    master: Annotated[
+        str | None,
+        typer.Option(metavar="URL", help="Spark master; SPARK_REMOTE or this machine if none."),
+    ] = None,
+    json: Annotated[bool, typer.Option("--json", help="One JSON object on stdout.")] = False,
+) -> None:
+    """The whole story on bundled data: measure with Spark, compare, plan, prove, report.
+
+    A cluster has grown from 3 to 8 brokers; 7 and 8 are empty, and 41 partitions lie twice in one
+    rack. Twelve topics of real change events say how busy each partition is.
+    """
+    from partage.brokers.check import check
+    from partage.brokers.compare import compare, comparison
+    from partage.brokers.directory import MARKER, REPORT
+    from partage.brokers.plan import Plan, plan_task, task_of
+    from partage.cluster import Cluster
+    from partage.errors import PartageError
+    from partage.files import check_writable_directory
+    from partage.profile import MARKER as PROFILE_MARKER
+    from partage.profile import Profile
+    from partage.report.html import render
+    from partage.report.measured import leader_rates, print_profile, summary
+    from partage.report.terminal import print_compare, print_plan
+    from partage.report.units import rate
+
+    began = time.perf_counter()
+    console = output.console()
+
+    def chapter(title: str) -> None:
+        if not json:
+            console.print(f"\n[bold]{title}[/]", highlight=False)
+
+    profile_dir, plan_dir = os.path.join(out, "profile"), os.path.join(out, "plan")
+    check_writable_directory(profile_dir, PROFILE_MARKER)
+    check_writable_directory(plan_dir, MARKER)
+    data = files("partage") / "data"
+    with as_file(data / "cluster-grown.json") as path:
+        cluster = Cluster.read(path)
+
+    chapter("1. Measure: 12 topics of real change events, with Spark")
+    with output.bar(quiet=json) as tell, as_file(data / "change-events.parquet") as events:
+        tell(0, 0, "starting Spark")
+        from partage.pipeline import session, write_profile
+
+        with session(master, short=True) as spark:
+            write_profile(spark, [events], profile_dir, window=_DAY, progress=tell)
+    profile = Profile.read(profile_dir)
+    if not json:
+        print_profile(profile, cluster, console)
+
+    chapter("2. Compare: what there is to spread onto the empty brokers 7 and 8")
+    with output.progress(quiet=json) as say:
+        task = task_of(cluster, profile, leaders="rate")
+        answers = compare(task, _PEERS, say)
+        compared = comparison(answers)
+        plan = answers["exact"]
+        assert isinstance(plan, Plan)
+        by_count = plan_task(task_of(cluster, profile), say)
+    if not json:
+        print_compare(compared, console)
+
+    chapter("3. Plan: the fairest share, with the fewest moves, leaders by measured rate")
+    document = plan.document()
+    plan.write(plan_dir, render(document, compare=compared, measured=summary(profile)))
+    verdict = check(plan_dir)
+    if not verdict.sound:
+        raise PartageError(f"{plan_dir}: the plan does not hold: {verdict.defects[0]}")
+    assert task.bytes_per_second is not None
+    led = max(leader_rates(task.bytes_per_second, plan.after))
+    led_by_count = max(leader_rates(task.bytes_per_second, by_count.after))
+    otherwise = int((plan.after.replicas[:, 0] != by_count.after.replicas[:, 0]).sum())
+    seconds = round(time.perf_counter() - began, 1)
+    page = os.path.join(plan_dir, REPORT)
+    if json:
+        output.print_json(
+            {
+                "profile": profile_dir,
+                "plan": plan_dir,
+                "report": page,
+                "measured": summary(profile),
+                "figures": plan.figures,
+                "checked": verdict.held,
+                "leaders_other_than_by_count": otherwise,
+                "busiest_leader_bytes_per_second": led,
+                "busiest_leader_bytes_per_second_by_count": led_by_count,
+                **compared,
+                "seconds": seconds,
+            }
+        )
+        return
+    print_plan(document, console)
+    console.print(
+        f"\nThe measurement changed who leads {otherwise} of {cluster.partitions} partitions: the "
+        f"busiest broker leads {rate(led)} instead of {rate(led_by_count)}.",
+        highlight=False,
+    )
+    console.print(
+        f"Checked again from the files alone: {len(verdict.held)} proofs hold. {seconds:.0f} s in all.",
+        highlight=False,
+    )
+    console.print("\nReport: ", end="")
+    console.print(page, highlight=False, soft_wrap=True)
+    console.print(
+        f"Next:   partage check {plan_dir}   partage plan YOUR-CLUSTER.json -o plan/",
+        highlight=False,
+        soft_wrap=True,
+    )

@@ -1,0 +1,81 @@
+"""What a profile measured, for people: a table per topic, and the summary that the page shows."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from rich.console import Console
+from rich.table import Table
+
+from partage.cluster import Cluster
+from partage.profile import Profile
+from partage.report import units
+
+
+def summary(profile: Profile, top: int = 10) -> dict[str, Any]:
+    """Totals and the hottest keys of all topics, by their share of the topic's records."""
+    hottest = sorted(profile.hot_keys(1), key=lambda key: -key.share)[:top]
+    return {
+        **{k: profile.totals[k] for k in ("records", "bytes", "topics", "partitions", "rejected")},
+        "hot_keys": [
+            {
+                "topic": key.topic,
+                "rank": key.rank,
+                "key": key.key,
+                "share": key.share,
+                "records": key.records,
+            }
+            for key in hottest
+        ],
+    }
+
+
+def print_profile(profile: Profile, cluster: Cluster | None, console: Console) -> None:
+    """One line per topic: how much, how fast, how skewed over partitions, and the hottest key.
+
+    With a cluster, also which of its partitions have no record.
+    """
+    totals = profile.totals
+    console.print(
+        f"[bold]{units.count(totals['records'])} records[/], {units.size(totals['bytes'])}, "
+        f"{totals['topics']} topics, {totals['partitions']} partitions, "
+        f"{units.count(totals['rejected'])} rejected",
+        highlight=False,
+    )
+    hottest = {key.topic: key for key in profile.hot_keys(1)}
+    table = Table(box=None, pad_edge=False, header_style="bold")
+    table.add_column("topic", max_width=24, overflow="ellipsis", no_wrap=True)
+    for name in ("parts", "records", "bytes", "rate", "peak", "skew"):
+        table.add_column(name, justify="right", no_wrap=True)
+    table.add_column("hottest key", max_width=20, overflow="ellipsis", no_wrap=True)
+    table.add_column("share", justify="right")
+    for t, name in enumerate(profile.topics):
+        rows = profile.topic == t
+        size = profile.bytes[rows]
+        key = hottest.get(name)
+        table.add_row(
+            name,
+            units.count(int(rows.sum())),
+            units.count(int(profile.records[rows].sum())),
+            units.size(int(size.sum())),
+            units.rate(float(profile.bytes_per_second[rows].sum())),
+            units.rate(float(profile.peak_bytes_per_second[rows].max())),
+            units.decimal(float(size.max() / size.mean())) if size.any() else units.MISSING,
+            key.key if key else units.MISSING,
+            f"{100 * key.share:.1f} %" if key else units.MISSING,
+        )
+    console.print(table)
+    console.print("[dim]skew: bytes of the topic's fullest partition over the mean of all[/]")
+    if cluster is not None:
+        missing = profile.aligned(cluster).not_measured
+        if missing:
+            console.print(
+                f"{len(missing)} partitions of the cluster have no record, the first is {missing[0]}",
+                highlight=False,
+            )
+
+
+def leader_rates(rates: np.ndarray[Any, np.dtype[np.float64]], cluster: Cluster) -> list[float]:
+    """Bytes in per second that each broker leads, in the cluster's order of brokers."""
+    return np.bincount(cluster.replicas[:, 0], rates, minlength=len(cluster.brokers)).tolist()
