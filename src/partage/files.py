@@ -98,7 +98,8 @@ def check_writable_directory(path: str | os.PathLike[str], marker: str) -> None:
     if target.is_dir():
         if any(target.iterdir()) and not (target / marker).is_file():
             raise InputError(
-                name, f"holds files that partage did not write (no {marker}): name another directory"
+                name,
+                f"holds files that partage did not write (no {marker}): name another directory",
             )
     elif target.exists():
         raise InputError(name, "is a file, expected a directory to write")
@@ -141,9 +142,7 @@ def new_directory(path: str | os.PathLike[str], marker: str) -> Iterator[Path]:
         shutil.rmtree(temporary, ignore_errors=True)
 
 
-def write_directory(
-    path: str | os.PathLike[str], contents: Mapping[str, str], marker: str
-) -> None:
+def write_directory(path: str | os.PathLike[str], contents: Mapping[str, str], marker: str) -> None:
     """Write a directory of text files (names may hold one folder) whole or not at all."""
     with new_directory(path, marker) as temporary:
         for name, text in contents.items():

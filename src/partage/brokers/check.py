@@ -213,7 +213,12 @@ def _feasible(plan: _Plan, root: Path) -> list[str]:
     if found:
         return found[:20]
     for i, b in enumerate(plan.ids):
-        if plan.disk[i] is not None and plan.usable[i] and not plan.no_moves and used[b] > plan.disk[i]:
+        if (
+            plan.disk[i] is not None
+            and plan.usable[i]
+            and not plan.no_moves
+            and used[b] > plan.disk[i]
+        ):
             found.append(f"{MARKER}: broker {b}: {used[b]} bytes on a disk of {plan.disk[i]}")
     return found
 
@@ -551,9 +556,11 @@ def _leader_proofs(plan: _Plan, stages: dict[str, Any], values: dict[str, int]) 
         found += _rate_proof(plan, stages["leader rate"], sets, free_set, values)
     else:
         arcs = [(k, s) for k, i in enumerate(free) for s in sets[i]]
-        item, option = (np.array(x, dtype=np.int64) for x in zip(*arcs, strict=True)) if arcs else (
-            np.zeros(0, dtype=np.int64),
-        ) * 2
+        item, option = (
+            (np.array(x, dtype=np.int64) for x in zip(*arcs, strict=True))
+            if arcs
+            else (np.zeros(0, dtype=np.int64),) * 2
+        )
         bound = picking_bound(
             item=item,
             option=option,

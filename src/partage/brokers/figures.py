@@ -58,9 +58,7 @@ class Placement:
         """[B, B] pairs (failed leader, who takes over): how many partitions."""
         leader, follower = self.leaders(), self.first_followers()
         some = follower >= 0
-        flat = np.bincount(
-            leader[some] * self.brokers + follower[some], minlength=self.brokers**2
-        )
+        flat = np.bincount(leader[some] * self.brokers + follower[some], minlength=self.brokers**2)
         return flat.reshape(self.brokers, self.brokers).astype(np.int64)
 
     def after_failure(self) -> dict[str, int]:

@@ -175,9 +175,7 @@ def _lead_by_count(choices: Choices, today: Ints) -> tuple[Ints, LeaderProof]:
     return leader, LeaderProof(int((load * load).sum()), bound, price)
 
 
-def _pair(
-    task: Task, choices: Choices, lists: Ints, leader: Ints
-) -> tuple[Ints, FailureProof]:
+def _pair(task: Task, choices: Choices, lists: Ints, leader: Ints) -> tuple[Ints, FailureProof]:
     """First followers, and under count also which partition is led by whom; returns [I] pairs
     (leader slot * E + follower slot)."""
     slots = len(choices.base)
@@ -237,16 +235,19 @@ def _pair(
         arcs = (item, option.astype(np.int64), count)
         caps = worst - 1 - option_base
         floor = overflow_prices(*arcs, option_slot, caps, quota)
-        if overflow_bound(
-            item=item,
-            option=option.astype(np.int64),
-            items=count,
-            option_cap=caps,
-            option_price=floor[0],
-            option_slot=option_slot,
-            slot_price=floor[1],
-            quota=quota,
-        ) >= 1:
+        if (
+            overflow_bound(
+                item=item,
+                option=option.astype(np.int64),
+                items=count,
+                option_cap=caps,
+                option_price=floor[0],
+                option_slot=option_slot,
+                slot_price=floor[1],
+                quota=quota,
+            )
+            >= 1
+        ):
             ideal = worst
     chosen = first[picked] * slots + second[picked]
     proof = FailureProof(worst, ideal, value, bound, pair_price, slot_price, floor)

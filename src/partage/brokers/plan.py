@@ -178,7 +178,9 @@ def plan_task(task: Task, progress: Progress | None = None) -> Plan:
     )
     # A plan whose every stage is exact and meets its bound is left alone by the next exact run: to
     # change nothing is optimal and costs nothing. Anything else is run once more to see.
-    settled = task.options.strategy == "exact" and all(s.exact and s.value == s.bound for s in stages)
+    settled = task.options.strategy == "exact" and all(
+        s.exact and s.value == s.bound for s in stages
+    )
     if not settled:
         tell("running once more on the result")
         second = strategy(task.again(after))
@@ -197,7 +199,9 @@ def plan_task(task: Task, progress: Progress | None = None) -> Plan:
         waves=tuple(waves),
         binding=tuple(binding_rules(task, placement)),
         gaps={
-            stage.name: round(stage.value / stage.bound - 1, 6) if stage.bound else float(stage.value)
+            stage.name: round(stage.value / stage.bound - 1, 6)
+            if stage.bound
+            else float(stage.value)
             for stage in stages
             if stage.value != stage.bound
         },

@@ -52,9 +52,7 @@ def scaled(rates: npt.NDArray[np.float64]) -> Ints:
     return np.floor(rates * (SCALE / total)).astype(np.int64)
 
 
-def lead_by_rate(
-    task: Task, choices: Choices, lists: Ints, today: Ints
-) -> tuple[Ints, RateProof]:
+def lead_by_rate(task: Task, choices: Choices, lists: Ints, today: Ints) -> tuple[Ints, RateProof]:
     """[I] leader slot of each open row, and how far from perfect it may be."""
     assert task.bytes_per_second is not None
     slots = len(choices.base)
@@ -180,7 +178,7 @@ def _swap(choices: Choices, rate: Ints, load: Ints, leader: Ints) -> bool:
     """For every two brokers, the exchange of one leadership each that evens them out best."""
     slots = len(load)
     arc_leader = leader[choices.item]
-    real = (arc_leader != choices.slot)
+    real = arc_leader != choices.slot
     code = arc_leader[real] * slots + choices.slot[real]
     item = choices.item[real]
     order = np.lexsort((item, rate[item], code))

@@ -142,9 +142,7 @@ class Task:
                     raise InputError("--no-moves", f"forbids the moves that --{name} asks for")
         else:
             _check_replicas(cluster, usable, excluded, chosen, target)
-        task = cls(
-            cluster, options, usable, excluded, added, chosen, target, bytes_per_second
-        )
+        task = cls(cluster, options, usable, excluded, added, chosen, target, bytes_per_second)
         task.warnings.extend(_warnings(task))
         return task
 
@@ -216,9 +214,7 @@ class Task:
 
     def again(self, after: Cluster) -> Task:
         """The same job on the cluster that a plan has made: nothing should be left to do."""
-        return replace(
-            self, cluster=after, added=np.zeros_like(self.added), warnings=[]
-        )
+        return replace(self, cluster=after, added=np.zeros_like(self.added), warnings=[])
 
 
 def capacity_weights(capacity: Sequence[Fraction]) -> Ints:
@@ -301,7 +297,9 @@ def _chosen(cluster: Cluster, options: Options) -> Bools:
     try:
         pattern = re.compile(options.topics)
     except re.error as error:
-        raise InputError("--topics", f"{options.topics!r} is no regular expression ({error})") from None
+        raise InputError(
+            "--topics", f"{options.topics!r} is no regular expression ({error})"
+        ) from None
     match = np.array([pattern.fullmatch(name) is not None for name in cluster.topics])
     if not match.any():
         raise InputError("--topics", f"{options.topics!r} matches none of the cluster's topics")
@@ -317,7 +315,9 @@ def _target(cluster: Cluster, options: Options, chosen: Bools) -> Ints:
         if not (text.isascii() and text.isdecimal() and 1 <= len(text) <= 9 and int(text) > 0):
             raise InputError("--replication-factor", f"{word!r}: expected 3 or topic=3")
         if topic in seen:
-            raise InputError("--replication-factor", f"{topic or 'the general factor'} is given twice")
+            raise InputError(
+                "--replication-factor", f"{topic or 'the general factor'} is given twice"
+            )
         seen.add(topic)
         rows = chosen
         if equals:
@@ -345,9 +345,7 @@ def _check_replicas(
     stuck = np.flatnonzero(~chosen & on_excluded)
     if len(stuck):
         row = int(stuck[0])
-        identity = next(
-            b for b in cluster.replicas[row].tolist() if b >= 0 and excluded[b]
-        )
+        identity = next(b for b in cluster.replicas[row].tolist() if b >= 0 and excluded[b])
         raise InputError(
             "--topics",
             f"leaves out {cluster.names[row]}, which has a replica on broker "

@@ -35,12 +35,15 @@ Topics = Annotated[
     typer.Option(metavar="REGEX", help="Only topics whose whole name matches; the others stay."),
 ]
 ProfileOption = Annotated[
-    str | None, typer.Option("--profile", metavar="DIR", help="Loads that partage profile measured.")
+    str | None,
+    typer.Option("--profile", metavar="DIR", help="Loads that partage profile measured."),
 ]
 Sizes = Annotated[
     str | None, typer.Option(metavar="FILE", help="kafka-log-dirs.sh --describe output.")
 ]
-NoMoves = Annotated[bool, typer.Option("--no-moves", help="Move no data: only who leads, and order.")]
+NoMoves = Annotated[
+    bool, typer.Option("--no-moves", help="Move no data: only who leads, and order.")
+]
 Leaders = Annotated[str, typer.Option(metavar="count|rate", help="Balance leaders by what.")]
 Spread = Annotated[
     str, typer.Option(metavar="cluster|topic", help="Whose spread comes first when they conflict.")

@@ -17,16 +17,16 @@ def register(app: typer.Typer) -> None:
 def profile(
     records: Annotated[
         list[str],
-        typer.Argument(metavar="RECORDS...", help="Parquet, JSON or CSV: files, folders, patterns."),
+        typer.Argument(
+            metavar="RECORDS...", help="Parquet, JSON or CSV: files, folders, patterns."
+        ),
     ],
     out: Annotated[str, typer.Option("--out", "-o", metavar="DIR", help="Where the tables go.")],
     cluster: Annotated[
         str | None,
         typer.Option(metavar="FILE", help="A cluster, to say which partitions were not measured."),
     ] = None,
-    window: Annotated[
-        int, typer.Option(metavar="SECONDS", help="Length of a load window.")
-    ] = 3600,
+    window: Annotated[int, typer.Option(metavar="SECONDS", help="Length of a load window.")] = 3600,
     top: Annotated[int, typer.Option(metavar="N", help="Hottest keys kept per topic.")] = 100,
     master: Annotated[
         str | None,

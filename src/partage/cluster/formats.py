@@ -25,7 +25,9 @@ _DESCRIBE_LINE = re.compile(
     r"\s*Topic:\s*(?P<topic>\S+)\s.*?\bPartition:\s*(?P<partition>\d{1,10})\s"
     r".*?\bReplicas:\s*(?P<replicas>\d{1,10}(?:,\d{1,10})*)(?=\s|$)(?P<rest>.*)"
 )
-_DESCRIBE_HEAD = re.compile(r"\s*Topic:\s*(?P<topic>\S+)\s.*?\bPartitionCount:\s*(?P<count>\d{1,10})")
+_DESCRIBE_HEAD = re.compile(
+    r"\s*Topic:\s*(?P<topic>\S+)\s.*?\bPartitionCount:\s*(?P<count>\d{1,10})"
+)
 _IN_FLIGHT = re.compile(r"(?:Adding|Removing) Replicas:\s*(\d[\d,]*)")
 
 
@@ -60,15 +62,20 @@ def cluster_from_json(value: Any, where: str) -> Cluster:
             )
         if type(brokers) is not list or not all(type(b) is int for b in brokers):
             raise InputError(
-                where, f"partitions[{i}].replicas: expected a list of broker ids, got {_show(brokers)}"
+                where,
+                f"partitions[{i}].replicas: expected a list of broker ids, got {_show(brokers)}",
             )
         if any(not 0 <= b < 2**31 for b in brokers):
-            raise InputError(where, f"partitions[{i}].replicas: {_show(brokers)} has no valid broker id")
+            raise InputError(
+                where, f"partitions[{i}].replicas: {_show(brokers)} has no valid broker id"
+            )
         topics.append(topic)
         numbers.append(number)
         replicas.append(brokers)
         size = row.get("size_bytes")
-        sizes.append(UNKNOWN if size is None else _bytes(size, where, f"partitions[{i}].size_bytes"))
+        sizes.append(
+            UNKNOWN if size is None else _bytes(size, where, f"partitions[{i}].size_bytes")
+        )
     if "brokers" in top:
         entries = _list(top["brokers"], where, "brokers")
         listed = [_broker(entry, where, f"brokers[{i}]") for i, entry in enumerate(entries)]
@@ -188,7 +195,9 @@ def _bytes(value: Any, where: str, place: str) -> int:
     if type(value) is float and value.is_integer():
         value = int(value)
     if type(value) is not int or value < 0:
-        raise InputError(where, f"{place}: expected bytes, a whole number from 0, got {_show(value)}")
+        raise InputError(
+            where, f"{place}: expected bytes, a whole number from 0, got {_show(value)}"
+        )
     if value > MAX_BYTES:
         raise InputError(where, f"{place}: {value} bytes is more than an exbibyte")
     return value

@@ -115,7 +115,9 @@ class Cluster:
                 )
         names, topic = np.unique(np.array(topics, dtype=np.str_), return_inverse=True)
         number = np.array(partitions, dtype=np.int64)
-        size = np.full(count, UNKNOWN, dtype=np.int64) if sizes is None else np.array(sizes, np.int64)
+        size = (
+            np.full(count, UNKNOWN, dtype=np.int64) if sizes is None else np.array(sizes, np.int64)
+        )
 
         def named(row: int) -> str:
             return f"{topics[row]}-{partitions[row]}"
@@ -224,9 +226,7 @@ class Cluster:
     def replica_lists(self) -> list[list[int]]:
         """P lists of broker ids, preferred leader first."""
         ids = np.append(self.broker_ids, -1)[self.replicas].tolist()
-        return [
-            row[:n] for row, n in zip(ids, self.replication_factor.tolist(), strict=True)
-        ]
+        return [row[:n] for row, n in zip(ids, self.replication_factor.tolist(), strict=True)]
 
     def broker_position(self, broker_id: int) -> int | None:
         """Where a broker id stands, or None."""
@@ -265,7 +265,9 @@ class Cluster:
                     "id": b.id,
                     "rack": b.rack,
                     "disk_bytes": b.disk_bytes,
-                    "capacity": int(b.capacity) if b.capacity.denominator == 1 else float(b.capacity),
+                    "capacity": int(b.capacity)
+                    if b.capacity.denominator == 1
+                    else float(b.capacity),
                     "alive": b.alive,
                 }
                 for b in self.brokers

@@ -117,9 +117,7 @@ def minimise(network: Network) -> Optimum | None:
                 return None
             flow[free] = found
             solved = True
-            d = _distances(
-                network.nodes, tail[free], head[free], c, found, capacity[free]
-            )
+            d = _distances(network.nodes, tail[free], head[free], c, found, capacity[free])
             reduced = c + d[tail[free]] - d[head[free]]
             distance[layer] = d
             state[free[reduced > 0]] = EMPTY
@@ -146,9 +144,7 @@ def _solve(tail: Ints, head: Ints, capacity: Ints, cost: Ints, supply: Ints) -> 
     raise RuntimeError(f"min-cost flow: the solver answered {status!r}")
 
 
-def _distances(
-    nodes: int, tail: Ints, head: Ints, cost: Ints, flow: Ints, capacity: Ints
-) -> Ints:
+def _distances(nodes: int, tail: Ints, head: Ints, cost: Ints, flow: Ints, capacity: Ints) -> Ints:
     """Shortest distances from anywhere in the residual network of an optimal flow (all <= 0)."""
     forth, back = flow < capacity, flow > 0
     start = np.concatenate((tail[forth], head[back]))

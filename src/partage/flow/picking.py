@@ -16,9 +16,7 @@ from partage.flow.network import Network, Squares, minimise
 Ints = npt.NDArray[np.int64]
 
 
-def pick_slots(
-    item: Ints, slot: Ints, items: int, base: Ints, change: Ints
-) -> tuple[Ints, Ints]:
+def pick_slots(item: Ints, slot: Ints, items: int, base: Ints, change: Ints) -> tuple[Ints, Ints]:
     """Each item picks one slot of its arcs (item[a], slot[a]); loads fairest, then fewest changes.
 
     Minimises the sum of ``load**2``, where ``base`` [E] counts in, then the sum of ``change`` [A]

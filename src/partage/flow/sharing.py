@@ -424,9 +424,7 @@ class _Solved:
         np.add.at(supply, own_head, self.own_fixed)
         fixed_group, fixed_slot = np.nonzero(self.new_fixed)
         amount = self.new_fixed[fixed_group, fixed_slot]
-        np.subtract.at(
-            supply, self.zone_node[fixed_group, problem.zone_of[fixed_slot]], amount
-        )
+        np.subtract.at(supply, self.zone_node[fixed_group, problem.zone_of[fixed_slot]], amount)
         np.add.at(supply, self._head(fixed_group, fixed_slot), amount)
         self.own_arcs = network.arcs(self.own_tail, own_head, own_free)
         new_group, new_slot = np.nonzero(new_free)
