@@ -5,8 +5,8 @@
 
 A few topics have most of the partitions (a log-normal share each, at least one partition). A topic
 has its own typical partition size, log-normal too, and its partitions vary around it. Each topic is
-placed on the old brokers as Kafka places a new one: alternating racks, random start and shift. New
-brokers are listed and hold nothing; racks are dealt out in turn, to old and new brokers alike.
+placed on the old brokers as Kafka places a new one: in stripes over the racks, from a random start.
+New brokers are listed and hold nothing; racks are dealt out in turn, to old and new brokers alike.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from typing import Any
 
 import numpy as np
 
-from partage.brokers.strategies.generate import alternated, layout
+from partage.brokers.strategies.generate import layout
 from partage.cluster import Cluster
 
 TOPIC_SKEW = 1.2
@@ -50,25 +50,23 @@ def cluster_json(
         raise ValueError(f"{racks} racks need at least as many old brokers, not {brokers}")
     random = np.random.default_rng(seed)
     rack_of = [i % racks if racks else 0 for i in range(brokers + new)]
-    ring = alternated(range(brokers), rack_of[:brokers])
-    ring_racks = [rack_of[b] for b in ring] if racks else None
+    placed = [[b for b in range(brokers) if rack_of[b] == rack] for rack in range(max(racks, 1))]
 
     digits = len(str(topics - 1))
     rack_digits = len(str(racks))
     entries: list[dict[str, Any]] = []
     for topic, count in enumerate(_partition_counts(random, partitions, topics)):
-        start, shift = random.integers(brokers, size=2).tolist()
         typical = MEDIAN_BYTES * random.lognormal(0, TOPIC_SIZE)
         sizes = (typical * random.lognormal(0, PARTITION_SIZE, size=count)).astype(np.int64)
-        places = layout(brokers, count, rf, start, shift, ring_racks)
+        lists = layout(placed, count, rf, lambda below: int(random.integers(below)))
         entries += [
             {
                 "topic": f"topic-{topic:0{digits}}",
                 "partition": number,
-                "replicas": [ring[i] + 1 for i in row],
+                "replicas": [b + 1 for b in row],
                 "size_bytes": size,
             }
-            for number, (row, size) in enumerate(zip(places, sizes.tolist(), strict=True))
+            for number, (row, size) in enumerate(zip(lists, sizes.tolist(), strict=True))
         ]
     return {
         "brokers": [

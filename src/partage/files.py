@@ -84,8 +84,8 @@ def write_text(path: str | os.PathLike[str], text: str) -> None:
     try:
         with os.fdopen(handle, "w", encoding="utf-8") as out:
             out.write(text)
-        os.chmod(temporary, 0o644)
-        os.replace(temporary, target)
+        Path(temporary).chmod(0o644)
+        Path(temporary).replace(target)
     except OSError as error:
         Path(temporary).unlink(missing_ok=True)
         raise InputError(os.fspath(path), f"cannot be written ({error.strerror})") from None
@@ -116,7 +116,7 @@ def new_directory(path: str | os.PathLike[str], marker: str) -> Iterator[Path]:
 
     ``marker`` is the file by which partage knows a directory as its own and may replace it.
     """
-    target = Path(os.path.abspath(path))
+    target = Path(path).absolute()
     name = os.fspath(path)
     check_writable_directory(target, marker)
     try:
@@ -131,11 +131,11 @@ def new_directory(path: str | os.PathLike[str], marker: str) -> Iterator[Path]:
             raise AssertionError(f"{marker} was not written")
         if target.exists():
             aside = Path(tempfile.mkdtemp(prefix=f".{target.name}.old.", dir=target.parent))
-            os.replace(target, aside / "old")
-            os.replace(temporary, target)
+            target.replace(aside / "old")
+            temporary.replace(target)
             shutil.rmtree(aside, ignore_errors=True)
         else:
-            os.replace(temporary, target)
+            temporary.replace(target)
     except OSError as error:
         raise InputError(name, f"cannot be written ({error.strerror})") from None
     finally:

@@ -24,10 +24,13 @@ def compare(
         asked = replace(
             task, options=replace(task.options, strategy=name), warnings=list(task.warnings)
         )
+
+        def tell(step: str, name: str = name) -> None:
+            if progress is not None:
+                progress(f"{name}: {step}")
+
         try:
-            answers[name] = plan_task(
-                asked, progress and (lambda step, name=name: progress(f"{name}: {step}"))
-            )
+            answers[name] = plan_task(asked, tell)
         except CannotError as error:
             answers[name] = str(error)
     return answers

@@ -127,6 +127,7 @@ def lead(task: Task, replicas: Ints) -> Led:
     choices = Choices.of(task, replicas, lists)
     today = task.broker_slot[task.cluster.replicas[:, 0]]
     chosen = choices.open
+    proof_of_leaders: LeaderProof | RateProof
     if task.options.leaders == "rate":
         leader, proof_of_leaders = lead_by_rate(task, choices, lists, today[chosen])
     else:

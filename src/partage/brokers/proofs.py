@@ -19,7 +19,7 @@ from partage.brokers.rates import RateProof
 from partage.brokers.task import Task
 from partage.cluster import Cluster
 from partage.flow.certificate import pack
-from partage.flow.proof import costs, prove
+from partage.flow.proof import prove
 from partage.flow.sharing import LOAD, MOVES, SPREAD
 
 Ints = npt.NDArray[np.int64]
@@ -51,7 +51,7 @@ class Stage:
 def prove_placement(task: Task, after: Cluster) -> list[Stage]:
     """Fair loads, fewest moves, topic spread."""
     problem = task.sharing
-    value = costs(problem, task.broker_slot[after.replicas[task.items]])
+    value = problem.costs(task.broker_slot[after.replicas[task.items]])
     stages = []
     for proof in prove(problem, task.share):
         prices: dict[str, Any] = {

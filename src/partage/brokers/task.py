@@ -178,6 +178,8 @@ class Task:
         row, column = np.nonzero(cluster.replicas[rest] >= 0)
         at = self.broker_slot[cluster.replicas[rest[row], column]]
         np.add.at(family_base, (cluster.topic[rest[row]][at >= 0], at[at >= 0]), 1)
+        base_size = np.zeros(slots, dtype=np.int64)
+        np.add.at(base_size, at[at >= 0], np.maximum(cluster.size_bytes[rest[row]][at >= 0], 0))
         names, family = np.unique(cluster.topic[items], return_inverse=True)
         zone_of = np.unique(cluster.rack[self.slot_brokers], return_inverse=True)[1]
         return Sharing(
@@ -190,6 +192,7 @@ class Task:
             family_base=family_base[names],
             zoned=bool(cluster.rack_names),
             size=np.maximum(cluster.size_bytes[items], 0),
+            base_size=base_size,
         )
 
     @cached_property

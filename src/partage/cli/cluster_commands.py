@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import os
+from pathlib import Path
 from typing import Annotated, Any
 
 import typer
@@ -13,7 +13,7 @@ ClusterArgument = Annotated[
     str,
     typer.Argument(
         metavar="CLUSTER",
-        help="Cluster JSON, Kafka's reassignment JSON or kafka-topics.sh --describe output; .gz too.",
+        help="Cluster or reassignment JSON, or kafka-topics.sh --describe output; .gz too.",
     ),
 ]
 AddBroker = Annotated[
@@ -218,8 +218,7 @@ def report(
     from partage.files import parse_json, read_text, write_text
     from partage.report.html import render
 
-    source = os.path.join(plan, MARKER)
-    path = os.path.join(plan, REPORT)
+    source, path = str(Path(plan) / MARKER), str(Path(plan) / REPORT)
     write_text(path, render(parse_json(read_text(source), source)))
     if json:
         output.print_json({"report": path})

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import os
 import time
 from importlib.resources import as_file, files
+from pathlib import Path
 from typing import Annotated
 
 import typer
@@ -56,7 +56,7 @@ def demo(
         if not json:
             console.print(f"\n[bold]{title}[/]", highlight=False)
 
-    profile_dir, plan_dir = os.path.join(out, "profile"), os.path.join(out, "plan")
+    profile_dir, plan_dir = str(Path(out) / "profile"), str(Path(out) / "plan")
     check_writable_directory(profile_dir, PROFILE_MARKER)
     check_writable_directory(plan_dir, MARKER)
     data = files("partage") / "data"
@@ -96,7 +96,7 @@ def demo(
     led_by_count = max(leader_rates(task.bytes_per_second, by_count.after))
     otherwise = int((plan.after.replicas[:, 0] != by_count.after.replicas[:, 0]).sum())
     seconds = round(time.perf_counter() - began, 1)
-    page = os.path.join(plan_dir, REPORT)
+    page = str(Path(plan_dir) / REPORT)
     if json:
         output.print_json(
             {
@@ -121,7 +121,8 @@ def demo(
         highlight=False,
     )
     console.print(
-        f"Checked again from the files alone: {len(verdict.held)} proofs hold. {seconds:.0f} s in all.",
+        f"Checked again from the files alone: {len(verdict.held)} proofs hold. "
+        f"{seconds:.0f} s in all.",
         highlight=False,
     )
     console.print("\nReport: ", end="")

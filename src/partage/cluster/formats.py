@@ -14,7 +14,7 @@ from collections import Counter
 from fractions import Fraction
 from typing import Any
 
-from partage.cluster.model import MAX_BYTES, UNKNOWN, Broker, Cluster, sizes_by_name
+from partage.cluster.model import MAX_BROKER_ID, MAX_BYTES, UNKNOWN, Broker, Cluster, sizes_by_name
 from partage.errors import InputError
 from partage.files import parse_json, read_text
 
@@ -28,6 +28,7 @@ _DESCRIBE_LINE = re.compile(
 _DESCRIBE_HEAD = re.compile(
     r"\s*Topic:\s*(?P<topic>\S+)\s.*?\bPartitionCount:\s*(?P<count>\d{1,10})"
 )
+_PARTITION_NAME = re.compile(r"([A-Za-z0-9._-]+)-([0-9]{1,10})")
 _IN_FLIGHT = re.compile(r"(?:Adding|Removing) Replicas:\s*(\d[\d,]*)")
 
 
@@ -65,7 +66,7 @@ def cluster_from_json(value: Any, where: str) -> Cluster:
                 where,
                 f"partitions[{i}].replicas: expected a list of broker ids, got {_show(brokers)}",
             )
-        if any(not 0 <= b < 2**31 for b in brokers):
+        if any(not 0 <= b <= MAX_BROKER_ID for b in brokers):
             raise InputError(
                 where, f"partitions[{i}].replicas: {_show(brokers)} has no valid broker id"
             )
@@ -99,6 +100,8 @@ def cluster_from_describe(text: str, where: str) -> Cluster:
             continue
         if match := _DESCRIBE_LINE.match(line):
             topic, number = match["topic"], int(match["partition"])
+            if number > _MAX_PARTITION:
+                raise InputError(where, f"line {i}: {number} is no partition's number")
             if flight := _IN_FLIGHT.search(match["rest"]):
                 raise InputError(
                     where,
@@ -152,15 +155,15 @@ def with_log_dir_sizes(cluster: Cluster, path: str | os.PathLike[str]) -> Cluste
             for k, entry in enumerate(_list(entries, where, inside)):
                 place = f"{inside}[{k}]"
                 entry = _object(entry, where, place)
-                topic, dash, number = str(entry.get("partition")).rpartition("-")
-                if not (dash and topic and number.isdecimal() and number.isascii()):
+                name = entry.get("partition")
+                match = _PARTITION_NAME.fullmatch(name) if type(name) is str else None
+                if match is None:
                     raise InputError(
-                        where,
-                        f"{place}.partition: expected 'topic-0', got {_show(entry.get('partition'))}",
+                        where, f"{place}.partition: expected 'topic-0', got {_show(name)}"
                     )
                 size = _bytes(entry.get("size"), where, f"{place}.size")
                 if not entry.get("isFuture", False):
-                    key = (topic, int(number))
+                    key = (match[1], int(match[2]))
                     sizes[key] = max(size, sizes.get(key, 0))
     return sizes_by_name(cluster, sizes, where)
 
@@ -169,8 +172,11 @@ def _broker(value: Any, where: str, place: str) -> Broker:
     entry = _object(value, where, place)
     identity, rack, disk = entry.get("id"), entry.get("rack"), entry.get("disk_bytes")
     capacity, alive = entry.get("capacity"), entry.get("alive", True)
-    if type(identity) is not int:
-        raise InputError(where, f"{place}.id: expected a number, got {_show(identity)}")
+    if type(identity) is not int or not 0 <= identity <= MAX_BROKER_ID:
+        raise InputError(
+            where,
+            f"{place}.id: expected a number from 0 to {MAX_BROKER_ID}, got {_show(identity)}",
+        )
     if rack is not None and (type(rack) is not str or not rack):
         raise InputError(where, f"{place}.rack: expected text or null, got {_show(rack)}")
     if type(alive) is not bool:
@@ -199,7 +205,7 @@ def _bytes(value: Any, where: str, place: str) -> int:
             where, f"{place}: expected bytes, a whole number from 0, got {_show(value)}"
         )
     if value > MAX_BYTES:
-        raise InputError(where, f"{place}: {value} bytes is more than an exbibyte")
+        raise InputError(where, f"{place}: {_show(value)} bytes is more than an exbibyte")
     return value
 
 
@@ -218,5 +224,8 @@ def _list(value: Any, where: str, place: str) -> list[Any]:
 def _show(value: Any) -> str:
     if value is None:
         return "nothing"
-    text = repr(value)
+    try:
+        text = repr(value)
+    except (ValueError, RecursionError):
+        return "a value too long or too deep to show"
     return text if len(text) <= 60 else text[:57] + "..."

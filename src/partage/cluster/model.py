@@ -14,6 +14,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -28,8 +29,8 @@ UNKNOWN = -1
 """In ``size_bytes`` and ``disk_bytes``: not measured."""
 
 MAX_BYTES = 2**60
-"""The largest size that is believed: an exbibyte. Sums of such sizes are done in Python integers
-or checked; anything above is a typing or unit mistake."""
+"""The largest size that is believed, of one replica and of all together: an exbibyte. Anything more
+is a typing or unit mistake, and sums stay well below what 64 bits hold."""
 
 MAX_BROKER_ID = 2**31 - 1
 _TOPIC_NAME = re.compile(r"[A-Za-z0-9._-]{1,249}")
@@ -111,7 +112,7 @@ class Cluster:
             if not _TOPIC_NAME.fullmatch(name):
                 raise InputError(
                     where,
-                    f"topic {name[:60]!r}: a topic's name has 1 to 249 letters, digits, '.', '_', '-'",
+                    f"topic {name[:60]!r}: a name has 1 to 249 letters, digits, '.', '_' or '-'",
                 )
         names, topic = np.unique(np.array(topics, dtype=np.str_), return_inverse=True)
         number = np.array(partitions, dtype=np.int64)
@@ -153,6 +154,7 @@ class Cluster:
             raise InputError(
                 where, f"{named(row)}: broker {ids[ordered_row[row, column]]} holds two replicas"
             )
+        _check_total(size, lengths, where)
         order = np.lexsort((number, topic))
         same = (np.diff(topic[order]) == 0) & (np.diff(number[order]) == 0)
         if same.any():
@@ -303,7 +305,7 @@ def _checked_brokers(brokers: Iterable[Broker], where: str) -> tuple[Broker, ...
     ordered = tuple(sorted(brokers, key=lambda broker: broker.id))
     if not ordered:
         raise InputError(where, "no brokers: an empty cluster")
-    for one, other in zip(ordered, ordered[1:], strict=False):
+    for one, other in pairwise(ordered):
         if one.id == other.id:
             raise InputError(where, f"broker {one.id} is listed twice")
     for broker in ordered:
@@ -318,6 +320,11 @@ def _checked_brokers(brokers: Iterable[Broker], where: str) -> tuple[Broker, ...
             f"broker {without[0]} has no rack but others have: give every broker a rack, or none",
         )
     return ordered
+
+
+def _check_total(size: Ints, factor: Ints, where: str) -> None:
+    if float(np.maximum(size, 0).astype(np.float64) @ factor) > MAX_BYTES:
+        raise InputError(where, "the sizes of all replicas add up to more than an exbibyte")
 
 
 def sizes_by_name(cluster: Cluster, sizes: Mapping[tuple[str, int], int], where: str) -> Cluster:
@@ -337,4 +344,5 @@ def sizes_by_name(cluster: Cluster, sizes: Mapping[tuple[str, int], int], where:
         if row is None:
             raise InputError(where, f"{topic}-{number}: a size for a partition that does not exist")
         size[row] = value
+    _check_total(size, cluster.replication_factor, where)
     return cluster.with_sizes(size)

@@ -3,9 +3,9 @@
 Put a price on every slot, let each item choose its cheapest allowed slots at these prices, and let
 each slot choose its cheapest load as if it were paid the price for every unit. The sum of what the
 choosers pay is never more than the cost of any arrangement, because an arrangement is one way of
-choosing (Lagrangian relaxation: the prices paid and the prices received cancel out). When the bound
-equals the cost of an arrangement, that arrangement is optimal. The bound holds for *any* prices; bad
-prices only make it weak, so nothing here has to be believed but this arithmetic.
+choosing (Lagrangian relaxation: the prices paid and the prices received cancel out). When the
+bound equals the cost of an arrangement, that arrangement is optimal. The bound holds for *any*
+prices; bad ones only make it weak, so nothing here has to be believed but this arithmetic.
 
 This module shares no code with the solvers.
 """
@@ -46,7 +46,8 @@ def sharing_bound(
 
     Items [I] have a ``family`` and a ``demand`` of slots, ``least`` and ``most`` of them in each
     zone; ``sits`` lists the (item, slot) taken today, which cost no move. Slots [E] lie in ``zone``
-    and carry ``base``, families carry ``family_base`` [F, E] on top. Prices are integers [E], [F, E].
+    and carry ``base``, families carry ``family_base`` [F, E] on top. Prices are integers, [E] and
+    [F, E].
     """
     slots = len(zone)
     zones = [np.flatnonzero(zone == z) for z in range(int(zone.max()) + 1)]

@@ -1,8 +1,8 @@
 """A min-cost flow network with several costs, minimised one after the other, with dual values.
 
 OR-tools finds an optimal flow for the first cost. Its dual values are read off the residual network
-(shortest distances, Bellman-Ford): the *reduced cost* of an arc is its cost plus the distance of its
-tail minus the distance of its head. Every optimal flow, not only the one found, is 0 on arcs of
+(shortest distances, Bellman-Ford): the *reduced cost* of an arc is its cost plus the distance of
+its tail minus the distance of its head. Every optimal flow, not only the one found, is 0 on arcs of
 positive and full on arcs of negative reduced cost; so these arcs are fixed, and the second cost is
 minimised over what is left, which is exactly the set of optima of the first. That way
 "fairest, then fewest moves, then best spread" needs no huge weights, and each cost keeps a proof of
@@ -33,7 +33,7 @@ FREE, EMPTY, FULL = 0, 1, 2
 class Network:
     """Nodes, arcs and supplies under construction; ``arcs`` and ``squares`` return arc numbers.
 
-    ``layers`` costs per arc, minimised in this order.
+    ``layers`` costs per arc, minimised in this order. ``copy`` shares what was added so far.
     """
 
     nodes: int
@@ -44,6 +44,13 @@ class Network:
 
     def __post_init__(self) -> None:
         self.supply = np.zeros(self.nodes, dtype=np.int64)
+
+    def copy(self) -> Network:
+        """The same network, to be added to apart from this one."""
+        other = Network(self.nodes, self.layers)
+        other.supply[:] = self.supply
+        other._parts, other._count = list(self._parts), self._count
+        return other
 
     def arcs(
         self,
@@ -95,7 +102,7 @@ class Optimum:
 
 
 def minimise(network: Network) -> Optimum | None:
-    """The flow that minimises the network's costs one after the other; None when none is feasible."""
+    """The flow that minimises the costs one after the other; None when none is feasible."""
     tail, head, capacity, cost = network.compiled()
     state = np.where(capacity > 0, FREE, EMPTY).astype(np.int8)
     flow = np.zeros(len(tail), dtype=np.int64)

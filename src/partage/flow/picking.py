@@ -84,9 +84,7 @@ def pick_pairs(
         network = Network(items + options + slots, 1 + len(changes))
         network.supply[:items] = 1
         network.supply[items + options :] = -quota
-        arcs = network.arcs(
-            item, items + option, 1, {layer: cost for layer, cost in enumerate(changes, start=1)}
-        )
+        arcs = network.arcs(item, items + option, 1, dict(enumerate(changes, start=1)))
         at = squares.add_to(network, 0)
         optimum = minimise(network)
         if optimum is None:

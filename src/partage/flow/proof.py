@@ -1,8 +1,8 @@
 """Prices made ready for the certificate: one proof per cost of a share.
 
 The dual values of a later cost only speak about the optima of the earlier ones. Added to a large
-enough multiple of the earlier prices they speak about everything, and the bound of the weighted sum,
-less the earlier costs, bounds the later one. The multiples follow from the range of the later
+enough multiple of the earlier prices they speak about everything, and the bound of the weighted
+sum, less the earlier costs, bounds the later one. The multiples follow from the range of the later
 prices; should one be too small, it is raised until the bound meets the cost.
 """
 
@@ -37,26 +37,9 @@ class Proof:
     family_price: Ints | None
 
 
-def costs(problem: Sharing, slots: Ints) -> dict[str, int]:
-    """The three costs of an arrangement [I, any width], -1 padded."""
-    item, column = np.nonzero(slots >= 0)
-    slot = slots[item, column]
-    count = problem.family_base.copy()
-    np.add.at(count, (problem.family[item], slot), 1)
-    load = problem.base + np.bincount(slot, minlength=problem.slots)
-    own_item, own_slot = problem.owned
-    e = problem.slots
-    stays = int(np.isin(item * e + slot, own_item * e + own_slot).sum())
-    return {
-        LOAD: sum((problem.weight.astype(object) * load * load).tolist()),
-        MOVES: len(item) - stays,
-        SPREAD: int((count * count).sum()),
-    }
-
-
 def prove(problem: Sharing, share: Share) -> list[Proof]:
     """A proof for each cost, in the share's order."""
-    value = costs(problem, share.slots)
+    value = problem.costs(share.slots)
     return [_prove(problem, share, value, stage) for stage in range(len(share.order))]
 
 

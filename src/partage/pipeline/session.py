@@ -127,7 +127,7 @@ def spark_errors(where: str = "") -> Iterator[None]:
     InputError for a file that is missing or cannot be read (``where``, or the file that Spark
     names) and for anything else when ``where`` is given; PartageError otherwise.
     """
-    from py4j.protocol import Py4JError  # type: ignore[import-untyped]
+    from py4j.protocol import Py4JError
     from pyspark.errors import PySparkException
 
     try:

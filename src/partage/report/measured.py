@@ -71,11 +71,12 @@ def print_profile(profile: Profile, cluster: Cluster | None, console: Console) -
         missing = profile.aligned(cluster).not_measured
         if missing:
             console.print(
-                f"{len(missing)} partitions of the cluster have no record, the first is {missing[0]}",
+                f"{len(missing)} partitions of the cluster have no record, first {missing[0]}",
                 highlight=False,
             )
 
 
 def leader_rates(rates: np.ndarray[Any, np.dtype[np.float64]], cluster: Cluster) -> list[float]:
     """Bytes in per second that each broker leads, in the cluster's order of brokers."""
-    return np.bincount(cluster.replicas[:, 0], rates, minlength=len(cluster.brokers)).tolist()
+    led = np.bincount(cluster.replicas[:, 0], rates, minlength=len(cluster.brokers))
+    return [float(rate) for rate in led]

@@ -1,32 +1,52 @@
-"""Strategy ``generate`` against the examples in Kafka's documentation of the method, lists that
-Kafka 4.0.0's own class gave for a fixed start, and the properties that Kafka promises."""
+"""Strategy ``generate`` against lists that Kafka 4.3.0's own classes gave, random clusters, and the
+properties that Kafka promises."""
 
 from __future__ import annotations
 
 import random
 from collections import Counter
+from itertools import product
 from typing import Any
 
 import pytest
 
-from partage.brokers.strategies.generate import alternated, generate, layout
+from partage.brokers.strategies.generate import Draw, generate, layout
 from partage.brokers.task import Options, Task
 from partage.cluster import Cluster
 from partage.errors import CannotError
 
 
-def lists_on(brokers: str, partitions: int, factor: int, start: int, shift: int) -> list[list[int]]:
-    """Lists of broker ids on ``"4:a 7:b"`` (or ``"4 7"``: no racks)."""
-    named = [word.partition(":") for word in brokers.split()]
-    ids = [int(name) for name, _, _ in named]
-    racks = [rack for _, _, rack in named]
-    if not racks[0]:
-        return [[ids[i] for i in row] for row in layout(len(ids), partitions, factor, start, shift)]
-    names = sorted(set(racks))
-    rack_of = {b: names.index(rack) for b, rack in zip(ids, racks, strict=True)}
-    ring = alternated(ids, [rack_of[b] for b in ids])
-    places = layout(len(ring), partitions, factor, start, shift, [rack_of[b] for b in ring])
-    return [[ring[i] for i in row] for row in places]
+def java_draws(seed: int) -> Draw:
+    """``java.util.Random(seed).nextInt``, as its documentation defines it."""
+    mask = (1 << 48) - 1
+    state = (seed ^ 0x5DEECE66D) & mask
+
+    def draw(below: int) -> int:
+        nonlocal state
+        while True:
+            state = (state * 0x5DEECE66D + 0xB) & mask
+            bits = state >> 17
+            if below & (below - 1) == 0:
+                return (below * bits) >> 31
+            if bits - bits % below + below <= 1 << 31:
+                return bits % below
+
+    return draw
+
+
+def scripted(*numbers: int) -> Draw:
+    """The numbers one by one, then always the greatest: shuffles that change nothing."""
+    rest = iter(numbers)
+    return lambda below: next(rest, below - 1)
+
+
+def racks_of(brokers: str) -> list[list[int]]:
+    """The brokers of each rack, out of ``"4:a 7:b"`` (or ``"4 7"``: no racks)."""
+    racks: dict[str, list[int]] = {}
+    for word in brokers.split():
+        name, _, rack = word.partition(":")
+        racks.setdefault(rack, []).append(int(name))
+    return [sorted(racks[rack]) for rack in sorted(racks)]
 
 
 def matrix(text: str) -> list[list[int]]:
@@ -36,97 +56,141 @@ def matrix(text: str) -> list[list[int]]:
 # ------------------------------------------------------------------ the method
 
 
-def test_documented_example_without_racks() -> None:
-    """The table in Kafka's documentation: per broker the partitions it holds, place by place."""
-    table = [
-        ["0 1 2 3 4", "5 6 7 8 9"],  # leaders on brokers 0 to 4
-        ["4 0 1 2 3", "8 9 5 6 7"],
-        ["3 4 0 1 2", "7 8 9 5 6"],
-    ]
-    expected = [[-1] * 3 for _ in range(10)]
-    for place, rounds in enumerate(table):
-        for row in rounds:
-            for broker, partition in enumerate(row.split()):
-                expected[int(partition)][place] = broker
-    assert lists_on("0 1 2 3 4", 10, 3, start=0, shift=0) == expected
-
-
-def test_documented_example_with_racks() -> None:
-    brokers = "0:rack1 1:rack3 2:rack3 3:rack2 4:rack2 5:rack1"
-    expected = "0,3,1 3,1,5 1,5,4 5,4,2 4,2,0 2,0,3 0,4,2"
-    assert lists_on(brokers, 7, 3, start=0, shift=0) == matrix(expected)
-
-
-def test_documented_alternation_of_racks() -> None:
-    assert alternated(range(9), [0, 0, 0, 1, 1, 1, 2, 2, 2]) == [0, 3, 6, 1, 4, 7, 2, 5, 8]
-
-
-def test_alternation_passes_over_racks_that_have_run_out() -> None:
-    assert alternated(range(6), [1, 1, 0, 1, 2, 2]) == [2, 0, 4, 1, 5, 3]
-
-
 @pytest.mark.parametrize(
-    ("brokers", "factor", "start", "expected"),
+    ("seed", "brokers", "factor", "expected"),
     [
         pytest.param(
+            18798,
             "16 36 43 44 52",
             4,
-            2,
-            "43,16,36,44 44,36,43,52 52,43,44,16 16,44,52,36 36,52,16,43 "
-            "43,36,44,52 44,43,52,16 52,44,16,36 16,52,36,43",
+            "52,16,36,43 16,36,43,44 36,43,44,52 43,44,52,16 44,52,16,36 44,43,16,36 43,16,36,52 "
+            "16,36,52,44 36,52,44,43 52,44,43,16 16,44,36,43",
             id="no racks",
         ),
         pytest.param(
-            "15:r0 26:r0 41:r1 53:r0 65:r1",
-            3,
             1,
-            "41,53,15 26,41,65 65,26,53 53,65,15 15,65,53 41,26,65 26,65,53 65,53,15 53,41,26",
+            "0:a 1:a 2:a 3:b 4:b 5:b 6:c 7:c 8:c",
+            3,
+            "0,4,7 5,8,1 6,2,3 0,4,7 5,8,1 6,2,3 0,4,7 5,8,1 6,2,3",
+            id="the same three leaders until the shuffle",
+        ),
+        pytest.param(
+            18798,
+            "15:a 26:a 41:b 53:a 65:b",
+            3,
+            "15,41,26 65,26,41 53,41,15 65,15,41 26,41,53 65,26,41 53,41,15 65,15,41 26,41,53 "
+            "65,53,41 26,65,53 41,53,65",
             id="more replicas than racks",
         ),
         pytest.param(
-            "16:r0 28:r2 41:r1 55:r1 70:r2 79:r1 85:r0",
+            18798,
+            "16:a 28:c 41:b 55:b 70:c 79:b 85:a",
             3,
-            5,
-            "70,85,55 79,85,70 16,55,70 41,70,16 28,79,16 85,41,28 55,28,85 70,79,16 79,16,28 "
-            "16,41,28",
+            "28,16,79 85,41,70 55,28,16 70,85,79 16,41,28 55,70,85 28,16,79 28,85,79 16,41,70 "
+            "55,28,85 70,16,79 85,41,28 55,70,16 28,85,79 70,41,85 79,16,28",
             id="uneven racks",
         ),
         pytest.param(
-            "11:r1 28:r1 48:r1 49:r0 66:r1",
-            3,
-            3,
-            "48,49,11 66,49,11 49,48,66 11,49,28 28,49,11 48,49,11 66,49,11 49,11,28 11,49,28 "
-            "28,49,11 48,49,11 66,49,11",
-            id="a rack of one broker",
+            18798,
+            "11:b 28:b 48:b 49:a 66:b",
+            4,
+            "49,28,48,66 48,49,66,11 49,66,11,28 11,49,28,48 49,28,48,66 11,49,66,48 49,66,48,28 "
+            "48,49,28,11 49,28,11,66 11,49,66,48 49,28,66,48 66,49,48,11",
+            id="a rack that has given all is passed over",
         ),
+        pytest.param(
+            18798,
+            "7:d 3:c 9:a 5:b",
+            1,
+            "7 9 5 3 9 3 7 7 5 9 3 5",
+            id="a rack that takes two partitions for one",
+        ),
+        pytest.param(
+            18798,
+            "11:a 12:a 13:a 21:b 22:b 23:b 31:c 41:d",
+            2,
+            "41,11 12,21 22,31 31,41 41,13 11,23 21,31 31,41 13,31 31,21 23,41 41,11",
+            id="fewer replicas than racks",
+        ),
+        pytest.param(5, "9", 1, "9 9 9 9", id="one broker"),
     ],
 )
-def test_same_as_kafkas_class(brokers: str, factor: int, start: int, expected: str) -> None:
-    """Kafka's fixed start sets both the first place and the shift."""
+def test_same_as_kafkas_placer(seed: int, brokers: str, factor: int, expected: str) -> None:
     lists = matrix(expected)
-    assert lists_on(brokers, len(lists), factor, start, start) == lists
+    assert layout(racks_of(brokers), len(lists), factor, java_draws(seed)) == lists
 
 
-@pytest.mark.parametrize("seed", range(60))
-def test_promises_of_the_method(seed: int) -> None:
-    """Distinct brokers; leaders as even as can be; a rack twice only when all have one."""
+def test_stripes() -> None:
+    """Everything begins with the first: the pattern that has given Kafka's placer its name."""
+    racks = racks_of("10:a 11:a 12:a 20:b 21:b 22:b 30:c 31:c 32:c")
+    expected = matrix("10,20,30 21,31,11 32,12,22")
+    assert layout(racks, 3, 3, scripted(0, 0, 0, 0)) == expected
+
+
+def test_begins_where_the_draws_say() -> None:
+    """Racks first, in order, then the ring."""
+    racks = racks_of("10:a 11:a 20:b 21:b 22:b 30:c")
+    assert layout(racks, 1, 3, scripted(1, 2, 0, 1)) == [[22, 30, 11]]
+
+
+def test_shuffles_the_ring_then_the_racks() -> None:
+    """After four partitions: b before a, and rack a's brokers change places."""
+    racks = racks_of("10:a 11:a 20:b 21:b")
+    before = matrix("10,20 21,11 10,20 21,11")
+    assert layout(racks, 6, 2, scripted(0, 0, 0, 0, 0)) == [*before, [20, 11], [10, 21]]
+
+
+def drawn(
+    seed: int, partitions: int | None = None
+) -> tuple[list[list[int]], int, int, list[list[int]]]:
+    """Racks, partitions, replication factor and their lists."""
     draw = random.Random(seed)
-    size = draw.randint(1, 12)
+    racks: list[list[int]] = [[] for _ in range(draw.randint(1, 6))]
+    size = draw.randint(len(racks), 14)
+    for broker in range(size):
+        (racks[broker] if broker < len(racks) else draw.choice(racks)).append(broker)
     factor = draw.randint(1, min(size, 5))
-    partitions = draw.randint(1, 50)
-    names = draw.randint(1, 5)
-    rack_of = [draw.randrange(names) for _ in range(size)]
-    ring = alternated(range(size), rack_of)
-    racks = [rack_of[b] for b in ring] if draw.random() < 0.7 else None
-    places = layout(size, partitions, factor, draw.randrange(size), draw.randrange(size), racks)
+    most = draw.randint(1, 60)
+    partitions = most if partitions is None else partitions
+    return racks, partitions, factor, layout(racks, partitions, factor, draw.randrange)
 
-    assert len(places) == partitions
-    assert all(len(row) == len(set(row)) == factor for row in places)
-    leaders = Counter(row[0] for row in places)
-    assert {leaders[i] for i in range(size)} <= {partitions // size, -(-partitions // size)}
-    if racks is not None:
-        distinct = min(factor, len(set(racks)))
-        assert all(len({racks[i] for i in row[:distinct]}) == distinct for row in places)
+
+@pytest.mark.parametrize("seed", range(100))
+def test_promises_of_the_method(seed: int) -> None:
+    """Distinct brokers; no rack has a second replica of a partition while another could have one
+    more and has fewer."""
+    racks, partitions, factor, lists = drawn(seed)
+    assert len(lists) == partitions
+    for row in lists:
+        assert len(row) == len(set(row)) == factor
+        held = [len(set(rack) & set(row)) for rack in racks]
+        for (mine, _), (others, rack) in product(zip(held, racks, strict=True), repeat=2):
+            assert mine <= others + 1 or others == len(rack)
+        distinct = min(factor, len(racks))
+        assert sum(1 for rack in racks if set(rack) & set(row[:distinct])) == distinct
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_even_without_racks(seed: int) -> None:
+    """In every round of as many partitions as brokers each leads once and has ``factor`` replicas,
+    and the followers are not those of the round before."""
+    draw = random.Random(seed)
+    size = draw.randint(2, 9)
+    factor = draw.randint(1, min(size, 4))
+    lists = layout([list(range(size))], 3 * size, factor, draw.randrange)
+    for turn in range(3):
+        rows = lists[turn * size : (turn + 1) * size]
+        assert sorted(row[0] for row in rows) == list(range(size))
+        assert set(Counter(b for row in rows for b in row).values()) == {factor}
+    if size >= 5 and factor > 1:
+        assert sorted(lists[:size]) != sorted(lists[size : 2 * size])
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_fewer_partitions_have_the_first_lists(seed: int) -> None:
+    _, partitions, _, lists = drawn(seed)
+    fewer = drawn(seed, partitions // 2)[3]
+    assert fewer == lists[: partitions // 2]
 
 
 # ------------------------------------------------------------------ the strategy
@@ -166,25 +230,23 @@ def test_lays_out_on_usable_brokers_only() -> None:
     lists = proposed(task)
     assert {b for row in lists for b in row} == {2, 3, 7, 9}
     assert all({"ab"[b in (2, 7)] for b in row} == {"a", "b"} for row in lists)
-    assert Counter(row[0] for row in lists) == {2: 3, 3: 3, 7: 3, 9: 3}
+    assert Counter(b for row in lists for b in row) == {2: 6, 3: 6, 7: 6, 9: 6}
 
 
-def test_is_one_of_kafkas_proposals() -> None:
-    """Each topic's lists are the method's for some start and shift, not the same for all topics."""
-    topics = {name: [[1, 2, 3]] * 11 for name in "abcdef"}
-    brokers = "1 2 3 4 5 6"
-    lists = proposed(task_of(topics, brokers))
-    found = [
-        [
-            (start, shift)
-            for start in range(6)
-            for shift in range(6)
-            if lists_on(brokers, 11, 3, start, shift) == lists[11 * i : 11 * i + 11]
-        ]
-        for i in range(len(topics))
-    ]
-    assert all(found)
-    assert len({tuple(starts) for starts in found}) > 1
+def test_same_as_kafkas_tool(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Lists that the tool's own calculation gave for three topics, its random numbers fixed: one
+    stream for all topics, in order of name."""
+    monkeypatch.setitem(generate.__globals__, "_draws", java_draws)
+    topics = {"c": [[4]] * 7, "a": [[1, 2]] * 5, "b": [[1, 2, 3]] * 4}
+    assert proposed(task_of(topics, "1:a 2:b 3:a 4:c")) == matrix(
+        "4,1 3,2 2,4 4,1 4,3 4,3,2 1,2,4 2,4,3 4,1,2 1 2 4 3 2 4 3"
+    )
+
+
+def test_same_bytes_on_every_machine() -> None:
+    """Python keeps ``Random.random`` as it is; whoever changes the draws changes proposals."""
+    lists = proposed(task_of({"s": [[1, 2]] * 3, "t": [[1, 2, 3]] * 3}, "1:a 2:b 3:a 4:c"))
+    assert lists == matrix("1,2 2,4 4,3 1,2,4 2,4,3 4,1,2")
 
 
 def test_replication_factor_is_the_one_asked() -> None:

@@ -1,37 +1,46 @@
 """Generate: what Kafka's own ``kafka-reassign-partitions.sh --generate`` proposes.
 
-Kafka's tool does not look at where replicas are. It lays each topic out anew, as if the topic were
-being created on the brokers given:
+Kafka's tool does not look at where replicas are. It lays each topic out anew, as the controller
+would if the topic were being created on the brokers given:
 
-1. The brokers stand in a ring. Without racks they stand by id; with racks, one of each rack in turn
-   (racks in order of name, a rack's brokers by id, racks that have run out are passed over).
-2. Leaders go round the ring: partition p is led by place ``start + p``.
-3. Followers go round the ring too, beginning ``1 + shift`` places behind the leader and passing it
-   over. Each time the leaders have come full circle the shift grows by one, so that brokers with
-   the same leaders do not always share the same followers. With racks the shift counts whole
-   rounds of racks.
-4. With racks, a place is skipped while its rack has a replica already and another rack has none,
-   and when the broker itself has one.
+1. The racks stand in a ring, in order of name, and in each rack its brokers, by id. Brokers without
+   racks are one rack. The ring and every rack begin at a random place.
+2. Partition p goes round the ring, beginning p racks after the ring's beginning. Each rack that it
+   comes to gives it one broker; a rack that has given it all is passed over. The first broker is
+   the leader. Where there are fewer racks than replicas it goes round again.
+3. A rack gives its brokers in their order, and begins one broker later for each new partition that
+   comes to it: hence the stripes.
+4. After as many partitions as there are brokers, the ring and the racks are shuffled, so that
+   brokers with the same leaders do not always share the same followers.
 
-``start`` and ``shift`` are random in Kafka, drawn for each topic. Here they come from a fixed seed,
-topic by topic in order of name, so that the same input gives the same bytes, and the plan's own
-result is what it would propose again.
+A rack tells partitions apart only by their number since the last shuffle. Where the last one that
+came to it before a shuffle and the first one after have the same number, it takes them for one and
+goes on where it was instead of beginning anew: a rack of one broker then has none left to give.
+Kafka does so, hence this does.
 
-Each topic gets the replication factor of one of its partitions in Kafka, whichever its hash map
-yields first. Here a topic whose partitions ask for different factors is refused. Kafka numbers a
-topic's partitions 0 to n - 1; where a cluster file has gaps, the n partitions that are there take
-the n lists in order.
+Random starts and shuffles are Kafka's own; here they come from a fixed seed, topic by topic in
+order of name, so that the same input gives the same bytes, and the plan's own result is what it
+would propose again.
 
-Source: Apache Kafka through 4.0, ``org.apache.kafka.admin.AdminUtils`` and the method
-``calculateAssignment`` of ``org.apache.kafka.tools.reassign.ReassignPartitionsCommand``; KIP-36 for
-racks. From 4.1 on (KAFKA-18798) the tool lays topics out as the controller does for new ones, with
-its striped replica placer: anew as well, with random starts as well, in another order.
+The brokers are those that are to hold replicas and are alive: Kafka's tool leaves out, without a
+word, those of its list that the cluster does not name as live, so that the controller's rules for
+fenced brokers have nothing to do. With fewer brokers than replicas both refuse. Each topic gets the
+replication factor of one of its partitions in Kafka, whichever its hash map yields first; here a
+topic whose partitions ask for different factors is refused. Kafka's tool numbers a topic's
+partitions 0 to n - 1, whatever their numbers are; where a cluster file has gaps, the n partitions
+that are there take the n lists in order.
+
+Source: Apache Kafka 4.1 to 4.3, ``org.apache.kafka.metadata.placement.StripedReplicaPlacer`` and
+the method ``calculateAssignment`` of ``org.apache.kafka.tools.reassign.ReassignPartitionsCommand``.
+Through 4.0 the tool had a method of its own (KIP-36: one ring in which brokers of all racks
+alternate, followers at a growing distance behind the leader); KAFKA-18798 replaced it.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from itertools import count
+from collections.abc import Callable, Sequence
+from random import Random
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -40,9 +49,12 @@ from partage.brokers.task import Task
 from partage.errors import CannotError
 
 Ints = npt.NDArray[np.int64]
+Draw = Callable[[int], int]
+"""A random number from 0 to below the number given."""
 
-SEED = 36
-"""Of the random starts: any fixed number gives a proposal that Kafka's tool could make too."""
+SEED = 18798
+"""Of the random starts and shuffles: any fixed number gives a proposal that Kafka's tool could
+make too."""
 
 
 def generate(task: Task) -> Ints:
@@ -54,16 +66,13 @@ def generate(task: Task) -> Ints:
     if task.options.no_moves:
         raise CannotError("moves replicas by design: it lays every topic out anew")
     cluster = task.cluster
-    racks = cluster.rack[task.slot_brokers].tolist() if cluster.rack_names else None
-    brokers = task.slot_brokers.tolist()
-    ring = alternated(brokers, racks) if racks is not None else brokers
-    rack_of = dict(zip(brokers, racks, strict=True)) if racks is not None else {}
-    ring_racks = [rack_of[b] for b in ring] if racks is not None else None
+    rack_of = cluster.rack[task.slot_brokers]
+    racks = [task.slot_brokers[rack_of == rack].tolist() for rack in np.unique(rack_of)]
 
     width = max(int(task.target[task.chosen].max()), cluster.replicas.shape[1])
     replicas = np.full((cluster.partitions, width), -1, dtype=np.int64)
     replicas[:, : cluster.replicas.shape[1]] = cluster.replicas
-    random = np.random.default_rng(SEED)
+    draw = _draws(SEED)
     # rows stand in ascending (topic, partition), and --topics takes whole topics
     topics, first = np.unique(cluster.topic[task.items], return_index=True)
     for topic, rows in zip(topics.tolist(), np.split(task.items, first[1:]), strict=True):
@@ -73,60 +82,71 @@ def generate(task: Task) -> Ints:
                 f"lays out a topic with one replication factor, but the partitions of "
                 f"{cluster.topics[topic]} ask for {' and '.join(map(str, factors))}"
             )
-        start, shift = random.integers(len(ring), size=2).tolist()
-        lists = layout(len(ring), len(rows), factors[0], start, shift, ring_racks)
         replicas[rows] = -1
-        replicas[rows, : factors[0]] = np.array(ring, dtype=np.int64)[np.array(lists)]
+        replicas[rows, : factors[0]] = layout(racks, len(rows), factors[0], draw)
     return replicas
 
 
-def alternated(brokers: Sequence[int], racks: Sequence[int]) -> list[int]:
-    """The brokers (ascending) in the order in which racks alternate; ``racks`` has each one's."""
-    turn: dict[int, int] = {}
-    keyed = []
-    for broker, rack in zip(brokers, racks, strict=True):
-        turn[rack] = turn.get(rack, -1) + 1
-        keyed.append((turn[rack], rack, broker))
-    return [broker for _, _, broker in sorted(keyed)]
-
-
 def layout(
-    size: int,
-    partitions: int,
-    factor: int,
-    start: int,
-    shift: int,
-    racks: Sequence[int] | None = None,
+    racks: Sequence[Sequence[int]], partitions: int, factor: int, draw: Draw
 ) -> list[list[int]]:
-    """``factor`` places in a ring of ``size`` brokers for partitions 0 to n - 1, leader first.
+    """``factor`` brokers for each of a new topic's partitions, leader first.
 
-    ``racks`` has the rack of each place in the ring; None: racks do not count.
+    ``racks`` has the brokers of each rack, at least one in each and ``factor`` in all; a cluster
+    without racks is one. ``draw`` is called in Kafka's order: for each rack's beginning, then the
+    ring's, and at each shuffle for the ring, then for each rack.
     """
+    everyone = [_Rack(list(brokers), draw(len(brokers))) for brokers in racks]
+    ring = list(everyone)
+    start = draw(len(ring))
+    size = sum(map(len, racks))
+    # a lone broker is not shuffled: its partitions' numbers run on, else it would give only once
+    period = size if size > 1 else partitions
     lists = []
-    every = len(set(racks or ()))
     for partition in range(partitions):
-        leader = (start + partition) % size
-        turned = shift + partition // size
-        if racks is None:
-            followers = [_behind(leader, turned + j, size) for j in range(factor - 1)]
-            lists.append([leader, *followers])
-        else:
-            lists.append(_in_racks(leader, turned * every, factor, racks, every))
+        number = partition % period
+        if partition and not number:
+            _shuffle(ring, draw)
+            for rack in everyone:
+                _shuffle(rack.brokers, draw)
+        replicas: list[int] = []
+        place = start + partition
+        while len(replicas) < factor:
+            replicas += ring[place % len(ring)].give(number)
+            place += 1
+        lists.append(replicas)
     return lists
 
 
-def _behind(leader: int, shift: int, size: int) -> int:
-    """The place ``1 + shift`` behind the leader, going round the ring without the leader."""
-    return (leader + 1 + shift % (size - 1)) % size
+class _Rack:
+    """A rack's brokers, of which each partition gets one after the other."""
+
+    def __init__(self, brokers: list[int], start: int) -> None:
+        self.brokers = brokers
+        self.start = start
+        self.given = 0
+        self.number = 0
+
+    def give(self, number: int) -> list[int]:
+        """The next broker for the partition of that number; none where all have been given."""
+        if number != self.number:
+            self.number = number
+            self.given = 0
+            self.start += 1
+        if self.given == len(self.brokers):
+            return []
+        self.given += 1
+        return [self.brokers[(self.start + self.given - 1) % len(self.brokers)]]
 
 
-def _in_racks(leader: int, shift: int, factor: int, racks: Sequence[int], every: int) -> list[int]:
-    """One list of places: each next place behind the leader that the rack rule lets pass."""
-    places, used = [leader], {racks[leader]}
-    steps = count(shift)
-    while len(places) < factor:
-        place = _behind(leader, next(steps), len(racks))
-        if place not in places and (racks[place] not in used or len(used) == every):
-            places.append(place)
-            used.add(racks[place])
-    return places
+def _shuffle(items: list[Any], draw: Draw) -> None:
+    """In place, from the last item on, each changing places with one up to itself."""
+    for last in range(len(items) - 1, 0, -1):
+        other = draw(last + 1)
+        items[last], items[other] = items[other], items[last]
+
+
+def _draws(seed: int) -> Draw:
+    """Python promises the same ``random()`` in all its versions, and of nothing else."""
+    random = Random(seed)
+    return lambda below: int(random.random() * below)

@@ -1,0 +1,95 @@
+"""Every figure counted anew from the two placements."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from partage.brokers.check.plan_file import Ints, Lists, PlanFile
+from partage.brokers.directory import MARKER
+
+
+def check_figures(plan: PlanFile) -> list[str]:
+    stages, found = plan.stages, []
+    stated = plan.value["figures"]
+    for when, lists in (("before", plan.before), ("after", plan.after)):
+        mine = _counted(plan, lists)
+        theirs = {k: stated[when][k] for k in mine if k != "worst"}
+        theirs["worst"] = stated[when]["leaders_after_failure"]["max"]
+        for key, value in mine.items():
+            if theirs[key] != value:
+                found.append(
+                    f"{MARKER}: figures.{when}.{key} is {theirs[key]}, the placement says {value}"
+                )
+    new = [len(set(a) - set(b)) for b, a in zip(plan.before, plan.after, strict=True)]
+    mine = {
+        "moves": sum(new),
+        "bytes_moved": sum((plan.size * new).tolist()) if plan.sized else None,
+        "leader_changes": sum(b[0] != a[0] for b, a in zip(plan.before, plan.after, strict=True)),
+        "waves": len(plan.value["waves"]),
+        "moves_lower_bound": stages["moves"]["bound"] if "moves" in stages else 0,
+        "optimal": all(s["value"] == s["bound"] for s in stages.values() if s["exact"]),
+        "strategy": plan.value["strategy"],
+        "binding": plan.value["binding"],
+        "gaps": plan.value["gaps"],
+    }
+    for key, value in mine.items():
+        if stated["after"][key] != value:
+            found.append(
+                f"{MARKER}: figures.after.{key} is {stated['after'][key]}, counted anew: {value}"
+            )
+    if stated["after"]["leaders_after_failure"]["ideal"] != stages["failure"]["bound"]:
+        found.append(f"{MARKER}: figures.after.leaders_after_failure.ideal is not the proven bound")
+    return found
+
+
+def _counted(plan: PlanFile, lists: Lists) -> dict[str, Any]:
+    row, broker = plan.pairs(lists)
+    slots, count = plan.slots, len(plan.ids)
+    replicas = np.bincount(broker, minlength=count)[slots]
+    first = np.array([plan.place[r[0]] for r in lists])
+    leaders = np.bincount(first, minlength=count)[slots]
+    topic = np.zeros((len(plan.topics), count), dtype=np.int64)
+    np.add.at(topic, (plan.topic[row], broker), 1)
+    held = [0] * count
+    for r, b in zip(row.tolist(), broker.tolist(), strict=True):
+        held[b] += int(plan.size[r])
+    used = [held[s] for s in slots.tolist()]
+    full = None
+    if plan.sized:
+        full = round(max(used) * len(used) / sum(used), 4) if sum(used) else 1.0
+    sizes: dict[str, int] = {}
+    for s in slots.tolist():
+        if plan.rack[s] is not None:
+            sizes[plan.rack[s]] = sizes.get(plan.rack[s], 0) + 1
+    broken = 0
+    for brokers in lists if sizes else []:
+        of = [plan.rack[plan.place[b]] for b in brokers]
+        most = 1
+        while sum(min(n, most) for n in sizes.values()) < len(of) and most < len(of):
+            most += 1
+        broken += len(set(of)) < min(len(of), len(sizes)) or max(map(of.count, set(of))) > most
+    level = level_after_failures(plan, lists)
+    return {
+        "replicas_per_broker": [int(replicas.min()), int(replicas.max())],
+        "leaders_per_broker": [int(leaders.min()), int(leaders.max())],
+        "rack_violations": broken,
+        "topic_spread": int(np.ptp(topic[:, slots], axis=1).max()),
+        "bytes_max_over_mean": full,
+        "worst": int(level.max()) if len(slots) > 1 else 0,
+    }
+
+
+def level_after_failures(plan: PlanFile, lists: Lists) -> Ints:
+    """[E, E] leaders of survivor f after the failure of b; 0 on the diagonal."""
+    slots = len(plan.slots)
+    leader = plan.slot_of[[plan.place[r[0]] for r in lists]]
+    taker = plan.slot_of[plan.followers(lists)]
+    load = np.bincount(leader[leader >= 0], minlength=slots)
+    both = (leader >= 0) & (taker >= 0)
+    pairs = np.zeros((slots, slots), dtype=np.int64)
+    np.add.at(pairs, (leader[both], taker[both]), 1)
+    level = load[None, :] + pairs
+    np.fill_diagonal(level, 0)
+    return level

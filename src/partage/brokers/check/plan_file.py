@@ -1,0 +1,102 @@
+"""plan.json as the checker reads it: columns, with nothing derived by anybody else."""
+
+from __future__ import annotations
+
+import os
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from partage.brokers.directory import FORMAT_VERSION
+from partage.files import parse_json, read_text
+
+Ints = npt.NDArray[np.int64]
+Bools = npt.NDArray[np.bool_]
+Lists = list[list[int]]
+
+
+class MalformedError(Exception):
+    """plan.json lacks something or has it in a wrong shape."""
+
+
+def read_json(path: Path) -> Any:
+    return parse_json(read_text(path), os.fspath(path))
+
+
+class PlanFile:
+    """plan.json's columns, nothing derived by anybody else."""
+
+    def __init__(self, value: Any, root: Path) -> None:
+        self.root = root
+        try:
+            self._load(value)
+        except (LookupError, TypeError, ValueError, AttributeError, ArithmeticError) as error:
+            raise MalformedError(f"malformed ({type(error).__name__}: {error})") from None
+
+    def _load(self, value: Any) -> None:
+        if value["format_version"] != FORMAT_VERSION:
+            raise MalformedError(
+                f"format_version is {value['format_version']!r}, expected {FORMAT_VERSION}"
+            )
+        self.value = value
+        brokers, part = value["brokers"], value["partitions"]
+        self.ids = [int(b["id"]) for b in brokers]
+        if self.ids != sorted(set(self.ids)):
+            raise MalformedError("brokers: ids must ascend")
+        self.place = {b: i for i, b in enumerate(self.ids)}
+        self.rack = [b["rack"] for b in brokers]
+        self.disk = [b["disk_bytes"] for b in brokers]
+        self.capacity = [Fraction(str(b["capacity"])) for b in brokers]
+        self.alive = np.array([bool(b["alive"]) for b in brokers])
+        self.usable = self.alive & ~np.array([bool(b["excluded"]) for b in brokers])
+        self.slots = np.flatnonzero(self.usable)
+        self.slot_of = np.full(len(self.ids) + 1, -1)
+        self.slot_of[self.slots] = np.arange(len(self.slots))
+        self.topics = list(value["topics"])
+        self.topic = np.array(part["topic"], dtype=np.int64)
+        self.number = list(part["partition"])
+        self.chosen = np.array(part["chosen"], dtype=np.bool_)
+        self.factor = np.array(part["replication_factor"], dtype=np.int64)
+        self.size = np.array([0 if s is None else int(s) for s in part["size_bytes"]], dtype=object)
+        self.sized = any(s is not None for s in part["size_bytes"])
+        self.rates = part["bytes_per_second"]
+        self.before: Lists = part["before"]
+        self.after: Lists = part["after"]
+        self.options = value["options"]
+        self.no_moves = bool(self.options.get("no_moves", False))
+        count = len(self.number)
+        columns = (self.topic, self.chosen, self.factor, self.size, self.before, self.after)
+        if count == 0 or any(len(column) != count for column in columns):
+            raise MalformedError("partitions: the columns differ in length")
+        self.names = [
+            f"{self.topics[t]}-{p}" for t, p in zip(self.topic.tolist(), self.number, strict=True)
+        ]
+        if len(set(self.names)) != count:
+            raise MalformedError("partitions: one is listed twice")
+
+    def on(self, lists: Lists) -> Ints:
+        """[P, R] broker positions, -1 padded."""
+        width = max(len(row) for row in lists)
+        return np.array(
+            [[self.place[b] for b in row] + [-1] * (width - len(row)) for row in lists],
+            dtype=np.int64,
+        )
+
+    def pairs(self, lists: Lists) -> tuple[Ints, Ints]:
+        """(row, broker position) of every replica."""
+        on = self.on(lists)
+        row, column = np.nonzero(on >= 0)
+        return row, on[row, column]
+
+    def followers(self, lists: Lists) -> list[int]:
+        """Who takes over: position of the next live replica after the first, or -1."""
+        return [
+            next((self.place[b] for b in row[1:] if self.alive[self.place[b]]), -1) for row in lists
+        ]
+
+    @property
+    def stages(self) -> dict[str, Any]:
+        return {stage["stage"]: stage for stage in self.value["certificate"]["stages"]}

@@ -1,0 +1,365 @@
+"""How many items of each group sit on each slot: the network at its two coarse resolutions.
+
+Groups are classes of items with equal demand, or the classes within each family. What the optima
+of the first leave open, a ``Face``, is all that the second has to look at.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from partage.flow.network import EMPTY, FREE, FULL, Faces, Network, Optimum, Squares, minimise
+from partage.flow.sharing.problem import LOAD, MOVES, SPREAD, Sharing
+
+Ints = npt.NDArray[np.int64]
+Bools = npt.NDArray[np.bool_]
+
+DRIFT = "drift"
+"""Of equally good counts, those that leave each zone what it has can be dealt out."""
+
+
+@dataclass(frozen=True, eq=False)
+class Groups:
+    """Items counted together. G groups.
+
+    - ``of`` [I] group of each item; ``count`` [G], ``kind`` [G] class, ``family`` [G]
+    - ``own``: (group, slot, how many of the group's items sit there), three arrays
+    - ``stay`` [G, Z]: how many of the slots taken in a zone can be kept within ``most`` per item
+    """
+
+    problem: Sharing
+    of: Ints
+    count: Ints
+    kind: Ints
+    family: Ints
+    own: tuple[Ints, Ints, Ints]
+    stay: Ints
+    crowded: Bools
+    spread: bool
+
+    @classmethod
+    def by(cls, problem: Sharing, of: Ints, *, spread: bool) -> Groups:
+        groups = int(of.max()) + 1
+        first = np.zeros(groups, dtype=np.int64)
+        first[of[::-1]] = np.arange(len(of))[::-1]
+        item, slot = problem.owned
+        pair, number = np.unique(of[item] * problem.slots + slot, return_counts=True)
+        zones = problem.zones
+        in_zone, held = np.unique(item * zones + problem.zone_of[slot], return_counts=True)
+        most = problem.bounds[1][problem.item_class[in_zone // zones]]
+        place = of[in_zone // zones] * zones + in_zone % zones
+        stay = np.bincount(place, np.minimum(held, most), minlength=groups * zones)
+        have = np.bincount(place, held, minlength=groups * zones)
+        return cls(
+            problem=problem,
+            of=of,
+            count=np.bincount(of, minlength=groups).astype(np.int64),
+            kind=problem.item_class[first],
+            family=problem.family[first],
+            own=(pair // problem.slots, pair % problem.slots, number.astype(np.int64)),
+            stay=stay.astype(np.int64).reshape(groups, zones),
+            crowded=(stay < have).reshape(groups, zones),
+            spread=spread,
+        )
+
+    @property
+    def groups(self) -> int:
+        return len(self.count)
+
+
+@dataclass(frozen=True, eq=False)
+class Face:
+    """What the optima of a coarser network leave to a finer one, by class of items.
+
+    ``zone``, ``stay`` [C, Z] and ``own``, ``new`` [C, E] hold FREE, EMPTY or FULL; ``crowded``
+    [C, Z] says where ``stay`` binds;
+    ``low``, ``high`` [E] bound the load of a slot beyond its base.
+    """
+
+    zone: Faces
+    stay: Faces
+    own: Faces
+    new: Faces
+    crowded: Bools
+    low: Ints
+    high: Ints
+
+
+class CountNetwork:
+    """The network of one resolution and its optimum.
+
+    ``own_flow`` counts the kept per entry of ``groups.own``; ``new_at`` and ``new_flow`` the taken
+    anew per (group, slot) that the network offered.
+    """
+
+    def __init__(self, groups: Groups, layers: tuple[str, ...], within: Face | None) -> None:
+        self.groups, self.layers, self.within = groups, layers, within
+        problem = groups.problem
+        g, e, z = groups.groups, problem.slots, problem.zones
+        self.zone_node = g + np.arange(g * z).reshape(g, z)
+        self.stay_node = self.zone_node + g * z
+        at = g + 2 * g * z
+        self.slot_node = at + np.arange(e)
+        self.sink = at + e
+        at += e + 1
+        families = len(problem.family_base)
+        self.spread_node = (
+            at + np.arange(families * e).reshape(families, e) if groups.spread else None
+        )
+        self.nodes = at + (families * e if groups.spread else 0)
+        self.load_squares: Squares | None = None
+        self.spread_squares: Squares | None = None
+
+    # -- layout
+
+    def _layer(self, cost: str, values: npt.ArrayLike) -> dict[int, npt.ArrayLike] | None:
+        return {self.layers.index(cost): values} if cost in self.layers else None
+
+    def network(self) -> Network:
+        """Lay out everything but the squares, whose windows may have to be widened."""
+        groups, problem, within = self.groups, self.groups.problem, self.within
+        kind, count = groups.kind, groups.count
+        least, most = problem.bounds
+        network = Network(self.nodes, len(self.layers))
+        supply = network.supply
+        demand = problem.demands[kind] * count
+        supply[: groups.groups] = demand
+        supply[self.sink] = -int(demand.sum())
+
+        # group -> (group, zone): between least and most slots per item
+        low = np.repeat((least[kind] * count)[:, None], problem.zones, axis=1)
+        room = np.repeat(((most - least)[kind] * count)[:, None], problem.zones, axis=1)
+        if within is not None:
+            state = within.zone[kind]
+            low = np.where(state == FULL, low + room, low)
+            room = np.where(state == FREE, room, 0)
+        supply[: groups.groups] -= low.sum(axis=1)
+        supply[self.zone_node.ravel()] += low.ravel()
+        tail = np.repeat(np.arange(groups.groups), problem.zones)
+        drift = np.zeros_like(room)
+        if DRIFT in self.layers:
+            drift = room - np.clip(groups.stay - low, 0, room)
+            network.arcs(tail, self.zone_node.ravel(), drift.ravel(), self._layer(DRIFT, 1))
+        self.zone_arcs = network.arcs(tail, self.zone_node.ravel(), (room - drift).ravel())
+
+        # (group, zone) -> (group, zone, stay): some of the slots taken must go, zone rules say so
+        crowded, limit = groups.crowded, groups.stay
+        stay_state = np.full(crowded.shape, FREE, dtype=np.int8)
+        if within is not None:
+            crowded, stay_state = within.crowded[kind], within.stay[kind]
+        full = crowded & (stay_state == FULL)
+        np.subtract.at(supply, self.zone_node[full], limit[full])
+        np.add.at(supply, self.stay_node[full], limit[full])
+        self.stay_at = np.nonzero(crowded)
+        self.stay_arcs = network.arcs(
+            self.zone_node[crowded],
+            self.stay_node[crowded],
+            np.where(stay_state == FREE, limit, 0)[crowded],
+        )
+
+        # -> [(family, slot)] or slot: what is kept, and what is taken anew
+        own_group, own_slot, own_count = groups.own
+        own_zone = problem.zone_of[own_slot]
+        self.own_tail = np.where(
+            crowded[own_group, own_zone],
+            self.stay_node[own_group, own_zone],
+            self.zone_node[own_group, own_zone],
+        )
+        new_count = np.repeat(count[:, None], problem.slots, axis=1)
+        new_count[own_group, own_slot] -= own_count
+        own_state = np.full(len(own_group), FREE, dtype=np.int8)
+        if within is not None:
+            own_state = within.own[kind[own_group], own_slot]
+            new_count[within.new[kind] == EMPTY] = 0
+            taken = (within.new[kind] == FULL) & (new_count > 0)
+        else:
+            taken = np.zeros(new_count.shape, dtype=np.bool_)
+        self.own_fixed = np.where(own_state == FULL, own_count, 0)
+        self.new_fixed = np.where(taken, new_count, 0)
+        own_free = np.where(own_state == FREE, own_count, 0)
+        new_free = np.where(taken, 0, new_count)
+        own_head = self._head(own_group, own_slot)
+        np.subtract.at(supply, self.own_tail, self.own_fixed)
+        np.add.at(supply, own_head, self.own_fixed)
+        fixed_group, fixed_slot = np.nonzero(self.new_fixed)
+        amount = self.new_fixed[fixed_group, fixed_slot]
+        np.subtract.at(supply, self.zone_node[fixed_group, problem.zone_of[fixed_slot]], amount)
+        np.add.at(supply, self._head(fixed_group, fixed_slot), amount)
+        self.own_arcs = network.arcs(self.own_tail, own_head, own_free)
+        new_group, new_slot = np.nonzero(new_free)
+        self.new_at = (new_group, new_slot)
+        self.new_arcs = network.arcs(
+            self.zone_node[new_group, problem.zone_of[new_slot]],
+            self._head(new_group, new_slot),
+            new_free[new_group, new_slot],
+            self._layer(MOVES, 1),
+        )
+        if within is not None:
+            supply[self.slot_node] -= within.low
+            supply[self.sink] += int(within.low.sum())
+            network.arcs(self.slot_node, self.sink, within.high - within.low)
+        return network
+
+    def _head(self, group: Ints, slot: Ints) -> Ints:
+        if self.spread_node is None:
+            return self.slot_node[slot]
+        return np.asarray(self.spread_node[self.groups.family[group], slot], dtype=np.int64)
+
+    def guess(self, network: Network) -> None:
+        """First windows of the convex costs, around what looks fair."""
+        groups, problem = self.groups, self.groups.problem
+        if self.within is None:
+            fair = fair_guess(problem)
+            self.load_squares = Squares(
+                tail=self.slot_node,
+                head=np.full(problem.slots, self.sink),
+                capacity=np.full(problem.slots, int(problem.demand.sum())),
+                weight=problem.weight,
+                base=problem.base,
+                low=fair - 3,
+                high=fair + 3,
+            )
+        if self.spread_node is None:
+            return
+        families = len(problem.family_base)
+        _, head, capacity, _ = network.compiled()
+        place = head - self.spread_node[0, 0]
+        into = (place >= 0) & (capacity > 0)
+        room = np.bincount(place[into], capacity[into], minlength=families * problem.slots)
+        fixed = np.zeros((families, problem.slots), dtype=np.int64)
+        own_group, own_slot, own_count = groups.own
+        np.add.at(fixed, (groups.family[own_group], own_slot), self.own_fixed)
+        np.add.at(fixed, groups.family, self.new_fixed)
+        held = np.zeros_like(fixed)
+        np.add.at(held, (groups.family[own_group], own_slot), own_count)
+        total = np.bincount(problem.family, problem.demand, minlength=families)
+        even = (total + problem.family_base.sum(axis=1)) / problem.slots
+        # what is fixed passes through its (family, slot) node as well
+        passed = np.flatnonzero(fixed.ravel())
+        amount = fixed.ravel()[passed]
+        network.supply[self.spread_node.ravel()[passed]] -= amount
+        np.add.at(network.supply, self.slot_node[passed % problem.slots], amount)
+        at = np.flatnonzero(room > 0)
+        base = (problem.family_base + fixed).ravel()[at]
+        held_at = held.ravel()[at] - fixed.ravel()[at]
+        even_at = np.ceil(even)[at // problem.slots].astype(np.int64) - base
+        self.spread_squares = Squares(
+            tail=self.spread_node.ravel()[at],
+            head=self.slot_node[at % problem.slots],
+            capacity=room[at].astype(np.int64),
+            weight=np.ones(len(at), dtype=np.int64),
+            base=base,
+            low=np.minimum(held_at, even_at) - 2,
+            high=np.maximum(held_at, even_at) + 2,
+        )
+
+    def solve(self) -> bool:
+        """Solve, widening windows until every optimum lies inside; False when infeasible."""
+        base = self.network()
+        self.guess(base)
+        while True:
+            network = base.copy()
+            squares: list[tuple[Squares, slice, int]] = []
+            for cost, bundle in ((SPREAD, self.spread_squares), (LOAD, self.load_squares)):
+                if bundle is not None:
+                    layer = self.layers.index(cost) if cost in self.layers else -1
+                    squares.append((bundle, bundle.add_to(network, layer), layer))
+            optimum = minimise(network)
+            if optimum is None:
+                return False
+            wider = [b.widen(optimum.face[layer, at]) for b, at, layer in squares if layer >= 0]
+            if not any(wider):
+                break
+        self.optimum: Optimum = optimum
+        self.square_arcs = {id(b): at for b, at, _ in squares}
+        self.own_flow = optimum.flow[self.own_arcs] + self.own_fixed
+        self.new_flow = optimum.flow[self.new_arcs]
+        return True
+
+    # -- what comes out
+
+    def costs(self) -> dict[str, int]:
+        """The three costs of the counts found."""
+        groups, problem = self.groups, self.groups.problem
+        count = problem.family_base.copy()
+        new = self.taken_anew()
+        np.add.at(count, (groups.family[groups.own[0]], groups.own[1]), self.own_flow)
+        np.add.at(count, groups.family, new)
+        return problem.costs_of_counts(count, int(new.sum()))
+
+    def taken_anew(self) -> Ints:
+        """[G, E] how many items of the group take the slot anew."""
+        asked = self.new_fixed.copy()
+        asked[self.new_at] += self.new_flow
+        return asked
+
+    def prices(self, layer: int) -> tuple[Ints, Ints | None]:
+        """Dual values of a layer: what one more unit costs per slot and per (family, slot)."""
+        distance = self.optimum.distance[layer]
+        slot = distance[self.sink] - distance[self.slot_node]
+        if self.spread_node is None:
+            return slot, None
+        return slot, np.asarray(distance[self.sink] - distance[self.spread_node])
+
+    def face(self, layer: int) -> Face:
+        """What the optima of this layer and those before it leave, by class."""
+        assert self.load_squares is not None, "only a network without a face above it has one"
+        groups, problem = self.groups, self.groups.problem
+        face = self.optimum.face[layer]
+        shape = (len(problem.demands), problem.slots)
+        zone = np.full((shape[0], problem.zones), FREE, dtype=np.int8)
+        stay = np.full_like(zone, FREE)
+        own = np.full(shape, FREE, dtype=np.int8)
+        new = np.full(shape, FREE, dtype=np.int8)
+        if not groups.spread:
+            kind = groups.kind
+            zone[kind] = face[self.zone_arcs].reshape(zone.shape)
+            # least == most leaves an arc of no room; both ends are then the same
+            at = self.stay_at
+            stay[kind[at[0]], at[1]] = face[self.stay_arcs]
+            own[kind[groups.own[0]], groups.own[1]] = face[self.own_arcs]
+            new[kind[self.new_at[0]], self.new_at[1]] = face[self.new_arcs]
+        low, high = self.load_squares.bounds(face[self.square_arcs[id(self.load_squares)]])
+        crowded = np.zeros(zone.shape, dtype=np.bool_)
+        if not groups.spread:
+            crowded[groups.kind] = groups.crowded
+        return Face(zone, stay, own, new, crowded, low, high)
+
+
+def solve_counts(
+    groups: Groups, layers: tuple[str, ...], within: Face | None
+) -> CountNetwork | None:
+    solved = CountNetwork(groups, layers, within)
+    return solved if solved.solve() else None
+
+
+def fair_guess(problem: Sharing) -> Ints:
+    """[E] roughly fair loads beyond the base, where zone rules are respected on the whole."""
+    share_of = 1.0 / problem.weight
+    least, most = problem.bounds
+    low = float(least[problem.item_class].sum())
+    high = float(most[problem.item_class].sum())
+    total = float(problem.demand.sum())
+    zone = problem.zone_of
+    width = np.bincount(zone, share_of, minlength=problem.zones)
+    in_zone = np.full(problem.zones, np.nan)
+    for _ in range(problem.zones):
+        open_ = np.isnan(in_zone)
+        rest = total - float(np.nansum(in_zone))
+        part = rest * width / max(float(width[open_].sum()), 1e-9)
+        over, under = open_ & (part > high), open_ & (part < low)
+        if not (over | under).any():
+            in_zone[open_] = part[open_]
+            break
+        # the larger deviation is settled first, the others may come right by it
+        if (part[over] - high).sum() >= (low - part[under]).sum():
+            in_zone[over] = high
+        else:
+            in_zone[under] = low
+    each = np.nan_to_num(in_zone)[zone] * share_of / np.maximum(width[zone], 1e-9)
+    # base load is evened out with what is shared
+    level = each + problem.base - (problem.base.mean() if problem.base.any() else 0)
+    return np.asarray(np.rint(np.maximum(2 * each - level, 0)), dtype=np.int64)

@@ -1,0 +1,134 @@
+"""Ties led towards even sizes: of equally good arrangements, one whose slots hold even bytes.
+
+Two items of one family with the same demand, one on slot a and one on slot b of the same zone,
+may change places. Every count stays as it is, so load and spread do too, and only exchanges that
+add no move are made: typically one item stays where it was and the other moves in its stead. Slots
+far above the mean are paired with slots far below it, and of all exchanges the one whose difference
+in size comes closest to half the gap is made, as long as the gap shrinks. This is a search: it ends
+in an arrangement that no such exchange between the pairs tried can improve, not in the best one.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import numpy.typing as npt
+
+from partage.flow.sharing.problem import Sharing, as_rows
+
+Ints = npt.NDArray[np.int64]
+
+_SWEEPS = 12
+_PARTNERS = 24
+_SWAPS = 32
+_TRIES = 20_000
+_SIZE_BITS = 38
+
+
+def even_out(problem: Sharing, slots: Ints) -> Ints:
+    """The arrangement [I, any] with exchanges made; itself where every size is 0."""
+    if not problem.size.any():
+        return slots
+    state = _Exchange(problem, slots)
+    for _ in range(_SWEEPS):
+        if not state.sweep():
+            break
+    return state.arrangement()
+
+
+class _Exchange:
+    """Who sits where, kept per slot, and the bytes on each slot."""
+
+    def __init__(self, problem: Sharing, slots: Ints) -> None:
+        self.problem = problem
+        item, column = np.nonzero(slots >= 0)
+        slot = slots[item, column]
+        own_item, own_slot = problem.owned
+        e = problem.slots
+        self.on = [np.sort(item[slot == s]) for s in range(e)]
+        self.own = [own_item[own_slot == s] for s in range(e)]
+        self.bytes = problem.base_size.copy()
+        np.add.at(self.bytes, slot, problem.size[item])
+        # items that may change places: same family, same demand
+        alike = problem.family * len(problem.demands) + problem.item_class
+        self.group = np.unique(alike, return_inverse=True)[1].astype(np.int64)
+        # sizes small enough to share an integer with a group; ties need no exactness
+        shift = max(0, int(problem.size.max()).bit_length() - _SIZE_BITS)
+        self.rank = problem.size >> shift
+        self.shift = shift
+        self.tries = 0
+
+    def sweep(self) -> bool:
+        """Pair full slots with empty ones, zone by zone; True when an exchange was made."""
+        ever = False
+        for zone in range(self.problem.zones):
+            here = np.flatnonzero(self.problem.zone_of == zone)
+            by_size = here[np.argsort(self.bytes[here], kind="stable")]
+            for full in by_size[: len(here) // 2 : -1].tolist():
+                empties = here[np.argsort(self.bytes[here], kind="stable")][:_PARTNERS]
+                for empty in empties.tolist():
+                    swaps = 0
+                    while swaps < _SWAPS and self._swap(full, empty):
+                        swaps += 1
+                    ever |= swaps > 0
+                    self.tries += 1 + swaps
+                    if self.tries > _TRIES:
+                        return False
+        return ever
+
+    def _swap(self, full: int, empty: int) -> bool:
+        """Make the best exchange between two slots, if any narrows the gap."""
+        gap = int(self.bytes[full] - self.bytes[empty])
+        if gap <= 1 or full == empty:
+            return False
+        size = self.problem.size
+        goes = self._candidates(full, empty)
+        comes = self._candidates(empty, full)
+        if len(goes[0]) == 0 or len(comes[0]) == 0:
+            return False
+        # what one adds in moves the other must save: +1 pairs with -1, 0 with 0
+        key_goes = ((self.group[goes[0]] * 3 + goes[1] + 1) << (_SIZE_BITS + 1)) + np.clip(
+            self.rank[goes[0]] - (gap // 2 >> self.shift), 0, None
+        )
+        key_comes = ((self.group[comes[0]] * 3 - comes[1] + 1) << (_SIZE_BITS + 1)) + self.rank[
+            comes[0]
+        ]
+        order = np.argsort(key_comes, kind="stable")
+        place = np.searchsorted(key_comes[order], key_goes)
+        best: tuple[int, int, int] | None = None
+        for near in (np.maximum(place - 1, 0), np.minimum(place, len(order) - 1)):
+            partner = order[near]
+            fits = (key_comes[partner] >> (_SIZE_BITS + 1)) == (key_goes >> (_SIZE_BITS + 1))
+            shift = size[goes[0]] - size[comes[0][partner]]
+            left = np.where(fits & (shift > 0) & (shift < gap), np.abs(gap - 2 * shift), gap)
+            k = int(left.argmin())
+            if left[k] < gap and (best is None or left[k] < best[0]):
+                best = (int(left[k]), int(goes[0][k]), int(comes[0][partner[k]]))
+        if best is None:
+            return False
+        _, one, other = best
+        self._replace(full, one, other)
+        self._replace(empty, other, one)
+        shift_by = int(size[one] - size[other])
+        self.bytes[full] -= shift_by
+        self.bytes[empty] += shift_by
+        return True
+
+    def _candidates(self, here: int, there: int) -> tuple[Ints, Ints]:
+        """Items on ``here`` and not on ``there``, and what going there adds in moves (-1, 0, 1)."""
+        mark = np.zeros(self.problem.items, dtype=np.bool_)
+        mark[self.on[there]] = True
+        item = self.on[here][~mark[self.on[here]]]
+        owned_here = np.zeros_like(mark)
+        owned_here[self.own[here]] = True
+        owned_there = np.zeros_like(mark)
+        owned_there[self.own[there]] = True
+        return item, owned_here[item].astype(np.int64) - owned_there[item]
+
+    def _replace(self, slot: int, old: int, new: int) -> None:
+        items = self.on[slot]
+        self.on[slot] = np.sort(np.append(items[items != old], new))
+
+    def arrangement(self) -> Ints:
+        item = np.concatenate(self.on)
+        slot = np.repeat(np.arange(self.problem.slots), [len(items) for items in self.on])
+        return as_rows(self.problem, item, slot)

@@ -1,0 +1,128 @@
+"""The problem of sharing items out over slots, and what an arrangement costs."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+import numpy.typing as npt
+
+Ints = npt.NDArray[np.int64]
+Bools = npt.NDArray[np.bool_]
+
+LOAD, MOVES, SPREAD = "load", "moves", "spread"
+
+
+def zone_bounds(demand: int, zone_sizes: Ints) -> tuple[int, int]:
+    """How many slots of one zone an item of this demand takes, at least and at most.
+
+    As many distinct zones as possible, then the smallest possible maximum per zone.
+    """
+    zones = len(zone_sizes)
+    if demand <= zones:
+        return 0, 1
+    most = 1
+    while int(np.minimum(zone_sizes, most).sum()) < demand:
+        most += 1
+    return 1, most
+
+
+@dataclass(frozen=True, eq=False)
+class Sharing:
+    """I items to share out over E slots in Z zones.
+
+    - ``family`` [I], ``demand`` [I] (at most E), ``own`` [I, K]: slots now taken, -1 padded
+    - ``zone`` [E], ``weight`` [E] (integers from 1), ``base`` [E]: load that stays whatever happens
+    - ``family_base`` [F, E]: the same by family
+    - ``zoned``: False when zones set no rule
+    - ``size`` [I]: what ties are evened out by (bytes), may be all 0; ``base_size`` [E]: the size
+      of what stays
+    """
+
+    family: Ints
+    demand: Ints
+    own: Ints
+    zone: Ints
+    weight: Ints
+    base: Ints
+    family_base: Ints
+    zoned: bool
+    size: Ints
+    base_size: Ints
+
+    @property
+    def items(self) -> int:
+        return len(self.family)
+
+    @property
+    def slots(self) -> int:
+        return len(self.zone)
+
+    @cached_property
+    def zones(self) -> int:
+        return int(self.zone.max()) + 1 if self.zoned else 1
+
+    @cached_property
+    def zone_of(self) -> Ints:
+        """[E] zone of each slot; all 0 when zones set no rule."""
+        return self.zone if self.zoned else np.zeros_like(self.zone)
+
+    @cached_property
+    def demands(self) -> Ints:
+        """[C] the distinct demands: the classes."""
+        return np.unique(self.demand)
+
+    @cached_property
+    def item_class(self) -> Ints:
+        """[I] class of each item."""
+        return np.searchsorted(self.demands, self.demand).astype(np.int64)
+
+    @cached_property
+    def bounds(self) -> tuple[Ints, Ints]:
+        """[C] least and most slots of a zone for an item of the class."""
+        if not self.zoned:
+            return np.zeros_like(self.demands), self.demands.copy()
+        sizes = np.bincount(self.zone, minlength=self.zones).astype(np.int64)
+        pairs = [zone_bounds(int(d), sizes) for d in self.demands]
+        least, most = zip(*pairs, strict=True)
+        return np.array(least, dtype=np.int64), np.array(most, dtype=np.int64)
+
+    @cached_property
+    def owned(self) -> tuple[Ints, Ints]:
+        """Every (item, slot) now taken, ascending: two arrays."""
+        item, column = np.nonzero(self.own >= 0)
+        slot = self.own[item, column]
+        order = np.lexsort((slot, item))
+        return item[order].astype(np.int64), slot[order]
+
+    def costs(self, slots: Ints) -> dict[str, int]:
+        """The three costs of an arrangement [I, any width], -1 padded."""
+        item, column = np.nonzero(slots >= 0)
+        slot = slots[item, column]
+        count = self.family_base.copy()
+        np.add.at(count, (self.family[item], slot), 1)
+        own_item, own_slot = self.owned
+        e = self.slots
+        stays = np.isin(item * e + slot, own_item * e + own_slot)
+        return self.costs_of_counts(count, len(item) - int(stays.sum()))
+
+    def costs_of_counts(self, count: Ints, moves: int) -> dict[str, int]:
+        """The three costs out of the items (and base) per family and slot [F, E]."""
+        load = self.base + (count - self.family_base).sum(axis=0)
+        return {
+            # in Python's integers: weights times squares may leave 64 bits
+            LOAD: sum((self.weight.astype(object) * load * load).tolist()),
+            MOVES: moves,
+            SPREAD: int((count * count).sum()),
+        }
+
+
+def as_rows(problem: Sharing, item: Ints, slot: Ints) -> Ints:
+    """[I, max demand] slots of each item, ascending, -1 padded, out of (item, slot) pairs."""
+    order = np.lexsort((slot, item))
+    item, slot = item[order], slot[order]
+    start = np.searchsorted(item, np.arange(problem.items))
+    rows = np.full((problem.items, int(problem.demand.max())), -1, dtype=np.int64)
+    rows[item, np.arange(len(item)) - start[item]] = slot
+    return rows

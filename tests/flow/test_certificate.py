@@ -1,0 +1,86 @@
+"""Bounds that hold for any prices, and the packing of numbers."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from sharing_cases import best, problems
+
+from partage.flow.certificate import pack, sharing_bound, takeover_bound, unpack
+from partage.flow.sharing import LOAD, MOVES, SPREAD, Sharing
+
+ORDER = (LOAD, MOVES, SPREAD)
+
+
+@given(problem=problems(max_items=4), data=st.data())
+@settings(max_examples=200, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+def test_no_prices_prove_too_much(problem: Sharing, data: st.DataObject) -> None:
+    """Whatever the prices, the bound is at most the weighted cost of the best arrangement."""
+    number = st.integers(-30, 30)
+    shape = problem.family_base.shape
+    slot = np.array([data.draw(number) for _ in range(problem.slots)])
+    family = np.array([data.draw(number) for _ in range(shape[0] * shape[1])]).reshape(shape)
+    weights = {cost: data.draw(st.integers(0, 9)) for cost in ORDER}
+    least, most = (bound[problem.item_class] for bound in problem.bounds)
+    bound = sharing_bound(
+        family=problem.family,
+        demand=problem.demand,
+        least=least,
+        most=most,
+        sits=problem.owned,
+        zone=problem.zone_of,
+        base=problem.base,
+        family_base=problem.family_base,
+        load_weight=weights[LOAD] * problem.weight,
+        move_weight=weights[MOVES],
+        spread_weight=weights[SPREAD],
+        slot_price=slot,
+        family_price=family,
+    )
+    # the best by each order of the costs are all arrangements, so each must cost at least that
+    for order in (ORDER, (MOVES, LOAD, SPREAD), (SPREAD, MOVES, LOAD)):
+        found = dict(zip(order, best(problem, order), strict=True))
+        assert bound <= sum(weights[cost] * found[cost] for cost in ORDER)
+
+
+@given(data=st.data())
+@settings(max_examples=200, deadline=None)
+def test_takeover_bound_is_no_more_than_any_takeover(data: st.DataObject) -> None:
+    slots = data.draw(st.integers(2, 4))
+    number = st.integers(0, 4)
+    load = np.array([data.draw(number) for _ in range(slots)])
+    fixed = np.array([[data.draw(number) for _ in range(slots)] for _ in range(slots)])
+    taken = np.array([[data.draw(number) for _ in range(slots)] for _ in range(slots)])
+    for matrix in (fixed, taken):
+        np.fill_diagonal(matrix, 0)
+    room = taken + np.array([[data.draw(number) for _ in range(slots)] for _ in range(slots)])
+    level = load[None, :] + fixed + taken
+    np.fill_diagonal(level, 0)
+    assert takeover_bound(taken.sum(axis=1), load, fixed, room) <= level.max()
+
+
+def test_takeover_bound_counts_racks() -> None:
+    """36 brokers in 3 racks with 139 leaders each: 24 others take over 139, 145 at the least."""
+    rack = np.arange(36) % 3
+    room = np.where(rack[:, None] != rack[None, :], 999, 0)
+    load = np.full(36, 139)
+    assert takeover_bound(load, load, np.zeros((36, 36), dtype=np.int64), room) == 145
+
+
+@given(st.lists(st.integers(-(2**63), 2**63 - 1)))
+def test_packed_numbers_come_back(values: list[int]) -> None:
+    array = np.array(values, dtype=np.int64)
+    assert unpack(pack(array), len(values)).tolist() == values
+
+
+@pytest.mark.parametrize("text", ["", "!", "aGVsbG8=", pack(np.arange(3))[:-4]])
+def test_what_is_not_packed_is_refused(text: str) -> None:
+    with pytest.raises(ValueError, match="packed integers"):
+        unpack(text, 3)
+
+
+def test_the_wrong_count_is_refused() -> None:
+    with pytest.raises(ValueError, match="2 packed integers, expected 3"):
+        unpack(pack(np.arange(2)), 3)

@@ -1,0 +1,118 @@
+"""Lexicographic minimum-cost flow, its duals and its convex windows, against networkx."""
+
+from __future__ import annotations
+
+import networkx as nx
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from partage.flow.network import EMPTY, FREE, FULL, Network, Squares, minimise
+
+Arc = tuple[int, int, int, int, int]
+
+
+@st.composite
+def networks(draw: st.DrawFn) -> tuple[int, list[Arc], int]:
+    nodes = draw(st.integers(2, 6))
+    arcs = draw(
+        st.lists(
+            st.tuples(
+                st.integers(0, nodes - 1),
+                st.integers(0, nodes - 1),
+                st.integers(0, 4),
+                st.integers(0, 3),
+                st.integers(-2, 3),
+            ).filter(lambda a: a[0] < a[1]),
+            min_size=1,
+            max_size=14,
+        )
+    )
+    return nodes, arcs, draw(st.integers(0, 4))
+
+
+def built(nodes: int, arcs: list[Arc], amount: int) -> Network:
+    network = Network(nodes, 2)
+    network.supply[0], network.supply[-1] = amount, -amount
+    for tail, head, capacity, first, second in arcs:
+        network.arcs([tail], [head], [capacity], {0: [first], 1: [second]})
+    return network
+
+
+@given(case=networks())
+@settings(max_examples=300, deadline=None)
+def test_one_cost_after_the_other(case: tuple[int, list[Arc], int]) -> None:
+    nodes, arcs, amount = case
+    optimum = minimise(built(nodes, arcs, amount))
+    graph = nx.MultiDiGraph()
+    graph.add_nodes_from(range(nodes), demand=0)
+    graph.nodes[0]["demand"], graph.nodes[nodes - 1]["demand"] = -amount, amount
+    for tail, head, capacity, first, second in arcs:
+        # lexicographic in one: no second cost of these sizes reaches 1000
+        graph.add_edge(tail, head, capacity=capacity, weight=1000 * first + second)
+    try:
+        cost, _ = nx.network_simplex(graph)
+    except nx.NetworkXUnfeasible:
+        assert optimum is None
+        return
+    assert optimum is not None
+    assert 1000 * optimum.values[0] + optimum.values[1] == cost
+
+
+@given(case=networks())
+@settings(max_examples=200, deadline=None)
+def test_duals_and_faces_are_those_of_an_optimum(case: tuple[int, list[Arc], int]) -> None:
+    network = built(*case)
+    optimum = minimise(network)
+    if optimum is None:
+        return
+    tail, head, capacity, cost = network.compiled()
+    reduced = cost[0] + optimum.distance[0][tail] - optimum.distance[0][head]
+    assert (reduced[optimum.flow < capacity] >= 0).all()
+    assert (reduced[optimum.flow > 0] <= 0).all()
+    for state, expected in ((EMPTY, np.zeros_like(capacity)), (FULL, capacity)):
+        at = optimum.face[0] == state
+        assert (optimum.flow[at] == expected[at]).all()
+    assert (capacity[optimum.face[0] == FREE] > 0).all()
+
+
+@pytest.mark.parametrize("width", [0, 1, 5, 1000])
+def test_windows_do_not_change_the_answer(width: int) -> None:
+    """100 units over three convex bundles: 1:2:3 by weight, wherever the windows begin."""
+    squares = Squares(
+        tail=np.array([0, 0, 0]),
+        head=np.array([1, 1, 1]),
+        capacity=np.array([100, 100, 100]),
+        weight=np.array([6, 3, 2]),
+        base=np.array([0, 0, 10]),
+        low=np.array([90, 0, 90]) - width,
+        high=np.array([90, 0, 90]) + width,
+    )
+    while True:
+        network = Network(2, 1)
+        network.supply[:] = 100, -100
+        at = squares.add_to(network, 0)
+        optimum = minimise(network)
+        assert optimum is not None
+        if not squares.widen(optimum.face[0, at]):
+            break
+    flow = squares.flows(optimum.flow[at])
+    assert flow.sum() == 100
+
+    def cost(x: int, y: int) -> int:
+        return 6 * x * x + 3 * y * y + 2 * (10 + 100 - x - y) ** 2
+
+    least = min(cost(x, y) for x in range(101) for y in range(101 - x))
+    assert cost(int(flow[0]), int(flow[1])) == least
+    low, high = squares.bounds(optimum.face[0, at])
+    assert (low <= flow).all()
+    assert (flow <= high).all()
+    assert (high - low <= 1).all()
+
+
+def test_infeasible_is_none() -> None:
+    network = Network(3, 1)
+    network.supply[:] = 1, 0, -1
+    network.arcs([0], [1], [1])
+    assert minimise(network) is None

@@ -1,0 +1,115 @@
+"""Options and slots against enumeration, and the bounds that certify them."""
+
+from __future__ import annotations
+
+import itertools
+
+import numpy as np
+from hypothesis import assume, given, settings
+from hypothesis import strategies as st
+
+from partage.flow.certificate import overflow_bound, picking_bound
+from partage.flow.picking import overflow_prices, pick_pairs, pick_slots
+
+
+@st.composite
+def offers(draw: st.DrawFn) -> tuple[int, list[list[int]], list[int]]:
+    slots = draw(st.integers(1, 4))
+    options = st.lists(st.integers(0, slots - 1), min_size=1, max_size=3, unique=True)
+    items = draw(st.lists(options.map(sorted), min_size=1, max_size=6))
+    base = draw(st.lists(st.integers(0, 3), min_size=slots, max_size=slots))
+    return slots, items, base
+
+
+def arcs_of(items: list[list[int]]) -> tuple[np.ndarray, np.ndarray]:
+    pairs = np.array([(i, s) for i, row in enumerate(items) for s in row], dtype=np.int64)
+    return pairs[:, 0], pairs[:, 1]
+
+
+@given(case=offers(), data=st.data())
+@settings(max_examples=300, deadline=None)
+def test_fairest_picks_with_fewest_changes(case, data) -> None:  # type: ignore[no-untyped-def]
+    slots, items, base = case
+    today = [data.draw(st.integers(0, slots)) for _ in items]
+    item, slot = arcs_of(items)
+    change = np.array([s != today[i] for i, s in zip(item, slot, strict=True)], dtype=np.int64)
+    picked, price = pick_slots(item, slot, len(items), np.array(base), change)
+
+    def value(choice: tuple[int, ...]) -> tuple[int, int]:
+        load = [b + choice.count(s) for s, b in enumerate(base)]
+        return sum(x * x for x in load), sum(c != t for c, t in zip(choice, today, strict=True))
+
+    chosen = tuple(slot[picked].tolist())
+    assert all(c in row for c, row in zip(chosen, items, strict=True))
+    assert value(chosen) == min(map(value, itertools.product(*items)))
+    bound = picking_bound(
+        item=item,
+        option=slot,
+        items=len(items),
+        option_base=np.array(base),
+        option_cap=np.full(slots, len(items)),
+        option_price=price,
+    )
+    assert bound == value(chosen)[0]
+
+
+@given(case=offers(), data=st.data())
+@settings(max_examples=300, deadline=None)
+def test_pairs_under_caps(case, data) -> None:  # type: ignore[no-untyped-def]
+    """Ordered pairs with fixed leaders' counts and a cap: least squares, then fewest changes."""
+    slots, items, _ = case
+    items = [row for row in items if len(row) >= 2]
+    assume(items)
+    pairs = [list(itertools.permutations(row, 2)) for row in items]
+    options = sorted({p for row in pairs for p in row})
+    first = [data.draw(st.sampled_from(row))[0] for row in pairs]
+    quota = np.array([first.count(s) for s in range(slots)])
+    base = np.array([data.draw(st.integers(0, 3)) for _ in options])
+    cap = np.array([data.draw(st.integers(0, 3)) for _ in options])
+    item = np.array([i for i, row in enumerate(pairs) for _ in row])
+    option = np.array([options.index(p) for row in pairs for p in row])
+    change = np.array([data.draw(st.integers(0, 1)) for _ in option])
+    option_slot = np.array([p[0] for p in options])
+    answer = pick_pairs(item, option, len(items), option_slot, base, cap, quota, (change,))
+
+    best = None
+    for choice in itertools.product(*[np.flatnonzero(item == i) for i in range(len(items))]):
+        picks = np.bincount(option[list(choice)], minlength=len(options))
+        leaders = np.bincount(option_slot[option[list(choice)]], minlength=slots)
+        if (picks <= cap).all() and (leaders == quota).all():
+            value = (int(((base + picks) ** 2).sum()), int(change[list(choice)].sum()))
+            best = value if best is None else min(best, value)
+    offered = np.bincount(option, minlength=len(options))
+    if best is None:
+        assert answer is None
+        prices = overflow_prices(item, option, len(items), option_slot, cap, quota)
+        assert (
+            overflow_bound(
+                item=item,
+                option=option,
+                items=len(items),
+                option_cap=cap,
+                option_price=prices[0],
+                option_slot=option_slot,
+                slot_price=prices[1],
+                quota=quota,
+            )
+            >= 1
+        )
+        return
+    assert answer is not None
+    picked, option_price, slot_price = answer
+    picks = np.bincount(option[picked], minlength=len(options))
+    assert (int(((base + picks) ** 2).sum()), int(change[picked].sum())) == best
+    bound = picking_bound(
+        item=item,
+        option=option,
+        items=len(items),
+        option_base=base,
+        option_cap=np.minimum(cap, offered),
+        option_price=option_price,
+        option_slot=option_slot,
+        slot_price=slot_price,
+        quota=quota,
+    )
+    assert bound == best[0]

@@ -1,0 +1,320 @@
+"""The documentation is run: every command, every Python snippet, every link.
+
+Conventions of the pages, kept by hand and enforced here:
+
+- A fence ``sh`` holds commands. A fence ``console`` holds commands after ``$ `` and, below each,
+  what it prints: every line shown must be printed, in that order; a line ``…`` leaves lines out.
+  Times that a run took may differ.
+- A fence ``python`` is run. The snippets of one page share their names.
+- The fences of a page run in order in one empty directory that has ``cluster.json`` (the bundled
+  cluster), ``events.parquet`` (the bundled records), and ``src`` and ``benchmarks`` as in the
+  repository.
+- ``<!-- exit 1 -->`` before a fence: its commands end with that code.
+- ``<!-- not run: why -->`` before a fence: it is left out, and listed by a test.
+"""
+
+from __future__ import annotations
+
+import io
+import json
+import re
+import shlex
+import shutil
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import redirect_stderr, redirect_stdout
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from partage.brokers.strategies import STRATEGIES
+
+ROOT = Path(__file__).resolve().parent.parent
+DATA = ROOT / "src" / "partage" / "data"
+PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").rglob("*.md"))]
+
+NOT_RUN = {"make": "builds the environment or runs all tests"}
+"""Programs that need no comment to be left out."""
+
+SPARK_COMMANDS = ("profile", "demo")
+
+_FENCE = re.compile(
+    r"(?:<!-- (?P<note>[^\n]*?) -->\n+)?^(?P<indent> *)```(?P<language>\w+)\n(?P<body>.*?)^ *```",
+    re.DOTALL | re.MULTILINE,
+)
+_SECONDS = re.compile(r" *\b\d+(?:\.\d+)? s\b")
+_LINK = re.compile(r"!?\[[^\]]*\]\(([^)\s]+)\)|<img [^>]*src=\"([^\"]+)\"")
+
+
+@dataclass(frozen=True)
+class Fence:
+    """A fenced block: where it begins, what it is in, and the comment before it."""
+
+    page: Path
+    line: int
+    language: str
+    body: str
+    note: str
+
+    @property
+    def place(self) -> str:
+        return f"{self.page.relative_to(ROOT)}:{self.line}"
+
+    @property
+    def left_out(self) -> str:
+        """Why the fence is not run, or nothing."""
+        return self.note.removeprefix("not run: ") if self.note.startswith("not run: ") else ""
+
+    @property
+    def code(self) -> int:
+        """The exit code of its commands."""
+        return int(self.note.removeprefix("exit ")) if self.note.startswith("exit ") else 0
+
+    def steps(self) -> list[tuple[str, list[str]]]:
+        """(command, lines of output shown) of a fence of commands."""
+        lines = self.body.replace("\\\n", " ").splitlines()
+        if self.language == "sh":
+            return [(line, []) for line in lines if line.strip() and not line.startswith("#")]
+        found: list[tuple[str, list[str]]] = []
+        for line in lines:
+            if line.startswith("$ "):
+                found.append((line[2:], []))
+            else:
+                assert found, f"{self.place}: output before the first command"
+                found[-1][1].append(line)
+        return found
+
+
+def fences(page: Path) -> list[Fence]:
+    text = page.read_text(encoding="utf-8")
+    return [
+        Fence(
+            page,
+            text.count("\n", 0, match.start("language")) + 1,
+            match["language"],
+            re.sub(rf"^{match['indent']}", "", match["body"], flags=re.MULTILINE),
+            match["note"] or "",
+        )
+        for match in _FENCE.finditer(text)
+    ]
+
+
+def program(command: str) -> list[str]:
+    return shlex.split(command, comments=True)
+
+
+def run(words: list[str]) -> tuple[int, str, str]:
+    """A command in the current directory: exit code, standard output, standard error."""
+    if words[0] == "partage":
+        return run_partage(words)
+    if words[0] == "cp":
+        copy = shutil.copytree if Path(words[1]).is_dir() else shutil.copy
+        copy(words[1], words[2])
+        return 0, "", ""
+    assert words[0] == "python", f"the pages may not run {words[0]}: mark the fence as not run"
+    done = subprocess.run([sys.executable, *words[1:]], capture_output=True, text=True)
+    return done.returncode, done.stdout, done.stderr
+
+
+def run_partage(words: list[str]) -> tuple[int, str, str]:
+    """The command line in this process, so that it uses the Spark session of the tests."""
+    from partage.cli import main
+
+    out, err, before = io.StringIO(), io.StringIO(), sys.argv
+    sys.argv = words
+    try:
+        with redirect_stdout(out), redirect_stderr(err), pytest.raises(SystemExit) as ended:
+            main()
+    finally:
+        sys.argv = before
+    return int(ended.value.code or 0), out.getvalue(), err.getvalue()
+
+
+def comparable(line: str) -> str:
+    return _SECONDS.sub(" N s", line.rstrip())
+
+
+def check_output(fence: Fence, shown: list[str], printed: str) -> None:
+    """Every line shown is printed, in order; ``…`` leaves lines out, and the end may be left out."""
+    real = [comparable(line) for line in printed.splitlines()]
+    at, skip = 0, False
+    for line in shown:
+        if line.strip() == "…":
+            skip = True
+            continue
+        wanted = comparable(line)
+        if skip:
+            assert wanted in real[at:], f"{fence.place}: not printed: {line!r} in\n{printed}"
+            at = real.index(wanted, at)
+        assert at < len(real) and real[at] == wanted, (
+            f"{fence.place}: shown {line!r}, printed {real[at : at + 1]} in\n{printed}"
+        )
+        at, skip = at + 1, False
+    assert skip or at == len(real) or not shown, (
+        f"{fence.place}: more is printed, show it or end with …: {real[at:]}"
+    )
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+    """The directory in which a page's fences run."""
+    shutil.copy(DATA / "cluster-grown.json", tmp_path / "cluster.json")
+    shutil.copy(DATA / "change-events.parquet", tmp_path / "events.parquet")
+    for name in ("src", "benchmarks"):
+        (tmp_path / name).symlink_to(ROOT / name)
+    monkeypatch.chdir(tmp_path)
+    strategies = dict(STRATEGIES)
+    yield tmp_path
+    STRATEGIES.clear()
+    STRATEGIES.update(strategies)
+
+
+def needs_spark(page: Path) -> bool:
+    return any(
+        words[:1] == ["partage"] and words[1] in SPARK_COMMANDS
+        for fence in fences(page)
+        if fence.language in ("sh", "console") and not fence.left_out
+        for words in (program(command) for command, _ in fence.steps())
+    )
+
+
+def pages() -> list[Any]:
+    return [
+        pytest.param(
+            page,
+            id=str(page.relative_to(ROOT)),
+            marks=[pytest.mark.spark] if needs_spark(page) else [],
+        )
+        for page in PAGES
+    ]
+
+
+@pytest.mark.parametrize("page", pages())
+def test_commands_and_snippets_run(
+    page: Path, folder: Path, request: pytest.FixtureRequest
+) -> None:
+    if needs_spark(page):
+        request.getfixturevalue("spark")
+    names: dict[str, Any] = {"__name__": "snippet"}
+    for fence in fences(page):
+        if fence.left_out:
+            continue
+        if fence.language == "json":
+            json.loads(fence.body)
+        elif fence.language == "python":
+            code = compile("\n" * fence.line + fence.body, str(fence.page), "exec")
+            with redirect_stdout(io.StringIO()):
+                exec(code, names)
+        elif fence.language in ("sh", "console"):
+            for command, shown in fence.steps():
+                words = program(command)
+                if words[0] in NOT_RUN:
+                    continue
+                code_got, out, err = run(words)
+                assert code_got == fence.code, f"{fence.place}: {command}: {code_got}\n{out}{err}"
+                check_output(fence, shown, out if code_got != 2 else err)
+
+
+def test_what_is_not_run_says_why(record_property: Any) -> None:
+    left_out = [(f.place, f.left_out) for page in PAGES for f in fences(page) if f.left_out]
+    for place, why in left_out:
+        print(f"{place}: not run: {why}")
+        record_property(place, why)
+        assert len(why) > 5, f"{place}: say why it is not run"
+    for page in PAGES:
+        for fence in fences(page):
+            assert not fence.note or fence.left_out or re.fullmatch(r"exit [012]", fence.note), (
+                f"{fence.place}: what does the comment {fence.note!r} mean?"
+            )
+
+
+def anchors(page: Path) -> set[str]:
+    """The headings of a page as GitHub makes anchors of them."""
+    text = re.sub(r"^ *```.*?^ *```", "", page.read_text(encoding="utf-8"), flags=re.DOTALL | re.M)
+    headings = re.findall(r"^#+ (.+)$", text, flags=re.MULTILINE)
+    return {re.sub(r"[^\w\- ]", "", h.strip().lower()).replace(" ", "-") for h in headings}
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
+def test_links_resolve(page: Path) -> None:
+    text = re.sub(r"^ *```.*?^ *```", "", page.read_text(encoding="utf-8"), flags=re.DOTALL | re.M)
+    for match in _LINK.finditer(text):
+        target = match[1] or match[2]
+        if target.startswith(("https://", "http://")):
+            continue
+        path, _, anchor = target.partition("#")
+        to = (page.parent / path).resolve() if path else page
+        assert to.exists(), f"{page.name}: {target}: no such file"
+        assert to.is_relative_to(ROOT), f"{page.name}: {target}: leaves the repository"
+        if anchor:
+            assert anchor in anchors(to), f"{page.name}: {target}: no such heading"
+
+
+def test_pictures_are_small_and_used() -> None:
+    used = "".join(page.read_text(encoding="utf-8") for page in PAGES)
+    for picture in (ROOT / "docs" / "images").iterdir():
+        assert picture.name in used, f"{picture.name} is in no page"
+        assert picture.stat().st_size < 400_000, f"{picture.name} is too large"
+
+
+def test_every_page_can_be_reached_from_the_readme() -> None:
+    reached, todo = set(), [ROOT / "README.md"]
+    while todo:
+        page = todo.pop()
+        if page in reached or page.suffix != ".md":
+            continue
+        reached.add(page)
+        for match in _LINK.finditer(page.read_text(encoding="utf-8")):
+            target = (match[1] or match[2]).partition("#")[0]
+            if target and not target.startswith("http"):
+                todo.append((page.parent / target).resolve())
+    assert set(PAGES) == reached
+
+
+def test_every_option_and_strategy_is_described() -> None:
+    from typer.main import get_command
+
+    from partage.cli import app
+
+    text = "".join(page.read_text(encoding="utf-8") for page in PAGES)
+    for name, command in get_command(app).commands.items():  # type: ignore[attr-defined]
+        assert f"partage {name}" in text, f"partage {name} is described nowhere"
+        for option in (option for parameter in command.params for option in parameter.opts):
+            if option.startswith("--"):
+                assert option in text, f"{option} of partage {name} is described nowhere"
+    for name in STRATEGIES:
+        assert f"`{name}`" in text
+
+
+def test_every_field_of_the_files_is_described(folder: Path) -> None:
+    import partage
+
+    text = (ROOT / "docs" / "plan-directory.md").read_text(encoding="utf-8")
+    cluster = partage.Cluster.read("cluster.json")
+    for options in ({"throttle": "50MB"}, {"strategy": "generate"}):
+        document = partage.plan(cluster, **options).document()
+        missing = {key for key in keys_of(document) if f"`{key}`" not in text}
+        assert not missing, f"docs/plan-directory.md does not describe {sorted(missing)}"
+
+
+def test_every_column_of_a_profile_is_described() -> None:
+    pytest.importorskip("pyspark")
+    from partage.pipeline.profile import SCHEMAS
+
+    text = (ROOT / "docs" / "plan-directory.md").read_text(encoding="utf-8")
+    for table, schema in SCHEMAS.items():
+        assert f"`{table}`" in text
+        for column in schema.names:
+            assert f"`{column}`" in text, f"{table}.{column} is not described"
+
+
+def keys_of(value: Any) -> set[str]:
+    """Every key of a JSON value; those of options are the user's."""
+    if isinstance(value, list):
+        return set().union(*map(keys_of, value[:3])) if value else set()
+    if not isinstance(value, dict):
+        return set()
+    return set(value).union(*(keys_of(v) for k, v in value.items() if k != "options"))
