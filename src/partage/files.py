@@ -15,7 +15,7 @@ import shutil
 import tempfile
 import zlib
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -37,8 +37,7 @@ def read_text(path: str | os.PathLike[str]) -> str:
     except IsADirectoryError:
         raise InputError(name, "is a directory, expected a file") from None
     except (OSError, ValueError) as error:
-        reason = error.strerror if isinstance(error, OSError) else error
-        raise InputError(name, f"cannot be read ({reason})") from None
+        raise InputError(name, f"cannot be read ({_reason(error)})") from None
     if raw.startswith(_GZIP_MAGIC) or name.endswith(".gz"):
         try:
             raw = gzip.decompress(raw)
@@ -93,8 +92,14 @@ def write_text(path: str | os.PathLike[str], text: str) -> None:
 
 def check_writable_directory(path: str | os.PathLike[str], marker: str) -> None:
     """Say now, before long work, that ``new_directory`` would refuse this path."""
-    target = Path(path)
     name = os.fspath(path)
+    try:
+        _refuse_others_files(Path(path), name, marker)
+    except (OSError, ValueError) as error:
+        raise InputError(name, f"cannot be written ({_reason(error)})") from None
+
+
+def _refuse_others_files(target: Path, name: str, marker: str) -> None:
     if target.is_dir():
         if any(target.iterdir()) and not (target / marker).is_file():
             raise InputError(
@@ -116,14 +121,14 @@ def new_directory(path: str | os.PathLike[str], marker: str) -> Iterator[Path]:
 
     ``marker`` is the file by which partage knows a directory as its own and may replace it.
     """
-    target = Path(path).absolute()
     name = os.fspath(path)
-    check_writable_directory(target, marker)
+    check_writable_directory(path, marker)
     try:
+        target = Path(path).resolve()
         target.parent.mkdir(parents=True, exist_ok=True)
         temporary = Path(tempfile.mkdtemp(prefix=f".{target.name}.", dir=target.parent))
-    except OSError as error:
-        raise InputError(name, f"cannot be written ({error.strerror})") from None
+    except (OSError, RuntimeError) as error:
+        raise InputError(name, f"cannot be written ({_reason(error)})") from None
     try:
         yield temporary
         temporary.chmod(0o755)
@@ -131,15 +136,33 @@ def new_directory(path: str | os.PathLike[str], marker: str) -> Iterator[Path]:
             raise AssertionError(f"{marker} was not written")
         if target.exists():
             aside = Path(tempfile.mkdtemp(prefix=f".{target.name}.old.", dir=target.parent))
-            target.replace(aside / "old")
-            temporary.replace(target)
-            shutil.rmtree(aside, ignore_errors=True)
+            _exchange(target, temporary, aside)
         else:
             temporary.replace(target)
     except OSError as error:
         raise InputError(name, f"cannot be written ({error.strerror})") from None
     finally:
         shutil.rmtree(temporary, ignore_errors=True)
+
+
+def _exchange(target: Path, new: Path, aside: Path) -> None:
+    """``new`` takes the place of ``target``, which stays where it was if that fails."""
+    try:
+        target.replace(aside / "old")
+        try:
+            new.replace(target)
+        except OSError:
+            (aside / "old").replace(target)
+            raise
+    except OSError:
+        with suppress(OSError):
+            aside.rmdir()
+        raise
+    shutil.rmtree(aside, ignore_errors=True)
+
+
+def _reason(error: Exception) -> str:
+    return (error.strerror if isinstance(error, OSError) else None) or str(error)
 
 
 def write_directory(path: str | os.PathLike[str], contents: Mapping[str, str], marker: str) -> None:

@@ -19,9 +19,9 @@ import numpy.typing as npt
 from partage.brokers.binding import binding_rules
 from partage.brokers.disks import overfull
 from partage.brokers.figures import Placement, changed_rows, new_replicas
-from partage.brokers.leaders import lead
+from partage.brokers.leaders import Led, lead
 from partage.brokers.proofs import Stage, prove_leaders, prove_placement
-from partage.brokers.strategies import strategy_named
+from partage.brokers.strategies import Strategy, strategy_named
 from partage.brokers.task import Options, Task, parse_bytes
 from partage.brokers.waves import Wave, cut_into_waves
 from partage.cluster import Cluster
@@ -160,12 +160,11 @@ def plan_task(task: Task, progress: Progress | None = None) -> Plan:
     strategy = strategy_named(task.options.strategy)
     tell(f"deciding ({task.options.strategy})")
     before = task.cluster
-    after = before.with_replicas(strategy(task))
+    after, led = _decide(strategy, task)
     tell("proving")
     stages: list[Stage] = []
     if not task.options.no_moves:
         stages += prove_placement(task, after)
-    led = lead(task, after.replicas)
     stages += prove_leaders(task, after, led)
     placement = Placement(after, task.usable)
     tell("cutting into waves")
@@ -183,8 +182,8 @@ def plan_task(task: Task, progress: Progress | None = None) -> Plan:
     )
     if not settled:
         tell("running once more on the result")
-        second = strategy(task.again(after))
-        settled = len(changed_rows(after, after.with_replicas(second))) == 0
+        second, _ = _decide(strategy, task.again(after))
+        settled = len(changed_rows(after, second)) == 0
     over = overfull(task, after.replicas)
     if over.any():
         broker = int(over.argmax())
@@ -208,6 +207,13 @@ def plan_task(task: Task, progress: Progress | None = None) -> Plan:
         settled=settled,
         seconds=round(time.perf_counter() - began, 3),
     )
+
+
+def _decide(strategy: Strategy, task: Task) -> tuple[Cluster, Led]:
+    """What the strategy decides, and how its replica sets are led best."""
+    answer = strategy.decide(task)
+    led = lead(task, answer)
+    return task.cluster.with_replicas(answer if strategy.ordered else led.replicas), led
 
 
 def _measured_warnings(measured: Measured) -> list[str]:

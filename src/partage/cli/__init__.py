@@ -46,4 +46,6 @@ def main() -> None:
 
 
 def _say(message: str) -> None:
+    if not message:  # partage alone: its help is out already
+        return
     print(f"partage: {' '.join(message.split())}", file=sys.stderr)

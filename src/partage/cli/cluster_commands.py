@@ -215,11 +215,18 @@ def report(
     Example: partage report plan/
     """
     from partage.brokers.directory import MARKER, REPORT
+    from partage.errors import InputError
     from partage.files import parse_json, read_text, write_text
     from partage.report.html import render
 
     source, path = str(Path(plan) / MARKER), str(Path(plan) / REPORT)
-    write_text(path, render(parse_json(read_text(source), source)))
+    document = parse_json(read_text(source), source)
+    try:
+        page = render(document)
+    except (LookupError, TypeError, ValueError, AttributeError, ArithmeticError) as error:
+        problem = f"is no plan that can be drawn ({type(error).__name__}: {error})"
+        raise InputError(source, problem) from None
+    write_text(path, page)
     if json:
         output.print_json({"report": path})
     else:

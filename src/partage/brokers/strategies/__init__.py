@@ -1,12 +1,14 @@
 """The strategies by name. A new one is one file beside this and one line here.
 
 A strategy takes a Task and returns replica lists [P, R] of broker positions, preferred leader
-first, -1 after the last. It raises CannotError, saying why, where it has no answer.
+first, -1 after the last. It raises CannotError, saying why, where it has no answer. One that leaves
+the order of the lists to ``brokers.leaders`` is registered with ``ordered=False``.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
@@ -17,12 +19,19 @@ from partage.brokers.strategies.leader_flow import leader_flow
 from partage.brokers.task import Task
 from partage.errors import InputError
 
-Strategy = Callable[[Task], npt.NDArray[np.int64]]
+
+@dataclass(frozen=True)
+class Strategy:
+    """``decide`` gives the replica lists, or with ``ordered`` False the replica sets."""
+
+    decide: Callable[[Task], npt.NDArray[np.int64]]
+    ordered: bool = True
+
 
 STRATEGIES: dict[str, Strategy] = {
-    "exact": exact,
-    "generate": generate,
-    "leader-flow": leader_flow,
+    "exact": Strategy(exact, ordered=False),
+    "generate": Strategy(generate),
+    "leader-flow": Strategy(leader_flow),
 }
 
 

@@ -13,6 +13,9 @@ would if the topic were being created on the brokers given:
 4. After as many partitions as there are brokers, the ring and the racks are shuffled, so that
    brokers with the same leaders do not always share the same followers.
 
+Leaders may be uneven: with three racks of three brokers and three replicas, one in each rack leads
+until the shuffle, since a rack is come to three times from one leader to its next.
+
 A rack tells partitions apart only by their number since the last shuffle. Where the last one that
 came to it before a shuffle and the first one after have the same number, it takes them for one and
 goes on where it was instead of beginning anew: a rack of one broker then has none left to give.
