@@ -11,12 +11,16 @@ Conventions of the pages, kept by hand and enforced here:
   repository.
 - ``<!-- exit 1 -->`` before a fence: its commands end with that code.
 - ``<!-- not run: why -->`` before a fence: it is left out, and listed by a test.
+
+Where the output of a command has changed on purpose, ``REWRITE_DOCS=1 pytest tests/test_docs.py``
+puts what is printed now into the pages, line by line of what they showed.
 """
 
 from __future__ import annotations
 
 import io
 import json
+import os
 import re
 import shlex
 import shutil
@@ -25,6 +29,7 @@ import sys
 from collections.abc import Iterator
 from contextlib import redirect_stderr, redirect_stdout
 from dataclasses import dataclass
+from difflib import SequenceMatcher
 from pathlib import Path
 from typing import Any
 
@@ -158,6 +163,23 @@ def check_output(fence: Fence, shown: list[str], printed: str) -> None:
     )
 
 
+def rewritten(shown: list[str], printed: str) -> list[str]:
+    """What to show now: the next line, or after ``…`` the one most like that shown before."""
+    real = [line.rstrip() for line in printed.splitlines()]
+    lines, at, skip = [], 0, False
+    for line in shown:
+        if line.strip() == "…":
+            skip = True
+            lines.append(line)
+            continue
+        if skip:
+            alike = [SequenceMatcher(None, line, other).ratio() for other in real[at:]]
+            at += alike.index(max(alike))
+        lines.append(real[at])
+        at, skip = at + 1, False
+    return lines
+
+
 @pytest.fixture
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     """The directory in which a page's fences run."""
@@ -215,7 +237,13 @@ def test_commands_and_snippets_run(
                     continue
                 code_got, out, err = run(words)
                 assert code_got == fence.code, f"{fence.place}: {command}: {code_got}\n{out}{err}"
-                check_output(fence, shown, out if code_got != 2 else err)
+                printed = out if code_got != 2 else err
+                if shown and os.environ.get("REWRITE_DOCS"):
+                    old, new = ("\n".join(x) for x in (shown, rewritten(shown, printed)))
+                    text = page.read_text(encoding="utf-8")
+                    page.write_text(text.replace(f"{old}\n", f"{new}\n", 1), encoding="utf-8")
+                else:
+                    check_output(fence, shown, printed)
 
 
 def test_what_is_not_run_says_why(record_property: Any) -> None:
@@ -282,9 +310,11 @@ def test_every_option_and_strategy_is_described() -> None:
     text = "".join(page.read_text(encoding="utf-8") for page in PAGES)
     for name, command in get_command(app).commands.items():  # type: ignore[attr-defined]
         assert f"partage {name}" in text, f"partage {name} is described nowhere"
-        for option in (option for parameter in command.params for option in parameter.opts):
-            if option.startswith("--"):
-                assert option in text, f"{option} of partage {name} is described nowhere"
+        for parameter in command.params:
+            options = [option for option in parameter.opts if option.startswith("-")]
+            assert not options or any(option in text for option in options), (
+                f"{options[0]} of partage {name} is described nowhere"
+            )
     for name in STRATEGIES:
         assert f"`{name}`" in text
 

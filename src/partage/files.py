@@ -140,7 +140,7 @@ def new_directory(path: str | os.PathLike[str], marker: str) -> Iterator[Path]:
         else:
             temporary.replace(target)
     except OSError as error:
-        raise InputError(name, f"cannot be written ({error.strerror})") from None
+        raise InputError(name, f"cannot be written ({_reason(error)})") from None
     finally:
         shutil.rmtree(temporary, ignore_errors=True)
 

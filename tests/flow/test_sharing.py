@@ -10,7 +10,16 @@ from hypothesis import HealthCheck, given, settings
 from sharing_cases import ORDERS, allowed, best, chosen_slots, cost, problems
 
 from partage.flow.proof import prove
-from partage.flow.sharing import LOAD, MOVES, SPREAD, Sharing, fairest_loads, share, zone_bounds
+from partage.flow.sharing import (
+    LOAD,
+    MOVES,
+    SPREAD,
+    Sharing,
+    by_item,
+    fairest_loads,
+    share,
+    zone_bounds,
+)
 from partage.flow.sharing.by_item import ItemNetwork
 
 QUICK = settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])
@@ -48,13 +57,19 @@ def test_every_bound_meets_its_value(problem: Sharing, order: tuple[str, str, st
 def test_item_by_item_with_lazily_priced_arcs(
     problem: Sharing, order: tuple[str, str, str]
 ) -> None:
-    slots, _ = ItemNetwork(problem, order, None).solve()
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(by_item, "_LAID_OUT_WHOLE", 0)
+        patch.setattr(by_item, "_FIRST_CANDIDATES", 1)
+        patch.setattr(by_item, "_ADDED_PER_ROUND", 1)
+        slots, _ = ItemNetwork(problem, order, None).solve()
     assert feasible(problem, slots)
     assert cost(problem, chosen_slots(slots), order) == best(problem, order)
 
 
-def test_lazy_pricing_lays_out_few_arcs() -> None:
+def test_lazy_pricing_lays_out_few_arcs(monkeypatch: pytest.MonkeyPatch) -> None:
     """300 items on 60 slots, 6 of them empty: not all of the 18,000 arcs are laid out."""
+    monkeypatch.setattr(by_item, "_LAID_OUT_WHOLE", 0)
+    monkeypatch.setattr(by_item, "_ADDED_PER_ROUND", 3)
     rng = np.random.default_rng(7)
     own = np.array([rng.permutation(54)[:3] for _ in range(300)])
     problem = Sharing(

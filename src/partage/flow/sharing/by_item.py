@@ -1,7 +1,8 @@
 """The network with one group per item: exact whatever the counts hide, and larger.
 
-Only the arcs of the items' own slots and of a few others are laid out. The arcs left out are priced
-with the dual values; those that would pay are added, and it is solved again until none would.
+A small network is laid out whole. In a large one only the arcs of the items' own slots and of a few
+others are. The arcs left out are priced with the dual values; those that would pay are added, and
+it is solved again until none would.
 """
 
 from __future__ import annotations
@@ -17,7 +18,9 @@ Ints = npt.NDArray[np.int64]
 Bools = npt.NDArray[np.bool_]
 
 _FIRST_CANDIDATES = 4
-_ADDED_PER_ROUND = 3
+_ADDED_PER_ROUND = 24
+_LAID_OUT_WHOLE = 2_000_000
+"""Arcs up to which pricing would only cost time."""
 
 
 class ItemNetwork:
@@ -58,6 +61,8 @@ class ItemNetwork:
             here = np.flatnonzero(problem.zone_of == zone)
             emptiest = here[np.argsort(load[here], kind="stable")[:_FIRST_CANDIDATES]]
             self.chosen[:, emptiest] = True
+        if self.chosen.size <= _LAID_OUT_WHOLE:
+            self.chosen[:] = True
         self.chosen &= self.allowed
         self.squares = {SPREAD: self._spread_squares()} if SPREAD in costs else {}
         if fair is None:

@@ -1,0 +1,92 @@
+"""The command line in this process: what it prints, and its exit code."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Callable
+from dataclasses import dataclass
+from importlib.resources import files
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from partage.cli import main
+
+
+@dataclass(frozen=True)
+class Ended:
+    """How a run ended."""
+
+    code: int
+    out: str
+    err: str
+
+    @property
+    def json(self) -> Any:
+        """The one JSON object on stdout."""
+        assert self.code in (0, 1), self
+        value = json.loads(self.out)
+        assert isinstance(value, dict)
+        assert self.out == self.out.strip() + "\n"
+        return value
+
+
+Run = Callable[..., Ended]
+
+
+@pytest.fixture
+def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Run:
+    """``run("plan", "cluster.json", "--json")``, in a directory of its own."""
+    monkeypatch.chdir(tmp_path)
+
+    def call(*arguments: str) -> Ended:
+        capsys.readouterr()
+        monkeypatch.setattr(sys, "argv", ["partage", *arguments])
+        with pytest.raises(SystemExit) as ended:
+            main()
+        out, err = capsys.readouterr()
+        assert isinstance(ended.value.code, int)
+        return Ended(ended.value.code, out, err)
+
+    return call
+
+
+@pytest.fixture
+def grown(tmp_path: Path) -> str:
+    """The bundled cluster that has grown, as ``cluster.json`` in the directory of the run."""
+    text = files("partage.data").joinpath("cluster-grown.json").read_text(encoding="utf-8")
+    (tmp_path / "cluster.json").write_text(text, encoding="utf-8")
+    return "cluster.json"
+
+
+@pytest.fixture
+def small(tmp_path: Path) -> str:
+    """Three brokers, two topics; broker 3 is nearly empty. ``small.json``."""
+    lists = {"t": [[1, 2], [2, 1], [1, 2], [2, 1]], "u": [[1, 3], [2, 1]]}
+    value = {
+        "brokers": [{"id": b, "rack": f"r{b}"} for b in (1, 2, 3)],
+        "partitions": [
+            {"topic": t, "partition": p, "replicas": r, "size_bytes": 1000 * (p + 1)}
+            for t, rows in lists.items()
+            for p, r in enumerate(rows)
+        ],
+    }
+    (tmp_path / "small.json").write_text(json.dumps(value), encoding="utf-8")
+    return "small.json"
+
+
+def tree(folder: Path) -> dict[str, bytes]:
+    """Every file below a folder, hidden ones too."""
+    return {
+        path.relative_to(folder).as_posix(): path.read_bytes()
+        for path in sorted(folder.rglob("*"))
+        if path.is_file()
+    }
+
+
+@pytest.fixture
+def files_now(tmp_path: Path) -> Callable[[], dict[str, bytes]]:
+    """What the directory of the run holds at the moment."""
+    return lambda: tree(tmp_path)

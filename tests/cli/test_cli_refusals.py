@@ -1,0 +1,285 @@
+"""Bad input and bad options: exit code 2, one line on stderr, nothing on stdout, nothing written."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+Run = Callable[..., Any]
+Files = Callable[[], dict[str, bytes]]
+
+
+@pytest.fixture
+def refused(run: Run, files_now: Files) -> Callable[..., str]:
+    """The run must be refused and leave every file as it was; gives the line without its start."""
+
+    def call(*arguments: str) -> str:
+        before = files_now()
+        ended = run(*arguments)
+        assert ended.code == 2, ended
+        assert ended.out == ""
+        assert ended.err.startswith("partage: ")
+        assert ended.err.endswith("\n")
+        assert len(ended.err.splitlines()) == 1
+        assert "Traceback" not in ended.err
+        assert files_now() == before
+        return str(ended.err.removeprefix("partage: ").rstrip("\n"))
+
+    return call
+
+
+Refused = Callable[..., str]
+
+BAD_OPTIONS: list[tuple[tuple[str, ...], str]] = [
+    (("--strateg", "exact"), "--strateg"),
+    (("--add-brokers", "9:a"), "--add-brokers"),
+    (("--bogus",), "--bogus"),
+    (("-x",), "-x"),
+    (("--add-broker",), "--add-broker"),
+    (("more.json",), "more.json"),
+    (("--strategy", "none"), "--strategy: 'none': expected one of exact, "),
+    (("--strategy", ""), "--strategy: ''"),
+    (("--remove-broker", "9"), "--remove-broker: broker 9 is not in the cluster"),
+    (("--remove-broker", "x"), "--remove-broker: 'x' is no broker id"),
+    (("--remove-broker", "-1"), "--remove-broker: '-1' is no broker id"),
+    (("--remove-broker", "1.0"), "--remove-broker: '1.0' is no broker id"),
+    (("--remove-broker", "٣"), "--remove-broker: '٣' is no broker id"),
+    (("--remove-broker", ""), "--remove-broker: '' is no broker id"),
+    (("--remove-broker", "9" * 5000), "--remove-broker: "),
+    (("--remove-broker", "1", "--remove-broker", "1"), "broker 1 is removed twice"),
+    (("--remove-broker", "1", "--remove-broker", "2", "--remove-broker", "3"), "none is left"),
+    (("--remove-broker", "1", "--replication-factor", "3"), "needs 3 live brokers, 2 can be used"),
+    (("--add-broker", "1:r1"), "--add-broker: broker 1 is already in the cluster"),
+    (("--add-broker", "9"), "--add-broker: 9 needs its rack: 9:RACK"),
+    (("--add-broker", "9:"), "--add-broker: "),
+    (("--add-broker", ":r1"), "--add-broker: '' is no broker id"),
+    (("--add-broker", "r1:9"), "--add-broker: 'r1' is no broker id"),
+    (("--add-broker", "9:a", "--add-broker", "9:b"), "broker 9 is already in the cluster"),
+    (("--add-broker", "2147483648:a"), "--add-broker: 2147483648: an id is between"),
+    (("--add-broker", "9:a", "--remove-broker", "9"), "broker 9 is not in the cluster"),
+    (("--replace-broker", "3"), "--replace-broker: '3': expected OLD=NEW"),
+    (("--replace-broker", "9=10"), "--replace-broker: broker 9 is not in the cluster"),
+    (("--replace-broker", "3=x"), "--replace-broker: 'x' is no broker id"),
+    (("--replace-broker", "3=3"), "--replace-broker: 3=3: the new broker is removed"),
+    (("--replace-broker", "3=9", "--replace-broker", "3=10"), "broker 3 is removed twice"),
+    (("--replace-broker", "3=1", "--remove-broker", "1"), "the new broker is removed"),
+    (("--replication-factor", "4"), "replication factor: t-0 needs 4 live brokers, 3 can be used"),
+    (("--replication-factor", "0"), "--replication-factor: '0': expected 3 or topic=3"),
+    (("--replication-factor", "-1"), "--replication-factor: '-1'"),
+    (("--replication-factor", "two"), "--replication-factor: 'two'"),
+    (("--replication-factor", "t="), "--replication-factor: 't='"),
+    (("--replication-factor", "none=2"), "--replication-factor: topic 'none' is not in the"),
+    (("--replication-factor", "2", "--replication-factor", "3"), "is given twice"),
+    (("--replication-factor", "t=2", "--replication-factor", "t=2"), "t is given twice"),
+    (("--replication-factor", "t=2", "--topics", "u"), "topic 't' is left out by --topics"),
+    (("--topics", "["), "--topics: '[' is no regular expression"),
+    (("--topics", "(" * 5000), "--topics: "),
+    (("--topics", "none"), "--topics: 'none' matches none of the cluster's topics"),
+    (("--topics", ""), "--topics: '' matches none"),
+    (("--topics", "t", "--remove-broker", "3"), "--topics: leaves out u-0"),
+    (("--leaders", "size"), "--leaders: 'size': expected count or rate"),
+    (("--leaders", "rate"), "--leaders rate: needs measured rates: give --profile"),
+    (("--spread", "rack"), "--spread: 'rack': expected cluster or topic"),
+    (("--concurrency", "0"), "--concurrency: 0: expected a number from 1"),
+    (("--concurrency", "-3"), "--concurrency: -3"),
+    (("--concurrency", "two"), "--concurrency"),
+    (("--concurrency", "1.5"), "--concurrency"),
+    (("--throttle", "fast"), "--throttle: 'fast' is no size"),
+    (("--throttle", "0"), "--throttle: '0': must be above 0"),
+    (("--throttle", "-5MB"), "--throttle"),
+    (("--throttle", ""), "--throttle: '' is no size"),
+    (("--throttle", "1e3"), "--throttle: '1e3' is no size"),
+    (("--no-moves", "--remove-broker", "3"), "--no-moves: forbids the moves that --remove-broker"),
+    (("--no-moves", "--replace-broker", "3=9"), "--no-moves: forbids the moves that --replace-"),
+    (("--no-moves", "--replication-factor", "1"), "--no-moves: forbids the moves that --repl"),
+    (("--sizes", "none.txt"), "none.txt: no such file"),
+    (("--sizes", "small.json"), "small.json: brokers[0].logDirs: expected a list, got nothing"),
+    (("--profile", "none"), "none: no such directory"),
+    (("--profile", "small.json"), "small.json: is a file, expected a directory"),
+    (("--profile", "."), ".: has no profile.json"),
+]
+
+
+@pytest.mark.parametrize(("options", "problem"), BAD_OPTIONS, ids=lambda v: " ".join(v)[:40])
+@pytest.mark.parametrize("command", ["plan", "compare"])
+def test_bad_options(
+    refused: Refused, small: str, command: str, options: tuple[str, ...], problem: str
+) -> None:
+    more = ("-o", "out") if command == "plan" else ()
+    assert problem in refused(command, small, *options, *more)
+    assert problem in refused(command, small, "--json", *options)
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ("plam",),
+        ("plan",),
+        ("compare",),
+        ("check",),
+        ("report",),
+        ("profile",),
+        ("profile", "x.csv"),
+        ("--version=3",),
+        ("demo", "extra"),
+        ("check", "p", "q"),
+        ("plan", "small.json", "--json=yes"),
+    ],
+    ids=" ".join,
+)
+def test_commands_that_are_none(refused: Refused, small: str, arguments: tuple[str, ...]) -> None:
+    assert refused(*arguments)
+
+
+BAD_FILES = {
+    "empty.json": b"",
+    "cut.json": b'{"brokers":[{"id":1}],"partitions":[{"topic":"t","par',
+    "latin.json": b'{"brokers": "\xe9"}',
+    "broken.json.gz": b"\x1f\x8b\x08\x00junk",
+    "deep.json": b"[" * 200_000,
+    "list.json": b"[1, 2]",
+    "text.txt": b"hello\nworld\n",
+    "twice.json": b'{"partitions":[{"topic":"t","partition":0,"replicas":[1]},'
+    b'{"topic":"t","partition":0,"replicas":[1]}]}',
+    "double.json": b'{"brokers":[{"id":1},{"id":2}],"partitions":[{"topic":"t","partition":0,'
+    b'"replicas":[1,1]}]}',
+    "unlisted.json": b'{"brokers":[{"id":1}],"partitions":[{"topic":"t","partition":0,'
+    b'"replicas":[2]}]}',
+    "nothing.json": b'{"brokers":[{"id":1}],"partitions":[]}',
+    "surrogate.json": b'{"partitions":[{"topic":"\\ud800","partition":0,"replicas":[1]}]}',
+    "newline.json": b'{"partitions":[{"topic":"a\\nb","partition":0,"replicas":[1]}]}',
+    "negative.json": b'{"partitions":[{"topic":"t","partition":0,"replicas":[1],"size_bytes":-1}]}',
+    "nan.json": b'{"partitions":[{"topic":"t","partition":0,"replicas":[1],"size_bytes":NaN}]}',
+    "dead.json": b'{"brokers":[{"id":1},{"id":2,"alive":false}],"partitions":[{"topic":"t",'
+    b'"partition":0,"replicas":[1,2]}]}',
+    "alldead.json": b'{"brokers":[{"id":1,"alive":false}],"partitions":[{"topic":"t",'
+    b'"partition":0,"replicas":[1]}]}',
+    "flight.txt": b"Topic: t\tPartition: 0\tLeader: 1\tReplicas: 1,2\tIsr: 1\tAdding Replicas: 2\n",
+}
+
+
+@pytest.mark.parametrize("name", BAD_FILES)
+@pytest.mark.parametrize("command", ["plan", "compare"])
+def test_bad_clusters(refused: Refused, tmp_path: Path, command: str, name: str) -> None:
+    (tmp_path / name).write_bytes(BAD_FILES[name])
+    said = refused(command, name, "--json")
+    asked = ("replication factor: t-0 needs 2 live brokers", "brokers: none is left")
+    assert said.startswith((f"{name}: ", *asked))
+
+
+def test_clusters_that_are_no_files(refused: Refused, tmp_path: Path) -> None:
+    (tmp_path / "folder").mkdir()
+    assert refused("plan", "folder") == "folder: is a directory, expected a file"
+    assert refused("plan", "none.json") == "none.json: no such file"
+    assert refused("plan", "a" * 400).endswith("cannot be read (File name too long)")
+    assert refused("plan", "two\nlines.json") == "two lines.json: no such file"
+    assert refused("plan", os.fsdecode(b"\xff.json")).endswith("no such file")
+
+
+# ---------------------------------------------------------------- where nothing can be written
+
+
+def test_a_file_in_place_of_the_directory(refused: Refused, small: str) -> None:
+    for command in (("plan", small), ("profile", "x.csv")):
+        assert "is a file" in refused(*command, "-o", small)
+        assert refused(*command, "-o", f"{small}/p").startswith(f"{small}/p: cannot be written")
+
+
+def test_a_directory_that_holds_other_files(refused: Refused, small: str, tmp_path: Path) -> None:
+    (tmp_path / "mine").mkdir()
+    (tmp_path / "mine/thesis.txt").write_text("years of work")
+    said = refused("plan", small, "-o", "mine")
+    assert said.startswith("mine: holds files that partage did not write")
+    assert refused("profile", "x.csv", "-o", "mine").startswith("mine: holds files")
+    (tmp_path / "out/plan").mkdir(parents=True)
+    (tmp_path / "out/plan/thesis.txt").write_text("years of work")
+    assert refused("demo", "-o", "out").startswith("out/plan: holds files")
+
+
+def test_a_hidden_file_is_a_file(refused: Refused, small: str, tmp_path: Path) -> None:
+    (tmp_path / "mine").mkdir()
+    (tmp_path / "mine/.git").write_text("x")
+    assert refused("plan", small, "-o", "mine").startswith("mine: holds files")
+
+
+@pytest.mark.parametrize(
+    "out", [".", "..", "/", "/proc/p", "/dev/null", "a" * 300, "", "small.json/.."]
+)
+def test_places_that_cannot_be(refused: Refused, small: str, out: str) -> None:
+    assert refused("plan", small, "-o", out)
+
+
+@pytest.mark.skipif(os.geteuid() == 0, reason="root may write everywhere")
+def test_a_directory_that_may_not_be_written(refused: Refused, small: str, tmp_path: Path) -> None:
+    (tmp_path / "closed").mkdir(mode=0o500)
+    assert refused("plan", small, "-o", "closed/p").startswith("closed/p: cannot be written")
+
+
+def test_a_run_that_fails_leaves_the_older_plan(refused: Refused, run: Run, small: str) -> None:
+    assert run("plan", small, "-o", "p").code == 0
+    refused("plan", "none.json", "-o", "p")
+    refused("plan", small, "--remove-broker", "9", "-o", "p")
+    assert run("check", "p").code == 0
+
+
+def test_a_plan_that_cannot_be_leaves_the_older_plan(
+    run: Run, small: str, tmp_path: Path, files_now: Files
+) -> None:
+    run("plan", small, "-o", "p")
+    value = json.loads((tmp_path / small).read_text(encoding="utf-8"))
+    for broker in value["brokers"]:
+        broker["disk_bytes"] = 10
+    (tmp_path / "full.json").write_text(json.dumps(value), encoding="utf-8")
+    before = files_now()
+    ended = run("plan", "full.json", "-o", "p")
+    assert (ended.code, ended.out) == (1, "")
+    assert ended.err.startswith("partage: broker ")
+    assert len(ended.err.splitlines()) == 1
+    assert files_now() == before
+
+
+# ---------------------------------------------------------------- check and report
+
+
+def test_what_is_no_plan_directory(refused: Refused, small: str, tmp_path: Path) -> None:
+    (tmp_path / "folder").mkdir()
+    for command in ("check", "report"):
+        for name in ("none", "folder", small, "a" * 300, ""):
+            assert refused(command, name)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "",
+        "x",
+        "[]",
+        "{}",
+        "null",
+        '{"format_version":1}',
+        '{"format_version":2}',
+        '{"format_version":1,"brokers":[],"topics":[],"partitions":{}}',
+        "[" * 100_000,
+    ],
+)
+def test_a_plan_that_cannot_be_drawn(refused: Refused, tmp_path: Path, text: str) -> None:
+    (tmp_path / "p").mkdir()
+    (tmp_path / "p/plan.json").write_text(text)
+    assert "plan.json" in refused("report", "p")
+
+
+def test_a_drawn_plan_with_parts_missing(run: Run, small: str, tmp_path: Path) -> None:
+    run("plan", small, "-o", "p")
+    path = tmp_path / "p/plan.json"
+    text = path.read_text(encoding="utf-8")
+    for key in json.loads(text):
+        for other in (None, 7, [], {}, "x"):
+            path.write_text(json.dumps(json.loads(text) | {key: other}), encoding="utf-8")
+            ended = run("report", "p")
+            assert ended.code in (0, 2), (key, other)
+            assert len(ended.err.splitlines()) == (ended.code == 2)
