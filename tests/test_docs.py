@@ -143,7 +143,7 @@ def comparable(line: str) -> str:
 
 
 def check_output(fence: Fence, shown: list[str], printed: str) -> None:
-    """Every line shown is printed, in order; ``…`` leaves lines out, and the end may be left out."""
+    """Every line shown is printed, in order, and no other; ``…`` leaves lines out."""
     real = [comparable(line) for line in printed.splitlines()]
     at, skip = 0, False
     for line in shown:
@@ -154,9 +154,7 @@ def check_output(fence: Fence, shown: list[str], printed: str) -> None:
         if skip:
             assert wanted in real[at:], f"{fence.place}: not printed: {line!r} in\n{printed}"
             at = real.index(wanted, at)
-        assert at < len(real) and real[at] == wanted, (
-            f"{fence.place}: shown {line!r}, printed {real[at : at + 1]} in\n{printed}"
-        )
+        assert real[at : at + 1] == [wanted], f"{fence.place}: shown {line!r}, printed\n{printed}"
         at, skip = at + 1, False
     assert skip or at == len(real) or not shown, (
         f"{fence.place}: more is printed, show it or end with …: {real[at:]}"
@@ -247,16 +245,23 @@ def test_commands_and_snippets_run(
 
 
 def test_what_is_not_run_says_why(record_property: Any) -> None:
-    left_out = [(f.place, f.left_out) for page in PAGES for f in fences(page) if f.left_out]
+    every = [fence for page in PAGES for fence in fences(page)]
+    left_out = [(fence.place, fence.left_out) for fence in every if fence.left_out]
+    left_out += [
+        (f"{fence.place}: {command}", NOT_RUN[program(command)[0]])
+        for fence in every
+        if fence.language in ("sh", "console") and not fence.left_out
+        for command, _ in fence.steps()
+        if program(command)[0] in NOT_RUN
+    ]
     for place, why in left_out:
         print(f"{place}: not run: {why}")
         record_property(place, why)
         assert len(why) > 5, f"{place}: say why it is not run"
-    for page in PAGES:
-        for fence in fences(page):
-            assert not fence.note or fence.left_out or re.fullmatch(r"exit [012]", fence.note), (
-                f"{fence.place}: what does the comment {fence.note!r} mean?"
-            )
+    for fence in every:
+        assert not fence.note or fence.left_out or re.fullmatch(r"exit [012]", fence.note), (
+            f"{fence.place}: what does the comment {fence.note!r} mean?"
+        )
 
 
 def anchors(page: Path) -> set[str]:

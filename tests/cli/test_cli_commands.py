@@ -325,7 +325,7 @@ def test_no_command_at_all_shows_the_help(run: Run) -> None:
 # ---------------------------------------------------------------- as a process
 
 
-def in_a_process(*arguments: str, **settings: Any) -> subprocess.CompletedProcess[str]:
+def in_a_process(*arguments: str | bytes, **settings: Any) -> subprocess.CompletedProcess[str]:
     command = [sys.executable, "-m", "partage", *arguments]
     return subprocess.run(command, capture_output=True, text=True, timeout=120, **settings)
 
@@ -340,6 +340,9 @@ def test_as_a_process(grown: str, tmp_path: Path) -> None:
     ended = in_a_process("plan", "none.json", cwd=tmp_path)
     assert (ended.returncode, ended.stdout) == (2, "")
     assert ended.stderr == "partage: none.json: no such file\n"
+    ended = in_a_process("plan", b"\xff.json", cwd=tmp_path)  # a name that is not UTF-8
+    assert (ended.returncode, ended.stdout) == (2, "")
+    assert ended.stderr == "partage: \\udcff.json: no such file\n"
 
 
 def test_whoever_reads_may_stop_reading(grown: str, tmp_path: Path) -> None:

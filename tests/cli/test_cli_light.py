@@ -13,7 +13,8 @@ HEAVY = {"pyspark", "pyarrow", "pandas", "kafka", "matplotlib", "playwright", "n
 SHOW = "import sys, json; json.dump(sorted({m.partition('.')[0] for m in sys.modules}), sys.stdout)"
 RUN = """
 import sys, atexit, json
-atexit.register(lambda: json.dump(sorted({m.partition(".")[0] for m in sys.modules}), open(OUT, "w")))
+names = lambda: sorted({m.partition(".")[0] for m in sys.modules})
+atexit.register(lambda: json.dump(names(), open(OUT, "w")))
 sys.argv = ["partage", *ARGUMENTS]
 from partage.cli import main
 main()

@@ -1,4 +1,4 @@
-"""Bad input and bad options: exit code 2, one line on stderr, nothing on stdout, nothing written."""
+"""Bad input and bad options: exit code 2, one line on stderr, nothing on stdout, no file."""
 
 from __future__ import annotations
 
@@ -111,7 +111,7 @@ def test_bad_options(
     refused: Refused, small: str, command: str, options: tuple[str, ...], problem: str
 ) -> None:
     more = ("-o", "out") if command == "plan" else ()
-    assert problem in refused(command, small, *options, *more)
+    assert problem in refused(command, small, *more, *options)
     assert problem in refused(command, small, "--json", *options)
 
 
@@ -178,7 +178,6 @@ def test_clusters_that_are_no_files(refused: Refused, tmp_path: Path) -> None:
     assert refused("plan", "none.json") == "none.json: no such file"
     assert refused("plan", "a" * 400).endswith("cannot be read (File name too long)")
     assert refused("plan", "two\nlines.json") == "two lines.json: no such file"
-    assert refused("plan", os.fsdecode(b"\xff.json")).endswith("no such file")
 
 
 # ---------------------------------------------------------------- where nothing can be written

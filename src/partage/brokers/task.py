@@ -299,9 +299,9 @@ def _chosen(cluster: Cluster, options: Options) -> Bools:
         return np.ones(cluster.partitions, dtype=np.bool_)
     try:
         pattern = re.compile(options.topics)
-    except re.error as error:
+    except (re.error, RecursionError, OverflowError) as error:
         raise InputError(
-            "--topics", f"{options.topics!r} is no regular expression ({error})"
+            "--topics", f"{options.topics[:60]!r} is no regular expression ({error})"
         ) from None
     match = np.array([pattern.fullmatch(name) is not None for name in cluster.topics])
     if not match.any():

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
+from io import TextIOWrapper
 
 import typer
 from typer._click.exceptions import ClickException
@@ -26,6 +27,8 @@ demo_command.register(app)
 
 def main() -> None:
     """Run a command and end the process with its exit code; no traceback for a user's mistake."""
+    if isinstance(sys.stdout, TextIOWrapper):
+        sys.stdout.reconfigure(errors="replace")  # a terminal without a ✓ gets a ?
     try:
         code = app(standalone_mode=False)
         sys.stdout.flush()

@@ -214,6 +214,8 @@ def report(
 
     Example: partage report plan/
     """
+    from jinja2 import TemplateError
+
     from partage.brokers.directory import MARKER, REPORT
     from partage.errors import InputError
     from partage.files import parse_json, read_text, write_text
@@ -223,7 +225,14 @@ def report(
     document = parse_json(read_text(source), source)
     try:
         page = render(document)
-    except (LookupError, TypeError, ValueError, AttributeError, ArithmeticError) as error:
+    except (
+        LookupError,
+        TypeError,
+        ValueError,
+        AttributeError,
+        ArithmeticError,
+        TemplateError,
+    ) as error:
         problem = f"is no plan that can be drawn ({type(error).__name__}: {error})"
         raise InputError(source, problem) from None
     write_text(path, page)

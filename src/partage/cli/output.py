@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
+import json
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
 from rich.console import Console
-
-from partage.files import to_json
 
 
 def console() -> Console:
@@ -18,8 +17,8 @@ def console() -> Console:
 
 
 def print_json(value: Any) -> None:
-    """One JSON object on stdout and nothing else."""
-    sys.stdout.write(to_json(value))
+    """One JSON object on stdout and nothing else; in ASCII, which every terminal and pipe takes."""
+    sys.stdout.write(json.dumps(value, separators=(",", ":"), allow_nan=False) + "\n")
 
 
 @contextmanager
