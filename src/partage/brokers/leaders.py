@@ -17,6 +17,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
+from partage.brokers.choices import Choices
 from partage.brokers.figures import next_live
 from partage.brokers.rates import RateProof, lead_by_rate
 from partage.brokers.task import Task
@@ -60,65 +61,6 @@ class Led:
     replicas: Ints
     leaders: LeaderProof | RateProof
     failure: FailureProof
-
-
-@dataclass(frozen=True, eq=False)
-class Choices:
-    """What may be chosen, given the replica sets [P, R] (any order, -1 last).
-
-    Slots are the usable brokers. ``open`` rows have a choice of two or more usable replicas; the
-    others are fixed and their leaders and pairs count as base.
-
-    - ``item``, ``slot`` [A]: the arcs (position in ``open``, slot) of possible leaders
-    - ``base`` [E], ``pair_base`` [E, E]: leaders and (leader, first follower) pairs that stay
-    """
-
-    open: Ints
-    item: Ints
-    slot: Ints
-    base: Ints
-    pair_base: Ints
-
-    @classmethod
-    def of(cls, task: Task, replicas: Ints, lists: Ints) -> Choices:
-        """Choices among the sets ``replicas``; fixed rows keep the order of ``lists``."""
-        slots = len(task.slot_brokers)
-        on = task.broker_slot[replicas]
-        free = task.chosen & ((on >= 0).sum(axis=1) >= 2)
-        rows = np.flatnonzero(free)
-        # ascending slots: the same sets are the same problem, in whatever order they come
-        on_open = np.sort(on[rows], axis=1)
-        item, column = np.nonzero(on_open >= 0)
-        fixed = np.flatnonzero(~free)
-        leader = task.broker_slot[lists[fixed, 0]]
-        follower = task.broker_slot[next_live(lists[fixed], task.usable)]
-        base = np.bincount(leader[leader >= 0], minlength=slots)
-        pair = (leader >= 0) & (follower >= 0)
-        pair_base = np.bincount(leader[pair] * slots + follower[pair], minlength=slots**2)
-        return cls(
-            open=rows,
-            item=item.astype(np.int64),
-            slot=on_open[item, column],
-            base=base.astype(np.int64),
-            pair_base=pair_base.reshape(slots, slots).astype(np.int64),
-        )
-
-    def pairs(self, width: int) -> tuple[Ints, Ints, Ints]:
-        """Ordered pairs of different slots of one item: (item, leader slot, follower slot) [A2]."""
-        start = np.searchsorted(self.item, np.arange(len(self.open) + 1))
-        count = np.diff(start)
-        parts = []
-        for i in range(width):
-            for j in range(width):
-                if i != j:
-                    rows = np.flatnonzero(count > max(i, j))
-                    parts.append((rows, self.slot[start[rows] + i], self.slot[start[rows] + j]))
-        if not parts:
-            empty = np.zeros(0, dtype=np.int64)
-            return empty, empty, empty
-        item, leader, follower = (np.concatenate(part) for part in zip(*parts, strict=True))
-        order = np.lexsort((follower, leader, item))
-        return item[order], leader[order], follower[order]
 
 
 def lead(task: Task, replicas: Ints) -> Led:

@@ -13,17 +13,14 @@ shared out by count, exactly.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
 from ortools.graph.python.max_flow import SimpleMaxFlow
 
+from partage.brokers.choices import Choices
+from partage.brokers.task import Task
 from partage.flow.picking import pick_slots
-
-if TYPE_CHECKING:
-    from partage.brokers.leaders import Choices
-    from partage.brokers.task import Task
 
 Ints = npt.NDArray[np.int64]
 

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from partage.brokers.directory import FORMAT_VERSION
+from partage.brokers.directory import FORMAT_VERSION, MARKER
 from partage.files import parse_json, read_text
 
 Ints = npt.NDArray[np.int64]
@@ -100,3 +100,10 @@ class PlanFile:
     @property
     def stages(self) -> dict[str, Any]:
         return {stage["stage"]: stage for stage in self.value["certificate"]["stages"]}
+
+
+def wrong_bound(name: str, stated: Any, proven: int) -> list[str]:
+    """A defect where a bound is not what its prices prove."""
+    if stated == proven:
+        return []
+    return [f"{MARKER}: certificate: the prices of {name} prove {proven}, not {stated}"]

@@ -1,0 +1,1107 @@
+"""Tampering with a plan directory: whatever was changed, ``check`` finds a defect, and never fails.
+
+Each tampering is a function that changes the directory's files, read as JSON. *Sealed* ones also
+work the fingerprint out again, as a forger who knows the format would.
+"""
+
+from __future__ import annotations
+
+import base64
+import json
+import random
+import signal
+import zlib
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from importlib.resources import files
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from partage import Cluster, InputError
+from partage.brokers import strategies
+from partage.brokers.check import Verdict, check
+from partage.brokers.directory import fingerprint
+from partage.brokers.plan import Plan, plan, plan_task
+from partage.brokers.strategies import STRATEGIES
+from partage.brokers.task import Options, Task
+from partage.flow.certificate import pack, unpack
+
+Value = dict[str, Any]
+
+
+# ---------------------------------------------------------------- sound plans
+
+
+def grown() -> Cluster:
+    text = files("partage.data").joinpath("cluster-grown.json").read_text(encoding="utf-8")
+    return Cluster.from_json(json.loads(text))
+
+
+def by_rate() -> Plan:
+    cluster = grown()
+    rates = np.random.default_rng(1).lognormal(8, 2, cluster.partitions)
+    return plan_task(Task.resolve(cluster, Options.of(leaders="rate", throttle="50MB"), rates))
+
+
+def mixed() -> Plan:
+    """Racks, capacities, a dead broker, one to remove, topics left out, factors that change."""
+    rng = random.Random(7)
+    brokers = [
+        {"id": b, "rack": "abc"[b % 3], "capacity": 1 + b % 2, "alive": b != 4} for b in range(9)
+    ]
+    rows = [
+        {"topic": t, "partition": 3 * p, "replicas": rng.sample(range(1, 9), 2), "size_bytes": p}
+        for t in ("t", "u", "w.x")
+        for p in range(12)
+    ]
+    rows += [{"topic": "kept", "partition": p, "replicas": [1, 2]} for p in range(4)]
+    cluster = Cluster.from_json({"brokers": brokers, "partitions": rows})
+    return plan(
+        cluster,
+        add_broker=["77:c"],
+        remove_broker=[3],
+        topics="t|u|w.*",
+        replication_factor=["3", "u=1"],
+        throttle="1KB",
+    )
+
+
+def with_a_floor() -> Plan:
+    """No order reaches the bound that counting gives, so the failure stage has prices."""
+    lists = [[2, 0], [3, 2, 1], [3, 2, 1], [2, 0], [1, 3], [2, 3], [2, 1, 3], [3, 2, 0], [0, 1, 3]]
+    rows = [{"topic": "t", "partition": p, "replicas": r} for p, r in enumerate(lists)]
+    cluster = Cluster.from_json({"brokers": [{"id": b} for b in range(4)], "partitions": rows})
+    made = plan(cluster, no_moves=True)
+    assert next(stage for stage in made.stages if stage.name == "failure").prices
+    return made
+
+
+def with_full_disks() -> Plan:
+    """An exchange keeps the disk of broker 1 from overflowing."""
+    rows = [
+        {"topic": "t", "partition": p, "replicas": [1], "size_bytes": 60 if p < 4 else 1}
+        for p in range(8)
+    ]
+    brokers = [{"id": 1, "disk_bytes": 130}, {"id": 2, "disk_bytes": 500}]
+    made = plan(Cluster.from_json({"brokers": brokers, "partitions": rows}))
+    assert made.moves == 4
+    return made
+
+
+SOUND: dict[str, Callable[[], Plan]] = {
+    "count": lambda: plan(grown()),
+    "rate": by_rate,
+    "spread": lambda: plan(grown(), spread="topic"),
+    "no-moves": lambda: plan(grown(), no_moves=True),
+    "expand": lambda: plan(grown(), add_broker=["9:c", "10:c"], concurrency=5, throttle="10MB"),
+    "mixed": mixed,
+    "floor": with_a_floor,
+    "disks": with_full_disks,
+    "generate": lambda: plan(grown(), strategy="generate"),
+    "leader-flow": lambda: plan(grown(), strategy="leader-flow"),
+    "settled": lambda: plan(plan(grown()).after),
+}
+
+
+class Files:
+    """A plan directory's JSON files by name; text instead of a value is written as it is."""
+
+    def __init__(self, directory: Path) -> None:
+        self.directory = directory
+        self.values: dict[str, Any] = {
+            path.relative_to(directory).as_posix(): json.loads(path.read_text(encoding="utf-8"))
+            for path in sorted(directory.rglob("*.json"))
+        }
+
+    @property
+    def plan(self) -> Value:
+        return self.values["plan.json"]
+
+    @property
+    def part(self) -> Value:
+        return self.plan["partitions"]
+
+    @property
+    def after(self) -> Value:
+        return self.plan["figures"]["after"]
+
+    def stage(self, name: str) -> Value:
+        return next(stage for stage in self.plan["certificate"]["stages"] if stage["stage"] == name)
+
+    def changed(self) -> list[int]:
+        pairs = zip(self.part["before"], self.part["after"], strict=True)
+        return [row for row, (before, after) in enumerate(pairs) if before != after]
+
+    def seal(self) -> None:
+        self.plan["fingerprint"] = fingerprint(self.plan)
+
+    def write(self, directory: Path) -> Path:
+        for name, value in self.values.items():
+            (directory / name).parent.mkdir(parents=True, exist_ok=True)
+            text = value if isinstance(value, str) else json.dumps(value)
+            (directory / name).write_text(text, encoding="utf-8")
+        return directory
+
+
+@pytest.fixture(scope="module")
+def written(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Files]:
+    """The files of a sound plan, written once."""
+    made: dict[str, Path] = {}
+
+    def of(name: str) -> Files:
+        if name not in made:
+            made[name] = tmp_path_factory.mktemp(name) / "plan"
+            SOUND[name]().write(made[name])
+        return Files(made[name])
+
+    return of
+
+
+@contextmanager
+def at_most(seconds: int) -> Iterator[None]:
+    """Ends what would go on for ever."""
+
+    def stop(signum: int, frame: object) -> None:
+        raise TimeoutError(f"no answer in {seconds} s")
+
+    before = signal.signal(signal.SIGALRM, stop)
+    signal.alarm(seconds)
+    try:
+        yield
+    finally:
+        signal.alarm(0)
+        signal.signal(signal.SIGALRM, before)
+
+
+def judged(directory: Path) -> Verdict:
+    """The verdict; each defect is one line that can be shown."""
+    with at_most(20):
+        verdict = check(directory)
+    for line in verdict.defects:
+        assert line.splitlines() == [line]
+        assert line.isprintable()
+        assert len(line) < 600
+    assert verdict.sound is (not verdict.defects)
+    return verdict
+
+
+@pytest.mark.parametrize("name", SOUND)
+def test_what_was_planned_is_sound(written: Callable[[str], Files], name: str) -> None:
+    verdict = judged(written(name).directory)
+    assert verdict.defects == []
+    assert len(verdict.held) >= 6
+
+
+# ---------------------------------------------------------------- tampering
+
+TAMPERED: dict[str, Callable[[Files], None]] = {}
+"""Name: what to do. A function that finds nothing of its kind to change calls ``skip``."""
+
+
+def tampering(function: Callable[[Files], None]) -> Callable[[Files], None]:
+    TAMPERED[function.__name__.replace("_", " ")] = function
+    return function
+
+
+def skip(why: str = "there is none in this plan") -> None:
+    pytest.skip(why)
+
+
+def other_broker(f: Files, row: list[int]) -> int:
+    found = [b["id"] for b in f.plan["brokers"] if b["id"] not in row]
+    if not found:
+        skip("every broker holds it")
+    return int(found[0])
+
+
+def first_changed(f: Files) -> int:
+    if not f.changed():
+        skip("nothing changes")
+    return f.changed()[0]
+
+
+def entries(f: Files, name: str) -> list[Value]:
+    if not f.values[name]["partitions"]:
+        skip("nothing changes")
+    found: list[Value] = f.values[name]["partitions"]
+    return found
+
+
+def a_wave(f: Files) -> str:
+    if not f.plan["waves"]:
+        skip("no waves")
+    return str(f.plan["waves"][0]["file"])
+
+
+# the placement
+
+
+@tampering
+def a_replica_on_another_broker(f: Files) -> None:
+    row = f.part["after"][0]
+    row[-1] = other_broker(f, row)
+
+
+@tampering
+def another_leader(f: Files) -> None:
+    row = next(row for row in f.part["after"] if len(row) > 1)
+    row[0], row[1] = row[1], row[0]
+
+
+@tampering
+def a_replica_less(f: Files) -> None:
+    next(row for row in f.part["after"] if len(row) > 1).pop()
+
+
+@tampering
+def a_replica_more(f: Files) -> None:
+    row = f.part["after"][0]
+    row.append(other_broker(f, row))
+
+
+@tampering
+def a_replica_twice(f: Files) -> None:
+    row = f.part["after"][0]
+    row.append(row[0])
+
+
+@tampering
+def a_broker_that_is_not_there(f: Files) -> None:
+    f.part["after"][0][0] = 12345
+
+
+@tampering
+def no_replica_at_all(f: Files) -> None:
+    f.part["after"][0] = []
+
+
+@tampering
+def two_partitions_exchanged(f: Files) -> None:
+    rows = f.part["after"]
+    other = next((i for i, row in enumerate(rows) if row != rows[0]), None)
+    if other is None:
+        skip("all are the same")
+    assert other is not None
+    rows[0], rows[other] = rows[other], rows[0]
+
+
+@tampering
+def another_list_before(f: Files) -> None:
+    row = f.part["before"][0]
+    row[-1] = other_broker(f, row)
+
+
+@tampering
+def another_list_before_sealed(f: Files) -> None:
+    row = f.part["before"][first_changed(f)]
+    row[-1] = other_broker(f, row)
+    f.seal()
+
+
+@tampering
+def another_order_before_sealed(f: Files) -> None:
+    rows = [row for row in f.part["before"] if len(row) > 1]
+    if not rows:
+        skip("factor 1")
+    rows[0].reverse()
+    f.seal()
+
+
+@tampering
+def a_partition_missing_in_the_plan(f: Files) -> None:
+    for column in f.part.values():
+        if column is not None:
+            column.pop()
+
+
+@tampering
+def a_partition_missing_in_the_plan_sealed(f: Files) -> None:
+    row = first_changed(f)
+    for column in f.part.values():
+        if column is not None:
+            column.pop(row)
+    f.seal()
+
+
+@tampering
+def a_column_that_is_shorter(f: Files) -> None:
+    f.part["after"].pop()
+
+
+@tampering
+def a_partition_twice(f: Files) -> None:
+    for column in f.part.values():
+        if column is not None:
+            column.append(column[-1])
+    f.seal()
+
+
+@tampering
+def a_number_for_a_list(f: Files) -> None:
+    f.part["after"][0] = 7
+
+
+@tampering
+def text_for_a_broker(f: Files) -> None:
+    f.part["after"][0][0] = str(f.part["after"][0][0])
+
+
+@tampering
+def a_fraction_for_a_broker(f: Files) -> None:
+    f.part["after"][0][0] += 0.5
+
+
+@tampering
+def a_float_for_a_broker(f: Files) -> None:
+    f.part["after"][0][0] = float(f.part["after"][0][0])
+
+
+@tampering
+def a_number_beyond_64_bits(f: Files) -> None:
+    f.part["replication_factor"][0] = 2**70
+
+
+@tampering
+def a_factor_beyond_the_brokers(f: Files) -> None:
+    f.part["replication_factor"][0] = 1000
+    f.seal()
+
+
+@tampering
+def a_topic_beyond_the_topics(f: Files) -> None:
+    f.part["topic"][0] = 1000
+    f.seal()
+
+
+@tampering
+def a_topic_that_is_a_fraction(f: Files) -> None:
+    f.part["topic"][0] += 0.5
+    f.seal()
+
+
+@tampering
+def a_topic_with_a_line_end(f: Files) -> None:
+    f.plan["topics"][f.part["topic"][first_changed(f)]] = "two\nlines [/red]"
+    f.seal()
+
+
+# reassignment.json and rollback.json
+
+
+def in_file(name: str) -> None:
+    short = name.removesuffix(".json")
+
+    def add(what: str, change: Callable[[Files], None]) -> None:
+        TAMPERED[f"{short}: {what}"] = change
+
+    def set_replicas(f: Files) -> None:
+        row = entries(f, name)[0]["replicas"]
+        row[-1] = other_broker(f, row)
+
+    def set_order(f: Files) -> None:
+        found = [row for row in entries(f, name) if len(row["replicas"]) > 1]
+        if not found:
+            skip("factor 1")
+        found[0]["replicas"].reverse()
+
+    def set_entry(key: str, value: Any) -> Callable[[Files], None]:
+        def change(f: Files) -> None:
+            entry = entries(f, name)[0]
+            entry[key] = value(entry[key]) if callable(value) else value
+
+        return change
+
+    def set_file(value: Any) -> Callable[[Files], None]:
+        return lambda f: f.values.update({name: value})
+
+    def set_key(key: str, value: Any) -> Callable[[Files], None]:
+        return lambda f: f.values[name].update({key: value})
+
+    def drop(f: Files) -> None:
+        entries(f, name).pop(0)
+
+    def repeat(f: Files) -> None:
+        entries(f, name).append(dict(entries(f, name)[0]))
+
+    def invent(f: Files) -> None:
+        entry = {"topic": "invented", "partition": 0, "replicas": [f.plan["brokers"][0]["id"]]}
+        f.values[name]["partitions"].append(entry)
+
+    def unlink(f: Files) -> None:
+        f.values.pop(name)
+
+    add("another broker", set_replicas)
+    add("another order", set_order)
+    add("another topic", set_entry("topic", "another"))
+    add("another partition", set_entry("partition", 9999))
+    add("a partition as text", set_entry("partition", str))
+    add("a partition as a float", set_entry("partition", float))
+    add("a topic that is a number", set_entry("topic", 7))
+    add("replicas as floats", set_entry("replicas", lambda row: [float(b) for b in row]))
+    add("replicas as text", set_entry("replicas", lambda row: [str(b) for b in row]))
+    add("replicas that are none", set_entry("replicas", None))
+    add("replicas in a list", set_entry("replicas", lambda row: [row]))
+    add("a partition missing", drop)
+    add("a partition twice", repeat)
+    add("a partition that is not there", invent)
+    add("missing", unlink)
+    add("empty", set_file(""))
+    add("not JSON", set_file("{"))
+    add("NaN", set_file('{"version":1,"partitions":NaN}'))
+    add("too deep", set_file("[" * 100_000))
+    add("a list", set_file([]))
+    add("a number", set_file(7))
+    add("version 2", set_key("version", 2))
+    add("version as text", set_key("version", "1"))
+    add("partitions that are none", set_key("partitions", None))
+    add("partitions that are numbers", set_key("partitions", [7]))
+    add("partitions that are an object", set_key("partitions", {}))
+
+
+in_file("reassignment.json")
+in_file("rollback.json")
+
+
+@tampering
+def a_true_for_broker_1(f: Files) -> None:
+    found = [e for e in entries(f, "reassignment.json") if 1 in e["replicas"]]
+    if not found:
+        skip("broker 1 gets nothing")
+    found[0]["replicas"] = [True if b == 1 else b for b in found[0]["replicas"]]
+
+
+# the waves
+
+
+@tampering
+def another_broker_in_a_wave(f: Files) -> None:
+    row = f.values[a_wave(f)]["partitions"][0]["replicas"]
+    row[-1] = other_broker(f, row)
+
+
+@tampering
+def a_wave_missing(f: Files) -> None:
+    f.values.pop(a_wave(f))
+
+
+@tampering
+def a_wave_more(f: Files) -> None:
+    f.values["waves/999.json"] = {"version": 1, "partitions": []}
+
+
+@tampering
+def a_file_among_the_waves(f: Files) -> None:
+    f.values["waves/run.sh"] = "rm"
+
+
+@tampering
+def a_wave_listed_twice(f: Files) -> None:
+    a_wave(f)
+    f.plan["waves"].append(f.plan["waves"][0])
+
+
+@tampering
+def a_wave_listed_twice_with_true_figures(f: Files) -> None:
+    a_wave(f)
+    f.plan["waves"].append(f.plan["waves"][0])
+    f.after["waves"] += 1
+
+
+@tampering
+def a_wave_not_listed(f: Files) -> None:
+    a_wave(f)
+    f.plan["waves"].pop()
+
+
+@tampering
+def a_wave_neither_listed_nor_there(f: Files) -> None:
+    f.values.pop(a_wave(f))
+    f.plan["waves"].pop(0)
+    f.after["waves"] -= 1
+
+
+@tampering
+def a_partition_in_another_wave(f: Files) -> None:
+    if len(f.plan["waves"]) < 2:
+        skip("one wave")
+    one, other = (f.values[wave["file"]]["partitions"] for wave in f.plan["waves"][:2])
+    other.append(one.pop())
+
+
+@tampering
+def a_partition_in_two_waves(f: Files) -> None:
+    if len(f.plan["waves"]) < 2:
+        skip("one wave")
+    one, other = (f.values[wave["file"]]["partitions"] for wave in f.plan["waves"][:2])
+    other.append(one[0])
+    f.plan["waves"][1]["partitions"] += 1
+
+
+@tampering
+def a_partition_in_no_wave(f: Files) -> None:
+    f.values[a_wave(f)]["partitions"].pop()
+
+
+@tampering
+def a_wave_that_is_not_json(f: Files) -> None:
+    f.values[a_wave(f)] = "{"
+
+
+def wave_named(name: Any) -> Callable[[Files], None]:
+    def change(f: Files) -> None:
+        a_wave(f)
+        f.plan["waves"][0]["file"] = name
+
+    return change
+
+
+for _name in (
+    *("../rollback.json", "waves/../../x.json", "/etc/passwd", "/dev/zero", "", ".", "waves"),
+    *("plan.json", "waves/001.json\n", "[/red]", "waves/\0", "x" * 5000, None, 7, ["a"], {}),
+):
+    TAMPERED[f"a wave named {str(_name)[:30]!r}"] = wave_named(_name)
+
+
+def wave_figure(key: str, change: Callable[[Any], Any]) -> Callable[[Files], None]:
+    def forge(f: Files) -> None:
+        a_wave(f)
+        f.plan["waves"][0][key] = change(f.plan["waves"][0][key])
+
+    return forge
+
+
+for _key in ("partitions", "moves", "bytes"):
+    TAMPERED[f"a wave's {_key} forged"] = wave_figure(_key, lambda n: (n or 0) + 1)
+    TAMPERED[f"a wave's {_key} as text"] = wave_figure(_key, str)
+
+
+# the figures
+
+
+def bent(value: Any) -> Any:
+    """Another value of the same kind."""
+    match value:
+        case bool():
+            return not value
+        case None:
+            return 7
+        case int() | float():
+            return value + 1
+        case str():
+            return value + "x"
+        case list() if value and isinstance(value[0], int):
+            return [value[0], value[1] + 1]
+        case list():
+            return [*value, "another"]
+        case {"max": worst, "ideal": ideal}:
+            return {"max": worst + 1, "ideal": ideal}
+        case dict():
+            return value | {"moves": 0.5}
+    raise AssertionError(value)
+
+
+def figure(when: str, key: str, inner: str | None = None) -> Callable[[Files], None]:
+    def forge(f: Files) -> None:
+        stated = f.plan["figures"][when]
+        if inner is None:
+            stated[key] = bent(stated[key])
+        else:
+            stated[key][inner] += 1
+
+    return forge
+
+
+_COUNTED = (
+    *("replicas_per_broker", "leaders_per_broker", "leaders_after_failure", "rack_violations"),
+    *("topic_spread", "bytes_max_over_mean"),
+)
+_PLANNED = (
+    *("strategy", "moves", "moves_lower_bound", "bytes_moved", "optimal", "leader_changes"),
+    *("waves", "binding", "gaps"),
+)
+for _key in _COUNTED:
+    TAMPERED[f"figures before: {_key}"] = figure("before", _key)
+for _key in (*_COUNTED, *_PLANNED):
+    TAMPERED[f"figures after: {_key}"] = figure("after", _key)
+for _when in ("before", "after"):
+    TAMPERED[f"figures {_when}: ideal"] = figure(_when, "leaders_after_failure", "ideal")
+
+
+@tampering
+def gaps_forged_in_both_places(f: Files) -> None:
+    f.plan["gaps"] = f.after["gaps"] = bent(f.plan["gaps"])
+
+
+@tampering
+def a_strategy_forged_in_both_places(f: Files) -> None:
+    name = "generate" if f.plan["strategy"] == "exact" else "exact"
+    f.plan["strategy"] = f.after["strategy"] = name
+
+
+@tampering
+def settled_denied(f: Files) -> None:
+    exact = f.plan["strategy"] == "exact" and all(
+        stage["exact"] and stage["value"] == stage["bound"]
+        for stage in f.plan["certificate"]["stages"]
+    )
+    if not exact:
+        skip("only a run can tell")
+    f.after["settled"] = False
+
+
+@tampering
+def changes_denied(f: Files) -> None:
+    f.plan["changes"] = not f.plan["changes"]
+
+
+@tampering
+def figures_missing(f: Files) -> None:
+    del f.after["topic_spread"]
+
+
+# the certificate
+
+_STAGES = ("replicas", "moves", "topic spread", "leaders", "leader rate", "failure")
+_STAGES += ("failure balance",)
+
+
+def in_stage(name: str, what: str, change: Callable[[Files, Value], None]) -> None:
+    def forge(f: Files) -> None:
+        found = [s for s in f.plan["certificate"]["stages"] if s["stage"] == name]
+        if not found:
+            skip("no such stage")
+        change(f, found[0])
+
+    TAMPERED[f"{name}: {what}"] = forge
+
+
+def packed_keys(stage: Value) -> list[str]:
+    return [key for key in ("brokers", "topics", "pairs") if key in stage["prices"]]
+
+
+def forged_prices(change: Callable[[str], Any]) -> Callable[[Files, Value], None]:
+    def forge(f: Files, stage: Value) -> None:
+        if not packed_keys(stage):
+            skip("no packed prices")
+        for key in packed_keys(stage):
+            stage["prices"][key] = change(stage["prices"][key])
+
+    return forge
+
+
+def spoiled(text: str) -> str:
+    """Prices that no solver finds: falling from a great height."""
+    count = len(zlib.decompress(base64.b64decode(text))) // 8
+    return pack(unpack(text, count) + 1000 * (np.arange(count, dtype=np.int64) + 1))
+
+
+def with_bound(f: Files, stage: Value) -> None:
+    if stage["stage"] == "moves":
+        f.after["moves_lower_bound"] = stage["bound"]
+    if stage["stage"] == "failure":
+        f.after["leaders_after_failure"]["ideal"] = stage["bound"]
+
+
+def lower_both(f: Files, stage: Value) -> None:
+    stage["value"] -= 1
+    stage["bound"] -= 1
+    with_bound(f, stage)
+
+
+def raise_bound(f: Files, stage: Value) -> None:
+    stage["bound"] += 1
+    with_bound(f, stage)
+
+
+def lower_bound(f: Files, stage: Value) -> None:
+    stage["bound"] -= 1
+    with_bound(f, stage)
+
+
+def drop_stage(f: Files, stage: Value) -> None:
+    f.plan["certificate"]["stages"].remove(stage)
+
+
+def empty_prices(f: Files, stage: Value) -> None:
+    if not stage["prices"]:
+        skip("none needed")
+    stage["prices"] = {}
+
+
+for _stage in _STAGES:
+    in_stage(_stage, "value forged", lambda f, s: s.update(value=s["value"] - 1))
+    in_stage(_stage, "value raised", lambda f, s: s.update(value=s["value"] + 1))
+    in_stage(_stage, "value as text", lambda f, s: s.update(value=str(s["value"])))
+    in_stage(_stage, "bound raised", raise_bound)
+    in_stage(_stage, "bound lowered", lower_bound)
+    in_stage(_stage, "bound as text", lambda f, s: s.update(bound=str(s["bound"])))
+    in_stage(_stage, "bound beyond 64 bits", lambda f, s: s.update(bound=2**70))
+    in_stage(_stage, "value and bound forged", lower_both)
+    in_stage(_stage, "exact denied", lambda f, s: s.update(exact=not s["exact"]))
+    in_stage(_stage, "renamed", lambda f, s: s.update(stage="another"))
+    in_stage(_stage, "without prices", empty_prices)
+    in_stage(_stage, "prices that are none", lambda f, s: s.update(prices=None))
+    in_stage(_stage, "random prices", forged_prices(spoiled))
+    in_stage(_stage, "prices cut short", forged_prices(lambda text: text[:-5]))
+    in_stage(_stage, "prices of another count", forged_prices(lambda text: pack(np.arange(999))))
+    in_stage(_stage, "prices that are no base64", forged_prices(lambda text: "é*"))
+    in_stage(_stage, "prices that are no text", forged_prices(lambda text: [1, 2]))
+    in_stage(_stage, "prices that are not packed", forged_prices(lambda text: "AAAA"))
+    if _stage != "failure balance":  # only the exact order has it
+        in_stage(_stage, "dropped", drop_stage)
+    in_stage(_stage, "twice", lambda f, s: f.plan["certificate"]["stages"].append(s))
+
+for _stage in ("replicas", "moves", "topic spread"):
+    for _weights in ({"load": 0, "moves": 0, "spread": 0}, {"load": 1, "moves": 1, "spread": 1}):
+        in_stage(
+            _stage, f"weights {_weights}", lambda f, s, w=_weights: s["prices"].update(weights=w)
+        )
+    for _what, _by in (("uneven", lambda n: 1 if n else 2), ("huge", lambda n: 2**62 + n)):
+        in_stage(
+            _stage,
+            f"load weights {_what}",
+            lambda f, s, by=_by: s["prices"].update(
+                load_weights=[by(i) * w for i, w in enumerate(s["prices"]["load_weights"])]
+            ),
+        )
+    in_stage(_stage, "too few load weights", lambda f, s: s["prices"]["load_weights"].pop())
+    in_stage(_stage, "negative weights", lambda f, s: s["prices"]["weights"].update(moves=-1))
+
+in_stage("leader rate", "confined to nobody", lambda f, s: s["prices"].update(confined=[]))
+in_stage("leader rate", "confined to strangers", lambda f, s: s["prices"].update(confined=[999]))
+in_stage(
+    "leader rate",
+    "confined to one",
+    lambda f, s: s["prices"].update(confined=s["prices"]["confined"][:1]),
+)
+
+
+# the job
+
+
+def option(value: Value, sealed: bool) -> Callable[[Files], None]:
+    def forge(f: Files) -> None:
+        if all(f.plan["options"].get(key) == wanted for key, wanted in value.items()):
+            skip("as it is")
+        f.plan["options"].update(value)
+        if sealed:
+            f.seal()
+
+    return forge
+
+
+for _option in ({"leaders": "rate"}, {"spread": "topic"}, {"no_moves": True}, {"strategy": "x"}):
+    TAMPERED[f"option {_option}"] = option(_option, sealed=False)
+    TAMPERED[f"option {_option} sealed"] = option(_option, sealed=True)
+for _value in (None, [], 7, "x"):
+
+    def _options(f: Files, value: Any = _value) -> None:
+        f.plan["options"] = value
+        f.seal()
+
+    TAMPERED[f"options {_value!r}"] = _options
+
+
+def broker(key: str, value: Callable[[Any], Any], sealed: bool = False) -> Callable[[Files], None]:
+    def forge(f: Files) -> None:
+        entry = next(b for b in f.plan["brokers"] if b["alive"] and not b["excluded"])
+        entry[key] = value(entry[key])
+        if sealed:
+            f.seal()
+
+    return forge
+
+
+for _key, _change in {
+    "excluded": lambda old: True,
+    "alive": lambda old: False,
+    "added": lambda old: not old,
+    "rack": lambda old: "another",
+    "id": lambda old: old + 100_000,
+    "capacity": lambda old: 50,
+    "disk_bytes": lambda old: 1,
+}.items():
+    TAMPERED[f"a broker's {_key}"] = broker(_key, _change)
+TAMPERED["a broker's excluded sealed"] = broker("excluded", lambda old: True, sealed=True)
+TAMPERED["a broker's alive sealed"] = broker("alive", lambda old: False, sealed=True)
+TAMPERED["a broker's capacity sealed"] = broker("capacity", lambda old: "1/0", sealed=True)
+TAMPERED["a broker's id sealed"] = broker("id", lambda old: 12345, sealed=True)
+
+
+def column(key: str, sealed: bool) -> Callable[[Files], None]:
+    def forge(f: Files) -> None:
+        if f.part[key] is None:
+            skip("not known")
+        row = next((i for i in f.changed()), 0)
+        f.part[key][row] = bent(f.part[key][row])
+        if sealed:
+            f.seal()
+
+    return forge
+
+
+for _key in ("size_bytes", "bytes_per_second", "chosen", "replication_factor", "partition"):
+    TAMPERED[f"another {_key}"] = column(_key, sealed=False)
+
+
+@tampering
+def another_factor_sealed(f: Files) -> None:
+    if f.plan["options"].get("no_moves"):
+        skip("no factor is asked for")
+    f.part["replication_factor"][0] += 1
+    f.seal()
+
+
+@tampering
+def a_changed_partition_called_left_out(f: Files) -> None:
+    f.part["chosen"][first_changed(f)] = False
+    f.seal()
+
+
+@tampering
+def a_forged_fingerprint(f: Files) -> None:
+    f.plan["fingerprint"] = "0" * 64
+
+
+# plan.json itself
+
+
+@tampering
+def another_format_version(f: Files) -> None:
+    f.plan["format_version"] = 2
+
+
+for _text in (
+    "",
+    "x",
+    "{",
+    "[]",
+    "7",
+    "null",
+    "NaN",
+    '"plan"',
+    "[" * 100_000,
+    "\ufeff",
+    "1" * 9999,
+):
+    TAMPERED[f"plan.json is {_text[:9]!r}"] = lambda f, text=_text: f.values.update(
+        {"plan.json": text}
+    )
+
+for _key in (
+    *("format_version", "strategy", "changes", "options", "brokers", "topics", "partitions"),
+    *("figures", "certificate", "waves", "fingerprint", "binding", "gaps"),
+):
+    TAMPERED[f"without {_key}"] = lambda f, key=_key: f.plan.pop(key)
+    for _value in (None, 7, "x", [], {}, [None], [[]], {"x": 1}, [7], [{}]):
+
+        def _set(f: Files, key: str = _key, value: Any = _value) -> None:
+            if f.plan[key] == value:
+                skip("as it is")
+            f.plan[key] = value
+
+        TAMPERED[f"{_key} = {_value!r}"] = _set
+for _key in ("topic", "partition", "size_bytes", "chosen", "replication_factor", "before", "after"):
+    for _value in (None, 7, "x", [], {}, [[]], [None]):
+        TAMPERED[f"partitions.{_key} = {_value!r}"] = lambda f, key=_key, value=_value: (
+            f.part.update({key: value})
+        )
+
+
+@pytest.mark.parametrize("tampered", TAMPERED)
+@pytest.mark.parametrize("name", SOUND)
+def test_tampering_is_found(
+    written: Callable[[str], Files], tmp_path: Path, name: str, tampered: str
+) -> None:
+    found = written(name)
+    TAMPERED[tampered](found)
+    verdict = judged(found.write(tmp_path))
+    assert not verdict.sound
+
+
+# ---------------------------------------------------------------- bytes that are no text
+
+
+@pytest.mark.parametrize(
+    "name", ["plan.json", "rollback.json", "reassignment.json", "waves/001.json"]
+)
+@pytest.mark.parametrize("content", [b"\xff\xfe", b"\x1f\x8b\x08broken", b"\0" * 100])
+def test_files_that_are_no_text(
+    written: Callable[[str], Files], tmp_path: Path, name: str, content: bytes
+) -> None:
+    directory = written("count").write(tmp_path)
+    (directory / name).write_bytes(content)
+    assert not judged(directory).sound
+
+
+def test_a_directory_in_place_of_a_file(written: Callable[[str], Files], tmp_path: Path) -> None:
+    directory = written("count").write(tmp_path)
+    (directory / "rollback.json").unlink()
+    (directory / "rollback.json").mkdir()
+    assert not judged(directory).sound
+
+
+def test_what_is_no_plan_directory(tmp_path: Path) -> None:
+    for path in (tmp_path, tmp_path / "none", tmp_path / ("a" * 300), Path(__file__)):
+        with pytest.raises(InputError):
+            check(path)
+
+
+# ---------------------------------------------------------------- worse, and consistent everywhere
+
+
+def worse_plan(monkeypatch: pytest.MonkeyPatch, spoil: Callable[[Any], None]) -> Plan:
+    """A plan that calls itself exact, made worse before anything was counted: all of its files,
+    figures and values agree."""
+    exact = STRATEGIES["exact"]
+
+    def spoiled_exact(task: Task) -> Any:
+        replicas = exact(task)
+        spoil(replicas)
+        return replicas
+
+    monkeypatch.setitem(strategies.STRATEGIES, "exact", spoiled_exact)
+    return plan(grown())
+
+
+def a_useless_move(replicas: Any) -> None:
+    """One replica more than needed moves: two partitions of brokers 1 and 4, both in rack a,
+    exchange them."""
+    one, other = 0, 3
+    for p in range(len(replicas)):
+        for q in range(len(replicas)):
+            if (
+                one in replicas[p]
+                and other not in replicas[p]
+                and other in replicas[q]
+                and one not in replicas[q]
+            ):
+                replicas[p][replicas[p] == one] = other
+                replicas[q][replicas[q] == other] = one
+                return
+
+
+def uneven_replicas(replicas: Any) -> None:
+    for row in replicas:
+        if 0 in row and 3 not in row:
+            row[row == 0] = 3
+            return
+
+
+def uneven_leaders(replicas: Any) -> None:
+    for row in replicas:
+        if row[0] == 0:
+            row[[0, 1]] = row[[1, 0]]
+            return
+
+
+def worse_followers(replicas: Any) -> None:
+    for row in replicas[:40]:
+        row[[1, 2]] = row[[2, 1]]
+
+
+WORSE = {
+    "a useless move": (a_useless_move, "moves"),
+    "uneven replicas": (uneven_replicas, "replicas"),
+    "uneven leaders": (uneven_leaders, "leaders"),
+    "worse followers": (worse_followers, "failure"),
+}
+
+
+@pytest.mark.parametrize("name", WORSE)
+def test_a_worse_plan_cannot_call_itself_optimal(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, name: str
+) -> None:
+    spoil, stage = WORSE[name]
+    made = worse_plan(monkeypatch, spoil)
+    assert made.optimal is False
+    made.write(tmp_path / "honest")
+    honest = Files(tmp_path / "honest")
+    # it says itself that it is not the best: no defect, and not optimal
+    assert judged(tmp_path / "honest").sound
+    assert honest.after["optimal"] is False
+    value, bound = honest.stage(stage)["value"], honest.stage(stage)["bound"]
+    assert value > bound
+
+    def forged(changed: Callable[[Files], None]) -> Verdict:
+        files_of = Files(tmp_path / "honest")
+        files_of.after["optimal"] = True
+        files_of.plan["gaps"] = files_of.after["gaps"] = {}
+        changed(files_of)
+        return judged(files_of.write(tmp_path / "forged"))
+
+    def set_bound(f: Files) -> None:
+        f.stage(stage)["bound"] = value
+        with_bound(f, f.stage(stage))
+
+    def set_value(f: Files) -> None:
+        f.stage(stage)["value"] = bound
+
+    def set_huge_prices(f: Files) -> None:
+        """Sums beyond 64 bits can come out as anything."""
+        set_bound(f)
+        prices = f.stage(stage)["prices"]
+        for key in packed_keys(f.stage(stage)):
+            count = len(zlib.decompress(base64.b64decode(prices[key]))) // 8
+            prices[key] = pack(np.full(count, 2**62, dtype=np.int64))
+
+    for lie in (lambda f: None, set_bound, set_value, set_huge_prices):
+        assert not forged(lie).sound, lie
+
+
+def test_prices_whose_sum_wraps_around(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """In 64 bits the price C for every broker gives the bound (1 - E) * I * C + E * I**2 for E
+    brokers and I partitions, modulo 2**64: some C makes it whatever a forger wants."""
+    cluster = Cluster.from_json(
+        {
+            "brokers": [{"id": b} for b in range(4)],
+            "partitions": [
+                {"topic": "t", "partition": p, "replicas": [b, *(x for x in range(4) if x != b)]}
+                for p, b in enumerate((0, 0, 0, 1, 2))
+            ],
+        }
+    )
+    monkeypatch.setitem(strategies.STRATEGIES, "exact", lambda task: task.cluster.replicas.copy())
+    made = plan(cluster, no_moves=True)
+    made.write(tmp_path)
+    found = Files(tmp_path)
+    stage = found.stage("leaders")
+    brokers, items = 4, 5
+    assert (stage["value"], stage["bound"]) == (11, 7)
+    price = (stage["value"] - brokers * items**2) * pow((1 - brokers) * items, -1, 2**64) % 2**64
+    price -= 2**64 * (price >= 2**63)
+    stage["prices"]["brokers"] = pack(np.full(brokers, price, dtype=np.int64))
+    stage["bound"] = stage["value"]
+    found.plan["gaps"].pop("leaders")
+    found.after["gaps"].pop("leaders")
+    found.after["optimal"] = True
+    for other in found.plan["certificate"]["stages"]:
+        assert other["value"] == other["bound"] or other["stage"] != "leaders"
+    verdict = judged(found.write(tmp_path))
+    assert any("leaders" in line or "prices" in line for line in verdict.defects)
+
+
+def test_weights_that_are_nearly_right(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Brokers of equal capacity weigh the same: with 8 and 9 another share would be the fairest."""
+    rows = [{"topic": "t", "partition": p, "replicas": [1 if p < 9 else 2]} for p in range(17)]
+    cluster = Cluster.from_json({"brokers": [{"id": 1}, {"id": 2}], "partitions": rows})
+    plan(cluster).write(tmp_path)
+    found = Files(tmp_path)
+    for name in ("replicas", "moves", "topic spread"):
+        found.stage(name)["prices"]["load_weights"] = [8, 9]
+    verdict = judged(found.write(tmp_path))
+    assert any("load_weights" in line for line in verdict.defects)
+
+
+def test_waves_may_be_cut_otherwise(written: Callable[[str], Files], tmp_path: Path) -> None:
+    """Two partitions that weigh the same may change places: every figure still holds."""
+    found = written("leader-flow")
+    if len(found.plan["waves"]) == 1:
+        found = written("no-moves")
+    waves = found.plan["waves"]
+    rows = found.values[waves[0]["file"]]["partitions"]
+    rows.reverse()
+    assert judged(found.write(tmp_path)).sound
