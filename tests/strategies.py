@@ -8,6 +8,7 @@ that differ within a topic, dead brokers.
 
 from __future__ import annotations
 
+import random
 from typing import Any
 
 from hypothesis import strategies as st
@@ -136,6 +137,35 @@ def jobs(
             asked[draw(st.sampled_from(chosen)) + "="] = draw(factor)
         options["replication_factor"] = [f"{topic}{n}" for topic, n in asked.items()]
     return cluster, options
+
+
+def crowded(seed: int, brokers: int = 14, partitions: int = 100, racks: int = 3) -> Json:
+    """A larger cluster, the same for the same seed: racks of different sizes, most replicas on a
+    few brokers, factors 1 to 4, a dead broker in every third."""
+    rng = random.Random(seed)
+    ids = rng.sample(range(1000), brokers)
+    entries: list[Json] = [
+        {
+            "id": b,
+            "rack": RACKS[rng.randrange(place + 1) if place < racks else rng.randrange(racks)],
+        }
+        for place, b in enumerate(ids)
+    ]
+    entries[-1]["alive"] = seed % 3 != 0
+    topics = [f"topic-{n}" for n in range(rng.randint(1, 9))]
+    return {
+        "brokers": entries,
+        "partitions": [
+            {
+                "topic": rng.choice(topics),
+                "partition": 3 * number,
+                "replicas": rng.sample(
+                    ids if rng.random() < 0.2 else ids[: brokers // 2], rng.choice((1, 2, 3, 3, 4))
+                ),
+            }
+            for number in range(partitions)
+        ],
+    }
 
 
 def shuffled(cluster: Json) -> st.SearchStrategy[Json]:

@@ -380,6 +380,10 @@ def test_the_grown_cluster() -> None:
     assert_best_placement(job, planned, mip)
     assert_best_order(job, planned, mip)
     assert_true_figures(job, planned)
+    figures = planned.document()["figures"]
+    assert figures["before"]["rack_violations"] == 41
+    assert figures["before"]["replicas_per_broker"] == [0, 117]
+    assert figures["after"] == planned.figures
     assert planned.figures["rack_violations"] == 0
     assert planned.moves == 173
     per_rack = {"a": 54, "b": 54, "c": 81}

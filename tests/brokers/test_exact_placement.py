@@ -10,11 +10,11 @@ from hypothesis import HealthCheck, given, settings
 
 from oracles import brute_force, mip
 from oracles.job import BadJobError, read_job
-from oracles.verify import assert_best_placement, assert_true_figures
+from oracles.verify import assert_best_order, assert_best_placement, assert_true_figures
 from partage.brokers.plan import plan
 from partage.cluster.model import Cluster
 from partage.errors import InputError
-from strategies import jobs
+from strategies import crowded, jobs
 
 quiet = settings(deadline=None, derandomize=False, suppress_health_check=[HealthCheck.too_slow])
 
@@ -48,6 +48,29 @@ def test_fuller_placements(case: tuple[dict[str, Any], dict[str, Any]]) -> None:
 
 
 @settings(quiet, max_examples=300)
-@given(jobs(max_brokers=9, min_partitions=7, max_partitions=18, no_moves=False))
+@given(jobs(max_brokers=10, min_partitions=7, max_partitions=24, no_moves=False))
 def test_larger_placements(case: tuple[dict[str, Any], dict[str, Any]]) -> None:
     check(*case, mip)
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {},
+        {"spread": "topic"},
+        {"add_broker": ["2000:a", "2001:b"]},
+        {"replication_factor": ["2"]},
+        {"replication_factor": ["3"], "spread": "topic"},
+        {"add_broker": ["2000:d"], "topics": "topic-[02468]"},
+        {"no_moves": True},
+    ],
+    ids=str,
+)
+@pytest.mark.parametrize("seed", [0, 1])
+def test_a_hundred_partitions(seed: int, options: dict[str, Any]) -> None:
+    cluster = crowded(seed)
+    job = read_job(cluster, options)
+    planned = plan(Cluster.from_json(cluster), **options)
+    assert_best_placement(job, planned, mip)
+    assert_best_order(job, planned, mip)
+    assert_true_figures(job, planned)

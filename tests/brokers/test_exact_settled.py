@@ -51,6 +51,7 @@ def without_seconds(value: Any) -> Any:
 
 def assert_settled(cluster: dict[str, Any], options: dict[str, Any]) -> None:
     first = plan(Cluster.from_json(cluster), **options)
+    assert first.figures["settled"] is True
     second = plan(first.after, **afterwards(options))
     assert second.moves == 0
     assert second.after.replica_lists() == first.after.replica_lists()
