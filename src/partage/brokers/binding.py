@@ -14,14 +14,15 @@ from partage.flow.sharing import fairest_loads, zone_bounds
 Ints = npt.NDArray[np.int64]
 
 
-def binding_rules(task: Task, placement: Placement) -> list[str]:
-    """Sentences about the placement ``after``, in the order of the objective."""
+def binding_rules(task: Task, placement: Placement, ideal: int) -> list[str]:
+    """Sentences about the placement ``after``, in the order of the objective; ``ideal`` is the
+    proven bound on the worst survivor."""
     found: list[str] = []
     if not task.options.no_moves and len(task.items):
         found += _racks_too_small(task)
         found += _loads(task)
     found += _leaders(task, placement)
-    found += _failures(task, placement)
+    found += _failures(task, placement, ideal)
     return found
 
 
@@ -118,20 +119,20 @@ def _leaders(task: Task, placement: Placement) -> list[str]:
     count, brokers = int(inside[replicas[:, 0]].sum()), int(inside.sum())
     ids = placement.cluster.broker_ids[inside].tolist()
     shown = ", ".join(map(str, ids[:8])) + (f" and {len(ids) - 8} more" if len(ids) > 8 else "")
+    plural = "broker" if brokers == 1 else f"the {brokers} brokers"
     return [
-        f"replica sets: {count} partitions can only be led by the {brokers} brokers {shown}: "
+        f"replica sets: {count} partitions can only be led by {plural} {shown}: "
         f"{-(-count // brokers)} leaders on one of them, an even share would be "
         f"{-(-total // len(counts))}"
     ]
 
 
-def _failures(task: Task, placement: Placement) -> list[str]:
-    after = placement.after_failure()
+def _failures(task: Task, placement: Placement, ideal: int) -> list[str]:
     counts = placement.leader_counts()[task.slot_brokers]
     if len(counts) < 2:
         return []
     even = max(int(counts.max()), -(-int(counts.sum()) // (len(counts) - 1)))
-    if after["ideal"] <= even:
+    if ideal <= even:
         return []
     why = (
         "a rack never takes over from itself"
@@ -139,6 +140,6 @@ def _failures(task: Task, placement: Placement) -> list[str]:
         else "only brokers that hold a replica can take over"
     )
     return [
-        f"after a failure: {why}, so some survivor ends with {after['ideal']} leaders or more; "
-        f"spread over all survivors it would be {even}"
+        f"after a failure: {why}, so with these leader counts some survivor ends with {ideal} "
+        f"leaders or more; spread over all survivors it would be {even}"
     ]

@@ -9,6 +9,7 @@ from __future__ import annotations
 import hashlib
 import json
 import os
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -22,6 +23,8 @@ if TYPE_CHECKING:
 FORMAT_VERSION = 1
 MARKER = "plan.json"
 REASSIGNMENT, ROLLBACK, REPORT = "reassignment.json", "rollback.json", "report.html"
+COMPARE, MEASURED = "compare.json", "measured.json"
+"""What the report shows besides the plan, where it is known."""
 
 
 def document(plan: Plan) -> dict[str, Any]:
@@ -109,9 +112,6 @@ def contents(plan: Plan) -> dict[str, str]:
     return files
 
 
-def write(plan: Plan, directory: str | os.PathLike[str], report: str | None) -> None:
-    """Write the directory whole or not at all."""
-    files = contents(plan)
-    if report is not None:
-        files[REPORT] = report
-    write_directory(directory, files, MARKER)
+def write(plan: Plan, directory: str | os.PathLike[str], beside: Mapping[str, str]) -> None:
+    """Write the directory whole or not at all, with the files ``beside`` the plan's own."""
+    write_directory(directory, {**beside, **contents(plan)}, MARKER)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -107,11 +107,13 @@ class Plan:
 
         return document(self)
 
-    def write(self, directory: str | os.PathLike[str], report: str | None = None) -> None:
-        """Write the plan directory whole or not at all; ``report`` is the page to put beside."""
+    def write(
+        self, directory: str | os.PathLike[str], beside: Mapping[str, str] | None = None
+    ) -> None:
+        """Write the plan directory whole or not at all; ``beside``: more files, name to text."""
         from partage.brokers.directory import write
 
-        write(self, directory, report)
+        write(self, directory, beside or {})
 
 
 def plan(
@@ -167,6 +169,7 @@ def plan_task(task: Task, progress: Progress | None = None) -> Plan:
         stages += prove_placement(task, after)
     stages += prove_leaders(task, after, led)
     placement = Placement(after, task.usable)
+    ideal = next(stage.bound for stage in stages if stage.name == "failure")
     tell("cutting into waves")
     throttle = task.options.throttle
     waves = cut_into_waves(
@@ -196,13 +199,13 @@ def plan_task(task: Task, progress: Progress | None = None) -> Plan:
         after=after,
         stages=tuple(stages),
         waves=tuple(waves),
-        binding=tuple(binding_rules(task, placement)),
+        binding=tuple(binding_rules(task, placement, ideal)),
         gaps={
             stage.name: round(stage.value / stage.bound - 1, 6)
             if stage.bound
             else float(stage.value)
             for stage in stages
-            if stage.value != stage.bound
+            if stage.value > stage.bound
         },
         settled=settled,
         seconds=round(time.perf_counter() - began, 3),

@@ -87,7 +87,7 @@ def plan(
 
     Example: partage plan cluster.json --add-broker 7:a --add-broker 8:b -o plan/
     """
-    from partage.brokers.directory import MARKER
+    from partage.brokers.directory import MARKER, REPORT
     from partage.brokers.plan import plan_task
     from partage.files import check_writable_directory
 
@@ -116,7 +116,7 @@ def plan(
             tell("writing")
             from partage.report.html import render
 
-            made.write(out, render(made.document()))
+            made.write(out, {REPORT: render(made.document())})
     if json:
         output.print_json(made.figures)
         return
@@ -189,20 +189,27 @@ def check(
 
     Exits 1 on any defect. Example: partage check plan/
     """
+    from rich.markup import escape
+
     from partage.brokers.check import check as check_directory
 
     verdict = check_directory(plan)
     if json:
         output.print_json(
-            {"sound": verdict.sound, "held": verdict.held, "defects": verdict.defects}
+            {
+                "sound": verdict.sound,
+                "optimal": verdict.optimal,
+                "held": verdict.held,
+                "defects": verdict.defects,
+            }
         )
     else:
         console = output.console()
         for line in verdict.held:
             console.print(f"[green]✓[/] {line}", highlight=False)
         for line in verdict.defects:
-            console.print("[red]✗[/]", line, highlight=False, markup=True, soft_wrap=True)
-        console.print("The plan holds." if verdict.sound else "The plan does not hold.")
+            console.print(f"[red]✗[/] {escape(line)}", highlight=False, soft_wrap=True)
+        console.print(verdict.sentence())
     raise typer.Exit(0 if verdict.sound else 1)
 
 
@@ -214,17 +221,24 @@ def report(
 
     Example: partage report plan/
     """
+
     from jinja2 import TemplateError
 
-    from partage.brokers.directory import MARKER, REPORT
+    from partage.brokers.directory import COMPARE, MARKER, MEASURED, REPORT
     from partage.errors import InputError
     from partage.files import parse_json, read_text, write_text
     from partage.report.html import render
 
-    source, path = str(Path(plan) / MARKER), str(Path(plan) / REPORT)
-    document = parse_json(read_text(source), source)
+    def value(name: str) -> Any:
+        source = str(Path(plan) / name)
+        return parse_json(read_text(source), source)
+
+    document = value(MARKER)
+    compare, measured = (
+        value(name) if (Path(plan) / name).is_file() else None for name in (COMPARE, MEASURED)
+    )
     try:
-        page = render(document)
+        page = render(document, compare=compare, measured=measured)
     except (
         LookupError,
         TypeError,
@@ -234,7 +248,8 @@ def report(
         TemplateError,
     ) as error:
         problem = f"is no plan that can be drawn ({type(error).__name__}: {error})"
-        raise InputError(source, problem) from None
+        raise InputError(str(Path(plan) / MARKER), problem) from None
+    path = str(Path(plan) / REPORT)
     write_text(path, page)
     if json:
         output.print_json({"report": path})

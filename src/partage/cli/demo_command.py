@@ -37,11 +37,11 @@ def demo(
     """
     from partage.brokers.check import check
     from partage.brokers.compare import compare, comparison
-    from partage.brokers.directory import MARKER, REPORT
+    from partage.brokers.directory import COMPARE, MARKER, MEASURED, REPORT
     from partage.brokers.plan import Plan, plan_task, task_of
     from partage.cluster import Cluster
     from partage.errors import PartageError
-    from partage.files import check_writable_directory
+    from partage.files import check_writable_directory, to_json
     from partage.profile import MARKER as PROFILE_MARKER
     from partage.profile import Profile
     from partage.report.html import render
@@ -87,7 +87,15 @@ def demo(
 
     chapter("3. Plan: the fairest share, with the fewest moves, leaders by measured rate")
     document = plan.document()
-    plan.write(plan_dir, render(document, compare=compared, measured=summary(profile)))
+    measured = summary(profile)
+    plan.write(
+        plan_dir,
+        {
+            REPORT: render(document, compare=compared, measured=measured),
+            COMPARE: to_json(compared),
+            MEASURED: to_json(measured),
+        },
+    )
     verdict = check(plan_dir)
     if not verdict.sound:
         raise PartageError(f"{plan_dir}: the plan does not hold: {verdict.defects[0]}")
@@ -103,7 +111,7 @@ def demo(
                 "profile": profile_dir,
                 "plan": plan_dir,
                 "report": page,
-                "measured": summary(profile),
+                "measured": measured,
                 "figures": plan.figures,
                 "checked": verdict.held,
                 "leaders_other_than_by_count": otherwise,

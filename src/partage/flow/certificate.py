@@ -23,6 +23,7 @@ Ints = npt.NDArray[np.int64]
 Bools = npt.NDArray[np.bool_]
 
 _CELLS = 4_000_000
+_SAFE = 2**62
 
 
 def sharing_bound(
@@ -47,24 +48,29 @@ def sharing_bound(
     Items [I] have a ``family`` and a ``demand`` of slots, ``least`` and ``most`` of them in each
     zone; ``sits`` lists the (item, slot) taken today, which cost no move. Slots [E] lie in ``zone``
     and carry ``base``, families carry ``family_base`` [F, E] on top. Prices are integers, [E] and
-    [F, E].
+    [F, E]. ValueError where they are so large that 64 bits could not hold a sum exactly.
     """
     slots = len(zone)
+    largest = _largest(family_price, slot_price, load_weight) + move_weight + 1
+    cells = min(_CELLS, _SAFE // largest)
+    members = np.bincount(family, minlength=len(family_base))
+    counted = int(family_base.max(initial=0)) + len(family)
+    if cells < slots or max(spread_weight * counted**2, 2 * largest * counted) > _SAFE:
+        raise ValueError("prices or weights too large to be summed exactly")
     zones = [np.flatnonzero(zone == z) for z in range(int(zone.max()) + 1)]
     order = np.argsort(sits[0], kind="stable")
     sits_item, sits_slot = sits[0][order], sits[1][order]
     total = 0
-    for start in range(0, len(family), max(1, _CELLS // slots)):
-        stop = min(len(family), start + max(1, _CELLS // slots))
+    for start in range(0, len(family), cells // slots):
+        stop = min(len(family), start + cells // slots)
         price = family_price[family[start:stop]] + move_weight
         a, b = np.searchsorted(sits_item, (start, stop))
         price[sits_item[a:b] - start, sits_slot[a:b]] -= move_weight
         total += _cheapest(price, zones, demand[start:stop], least[start:stop], most[start:stop])
-    members = np.bincount(family, minlength=len(family_base))
     gain = family_price - slot_price
     for f in range(len(family_base)):
         n = _best_load(gain[f], spread_weight, family_base[f], int(members[f]))
-        total += int((spread_weight * ((family_base[f] + n) ** 2) - gain[f] * n).sum())
+        total += _sum(spread_weight * ((family_base[f] + n) ** 2) - gain[f] * n)
     items = len(family)
     for s in range(slots):
         w, fixed, price_of = int(load_weight[s]), int(base[s]), int(slot_price[s])
@@ -117,16 +123,18 @@ def picking_bound(
 
     Arcs (item[a], option[a]) say what may be picked; option o at most ``option_cap[o]`` times. With
     ``option_slot``, ``slot_price`` and ``quota``: the options of slot s exactly quota[s] times.
+    ValueError where the prices are too large to be summed exactly.
     """
+    _check_sums(items, option_base, option_price, slot_price)
     cheapest = np.full(items, np.iinfo(np.int64).max)
     np.minimum.at(cheapest, item, option_price[option])
-    total = int(cheapest.sum())
+    total = _sum(cheapest)
     gain = option_price
     if option_slot is not None and slot_price is not None and quota is not None:
         gain = option_price - slot_price[option_slot]
-        total -= int((slot_price * quota).sum())
+        total -= _sum(slot_price * quota)
     k = np.clip((gain + 1) // 2 - option_base, 0, option_cap)
-    return total + int(((option_base + k) ** 2 - gain * k).sum())
+    return total + _sum((option_base + k) ** 2 - gain * k)
 
 
 def overflow_bound(
@@ -142,13 +150,31 @@ def overflow_bound(
 ) -> int:
     """A lower bound on the picks above ``option_cap``, summed over the options, over all ways to
     pick: one or more proves that the caps cannot be kept."""
+    _check_sums(items, option_cap, option_price, slot_price)
     cheapest = np.full(items, np.iinfo(np.int64).max)
     np.minimum.at(cheapest, item, option_price[option])
     gain = option_price - slot_price[option_slot]
     cap = np.maximum(option_cap, 0)
     ends = np.stack((np.zeros_like(cap), cap, np.maximum(cap, items)))
     paid = (np.maximum(ends - cap, 0) - gain * ends).min(axis=0)
-    return int(cheapest.sum()) + int(paid.sum()) - int((slot_price * quota).sum())
+    return _sum(cheapest) + _sum(paid) - _sum(slot_price * quota)
+
+
+def _check_sums(items: int, base: Ints, option_price: Ints, slot_price: Ints | None) -> None:
+    largest = _largest(option_price, *(() if slot_price is None else (slot_price,)))
+    counted = items + _largest(base) + 1
+    if 4 * (largest + 1) * counted > _SAFE or counted**2 > _SAFE:
+        raise ValueError("prices too large to be summed exactly")
+
+
+def _largest(*arrays: Ints) -> int:
+    """The largest magnitude, in Python's integers: there is no 64-bit -(2**63)."""
+    return max(max(int(a.max(initial=0)), -int(a.min(initial=0))) for a in arrays)
+
+
+def _sum(values: Ints) -> int:
+    """The exact sum of 64-bit integers, whatever its size."""
+    return int(values.astype(object).sum()) if len(values) else 0
 
 
 def takeover_bound(quota: Ints, load: Ints, fixed: Ints, offered: Ints) -> int:

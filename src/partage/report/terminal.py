@@ -362,7 +362,7 @@ def _waves(plan: View) -> tuple[str, Table]:
             f"{len(rest)} more",
             units.count(sum(wave.partitions for wave in rest)),
             units.count(sum(wave.moves for wave in rest)),
-            units.size(sum(wave.bytes for wave in rest)),
+            units.size(plan.bytes_of(rest)),
             units.duration(sum(known) if len(known) == len(rest) else None),
             style="dim",
         )

@@ -87,6 +87,13 @@ def plural(number: int, noun: str, nouns: str | None = None) -> str:
     return f"{count(number)} {noun if number == 1 else nouns or noun + 's'}"
 
 
+def gap(value: Any) -> str:
+    """How far from a bound, as a share of it: ``0.18 % above the bound``."""
+    if isinstance(value, bool) or not isinstance(value, (int, float)):
+        return plain(value)
+    return f"{100 * value:.2g} % above the bound"
+
+
 def common(maximum: float, unit: str) -> tuple[float, str]:
     """One unit for a whole column: what to divide by, and the unit's name (``(1e9, "GB")``)."""
     step = 0

@@ -117,12 +117,13 @@ class Stage:
 
 @dataclass(frozen=True)
 class Wave:
-    """One batch of the execution. ``seconds`` None: no throttle was given, so no estimate."""
+    """One batch of the execution. ``bytes`` None: sizes are unknown; ``seconds`` None: no throttle
+    was given, so no estimate."""
 
     file: str
     partitions: int
     moves: int
-    bytes: int
+    bytes: int | None
     seconds: float | None
 
 
@@ -220,7 +221,7 @@ class View:
     @property
     def gaps(self) -> tuple[tuple[str, str], ...]:
         gaps = self.document.get("gaps") or {}
-        return tuple((str(name).replace("_", " "), units.plain(gaps[name])) for name in gaps)
+        return tuple((str(name).replace("_", " "), units.gap(gaps[name])) for name in gaps)
 
     @property
     def warnings(self) -> tuple[str, ...]:
@@ -340,17 +341,22 @@ class View:
     @property
     def proof(self) -> str:
         """The certificate in one line."""
-        check = "check it yourself: partage check plan/"
         if not self.changes:
-            return f"nothing changes; {check}"
+            return "nothing changes"
         moves, bound = units.plural(self.moves, "move"), units.count(self.lower_bound)
         if self.short:
-            return f"not the fairest: {moves}, where the fairest share needs {bound}; {check}"
+            return f"not the fairest: {moves}, where the fairest share needs {bound}"
         if self.moves == 0:
-            return f"no data moves; {check}"
+            return "no data moves"
         if self.fewest:
-            return f"proven: {moves} is the fewest; {check}"
-        return f"not proven: {moves}, at least {bound} are needed; {check}"
+            return f"proven: {moves} is the fewest"
+        return f"not proven: {moves}, at least {bound} are needed"
+
+    @staticmethod
+    def bytes_of(waves: Sequence[Wave]) -> int | None:
+        """What several waves copy; None where sizes are unknown."""
+        known = [wave.bytes for wave in waves if wave.bytes is not None]
+        return sum(known) if len(known) == len(waves) else None
 
     @property
     def _settled(self) -> bool:
@@ -413,8 +419,11 @@ class View:
             verdict, note = "good", "spread as far as the racks go"
         else:
             verdict, note = "bad", "replicas share a rack without need"
-            if self.binding:
-                verdict, note = "limit", "what the racks force: see what binds"
+            options = self.document.get("options") or {}
+            if options.get("no_moves"):
+                verdict, note = "limit", "no moves were asked for"
+            elif options.get("topics"):
+                verdict, note = "limit", "topics that were left out stay as they are"
 
         def text(number: int | None) -> str:
             return units.MISSING if number is None else units.plural(number, "violation")
@@ -521,7 +530,7 @@ def view(document: Mapping[str, Any]) -> View:
         move_bytes=moved_bytes,
         racks=_rack_views(brokers, loads),
         waves=tuple(
-            Wave(w["file"], w["partitions"], w["moves"], w["bytes"] or 0, w.get("seconds"))
+            Wave(w["file"], w["partitions"], w["moves"], w["bytes"], w.get("seconds"))
             for w in document.get("waves") or ()
         ),
         stages=_stages(document.get("certificate") or {}),

@@ -9,6 +9,7 @@ does not hold is a *defect*: one line that names the file and the place.
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -17,39 +18,56 @@ from partage.brokers.check.bounds import check_proofs
 from partage.brokers.check.counts import check_figures
 from partage.brokers.check.plan_file import MalformedError, PlanFile, read_json
 from partage.brokers.check.plan_files import check_files, check_waves
-from partage.brokers.check.rules import check_fingerprint, check_rules
+from partage.brokers.check.rules import check_fingerprint, check_options, check_rules
 from partage.brokers.directory import MARKER
 from partage.errors import InputError
+
+_LONGEST = 500
+"""Characters shown of a defect."""
 
 
 @dataclass
 class Verdict:
-    """What was checked (``held``, in words) and what does not hold (``defects``)."""
+    """What was checked (``held``, in words), what does not hold (``defects``), and whether every
+    stage of a plan that holds meets its bound (``optimal``)."""
 
     held: list[str] = field(default_factory=list)
     defects: list[str] = field(default_factory=list)
+    optimal: bool = False
 
     @property
     def sound(self) -> bool:
         return not self.defects
 
+    def sentence(self) -> str:
+        """The verdict in words."""
+        if not self.sound:
+            return "The plan does not hold."
+        if self.optimal:
+            return "The plan holds, and is optimal: every exact stage meets its bound."
+        return "The plan holds as it says, but it is not optimal."
+
 
 def check(directory: str | os.PathLike[str]) -> Verdict:
     """Check a plan directory. InputError only where there is no plan to check."""
-    root = Path(directory)
-    if not root.is_dir():
-        problem = "is a file" if root.exists() else "no such directory"
-        raise InputError(os.fspath(directory), f"{problem}, expected a plan directory")
-    if not (root / MARKER).is_file():
-        raise InputError(os.fspath(directory), f"has no {MARKER}: not a plan directory")
+    root, name = Path(directory), os.fspath(directory)
+    try:
+        if not root.is_dir():
+            problem = "is a file" if root.exists() else "no such directory"
+            raise InputError(name, f"{problem}, expected a plan directory")
+        if not (root / MARKER).is_file():
+            raise InputError(name, f"has no {MARKER}: not a plan directory")
+    except OSError as error:
+        raise InputError(name, f"cannot be read ({error.strerror})") from None
     verdict = Verdict()
     try:
-        plan = PlanFile(read_json(root / MARKER), root)
+        plan = PlanFile(read_json(root, MARKER), root)
     except MalformedError as error:
-        verdict.defects.append(f"{MARKER}: {error}")
+        verdict.defects.append(_one_line(str(error)))
         return verdict
     steps: list[tuple[str, Callable[[PlanFile], list[str]]]] = [
         ("the plan is of the cluster and the options that it names", check_fingerprint),
+        ("who and what may change, and how many replicas, are as the options ask", check_options),
         ("the placement keeps every rule", check_rules),
         ("the reassignment is the plan, and the rollback restores what was", check_files),
         ("the waves together are the reassignment, each partition once", check_waves),
@@ -62,7 +80,7 @@ def check(directory: str | os.PathLike[str]) -> Verdict:
     for what, step in steps:
         try:
             found = step(plan)
-        except (MalformedError, InputError) as error:
+        except MalformedError as error:
             found = [str(error)]
         except (
             LookupError,
@@ -71,9 +89,17 @@ def check(directory: str | os.PathLike[str]) -> Verdict:
             AttributeError,
             ArithmeticError,
             AssertionError,
+            re.error,
         ) as error:
             found = [f"{MARKER}: malformed ({type(error).__name__}: {error})"]
-        verdict.defects.extend(found)
+        verdict.defects.extend(map(_one_line, found))
         if not found:
             verdict.held.append(what)
+    verdict.optimal = verdict.sound and plan.value["figures"]["after"]["optimal"]
     return verdict
+
+
+def _one_line(defect: str) -> str:
+    """The defect without what a forger may have put into names: line ends, control characters."""
+    shown = "".join(c if c.isprintable() else repr(c)[1:-1] for c in defect[:_LONGEST])
+    return shown if len(defect) <= _LONGEST else f"{shown} …"

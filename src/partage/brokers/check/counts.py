@@ -8,6 +8,7 @@ import numpy as np
 
 from partage.brokers.check.plan_file import Ints, Lists, PlanFile
 from partage.brokers.directory import MARKER
+from partage.flow.certificate import takeover_bound
 
 
 def check_figures(plan: PlanFile) -> list[str]:
@@ -22,6 +23,9 @@ def check_figures(plan: PlanFile) -> list[str]:
                 found.append(
                     f"{MARKER}: figures.{when}.{key} is {theirs[key]}, the placement says {value}"
                 )
+    ideal = loose_failure_bound(plan, plan.before)
+    if stated["before"]["leaders_after_failure"]["ideal"] != ideal:
+        found.append(f"{MARKER}: figures.before.leaders_after_failure.ideal is not {ideal}")
     new = [len(set(a) - set(b)) for b, a in zip(plan.before, plan.after, strict=True)]
     mine = {
         "moves": sum(new),
@@ -32,8 +36,18 @@ def check_figures(plan: PlanFile) -> list[str]:
         "optimal": all(s["value"] == s["bound"] for s in stages.values() if s["exact"]),
         "strategy": plan.value["strategy"],
         "binding": plan.value["binding"],
-        "gaps": plan.value["gaps"],
+        "gaps": {
+            name: round(s["value"] / s["bound"] - 1, 6) if s["bound"] else float(s["value"])
+            for name, s in stages.items()
+            if s["value"] > s["bound"]
+        },
     }
+    if plan.value["gaps"] != mine["gaps"]:
+        found.append(f"{MARKER}: gaps are {plan.value['gaps']}, the stages say {mine['gaps']}")
+    if plan.value["strategy"] == "exact" and all(
+        s["exact"] and s["value"] == s["bound"] for s in stages.values()
+    ):
+        mine["settled"] = True  # to change nothing is optimal, and costs nothing
     for key, value in mine.items():
         if stated["after"][key] != value:
             found.append(
@@ -93,3 +107,22 @@ def level_after_failures(plan: PlanFile, lists: Lists) -> Ints:
     level = load[None, :] + pairs
     np.fill_diagonal(level, 0)
     return level
+
+
+def loose_failure_bound(plan: PlanFile, lists: Lists) -> int:
+    """The bound on the worst survivor for the leaders of ``lists``, whose order is not ours: every
+    holder may take over."""
+    slots = len(plan.slots)
+    level = level_after_failures(plan, lists)
+    leader = plan.slot_of[[plan.place[r[0]] for r in lists]]
+    counts = np.bincount(leader[leader >= 0], minlength=slots)
+    together = np.zeros((slots, slots), dtype=np.int64)
+    for brokers in lists:
+        on = [int(plan.slot_of[plan.place[b]]) for b in brokers]
+        for one in on:
+            for other in on:
+                if one != other and one >= 0 and other >= 0:
+                    together[one, other] += 1
+    pairs = level - counts[None, :]
+    np.fill_diagonal(pairs, 0)
+    return takeover_bound(pairs.sum(axis=1), counts, np.zeros_like(pairs), together)

@@ -6,8 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from partage.brokers.check.counts import level_after_failures
-from partage.brokers.check.plan_file import Ints, PlanFile, wrong_bound
+from partage.brokers.check.counts import level_after_failures, loose_failure_bound
+from partage.brokers.check.plan_file import Ints, PlanFile, largest, summable, wrong_bound
 from partage.brokers.directory import MARKER
 from partage.flow.certificate import overflow_bound, picking_bound, takeover_bound, unpack
 
@@ -38,13 +38,15 @@ def leader_bounds(plan: PlanFile, stages: dict[str, Any], values: dict[str, int]
     else:
         arcs = [(k, s) for k, i in enumerate(free) for s in sets[i]]
         item, option = np.array(arcs, dtype=np.int64).reshape(-1, 2).T
+        price = unpack(stages["leaders"]["prices"]["brokers"], slots)
+        summable("leaders", (slots + 1) * len(free) * largest(price))
         bound = picking_bound(
             item=item,
             option=option,
             items=len(free),
             option_base=base,
             option_cap=np.full(slots, len(free)),
-            option_price=unpack(stages["leaders"]["prices"]["brokers"], slots),
+            option_price=price,
         )
         found += wrong_bound("leaders", stages["leaders"]["bound"], bound)
         values["leaders"] = int((counts * counts).sum())
@@ -71,11 +73,12 @@ def leader_bounds(plan: PlanFile, stages: dict[str, Any], values: dict[str, int]
         "option_slot": option_slot,
     }
     if failure["prices"]:
+        of_pair, of_broker = _pair_prices(failure, len(codes), slots, len(free))
         over = overflow_bound(
             **arcs_of,
             option_cap=int(failure["bound"]) - 1 - option_base,
-            option_price=unpack(failure["prices"]["pairs"], len(codes)),
-            slot_price=unpack(failure["prices"]["brokers"], slots),
+            option_price=of_pair,
+            slot_price=of_broker,
             quota=quota,
         )
         if over < 1:
@@ -87,7 +90,7 @@ def leader_bounds(plan: PlanFile, stages: dict[str, Any], values: dict[str, int]
         room[option_slot, taker_slot] = offered
         bounds = {takeover_bound(quota, counts, pair_base, room)}
         if "failure balance" not in stages:
-            bounds.add(_loose_bound(plan, level, counts))
+            bounds.add(loose_failure_bound(plan, plan.after))
         if failure["bound"] not in bounds:
             found += wrong_bound("failure", failure["bound"], max(bounds))
     if "failure balance" in stages:
@@ -97,31 +100,25 @@ def leader_bounds(plan: PlanFile, stages: dict[str, Any], values: dict[str, int]
         with_choice = np.zeros((slots, slots), dtype=np.bool_)
         with_choice[option_slot, taker_slot] = True
         rest = int(squares[~with_choice].sum())
+        of_pair, of_broker = _pair_prices(stage, len(codes), slots, len(free))
         bound = rest + picking_bound(
             **arcs_of,
             option_base=option_base,
             option_cap=np.minimum(worst - option_base, offered),
-            option_price=unpack(stage["prices"]["pairs"], len(codes)),
-            slot_price=unpack(stage["prices"]["brokers"], slots),
+            option_price=of_pair,
+            slot_price=of_broker,
             quota=quota,
         )
         found += wrong_bound("failure balance", stage["bound"], bound)
     return found
 
 
-def _loose_bound(plan: PlanFile, level: Ints, counts: Ints) -> int:
-    """The takeover bound of a plan whose order is not ours: every holder may take over."""
-    slots = len(plan.slots)
-    together = np.zeros((slots, slots), dtype=np.int64)
-    for brokers in plan.after:
-        on = [int(plan.slot_of[plan.place[b]]) for b in brokers]
-        for one in on:
-            for other in on:
-                if one != other and one >= 0 and other >= 0:
-                    together[one, other] += 1
-    pairs = level - counts[None, :]
-    np.fill_diagonal(pairs, 0)
-    return takeover_bound(pairs.sum(axis=1), counts, np.zeros_like(pairs), together)
+def _pair_prices(stage: dict[str, Any], pairs: int, slots: int, items: int) -> tuple[Ints, Ints]:
+    """Prices per pair and per broker of a failure stage."""
+    of_pair = unpack(stage["prices"]["pairs"], pairs)
+    of_broker = unpack(stage["prices"]["brokers"], slots)
+    summable(stage["stage"], (pairs + 1) * (items + 1) * (largest(of_pair) + largest(of_broker)))
+    return of_pair, of_broker
 
 
 def _rate_proof(

@@ -2,14 +2,25 @@
 
 from __future__ import annotations
 
+import math
 from fractions import Fraction
 from typing import Any
 
 import numpy as np
 
-from partage.brokers.check.plan_file import Ints, PlanFile, wrong_bound
+from partage.brokers.check.plan_file import (
+    Ints,
+    MalformedError,
+    PlanFile,
+    largest,
+    summable,
+    wrong_bound,
+)
 from partage.brokers.directory import MARKER
 from partage.flow.certificate import sharing_bound, unpack
+
+_LARGEST_WEIGHT = 100_000
+"""Load weights up to here are exact, see docs/proofs.md."""
 
 
 def placement_bounds(
@@ -38,6 +49,8 @@ def placement_bounds(
     zone = np.array([names.index(r) if names else 0 for r in racks])
     sizes = np.bincount(zone)
     demand = plan.factor[items]
+    if int(demand.max(initial=0)) > e:
+        raise MalformedError(f"{MARKER}: partitions.replication_factor: above the usable brokers")
     least, most = np.zeros_like(demand), demand.copy()
     for factor in np.unique(demand).tolist() if names else []:
         m = 1
@@ -64,6 +77,14 @@ def placement_bounds(
         of_topic = np.zeros((len(families), e), dtype=np.int64)
         if "topics" in prices:
             of_topic = unpack(prices["topics"], len(families) * e).reshape(len(families), e)
+        price = largest(of_broker) + largest(of_topic)
+        held = int(np.bincount(family).max(initial=0)) + largest(fixed)
+        summable(
+            name,
+            len(items) * e * (price + use["moves"]),
+            len(families) * e * (price * held + use["spread"] * held**2),
+            use["load"] * largest(weight) * (len(items) + int(fixed.sum())) ** 2,
+        )
         total = sharing_bound(
             family=family,
             demand=demand,
@@ -93,9 +114,16 @@ def placement_bounds(
 
 
 def _wrong_weights(plan: PlanFile, weight: Ints) -> list[str]:
-    """Weights must be in proportion to 1 / capacity, within the rounding that is allowed."""
+    """Weights must be in proportion to 1 / capacity: exactly where small integers can be, else
+    within the rounding that is allowed."""
     if len(weight) != len(plan.slots) or (weight < 1).any():
         return [f"{MARKER}: certificate: load_weights do not fit the brokers"]
+    most = max(plan.capacity[s] for s in plan.slots)
+    exact = [most / plan.capacity[s] for s in plan.slots]
+    if math.lcm(*(x.denominator for x in exact)) * max(exact) <= _LARGEST_WEIGHT and any(
+        int(w) * exact[0] != int(weight[0]) * x for w, x in zip(weight, exact, strict=True)
+    ):
+        return [f"{MARKER}: certificate: load_weights are not in proportion to 1 / capacity"]
     product = [int(w) * plan.capacity[s] for w, s in zip(weight, plan.slots, strict=True)]
     if max(product) > min(product) * Fraction(9, 8):
         return [f"{MARKER}: certificate: load_weights are not in proportion to 1 / capacity"]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
@@ -11,6 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from partage.brokers.directory import FORMAT_VERSION, MARKER
+from partage.errors import InputError
 from partage.files import parse_json, read_text
 
 Ints = npt.NDArray[np.int64]
@@ -22,8 +22,18 @@ class MalformedError(Exception):
     """plan.json lacks something or has it in a wrong shape."""
 
 
-def read_json(path: Path) -> Any:
-    return parse_json(read_text(path), os.fspath(path))
+def read_json(root: Path, name: str) -> Any:
+    """The value in the directory's file ``name``. Raises MalformedError that names it."""
+    try:
+        return parse_json(read_text(root / name), name)
+    except InputError as error:
+        problem = str(error).removeprefix(f"{root / name}: ").removeprefix(f"{name}: ")
+        raise MalformedError(f"{name}: {problem}") from None
+
+
+def whole_numbers(value: Any) -> bool:
+    """Whether it is a list of integers; true and 1.0 are none."""
+    return type(value) is list and all(type(one) is int for one in value)
 
 
 class PlanFile:
@@ -34,18 +44,26 @@ class PlanFile:
         try:
             self._load(value)
         except (LookupError, TypeError, ValueError, AttributeError, ArithmeticError) as error:
-            raise MalformedError(f"malformed ({type(error).__name__}: {error})") from None
+            problem = f"malformed ({type(error).__name__}: {error})"
+            raise MalformedError(f"{MARKER}: {problem}") from None
 
     def _load(self, value: Any) -> None:
         if value["format_version"] != FORMAT_VERSION:
             raise MalformedError(
-                f"format_version is {value['format_version']!r}, expected {FORMAT_VERSION}"
+                f"{MARKER}: format_version is {value['format_version']!r}, "
+                f"expected {FORMAT_VERSION}"
             )
         self.value = value
         brokers, part = value["brokers"], value["partitions"]
-        self.ids = [int(b["id"]) for b in brokers]
-        if self.ids != sorted(set(self.ids)):
-            raise MalformedError("brokers: ids must ascend")
+        self.ids = [b["id"] for b in brokers]
+        if not whole_numbers(self.ids) or self.ids != sorted(set(self.ids)):
+            raise MalformedError(f"{MARKER}: brokers: ids must be numbers that ascend")
+        for column in ("topic", "partition", "replication_factor"):
+            if not whole_numbers(part[column]):
+                raise MalformedError(f"{MARKER}: partitions.{column}: expected whole numbers")
+        for column in ("before", "after"):
+            if not all(map(whole_numbers, part[column])):
+                raise MalformedError(f"{MARKER}: partitions.{column}: expected lists of ids")
         self.place = {b: i for i, b in enumerate(self.ids)}
         self.rack = [b["rack"] for b in brokers]
         self.disk = [b["disk_bytes"] for b in brokers]
@@ -70,12 +88,12 @@ class PlanFile:
         count = len(self.number)
         columns = (self.topic, self.chosen, self.factor, self.size, self.before, self.after)
         if count == 0 or any(len(column) != count for column in columns):
-            raise MalformedError("partitions: the columns differ in length")
+            raise MalformedError(f"{MARKER}: partitions: the columns differ in length")
         self.names = [
             f"{self.topics[t]}-{p}" for t, p in zip(self.topic.tolist(), self.number, strict=True)
         ]
         if len(set(self.names)) != count:
-            raise MalformedError("partitions: one is listed twice")
+            raise MalformedError(f"{MARKER}: partitions: one is listed twice")
 
     def on(self, lists: Lists) -> Ints:
         """[P, R] broker positions, -1 padded."""
@@ -100,6 +118,17 @@ class PlanFile:
     @property
     def stages(self) -> dict[str, Any]:
         return {stage["stage"]: stage for stage in self.value["certificate"]["stages"]}
+
+
+def largest(values: Ints) -> int:
+    """The largest absolute value."""
+    return max(int(values.max(initial=0)), -int(values.min(initial=0)))
+
+
+def summable(stage: str, *terms: int) -> None:
+    """Refuse prices whose sums may not fit 64 bits: what wraps around could prove anything."""
+    if sum(terms) >= 2**62:
+        raise MalformedError(f"{MARKER}: certificate: {stage}: prices too large to be summed")
 
 
 def wrong_bound(name: str, stated: Any, proven: int) -> list[str]:

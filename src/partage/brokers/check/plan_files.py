@@ -4,25 +4,31 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from partage.brokers.check.plan_file import MalformedError, PlanFile, read_json
-from partage.brokers.directory import MARKER, REASSIGNMENT, ROLLBACK
-from partage.errors import InputError
+from partage.brokers.check.plan_file import MalformedError, PlanFile, read_json, whole_numbers
+from partage.brokers.directory import MARKER, REASSIGNMENT, ROLLBACK, wave_name
 
 
-def _assignment(path: Path, label: str) -> dict[str, list[int]]:
+def _assignment(root: Path, label: str) -> dict[str, list[int]]:
     """``topic-partition`` -> brokers of a file in Kafka's reassignment form."""
-    if not path.is_file():
+    if not (root / label).is_file():
         raise MalformedError(f"{label}: missing")
+    value = read_json(root, label)
+    lists: dict[str, list[int]] = {}
     try:
-        value = read_json(path)
         if value["version"] != 1:
             raise MalformedError(f"{label}: version is not 1")
-        lists = {f"{p['topic']}-{p['partition']}": p["replicas"] for p in value["partitions"]}
-        count = len(value["partitions"])
-    except (KeyError, TypeError, InputError) as error:
+        if type(value["partitions"]) is not list:
+            raise TypeError("partitions is no list")
+        for row in value["partitions"]:
+            topic, number, replicas = row["topic"], row["partition"], row["replicas"]
+            if type(topic) is not str or not whole_numbers([number]) or not whole_numbers(replicas):
+                raise TypeError(f"{topic!r}, {number!r}, {replicas!r}")
+            name = f"{topic}-{number}"
+            if name in lists:
+                raise MalformedError(f"{label}: {name} is listed twice")
+            lists[name] = replicas
+    except (KeyError, TypeError) as error:
         raise MalformedError(f"{label}: not in Kafka's reassignment form ({error})") from None
-    if len(lists) != count:
-        raise MalformedError(f"{label}: a partition is listed twice")
     return lists
 
 
@@ -46,8 +52,8 @@ def _differs(label: str, wanted: dict[str, list[int]], found: dict[str, list[int
 def check_files(plan: PlanFile) -> list[str]:
     changed = _changed(plan)
     was = dict(zip(plan.names, plan.before, strict=True))
-    found = _differs(REASSIGNMENT, changed, _assignment(plan.root / REASSIGNMENT, REASSIGNMENT))
-    back = _assignment(plan.root / ROLLBACK, ROLLBACK)
+    found = _differs(REASSIGNMENT, changed, _assignment(plan.root, REASSIGNMENT))
+    back = _assignment(plan.root, ROLLBACK)
     found += _differs(ROLLBACK, {name: was[name] for name in changed}, back)
     restored = dict(zip(plan.names, plan.after, strict=True)) | back
     if not found and restored != was:
@@ -62,15 +68,15 @@ def check_waves(plan: PlanFile) -> list[str]:
     seen: dict[str, list[int]] = {}
     before = dict(zip(plan.names, plan.before, strict=True))
     size = dict(zip(plan.names, plan.size.tolist(), strict=True))
-    listed = [wave["file"] for wave in plan.value["waves"]]
+    listed = map(wave_name, range(1, len(plan.value["waves"]) + 1))
     folder = plan.root / "waves"
     there = sorted(f"waves/{f.name}" for f in folder.iterdir()) if folder.is_dir() else []
     found += [f"{extra}: is no wave of the plan" for extra in sorted(set(there) - set(listed))]
-    for wave in plan.value["waves"]:
-        label = str(wave["file"])
-        if Path(label).is_absolute() or ".." in Path(label).parts:
-            raise MalformedError(f"{MARKER}: waves: {label!r} is no file of the plan")
-        lists = _assignment(plan.root / label, label)
+    for number, wave in enumerate(plan.value["waves"], start=1):
+        label = wave_name(number)
+        if wave["file"] != label:
+            raise MalformedError(f"{MARKER}: waves: {wave['file']!r}, expected {label!r}")
+        lists = _assignment(plan.root, label)
         twice = sorted(lists.keys() & seen.keys())
         found += [f"{label}: {name} is in an earlier wave too" for name in twice]
         seen |= lists

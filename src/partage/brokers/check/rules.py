@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 from partage.brokers.check.plan_file import PlanFile
 from partage.brokers.directory import MARKER, fingerprint
 
@@ -9,7 +11,43 @@ from partage.brokers.directory import MARKER, fingerprint
 def check_fingerprint(plan: PlanFile) -> list[str]:
     if plan.value["fingerprint"] != fingerprint(plan.value):
         return [f"{MARKER}: the fingerprint is not that of the cluster and options in it"]
+    asked = plan.options.get("strategy", "exact")
+    if plan.value["strategy"] != asked:
+        return [f"{MARKER}: strategy is {plan.value['strategy']!r}, the options say {asked!r}"]
     return []
+
+
+def check_options(plan: PlanFile) -> list[str]:
+    """Who is excluded, what is chosen and how many replicas are asked follow from the options."""
+    options = plan.options
+    replaced = [word.split("=") for word in options.get("replace_broker", [])]
+    removed = {int(b) for b in options.get("remove_broker", [])} | {int(old) for old, _ in replaced}
+    new = {int(word.split(":")[0]) for word in options.get("add_broker", [])}
+    may_be_new = new | {int(name) for _, name in replaced}
+    found = []
+    for broker in plan.value["brokers"]:
+        b = broker["id"]
+        if broker["excluded"] is not (b in removed):
+            found.append(f"{MARKER}: broker {b}: excluded is {broker['excluded']}, not as asked")
+        if (broker["added"] and b not in may_be_new) or (not broker["added"] and b in new):
+            found.append(f"{MARKER}: broker {b}: added is {broker['added']}, not as asked")
+    if not (removed | may_be_new) <= set(plan.ids):
+        found.append(f"{MARKER}: a broker that the options name is not listed")
+    pattern = options.get("topics")
+    wanted = [pattern is None or re.fullmatch(pattern, name) is not None for name in plan.topics]
+    factor: dict[str, int] = {}
+    for word in options.get("replication_factor", []):
+        topic, _, number = word.rpartition("=")
+        factor[topic] = int(number)
+    for i, name in enumerate(plan.names):
+        topic = plan.topics[int(plan.topic[i])]
+        chosen = wanted[int(plan.topic[i])]
+        if bool(plan.chosen[i]) is not chosen:
+            found.append(f"{MARKER}: {name}: chosen is {bool(plan.chosen[i])}, not as asked")
+        asked = factor.get(topic, factor.get("", len(plan.before[i])))
+        if plan.factor[i] != (asked if chosen else len(plan.before[i])):
+            found.append(f"{MARKER}: {name}: replication_factor is {plan.factor[i]}, not as asked")
+    return found[:20]
 
 
 def check_rules(plan: PlanFile) -> list[str]:
