@@ -144,13 +144,7 @@ def crowded(seed: int, brokers: int = 14, partitions: int = 100, racks: int = 3)
     few brokers, factors 1 to 4, a dead broker in every third."""
     rng = random.Random(seed)
     ids = rng.sample(range(1000), brokers)
-    entries: list[Json] = [
-        {
-            "id": b,
-            "rack": RACKS[rng.randrange(place + 1) if place < racks else rng.randrange(racks)],
-        }
-        for place, b in enumerate(ids)
-    ]
+    entries: list[Json] = [{"id": b, "rack": RACKS[rng.randrange(racks)]} for b in ids]
     entries[-1]["alive"] = seed % 3 != 0
     topics = [f"topic-{n}" for n in range(rng.randint(1, 9))]
     return {

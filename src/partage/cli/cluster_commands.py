@@ -78,6 +78,10 @@ def plan(
     spread: Spread = "cluster",
     concurrency: Concurrency = 2,
     throttle: Throttle = None,
+    explain: Annotated[
+        str | None,
+        typer.Option(metavar="TOPIC-3", help="Say why each replica of it stays, goes or comes."),
+    ] = None,
     out: Annotated[
         str | None, typer.Option("--out", "-o", metavar="DIR", help="Write the plan directory.")
     ] = None,
@@ -88,6 +92,7 @@ def plan(
     Example: partage plan cluster.json --add-broker 7:a --add-broker 8:b -o plan/
     """
     from partage.brokers.directory import MARKER, REPORT
+    from partage.brokers.explain import explain as explain_partition
     from partage.brokers.plan import plan_task
     from partage.files import check_writable_directory
 
@@ -112,18 +117,24 @@ def plan(
             throttle=throttle,
         )
         made = plan_task(task, tell)
+        reasons = None if explain is None else explain_partition(made, explain)
         if out is not None:
             tell("writing")
             from partage.report.html import render
 
             made.write(out, {REPORT: render(made.document())})
     if json:
-        output.print_json(made.figures)
+        extra = {} if reasons is None else {"explain": reasons.to_json()}
+        output.print_json(made.figures | extra)
         return
     from partage.report.terminal import print_plan
 
     console = output.console()
     print_plan(made.document(), console)
+    if reasons is not None:
+        from partage.report.explanation import print_explanation
+
+        print_explanation(reasons, console)
     if out is not None:
         console.print(f"\nWritten: {out}   Next: partage check {out}", highlight=False)
     elif made.document()["changes"]:

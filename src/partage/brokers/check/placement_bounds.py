@@ -81,9 +81,9 @@ def placement_bounds(
         held = int(np.bincount(family).max(initial=0)) + largest(fixed)
         summable(
             name,
-            len(items) * e * (price + use["moves"]),
-            len(families) * e * (price * held + use["spread"] * held**2),
-            use["load"] * largest(weight) * (len(items) + int(fixed.sum())) ** 2,
+            int(demand.sum()) * (price + use["moves"]),
+            e * (price * held + use["spread"] * held**2),
+            use["load"] * largest(weight),
         )
         total = sharing_bound(
             family=family,

@@ -1,0 +1,171 @@
+"""Why each replica of one partition stays, goes or comes: the rule, the price, the next best.
+
+The kernel's dual values are prices: what one more replica on a broker costs the whole cluster, in
+load, in moves and in topic spread, in this order. At these prices every partition of an exact plan
+sits on its cheapest brokers that the rules allow. So the price difference to the next best broker
+is what it would cost at least to put the replica there instead.
+"""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from partage.brokers.plan import Plan
+from partage.errors import InputError
+from partage.flow.sharing import MOVES
+
+Ints = npt.NDArray[np.int64]
+
+
+@dataclass(frozen=True)
+class Instead:
+    """The next best broker for a replica and what it would cost, at least: the first of the costs
+    that is not 0 decides."""
+
+    broker: int
+    costs: dict[str, int]
+
+
+@dataclass(frozen=True)
+class Reason:
+    """One replica: on which broker, what happens to it, the rule in words, the broker's prices."""
+
+    broker: int
+    rack: str | None
+    fate: str
+    why: str
+    prices: dict[str, int]
+    instead: Instead | None
+
+
+@dataclass(frozen=True)
+class Explanation:
+    """One partition, before and after, and a reason per replica, old ones first."""
+
+    partition: str
+    before: list[int]
+    after: list[int]
+    leader: str
+    replicas: list[Reason]
+
+    def to_json(self) -> dict[str, Any]:
+        """As a JSON value."""
+        return asdict(self)
+
+
+def explain(plan: Plan, name: str) -> Explanation:
+    """Explain the partition ``topic-3`` of a plan. InputError where there is none of that name."""
+    names = plan.before.names
+    if name not in names:
+        raise InputError("--explain", f"{name!r} is no partition of the cluster, expected topic-3")
+    row = names.index(name)
+    before = plan.before.replica_lists()[row]
+    after = plan.after.replica_lists()[row]
+    prices = _Prices(plan, row)
+    reasons = [
+        prices.reason(broker, "stays" if broker in after else "goes", before, after)
+        for broker in before
+    ]
+    reasons += [
+        prices.reason(broker, "comes", before, after) for broker in after if broker not in before
+    ]
+    return Explanation(name, before, after, _leader(plan, before, after), reasons)
+
+
+class _Prices:
+    """The prices of one partition's brokers, cost by cost in the order in which they count."""
+
+    def __init__(self, plan: Plan, row: int) -> None:
+        self.plan, self.row, self.task = plan, row, plan.task
+        self.cluster = plan.before
+        self.priced = bool(self.task.chosen[row]) and not self.task.options.no_moves
+        if not self.priced:
+            return
+        topic = int(self.cluster.topic[row])
+        family = int(np.searchsorted(np.unique(self.cluster.topic[self.task.items]), topic))
+        own = self.task.broker_slot[self.cluster.replicas[row]]
+        sits = np.isin(np.arange(len(self.task.slot_brokers)), own)
+        self.of: dict[str, Ints] = {}
+        for cost in self.task.order:
+            of_slot, of_family = self.task.share.prices[cost]
+            price = of_slot if of_family is None else of_family[family]
+            self.of[cost] = price + (~sits if cost == MOVES else 0)
+
+    def reason(self, broker: int, fate: str, before: list[int], after: list[int]) -> Reason:
+        place = self.cluster.broker_position(broker)
+        assert place is not None, "replicas lie on listed brokers"
+        slot = int(self.task.broker_slot[place])
+        known = self.priced and slot >= 0
+        return Reason(
+            broker=broker,
+            rack=self.cluster.brokers[place].rack,
+            fate=fate,
+            why=self._why(broker, place, fate, before, after),
+            prices={cost: int(price[slot]) for cost, price in self.of.items()} if known else {},
+            instead=self._instead(slot, after) if known and fate != "goes" else None,
+        )
+
+    def _why(self, broker: int, place: int, fate: str, before: list[int], after: list[int]) -> str:
+        task = self.task
+        if not task.chosen[self.row]:
+            return "the topic is left out: it stays as it is"
+        if task.options.no_moves:
+            return "no data moves: only the order may change"
+        loads = np.bincount(
+            self.plan.after.replicas[self.plan.after.replicas >= 0], minlength=len(task.usable)
+        )
+        was = np.bincount(
+            self.cluster.replicas[self.cluster.replicas >= 0], minlength=len(task.usable)
+        )
+        change = f"broker {broker} goes from {was[place]} to {loads[place]} replicas"
+        if fate == "goes":
+            if task.excluded[place]:
+                return f"broker {broker} is to be emptied"
+            if not task.cluster.alive[place]:
+                return f"broker {broker} is dead"
+            rack = self.cluster.brokers[place].rack
+            if rack is not None:
+                kept = [b for b in before if self._rack(b) == rack and b in after]
+                if kept:
+                    return f"rack {rack} had two of them: broker {kept[0]} keeps its replica"
+            if len(after) < len(before):
+                return f"the replication factor falls to {len(after)}; {change}"
+            return change
+        if fate == "comes":
+            return f"{change}: it costs one move, and a fair share costs at least that"
+        return f"staying costs no move; {change}"
+
+    def _rack(self, broker: int) -> str | None:
+        place = self.cluster.broker_position(broker)
+        return None if place is None else self.cluster.brokers[place].rack
+
+    def _instead(self, slot: int, after: list[int]) -> Instead | None:
+        """The cheapest broker of the same rack (or of all) that has no replica of it after."""
+        brokers = self.cluster.broker_ids[self.task.slot_brokers]
+        rack = self.cluster.rack[self.task.slot_brokers]
+        free = ~np.isin(brokers, after)
+        if self.cluster.rack_names:
+            free &= rack == rack[slot]
+        others = np.flatnonzero(free)
+        if len(others) == 0:
+            return None
+        dearer = [price[others] - price[slot] for price in self.of.values()]
+        best = int(np.lexsort((brokers[others], *reversed(dearer)))[0])
+        return Instead(
+            int(brokers[others[best]]),
+            {cost: int(d[best]) for cost, d in zip(self.of, dearer, strict=True)},
+        )
+
+
+def _leader(plan: Plan, before: list[int], after: list[int]) -> str:
+    rate = plan.task.options.leaders == "rate"
+    what = "bytes in per second" if rate else "leaders"
+    if before[0] == after[0]:
+        return f"broker {after[0]} goes on leading"
+    if before[0] not in after:
+        return f"broker {after[0]} leads: broker {before[0]} holds no replica any more"
+    return f"broker {after[0]} leads instead of broker {before[0]}, to share {what} fairly"

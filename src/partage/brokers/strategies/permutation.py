@@ -1,0 +1,110 @@
+"""Permutation: even lists laid out beforehand, given out so that little moves. No racks.
+
+All ordered assignments of brokers to a list are written down in an order in which any number of
+them, from the first on, is even. As many as there are partitions are taken, beginning again at the
+first when all have been, and today's partitions are matched with them.
+
+*The order.* With brokers 1 to 4 and two replicas::
+
+    (1,2) (2,3) (3,4) (4,1)
+    (1,3) (2,4) (3,1) (4,2)
+    (1,4) (2,1) (3,2) (4,3)
+
+In each line the brokers take turns at every place of the list; from line to line the follower's
+distance from the leader grows by one. So leaders are even, replicas are even, and so is what each
+broker takes over when another fails: after ``brokers - 1`` lines each has followed each once.
+
+For longer lists the survey that tells of the method gives no order. Here the first follower's
+distance goes on growing by one from line to line, so that what has just been said stays true, and
+the other followers come next behind it: (1,2,3) ..., (1,3,4) ..., (1,4,2) .... Once each first
+follower has had its turn, the others change: they are the next permutation, in lexicographic order,
+of the brokers that neither lead nor follow first, counted on from the first follower.
+
+*The matching.* Partitions on one side, the lists taken on the other; a pair weighs as much as it
+moves replicas, then whether it changes the leader, then whether it changes the list at all. The
+cheapest perfect matching (Kuhn-Munkres) gives each partition its list. Partitions of each
+replication factor are matched by themselves.
+
+Moves are few only among the lists that were laid out without looking at today's. With many brokers
+there are so many assignments that hardly any partition meets one like its own, for which reason the
+method's author gave it up. A second run takes the same lists and matches each partition with its
+own: it changes nothing. The weights are a table of partitions by partitions, hence the limit.
+
+Source: the author's earlier method in the survey "Kafka reassignment 方案" (sayuan.github.io, 2022).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from itertools import cycle, islice, permutations
+
+import numpy as np
+import numpy.typing as npt
+
+from partage.brokers.task import Task
+from partage.errors import CannotError
+
+Ints = npt.NDArray[np.int64]
+
+LIMIT = 3_000
+"""Partitions of one replication factor; the time grows with the third power, the memory with the
+second."""
+
+
+def permutation(task: Task) -> Ints:
+    """Replica lists [P, R].
+
+    Raises CannotError with ``no_moves``, and with more than ``LIMIT`` partitions of one replication
+    factor.
+    """
+    if task.options.no_moves:
+        raise CannotError("moves replicas by design: it deals out lists laid out beforehand")
+    today = task.cluster.replicas
+    target = np.where(task.chosen, task.target, 0)
+    replicas = np.full((len(today), max(today.shape[1], int(target.max()))), -1, dtype=np.int64)
+    replicas[:, : today.shape[1]] = today
+    for factor in np.unique(target[task.chosen]).tolist():
+        rows = np.flatnonzero(target == factor)
+        if len(rows) > LIMIT:
+            raise CannotError(
+                f"matches at most {LIMIT:,} partitions of one replication factor: "
+                f"{len(rows):,} have {factor}"
+            )
+        laid_out = islice(cycle(assignments(len(task.slot_brokers), factor)), len(rows))
+        lists = task.slot_brokers[np.array(list(laid_out), dtype=np.int64)]
+        replicas[rows] = -1
+        replicas[rows, :factor] = lists[match(today[rows], lists, len(task.usable))]
+    return replicas
+
+
+def assignments(brokers: int, factor: int) -> Iterator[tuple[int, ...]]:
+    """Every list of ``factor`` different brokers, 0 to ``brokers - 1``, in the method's order."""
+    if factor == 1:
+        yield from ((leader,) for leader in range(brokers))
+        return
+    for others in permutations(range(1, brokers - 1), factor - 2):
+        for first in range(1, brokers):
+            # behind the first follower, round the ring of those that are not the leader
+            distances = (0, first, *((first - 1 + other) % (brokers - 1) + 1 for other in others))
+            for leader in range(brokers):
+                yield tuple((leader + distance) % brokers for distance in distances)
+
+
+def match(today: Ints, lists: Ints, brokers: int) -> Ints:
+    """[N] which of ``lists`` [N, R] each of today's lists [N, any] (-1 after the last) becomes."""
+    # scipy.optimize takes a quarter of a second to load: only who matches should wait for it
+    from scipy.optimize import linear_sum_assignment
+
+    count = len(today)
+    held = np.zeros((count, brokers + 1), dtype=np.bool_)
+    held[np.arange(count)[:, None], today] = True
+    moves = np.zeros((count, count), dtype=np.int64)
+    same = np.full((count, count), today.shape[1] == lists.shape[1])
+    for place, column in enumerate(lists.T):
+        moves += ~held[:, column]
+        if place < today.shape[1]:
+            same &= today[:, place, None] == column
+    leads = today[:, :1] == lists[:, 0]
+    # one move outweighs all changes of leaders, and one of those all changes of lists
+    weight = (moves * (count + 1) + ~leads) * (count + 1) + ~same
+    return np.asarray(linear_sum_assignment(weight)[1], dtype=np.int64)

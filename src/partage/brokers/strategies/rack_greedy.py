@@ -1,0 +1,152 @@
+"""Rack-greedy: the method of SiftScience/kafka-assigner. Keeps what fits, one replica per rack.
+
+The tool takes the topics one after the other, each for itself:
+
+1. Each broker may hold ``ceil(partitions x replication factor / brokers)`` replicas of the topic,
+   and at most one of a partition; so may each rack: never two replicas of a partition in one. A
+   cluster without racks has one for each broker.
+2. Today's replicas go back to their brokers, first the leaders of all partitions, then all first
+   followers, and so on; one that its broker or rack cannot accept any more is an orphan.
+3. Each partition in turn hands its orphans to the first brokers that accept them. All partitions
+   of a topic begin their search at the same broker, which a hash of the topic's name chooses, and
+   go on by broker id.
+4. The order of each list is made anew, whatever it was. For each place of the list, from the leader
+   on, it takes that of the remaining brokers which has stood in that place least often; equals in
+   the order of step 3. These counts go on from topic to topic.
+
+What step 2 finds after a plan has room for all of it, and step 4 does not look at today's order: a
+second run changes nothing. Nothing is done about the load of all topics together: with few
+partitions in each topic, ``ceil`` gives some broker one replica more time and again.
+
+The tool finds no answer where racks cannot hold one replica each, and often where racks have
+unequal numbers of brokers: those of a small rack are full before each partition has its replica
+there; its own documentation says so. It cannot be relied on to lower a replication factor either:
+step 2 takes back every replica for which there is room. Here that is refused, where the tool would
+write down too many replicas. Topics come in order of name, in the tool as ZooKeeper lists them.
+
+Source: github.com/SiftScience/kafka-assigner, ``KafkaAssignmentStrategy`` of version 1.1, in turn
+made after Apache Helix's automatic rebalancing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+import numpy.typing as npt
+
+from partage.brokers.lists import chosen_lists, chosen_topics, with_lists
+from partage.brokers.task import Task
+from partage.errors import CannotError
+
+
+def rack_greedy(task: Task) -> npt.NDArray[np.int64]:
+    """Replica lists [P, R].
+
+    Raises CannotError with ``no_moves``, where a topic's partitions ask for different replication
+    factors, where a replica finds no place, and where a lower factor is not reached.
+    """
+    if task.options.no_moves:
+        raise CannotError("moves replicas by design: it fills brokers up to an equal capacity")
+    brokers = task.slot_brokers.tolist()
+    # without racks each broker is one of its own
+    racks = task.cluster.rack[brokers].tolist() if task.cluster.rack_names else brokers
+    rack_of = dict(zip(brokers, racks, strict=True))
+    today = chosen_lists(task)
+    factors = task.target[task.items]
+    seen: Seen = {}
+    lists: list[list[int]] = []
+    for topic, begin, end in chosen_topics(task):
+        asked = np.unique(factors[begin:end]).tolist()
+        if len(asked) > 1:
+            raise CannotError(
+                f"assigns a topic with one replication factor, but the partitions of {topic} ask "
+                f"for {' and '.join(map(str, asked))}"
+            )
+        shift = abs(java_hash(topic))
+        sets = place(today[begin:end], asked[0], rack_of, shift)
+        for row, held in zip(task.items[begin:end].tolist(), sets, strict=True):
+            _check(task, row, len(held), asked[0])
+        lists += [order(sorted(held), shift, seen) for held in sets]
+    return with_lists(task, lists)
+
+
+Seen = dict[tuple[int, int], int]
+"""How often each (broker, place in a list) has been taken."""
+
+
+def place(
+    lists: Sequence[Sequence[int]], factor: int, rack_of: dict[int, int], shift: int
+) -> list[set[int]]:
+    """Steps 1 to 3: the brokers of each partition of one topic, ``factor`` of them, or fewer where
+    no broker accepts more, or more where today's have room."""
+    capacity = -(-len(lists) * factor // len(rack_of))
+    room = dict.fromkeys(rack_of, capacity)
+    held: list[set[int]] = [set() for _ in lists]
+    racks: list[set[int]] = [set() for _ in lists]
+
+    def accepted(partition: int, broker: int) -> bool:
+        if not room.get(broker) or rack_of[broker] in racks[partition]:
+            return False
+        room[broker] -= 1
+        held[partition].add(broker)
+        racks[partition].add(rack_of[broker])
+        return True
+
+    for position in range(max(map(len, lists))):
+        for partition, row in enumerate(lists):
+            if position < len(row):
+                accepted(partition, row[position])
+    ring = turned(sorted(rack_of), shift)
+    for partition in range(len(lists)):
+        missing = factor - len(held[partition])
+        for broker in ring:
+            if missing <= 0:
+                break
+            missing -= accepted(partition, broker)
+    return held
+
+
+def order(brokers: Sequence[int], shift: int, seen: Seen) -> list[int]:
+    """Step 4: the ascending ``brokers`` of one partition as its list; counts it in ``seen``."""
+    left = list(brokers)
+    ordered = []
+    for position in range(len(left)):
+        least = min(turned(left, shift), key=lambda broker: seen.get((broker, position), 0))
+        left.remove(least)
+        ordered.append(least)
+    for position, broker in enumerate(ordered):
+        seen[broker, position] = seen.get((broker, position), 0) + 1
+    return ordered
+
+
+def turned(brokers: Sequence[int], shift: int) -> list[int]:
+    """The brokers in the order in which a topic is to come to them: the first of them stands at
+    the place that ``shift`` gives it, and the end goes on at the beginning."""
+    start = -shift % len(brokers)
+    return [*brokers[start:], *brokers[:start]]
+
+
+def java_hash(text: str) -> int:
+    """``String.hashCode`` of an ASCII string."""
+    value = 0
+    for byte in text.encode("ascii"):
+        value = (31 * value + byte) & 0xFFFFFFFF
+    return value - (value >> 31 << 32)
+
+
+def _check(task: Task, row: int, count: int, factor: int) -> None:
+    if count < factor:
+        why = "no broker with room in a rack that has none" if task.cluster.rack_names else "room"
+        raise CannotError(
+            f"finds no place for {factor - count} of the {factor} replicas of "
+            f"{task.cluster.names[row]}: {why} is left, as happens where racks are unequal"
+            if task.cluster.rack_names
+            else f"finds no place for {factor - count} of the {factor} replicas of "
+            f"{task.cluster.names[row]}: no broker with room is left"
+        )
+    if count > factor:
+        raise CannotError(
+            f"keeps every replica that its broker has room for: {task.cluster.names[row]} would "
+            f"have {count} replicas, not {factor}"
+        )

@@ -1,0 +1,75 @@
+"""Explanations: every replica has a reason, and at the prices nothing would have been cheaper."""
+
+from __future__ import annotations
+
+from importlib.resources import files
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from partage.brokers.explain import explain
+from partage.brokers.plan import plan
+from partage.cluster import Cluster
+from partage.errors import InputError
+
+GROWN = Cluster.read(str(files("partage") / "data" / "cluster-grown.json"))
+
+
+@pytest.mark.parametrize("options", [{}, {"spread": "topic"}, {"remove_broker": [2]}])
+def test_nothing_cheaper_at_the_prices(options: dict) -> None:
+    made = plan(GROWN, **options)
+    for name in made.before.names:
+        for reason in explain(made, name).replicas:
+            if reason.instead is not None:
+                first = next((n for n in reason.instead.costs.values() if n), 0)
+                assert first >= 0, (name, reason)
+
+
+@given(data=st.data())
+@settings(max_examples=60, deadline=None)
+def test_nothing_cheaper_in_random_clusters(data: st.DataObject) -> None:
+    brokers = data.draw(st.integers(2, 6))
+    rows = data.draw(st.integers(1, 8))
+    cluster = Cluster.from_json(
+        {
+            "brokers": [{"id": b, "rack": "ab"[b % 2]} for b in range(brokers)],
+            "partitions": [
+                {
+                    "topic": data.draw(st.sampled_from("tu")),
+                    "partition": i,
+                    "replicas": data.draw(
+                        st.lists(st.integers(0, brokers - 1), min_size=1, max_size=3, unique=True)
+                    ),
+                }
+                for i in range(rows)
+            ],
+        }
+    )
+    made = plan(cluster)
+    for name in made.before.names:
+        found = explain(made, name)
+        assert {r.broker for r in found.replicas} == set(found.before) | set(found.after)
+        for reason in found.replicas:
+            assert (reason.fate == "goes") == (reason.broker not in found.after)
+            assert (reason.fate == "comes") == (reason.broker not in found.before)
+            if reason.instead is not None:
+                assert reason.instead.broker not in found.after
+                assert next((n for n in reason.instead.costs.values() if n), 0) >= 0
+
+
+def test_the_rule_is_named() -> None:
+    made = plan(GROWN, remove_broker=[2])
+    gone = [r for n in made.before.names for r in explain(made, n).replicas if r.broker == 2]
+    assert gone
+    assert {(r.fate, r.why) for r in gone} == {("goes", "broker 2 is to be emptied")}
+    why = {r.why for n in made.before.names for r in explain(made, n).replicas}
+    assert any(w.startswith("rack a had two of them") for w in why)
+    assert explain(plan(GROWN, no_moves=True), "kafka-3").replicas[0].why == (
+        "no data moves: only the order may change"
+    )
+
+
+def test_an_unknown_partition_is_bad_input() -> None:
+    with pytest.raises(InputError, match="'nope' is no partition of the cluster"):
+        explain(plan(GROWN), "nope")
