@@ -75,19 +75,20 @@ def to_json(value: Any, *, indent: int | None = None) -> str:
 
 def write_text(path: str | os.PathLike[str], text: str) -> None:
     """Write one file whole or not at all (temporary file beside it, then rename)."""
-    target = Path(path)
+    target, name = Path(path), os.fspath(path)
     try:
         handle, temporary = tempfile.mkstemp(prefix=f".{target.name}.", dir=target.parent)
-    except OSError as error:
-        raise InputError(os.fspath(path), f"cannot be written ({error.strerror})") from None
+    except (OSError, ValueError) as error:
+        raise InputError(name, f"cannot be written ({_reason(error)})") from None
     try:
         with os.fdopen(handle, "w", encoding="utf-8") as out:
             out.write(text)
         Path(temporary).chmod(0o644)
         Path(temporary).replace(target)
     except OSError as error:
+        raise InputError(name, f"cannot be written ({_reason(error)})") from None
+    finally:
         Path(temporary).unlink(missing_ok=True)
-        raise InputError(os.fspath(path), f"cannot be written ({error.strerror})") from None
 
 
 def check_writable_directory(path: str | os.PathLike[str], marker: str) -> None:
@@ -127,7 +128,7 @@ def new_directory(path: str | os.PathLike[str], marker: str) -> Iterator[Path]:
         target = Path(path).resolve()
         target.parent.mkdir(parents=True, exist_ok=True)
         temporary = Path(tempfile.mkdtemp(prefix=f".{target.name}.", dir=target.parent))
-    except (OSError, RuntimeError) as error:
+    except (OSError, RuntimeError, ValueError) as error:
         raise InputError(name, f"cannot be written ({_reason(error)})") from None
     try:
         yield temporary

@@ -116,6 +116,13 @@ def test_bad_options(
 
 
 @pytest.mark.parametrize(
+    "name", ["t", "t-9", "none-0", "", "t-", "-0", "t-x", "t-٠", "t-" + "9" * 5000]
+)
+def test_a_partition_that_is_not_there(refused: Refused, small: str, name: str) -> None:
+    assert refused("plan", small, "--explain", name, "-o", "out").startswith("--explain: ")
+
+
+@pytest.mark.parametrize(
     "arguments",
     [
         ("plam",),

@@ -125,7 +125,7 @@ def spoiled_bytes(draw: st.DrawFn) -> bytes:
     return bytes(content)
 
 
-@settings(quiet, max_examples=1000)
+@settings(quiet, max_examples=500)
 @given(content=spoiled_bytes())
 def test_valid_files_with_bytes_changed(path: Path, content: bytes) -> None:
     reads(content, path)
@@ -157,7 +157,7 @@ def spoiled_values(draw: st.DrawFn, valid: Any) -> Any:
     return value
 
 
-@settings(quiet, max_examples=600)
+@settings(quiet, max_examples=400)
 @given(value=spoiled_values(BASE.to_json()))
 def test_valid_clusters_with_values_changed(path: Path, value: Any) -> None:
     cluster = reads(json.dumps(value).encode(), path)

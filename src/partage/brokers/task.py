@@ -56,6 +56,7 @@ class Options:
     topics: str | None = None
     strategy: str = "exact"
     no_moves: bool = False
+    balance: str = "replicas"
     leaders: str = "count"
     spread: str = "cluster"
     concurrency: int = 2
@@ -72,14 +73,26 @@ class Options:
             if value is None:
                 continue
             if isinstance(known[name].default, tuple):
-                several = [value] if isinstance(value, (str, int)) else list(value)
+                several = [value] if isinstance(value, (str, int)) else value
+                if not isinstance(several, Iterable):
+                    raise InputError(_spelled(name), f"{value!r}: expected a word, or several")
                 value = tuple(str(word) for word in several)
             values[name] = value
         return cls(**values).checked()
 
     def checked(self) -> Options:
         """Self, or InputError where a value is not one of those that there are."""
-        for name, allowed in (("leaders", ("count", "rate")), ("spread", ("cluster", "topic"))):
+        for name in ("topics", "strategy", "throttle"):
+            value = getattr(self, name)
+            if value is not None and type(value) is not str:
+                raise InputError(_spelled(name), f"{value!r}: expected text")
+        if type(self.no_moves) is not bool:
+            raise InputError("--no-moves", f"{self.no_moves!r}: expected true or false")
+        for name, allowed in (
+            ("balance", ("replicas", "bytes")),
+            ("leaders", ("count", "rate")),
+            ("spread", ("cluster", "topic")),
+        ):
             if getattr(self, name) not in allowed:
                 raise InputError(
                     f"--{name}", f"{getattr(self, name)!r}: expected {' or '.join(allowed)}"
@@ -218,6 +231,11 @@ class Task:
     def again(self, after: Cluster) -> Task:
         """The same job on the cluster that a plan has made: nothing should be left to do."""
         return replace(self, cluster=after, added=np.zeros_like(self.added), warnings=[])
+
+
+def _spelled(name: str) -> str:
+    """The option as the command line spells it."""
+    return f"--{name.replace('_', '-')}"
 
 
 def capacity_weights(capacity: Sequence[Fraction]) -> Ints:

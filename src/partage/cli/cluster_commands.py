@@ -24,7 +24,11 @@ RemoveBroker = Annotated[
 ]
 ReplaceBroker = Annotated[
     list[str] | None,
-    typer.Option("--replace-broker", metavar="OLD=NEW", help="Empty OLD; NEW stands in its rack."),
+    typer.Option(
+        "--replace-broker",
+        metavar="OLD=NEW",
+        help="Empty OLD; NEW, unless listed, is added in its rack.",
+    ),
 ]
 ReplicationFactor = Annotated[
     list[str] | None,
@@ -43,6 +47,9 @@ Sizes = Annotated[
 ]
 NoMoves = Annotated[
     bool, typer.Option("--no-moves", help="Move no data: only who leads, and order.")
+]
+Balance = Annotated[
+    str, typer.Option(metavar="replicas|bytes", help="What the brokers share evenly.")
 ]
 Leaders = Annotated[str, typer.Option(metavar="count|rate", help="Balance leaders by what.")]
 Spread = Annotated[
@@ -74,6 +81,7 @@ def plan(
     sizes: Sizes = None,
     strategy: Annotated[str, typer.Option(metavar="NAME", help="Who decides.")] = "exact",
     no_moves: NoMoves = False,
+    balance: Balance = "replicas",
     leaders: Leaders = "count",
     spread: Spread = "cluster",
     concurrency: Concurrency = 2,
@@ -111,6 +119,7 @@ def plan(
             topics=topics,
             strategy=strategy,
             no_moves=no_moves,
+            balance=balance,
             leaders=leaders,
             spread=spread,
             concurrency=concurrency,
@@ -154,6 +163,7 @@ def compare(
         list[str] | None, typer.Option(metavar="NAME", help="Only these (repeat it); all if none.")
     ] = None,
     no_moves: NoMoves = False,
+    balance: Balance = "replicas",
     leaders: Leaders = "count",
     spread: Spread = "cluster",
     concurrency: Concurrency = 2,
@@ -178,6 +188,7 @@ def compare(
             replication_factor=replication_factor,
             topics=topics,
             no_moves=no_moves,
+            balance=balance,
             leaders=leaders,
             spread=spread,
             concurrency=concurrency,

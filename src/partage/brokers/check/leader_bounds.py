@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from partage.brokers.check.counts import level_after_failures, loose_failure_bound
-from partage.brokers.check.plan_file import Ints, PlanFile, largest, summable, wrong_bound
+from partage.brokers.check.plan_file import PlanFile, wrong_bound
 from partage.brokers.directory import MARKER
 from partage.flow.certificate import overflow_bound, picking_bound, takeover_bound, unpack
 
@@ -38,15 +38,13 @@ def leader_bounds(plan: PlanFile, stages: dict[str, Any], values: dict[str, int]
     else:
         arcs = [(k, s) for k, i in enumerate(free) for s in sets[i]]
         item, option = np.array(arcs, dtype=np.int64).reshape(-1, 2).T
-        price = unpack(stages["leaders"]["prices"]["brokers"], slots)
-        summable("leaders", (slots + 1) * len(free) * largest(price))
         bound = picking_bound(
             item=item,
             option=option,
             items=len(free),
             option_base=base,
             option_cap=np.full(slots, len(free)),
-            option_price=price,
+            option_price=unpack(stages["leaders"]["prices"]["brokers"], slots),
         )
         found += wrong_bound("leaders", stages["leaders"]["bound"], bound)
         values["leaders"] = int((counts * counts).sum())
@@ -73,12 +71,11 @@ def leader_bounds(plan: PlanFile, stages: dict[str, Any], values: dict[str, int]
         "option_slot": option_slot,
     }
     if failure["prices"]:
-        of_pair, of_broker = _pair_prices(failure, len(codes), slots, len(free))
         over = overflow_bound(
             **arcs_of,
             option_cap=int(failure["bound"]) - 1 - option_base,
-            option_price=of_pair,
-            slot_price=of_broker,
+            option_price=unpack(failure["prices"]["pairs"], len(codes)),
+            slot_price=unpack(failure["prices"]["brokers"], slots),
             quota=quota,
         )
         if over < 1:
@@ -100,25 +97,16 @@ def leader_bounds(plan: PlanFile, stages: dict[str, Any], values: dict[str, int]
         with_choice = np.zeros((slots, slots), dtype=np.bool_)
         with_choice[option_slot, taker_slot] = True
         rest = int(squares[~with_choice].sum())
-        of_pair, of_broker = _pair_prices(stage, len(codes), slots, len(free))
         bound = rest + picking_bound(
             **arcs_of,
             option_base=option_base,
             option_cap=np.minimum(worst - option_base, offered),
-            option_price=of_pair,
-            slot_price=of_broker,
+            option_price=unpack(stage["prices"]["pairs"], len(codes)),
+            slot_price=unpack(stage["prices"]["brokers"], slots),
             quota=quota,
         )
         found += wrong_bound("failure balance", stage["bound"], bound)
     return found
-
-
-def _pair_prices(stage: dict[str, Any], pairs: int, slots: int, items: int) -> tuple[Ints, Ints]:
-    """Prices per pair and per broker of a failure stage."""
-    of_pair = unpack(stage["prices"]["pairs"], pairs)
-    of_broker = unpack(stage["prices"]["brokers"], slots)
-    summable(stage["stage"], (pairs + 1) * (items + 1) * (largest(of_pair) + largest(of_broker)))
-    return of_pair, of_broker
 
 
 def _rate_proof(

@@ -12,8 +12,6 @@ from partage.brokers.check.plan_file import (
     Ints,
     MalformedError,
     PlanFile,
-    largest,
-    summable,
     wrong_bound,
 )
 from partage.brokers.directory import MARKER
@@ -77,14 +75,8 @@ def placement_bounds(
         of_topic = np.zeros((len(families), e), dtype=np.int64)
         if "topics" in prices:
             of_topic = unpack(prices["topics"], len(families) * e).reshape(len(families), e)
-        price = largest(of_broker) + largest(of_topic)
-        held = int(np.bincount(family).max(initial=0)) + largest(fixed)
-        summable(
-            name,
-            int(demand.sum()) * (price + use["moves"]),
-            e * (price * held + use["spread"] * held**2),
-            use["load"] * largest(weight),
-        )
+        if use["load"] * int(weight.max()) >= 2**62:
+            raise MalformedError(f"{MARKER}: certificate: {name}: weights too large to be summed")
         total = sharing_bound(
             family=family,
             demand=demand,

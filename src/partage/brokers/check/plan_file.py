@@ -120,17 +120,6 @@ class PlanFile:
         return {stage["stage"]: stage for stage in self.value["certificate"]["stages"]}
 
 
-def largest(values: Ints) -> int:
-    """The largest absolute value."""
-    return max(int(values.max(initial=0)), -int(values.min(initial=0)))
-
-
-def summable(stage: str, *terms: int) -> None:
-    """Refuse prices whose sums may not fit 64 bits: what wraps around could prove anything."""
-    if sum(terms) >= 2**62:
-        raise MalformedError(f"{MARKER}: certificate: {stage}: prices too large to be summed")
-
-
 def wrong_bound(name: str, stated: Any, proven: int) -> list[str]:
     """A defect where a bound is not what its prices prove."""
     if stated == proven:

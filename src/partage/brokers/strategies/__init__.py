@@ -13,9 +13,15 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
+from partage.brokers.strategies.bin_packing import bin_packing
 from partage.brokers.strategies.exact import exact
 from partage.brokers.strategies.generate import generate
+from partage.brokers.strategies.greedy import greedy
 from partage.brokers.strategies.leader_flow import leader_flow
+from partage.brokers.strategies.mip import mip
+from partage.brokers.strategies.permutation import permutation
+from partage.brokers.strategies.rack_greedy import rack_greedy
+from partage.brokers.strategies.three_flows import three_flows
 from partage.brokers.task import Task
 from partage.errors import InputError
 
@@ -32,6 +38,12 @@ STRATEGIES: dict[str, Strategy] = {
     "exact": Strategy(exact, ordered=False),
     "generate": Strategy(generate),
     "leader-flow": Strategy(leader_flow),
+    "greedy": Strategy(greedy),
+    "rack-greedy": Strategy(rack_greedy),
+    "bin-packing": Strategy(bin_packing),
+    "permutation": Strategy(permutation),
+    "mip": Strategy(mip),
+    "three-flows": Strategy(three_flows),
 }
 
 

@@ -13,10 +13,13 @@ import numpy.typing as npt
 
 from partage.brokers.disks import relieve_disks
 from partage.brokers.task import Task
+from partage.errors import CannotError
 
 
 def exact(task: Task) -> npt.NDArray[np.int64]:
     """Replica sets [P, R], optimal in the order of the design's objective."""
+    if task.options.balance == "bytes":
+        raise CannotError("--balance bytes is not built yet")
     if task.options.no_moves:
         return task.cluster.replicas
     return relieve_disks(task, task.replicas_of(task.share.slots))

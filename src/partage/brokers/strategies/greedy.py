@@ -62,7 +62,7 @@ def relist(
 ) -> list[list[int]]:
     """The replica lists of one topic, brought to their replication ``factors`` on ``brokers``."""
     # the order in which brokers enter decides between equals: min and max take the first
-    held = {broker: 0 for row in lists for broker in row} | {broker: 0 for broker in brokers}
+    held = {broker: 0 for row in lists for broker in row} | dict.fromkeys(brokers, 0)
     led = dict(held)
     for row in lists:
         led[row[0]] += 1

@@ -1,8 +1,8 @@
-"""Permutation: even lists laid out beforehand, given out so that little moves. No racks.
+"""Permutation: even lists laid out beforehand, dealt out so that little moves. No racks.
 
-All ordered assignments of brokers to a list are written down in an order in which any number of
-them, from the first on, is even. As many as there are partitions are taken, beginning again at the
-first when all have been, and today's partitions are matched with them.
+All ordered lists of different brokers are written down in an order in which however many of them,
+from the first on, are an even share. As many as there are partitions are taken, beginning again at
+the first when all have been, and today's partitions are matched with them.
 
 *The order.* With brokers 1 to 4 and two replicas::
 
@@ -11,8 +11,9 @@ first when all have been, and today's partitions are matched with them.
     (1,4) (2,1) (3,2) (4,3)
 
 In each line the brokers take turns at every place of the list; from line to line the follower's
-distance from the leader grows by one. So leaders are even, replicas are even, and so is what each
-broker takes over when another fails: after ``brokers - 1`` lines each has followed each once.
+distance from the leader grows by one. So leaders are even, to within one, and what each broker
+takes over when another fails is, too: after ``brokers - 1`` lines each has followed each once.
+Replicas differ by no more than the replication factor, and only within a line that is not complete.
 
 For longer lists the survey that tells of the method gives no order. Here the first follower's
 distance goes on growing by one from line to line, so that what has just been said stays true, and
@@ -30,7 +31,7 @@ there are so many assignments that hardly any partition meets one like its own, 
 method's author gave it up. A second run takes the same lists and matches each partition with its
 own: it changes nothing. The weights are a table of partitions by partitions, hence the limit.
 
-Source: the author's earlier method in the survey "Kafka reassignment 方案" (sayuan.github.io, 2022).
+Source: the survey "Kafka reassignment 方案" (sayuan.github.io, 2022), its author's earlier method.
 """
 
 from __future__ import annotations
@@ -99,11 +100,12 @@ def match(today: Ints, lists: Ints, brokers: int) -> Ints:
     held = np.zeros((count, brokers + 1), dtype=np.bool_)
     held[np.arange(count)[:, None], today] = True
     moves = np.zeros((count, count), dtype=np.int64)
-    same = np.full((count, count), today.shape[1] == lists.shape[1])
-    for place, column in enumerate(lists.T):
+    for column in lists.T:
         moves += ~held[:, column]
-        if place < today.shape[1]:
-            same &= today[:, place, None] == column
+    factor = lists.shape[1]
+    same = np.repeat((today >= 0).sum(axis=1)[:, None] == factor, count, axis=1)
+    for place in range(min(factor, today.shape[1])):
+        same &= today[:, place, None] == lists[:, place]
     leads = today[:, :1] == lists[:, 0]
     # one move outweighs all changes of leaders, and one of those all changes of lists
     weight = (moves * (count + 1) + ~leads) * (count + 1) + ~same

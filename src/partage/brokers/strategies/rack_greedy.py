@@ -18,11 +18,12 @@ What step 2 finds after a plan has room for all of it, and step 4 does not look 
 second run changes nothing. Nothing is done about the load of all topics together: with few
 partitions in each topic, ``ceil`` gives some broker one replica more time and again.
 
-The tool finds no answer where racks cannot hold one replica each, and often where racks have
-unequal numbers of brokers: those of a small rack are full before each partition has its replica
-there; its own documentation says so. It cannot be relied on to lower a replication factor either:
-step 2 takes back every replica for which there is room. Here that is refused, where the tool would
-write down too many replicas. Topics come in order of name, in the tool as ZooKeeper lists them.
+There is no way back from a choice: the last partitions may find all brokers with room taken though
+an answer exists. That is common where racks have unequal numbers of brokers, as the tool's own
+documentation says, and certain where there are fewer racks than replicas. Nor does it reliably
+lower a replication factor: step 2 takes back every replica for which there is room. The tool then
+writes down too many replicas; here that is refused. Topics come in order of name, in the tool as
+ZooKeeper happens to list them.
 
 Source: github.com/SiftScience/kafka-assigner, ``KafkaAssignmentStrategy`` of version 1.1, in turn
 made after Apache Helix's automatic rebalancing.
@@ -136,17 +137,15 @@ def java_hash(text: str) -> int:
 
 
 def _check(task: Task, row: int, count: int, factor: int) -> None:
+    name = task.cluster.names[row]
     if count < factor:
-        why = "no broker with room in a rack that has none" if task.cluster.rack_names else "room"
+        where = " in a rack that has none" if task.cluster.rack_names else ""
         raise CannotError(
-            f"finds no place for {factor - count} of the {factor} replicas of "
-            f"{task.cluster.names[row]}: {why} is left, as happens where racks are unequal"
-            if task.cluster.rack_names
-            else f"finds no place for {factor - count} of the {factor} replicas of "
-            f"{task.cluster.names[row]}: no broker with room is left"
+            f"finds no place for {factor - count} of the {factor} replicas of {name}: no broker "
+            f"with room is left{where}"
         )
     if count > factor:
         raise CannotError(
-            f"keeps every replica that its broker has room for: {task.cluster.names[row]} would "
-            f"have {count} replicas, not {factor}"
+            f"keeps every replica that its broker has room for: {name} would have {count} "
+            f"replicas, not {factor}"
         )

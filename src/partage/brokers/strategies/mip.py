@@ -1,0 +1,154 @@
+"""MIP: fewest moves within a window of loads, as one integer program.
+
+The method asks a solver for the placement. A variable for each partition and broker says whether
+the broker holds a replica. Then
+
+1. each partition keeps its number of replicas;
+2. a leader whose broker is among those that are to hold replicas stays where it is; such a variable
+   is fixed at 1, and those of all other brokers at 0, that is, they are left out;
+3. each broker holds between ``floor(0.9 average)`` and ``ceil(1.0 average)`` replicas, the average
+   being all replicas over the brokers that are to hold some;
+4. the number of replicas that brokers must newly fetch is least. (The tool adds up replicas that
+   come and replicas that go, and halves the sum: the same, since both are equally many.)
+
+A list keeps its leader first, then the followers that stay, in their order, then those that come,
+by broker id. Where the leader's broker goes, the tool shuffles the new list, so that its partitions
+do not all go to the same new leader; here the shuffle comes from a fixed seed. A partition whose
+set stays keeps its list. Followers are pinned nowhere, and leaders are balanced nowhere: that the
+leader stays is a rule, how many a broker has is not asked. Racks, disks and capacities are unknown
+to the method.
+
+The tool gives all replicas the same weight, unless told to weigh partitions by their last offset;
+that, and factors other than 0.9 and 1.0, are not offered here. It reads the chosen topics only:
+topics left out stay, and do not count in the loads. It has no way to change a replication factor,
+and it stops where no placement keeps all its rules, which the pinned leaders may well cause. It
+works out the window in floating point, here it is exact. A broker that is dead is treated as one to
+be removed; the tool refuses to start while a replica is out of sync.
+
+Leaders and window apart, every partition-broker matrix of this kind is a flow, so that the linear
+relaxation is whole-numbered already: the solver hardly ever has to branch, and what limits it is
+the number of variables, partitions times brokers. HiGHS takes the place of lp_solve. It is run on
+one thread with its own fixed seed, hence the same input gives the same bytes. As the tool, the
+strategy gives no answer that is not proven optimal.
+
+Source: github.com/everpeace/kafka-reassign-optimizer 0.4.0 (Scala, lp_solve through Optimus), class
+``ReassignOptimizationProblem``; an idea of killerwhile/kafka-assignment-optimizer.
+"""
+
+from __future__ import annotations
+
+from random import Random
+
+import numpy as np
+import numpy.typing as npt
+
+from partage.brokers.task import Task
+from partage.errors import CannotError
+
+Ints = npt.NDArray[np.int64]
+
+LEAST_FACTOR = (9, 10)
+"""Of the average load, as a fraction: the tool's ``--balanced-factor-min``. Its
+``--balanced-factor-max`` is 1."""
+
+MOST_VARIABLES = 500_000
+"""Partitions times brokers that are to hold replicas; above, the solver would need gigabytes."""
+
+SECONDS = 60.0
+"""For the solver; a machine that needs longer gets no answer instead of one that is not proven."""
+
+SEED = 41
+"""Of the shuffles: any fixed number gives lists that the tool could give too."""
+
+
+def mip(task: Task) -> Ints:
+    """Replica lists [P, R] with the fewest moves of all that keep the leaders and the window.
+
+    Raises CannotError with ``no_moves``, for a changed replication factor, where no placement keeps
+    all rules, and above MOST_VARIABLES or SECONDS.
+    """
+    _check(task)
+    own = task.broker_slot[task.cluster.replicas[task.items]]
+    slots = len(task.slot_brokers)
+    holds = _solve(own, task.target[task.items], slots)
+    return task.replicas_of(_lists(own, holds))
+
+
+def window(replicas: int, brokers: int) -> tuple[int, int]:
+    """The least and the most replicas that a broker may hold."""
+    numerator, denominator = LEAST_FACTOR
+    return replicas * numerator // (brokers * denominator), -(-replicas // brokers)
+
+
+def _check(task: Task) -> None:
+    if task.options.no_moves:
+        raise CannotError("balances by moving replicas, and keeps all leaders that it can")
+    cluster = task.cluster
+    other = np.flatnonzero(task.chosen & (task.target != cluster.replication_factor))
+    if len(other):
+        row = int(other[0])
+        raise CannotError(
+            f"has no way to change a replication factor: {cluster.names[row]} has "
+            f"{cluster.replication_factor[row]} replicas and needs {task.target[row]}"
+        )
+    partitions, slots = len(task.items), len(task.slot_brokers)
+    if partitions * slots > MOST_VARIABLES:
+        raise CannotError(
+            f"{partitions} partitions on {slots} brokers make {partitions * slots} variables, "
+            f"more than the {MOST_VARIABLES} that it takes on"
+        )
+
+
+def _solve(own: Ints, factor: Ints, slots: int) -> npt.NDArray[np.bool_]:
+    """[I, E] who holds what. ``own`` [I, R] slots today, leader first, -1 where there is none."""
+    from scipy.optimize import Bounds, LinearConstraint, milp
+    from scipy.sparse import eye_array, kron, vstack
+
+    items = len(own)
+    held = np.zeros((items, slots), dtype=np.bool_)
+    row, column = np.nonzero(own >= 0)
+    held[row, own[row, column]] = True
+    pinned = np.zeros((items, slots))
+    led = np.flatnonzero(own[:, 0] >= 0)
+    pinned[led, own[led, 0]] = 1
+
+    # one row per partition, then one per broker: every variable is in one of each
+    per_partition = kron(eye_array(items), np.ones((1, slots)))
+    per_broker = kron(np.ones((1, items)), eye_array(slots))
+    low, high = window(int(factor.sum()), slots)
+    least = np.concatenate((factor, np.full(slots, low)))
+    most = np.concatenate((factor, np.full(slots, high)))
+    result = milp(
+        np.where(held, 0.0, 1.0).ravel(),
+        integrality=np.ones(items * slots, dtype=np.int64),
+        bounds=Bounds(pinned.ravel(), np.ones(items * slots)),
+        constraints=LinearConstraint(vstack((per_partition, per_broker)), least, most),
+        options={"mip_rel_gap": 0.0, "time_limit": SECONDS},
+    )
+    if result.status == 1:
+        raise CannotError(
+            f"the solver has not finished after {SECONDS:g} s with {items * slots} variables"
+        )
+    if result.status == 2:
+        leaders = np.bincount(own[led, 0], minlength=slots)
+        raise CannotError(
+            f"no placement keeps all leaders, {leaders.min()} to {leaders.max()} per broker, "
+            f"and gives every broker {low} to {high} replicas"
+        )
+    if result.status != 0:
+        raise AssertionError(f"HiGHS: {result.message}")
+    return np.asarray(result.x.reshape(items, slots) > 0.5)
+
+
+def _lists(own: Ints, holds: npt.NDArray[np.bool_]) -> Ints:
+    """[I, R] slots: today's order, then what is new; shuffled where the leader had to go."""
+    random = Random(SEED)
+    lists = np.full_like(own, -1)
+    for i, (before, after) in enumerate(zip(own.tolist(), holds, strict=True)):
+        replicas = [b for b in before if b >= 0 and after[b]]
+        replicas += [b for b in np.flatnonzero(after).tolist() if b not in before]
+        if before[0] < 0:
+            # Python promises the same random() in all its versions, and of nothing else
+            replicas.sort(key=lambda _: random.random())
+        lists[i, : len(replicas)] = replicas
+    return lists

@@ -1,0 +1,350 @@
+"""Three flows: maximum flows for the replicas, then the leaders, then the first followers.
+
+Each of the three networks hands work from those above the average, on the source's side, to those
+below it, on the sink's.
+
+**Replicas.** A unit of flow takes a replica of a partition from one broker to another::
+
+    source -> broker above -> partition -> broker below -> sink
+
+The average is rarely a whole number, and two residue nodes carry what is left of it. A broker that
+is d above the average gives ``floor(d)`` straight from the source and one more through the *giving
+residue*, which has from the source what all those fractions make together, rounded down; brokers
+below take likewise, through the *taking residue*. Where the flow fills the source's arcs, every
+broker ends with the average, rounded down or up. But it takes more than that needs: of loads 2, 2,
+1 and 1 the fractions make one whole unit, and a replica moves for nothing. So the method first
+looks whether the loads are even already, and leaves them alone if so; where they are nearly even it
+still moves too much. A removed or dead broker has the average 0.
+
+For a higher replication factor, a node of its own points to the partitions, with as many units as
+each lacks. For a lower one, the partitions point to the sink. The source could not make that work
+where all replicas of a partition are below the average, since such brokers give nothing.
+
+**Leaders.** The same with leaders, which go to other replicas of their partition: no data moves.
+
+**First followers.** The same with ordered pairs of brokers: a partition's (leader, first follower)
+hands it over to (leader, another follower). Leaders and sets stay, and only partitions with more
+than two replicas have a choice. Pairs hand over only to pairs of the same leader, yet all are held
+against one average, and even pairs are not yet even leaders after a failure: the result need not be
+the best.
+
+What is ours:
+
+- What the residue nodes carry in the first flow. The source names the two nodes, warns of floating
+  point, and blames them for moves in balanced clusters. Fractions that are added up behave so; here
+  they are exact. The other two flows are those of ``leader_flow``, which leave alone what is even.
+- Chains. A maximum flow does not count moves, and a chain over several brokers costs several moves
+  for one unit. So only brokers above the average have arcs to their partitions at first. Where that
+  does not fill the source's arcs, all have, and the flow may chain. With it a replica may leave a
+  broker below the average when another comes, which solves nearly all lower replication factors.
+- Racks, of which the source says no more than that a suitable network exists. Here a node for each
+  rack of a partition stands between the partition and the brokers: replicas that stay in the rack
+  pass there only, others go through the partition as far as the rack rule has room. What a rack has
+  beyond the rule leaves it for the sink, what it must have comes from the source. A rack to which
+  the rule gives more or less than its brokers' share has an average of its own. Without racks, all
+  brokers are one rack.
+- Topics that are left out stay, and count as load. The average may then be out of reach; a flow
+  that does not fill is taken where it keeps all rules and lowers the sum of squared loads.
+- A list keeps its order: what goes is taken out, what comes is added behind, by broker id.
+
+With ``no_moves`` only the second and the third flow run. Disks, capacities, rates and topic spread
+are unknown to the method.
+
+Source: "Kafka reassignment 方案" (sayuan.github.io, 2022), whose author saw optimal results on some
+hundred random clusters, except for the pairs, and expects exceptions for want of a proof.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from fractions import Fraction
+from math import floor
+
+import numpy as np
+import numpy.typing as npt
+from ortools.graph.python.max_flow import SimpleMaxFlow
+
+from partage.brokers.strategies.leader_flow import handovers
+from partage.brokers.task import Task
+from partage.errors import CannotError
+
+Ints = npt.NDArray[np.int64]
+Bools = npt.NDArray[np.bool_]
+
+MOST_CELLS = 10_000_000
+"""Partitions times brokers; above, the first network would need some gigabytes."""
+
+
+def three_flows(task: Task) -> Ints:
+    """Replica lists [P, R]. Raises CannotError where the first flow leaves a replica on a removed
+    or dead broker, or a replication factor or a rack rule unmet, and above MOST_CELLS."""
+    replicas = task.cluster.replicas if task.options.no_moves else placed(task)
+    return followed(task, led(task, replicas))
+
+
+# ---------------------------------------------------------------- replicas
+
+
+def placed(task: Task) -> Ints:
+    """Lists with the sets of the first flow; today's where these are even or it does not help."""
+    rules = _Rules.of(task)
+    held = rules.held
+    sound = rules.defect(held) is None
+    if sound and rules.even(held):
+        return task.cluster.replicas
+    holds, filled = _shifted(rules, chains=False)
+    if not filled:
+        holds, filled = _shifted(rules, chains=True)
+    defect = rules.defect(holds)
+    if defect is not None:
+        raise CannotError(f"its first flow leaves {defect}")
+    if sound and not filled and rules.squares(holds) >= rules.squares(held):
+        return task.cluster.replicas
+    return _lists(task, held, holds)
+
+
+def _shifted(rules: _Rules, chains: bool) -> tuple[Bools, bool]:
+    """Who holds what after the first flow [I, B], and whether it filled all arcs of the source."""
+    held, zone = rules.held, rules.zone
+    items, brokers = held.shape
+    zones = rules.least.shape[1]
+    racks = brokers + np.arange(items * zones).reshape(items, zones)
+    partitions = brokers + items * zones + np.arange(items)
+    source, sink, giving, taking, lacking = (int(partitions[-1]) + 1 + n for n in range(5))
+    flow = SimpleMaxFlow()
+
+    def arcs(tail: npt.ArrayLike, head: npt.ArrayLike, capacity: npt.ArrayLike) -> Ints:
+        t, h, c = (a.ravel() for a in np.broadcast_arrays(np.atleast_1d(tail), head, capacity))
+        return np.asarray(flow.add_arcs_with_capacity(t, h, c), dtype=np.int64)
+
+    # brokers and residue nodes
+    gap = [load - mean for load, mean in zip(rules.loads(held), rules.average, strict=True)]
+    whole = np.array([floor(abs(g)) for g in gap])
+    part = [abs(g) % 1 for g in gap]
+    above, below = np.array([g > 0 for g in gap]), np.array([g < 0 for g in gap])
+    up, down = np.flatnonzero(above), np.flatnonzero(below)
+    given = [
+        arcs(source, up, whole[up]),
+        arcs(source, giving, floor(sum(part[b] for b in up.tolist()))),
+    ]
+    arcs(giving, up, 1)
+    arcs(down, sink, whole[down])
+    arcs(down, taking, 1)
+    arcs(taking, sink, floor(sum(part[b] for b in down.tolist())))
+
+    # replicas that may go, and where they may come
+    row, broker = np.nonzero(held if chains else held & above)
+    cells, moved = row * brokers + broker, arcs(broker, racks[row, zone[broker]], 1)
+    row, broker = np.nonzero(~held & (rules.task.usable if chains else below))
+    cells = np.append(cells, row * brokers + broker)
+    moved = np.append(moved, arcs(racks[row, zone[broker]], broker, 1))
+
+    # each rack is cut down or filled up to the rule; the partition gets or gives what that leaves
+    today = rules.in_racks(held)
+    ruled = np.clip(today, rules.least, rules.most)
+    lacks = rules.target - ruled.sum(axis=1)
+    arcs(racks, sink, np.maximum(today - ruled, 0))
+    given.append(arcs(source, racks, np.maximum(ruled - today, 0)))
+    arcs(racks, partitions[:, None], ruled - rules.least)
+    arcs(partitions[:, None], racks, rules.most - ruled)
+    given.append(arcs(source, lacking, np.maximum(lacks, 0).sum()))
+    arcs(lacking, partitions, np.maximum(lacks, 0))
+    arcs(partitions, sink, np.maximum(-lacks, 0))
+
+    status = flow.solve(source, sink)
+    if status != flow.OPTIMAL:
+        raise AssertionError(f"maximum flow ended with {status}")
+    holds = held.copy()
+    holds.ravel()[cells[np.asarray(flow.flows(moved)) > 0]] ^= True
+    full = sum(flow.capacity(arc) for arc in np.concatenate(given).tolist())
+    return holds, bool(flow.optimal_flow() == full)
+
+
+def _lists(task: Task, held: Bools, holds: Bools) -> Ints:
+    """[P, R] today's lists without what goes, with what comes behind, by broker id."""
+    before = task.cluster.replicas
+    width = max(before.shape[1], int(task.target.max()))
+    lists = np.full((len(before), width), -1, dtype=np.int64)
+    lists[:, : before.shape[1]] = before
+    for i in np.flatnonzero((held != holds).any(axis=1)).tolist():
+        row = int(task.items[i])
+        new = [b for b in before[row].tolist() if b >= 0 and holds[i, b]]
+        new += np.flatnonzero(holds[i] & ~held[i]).tolist()
+        lists[row] = new + [-1] * (width - len(new))
+    return lists
+
+
+@dataclass(frozen=True, eq=False)
+class _Rules:
+    """What the first flow starts from and what it must reach.
+
+    - ``held`` [I, B]: who holds which chosen partition today; ``rest`` [B]: replicas left out
+    - ``target`` [I]: replicas that each must have
+    - ``zone`` [B]: rack of each broker, all 0 without racks
+    - ``least``, ``most`` [I, Z]: replicas that each must, and may, have in each rack
+    - ``average`` [B]: what each broker would hold if loads were even, 0 where it must be empty
+    """
+
+    task: Task
+    held: Bools
+    rest: Ints
+    target: Ints
+    zone: Ints
+    least: Ints
+    most: Ints
+    average: list[Fraction]
+
+    @classmethod
+    def of(cls, task: Task) -> _Rules:
+        cluster, items, usable = task.cluster, task.items, task.usable
+        brokers = len(usable)
+        if len(items) * brokers > MOST_CELLS:
+            raise CannotError(
+                f"{len(items)} partitions on {brokers} brokers make {len(items) * brokers} pairs, "
+                f"more than the {MOST_CELLS} that it takes on"
+            )
+        held = np.zeros((len(items), brokers), dtype=np.bool_)
+        row, column = np.nonzero(cluster.replicas[items] >= 0)
+        held[row, cluster.replicas[items[row], column]] = True
+        other = cluster.replicas[~task.chosen]
+        rest = np.where(usable, np.bincount(other[other >= 0], minlength=brokers), 0)
+
+        zone = cluster.rack if cluster.rack_names else np.zeros(brokers, dtype=np.int64)
+        size = np.bincount(zone[usable], minlength=int(zone.max()) + 1)
+        target = task.target[items]
+        least = np.zeros((len(items), len(size)), dtype=np.int64)
+        most = np.zeros_like(least)
+        for factor in np.unique(target).tolist():
+            rows = target == factor
+            room = (np.minimum(size, n) for n in range(1, factor + 1))
+            most[rows] = next(counts for counts in room if counts.sum() >= factor)
+            least[rows] = (size > 0) & (factor >= (size > 0).sum())
+        fixed = np.bincount(zone, rest, minlength=len(size)).astype(np.int64)
+        mean = _means(
+            int(target.sum() + rest.sum()),
+            size.tolist(),
+            (least.sum(axis=0) + fixed).tolist(),
+            (most.sum(axis=0) + fixed).tolist(),
+        )
+        average = [mean[zone[b]] if usable[b] else Fraction(0) for b in range(brokers)]
+        return cls(task, held, rest, target, zone, least, most, average)
+
+    def loads(self, holds: Bools) -> list[int]:
+        """[B] replicas per broker."""
+        loads: list[int] = (holds.sum(axis=0) + self.rest).tolist()
+        return loads
+
+    def even(self, holds: Bools) -> bool:
+        """Whether every broker holds its average, rounded down or up."""
+        loads = self.loads(holds)
+        return all(abs(n - mean) < 1 for n, mean in zip(loads, self.average, strict=True))
+
+    def squares(self, holds: Bools) -> int:
+        """The sum of squared loads."""
+        return sum(n * n for n in self.loads(holds))
+
+    def in_racks(self, holds: Bools) -> Ints:
+        """[I, Z] replicas of each partition in each rack."""
+        count = np.zeros_like(self.least)
+        row, broker = np.nonzero(holds)
+        np.add.at(count, (row, self.zone[broker]), 1)
+        return count
+
+    def defect(self, holds: Bools) -> str | None:
+        """The first rule that is not kept, in words."""
+        cluster, items = self.task.cluster, self.task.items
+        stuck = np.where(self.task.usable, 0, holds.sum(axis=0))
+        if stuck.any():
+            b = int(stuck.argmax())
+            state = "removed" if self.task.excluded[b] else "dead"
+            return f"{stuck[b]} replicas on broker {cluster.broker_ids[b]}, which is {state}"
+        factor = holds.sum(axis=1)
+        if (factor != self.target).any():
+            i = int((factor != self.target).argmax())
+            return (
+                f"{cluster.names[items[i]]} with {factor[i]} replicas instead of {self.target[i]}"
+            )
+        count = self.in_racks(holds)
+        broken = np.argwhere((count < self.least) | (count > self.most))
+        if len(broken):
+            i, rack = broken[0].tolist()
+            name = cluster.names[items[i]]
+            return f"{name} with {count[i, rack]} replicas in rack {cluster.rack_names[rack]}"
+        return None
+
+
+def _means(total: int, size: list[int], least: list[int], most: list[int]) -> list[Fraction]:
+    """[Z] replicas per broker of each rack where all stand at one level, but for the racks that are
+    held up or down by the replicas that they must and may have. ``size`` in brokers."""
+
+    def counts(level: Fraction) -> list[Fraction]:
+        bounds = zip(size, least, most, strict=True)
+        return [min(max(level * n, Fraction(low)), Fraction(high)) for n, low, high in bounds]
+
+    # from one of these levels to the next, the sum of the counts is a straight line
+    bends = sorted(
+        {
+            Fraction(bound, n)
+            for n, *ends in zip(size, least, most, strict=True)
+            if n
+            for bound in ends
+        }
+    )
+    end = next(i for i, level in enumerate(bends) if sum(counts(level)) >= total)
+    level = bends[end]
+    if sum(counts(level)) > total:
+        start = bends[end - 1]
+        slope = (sum(counts(level)) - sum(counts(start))) / (level - start)
+        level = start + (total - sum(counts(start))) / slope
+    return [count / n if n else Fraction(0) for count, n in zip(counts(level), size, strict=True)]
+
+
+# ---------------------------------------------------------------- leaders and first followers
+
+
+def led(task: Task, replicas: Ints) -> Ints:
+    """Lists with the leaders of the second flow; old and new leader exchange their places."""
+    lists = replicas.copy()
+    on = task.broker_slot[lists]
+    # with no_moves a dead broker may lead: the first live follower takes over
+    dead = np.flatnonzero(task.chosen & (on[:, 0] < 0) & (on >= 0).any(axis=1))
+    _exchange(lists, dead, np.zeros_like(dead), (on[dead] >= 0).argmax(axis=1))
+    on = task.broker_slot[lists]
+    rows, column = _handed_over(task, on)
+    _exchange(lists, rows, np.zeros_like(rows), column)
+    return lists
+
+
+def followed(task: Task, replicas: Ints) -> Ints:
+    """Lists with the first followers of the third flow, which exchange their places likewise."""
+    lists = replicas.copy()
+    on = task.broker_slot[lists]
+    live = on >= 0
+    live[:, 0] = False
+    follower = np.argsort(~live, axis=1, kind="stable")  # columns, those of live followers first
+    pair = np.where(live & (on[:, :1] >= 0), on[:, :1] * len(task.slot_brokers) + on, -1)
+    rows, choice = _handed_over(task, np.take_along_axis(pair, follower, axis=1))
+    _exchange(lists, rows, follower[rows, 0], follower[rows, choice])
+    return lists
+
+
+def _handed_over(task: Task, options: Ints) -> tuple[Ints, Ints]:
+    """Which partitions change their owner, and to which of their options: (rows, columns).
+
+    ``options`` [P, any]: slots, or pairs of them, that may own each partition, today's owner first,
+    -1 after the last. Only what some partition can choose is part of the average.
+    """
+    rows = np.flatnonzero(task.chosen & (options[:, 0] >= 0))
+    owners = np.unique(options[rows])
+    owners = owners[owners >= 0]
+    if len(owners) == 0:
+        return rows, rows
+    place = np.where(options >= 0, np.searchsorted(owners, options), -1)
+    today = place[np.isin(options[:, 0], owners), 0]
+    row, column = handovers(place[rows], np.bincount(today, minlength=len(owners)))
+    return rows[row], column
+
+
+def _exchange(lists: Ints, rows: Ints, one: Ints, other: Ints) -> None:
+    """In place: the replicas in the columns ``one`` and ``other`` of those rows."""
+    lists[rows, one], lists[rows, other] = lists[rows, other], lists[rows, one]

@@ -1,0 +1,165 @@
+"""Strategy ``greedy``: cases worked out by hand, and properties on random clusters."""
+
+from __future__ import annotations
+
+import random
+from typing import Any
+
+import pytest
+
+from partage.brokers.compare import compare, comparison
+from partage.brokers.plan import plan
+from partage.brokers.strategies.greedy import greedy
+from partage.brokers.task import Options, Task
+from partage.cluster import Cluster
+from partage.errors import CannotError
+
+
+def task_of(matrix: str, brokers: str, **options: Any) -> Task:
+    """``"1,2 2,3 u: 3"`` (partitions of t, then of u) on ``"1 2 3"`` (``!``: dead)."""
+    partitions: list[dict[str, Any]] = []
+    topic, number = "t", 0
+    for word in matrix.split():
+        if word.endswith(":"):
+            topic, number = word[:-1], 0
+            continue
+        replicas = [int(b) for b in word.split(",")]
+        partitions.append({"topic": topic, "partition": number, "replicas": replicas})
+        number += 1
+    entries = [
+        {"id": int(word.strip("!")), "alive": not word.endswith("!")} for word in brokers.split()
+    ]
+    cluster = Cluster.from_json({"brokers": entries, "partitions": partitions})
+    return Task.resolve(cluster, Options.of(**options))
+
+
+def lists_of(task: Task) -> list[list[int]]:
+    return task.cluster.with_replicas(greedy(task)).replica_lists()
+
+
+def text(lists: list[list[int]]) -> str:
+    return " ".join(",".join(map(str, row)) for row in lists)
+
+
+README = "1,2 2,4 2,4 3,1"
+"""The topic of the examples in the tool's README, its brokers shortened."""
+
+
+@pytest.mark.parametrize(
+    ("before", "brokers", "options", "after"),
+    [
+        pytest.param(
+            README,
+            "1 2 3 4",
+            {"replication_factor": "3"},
+            # p0: 3 has one replica. p1: 1 and 3 have two, 1 is named first; 4 leads none yet
+            "1,2,3 4,2,1 2,4,3 3,1,4",
+            id="factor up: the broker with the fewest",
+        ),
+        pytest.param(
+            README,
+            "1 2 3 4",
+            {"replication_factor": "1"},
+            # p0 drops 2 of three; p1 drops 2 of two, named before 4; p2 drops 4
+            "1 4 2 3",
+            id="factor down: the broker with the most",
+        ),
+        pytest.param(
+            README, "1 2 3 4", {"remove_broker": [4]}, "1,2 2,3 2,1 3,1", id="a broker goes"
+        ),
+        pytest.param(README, "1 2 3 4!", {}, "1,2 2,3 2,1 3,1", id="a broker is dead"),
+        pytest.param(
+            "2,1,3", "1 2 3 4", {"remove_broker": [2]}, "1,3,4", id="the next in the list leads"
+        ),
+        pytest.param(
+            "1,2 1,2 2,1 2,1", "1 2", {"add_broker": ["3"]}, "1,2 1,2 2,1 2,1", id="nothing to do"
+        ),
+        pytest.param(
+            "1,2 1,3 1,2 1,3 2,3 3,2", "1 2 3", {}, "2,1 3,1 1,2 1,3 2,3 3,2", id="leaders"
+        ),
+        pytest.param(
+            "1,2,3 1,2,3", "1 2 3", {}, "1,2,3 1,2,3", id="fewer partitions than brokers: no leader"
+        ),
+        pytest.param(
+            "1,2 1,2 1,2 u: 3,4 3,4",
+            "1 2 3 4",
+            {"replication_factor": "3"},
+            "1,2,3 1,2,4 1,2,3 3,4,1 3,4,2",
+            id="each topic counts for itself",
+        ),
+        pytest.param(
+            "1,2 1,2 u: 1 1",
+            "1 2 3",
+            {"topics": "u", "replication_factor": "2"},
+            "1,2 1,2 1,2 1,3",
+            id="topics left out stay",
+        ),
+    ],
+)
+def test_by_hand(before: str, brokers: str, options: dict[str, Any], after: str) -> None:
+    assert text(lists_of(task_of(before, brokers, **options))) == after
+
+
+def test_new_brokers_get_only_what_has_to_be_placed() -> None:
+    task = task_of("1,2 1,2 1,2 1,2 1,3", "1 2 3", remove_broker=[3], add_broker=["4"])
+    assert text(lists_of(task)) == "2,1 1,2 1,2 1,2 4,1"
+
+
+def test_a_second_run_may_hand_leaderships_back() -> None:
+    """Brokers 1 and 2 lead fewer than the others: whoever leads none gets the first partition."""
+    task = task_of("1,2 3 3", "1 2 3")
+    assert text(lists_of(task)) == "2,1 3 3"
+    again = task.again(task.cluster.with_replicas(greedy(task)))
+    assert text(lists_of(again)) == "1,2 3 3"
+    assert plan(task.cluster, strategy="greedy").figures["settled"] is False
+
+
+def test_no_moves_orders_lists_only() -> None:
+    assert text(lists_of(task_of("1,2 1,2", "1 2", no_moves=True))) == "2,1 1,2"
+    with pytest.raises(CannotError, match=r"t-1 needs: it has a replica on a broker that is dead$"):
+        greedy(task_of("1,2 1,3", "1 2 3!", no_moves=True))
+
+
+def random_value(seed: int) -> dict[str, Any]:
+    draw = random.Random(seed)
+    size = draw.randint(5, 9)
+    partitions = [
+        {
+            "topic": draw.choice("tuv"),
+            "partition": number,
+            "replicas": draw.sample(range(size), draw.randint(1, 4)),
+        }
+        for number in range(draw.randint(1, 40))
+    ]
+    return {"brokers": [{"id": b, "alive": b != 1} for b in range(size)], "partitions": partitions}
+
+
+@pytest.mark.parametrize("seed", range(60))
+def test_rules_hold_and_nothing_moves_without_need(seed: int) -> None:
+    value = random_value(seed)
+    options: dict[str, Any] = {"add_broker": ["20"]}
+    if seed % 3:
+        options["replication_factor"] = str(seed % 3)
+    task = Task.resolve(Cluster.from_json(value), Options.of(remove_broker=[0], **options))
+    for before, after, factor in zip(
+        task.cluster.replica_lists(), lists_of(task), task.target.tolist(), strict=True
+    ):
+        assert len(after) == len(set(after)) == factor
+        assert not {0, 1} & set(after)
+        kept = len(set(before) - {0, 1})
+        assert len(set(after) - set(before)) == max(factor - kept, 0)
+
+
+@pytest.mark.parametrize("seed", range(10))
+def test_same_input_in_another_order_gives_the_same(seed: int) -> None:
+    value = random_value(seed)
+    once = lists_of(Task.resolve(Cluster.from_json(value), Options()))
+    value["brokers"].reverse()
+    value["partitions"].reverse()
+    assert lists_of(Task.resolve(Cluster.from_json(value), Options())) == once
+
+
+def test_compare_shows_it() -> None:
+    found = comparison(compare(task_of(README, "1 2 3 4", remove_broker=[4]), ["greedy"]))
+    figures = found["strategies"]["greedy"]
+    assert (figures["moves"], figures["replicas_per_broker"]) == (2, [2, 3])

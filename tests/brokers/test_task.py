@@ -1,0 +1,321 @@
+"""Options resolved against a cluster: who is usable, what is chosen, how many replicas."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from partage import Cluster, InputError
+from partage.brokers.plan import task_of
+from partage.brokers.task import Options, Task, capacity_weights, parse_bytes
+
+RACKS: dict[str, Any] = {
+    "brokers": [{"id": 1, "rack": "a"}, {"id": 3, "rack": "b"}, {"id": 7, "rack": "c"}],
+    "partitions": [
+        {"topic": "t", "partition": 0, "replicas": [1, 3]},
+        {"topic": "t", "partition": 4, "replicas": [3]},
+        {"topic": "tt", "partition": 0, "replicas": [7, 1], "size_bytes": 5},
+    ],
+}
+BARE: dict[str, Any] = {
+    "brokers": [{"id": 1}, {"id": 3, "alive": False}, {"id": 7}],
+    "partitions": [
+        {"topic": "t", "partition": 0, "replicas": [1, 3]},
+    ],
+}
+
+
+def task(value: dict[str, Any], **options: Any) -> Task:
+    return task_of(Cluster.from_json(value), **options)
+
+
+# ---------------------------------------------------------------- sizes
+
+
+@pytest.mark.parametrize(
+    ("text", "value"),
+    [
+        ("1", 1),
+        ("1000", 1000),
+        ("50MB", 50_000_000),
+        ("50 MB", 50_000_000),
+        (" 50mb ", 50_000_000),
+        ("50M", 50_000_000),
+        ("50MB/s", 50_000_000),
+        ("1k", 1000),
+        ("1KB", 1000),
+        ("1KiB", 1024),
+        ("1Ki", 1024),
+        ("1MiB", 1024**2),
+        ("2GiB", 2 * 1024**3),
+        ("1TiB", 1024**4),
+        ("1PiB", 1024**5),
+        ("3G", 3 * 10**9),
+        ("2TB", 2 * 10**12),
+        ("1P", 10**15),
+        ("1.5GB", 1_500_000_000),
+        ("0.1MB", 100_000),
+        ("0.000001MB", 1),
+        ("1.5 GiB/s", 1_610_612_736),
+        ("100B", 100),
+    ],
+)
+def test_parse_bytes(text: str, value: int) -> None:
+    assert parse_bytes(text, "--x") == value
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        *("", " ", "MB", "fast", "-1", "-5MB", "+5MB", "0", "0MB", "0.1", "1e6", "1,5MB", "1.MB"),
+        *(".5MB", "5XB", "5MBit", "5MB/h", "NaN", "inf", "5 5", "5\n5", "1" * 16, "0.0000001MB"),
+        "0x10",
+    ],
+)
+def test_parse_bytes_of_what_is_none(text: str) -> None:
+    with pytest.raises(InputError) as caught:
+        parse_bytes(text, "--x")
+    assert str(caught.value).startswith(f"--x: {text!r}")
+
+
+@given(st.text(max_size=12))
+def test_parse_bytes_of_anything(text: str) -> None:
+    try:
+        value = parse_bytes(text, "--x")
+    except InputError as error:
+        value, lines = 0, str(error).splitlines()
+    assert value > 0 or len(lines) == 1
+
+
+# ---------------------------------------------------------------- options as such
+
+
+def test_options_take_a_word_a_number_or_several() -> None:
+    assert Options.of(remove_broker=3).remove_broker == ("3",)
+    assert Options.of(remove_broker="3").remove_broker == ("3",)
+    assert Options.of(remove_broker=[3, "4"]).remove_broker == ("3", "4")
+    assert Options.of(add_broker=("9:a",)).add_broker == ("9:a",)
+    assert Options.of(remove_broker=None, topics=None) == Options()
+
+
+def test_only_what_was_given_is_told() -> None:
+    assert Options().given() == {}
+    assert Options.of(remove_broker=3, leaders="rate", concurrency=2).given() == {
+        "remove_broker": ["3"],
+        "leaders": "rate",
+    }
+
+
+@pytest.mark.parametrize(
+    "given_options",
+    [
+        {"unknown": 1},
+        {"leaders": "size"},
+        {"leaders": ["count"]},
+        {"spread": None, "leaders": 7},
+        {"spread": "rack"},
+        {"concurrency": 0},
+        {"concurrency": "2"},
+        {"concurrency": 1.5},
+        {"concurrency": True},
+        {"throttle": "x"},
+        {"throttle": 50},
+        {"topics": 5},
+        {"topics": ["t"]},
+        {"strategy": 5},
+        {"strategy": ["exact"]},
+        {"no_moves": "yes"},
+        {"remove_broker": 1.5},
+        {"remove_broker": [True]},
+        {"add_broker": object()},
+    ],
+    ids=str,
+)
+def test_options_of_a_wrong_kind(given_options: dict[str, Any]) -> None:
+    with pytest.raises(InputError) as caught:
+        task(BARE, **given_options)
+    assert len(str(caught.value).splitlines()) == 1
+
+
+# ---------------------------------------------------------------- brokers
+
+
+def test_add() -> None:
+    found = task(RACKS, add_broker=["5:b", "0:new"])
+    assert found.cluster.broker_ids.tolist() == [0, 1, 3, 5, 7]
+    assert [b.rack for b in found.cluster.brokers] == ["new", "a", "b", "b", "c"]
+    assert found.added.tolist() == [True, False, False, True, False]
+    assert found.usable.all()
+    assert not found.excluded.any()
+    assert found.cluster.replica_lists() == [[1, 3], [3], [7, 1]]
+    assert found.slot_brokers.tolist() == [0, 1, 2, 3, 4]
+
+
+def test_add_where_there_are_no_racks() -> None:
+    assert task(BARE, add_broker=["5"]).cluster.broker_ids.tolist() == [1, 3, 5, 7]
+    with pytest.raises(InputError, match="the other brokers have no racks"):
+        task(BARE, add_broker=["5:a"])
+
+
+def test_a_rack_may_hold_a_colon() -> None:
+    found = task(RACKS, add_broker=["9:eu:1a"])
+    assert found.cluster.brokers[-1].rack == "eu:1a"
+
+
+def test_remove() -> None:
+    found = task(RACKS, remove_broker=[7])
+    assert found.excluded.tolist() == [False, False, True]
+    assert found.usable.tolist() == [True, True, False]
+    assert found.slot_brokers.tolist() == [0, 1]
+    assert found.broker_slot.tolist() == [0, 1, -1, -1]
+
+
+def test_replace() -> None:
+    found = task(RACKS, replace_broker=["3=9"])
+    assert found.cluster.broker_ids.tolist() == [1, 3, 7, 9]
+    assert found.cluster.brokers[3].rack == "b"
+    assert found.excluded.tolist() == [False, True, False, False]
+    assert found.added.tolist() == [False, False, False, True]
+
+
+def test_replace_by_one_that_is_being_added() -> None:
+    found = task(RACKS, add_broker=["9:c"], replace_broker=["3=9"])
+    assert found.cluster.brokers[3].rack == "c"
+    assert found.added.tolist() == [False, False, False, True]
+
+
+def test_two_replaced_by_one() -> None:
+    value = RACKS | {"partitions": RACKS["partitions"][1:2]}
+    found = task(value, replace_broker=["3=9", "7=9"])
+    assert found.usable.tolist() == [True, False, False, True]
+
+
+def test_a_dead_broker_is_replaced_by_a_live_one() -> None:
+    found = task(BARE, replace_broker=["3=9"])
+    assert found.cluster.alive.tolist() == [True, False, True, True]
+    assert found.usable.tolist() == [True, False, True, True]
+
+
+def test_dead_brokers_are_not_usable() -> None:
+    found = task(BARE)
+    assert found.usable.tolist() == [True, False, True]
+    assert not found.excluded.any()
+
+
+def test_a_partition_whose_holders_are_all_dead_is_a_warning() -> None:
+    value = BARE | {"partitions": [{"topic": "t", "partition": 0, "replicas": [3]}]}
+    (line,) = task(value).warnings
+    assert "no live replica to copy from" in line
+    assert "t-0" in line
+
+
+def test_sizes_that_are_known_for_some_are_a_warning() -> None:
+    assert any("no known size" in line for line in task(RACKS).warnings)
+
+
+# ---------------------------------------------------------------- partitions
+
+
+@pytest.mark.parametrize(
+    ("pattern", "chosen"),
+    [
+        (None, [True, True, True]),
+        (".*", [True, True, True]),
+        ("t", [True, True, False]),
+        ("t+", [True, True, True]),
+        ("tt", [False, False, True]),
+        ("(?i)T", [True, True, False]),
+        ("x|tt", [False, False, True]),
+    ],
+)
+def test_topics_match_whole(pattern: str | None, chosen: list[bool]) -> None:
+    assert task(RACKS, topics=pattern).chosen.tolist() == chosen
+
+
+@pytest.mark.parametrize(
+    ("words", "target"),
+    [
+        ([], [2, 1, 2]),
+        (["3"], [3, 3, 3]),
+        (["t=3"], [3, 3, 2]),
+        (["1", "tt=3"], [1, 1, 3]),
+        (["tt=3", "1"], [1, 1, 3]),  # whatever the order: the general one first
+        ("2", [2, 2, 2]),
+        (2, [2, 2, 2]),
+        (["003"], [3, 3, 3]),
+    ],
+)
+def test_replication_factors(words: Any, target: list[int]) -> None:
+    assert task(RACKS, replication_factor=words).target.tolist() == target
+
+
+def test_the_factor_of_topics_that_are_left_out_stays() -> None:
+    assert task(RACKS, topics="t", replication_factor=3).target.tolist() == [3, 3, 2]
+
+
+@pytest.mark.parametrize("word", ["", "=", "t=", "=3", "t=0", "t=-1", "t=x", "3.0", "٣", "9" * 20])
+def test_factors_that_are_none(word: str) -> None:
+    with pytest.raises(InputError, match=r"--replication-factor|replication factor"):
+        task(RACKS, replication_factor=[word])
+
+
+def test_a_factor_counts_usable_brokers_only() -> None:
+    with pytest.raises(InputError, match="t-0 needs 3 live brokers, 2 can be used"):
+        task(RACKS, replication_factor=3, remove_broker=7)
+    assert task(RACKS, replication_factor=3, replace_broker="7=9").target.tolist() == [3, 3, 3]
+
+
+def test_no_moves_on_a_cluster_that_would_need_some() -> None:
+    value = BARE | {"brokers": [{"id": 1}, {"id": 3, "alive": False}]}
+    with pytest.raises(InputError, match="needs 2 live brokers"):
+        task(value)
+    assert task(value, no_moves=True).target.tolist() == [2]
+
+
+def test_items_and_the_kernels_view() -> None:
+    found = task(RACKS, topics="t", add_broker=["9:b"])
+    problem = found.sharing
+    assert found.items.tolist() == [0, 1]
+    assert problem.demand.tolist() == [2, 1]
+    assert problem.base.tolist() == [1, 0, 1, 0]  # tt-0 stays on 7 and 1
+    assert problem.zone.tolist() == [0, 1, 2, 1]
+    assert found.order == ("load", "moves", "spread")
+    assert task(RACKS, spread="topic").order == ("spread", "load", "moves")
+    slots = np.array([[3, 0], [1, -1]])
+    assert found.replicas_of(slots).tolist() == [[3, 0], [1, -1], [2, 0]]
+
+
+# ---------------------------------------------------------------- capacities
+
+
+@pytest.mark.parametrize(
+    ("capacities", "weights"),
+    [
+        ([1, 1, 1], [1, 1, 1]),
+        ([2, 2], [1, 1]),
+        ([1, 2], [2, 1]),
+        ([1, 2, 3], [6, 3, 2]),
+        (["0.5", "1.5"], [3, 1]),
+        (["0.1", "0.2"], [2, 1]),
+    ],
+)
+def test_capacity_weights(capacities: list[Any], weights: list[int]) -> None:
+    assert capacity_weights([Fraction(c) for c in capacities]).tolist() == weights
+
+
+@given(st.lists(st.fractions(min_value="0.001", max_value=1000), min_size=1, max_size=12))
+def test_capacity_weights_are_nearly_in_proportion(capacities: list[Fraction]) -> None:
+    try:
+        weights = capacity_weights(capacities).tolist()
+    except InputError:
+        return
+    assert all(1 <= weight <= 100_000 for weight in weights)
+    for one, first in zip(capacities, weights, strict=True):
+        for other, second in zip(capacities, weights, strict=True):
+            if one > other:
+                assert first <= second

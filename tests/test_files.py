@@ -1,0 +1,198 @@
+"""Files are read with one clear line when bad, and written whole or not at all."""
+
+from __future__ import annotations
+
+import gzip
+import os
+from pathlib import Path
+
+import pytest
+
+from partage import InputError
+from partage.files import (
+    check_writable_directory,
+    new_directory,
+    parse_json,
+    read_text,
+    to_json,
+    write_directory,
+    write_text,
+)
+
+# ---------------------------------------------------------------- reading
+
+
+def test_read_text(tmp_path: Path) -> None:
+    path = tmp_path / "a"
+    for content, text in (
+        (b"", ""),
+        ("é\r\n".encode(), "é\r\n"),
+        (b"\xef\xbb\xbfx", "x"),
+        (gzip.compress("é".encode()), "é"),
+        (gzip.compress(b"a") + gzip.compress(b"b"), "ab"),
+    ):
+        path.write_bytes(content)
+        assert read_text(path) == read_text(os.fspath(path)) == text
+
+
+def test_a_name_that_ends_in_gz_must_be_gzip(tmp_path: Path) -> None:
+    (tmp_path / "a.gz").write_bytes(b"plain")
+    with pytest.raises(InputError, match=r"a\.gz: broken gzip"):
+        read_text(tmp_path / "a.gz")
+
+
+@pytest.mark.skipif(os.geteuid() == 0, reason="root may read everything")
+def test_a_file_that_may_not_be_read(tmp_path: Path) -> None:
+    (tmp_path / "a").write_bytes(b"x")
+    (tmp_path / "a").chmod(0)
+    with pytest.raises(InputError, match="Permission denied"):
+        read_text(tmp_path / "a")
+
+
+# ---------------------------------------------------------------- JSON
+
+
+def test_parse_json() -> None:
+    assert parse_json(' {"a": [1, 2.5, null, true, "\\u00e9"]} ', "x") == {
+        "a": [1, 2.5, None, True, "é"]
+    }
+
+
+@pytest.mark.parametrize(
+    ("text", "line"),
+    [
+        ("", "x: line 1 column 1: not valid JSON (Expecting value)"),
+        ("{\n,", "x: line 2 column 1: not valid JSON"),
+        ("[1 2]", "x: line 1 column 4: not valid JSON"),
+        ("NaN", "x: NaN is not a JSON number"),
+        ("[Infinity]", "x: Infinity is not a JSON number"),
+        ("[-Infinity]", "x: -Infinity is not a JSON number"),
+        ("[" * 100_000, "x: not valid JSON (nested too deep"),
+        ("9" * 5000, "x: not valid JSON (nested too deep, or a number too long)"),
+        ('"\n"', "x: line 1 column 2: not valid JSON"),
+    ],
+    ids=lambda text: text[:12],
+)
+def test_parse_json_of_what_is_none(text: str, line: str) -> None:
+    with pytest.raises(InputError) as caught:
+        parse_json(text, "x")
+    assert str(caught.value).startswith(line)
+    assert "\n" not in str(caught.value)
+
+
+def test_to_json() -> None:
+    value = {"b": 1, "a": [True, None, 1.5, "é"]}
+    assert to_json(value) == '{"b":1,"a":[true,null,1.5,"é"]}\n'
+    assert to_json(value, indent=1).count("\n") > 4
+    assert parse_json(to_json(value), "x") == value
+    for bad in (float("nan"), [float("inf")]):
+        with pytest.raises(ValueError, match="not JSON compliant"):
+            to_json(bad)
+
+
+# ---------------------------------------------------------------- one file
+
+
+def test_write_text(tmp_path: Path) -> None:
+    path = tmp_path / "a.json"
+    for text in ("one", "two é\n"):
+        write_text(path, text)
+        assert path.read_text(encoding="utf-8") == text
+    assert path.stat().st_mode & 0o777 == 0o644
+    assert [p.name for p in tmp_path.iterdir()] == ["a.json"]
+
+
+@pytest.mark.parametrize("name", ["none/a", "file/a", "folder", "a" * 300, "a\0b"])
+def test_write_text_where_it_cannot_be(tmp_path: Path, name: str) -> None:
+    (tmp_path / "file").write_text("x")
+    (tmp_path / "folder").mkdir()
+    before = sorted(tmp_path.rglob("*"))
+    with pytest.raises(InputError, match="cannot be written"):
+        write_text(tmp_path / name, "x")
+    assert sorted(tmp_path.rglob("*")) == before
+
+
+def test_write_text_that_fails_half_way(tmp_path: Path) -> None:
+    write_text(tmp_path / "a", "old")
+    with pytest.raises(UnicodeEncodeError):
+        write_text(tmp_path / "a", "new" * 10_000 + "\ud800")
+    assert (tmp_path / "a").read_text() == "old"
+    assert [p.name for p in tmp_path.iterdir()] == ["a"]
+
+
+# ---------------------------------------------------------------- directories
+
+
+def names(folder: Path) -> list[str]:
+    return sorted(p.relative_to(folder).as_posix() for p in folder.rglob("*") if p.is_file())
+
+
+def test_write_directory(tmp_path: Path) -> None:
+    target = tmp_path / "a/b/c"
+    write_directory(target, {"mark": "1", "x": "é", "in/y": "3"}, "mark")
+    assert names(tmp_path) == ["a/b/c/in/y", "a/b/c/mark", "a/b/c/x"]
+    write_directory(target, {"mark": "2"}, "mark")
+    assert names(tmp_path) == ["a/b/c/mark"]
+    assert (target / "mark").read_text() == "2"
+    assert target.stat().st_mode & 0o777 == 0o755
+
+
+def test_what_fails_leaves_nothing(tmp_path: Path) -> None:
+    def fail() -> None:
+        with new_directory(tmp_path / "a", "mark") as folder:
+            (folder / "mark").write_text("x")
+            raise KeyError
+
+    with pytest.raises(KeyError):
+        fail()
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_what_fails_leaves_what_was(tmp_path: Path) -> None:
+    write_directory(tmp_path / "a", {"mark": "old", "x": "old"}, "mark")
+
+    def interrupt() -> None:
+        with new_directory(tmp_path / "a", "mark") as folder:
+            (folder / "mark").write_text("new")
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        interrupt()
+    assert names(tmp_path) == ["a/mark", "a/x"]
+    assert (tmp_path / "a/mark").read_text() == "old"
+
+
+def test_a_directory_without_its_marker_is_a_mistake_of_ours(tmp_path: Path) -> None:
+    with pytest.raises(AssertionError, match="mark was not written"):
+        write_directory(tmp_path / "a", {"x": "1"}, "mark")
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_other_peoples_files_are_never_touched(tmp_path: Path) -> None:
+    (tmp_path / "a").mkdir()
+    write_directory(tmp_path / "a", {"mark": "1"}, "mark")  # empty: taken
+    (tmp_path / "b").mkdir()
+    (tmp_path / "b/.hidden").write_text("mine")
+    (tmp_path / "c").write_text("mine")
+    (tmp_path / "d/mark").mkdir(parents=True)  # a folder of that name is no marker
+    for name in ("b", "c", "d"):
+        with pytest.raises(InputError):
+            check_writable_directory(tmp_path / name, "mark")
+        with pytest.raises(InputError):
+            write_directory(tmp_path / name, {"mark": "1"}, "mark")
+    assert (tmp_path / "b/.hidden").read_text() == (tmp_path / "c").read_text() == "mine"
+
+
+@pytest.mark.parametrize("name", ["file/x", "file/x/y", "a" * 300, "a\0b", "loop/x"])
+def test_where_no_directory_can_be(tmp_path: Path, name: str) -> None:
+    (tmp_path / "file").write_text("x")
+    (tmp_path / "loop").symlink_to("loop")
+    with pytest.raises(InputError):
+        write_directory(tmp_path / name, {"mark": ""}, "mark")
+    assert sorted(p.name for p in tmp_path.iterdir()) == ["file", "loop"]
+
+
+def test_a_directory_named_through_its_parent(tmp_path: Path) -> None:
+    (tmp_path / "a").mkdir()
+    write_directory(tmp_path / "a/../b", {"mark": "1"}, "mark")
+    assert names(tmp_path) == ["b/mark"]

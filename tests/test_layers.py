@@ -1,0 +1,171 @@
+"""Imports point down only, and the heavy ones stay in their rooms."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+import partage
+
+ROOT = Path(partage.__file__).parent
+
+LAYERS: tuple[tuple[str, ...], ...] = (
+    ("errors", "files"),
+    ("flow",),
+    ("cluster", "group"),
+    ("profile",),
+    ("producers", "consumers", "brokers"),
+    ("pipeline", "live"),
+    ("report",),
+    ("cli",),
+)
+"""From the lowest up. A room imports itself and what is below; rooms of one layer are strangers."""
+
+LEVEL = {room: level for level, rooms in enumerate(LAYERS) for room in rooms}
+TOP = ("__init__", "__main__")
+"""The package itself and ``python -m partage`` hand on what is anywhere in it."""
+
+SAME_LAYER = {("files", "errors")}
+
+ONLY_IN = {
+    "pyspark": ("pipeline",),
+    "pyarrow": ("pipeline", "profile", "producers"),
+    "pandas": ("pipeline",),
+    "kafka": ("live",),
+    "aiokafka": ("live",),
+    "typer": ("cli",),
+    "rich": ("cli", "report"),
+    "jinja2": ("report",),
+    "ortools": ("flow", "brokers", "consumers"),
+}
+"""Who may import a library when it is itself imported."""
+
+FREE_WITHIN = {"jinja2": ("cli",), "pyarrow": ("profile",)}
+"""Who may import it inside a function."""
+
+MODULES = sorted(ROOT.rglob("*.py"))
+
+
+def dotted(path: Path) -> str:
+    """``partage.flow.proof`` of a file."""
+    parts = path.relative_to(ROOT.parent).with_suffix("").parts
+    return ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
+
+
+def room_of(path: Path) -> str:
+    return path.relative_to(ROOT).with_suffix("").parts[0]
+
+
+def imports(path: Path) -> Iterator[tuple[str, int, bool]]:
+    """(module imported, line, whether at module level): TYPE_CHECKING and functions included."""
+    tree = ast.parse(path.read_text(encoding="utf-8"))
+    package = dotted(path).split(".")
+    if path.name != "__init__.py":
+        package = package[:-1]
+
+    def walk(node: ast.AST, top: bool) -> Iterator[tuple[str, int, bool]]:
+        for child in ast.iter_child_nodes(node):
+            match child:
+                case ast.Import(names=names):
+                    for alias in names:
+                        yield alias.name, child.lineno, top
+                case ast.ImportFrom(module=module, names=names, level=level):
+                    base = ".".join(package[: len(package) - level + 1]) if level else ""
+                    origin = ".".join(part for part in (base, module) if part)
+                    for alias in names:
+                        # ``from partage import files`` imports a module, ``… import plan`` a name
+                        yield f"{origin}.{alias.name}", child.lineno, top
+            inside = isinstance(child, (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda))
+            yield from walk(child, top and not inside)
+
+    yield from walk(tree, True)
+
+
+def test_every_room_has_a_layer() -> None:
+    rooms = {room_of(path) for path in MODULES} - {*TOP, "__pycache__"}
+    assert rooms <= LEVEL.keys(), f"no layer for {sorted(rooms - LEVEL.keys())}"
+
+
+@pytest.mark.parametrize("path", MODULES, ids=dotted)
+def test_imports_point_down(path: Path) -> None:
+    room = room_of(path)
+    if room in TOP:
+        return
+    wrong = []
+    for name, line, _ in imports(path):
+        parts = name.split(".")
+        if parts[0] != "partage" or len(parts) < 2:
+            continue
+        other = parts[1]
+        if other not in LEVEL or other == room or (room, other) in SAME_LAYER:
+            continue  # a name of the package itself, such as __version__
+        if LEVEL[other] >= LEVEL[room]:
+            wrong.append(f"{path.relative_to(ROOT)}:{line}: {room} imports {name} of {other}")
+    assert not wrong, "\n".join(wrong)
+
+
+@pytest.mark.parametrize("path", MODULES, ids=dotted)
+def test_the_kernel_knows_nothing_of_kafka(path: Path) -> None:
+    if room_of(path) != "flow":
+        return
+    wrong = [
+        f"{path.relative_to(ROOT)}:{line}: flow imports {name}"
+        for name, line, _ in imports(path)
+        if name.split(".")[0] == "partage" and not name.startswith("partage.flow")
+    ]
+    assert not wrong, "\n".join(wrong)
+
+
+@pytest.mark.parametrize("path", MODULES, ids=dotted)
+def test_heavy_libraries_stay_in_their_rooms(path: Path) -> None:
+    room = room_of(path)
+    wrong = []
+    for name, line, top in imports(path):
+        library = name.split(".")[0]
+        if library not in ONLY_IN or room in ONLY_IN[library]:
+            continue
+        if not top and room in FREE_WITHIN.get(library, ()):
+            continue
+        wrong.append(f"{path.relative_to(ROOT)}:{line}: {room} imports {name}")
+    assert not wrong, "\n".join(wrong)
+
+
+@pytest.mark.parametrize("library", ["pyspark", "pyarrow", "pandas", "kafka", "matplotlib"])
+def test_planning_imports_nothing_heavy_at_its_head(library: str) -> None:
+    """Outside pipeline and live, and inside a function only where it is needed."""
+    wrong = [
+        f"{path.relative_to(ROOT)}:{line}: imports {name} at module level"
+        for path in MODULES
+        if room_of(path) not in ("pipeline", "live")
+        for name, line, top in imports(path)
+        if top and name.split(".")[0] == library
+    ]
+    assert not wrong, "\n".join(wrong)
+
+
+def test_it_would_be_noticed(tmp_path: Path) -> None:
+    """The reader of imports sees each way to write one."""
+    code = (
+        "from typing import TYPE_CHECKING\n"
+        "if TYPE_CHECKING:\n    from partage.cli import output\n"
+        "def f():\n    import pyspark.sql\n"
+        "try:\n    from partage import report\nexcept ImportError:\n    pass\n"
+    )
+    path = ROOT / "flow" / "none.py"
+    found = []
+
+    class Fake(type(path)):  # type: ignore[misc]
+        def read_text(self, encoding: str | None = None, errors: str | None = None) -> str:
+            return code
+
+    for name, line, top in imports(Fake(path)):
+        found.append((name, line, top))
+    assert found == [
+        ("typing.TYPE_CHECKING", 1, True),
+        ("partage.cli.output", 3, True),
+        ("pyspark.sql", 5, False),
+        ("partage.report", 7, True),
+    ]
