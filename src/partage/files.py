@@ -94,6 +94,8 @@ def write_text(path: str | os.PathLike[str], text: str) -> None:
 def check_writable_directory(path: str | os.PathLike[str], marker: str) -> None:
     """Say now, before long work, that ``new_directory`` would refuse this path."""
     name = os.fspath(path)
+    if not name:
+        raise InputError("output", "the name of the directory is empty")
     try:
         _refuse_others_files(Path(path), name, marker)
     except (OSError, ValueError) as error:

@@ -56,8 +56,8 @@ def relieve_disks(task: Task, replicas: Ints) -> Ints:
             sets[row, int(np.flatnonzero(sets[row] == old)[0])] = new
     full = int(overfull(task, sets).argmax())
     raise CannotError(
-        f"broker {cluster.broker_ids[full]}: its disk of {cluster.disk_bytes[full]} bytes cannot "
-        f"hold what the rules put on it ({overfull(task, sets)[full]} bytes too much): "
+        f"broker {cluster.broker_ids[full]}: found no fair placement that its disk of "
+        f"{cluster.disk_bytes[full]} bytes holds ({overfull(task, sets)[full]} bytes too much): "
         "add disk or brokers"
     )
 

@@ -212,9 +212,11 @@ def pack(values: Ints) -> str:
 def unpack(text: str, count: int) -> Ints:
     """What ``pack`` wrote; ValueError unless it holds exactly ``count`` integers."""
     try:
-        raw = zlib.decompress(base64.b64decode(text, validate=True))
+        # no more than is wanted, however much a forged text would unpack to
+        stream = zlib.decompressobj()
+        raw = stream.decompress(base64.b64decode(text, validate=True), 8 * count + 1)
     except (binascii.Error, zlib.error, TypeError) as error:
         raise ValueError(f"not packed integers ({error})") from None
-    if len(raw) != 8 * count:
+    if len(raw) != 8 * count or not stream.eof:
         raise ValueError(f"{len(raw) // 8} packed integers, expected {count}")
     return np.frombuffer(raw, dtype="<i8").astype(np.int64)

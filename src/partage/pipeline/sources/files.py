@@ -66,5 +66,15 @@ def list_files(spark: SparkSession, path: str) -> list[str]:
 
 
 def literal(path: str) -> str:
-    """The path with its brackets and stars escaped, where it is the name of a file of ours."""
-    return re.sub(r"([\\\[\]{}*?])", r"\\\1", path) if Path(path).exists() else path
+    """The path as Spark must see it: absolute, since a server may stand in another folder, and with
+    brackets and stars escaped where it is the name of a file of ours. URLs stay as they are."""
+    if re.match(r"[A-Za-z][A-Za-z0-9+.-]*:", path):
+        return path
+    here = Path(path)
+    if here.exists():
+        return _escaped(str(here.absolute()))
+    return path if here.is_absolute() else f"{_escaped(str(Path.cwd()))}/{path}"
+
+
+def _escaped(path: str) -> str:
+    return re.sub(r"([\\\[\]{}*?])", r"\\\1", path)

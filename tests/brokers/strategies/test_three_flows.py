@@ -1,0 +1,415 @@
+"""Strategy ``three-flows``: the figures of its source, named cases, the rules on random jobs, and
+what it does not reach where ``exact`` does, as found by searching for it."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import pytest
+from hypothesis import HealthCheck, find, given, settings
+from hypothesis import strategies as st
+from oracles.job import BadJobError, defects, read_job
+from strategies import jobs, shuffled
+
+import partage
+from partage.brokers.plan import Plan
+from partage.brokers.strategies.three_flows import followed, three_flows
+from partage.brokers.task import Options, Task
+from partage.cluster import Cluster
+from partage.errors import CannotError, InputError
+
+Lists = list[list[int]]
+
+
+def cluster_of(matrix: str, brokers: str) -> Cluster:
+    """``"1,2 2,3 u: 3"`` (partitions of t, then of u) on ``"1 2:a 3!"`` (racks, ``!``: dead)."""
+    partitions: list[dict[str, Any]] = []
+    topic, number = "t", 0
+    for word in matrix.split():
+        if word.endswith(":"):
+            topic, number = word[:-1], 0
+            continue
+        replicas = [int(b) for b in word.split(",")]
+        partitions.append({"topic": topic, "partition": number, "replicas": replicas})
+        number += 1
+    entries = []
+    for word in brokers.split():
+        name, _, rack = word.strip("!").partition(":")
+        entries.append({"id": int(name), "rack": rack or None, "alive": not word.endswith("!")})
+    return Cluster.from_json({"brokers": entries, "partitions": partitions})
+
+
+def task_of(matrix: str, brokers: str, **options: Any) -> Task:
+    return Task.resolve(cluster_of(matrix, brokers), Options.of(**options))
+
+
+def decided(task: Task) -> Lists:
+    return task.cluster.with_replicas(three_flows(task)).replica_lists()
+
+
+def lists_of(matrix: str) -> Lists:
+    return [[int(b) for b in word.split(",")] for word in matrix.split() if not word.endswith(":")]
+
+
+def loads(lists: Lists, task: Task) -> list[int]:
+    count = Counter(b for row in lists for b in row)
+    return [count[b] for b in task.cluster.broker_ids.tolist()]
+
+
+def led(lists: Lists, task: Task) -> list[int]:
+    return loads([row[:1] for row in lists], task)
+
+
+def moves(task: Task, lists: Lists) -> int:
+    before = task.cluster.replica_lists()
+    return sum(len(set(new) - set(old)) for old, new in zip(before, lists, strict=True))
+
+
+# ------------------------------------------------------------------ the figures of the source
+
+
+def test_the_figure_of_the_partitions() -> None:
+    task = task_of("1,2,3 2,1,4 1,2,4 2,1,3", "1 2 3 4")
+    lists = decided(task)
+    assert loads(task.cluster.replica_lists(), task) == [4, 4, 2, 2]
+    assert loads(lists, task) == [3, 3, 3, 3]
+    assert moves(task, lists) == 2
+    assert led(lists, task) == [1, 1, 1, 1]
+
+
+def test_the_figure_of_the_leaders() -> None:
+    task = task_of("1,2,3 2,3,4 1,2,3 2,1,3", "1 2 3 4", no_moves=True)
+    lists = decided(task)
+    assert led(task.cluster.replica_lists(), task) == [2, 2, 0, 0]
+    assert led(lists, task) == [1, 1, 1, 1]
+    assert moves(task, lists) == 0
+
+
+def test_the_figure_of_the_first_followers() -> None:
+    """Leaders and sets stay, and no pair remains that two partitions share."""
+    task = task_of("1,2,3 2,1,4 1,2,4 2,1,3", "1 2 3 4")
+    before = task.cluster.replica_lists()
+    lists = task.cluster.with_replicas(followed(task, task.cluster.replicas)).replica_lists()
+    assert [(row[0], set(row)) for row in lists] == [(row[0], set(row)) for row in before]
+    assert max(Counter(tuple(row[:2]) for row in before).values()) == 2
+    assert max(Counter(tuple(row[:2]) for row in lists).values()) == 1
+
+
+def test_the_figure_of_a_higher_replication_factor() -> None:
+    task = task_of("1,2 2,1 1,2 2,1", "1 2 3 4", replication_factor="3")
+    lists = decided(task)
+    assert loads(lists, task) == [3, 3, 3, 3]
+    assert moves(task, lists) == 6, "four that are new, and two from each of 1 and 2"
+
+
+# ------------------------------------------------------------------ replicas
+
+
+def test_what_is_even_stays() -> None:
+    """2, 2, 1 and 1: the residue nodes would carry one unit, and a replica would move."""
+    task = task_of("1,2 3,1 2,4", "1 2 3 4")
+    assert [set(row) for row in decided(task)] == [{1, 2}, {3, 1}, {2, 4}]
+
+
+@pytest.mark.parametrize(
+    ("matrix", "brokers", "options", "after"),
+    [
+        pytest.param("1,2 2,1 1,2", "1 2", {"add_broker": ["3"]}, [2, 2, 2], id="added"),
+        pytest.param("1,2 2,3 3,1", "1 2 3", {"remove_broker": [3]}, [3, 3, 0], id="removed"),
+        pytest.param("1,2 2,3 3,1", "1 2 3!", {}, [3, 3, 0], id="dead"),
+        pytest.param(
+            "1,2 2,3 3,1", "1 2 3", {"replace_broker": ["3=7"]}, [2, 2, 0, 2], id="replaced"
+        ),
+        pytest.param("1,2 3 3", "1 2 3", {"remove_broker": [1]}, [0, 2, 2], id="by a chain"),
+        pytest.param("1,2,3 2,3,1", "1 2 3", {"replication_factor": "1"}, [1, 0, 1], id="lower"),
+        pytest.param(
+            "3,4 1,2 1,2 1,2 1,2", "1 2 3 4", {"replication_factor": "1"}, [2, 1, 1, 1], id="below"
+        ),
+    ],
+)
+def test_loads(matrix: str, brokers: str, options: dict[str, Any], after: Sequence[int]) -> None:
+    """``by a chain``: of 1's replica broker 2 has one already, so 3 takes it and gives another.
+    ``below``: brokers 3 and 4 are below the average, yet one must give its replica up."""
+    task = task_of(matrix, brokers, **options)
+    lists = decided(task)
+    assert sorted(loads(lists, task)) == sorted(after)
+    assert [len(row) for row in lists] == task.target.tolist()
+    usable = task.cluster.broker_ids[task.usable].tolist()
+    assert all(len(set(row)) == len(row) and set(row) <= set(usable) for row in lists)
+
+
+def test_a_list_keeps_its_order_and_new_replicas_come_last() -> None:
+    task = task_of("4,3,1 3,4,1", "1 2 3 4", remove_broker=[4])
+    assert decided(task)[1] in ([3, 1, 2], [1, 3, 2])
+
+
+def test_topics_left_out_stay_and_count() -> None:
+    task = task_of("1,2 1,2 1,2 1,2 u: 3 3", "1 2 3 4", topics="t")
+    lists = decided(task)
+    assert lists[4:] == [[3], [3]]
+    assert loads(lists, task) in ([2, 3, 2, 3], [3, 2, 2, 3], [3, 3, 2, 2], [2, 2, 3, 3])
+
+
+def test_loads_that_topics_left_out_keep_uneven_are_evened_as_far_as_the_flow_fills() -> None:
+    task = task_of("1 1 1 2 u: 3 3 3 3", "1 2 3", topics="t")
+    assert loads(decided(task), task) == [2, 2, 4]
+
+
+# ------------------------------------------------------------------ racks
+
+
+def test_a_rack_that_the_rule_fills_has_an_average_of_its_own() -> None:
+    """Every partition needs broker 3, the only one in its rack: 4, and 4 / 3 for the others."""
+    task = task_of("1,3 1,3 1,3 1,3", "1:a 2:a 3:b 4:a")
+    lists = decided(task)
+    assert sorted(loads(lists, task)) == [1, 1, 2, 4]
+    assert moves(task, lists) == 2
+    assert all(3 in row for row in lists)
+
+
+@pytest.mark.parametrize(
+    ("matrix", "brokers", "options"),
+    [
+        pytest.param("1,2 1,2", "1:a 2:a 3:b 4:b", {}, id="two replicas in a rack"),
+        pytest.param("1,2,3", "1:a 2:a 3:a 4:b", {}, id="a rack that has none"),
+        pytest.param("1,3 1,3", "1:a 2:a 3:b", {"add_broker": ["4:c"]}, id="a new rack"),
+        pytest.param("1,3 2,3", "1:a 2:a 3:b 4:a", {"remove_broker": [3]}, id="a rack that goes"),
+        pytest.param("1 2", "1:a 2:a 3:b 4:c", {"replication_factor": "3"}, id="more replicas"),
+        pytest.param("1,2,3 2,3,1", "1:a 2:a 3:b", {"replication_factor": "2"}, id="fewer"),
+    ],
+)
+def test_the_rack_rule_is_restored(matrix: str, brokers: str, options: dict[str, Any]) -> None:
+    task = task_of(matrix, brokers, **options)
+    plan = partage.plan(cluster_of(matrix, brokers), strategy="three-flows", **options)
+    assert plan.figures["rack_violations"] == 0
+    assert [len(row) for row in plan.after.replica_lists()] == task.target.tolist()
+
+
+# ------------------------------------------------------------------ leaders and first followers
+
+
+def test_without_moves_only_orders_change() -> None:
+    task = task_of("1,2,3 1,2,3 1,2,3", "1 2 3 4", no_moves=True)
+    lists = decided(task)
+    assert [sorted(row) for row in lists] == [[1, 2, 3]] * 3
+    assert led(lists, task) == [1, 1, 1, 0]
+
+
+def test_a_dead_leader_hands_over_without_moves() -> None:
+    task = task_of("1,2 1,3 1,2 1", "1! 2 3", no_moves=True)
+    lists = decided(task)
+    assert sorted(led(lists, task)) == [1, 1, 2], "the last one has nobody else"
+    assert lists[3] == [1]
+
+
+def test_two_replicas_have_no_other_first_follower() -> None:
+    task = task_of("1,2 1,2 2,1 2,1 u: 1,2,3 1,2,3", "1 2 3", no_moves=True)
+    lists = task.cluster.with_replicas(followed(task, task.cluster.replicas)).replica_lists()
+    assert lists[:4] == task.cluster.replica_lists()[:4]
+    assert [row[:2] for row in lists[4:]] == [[1, 3], [1, 3]]
+
+
+def test_topics_left_out_keep_their_order_and_count_in_the_pairs() -> None:
+    task = task_of("1,2,3 u: 1,2,3", "1 2 3", topics="t", no_moves=True)
+    lists = task.cluster.with_replicas(followed(task, task.cluster.replicas)).replica_lists()
+    assert lists == [[1, 3, 2], [1, 2, 3]]
+
+
+# ------------------------------------------------------------------ refusals
+
+
+def test_a_flow_that_keeps_a_rule_unmet_is_refused() -> None:
+    """Broker 4 is the only one below the average, and has no replica of t-0; the others would have
+    to give one more than they are above it, for what they hold of u stays."""
+    task = task_of(
+        "0,1,2,3 u: 0,1,2,3 0 0,5 0,1 0", "0 1 2 3 5", topics="t", replication_factor="1"
+    )
+    with pytest.raises(CannotError, match="leaves t-0 with 2 replicas instead of 1"):
+        three_flows(task)
+
+
+def test_a_cluster_above_the_limit_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("partage.brokers.strategies.three_flows.MOST_CELLS", 11)
+    with pytest.raises(CannotError, match="4 partitions on 3 brokers make 12 pairs, more than"):
+        three_flows(task_of("1 1 1 1", "1 2 3"))
+
+
+# ------------------------------------------------------------------ random jobs
+
+
+@settings(max_examples=300, deadline=None, suppress_health_check=list(HealthCheck))
+@given(jobs(), st.data())
+def test_rules_hold_and_the_order_of_the_input_does_not_matter(
+    job: tuple[dict[str, Any], dict[str, Any]], data: st.DataObject
+) -> None:
+    value, options = job
+    try:
+        asked = read_job(value, options)
+    except BadJobError:
+        return
+    task = Task.resolve(Cluster.from_json(value), Options.of(**options))
+    try:
+        lists = decided(task)
+    except CannotError:
+        assert "topics" in options, "nothing else is known to stop the first flow"
+        return
+    assert defects(asked, lists) == []
+    again = Task.resolve(Cluster.from_json(data.draw(shuffled(value))), Options.of(**options))
+    assert decided(again) == lists
+
+
+@st.composite
+def plain_clusters(draw: st.DrawFn, factors: Sequence[int] = (1, 2, 3), racks: bool = False) -> Any:
+    """Up to 6 brokers without capacities, all alive, and up to 8 partitions of one factor."""
+    ids = list(range(1, draw(st.integers(max(2, min(factors)), 6)) + 1))
+    factor = draw(st.sampled_from([f for f in factors if f <= len(ids)]))
+    return {
+        "brokers": [
+            {"id": b} | ({"rack": draw(st.sampled_from("abc"))} if racks else {}) for b in ids
+        ],
+        "partitions": [
+            {"topic": "t", "partition": n, "replicas": draw(st.permutations(ids))[:factor]}
+            for n in range(draw(st.integers(1, 8)))
+        ],
+    }
+
+
+@settings(max_examples=300, deadline=None, suppress_health_check=list(HealthCheck))
+@given(plain_clusters(), st.integers(0, 3), st.booleans())
+def test_without_racks_and_topics_loads_are_even(value: Any, factor: int, remove: bool) -> None:
+    options: dict[str, Any] = {"replication_factor": [str(factor)]} if factor else {}
+    if remove:
+        options["remove_broker"] = [1]
+    try:
+        task = Task.resolve(Cluster.from_json(value), Options.of(**options))
+    except InputError:
+        return  # more replicas than brokers
+    count = [n for n, usable in zip(loads(decided(task), task), task.usable, strict=True) if usable]
+    assert max(count) - min(count) <= 1
+    again = task.again(task.cluster.with_replicas(three_flows(task)))
+    assert moves(again, decided(again)) == 0
+
+
+# ------------------------------------------------------------------ where it is not optimal
+
+
+def squares(plan: Plan) -> int:
+    count = Counter(b for row in plan.after.replica_lists() for b in row)
+    return sum(n * n for n in count.values())
+
+
+def leader_squares(plan: Plan) -> int:
+    return sum(n * n for n in Counter(row[0] for row in plan.after.replica_lists()).values())
+
+
+def worst(plan: Plan) -> int:
+    return int(plan.figures["leaders_after_failure"]["max"])
+
+
+def more_moves(ours: Plan, exact: Plan) -> bool:
+    return squares(ours) == squares(exact) and ours.moves > exact.moves == exact.lower_bound
+
+
+def less_fair(ours: Plan, exact: Plan) -> bool:
+    return squares(ours) > squares(exact)
+
+
+def leaders_less_fair(ours: Plan, exact: Plan) -> bool:
+    return leader_squares(ours) > leader_squares(exact)
+
+
+def worse_after_a_failure(ours: Plan, exact: Plan) -> bool:
+    return leader_squares(ours) == leader_squares(exact) and worst(ours) > worst(exact)
+
+
+Worse = Callable[[Plan, Plan], bool]
+
+
+def is_worse(cluster: Cluster, options: dict[str, Any], worse: Worse) -> bool:
+    exact = partage.plan(cluster, **options)
+    return exact.optimal and worse(partage.plan(cluster, strategy="three-flows", **options), exact)
+
+
+@pytest.mark.parametrize(
+    ("matrix", "brokers", "options", "worse"),
+    [
+        pytest.param("1,2 1,2 1,2", "1 2 3 4", {}, more_moves, id="moves: 3 for 2"),
+        pytest.param(
+            "1,2,3",
+            "1 2 3 4 5 6",
+            {"replication_factor": "2"},
+            more_moves,
+            id="moves: 1 for 0, to lower a factor",
+        ),
+        pytest.param(
+            "1,2",
+            "1 2 3 4 5 6",
+            {"replication_factor": "3"},
+            more_moves,
+            id="moves: 2 for 1, to raise a factor",
+        ),
+        pytest.param(
+            "1,2 1,3 2,3",
+            "1 2 3 4 5",
+            {"remove_broker": [1]},
+            more_moves,
+            id="moves: 3 for 2, to remove a broker",
+        ),
+        pytest.param(
+            "1,2 1,2 1,2 1,3 1,3",
+            "1:a 2:b 3:c 4:c 5:c",
+            {},
+            less_fair,
+            id="loads: racks, 1 1 2 3 3 for 1 2 2 2 3",
+        ),
+        pytest.param(
+            "1,3 1,3 1,3 1,3 4,2",
+            "1 2 3 4",
+            {"no_moves": True},
+            leaders_less_fair,
+            id="leaders: 0 1 1 3 for 0 1 2 2",
+        ),
+        pytest.param(
+            "1,2,3 1,2,3",
+            "1 2 3",
+            {"no_moves": True},
+            worse_after_a_failure,
+            id="after a failure: 2 for 1",
+        ),
+    ],
+)
+def test_exact_is_better(matrix: str, brokers: str, options: dict[str, Any], worse: Worse) -> None:
+    """Moves: the fractions of the residue nodes take one replica too many from brokers above the
+    average. Loads: a rack's own average is rounded at each broker, whatever the other racks do.
+    Leaders: broker 3 is at the average, hence takes nothing, though 1 is far above. After a
+    failure: pairs are even, whoever leads besides."""
+    assert is_worse(cluster_of(matrix, brokers), options, worse)
+
+
+@pytest.mark.parametrize(
+    ("clusters", "options", "worse"),
+    [
+        pytest.param(plain_clusters(), {}, more_moves, id="moves"),
+        pytest.param(plain_clusters(racks=True), {}, less_fair, id="loads with racks"),
+        pytest.param(
+            plain_clusters(factors=(3,)), {"no_moves": True}, worse_after_a_failure, id="failure"
+        ),
+    ],
+)
+def test_a_search_finds_where_exact_is_better(
+    clusters: st.SearchStrategy[Any], options: dict[str, Any], worse: Worse
+) -> None:
+    """``find`` raises NoSuchExample where there is none."""
+    find(
+        clusters,
+        lambda value: is_worse(Cluster.from_json(value), options, worse),
+        settings=settings(
+            max_examples=3000,
+            deadline=None,
+            database=None,
+            derandomize=True,
+            suppress_health_check=list(HealthCheck),
+        ),
+    )
