@@ -1,11 +1,12 @@
-"""Disks never over capacity: a placement that overflows some is mended by exchanges.
+"""Disks never over capacity: a placement that overflows some is made anew, or mended.
 
 The fairest placement counts replicas; where sizes differ much, a disk may still overflow. Bytes are
-no flow (packing them is NP-hard), so this is a search: from an overfull broker, exchange one of its
+no flow (packing them is NP-hard). A small job is given to an integer program (HiGHS): the fairest
+loads, then the fewest moves, that the disks allow, or the proof that nothing fits. A larger one, or
+one that runs out of time, is mended by a search: from an overfull broker, exchange one of its
 replicas with a smaller one of another broker, which changes no count, or move one away if no
 exchange helps. Each step keeps the racks, puts no other disk over its capacity, and takes the
-exchange that adds the fewest moves, then the one that brings the overflow down most. It ends when
-every disk fits, or says which disk cannot be relieved.
+exchange that adds the fewest moves, then the one that brings the overflow down most.
 """
 
 from __future__ import annotations
@@ -15,11 +16,15 @@ import numpy.typing as npt
 
 from partage.brokers.task import Task
 from partage.errors import CannotError
+from partage.flow.sharing.problem import as_rows
 
 Ints = npt.NDArray[np.int64]
 Bools = npt.NDArray[np.bool_]
 
 _STEPS = 10_000
+_SMALL = 4_000
+"""Replicas times brokers up to which the integer program is asked."""
+_SECONDS = 20.0
 
 
 def overfull(task: Task, replicas: Ints) -> Ints:
@@ -39,6 +44,93 @@ def relieve_disks(task: Task, replicas: Ints) -> Ints:
     """
     if not overfull(task, replicas).any():
         return replicas
+    if task.sharing.items * task.sharing.slots <= _SMALL:
+        try:
+            slots = _by_integer_program(task)
+        except _TooSmallError:
+            raise _cannot(task, replicas, "proven: no placement fits all disks") from None
+        if slots is not None:
+            made = task.replicas_of(slots)
+            if not overfull(task, made).any():
+                return made
+    return _by_exchanges(task, replicas)
+
+
+class _TooSmallError(Exception):
+    """No placement at all fits the disks."""
+
+
+def _cannot(task: Task, replicas: Ints, why: str) -> CannotError:
+    """Names the disk that overflows most."""
+    over = overfull(task, replicas)
+    full = int(over.argmax())
+    return CannotError(
+        f"broker {task.cluster.broker_ids[full]}: its disk of {task.cluster.disk_bytes[full]} "
+        f"bytes overflows by {over[full]} ({why}): add disk or brokers"
+    )
+
+
+def _by_integer_program(task: Task) -> Ints | None:
+    """Slots [I, any] with fairest loads, then fewest moves, within the disks; None when it ran out
+    of time. Raises _TooSmallError when nothing fits."""
+    from scipy.optimize import Bounds, LinearConstraint, milp
+    from scipy.sparse import coo_array
+
+    problem = task.sharing
+    items, e, zones = problem.items, problem.slots, problem.zones
+    least, most = (bound[problem.item_class] for bound in problem.bounds)
+    placed = items * e
+    # one binary per (item, slot), then one unit of load per (slot, level) whose cost rises
+    item, slot = np.divmod(np.arange(placed), e)
+    level = np.tile(np.arange(items), e)
+    of_slot = np.repeat(np.arange(e), items)
+    disk = task.cluster.disk_bytes[task.slot_brokers]
+    room = (disk - problem.base_size).astype(np.float64)
+    scale = np.maximum(np.abs(room), 1.0)
+    rows = np.concatenate((item, items + item * zones + problem.zone_of[slot]))
+    at = items + items * zones
+    fits = np.flatnonzero(disk[slot] >= 0)
+    rows = np.concatenate((rows, at + slot, at + of_slot, at + e + slot[fits]))
+    columns = np.concatenate(
+        (np.tile(np.arange(placed), 3), placed + np.arange(placed), np.arange(placed)[fits])
+    )
+    share_of_disk = problem.size[item[fits]] / scale[slot[fits]]
+    values = np.concatenate((np.ones(3 * placed), -np.ones(placed), share_of_disk))
+    matrix = coo_array((values, (rows, columns)), shape=(at + 2 * e, 2 * placed)).tocsr()
+    within = np.where(disk >= 0, room / scale, np.inf)
+    demand = problem.demand.astype(np.float64)
+    low = np.concatenate((demand, np.repeat(least, zones), np.zeros(e), np.full(e, -np.inf)))
+    high = np.concatenate((demand, np.repeat(most, zones), np.zeros(e), within))
+    load = problem.weight[of_slot] * (2 * (problem.base[of_slot] + level) + 1)
+    sits = np.zeros((items, e), dtype=np.bool_)
+    sits[problem.owned] = True
+    costs = (
+        np.concatenate((np.zeros(placed), load)).astype(np.float64),
+        np.concatenate((~sits.ravel(), np.zeros(placed))).astype(np.float64),
+    )
+    rules = [LinearConstraint(matrix, low, high)]
+    answer = None
+    for cost in costs:
+        found = milp(
+            cost,
+            integrality=np.concatenate((np.ones(placed), np.zeros(placed))),
+            bounds=Bounds(0, 1),
+            constraints=rules,
+            options={"time_limit": _SECONDS},
+        )
+        if found.status == 2 and answer is None:
+            raise _TooSmallError
+        if found.x is None:
+            break
+        answer = found.x[:placed].reshape(items, e) > 0.5
+        rules.append(LinearConstraint(cost, -np.inf, round(float(found.fun)) + 0.5))
+    if answer is None:
+        return None
+    return as_rows(problem, *(axis.astype(np.int64) for axis in np.nonzero(answer)))
+
+
+def _by_exchanges(task: Task, replicas: Ints) -> Ints:
+    """The sets mended step by step. CannotError, naming the disk, when no step is left."""
     cluster = task.cluster
     size = np.maximum(cluster.size_bytes, 0)
     sets = replicas.copy()
@@ -54,12 +146,7 @@ def relieve_disks(task: Task, replicas: Ints) -> Ints:
             break
         for row, old, new in step:
             sets[row, int(np.flatnonzero(sets[row] == old)[0])] = new
-    full = int(overfull(task, sets).argmax())
-    raise CannotError(
-        f"broker {cluster.broker_ids[full]}: found no fair placement that its disk of "
-        f"{cluster.disk_bytes[full]} bytes holds ({overfull(task, sets)[full]} bytes too much): "
-        "add disk or brokers"
-    )
+    raise _cannot(task, sets, "no exchange of replicas was found that helps")
 
 
 def _best_step(

@@ -4,32 +4,30 @@ The method asks a solver for the placement. A variable for each partition and br
 the broker holds a replica. Then
 
 1. each partition keeps its number of replicas;
-2. a leader whose broker is among those that are to hold replicas stays where it is; such a variable
-   is fixed at 1, and those of all other brokers at 0, that is, they are left out;
+2. a leader on one of the brokers that are to hold replicas stays there: its variable is fixed at 1.
+   Variables of brokers that are to be empty are fixed at 0, that is, left out;
 3. each broker holds between ``floor(0.9 average)`` and ``ceil(1.0 average)`` replicas, the average
    being all replicas over the brokers that are to hold some;
 4. the number of replicas that brokers must newly fetch is least. (The tool adds up replicas that
    come and replicas that go, and halves the sum: the same, since both are equally many.)
 
 A list keeps its leader first, then the followers that stay, in their order, then those that come,
-by broker id. Where the leader's broker goes, the tool shuffles the new list, so that its partitions
-do not all go to the same new leader; here the shuffle comes from a fixed seed. A partition whose
-set stays keeps its list. Followers are pinned nowhere, and leaders are balanced nowhere: that the
-leader stays is a rule, how many a broker has is not asked. Racks, disks and capacities are unknown
-to the method.
+by broker id; the tool's order is that of a hash map. Where the leader's broker goes, the tool
+shuffles the new list, here out of a fixed seed: a broker that must fetch everything may then lead.
+Nothing balances the leaders. Racks, disks and capacities are unknown to the method.
 
 The tool gives all replicas the same weight, unless told to weigh partitions by their last offset;
 that, and factors other than 0.9 and 1.0, are not offered here. It reads the chosen topics only:
 topics left out stay, and do not count in the loads. It has no way to change a replication factor,
-and it stops where no placement keeps all its rules, which the pinned leaders may well cause. It
-works out the window in floating point, here it is exact. A broker that is dead is treated as one to
-be removed; the tool refuses to start while a replica is out of sync.
+and it stops where no placement keeps all its rules, as when a broker leads more than it may hold.
+It works out the window in floating point, here it is exact. It refuses to start while a replica is
+out of sync; here a dead broker is treated as a removed one, which is ours.
 
-Leaders and window apart, every partition-broker matrix of this kind is a flow, so that the linear
-relaxation is whole-numbered already: the solver hardly ever has to branch, and what limits it is
-the number of variables, partitions times brokers. HiGHS takes the place of lp_solve. It is run on
-one thread with its own fixed seed, hence the same input gives the same bytes. As the tool, the
-strategy gives no answer that is not proven optimal.
+Placements of this kind are flows from partitions to brokers. The linear relaxation is therefore
+whole-numbered as it is, and the solver hardly has to branch; what limits it is the number of
+variables, partitions times brokers. HiGHS takes the place of lp_solve, with its own fixed seed, so
+that the same input gives the same bytes. As from the tool, there is no answer that is not proven
+optimal.
 
 Source: github.com/everpeace/kafka-reassign-optimizer 0.4.0 (Scala, lp_solve through Optimus), class
 ``ReassignOptimizationProblem``; an idea of killerwhile/kafka-assignment-optimizer.
@@ -52,10 +50,10 @@ LEAST_FACTOR = (9, 10)
 ``--balanced-factor-max`` is 1."""
 
 MOST_VARIABLES = 500_000
-"""Partitions times brokers that are to hold replicas; above, the solver would need gigabytes."""
+"""Partitions times brokers that are to hold replicas: some 20 seconds and 800 MB."""
 
 SECONDS = 60.0
-"""For the solver; a machine that needs longer gets no answer instead of one that is not proven."""
+"""For the solver; who needs longer gets no answer, instead of one that is not proven."""
 
 SEED = 41
 """Of the shuffles: any fixed number gives lists that the tool could give too."""

@@ -41,8 +41,8 @@ What is ours:
   rack of a partition stands between the partition and the brokers: replicas that stay in the rack
   pass there only, others go through the partition as far as the rack rule has room. What a rack has
   beyond the rule leaves it for the sink, what it must have comes from the source. A rack to which
-  the rule gives more or less than its brokers' share has an average of its own. Without racks, all
-  brokers are one rack.
+  the rule gives more or less than its brokers' share has an average of its own; rounded at each
+  broker, such averages need not give the fairest loads. Without racks, all brokers are one rack.
 - Topics that are left out stay, and count as load. The average may then be out of reach; a flow
   that does not fill is taken where it keeps all rules and lowers the sum of squared loads.
 - A list keeps its order: what goes is taken out, what comes is added behind, by broker id.

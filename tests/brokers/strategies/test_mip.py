@@ -1,0 +1,305 @@
+"""Strategy ``mip``: the scenarios of kafka-reassign-optimizer, brute force over its formulation on
+tiny clusters, and the bounds of ``exact`` where both ask for the same."""
+
+from __future__ import annotations
+
+import importlib
+from collections import Counter
+from itertools import combinations
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import HealthCheck, assume, given, settings
+from hypothesis import strategies as st
+
+import partage
+from partage.brokers.strategies.mip import mip, window
+from partage.brokers.task import Options, Task
+from partage.cluster import Cluster
+from partage.errors import CannotError, InputError
+from strategies import jobs, shuffled
+
+Lists = list[list[int]]
+Json = dict[str, Any]
+
+
+def cluster_of(matrix: str, brokers: str) -> Cluster:
+    """``"1,2 2,3 u: 3"`` (partitions of t, then of u) on ``"1 2 3"`` (``!``: dead)."""
+    partitions: list[Json] = []
+    topic, number = "t", 0
+    for word in matrix.split():
+        if word.endswith(":"):
+            topic, number = word[:-1], 0
+            continue
+        replicas = [int(b) for b in word.split(",")]
+        partitions.append({"topic": topic, "partition": number, "replicas": replicas})
+        number += 1
+    entries = [
+        {"id": int(word.strip("!")), "alive": not word.endswith("!")} for word in brokers.split()
+    ]
+    return Cluster.from_json({"brokers": entries, "partitions": partitions})
+
+
+def task_of(matrix: str, brokers: str, **options: Any) -> Task:
+    return Task.resolve(cluster_of(matrix, brokers), Options.of(**options))
+
+
+def decided(task: Task) -> Lists:
+    return task.cluster.with_replicas(mip(task)).replica_lists()
+
+
+def loads(lists: Lists, task: Task) -> list[int]:
+    count = Counter(b for row in lists for b in row)
+    return [count[b] for b in task.cluster.broker_ids.tolist()]
+
+
+def moves(task: Task, lists: Lists) -> int:
+    before = task.cluster.replica_lists()
+    return sum(len(set(new) - set(old)) for old, new in zip(before, lists, strict=True))
+
+
+# ------------------------------------------------------------------ the tool's own scenarios
+
+
+@pytest.mark.parametrize(
+    ("matrix", "brokers", "options", "fetched", "after"),
+    [
+        pytest.param(
+            "3,1,2 1,2,3",
+            "1 2 3",
+            {"add_broker": ["4", "5"]},
+            2,
+            None,
+            id="expand by two",
+        ),
+        pytest.param(
+            "1,2,3 2,3,1",
+            "1 2 3",
+            {"add_broker": ["4", "5", "6"]},
+            3,
+            [1, 1, 1, 1, 1, 1],
+            id="expand by three",
+        ),
+        pytest.param(
+            "2,5,4 3,1,2",
+            "1 2 3 4 5",
+            {"remove_broker": [4, 5]},
+            2,
+            [2, 2, 2, 0, 0],
+            id="shrink, leaders stay",
+        ),
+        pytest.param(
+            "2,5,4 3,1,2",
+            "1 2 3 4 5",
+            {"remove_broker": [2, 3]},
+            3,
+            [2, 0, 0, 2, 2],
+            id="shrink, leaders go",
+        ),
+    ],
+)
+def test_scenario(
+    matrix: str, brokers: str, options: Json, fetched: int, after: list[int] | None
+) -> None:
+    task = task_of(matrix, brokers, **options)
+    lists = decided(task)
+    assert moves(task, lists) == fetched
+    assert after is None or loads(lists, task) == after
+    assert max(loads(lists, task)) <= 2
+    usable = set(task.cluster.broker_ids[task.usable].tolist())
+    for old, new in zip(task.cluster.replica_lists(), lists, strict=True):
+        assert len(set(new)) == len(old)
+        assert new[0] == old[0] or old[0] not in usable
+
+
+@pytest.mark.parametrize(
+    ("replicas", "brokers", "expected"),
+    [(6, 5, (1, 2)), (6, 6, (0, 1)), (60, 3, (18, 20)), (61, 3, (18, 21)), (20, 3, (6, 7))],
+)
+def test_window(replicas: int, brokers: int, expected: tuple[int, int]) -> None:
+    assert window(replicas, brokers) == expected
+
+
+# ------------------------------------------------------------------ named cases
+
+
+def test_what_is_within_the_window_stays() -> None:
+    """19 is below the average of 61 / 3, yet above its nine tenths; ``exact`` moves one to it."""
+    matrix = " ".join(["1"] + ["1,2"] * 11 + ["3,1"] * 9 + ["2,3"] * 10)
+    task = task_of(matrix, "1 2 3")
+    assert loads(decided(task), task) == [21, 21, 19]
+    assert partage.plan(cluster_of(matrix, "1 2 3")).moves == 1
+
+
+def test_followers_keep_their_order_and_new_ones_come_last() -> None:
+    task = task_of("4,3,1 3,4,1", "1 2 3 4", remove_broker=[1])
+    assert decided(task) == [[4, 3, 2], [3, 4, 2]]
+
+
+def test_what_has_no_move_keeps_its_list() -> None:
+    matrix = "2,1,3 3,2,1 1,3,2"
+    assert decided(task_of(matrix, "1 2 3")) == [[2, 1, 3], [3, 2, 1], [1, 3, 2]]
+
+
+def test_leaders_that_go_are_spread_by_a_shuffle() -> None:
+    task = task_of(" ".join(["1,2,3"] * 12), "1 2 3 4", remove_broker=[1])
+    leaders = Counter(row[0] for row in decided(task))
+    assert set(leaders) == {2, 3, 4}, "4 fetches everything, and may lead all the same"
+    assert decided(task) == decided(task)
+
+
+def test_a_dead_broker_is_left_as_a_removed_one_is() -> None:
+    lists = decided(task_of("1,2 2,1", "1! 2 3"))
+    assert sorted(lists[0]) == [2, 3]
+    assert lists[1] == [2, 3]
+
+
+def test_topics_left_out_stay_and_do_not_count() -> None:
+    task = task_of("1,2 2,1 u: 3 3 3 3", "1 2 3 4", topics="t")
+    lists = decided(task)
+    assert lists[2:] == [[3], [3], [3], [3]]
+    assert loads(lists[:2], task) == [1, 1, 1, 1]
+
+
+def test_the_same_job_again_changes_nothing() -> None:
+    plan = partage.plan(cluster_of("1,2 2,1 3,1 2,1", "1 2 3"), strategy="mip", add_broker=["4"])
+    assert plan.settled
+
+
+# ------------------------------------------------------------------ refusals
+
+
+@pytest.mark.parametrize(
+    ("matrix", "options", "why"),
+    [
+        ("1,2 2,1", {"no_moves": True}, "balances by moving replicas"),
+        ("1,2 2,1", {"replication_factor": "3"}, "t-0 has 2 replicas and needs 3"),
+        ("1 1 1", {}, "leaders, 0 to 3 per broker, and gives every broker 0 to 1 replicas"),
+        ("1 1 2 2", {}, "leaders, 0 to 2 per broker, and gives every broker 1 to 2 replicas"),
+    ],
+)
+def test_what_it_cannot_do(matrix: str, options: Json, why: str) -> None:
+    with pytest.raises(CannotError, match=why):
+        mip(task_of(matrix, "1 2 3", **options))
+
+
+@pytest.mark.parametrize(
+    ("limit", "value", "why"),
+    [
+        ("MOST_VARIABLES", 1295, "162 partitions on 8 brokers make 1296 variables, more than the"),
+        ("SECONDS", 0.0, "not finished after 0 s with 1296 variables"),
+    ],
+)
+def test_limits(limit: str, value: float, why: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(importlib.import_module("partage.brokers.strategies.mip"), limit, value)
+    grown = Cluster.read(Path(partage.__file__).parent / "data" / "cluster-grown.json")
+    with pytest.raises(CannotError, match=why):
+        mip(Task.resolve(grown, Options()))
+
+
+# ------------------------------------------------------------------ random jobs
+
+
+def fewest_moves(task: Task) -> int | None:
+    """The least number of moves over all placements that keep the leaders and the window: every
+    load vector that partitions one after the other can reach, with the fewest moves to it."""
+    brokers = task.cluster.broker_ids[task.usable].tolist()
+    lists = [row for row, c in zip(task.cluster.replica_lists(), task.chosen, strict=True) if c]
+    table = {(0,) * len(brokers): 0}
+    for old in lists:
+        grown: dict[tuple[int, ...], int] = {}
+        for new in combinations(brokers, len(old)):
+            if old[0] in brokers and old[0] not in new:
+                continue
+            cost = len(set(new) - set(old))
+            for vector, so_far in table.items():
+                key = tuple(n + (b in new) for n, b in zip(vector, brokers, strict=True))
+                grown[key] = min(grown.get(key, so_far + cost), so_far + cost)
+        table = grown
+    average = sum(map(len, lists)) / len(brokers)
+    fits = [m for v, m in table.items() if all(0.9 * average - 1 < n < average + 1 for n in v)]
+    return min(fits, default=None)
+
+
+def resolved(value: Json, options: Json) -> Task | None:
+    try:
+        return Task.resolve(Cluster.from_json(value), Options.of(**options))
+    except InputError:
+        return None
+
+
+def movable(job: tuple[Json, Json]) -> tuple[Json, Json]:
+    value, options = job
+    return value, {k: v for k, v in options.items() if k not in ("no_moves", "replication_factor")}
+
+
+@settings(max_examples=300, deadline=None, suppress_health_check=list(HealthCheck))
+@given(jobs(max_brokers=5, max_partitions=6, max_factor=3).map(movable))
+def test_as_few_moves_as_brute_force(job: tuple[Json, Json]) -> None:
+    task = resolved(*job)
+    if task is None:
+        return
+    best = fewest_moves(task)
+    try:
+        lists = decided(task)
+    except CannotError:
+        assert best is None
+        return
+    assert moves(task, lists) == best
+    usable = set(task.cluster.broker_ids[task.usable].tolist())
+    before = task.cluster.replica_lists()
+    for old, new, chosen in zip(before, lists, task.chosen.tolist(), strict=True):
+        if not chosen:
+            assert new == old
+            continue
+        assert len(new) == len(old) == len(set(new))
+        assert set(new) <= usable
+        assert new[0] == old[0] or old[0] not in usable
+        assert new == old or set(new) != set(old)
+
+
+@settings(max_examples=100, deadline=None, suppress_health_check=list(HealthCheck))
+@given(jobs().map(movable), st.data())
+def test_same_input_in_another_order_gives_the_same(
+    job: tuple[Json, Json], data: st.DataObject
+) -> None:
+    task = resolved(*job)
+    other = resolved(data.draw(shuffled(job[0])), job[1])
+    if task is None or other is None:
+        return
+    try:
+        assert decided(task) == decided(other)
+    except CannotError:
+        with pytest.raises(CannotError):
+            decided(other)
+
+
+@settings(max_examples=200, deadline=None, suppress_health_check=list(HealthCheck))
+@given(st.integers(2, 6), st.integers(1, 3), st.data())
+def test_no_fewer_moves_than_the_bound_where_both_ask_for_the_same_loads(
+    brokers: int, factor: int, data: st.DataObject
+) -> None:
+    """Without racks, and with a window from floor to ceil. The leaders may make it more."""
+    ids = list(range(brokers))
+    order = st.permutations(ids).map(lambda ids: ids[:factor])
+    lists = data.draw(st.lists(order, min_size=1, max_size=9))
+    low, high = window(sum(map(len, lists)), brokers)
+    assume(high - low <= 1 and low == sum(map(len, lists)) // brokers)
+    cluster = Cluster.from_json(
+        {
+            "brokers": [{"id": b} for b in ids],
+            "partitions": [
+                {"topic": "t", "partition": n, "replicas": row} for n, row in enumerate(lists)
+            ],
+        }
+    )
+    try:
+        plan = partage.plan(cluster, strategy="mip")
+    except CannotError:
+        return
+    exact = partage.plan(cluster)
+    assert plan.moves >= plan.lower_bound == exact.moves
+    assert plan.figures["replicas_per_broker"] == exact.figures["replicas_per_broker"]
+    if len({row[0] for row in lists}) == len(lists) and factor > 1:
+        assert plan.moves == exact.moves, "no broker leads two: a follower can always go instead"
