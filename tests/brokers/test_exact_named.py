@@ -383,7 +383,7 @@ def test_the_grown_cluster() -> None:
     figures = planned.document()["figures"]
     assert figures["before"]["rack_violations"] == 41
     assert figures["before"]["replicas_per_broker"] == [0, 117]
-    assert figures["after"] == planned.figures
+    assert figures["after"] == {k: v for k, v in planned.figures.items() if k != "seconds"}
     assert planned.figures["rack_violations"] == 0
     assert planned.moves == 173
     per_rack = {"a": 54, "b": 54, "c": 81}

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from dataclasses import replace
 from typing import Any
 
 from partage.brokers.plan import Plan, plan_task
@@ -21,9 +20,7 @@ def compare(
     answers: dict[str, Plan | str] = {}
     for name in STRATEGIES if strategies is None else strategies:
         strategy_named(name)
-        asked = replace(
-            task, options=replace(task.options, strategy=name), warnings=list(task.warnings)
-        )
+        asked = task.by_strategy(name)
 
         def tell(step: str, name: str = name) -> None:
             if progress is not None:

@@ -60,7 +60,8 @@ def document(plan: Plan) -> dict[str, Any]:
         "partitions": partitions,
         "figures": {
             "before": Placement(before, task.usable).figures(),
-            "after": plan.figures,
+            # how long it took is no property of the plan: the same input, the same bytes
+            "after": {k: v for k, v in plan.figures.items() if k != "seconds"},
         },
         "binding": list(plan.binding),
         "gaps": plan.gaps,
@@ -102,13 +103,17 @@ def wave_name(number: int) -> str:
 def contents(plan: Plan) -> dict[str, str]:
     """Every file of the directory but the report, by name."""
     changed = plan.changed
+    reassignment = plan.after.to_reassignment(changed)
     files = {
         MARKER: to_json(plan.document()),
-        REASSIGNMENT: to_json(plan.after.to_reassignment(changed)),
+        REASSIGNMENT: to_json(reassignment),
         ROLLBACK: to_json(plan.before.to_reassignment(changed)),
     }
+    # the changed partitions once, each wave a part of them: lists of all P would be made per wave
+    entries = dict(zip(changed.tolist(), reassignment["partitions"], strict=True))
     for i, wave in enumerate(plan.waves, start=1):
-        files[wave_name(i)] = to_json(plan.after.to_reassignment(np.sort(wave.rows)))
+        part = [entries[row] for row in np.sort(wave.rows).tolist()]
+        files[wave_name(i)] = to_json({"version": 1, "partitions": part})
     return files
 
 

@@ -56,7 +56,9 @@ class Plan:
     @property
     def lower_bound(self) -> int:
         """The fewest moves that reach the fairest share: proven, whoever made the plan."""
-        return next((s.bound for s in self.stages if s.name == "moves"), 0)
+        bound = next((s.bound for s in self.stages if s.name == "moves"), 0)
+        # where disks keep the loads from being fairest, fewer moves may do
+        return min(bound, self.moves) if self.task.options.strategy == "exact" else bound
 
     @property
     def optimal(self) -> bool:
@@ -149,7 +151,11 @@ def task_of(
         if (cluster.size_bytes < 0).any():
             sizes = np.where(cluster.size_bytes < 0, measured.bytes, cluster.size_bytes)
             cluster = cluster.with_sizes(sizes)
-        warnings = _measured_warnings(measured)
+            warnings.append(
+                "sizes that the cluster file lacks are taken from the profile: the bytes of the "
+                "records measured, which retention may since have dropped"
+            )
+        warnings += _measured_warnings(measured)
     task = Task.resolve(cluster, asked, rates)
     task.warnings.extend(warnings)
     return task

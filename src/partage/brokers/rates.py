@@ -43,10 +43,11 @@ class RateProof:
 
 def scaled(rates: npt.NDArray[np.float64]) -> Ints:
     """[P] rates in ``SCALE``-ths of their sum, whole numbers."""
-    total = float(rates.sum())
-    if total <= 0:
+    largest = float(rates.max(initial=0))
+    if largest <= 0:
         return np.zeros(len(rates), dtype=np.int64)
-    return np.floor(rates * (SCALE / total)).astype(np.int64)
+    part = rates / largest  # first, so that neither tiny nor huge rates leave the floats
+    return np.floor(part * (SCALE / float(part.sum()))).astype(np.int64)
 
 
 def lead_by_rate(task: Task, choices: Choices, lists: Ints, today: Ints) -> tuple[Ints, RateProof]:

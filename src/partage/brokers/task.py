@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 import re
+from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, fields, replace
 from fractions import Fraction
@@ -18,6 +19,7 @@ import numpy as np
 import numpy.typing as npt
 
 from partage.cluster import Broker, Cluster
+from partage.cluster.model import MAX_BYTES
 from partage.errors import InputError
 from partage.flow.sharing import LOAD, MOVES, SPREAD, Share, Sharing, share
 
@@ -27,7 +29,7 @@ Floats = npt.NDArray[np.float64]
 
 _UNITS = {"": 1, "k": 10**3, "m": 10**6, "g": 10**9, "t": 10**12, "p": 10**15}
 _SIZE = re.compile(r"(\d{1,15}(?:\.\d{1,6})?)\s*([kmgtp]?)(i?)b?(?:/s)?", re.IGNORECASE)
-_MAX_WEIGHT = 100_000
+_MAX_WEIGHT = 20_000
 
 
 def parse_bytes(text: str, option: str) -> int:
@@ -156,6 +158,9 @@ class Task:
         else:
             _check_replicas(cluster, usable, excluded, chosen, target)
         task = cls(cluster, options, usable, excluded, added, chosen, target, bytes_per_second)
+        held = np.maximum(target, cluster.replication_factor).astype(object)
+        if int((held * np.maximum(cluster.size_bytes, 0)).sum()) > MAX_BYTES:
+            raise InputError("sizes", "the replicas asked for add up to more than an exbibyte")
         task.warnings.extend(_warnings(task))
         return task
 
@@ -174,6 +179,10 @@ class Task:
     @cached_property
     def weights(self) -> Ints:
         """[E] integers in proportion to 1 / capacity."""
+        return self._weighed[0]
+
+    @cached_property
+    def _weighed(self) -> tuple[Ints, bool]:
         return capacity_weights([self.cluster.brokers[b].capacity for b in self.slot_brokers])
 
     @cached_property
@@ -228,6 +237,16 @@ class Task:
         placed[self.items, : slots.shape[1]] = broker[slots]
         return placed
 
+    def by_strategy(self, name: str) -> Task:
+        """The same job for another strategy; the exact answer, once worked out, is shared."""
+        other = replace(
+            self, options=replace(self.options, strategy=name), warnings=list(self.warnings)
+        )
+        other.__dict__["sharing"] = self.sharing
+        if not self.options.no_moves:
+            other.__dict__["share"] = self.share
+        return other
+
     def again(self, after: Cluster) -> Task:
         """The same job on the cluster that a plan has made: nothing should be left to do."""
         return replace(self, cluster=after, added=np.zeros_like(self.added), warnings=[])
@@ -238,25 +257,21 @@ def _spelled(name: str) -> str:
     return f"--{name.replace('_', '-')}"
 
 
-def capacity_weights(capacity: Sequence[Fraction]) -> Ints:
-    """Small integers in proportion to 1 / capacity, exact where they stay below 100,000;
-    otherwise the capacities are rounded to fractions of the largest, as finely as that allows."""
-    largest = max(capacity)
-    exact = [c / largest for c in capacity]
-    for finest in (None, 4096, 1024, 256, 64, 16):
-        share_of = (
-            exact
-            if finest is None
-            else [max(c.limit_denominator(finest), Fraction(1, finest)) for c in exact]
+def capacity_weights(capacity: Sequence[Fraction]) -> tuple[Ints, bool]:
+    """Integers up to 20,000 in proportion to 1 / capacity, and whether they are so exactly;
+    otherwise they are rounded, as finely as that limit allows. InputError where the smallest
+    capacity is too small beside the largest."""
+    share_of = [max(capacity) / c for c in capacity]
+    scale = math.lcm(*(s.denominator for s in share_of))
+    if scale * max(share_of) <= _MAX_WEIGHT:
+        return np.array([int(s * scale) for s in share_of], dtype=np.int64), True
+    finest = math.floor(_MAX_WEIGHT / max(share_of))
+    if finest < 1:
+        raise InputError(
+            "capacity",
+            f"{float(max(capacity)):g} is more than {_MAX_WEIGHT} times {float(min(capacity)):g}",
         )
-        scale = math.lcm(*(c.numerator for c in share_of))
-        if scale * max(c.denominator for c in share_of) > 10**15:
-            continue
-        weight = [int(scale / c) for c in share_of]
-        common = math.gcd(*weight)
-        if max(weight) // common <= _MAX_WEIGHT:
-            return np.array([w // common for w in weight], dtype=np.int64)
-    raise InputError("capacity", "the brokers' capacities differ too much to be weighed exactly")
+    return np.array([round(s * finest) for s in share_of], dtype=np.int64), False
 
 
 def _number(text: str, option: str) -> int:
@@ -267,6 +282,8 @@ def _number(text: str, option: str) -> int:
 
 def _brokers(cluster: Cluster, options: Options) -> tuple[list[Broker], set[int], set[int]]:
     known = {broker.id: broker for broker in cluster.brokers}
+    # a new broker is like most of the others
+    usual = min(Counter(b.capacity for b in cluster.brokers).most_common(1))[0]
     added: dict[int, Broker] = {}
     excluded: set[int] = set()
 
@@ -291,7 +308,7 @@ def _brokers(cluster: Cluster, options: Options) -> tuple[list[Broker], set[int]
             raise InputError("--add-broker", f"{word}: the other brokers have no racks")
         if colon and not rack:
             raise InputError("--add-broker", f"{word!r}: the rack is missing after the colon")
-        added[identity] = Broker(identity, rack or None)
+        added[identity] = Broker(identity, rack or None, capacity=usual)
     for word in options.replace_broker:
         old_text, equals, new_text = word.partition("=")
         if not equals:
@@ -377,6 +394,22 @@ def _check_replicas(
 def _warnings(task: Task) -> Iterable[str]:
     cluster = task.cluster
     alive = np.append(cluster.alive, False)
+    capacities = {b.capacity for b in cluster.brokers}
+    if task.added.any() and len(capacities) > 1:
+        shown = float(cluster.brokers[int(np.flatnonzero(task.added)[0])].capacity)
+        yield f"added brokers count with capacity {shown:g}: capacities differ, list them in the file"
+    weights, exact = task._weighed
+    if not exact:
+        yield (
+            "capacities have no small common measure: their shares are rounded by up to "
+            f"{50 / int(weights.min()):.2g} %"
+        )
+    stuck = ~task.chosen & (~alive[cluster.replicas] & (cluster.replicas >= 0)).any(axis=1)
+    if stuck.any() and not task.options.no_moves:
+        yield (
+            f"{int(stuck.sum())} partitions that --topics leaves out keep a replica on a dead "
+            f"broker, among them {cluster.names[int(np.flatnonzero(stuck)[0])]}"
+        )
     lost = ~alive[cluster.replicas].any(axis=1)
     if lost.any():
         rows = np.flatnonzero(lost)

@@ -46,6 +46,7 @@ def prove(problem: Sharing, share: Share) -> list[Proof]:
 def _prove(problem: Sharing, share: Share, value: dict[str, int], stage: int) -> Proof:
     order = share.order[: stage + 1]
     factor = 1
+    proof: Proof | None = None
     for _ in range(_TRIES):
         weights = dict.fromkeys((LOAD, MOVES, SPREAD), 0)
         weights[order[-1]] = 1
@@ -65,33 +66,42 @@ def _prove(problem: Sharing, share: Share, value: dict[str, int], stage: int) ->
             family = _settled(problem, share, weights[SPREAD], slot, family)
             shared = False
         least, most = (bound[problem.item_class] for bound in problem.bounds)
-        total = sharing_bound(
-            family=problem.family,
-            demand=problem.demand,
-            least=least,
-            most=most,
-            sits=problem.owned,
-            zone=problem.zone_of,
-            base=problem.base,
-            family_base=problem.family_base,
-            load_weight=weights[LOAD] * problem.weight,
-            move_weight=weights[MOVES],
-            spread_weight=weights[SPREAD],
-            slot_price=slot,
-            family_price=family,
-        )
+        try:
+            total = sharing_bound(
+                family=problem.family,
+                demand=problem.demand,
+                least=least,
+                most=most,
+                sits=problem.owned,
+                zone=problem.zone_of,
+                base=problem.base,
+                family_base=problem.family_base,
+                load_weight=weights[LOAD] * problem.weight,
+                move_weight=weights[MOVES],
+                spread_weight=weights[SPREAD],
+                slot_price=slot,
+                family_price=family,
+            )
+        except ValueError:
+            # multiples beyond what 64 bits can sum: what was proven so far has to do
+            if proof is None:
+                raise
+            break
         bound = total - sum(weights[cost] * value[cost] for cost in order[:-1])
+        found = Proof(
+            cost=order[-1],
+            value=value[order[-1]],
+            bound=bound,
+            weights=weights,
+            slot_price=slot,
+            family_price=None if shared else family,
+        )
+        proof = found if proof is None or bound > proof.bound else proof
         if bound == value[order[-1]]:
             break
         factor *= 16
-    return Proof(
-        cost=order[-1],
-        value=value[order[-1]],
-        bound=bound,
-        weights=weights,
-        slot_price=slot,
-        family_price=None if shared else family,
-    )
+    assert proof is not None
+    return proof
 
 
 def _reach(share: Share, cost: str) -> int:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from fractions import Fraction
 from typing import Any
 
 import numpy as np
@@ -17,7 +16,7 @@ from partage.brokers.check.plan_file import (
 from partage.brokers.directory import MARKER
 from partage.flow.certificate import sharing_bound, unpack
 
-_LARGEST_WEIGHT = 100_000
+_LARGEST_WEIGHT = 20_000
 """Load weights up to here are exact, see docs/proofs.md."""
 
 
@@ -106,17 +105,13 @@ def placement_bounds(
 
 
 def _wrong_weights(plan: PlanFile, weight: Ints) -> list[str]:
-    """Weights must be in proportion to 1 / capacity: exactly where small integers can be, else
-    within the rounding that is allowed."""
-    if len(weight) != len(plan.slots) or (weight < 1).any():
-        return [f"{MARKER}: certificate: load_weights do not fit the brokers"]
+    """Weights must be 1 / capacity in whole numbers up to 20,000: in proportion where these exist,
+    else rounded at the finest scale that keeps them so small."""
     most = max(plan.capacity[s] for s in plan.slots)
-    exact = [most / plan.capacity[s] for s in plan.slots]
-    if math.lcm(*(x.denominator for x in exact)) * max(exact) <= _LARGEST_WEIGHT and any(
-        int(w) * exact[0] != int(weight[0]) * x for w, x in zip(weight, exact, strict=True)
-    ):
-        return [f"{MARKER}: certificate: load_weights are not in proportion to 1 / capacity"]
-    product = [int(w) * plan.capacity[s] for w, s in zip(weight, plan.slots, strict=True)]
-    if max(product) > min(product) * Fraction(9, 8):
+    wanted = [most / plan.capacity[s] for s in plan.slots]
+    scale = math.lcm(*(x.denominator for x in wanted))
+    if scale * max(wanted) > _LARGEST_WEIGHT:
+        scale = math.floor(_LARGEST_WEIGHT / max(wanted))
+    if weight.tolist() != [round(x * scale) for x in wanted]:
         return [f"{MARKER}: certificate: load_weights are not in proportion to 1 / capacity"]
     return []

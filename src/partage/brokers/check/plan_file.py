@@ -75,6 +75,10 @@ class PlanFile:
         self.slot_of[self.slots] = np.arange(len(self.slots))
         self.topics = list(value["topics"])
         self.topic = np.array(part["topic"], dtype=np.int64)
+        if self.topics != sorted(set(self.topics)) or not all(
+            0 <= t < len(self.topics) for t in self.topic.tolist()
+        ):
+            raise MalformedError("topics: names must ascend, and every partition have one of them")
         self.number = list(part["partition"])
         self.chosen = np.array(part["chosen"], dtype=np.bool_)
         self.factor = np.array(part["replication_factor"], dtype=np.int64)

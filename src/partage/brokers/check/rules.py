@@ -23,12 +23,15 @@ def check_options(plan: PlanFile) -> list[str]:
     replaced = [word.split("=") for word in options.get("replace_broker", [])]
     removed = {int(b) for b in options.get("remove_broker", [])} | {int(old) for old, _ in replaced}
     new = {int(word.split(":")[0]) for word in options.get("add_broker", [])}
+    racks = dict(word.split(":") for word in options.get("add_broker", []) if ":" in word)
     may_be_new = new | {int(name) for _, name in replaced}
     found = []
     for broker in plan.value["brokers"]:
         b = broker["id"]
         if broker["excluded"] is not (b in removed):
             found.append(f"{MARKER}: broker {b}: excluded is {broker['excluded']}, not as asked")
+        if b in new and broker["rack"] != racks.get(str(b)):
+            found.append(f"{MARKER}: broker {b}: rack is {broker['rack']}, not as asked")
         if (broker["added"] and b not in may_be_new) or (not broker["added"] and b in new):
             found.append(f"{MARKER}: broker {b}: added is {broker['added']}, not as asked")
     if not (removed | may_be_new) <= set(plan.ids):

@@ -37,14 +37,17 @@ What is ours:
   for one unit. So only brokers above the average have arcs to their partitions at first. Where that
   does not fill the source's arcs, all have, and the flow may chain. With it a replica may leave a
   broker below the average when another comes, which solves nearly all lower replication factors.
+- Where even that does not fill, the average is out of reach, and a flow might prefer evenness to a
+  replication factor. Then one flow does no more than the rules ask, from and to any broker, and a
+  second one evens out what that gives, as far as it goes; it is dropped where the sum of squared
+  loads does not fall.
 - Racks, of which the source says no more than that a suitable network exists. Here a node for each
   rack of a partition stands between the partition and the brokers: replicas that stay in the rack
   pass there only, others go through the partition as far as the rack rule has room. What a rack has
   beyond the rule leaves it for the sink, what it must have comes from the source. A rack to which
   the rule gives more or less than its brokers' share has an average of its own; rounded at each
   broker, such averages need not give the fairest loads. Without racks, all brokers are one rack.
-- Topics that are left out stay, and count as load. The average may then be out of reach; a flow
-  that does not fill is taken where it keeps all rules and lowers the sum of squared loads.
+- Topics that are left out stay, and count as load.
 - A list keeps its order: what goes is taken out, what comes is added behind, by broker id.
 
 With ``no_moves`` only the second and the third flow run. Disks, capacities, rates and topic spread
@@ -76,8 +79,7 @@ MOST_CELLS = 10_000_000
 
 
 def three_flows(task: Task) -> Ints:
-    """Replica lists [P, R]. Raises CannotError where the first flow leaves a replica on a removed
-    or dead broker, or a replication factor or a rack rule unmet, and above MOST_CELLS."""
+    """Replica lists [P, R]. Raises CannotError above MOST_CELLS."""
     replicas = task.cluster.replicas if task.options.no_moves else placed(task)
     return followed(task, led(task, replicas))
 
@@ -86,27 +88,29 @@ def three_flows(task: Task) -> Ints:
 
 
 def placed(task: Task) -> Ints:
-    """Lists with the sets of the first flow; today's where these are even or it does not help."""
+    """Lists with the sets of the first flow; today's where these are even already."""
     rules = _Rules.of(task)
     held = rules.held
-    sound = rules.defect(held) is None
-    if sound and rules.even(held):
+    kept = rules.kept(held)
+    if kept and rules.even(held):
         return task.cluster.replicas
-    holds, filled = _shifted(rules, chains=False)
-    if not filled:
-        holds, filled = _shifted(rules, chains=True)
-    defect = rules.defect(holds)
-    if defect is not None:
-        raise CannotError(f"its first flow leaves {defect}")
-    if sound and not filled and rules.squares(holds) >= rules.squares(held):
-        return task.cluster.replicas
-    return _lists(task, held, holds)
+    for chains in (False, True):
+        holds, filled = _shifted(rules, held, chains)
+        if filled:
+            return _lists(task, held, holds)
+    ruled, filled = (held, True) if kept else _shifted(rules, held, chains=True, even=False)
+    assert filled, "whatever placement keeps the rules, a flow leads to it"
+    holds, _ = _shifted(rules, ruled, chains=True)
+    return _lists(task, held, holds if rules.squares(holds) < rules.squares(ruled) else ruled)
 
 
-def _shifted(rules: _Rules, chains: bool) -> tuple[Bools, bool]:
-    """Who holds what after the first flow [I, B], and whether it filled all arcs of the source."""
-    held, zone = rules.held, rules.zone
-    items, brokers = held.shape
+def _shifted(rules: _Rules, start: Bools, chains: bool, even: bool = True) -> tuple[Bools, bool]:
+    """Who holds what after the first flow [I, B], and whether it filled all arcs of the source.
+
+    Without ``even`` it does only what the rules ask for.
+    """
+    usable, zone = rules.task.usable, rules.zone
+    items, brokers = start.shape
     zones = rules.least.shape[1]
     racks = brokers + np.arange(items * zones).reshape(items, zones)
     partitions = brokers + items * zones + np.arange(items)
@@ -117,46 +121,55 @@ def _shifted(rules: _Rules, chains: bool) -> tuple[Bools, bool]:
         t, h, c = (a.ravel() for a in np.broadcast_arrays(np.atleast_1d(tail), head, capacity))
         return np.asarray(flow.add_arcs_with_capacity(t, h, c), dtype=np.int64)
 
-    # brokers and residue nodes
-    gap = [load - mean for load, mean in zip(rules.loads(held), rules.average, strict=True)]
-    whole = np.array([floor(abs(g)) for g in gap])
-    part = [abs(g) % 1 for g in gap]
-    above, below = np.array([g > 0 for g in gap]), np.array([g < 0 for g in gap])
-    up, down = np.flatnonzero(above), np.flatnonzero(below)
-    given = [
-        arcs(source, up, whole[up]),
-        arcs(source, giving, floor(sum(part[b] for b in up.tolist()))),
-    ]
-    arcs(giving, up, 1)
-    arcs(down, sink, whole[down])
-    arcs(down, taking, 1)
-    arcs(taking, sink, floor(sum(part[b] for b in down.tolist())))
+    # what brokers give and take, and what goes through the residue nodes, ``unit`` at each broker
+    load = rules.loads(start)
+    if even:
+        distance = [n - mean for n, mean in zip(load.tolist(), rules.average, strict=True)]
+        above, below = np.array([d > 0 for d in distance]), np.array([d < 0 for d in distance])
+        gives = np.array([floor(max(d, 0)) for d in distance])
+        takes = np.array([floor(max(-d, 0)) for d in distance])
+        given = floor(sum(max(d, 0) for d in distance)) - gives.sum()
+        taken = floor(sum(max(-d, 0) for d in distance)) - takes.sum()
+        unit = 1
+    else:
+        above = below = usable
+        gives, takes = np.where(usable, 0, load), np.zeros_like(load)
+        unit = int(rules.target.sum())
+        given = max(int(start[:, usable].sum()) - unit, 0)
+        taken = max(unit - int(start[:, usable].sum()), 0)
+    every = np.arange(brokers)
+    filling = [arcs(source, every, gives), arcs(source, giving, given)]
+    arcs(giving, np.flatnonzero(above), unit)
+    arcs(every, sink, takes)
+    arcs(np.flatnonzero(below), taking, unit)
+    arcs(taking, sink, taken)
+    arcs(taking, giving, 0 if even else unit)  # one broker may have more for another's less
 
     # replicas that may go, and where they may come
-    row, broker = np.nonzero(held if chains else held & above)
+    row, broker = np.nonzero(start if chains else start & above)
     cells, moved = row * brokers + broker, arcs(broker, racks[row, zone[broker]], 1)
-    row, broker = np.nonzero(~held & (rules.task.usable if chains else below))
+    row, broker = np.nonzero(~start & (usable if chains else below))
     cells = np.append(cells, row * brokers + broker)
     moved = np.append(moved, arcs(racks[row, zone[broker]], broker, 1))
 
     # each rack is cut down or filled up to the rule; the partition gets or gives what that leaves
-    today = rules.in_racks(held)
+    today = rules.in_racks(start)
     ruled = np.clip(today, rules.least, rules.most)
     lacks = rules.target - ruled.sum(axis=1)
     arcs(racks, sink, np.maximum(today - ruled, 0))
-    given.append(arcs(source, racks, np.maximum(ruled - today, 0)))
+    filling.append(arcs(source, racks, np.maximum(ruled - today, 0)))
     arcs(racks, partitions[:, None], ruled - rules.least)
     arcs(partitions[:, None], racks, rules.most - ruled)
-    given.append(arcs(source, lacking, np.maximum(lacks, 0).sum()))
+    filling.append(arcs(source, lacking, np.maximum(lacks, 0).sum()))
     arcs(lacking, partitions, np.maximum(lacks, 0))
     arcs(partitions, sink, np.maximum(-lacks, 0))
 
     status = flow.solve(source, sink)
     if status != flow.OPTIMAL:
         raise AssertionError(f"maximum flow ended with {status}")
-    holds = held.copy()
+    holds = start.copy()
     holds.ravel()[cells[np.asarray(flow.flows(moved)) > 0]] ^= True
-    full = sum(flow.capacity(arc) for arc in np.concatenate(given).tolist())
+    full = sum(flow.capacity(arc) for arc in np.concatenate(filling).tolist())
     return holds, bool(flow.optimal_flow() == full)
 
 
@@ -229,19 +242,18 @@ class _Rules:
         average = [mean[zone[b]] if usable[b] else Fraction(0) for b in range(brokers)]
         return cls(task, held, rest, target, zone, least, most, average)
 
-    def loads(self, holds: Bools) -> list[int]:
+    def loads(self, holds: Bools) -> Ints:
         """[B] replicas per broker."""
-        loads: list[int] = (holds.sum(axis=0) + self.rest).tolist()
-        return loads
+        return np.asarray(holds.sum(axis=0) + self.rest, dtype=np.int64)
 
     def even(self, holds: Bools) -> bool:
         """Whether every broker holds its average, rounded down or up."""
-        loads = self.loads(holds)
+        loads = self.loads(holds).tolist()
         return all(abs(n - mean) < 1 for n, mean in zip(loads, self.average, strict=True))
 
     def squares(self, holds: Bools) -> int:
         """The sum of squared loads."""
-        return sum(n * n for n in self.loads(holds))
+        return int((self.loads(holds) ** 2).sum())
 
     def in_racks(self, holds: Bools) -> Ints:
         """[I, Z] replicas of each partition in each rack."""
@@ -250,27 +262,16 @@ class _Rules:
         np.add.at(count, (row, self.zone[broker]), 1)
         return count
 
-    def defect(self, holds: Bools) -> str | None:
-        """The first rule that is not kept, in words."""
-        cluster, items = self.task.cluster, self.task.items
-        stuck = np.where(self.task.usable, 0, holds.sum(axis=0))
-        if stuck.any():
-            b = int(stuck.argmax())
-            state = "removed" if self.task.excluded[b] else "dead"
-            return f"{stuck[b]} replicas on broker {cluster.broker_ids[b]}, which is {state}"
-        factor = holds.sum(axis=1)
-        if (factor != self.target).any():
-            i = int((factor != self.target).argmax())
-            return (
-                f"{cluster.names[items[i]]} with {factor[i]} replicas instead of {self.target[i]}"
-            )
+    def kept(self, holds: Bools) -> bool:
+        """Whether brokers that must be empty are, and each partition has the replicas that it must
+        have, in each rack and in all."""
         count = self.in_racks(holds)
-        broken = np.argwhere((count < self.least) | (count > self.most))
-        if len(broken):
-            i, rack = broken[0].tolist()
-            name = cluster.names[items[i]]
-            return f"{name} with {count[i, rack]} replicas in rack {cluster.rack_names[rack]}"
-        return None
+        return not (
+            holds[:, ~self.task.usable].any()
+            or (count.sum(axis=1) != self.target).any()
+            or (count < self.least).any()
+            or (count > self.most).any()
+        )
 
 
 def _means(total: int, size: list[int], least: list[int], most: list[int]) -> list[Fraction]:

@@ -13,7 +13,8 @@ at three resolutions:
 
 1. groups are *classes* of items with equal demand. Loads are exact here, since items of a class are
    interchangeable when only loads count; moves are a lower bound. A few hundred arcs.
-2. groups are the classes within each *family*, on the face that 1 leaves: only the arcs that some
+2. groups are the classes within each *family* (and apart from them, by how they lie in the zones,
+   the items that break the zone rule), on the face that 1 leaves: only the arcs that some
    optimum of 1 uses. Spread, given the moves of 1.
 3. The counts of 2 are dealt out to the *items*, which is again a flow, family by family. When that
    works out, every bound is met and all three costs are proven.
@@ -54,6 +55,10 @@ Bools = npt.NDArray[np.bool_]
 Prices = dict[str, tuple[Ints, Ints | None]]
 
 
+_SETTLED_ARCS = 1_000_000
+"""How many arcs are laid out for topic spread alone before a gap is left instead."""
+
+
 @dataclass(frozen=True, eq=False)
 class Share:
     """The answer: ``slots`` [I, max demand] ascending, -1 padded, and what proves it.
@@ -83,8 +88,7 @@ def share(problem: Sharing, order: Sequence[str] = (LOAD, MOVES, SPREAD)) -> Sha
 
 def _solve(problem: Sharing, order: tuple[str, ...]) -> tuple[Ints, Prices]:
     classes = Groups.by(problem, problem.item_class, spread=False)
-    label = problem.family * len(problem.demands) + problem.item_class
-    families = Groups.by(problem, np.unique(label, return_inverse=True)[1], spread=True)
+    families = Groups.by(problem, _alike(problem), spread=True)
     prices: Prices = {}
     fair: Face | None
     rest: tuple[str, ...]
@@ -117,9 +121,27 @@ def _solve(problem: Sharing, order: tuple[str, ...]) -> tuple[Ints, Prices]:
         redone, _ = ItemNetwork(part, rest, window).solve()
         slots[again] = -1
         slots[again, : redone.shape[1]] = redone
-        if problem.costs(slots) == bound:
+        reached = problem.costs(slots)
+        if reached == bound:
+            return slots, prices | proven
+        only_spread = all(reached[cost] == bound[cost] for cost in (LOAD, MOVES))
+        if only_spread and order[-1] == SPREAD and part.items * problem.slots > _SETTLED_ARCS:
+            # the last cost stays above its bound, by what the proof then says
             return slots, prices | proven
         failed = more_families(problem, failed)
+
+
+def _alike(problem: Sharing) -> Ints:
+    """[I] groups of items for the network by family: equal family and demand. Items that break
+    the zone rule are told apart by how many slots they have in each zone, since what such an item
+    must give up, and where it may go, depends on that."""
+    item, slot = problem.owned
+    held = np.zeros((problem.items, problem.zones), dtype=np.int64)
+    np.add.at(held, (item, problem.zone_of[slot]), 1)
+    most = problem.bounds[1][problem.item_class]
+    held[(held <= most[:, None]).all(axis=1)] = 0
+    label = np.column_stack((problem.family, problem.item_class, held))
+    return np.unique(label, axis=0, return_inverse=True)[1].astype(np.int64).ravel()
 
 
 def fairest_loads(problem: Sharing) -> Ints:
