@@ -78,8 +78,11 @@ def read_job(cluster: Mapping[str, Any], options: Mapping[str, Any]) -> Job:
         if new not in brokers:
             added[new] = rack.get(old)
             capacity[new] = capacity[old]
+    # an added broker is like most of the listed ones; on a tie like the one of the lowest id
+    listed = [capacity[i] for i in sorted(brokers)]
+    usual = max(listed, key=lambda c: (listed.count(c), -listed.index(c)))
     for new, where in added.items():
-        capacity.setdefault(new, Fraction(1))
+        capacity.setdefault(new, usual)
         alive.add(new)
         if where is not None:
             rack[new] = where

@@ -46,7 +46,8 @@ def scaled(rates: npt.NDArray[np.float64]) -> Ints:
     largest = float(rates.max(initial=0))
     if largest <= 0:
         return np.zeros(len(rates), dtype=np.int64)
-    part = rates / largest  # first, so that neither tiny nor huge rates leave the floats
+    # by a power of two first, which is exact, so that neither tiny nor huge rates leave the floats
+    part = np.ldexp(rates, -int(np.frexp(largest)[1]))
     return np.floor(part * (SCALE / float(part.sum()))).astype(np.int64)
 
 

@@ -283,7 +283,7 @@ def _number(text: str, option: str) -> int:
 def _brokers(cluster: Cluster, options: Options) -> tuple[list[Broker], set[int], set[int]]:
     known = {broker.id: broker for broker in cluster.brokers}
     # a new broker is like most of the others
-    usual = min(Counter(b.capacity for b in cluster.brokers).most_common(1))[0]
+    usual = Counter(b.capacity for b in cluster.brokers).most_common(1)[0][0]
     added: dict[int, Broker] = {}
     excluded: set[int] = set()
 
@@ -397,7 +397,7 @@ def _warnings(task: Task) -> Iterable[str]:
     capacities = {b.capacity for b in cluster.brokers}
     if task.added.any() and len(capacities) > 1:
         shown = float(cluster.brokers[int(np.flatnonzero(task.added)[0])].capacity)
-        yield f"added brokers count with capacity {shown:g}: capacities differ, list them in the file"
+        yield f"added brokers count with capacity {shown:g}; where theirs differs, list them"
     weights, exact = task._weighed
     if not exact:
         yield (

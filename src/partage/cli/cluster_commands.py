@@ -17,7 +17,8 @@ ClusterArgument = Annotated[
     ),
 ]
 AddBroker = Annotated[
-    list[str] | None, typer.Option("--add-broker", metavar="ID:RACK", help="A new, empty broker.")
+    list[str] | None,
+    typer.Option("--add-broker", metavar="ID:RACK", help="A new, empty broker, as large as most."),
 ]
 RemoveBroker = Annotated[
     list[str] | None, typer.Option("--remove-broker", metavar="ID", help="A broker to empty.")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
@@ -118,7 +119,8 @@ def _rate_proof(
 ) -> list[str]:
     """Rates in 2**30ths of their total: partitions wholly inside the named brokers must be led
     there, whoever leads them."""
-    rates = [float(r) for r in plan.rates]
+    exponent = math.frexp(max(float(r) for r in plan.rates))[1]
+    rates = [math.ldexp(float(r), -exponent) for r in plan.rates]
     total = float(np.array(rates).sum())
     scaled = [int(r * (2**30 / total)) if total > 0 else 0 for r in rates]
     slots = len(plan.slots)
