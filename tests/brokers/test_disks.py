@@ -10,12 +10,21 @@ import numpy as np
 import pytest
 
 from partage import CannotError, Cluster
+from partage.brokers import disks
 from partage.brokers.disks import overfull, relieve_disks
 from partage.brokers.figures import Placement
 from partage.brokers.plan import Plan, plan, task_of
 from partage.brokers.task import Task
 
 Row = tuple[list[int], int | None]
+
+
+@pytest.fixture(autouse=True, params=["integer program", "exchanges"])
+def way(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
+    """Every case by both ways: as a small job, and as one that is too large for the program."""
+    if request.param == "exchanges":
+        monkeypatch.setattr(disks, "_SMALL", 0)
+    return str(request.param)
 
 
 def cluster_of(disks: dict[int, int | None], rows: list[Row], racks: str = "") -> Cluster:

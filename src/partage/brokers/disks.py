@@ -11,6 +11,8 @@ exchange that adds the fewest moves, then the one that brings the overflow down 
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 import numpy as np
 import numpy.typing as npt
 
@@ -131,59 +133,119 @@ def _by_integer_program(task: Task) -> Ints | None:
 
 def _by_exchanges(task: Task, replicas: Ints) -> Ints:
     """The sets mended step by step. CannotError, naming the disk, when no step is left."""
-    cluster = task.cluster
-    size = np.maximum(cluster.size_bytes, 0)
-    sets = replicas.copy()
-    before = [set(row[row >= 0].tolist()) for row in cluster.replicas]
-    disk = np.where(cluster.disk_bytes >= 0, cluster.disk_bytes, np.iinfo(np.int64).max)
+    mend = _Mend(task, replicas)
     for _ in range(_STEPS):
-        over = overfull(task, sets)
+        over = overfull(task, mend.sets)
         if not over.any():
-            return sets
-        full = int(over.argmax())
-        step = _best_step(task, sets, size, disk, before, full)
+            return mend.sets
+        step = mend.best_step(int(over.argmax()))
         if step is None:
             break
+        mend.make(step)
+    raise _cannot(task, mend.sets, "no exchange of replicas was found that helps")
+
+
+Step = list[tuple[int, int, int]]
+"""(row, from, to): one relocation, or the two of an exchange."""
+
+
+class _Mend:
+    """Sets under repair, with what each step needs kept up to date: who holds what, the bytes per
+    broker and the replicas per (partition, rack)."""
+
+    def __init__(self, task: Task, replicas: Ints) -> None:
+        cluster = task.cluster
+        self.task, self.sets = task, replicas.copy()
+        self.size = np.maximum(cluster.size_bytes, 0)
+        known = cluster.disk_bytes >= 0
+        self.disk = np.where(known, cluster.disk_bytes, np.iinfo(np.int64).max)
+        shape = (cluster.partitions, len(task.usable))
+        row, column = np.nonzero(replicas >= 0)
+        self.holds = np.zeros(shape, dtype=np.bool_)
+        self.holds[row, replicas[row, column]] = True
+        self.used = np.zeros(shape[1], dtype=np.int64)
+        np.add.at(self.used, replicas[row, column], self.size[row])
+        self.owned = cluster.holds()
+        self.in_rack = np.zeros((shape[0], len(cluster.rack_names) or 1), dtype=np.int64)
+        np.add.at(self.in_rack, (row, cluster.rack[replicas[row, column]]), 1)
+        self.least = np.zeros(shape[0], dtype=np.int64)
+        self.most = np.zeros(shape[0], dtype=np.int64)
+        bounds = task.sharing.bounds
+        for bound, of_row in zip(bounds, (self.least, self.most), strict=True):
+            of_row[task.items] = bound[task.sharing.item_class]
+
+    def make(self, step: Step) -> None:
+        """Carry a step out."""
+        rack = self.task.cluster.rack
         for row, old, new in step:
-            sets[row, int(np.flatnonzero(sets[row] == old)[0])] = new
-    raise _cannot(task, sets, "no exchange of replicas was found that helps")
+            self.sets[row, int(np.flatnonzero(self.sets[row] == old)[0])] = new
+            self.holds[row, old], self.holds[row, new] = False, True
+            self.used[old] -= self.size[row]
+            self.used[new] += self.size[row]
+            self.in_rack[row, rack[old]] -= 1
+            self.in_rack[row, rack[new]] += 1
 
+    def best_step(self, full: int) -> Step | None:
+        """The step off ``full`` that adds the fewest moves, then relieves most; relocations, which
+        change counts, only where no exchange brings relief."""
+        task, size = self.task, self.size
+        over = int(self.used[full] - self.disk[full])
+        best: tuple[tuple[int, int, int, int], Step] | None = None
+        for other in np.flatnonzero(task.usable).tolist():
+            if other == full:
+                continue
+            leave = self._may_go(full, other)
+            leave = leave[size[leave] > 0]
+            if len(leave) == 0:
+                continue
+            free = int(self.disk[other] - self.used[other])
+            cost = self._added(leave, full, other)
+            for key, step in self._exchanges(leave, cost, full, other, free, over):
+                if best is None or key < best[0]:
+                    best = (key, step)
+            fit = size[leave] <= free
+            if fit.any():
+                order = np.lexsort((leave[fit], -np.minimum(size[leave[fit]], over), cost[fit]))
+                row, added = int(leave[fit][order[0]]), int(cost[fit][order[0]])
+                key = (1, added, -min(int(size[row]), over), row)
+                if best is None or key < best[0]:
+                    best = (key, [(row, full, other)])
+        return None if best is None else best[1]
 
-def _best_step(
-    task: Task, sets: Ints, size: Ints, disk: Ints, before: list[set[int]], full: int
-) -> list[tuple[int, int, int]] | None:
-    """(row, from, to) changes: one exchange, or one relocation if no exchange brings relief."""
-    cluster = task.cluster
-    row, column = np.nonzero(sets >= 0)
-    used = np.zeros(len(task.usable), dtype=np.int64)
-    np.add.at(used, sets[row, column], size[row])
-    holds = np.zeros((len(sets), len(task.usable)), dtype=np.bool_)
-    holds[row, sets[row, column]] = True
-    out = np.flatnonzero(holds[:, full] & task.chosen & (size > 0))
-    rack = cluster.rack
-    zoned = bool(cluster.rack_names)
-    best: tuple[tuple[int, int, int, int, int], list[tuple[int, int, int]]] | None = None
-    over = int(used[full] - disk[full])
-    for other in np.flatnonzero(task.usable).tolist():
-        if other == full or (zoned and rack[other] != rack[full]):
-            continue
-        leave = out[~holds[out, other]]
-        come = np.flatnonzero(holds[:, other] & ~holds[:, full] & task.chosen)
-        free = int(disk[other] - used[other])
-        for p in leave.tolist():
-            cost = (other not in before[p]) - (full not in before[p])
-            fit = come[(size[come] < size[p]) & (size[p] - size[come] <= free)]
-            if len(fit):
-                back = np.array(
-                    [(full not in before[q]) - (other not in before[q]) for q in fit.tolist()]
-                )
-                relief = np.minimum(size[p] - size[fit], over)
-                k = int(np.lexsort((fit, -relief, back))[0])
-                key = (0, cost + int(back[k]), -int(relief[k]), p, other)
-                if best is None or key < best[0]:
-                    best = (key, [(p, full, other), (int(fit[k]), other, full)])
-            if size[p] <= free:
-                key = (1, cost, -min(int(size[p]), over), p, other)
-                if best is None or key < best[0]:
-                    best = (key, [(p, full, other)])
-    return None if best is None else best[1]
+    def _exchanges(
+        self, leave: Ints, cost: Ints, full: int, other: int, free: int, over: int
+    ) -> Iterator[tuple[tuple[int, int, int, int], Step]]:
+        """For each number of moves that the way back adds, the best exchange."""
+        size = self.size
+        come = self._may_go(other, full)
+        back = self._added(come, other, full)
+        for added in (-1, 0, 1):
+            some = come[back == added]
+            some = some[np.lexsort((some, size[some]))]
+            # the smallest that still leaves the other disk within its capacity relieves most
+            place = np.searchsorted(size[some], size[leave] - min(free, 2**60))
+            real = place < len(some)
+            partner = some[np.minimum(place, len(some) - 1)] if len(some) else leave
+            relief = np.minimum(size[leave] - size[partner], over)
+            real &= relief > 0
+            if not real.any():
+                continue
+            rows, with_, gain = leave[real], partner[real], relief[real]
+            k = int(np.lexsort((with_, rows, -gain, cost[real]))[0])
+            key = (0, int(cost[real][k]) + added, -int(gain[k]), int(rows[k]))
+            yield key, [(int(rows[k]), full, other), (int(with_[k]), other, full)]
+
+    def _may_go(self, here: int, there: int) -> Ints:
+        """Chosen rows on ``here`` and not on ``there`` whose racks allow the change."""
+        task = self.task
+        rows = np.flatnonzero(self.holds[:, here] & ~self.holds[:, there] & task.chosen)
+        of, to = task.cluster.rack[here], task.cluster.rack[there]
+        if not task.cluster.rack_names or of == to:
+            return rows
+        fits = self.in_rack[rows, to] < self.most[rows]
+        return np.asarray(rows[fits & (self.in_rack[rows, of] > self.least[rows])])
+
+    def _added(self, rows: Ints, here: int, there: int) -> Ints:
+        """Moves that going from ``here`` to ``there`` adds: -1, 0 or 1."""
+        gone = self.owned[rows, here].astype(np.int64)
+        return np.asarray(gone - self.owned[rows, there].astype(np.int64))
