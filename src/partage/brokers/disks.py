@@ -135,10 +135,11 @@ def _by_exchanges(task: Task, replicas: Ints) -> Ints:
     """The sets mended step by step. CannotError, naming the disk, when no step is left."""
     mend = _Mend(task, replicas)
     for _ in range(_STEPS):
-        over = overfull(task, mend.sets)
-        if not over.any():
+        over = np.where(task.usable, mend.used - mend.disk, 0)
+        full = int(over.argmax())
+        if over[full] <= 0:
             return mend.sets
-        step = mend.best_step(int(over.argmax()))
+        step = mend.best_step(full)
         if step is None:
             break
         mend.make(step)

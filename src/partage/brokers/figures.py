@@ -167,9 +167,13 @@ def new_replicas(before: Cluster, after: Cluster) -> tuple[Ints, Ints]:
 
 def changed_rows(before: Cluster, after: Cluster) -> Ints:
     """Rows whose replica list differs, order included."""
-    width = max(before.replicas.shape[1], after.replicas.shape[1])
+    old, new = one_width(before.replicas, after.replicas)
+    return np.flatnonzero((old != new).any(axis=1))
 
-    def padded(replicas: Ints) -> Ints:
-        return np.pad(replicas, ((0, 0), (0, width - replicas.shape[1])), constant_values=-1)
 
-    return np.flatnonzero((padded(before.replicas) != padded(after.replicas)).any(axis=1))
+def one_width(*lists: Ints) -> list[Ints]:
+    """Replica lists [P, any width each] padded with -1 to the widest."""
+    width = max(part.shape[1] for part in lists)
+    return [
+        np.pad(part, ((0, 0), (0, width - part.shape[1])), constant_values=-1) for part in lists
+    ]

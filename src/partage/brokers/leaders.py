@@ -18,7 +18,7 @@ import numpy as np
 import numpy.typing as npt
 
 from partage.brokers.choices import Choices
-from partage.brokers.figures import next_live
+from partage.brokers.figures import next_live, one_width
 from partage.brokers.rates import RateProof, lead_by_rate
 from partage.brokers.task import Task
 from partage.flow.certificate import overflow_bound, picking_bound, takeover_bound
@@ -208,10 +208,8 @@ def failure_squares(load: Ints, pair_base: Ints, pair: Ints, codes: Ints) -> tup
 
 
 def _same_sets(before: Ints, after: Ints) -> Bools:
-    width = max(before.shape[1], after.shape[1])
-    one = np.pad(before, ((0, 0), (0, width - before.shape[1])), constant_values=-1)
-    other = np.pad(after, ((0, 0), (0, width - after.shape[1])), constant_values=-1)
-    return np.asarray((np.sort(one, axis=1) == np.sort(other, axis=1)).all(axis=1))
+    one, other = (np.sort(lists, axis=1) for lists in one_width(before, after))
+    return np.asarray((one == other).all(axis=1))
 
 
 def _ordered(task: Task, lists: Ints, rows: Ints, pair: Ints) -> Ints:

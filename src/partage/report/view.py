@@ -24,6 +24,7 @@ from typing import Any, Literal
 import numpy as np
 import numpy.typing as npt
 
+from partage.brokers.directory import FORMAT_VERSION
 from partage.errors import InputError
 from partage.report import units
 
@@ -34,7 +35,6 @@ Bools = npt.NDArray[np.bool_]
 Unit = Literal["count", "bytes", "rate"]
 Verdict = Literal["good", "limit", "bad", "none"]
 
-FORMAT_VERSION = 1
 
 MARKS: dict[Verdict, str] = {"good": "✓", "limit": "◆", "bad": "✗", "none": units.MISSING}
 """A sign for every verdict, so that colour is never its only carrier."""

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from partage.brokers.check.plan_file import Ints, Lists, PlanFile
+from partage.brokers.check.plan_file import Ints, Lists, PlanFile, most_per_rack
 from partage.brokers.directory import MARKER
 from partage.flow.certificate import takeover_bound
 
@@ -80,9 +80,7 @@ def _counted(plan: PlanFile, lists: Lists) -> dict[str, Any]:
     broken = 0
     for brokers in lists if sizes else []:
         of = [plan.rack[plan.place[b]] for b in brokers]
-        most = 1
-        while sum(min(n, most) for n in sizes.values()) < len(of) and most < len(of):
-            most += 1
+        most = most_per_rack(sizes.values(), len(of))
         broken += len(set(of)) < min(len(of), len(sizes)) or max(map(of.count, set(of))) > most
     level = level_after_failures(plan, lists)
     return {

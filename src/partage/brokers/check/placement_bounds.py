@@ -11,6 +11,7 @@ from partage.brokers.check.plan_file import (
     Ints,
     MalformedError,
     PlanFile,
+    most_per_rack,
     wrong_bound,
 )
 from partage.brokers.directory import MARKER
@@ -50,10 +51,7 @@ def placement_bounds(
         raise MalformedError(f"{MARKER}: partitions.replication_factor: above the usable brokers")
     least, most = np.zeros_like(demand), demand.copy()
     for factor in np.unique(demand).tolist() if names else []:
-        m = 1
-        while np.minimum(sizes, m).sum() < factor:
-            m += 1
-        most[demand == factor] = m
+        most[demand == factor] = most_per_rack(sizes.tolist(), factor)
         least[demand == factor] = int(factor > len(names))
 
     load = count.sum(axis=0)

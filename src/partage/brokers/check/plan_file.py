@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
@@ -129,3 +130,11 @@ def wrong_bound(name: str, stated: Any, proven: int) -> list[str]:
     if stated == proven:
         return []
     return [f"{MARKER}: certificate: the prices of {name} prove {proven}, not {stated}"]
+
+
+def most_per_rack(sizes: Iterable[int], replicas: int) -> int:
+    """The least maximum of replicas in one rack; all of them where the brokers do not suffice."""
+    known = list(sizes)
+    return next(
+        (m for m in range(1, replicas) if sum(min(n, m) for n in known) >= replicas), replicas
+    )

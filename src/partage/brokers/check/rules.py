@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from partage.brokers.check.plan_file import PlanFile
+from partage.brokers.check.plan_file import PlanFile, most_per_rack
 from partage.brokers.directory import MARKER, fingerprint
 
 
@@ -102,7 +102,4 @@ def _rack_rule(held: list[int], sizes: list[int]) -> bool:
     total = sum(held)
     if sum(h > 0 for h in held) < min(total, len(sizes)):
         return False
-    most = 1
-    while sum(min(s, most) for s in sizes) < total:
-        most += 1
-    return max(held) <= most
+    return max(held) <= most_per_rack(sizes, total)
