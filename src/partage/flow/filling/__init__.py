@@ -1,0 +1,123 @@
+"""Which slots does each item sit on so that *sizes* are even: bands, bounds and a search.
+
+Items have sizes (bytes), a slot's load is the sum of the sizes on it. Packing them evenly is
+NP-hard, so this is no flow: each slot gets a *band* around its fair share (``shares``), a search
+brings every slot into its band and moves few bytes (``search``), and two bounds tell how far from
+perfect the answer may be: on the highest load that any arrangement has, and on the bytes that any
+arrangement within the bands moves (``pricing``, ``certificate``).
+
+Where no arrangement within the bands is found, they are widened, doubling, then halving back. What
+lies within its bands and breaks no rule is left alone; otherwise the search starts again from its
+own answer while that still narrows the bands, so that a second run finds nothing to do.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+import numpy.typing as npt
+
+from partage.flow.filling.pricing import slot_prices
+from partage.flow.filling.search import Filling
+from partage.flow.filling.shares import bound_of, fair_shares, tightest
+from partage.flow.sharing import Sharing
+
+__all__ = ["Bands", "Filled", "bound_of", "fair_shares", "fill", "slot_prices", "tightest"]
+
+Ints = npt.NDArray[np.int64]
+Floats = npt.NDArray[np.float64]
+
+_FIRST, _DOUBLINGS, _HALVINGS = 0.001, 24, 4
+
+
+@dataclass(frozen=True, eq=False)
+class Bands:
+    """What each slot should hold: its ``share`` [E], give or take a tolerance; never more than
+    ``ceiling`` [E]. Without a share: anything up to the ceiling."""
+
+    ceiling: Ints
+    share: Floats | None
+
+    def at(self, tolerance: float) -> tuple[Ints, Ints]:
+        """[E] the least and the most that a slot should hold."""
+        if self.share is None:
+            return np.zeros_like(self.ceiling), self.ceiling
+        # a share is a float: whole sizes next to it count as within
+        high = np.ceil(self.share * (1 + tolerance) - 0.5).astype(np.int64)
+        low = np.floor(self.share * (1 - tolerance) + 0.5).astype(np.int64)
+        low = np.minimum(low, high)
+        return np.clip(low, 0, self.ceiling), np.minimum(high, self.ceiling)
+
+    def holding(self, load: Ints) -> float | None:
+        """The least tolerance whose bands hold these loads [E]; None above a ceiling."""
+        if (load > self.ceiling).any():
+            return None
+        if self.share is None:
+            return 0.0
+        # what must be within a ceiling below its share is no deviation
+        low = np.minimum(self.share, self.ceiling)
+        away = np.where(load > self.share, load - self.share, np.maximum(low - load, 0)) - 0.5
+        return float((np.maximum(away, 0) / np.maximum(self.share, 1.0)).max())
+
+
+@dataclass(frozen=True, eq=False)
+class Filled:
+    """``slots`` [I, max demand] ascending, -1 padded; ``tolerance`` of the narrowest bands that hold
+    it, None where some slot is above its ceiling."""
+
+    slots: Ints
+    tolerance: float | None
+
+
+def fill(problem: Sharing, bands: Bands, tolerance: float) -> Filled:
+    """Sizes within the bands of ``tolerance``, or of the least that is found to do."""
+    best = _as_it_is(problem, bands)
+    while best is None or best.tolerance is None or best.tolerance > tolerance:
+        today = problem if best is None else replace(problem, own=best.slots)
+        found = _attempt(today, bands, tolerance)
+        if best is not None and not _narrower(found, best):
+            break
+        best = found
+    return best
+
+
+def _narrower(found: Filled, than: Filled) -> bool:
+    if found.tolerance is None:
+        return False
+    return than.tolerance is None or found.tolerance < than.tolerance
+
+
+def _as_it_is(problem: Sharing, bands: Bands) -> Filled | None:
+    """The items where they are, if they break no rule."""
+    search = Filling(problem, *bands.at(0.0))
+    if search.wrong().any():
+        return None
+    return Filled(search.arrangement(), bands.holding(search.load))
+
+
+def _attempt(problem: Sharing, bands: Bands, tolerance: float) -> Filled:
+    """The narrowest bands that the search reaches from where the items are."""
+
+    def within(width: float) -> tuple[bool, Filled]:
+        search = Filling(problem, *bands.at(width))
+        ok = search.run()
+        return ok, Filled(search.arrangement(), bands.holding(search.load))
+
+    ok, best = within(tolerance)
+    if ok or bands.share is None:
+        return best
+    narrow, wide = tolerance, max(2 * tolerance, _FIRST)
+    for _ in range(_DOUBLINGS):
+        ok, best = within(wide)
+        if ok:
+            break
+        narrow, wide = wide, 2 * wide
+    for _ in range(_HALVINGS if ok else 0):
+        middle = (narrow + wide) / 2
+        ok, found = within(middle)
+        if ok:
+            wide, best = middle, found
+        else:
+            narrow = middle
+    return best

@@ -1,0 +1,127 @@
+"""Two lower bounds on sharing sizes out, out of numbers that anyone may have found.
+
+The arithmetic of the certificate for sizes, as ``flow.certificate`` is for counts: the bounds hold
+for any set of slots and any prices, so nothing of the search has to be believed. This file shares
+no code with it.
+"""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from math import ceil
+
+import numpy as np
+import numpy.typing as npt
+
+Ints = npt.NDArray[np.int64]
+Bools = npt.NDArray[np.bool_]
+
+_CELLS = 4_000_000
+_SAFE = 2**40
+
+
+def level_bound(
+    *,
+    size: Ints,
+    demand: Ints,
+    least: Ints,
+    most: Ints,
+    zone: Ints,
+    base_size: Ints,
+    weight: Ints,
+    confined: Bools,
+) -> int:
+    """No arrangement keeps ``weight * load`` below this on every slot.
+
+    Items [I] of a ``size`` take ``demand`` distinct slots each, ``least`` to ``most`` of them in
+    each zone. Two reasons, the better counts. What cannot go elsewhere must go to the slots
+    ``confined`` [E] and is there divided evenly at best. And of the k * E + 1 largest pieces, k + 1
+    share a slot, which then holds at least the k + 1 smallest of them.
+    """
+    zones = int(zone.max()) + 1
+    inside = np.bincount(zone[confined], minlength=zones)
+    outside = np.bincount(zone[~confined], minlength=zones)
+    elsewhere = np.minimum(outside[None, :], most[:, None])
+    must = np.maximum(demand - elsewhere.sum(axis=1), 0)
+    each = np.clip(least[:, None] - outside[None, :], 0, inside[None, :]).sum(axis=1)
+    must = np.maximum(must, each)
+    bytes_inside = _dot(size, must) + int(base_size[confined].astype(object).sum())
+    width = sum((Fraction(1, int(w)) for w in weight[confined].tolist()), Fraction(0))
+    even = ceil(Fraction(bytes_inside) / width) if width else 0
+
+    order = np.argsort(-size, kind="stable")
+    pieces = np.repeat(size[order], demand[order])
+    total = np.concatenate(([0], np.cumsum(pieces)))
+    slots, together = len(zone), 0
+    for k in range(-(-len(pieces) // slots)):
+        last = k * slots + 1
+        together = max(together, int(total[last] - total[last - k - 1]))
+    return max(even, together * int(weight.min()))
+
+
+def moved_bound(
+    *,
+    size: Ints,
+    demand: Ints,
+    least: Ints,
+    most: Ints,
+    sits: tuple[Ints, Ints],
+    zone: Ints,
+    base_size: Ints,
+    low: Ints,
+    high: Ints,
+    price: Ints,
+) -> int:
+    """No arrangement with every load between ``low`` and ``high`` [E] puts fewer sizes on slots
+    where they do not already sit (``sits``: item, slot).
+
+    Each item chooses its cheapest slots, at ``price`` [E] a byte and 1 more where it does not sit;
+    each slot chooses the load in its band that pays most. Prices are whole numbers of any sign.
+    """
+    slots = len(zone)
+    if int(np.abs(price).max(initial=0)) > _SAFE:
+        raise ValueError("prices too large to be summed exactly")
+    order = np.argsort(sits[0], kind="stable")
+    sits_item, sits_slot = sits[0][order], sits[1][order]
+    members = [np.flatnonzero(zone == z) for z in range(int(zone.max()) + 1)]
+    total = 0
+    step = max(1, _CELLS // slots)
+    for start in range(0, len(size), step):
+        stop = min(len(size), start + step)
+        cost = np.repeat(price[None, :] + 1, stop - start, axis=0)
+        a, b = np.searchsorted(sits_item, (start, stop))
+        cost[sits_item[a:b] - start, sits_slot[a:b]] -= 1
+        per_byte = _cheapest(
+            cost, members, demand[start:stop], least[start:stop], most[start:stop]
+        )
+        total += _dot(size[start:stop], per_byte)
+    for p, a, b, fixed in zip(
+        price.tolist(), low.tolist(), high.tolist(), base_size.tolist(), strict=True
+    ):
+        total -= max(p * (a - fixed), p * (b - fixed))
+    return max(total, 0)
+
+
+def _cheapest(cost: Ints, members: list[Ints], demand: Ints, least: Ints, most: Ints) -> Ints:
+    """[I] cost of each item's cheapest slots: ``least`` of every zone, then the cheapest left that
+    no zone has ``most`` of."""
+    paid = np.zeros(len(cost), dtype=np.int64)
+    far = np.iinfo(np.int64).max
+    left: list[Ints] = []
+    for slots in members:
+        ranked = np.sort(cost[:, slots], axis=1)
+        place = np.arange(len(slots))[None, :]
+        paid += np.where(place < least[:, None], ranked, 0).sum(axis=1)
+        open_ = (place >= least[:, None]) & (place < most[:, None])
+        left.append(np.where(open_, ranked, far))
+    pool = np.sort(np.concatenate(left, axis=1), axis=1)
+    rest = demand - least * len(members)
+    chosen = np.where(np.arange(pool.shape[1])[None, :] < rest[:, None], pool, 0)
+    if (chosen == far).any():
+        raise ValueError("an item has too few slots")
+    return np.asarray(paid + chosen.sum(axis=1), dtype=np.int64)
+
+
+def _dot(a: Ints, b: Ints) -> int:
+    """The exact sum of products."""
+    return int((a.astype(object) * b).sum()) if len(a) else 0

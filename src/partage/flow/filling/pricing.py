@@ -1,0 +1,75 @@
+"""What a byte costs on each slot, from a network of bytes.
+
+Were items divisible, the least that must move for every slot to lie within its band would be a
+min-cost flow of bytes: from groups of items that lie in the zones alike to (group, zone), from
+there to the slots where the bytes are, for nothing, or through the zone to any slot of it, at 1 a
+byte. Its dual values price the slots; the certificate turns them into a bound on every plan.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import numpy.typing as npt
+
+from partage.flow.network import Network, minimise
+from partage.flow.sharing import Sharing
+
+Ints = npt.NDArray[np.int64]
+
+_BITS = 40
+"""Sizes are counted in units that keep their sum below this many bits."""
+
+
+def slot_prices(problem: Sharing, low: Ints, high: Ints) -> Ints:
+    """[E] dual values, whole numbers; all 0 where no division of the bytes keeps the band."""
+    e, zones = problem.slots, problem.zones
+    item, slot = problem.owned
+    held = np.zeros((problem.items, zones), dtype=np.int64)
+    np.add.at(held, (item, problem.zone_of[slot]), 1)
+    alike = np.column_stack((problem.item_class, held))
+    group = np.unique(alike, axis=0, return_inverse=True)[1].astype(np.int64).ravel()
+    groups = int(group.max()) + 1
+    total = int(problem.size.sum()) * int(problem.demand.max()) + int(problem.base_size.max())
+    unit = 1 << max(0, total.bit_length() - _BITS)
+
+    bulk = _in_units(np.bincount(group, minlength=groups), group, problem.size, unit)
+    first = np.zeros(groups, dtype=np.int64)
+    first[group[::-1]] = np.arange(problem.items)[::-1]
+    kind = problem.item_class[first]
+    least, most = (bound[kind] * bulk for bound in problem.bounds)
+    at_zone = groups + np.arange(groups * zones).reshape(groups, zones)
+    at_hub = groups * (zones + 1) + np.arange(zones)
+    at_slot = groups * (zones + 1) + zones + np.arange(e)
+    sink = groups * (zones + 1) + zones + e
+    network = Network(sink + 1, 1)
+    demand = problem.demands[kind] * bulk
+    network.supply[:groups] = demand - zones * least
+    network.supply[at_zone] += least[:, None]
+    network.supply[sink] = -int(demand.sum())
+    network.arcs(np.arange(groups)[:, None], at_zone, (most - least)[:, None])
+    network.arcs(at_zone, at_hub[None, :], most[:, None], {0: 1})
+
+    pair, place = np.unique(group[item] * e + slot, return_inverse=True)
+    kept = _in_units(np.zeros(len(pair)), place.ravel(), problem.size[item], unit)
+    on = pair % e
+    network.arcs(at_zone[pair // e, problem.zone_of[on]], at_slot[on], kept)
+    network.arcs(at_hub[problem.zone_of], at_slot, int(demand.sum()))
+    # rounding to units must not close a band
+    slack = len(pair) // e + groups + 2
+    floor = np.maximum((low - problem.base_size) // unit - slack, 0)
+    roof = np.maximum((high - problem.base_size) // unit + slack, floor)
+    network.supply[at_slot] -= floor
+    network.supply[sink] += int(floor.sum())
+    network.arcs(at_slot, sink, roof - floor)
+    optimum = minimise(network)
+    if optimum is None:
+        return np.zeros(e, dtype=np.int64)
+    distance = optimum.distance[0]
+    return np.asarray(distance[sink] - distance[at_slot], dtype=np.int64)
+
+
+def _in_units(shape: npt.NDArray[np.generic], at: Ints, size: Ints, unit: int) -> Ints:
+    """Sums of ``size`` by index, in units, exact before they are rounded down."""
+    total = np.zeros(len(shape), dtype=np.int64)
+    np.add.at(total, at, size)
+    return total // unit

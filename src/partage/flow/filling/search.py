@@ -1,0 +1,335 @@
+"""Items put on slots until every slot's size lies within its band, moving little.
+
+A search. It starts from where the items are, with only what must
+change changed: slots given up where an item has too many, the fullest first; slots added where it
+has too few, the largest item first, on the slot with the most room. Then, while some slot is
+outside its band:
+
+- *shed*: a slot above its band gives items away to slots with room, the largest that fit into what
+  is too much, at last the smallest that is enough;
+- *draw*: a slot below its band takes items likewise from slots that can spare them;
+- *exchange*: where nothing fits, a larger item goes and a smaller one comes back.
+
+Each step brings the sizes outside the bands down and puts no other slot outside, so the search
+ends. Then bytes are saved: an item goes home if its band allows, or a smaller one goes in its stead.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+import numpy.typing as npt
+
+from partage.flow.sharing.problem import Sharing, as_rows
+
+Ints = npt.NDArray[np.int64]
+Bools = npt.NDArray[np.bool_]
+
+_PARTNERS = 48
+"""Slots tried on the other side of a step, those with the most room."""
+
+_SWEEPS = 60
+
+
+class Filling:
+    """An arrangement under change. ``low``, ``high`` [E]: the band, base included."""
+
+    def __init__(self, problem: Sharing, low: Ints, high: Ints) -> None:
+        self.problem, self.low, self.high = problem, low, high
+        self.size = problem.size
+        shape = (problem.slots, problem.items)
+        self.own = np.zeros(shape, dtype=np.bool_)
+        item, slot = problem.owned
+        self.own[slot, item] = True
+        self.holds = self.own.copy()
+        self.in_zone = np.zeros((problem.items, problem.zones), dtype=np.int64)
+        np.add.at(self.in_zone, (item, problem.zone_of[slot]), 1)
+        self.load = problem.base_size.copy()
+        np.add.at(self.load, slot, self.size[item])
+        self.of_family = problem.family_base.copy()
+        np.add.at(self.of_family, (problem.family[item], slot), 1)
+        self.least, self.most = (bound[problem.item_class] for bound in problem.bounds)
+
+    def run(self) -> bool:
+        """Search; True when every slot ends within its band."""
+        self._settle_counts()
+        for _ in range(_SWEEPS):
+            outside = self.outside()
+            if outside == 0:
+                break
+            for slot in np.argsort(self.high - self.load, kind="stable").tolist():
+                if self.load[slot] > self.high[slot]:
+                    self._shed(slot)
+            for slot in np.argsort(self.load - self.low, kind="stable").tolist():
+                if self.load[slot] < self.low[slot]:
+                    self._draw(slot)
+            if self.outside() == outside and not self._exchange_once():
+                break
+        self._send_home()
+        self._replace()
+        return self.outside() == 0
+
+    def outside(self) -> int:
+        """Sizes outside the bands, summed."""
+        over = np.maximum(self.load - self.high, 0) + np.maximum(self.low - self.load, 0)
+        return int(over.sum())
+
+    def arrangement(self) -> Ints:
+        """[I, max demand] slots of each item, ascending, -1 padded."""
+        item, slot = np.nonzero(self.holds.T)
+        return as_rows(self.problem, item.astype(np.int64), slot.astype(np.int64))
+
+    # -- steps
+
+    def _put(self, item: int, slot: int) -> None:
+        self._count(item, slot, 1)
+
+    def _take(self, item: int, slot: int) -> None:
+        self._count(item, slot, -1)
+
+    def _count(self, item: int, slot: int, by: int) -> None:
+        self.holds[slot, item] = by > 0
+        self.in_zone[item, self.problem.zone_of[slot]] += by
+        self.load[slot] += by * self.size[item]
+        self.of_family[self.problem.family[item], slot] += by
+
+    def _relocate(self, item: int, here: int, there: int) -> None:
+        self._take(item, here)
+        self._put(item, there)
+
+    def _allowed(self, items: Ints, here: int | Ints, there: int | Ints) -> Bools:
+        """Whether each item, on ``here``, may go to ``there`` (slots; one each or one for all)."""
+        zone = self.problem.zone_of
+        of, to = zone[here], zone[there]
+        other = self.in_zone[items, to] < self.most[items]
+        other &= self.in_zone[items, of] > self.least[items]
+        return np.asarray(~self.holds[there, items] & ((of == to) | other))
+
+    def _added(self, items: Ints, here: int | Ints, there: int | Ints) -> Ints:
+        """-1, 0 or 1: by how many times its size the relocation adds to what is moved."""
+        return self.own[here, items].astype(np.int64) - self.own[there, items]
+
+    # -- the start: as many slots as asked for, in the zones asked for
+
+    def wrong(self) -> Bools:
+        """[I] items with too many slots or too few, or not in the zones asked for."""
+        held = self.in_zone.sum(axis=1)
+        wrong = (held != self.problem.demand) | (self.in_zone > self.most[:, None]).any(axis=1)
+        return np.asarray(wrong | (self.in_zone < self.least[:, None]).any(axis=1))
+
+    def _settle_counts(self) -> None:
+        rows = np.flatnonzero(self.wrong())
+        rows = rows[np.lexsort((rows, -self.size[rows]))]
+        for item in rows.tolist():
+            self._give_up(item)
+        for item in rows.tolist():
+            self._fill_up(item)
+
+    def _give_up(self, item: int) -> None:
+        zone, demand = self.problem.zone_of, int(self.problem.demand[item])
+        least, most = int(self.least[item]), int(self.most[item])
+        while True:
+            in_zone = self.in_zone[item]
+            on = np.flatnonzero(self.holds[:, item])
+            missing = int(np.maximum(least - in_zone, 0).sum())
+            crowded = in_zone[zone[on]] > most
+            if not crowded.any():
+                if len(on) + missing <= demand:
+                    return
+                crowded = in_zone[zone[on]] > least
+            on = on[crowded]
+            fullest = np.lexsort((on, self.high[on] - self.load[on]))
+            self._take(item, int(on[fullest[0]]))
+
+    def _fill_up(self, item: int) -> None:
+        zone, demand = self.problem.zone_of, int(self.problem.demand[item])
+        least, most = int(self.least[item]), int(self.most[item])
+        while int(self.in_zone[item].sum()) < demand:
+            in_zone = self.in_zone[item]
+            short = in_zone < least
+            zones = short if short.any() else in_zone < most
+            free = np.flatnonzero(zones[zone] & ~self.holds[:, item])
+            room = np.maximum(self.high - self.load, 0)[free]
+            # home first, where there is room for it
+            home = self.own[free, item] & (room >= self.size[item])
+            best = np.lexsort((free, -room, ~home))
+            self._put(item, int(free[best[0]]))
+
+    # -- towards the bands
+
+    def _shed(self, here: int) -> None:
+        room = self.high - self.load
+        there = np.argsort(-room, kind="stable")[:_PARTNERS]
+        there = there[(room[there] > 0) & (there != here)]
+        items = np.flatnonzero(self.holds[here] & (self.size > 0))
+        if len(there) == 0 or len(items) == 0:
+            return
+        items = items[np.argsort(-self.size[items], kind="stable")]
+        item = np.repeat(items, len(there))
+        to = np.tile(there, len(items))
+        keep = self._allowed(item, here, to)
+        item, to = item[keep], to[keep]
+        added = self._added(item, here, to)
+        while self.load[here] > self.high[here]:
+            size = self.size[item]
+            fits = size <= (self.high - self.load)[to]
+            fits &= size <= int(self.load[here] - self.low[here])
+            # what a slot below its band needs anyway costs nothing more
+            needed = size <= (self.low - self.load)[to]
+            surplus = int(self.load[here] - self.high[here])
+            k = self._pick(item, to, added - needed, fits, surplus)
+            if k < 0:
+                return
+            chosen = int(item[k])
+            self._relocate(chosen, here, int(to[k]))
+            rest = item != chosen
+            item, to, added = item[rest], to[rest], added[rest]
+
+    def _draw(self, there: int) -> None:
+        spare = self.load - self.low
+        here = np.argsort(-(self.load - self.high), kind="stable")[:_PARTNERS]
+        here = here[(spare[here] > 0) & (here != there)]
+        if len(here) == 0:
+            return
+        slot, item = np.nonzero(self.holds[here] & (self.size > 0))
+        slot = here[slot]
+        order = np.argsort(-self.size[item], kind="stable")
+        item, slot = item[order].astype(np.int64), slot[order]
+        keep = self._allowed(item, slot, there)
+        item, slot = item[keep], slot[keep]
+        added = self._added(item, slot, there)
+        while self.load[there] < self.low[there]:
+            size = self.size[item]
+            fits = size <= (self.load - self.low)[slot]
+            fits &= size <= int(self.high[there] - self.load[there])
+            k = self._pick(item, slot, added, fits, int(self.low[there] - self.load[there]))
+            if k < 0:
+                return
+            chosen = int(item[k])
+            self._relocate(chosen, int(slot[k]), there)
+            rest = item != chosen
+            item, slot, added = item[rest], slot[rest], added[rest]
+
+    def _pick(self, item: Ints, partner: Ints, cost: Ints, fits: Bools, wanted: int) -> int:
+        """The cheapest of the steps that fit: of those the largest up to ``wanted``, else the
+        smallest above it; of one item's, to or from the partner with the fewest of its family,
+        then the most room. -1 where none fits. ``item`` comes by falling size."""
+        if not fits.any():
+            return -1
+        able = np.flatnonzero(fits & (cost == cost[fits].min()))
+        size = self.size[item[able]]
+        within = np.searchsorted(-size, -wanted)
+        chosen = int(item[able[within if within < len(able) else len(able) - 1]])
+        same = able[item[able] == chosen]
+        count = self.of_family[self.problem.family[chosen], partner[same]]
+        room = (self.high - self.load)[partner[same]]
+        return int(same[np.lexsort((partner[same], -room, count))[0]])
+
+    def _exchange_once(self) -> bool:
+        """The exchange that helps a slot outside its band most; slots furthest outside first."""
+        over = self.load - self.high
+        for slot in np.argsort(-over, kind="stable").tolist():
+            if over[slot] <= 0:
+                break
+            partners = np.argsort(self.load - self.high, kind="stable")[:_PARTNERS]
+            pairs = [(slot, int(p)) for p in partners.tolist() if p != slot]
+            if self._best_exchange(pairs, int(over[slot])):
+                return True
+        under = self.low - self.load
+        for slot in np.argsort(-under, kind="stable").tolist():
+            if under[slot] <= 0:
+                break
+            partners = np.argsort(self.low - self.load, kind="stable")[:_PARTNERS]
+            pairs = [(int(p), slot) for p in partners.tolist() if p != slot]
+            if self._best_exchange(pairs, int(under[slot])):
+                return True
+        return False
+
+    def _best_exchange(self, pairs: list[tuple[int, int]], wanted: int) -> bool:
+        """Of all pairs (from, to), exchange the items that shift most, up to ``wanted``."""
+        best: tuple[int, int, int, int, int, int] | None = None
+        for full, empty in pairs:
+            most = min(
+                wanted,
+                int(self.high[empty] - self.load[empty]),
+                int(self.load[full] - self.low[full]),
+            )
+            if most <= 0 or (best is not None and -best[0] >= most and best[1] <= 0):
+                continue
+            for found in self._exchanges(full, empty, most):
+                if best is None or found < best:
+                    best = found
+        if best is None:
+            return False
+        _, _, goes, comes, full, empty = best
+        self._relocate(goes, full, empty)
+        self._relocate(comes, empty, full)
+        return True
+
+    def _exchanges(
+        self, full: int, empty: int, most: int
+    ) -> Iterator[tuple[int, int, int, int, int, int]]:
+        """For each way home or away, the best exchange of two items between two slots that shifts
+        at most ``most``: (-shift, added bytes, goes, comes, full, empty)."""
+        goes = np.flatnonzero(self.holds[full] & ~self.holds[empty])
+        comes = np.flatnonzero(self.holds[empty] & ~self.holds[full])
+        goes, comes = goes[self._allowed(goes, full, empty)], comes[self._allowed(comes, empty, full)]
+        comes = comes[np.argsort(self.size[comes], kind="stable")]
+        forth, back = self._added(goes, full, empty), self._added(comes, empty, full)
+        for way in (-1, 0, 1):
+            some = comes[back == way]
+            if len(some) == 0 or len(goes) == 0:
+                continue
+            place = np.searchsorted(self.size[some], self.size[goes] - most)
+            real = place < len(some)
+            partner = some[np.minimum(place, len(some) - 1)]
+            shift = self.size[goes] - self.size[partner]
+            real &= shift > 0
+            if not real.any():
+                continue
+            one, other, gain = goes[real], partner[real], shift[real]
+            added = forth[real] * self.size[one] + way * self.size[other]
+            k = int(np.lexsort((other, one, added, -gain))[0])
+            yield (-int(gain[k]), int(added[k]), int(one[k]), int(other[k]), full, empty)
+
+    # -- saving bytes
+
+    def _moved(self) -> tuple[Ints, Ints]:
+        """(item, slot) of what is on a slot anew, largest first."""
+        slot, item = np.nonzero(self.holds & ~self.own)
+        order = np.lexsort((slot, item, -self.size[item]))
+        return item[order].astype(np.int64), slot[order].astype(np.int64)
+
+    def _send_home(self) -> None:
+        item, slot = self._moved()
+        for i, here in zip(item.tolist(), slot.tolist(), strict=True):
+            size = int(self.size[i])
+            if size == 0 or self.load[here] - size < min(self.low[here], self.load[here]):
+                continue
+            homes = np.flatnonzero(self.own[:, i] & ~self.holds[:, i])
+            homes = homes[self.load[homes] + size <= self.high[homes]]
+            homes = homes[self._allowed(np.full(len(homes), i), here, homes)]
+            if len(homes):
+                best = np.lexsort((homes, (self.load - self.high)[homes]))
+                self._relocate(i, here, int(homes[best[0]]))
+
+    def _replace(self) -> None:
+        """A smaller item in the stead of one that moved, where both bands allow the difference."""
+        item, slot = self._moved()
+        for i, here in zip(item.tolist(), slot.tolist(), strict=True):
+            for home in np.flatnonzero(self.own[:, i] & ~self.holds[:, i]).tolist():
+                most = min(
+                    int(self.high[home] - self.load[home]), int(self.load[here] - self.low[here])
+                )
+                if most <= 0 or not self._allowed(np.array([i]), here, home)[0]:
+                    continue
+                some = np.flatnonzero(self.holds[home] & self.own[home] & ~self.own[here])
+                some = some[(self.size[some] < self.size[i])]
+                some = some[self.size[some] >= self.size[i] - most]
+                some = some[self._allowed(some, home, here)]
+                if len(some):
+                    other = int(some[np.lexsort((some, self.size[some]))[0]])
+                    self._relocate(i, here, home)
+                    self._relocate(other, home, here)
+                    break

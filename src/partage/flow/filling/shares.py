@@ -1,0 +1,123 @@
+"""Each slot's fair share of the size, were items divisible: water filled into connected vessels.
+
+A slot is a vessel as wide as its capacity, 1 / weight, with its base at the bottom and a ceiling;
+a zone takes at least and at most what the zone rule gives its slots. Water seeks one level
+everywhere; a zone that would take more than its most, or less than its least, is set to that and
+has a level of its own. No load vector is fairer, except where items of different demand make the
+zones depend on one another in ways that a bound per zone does not see; then the shares cannot be
+reached and the distance is told.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import numpy.typing as npt
+
+from partage.flow.filling.bounds import level_bound
+from partage.flow.sharing import Sharing
+
+Ints = npt.NDArray[np.int64]
+Floats = npt.NDArray[np.float64]
+Bools = npt.NDArray[np.bool_]
+
+_HALVINGS = 200
+_SAME_LEVEL = 1e-9
+
+
+def fair_shares(problem: Sharing, ceiling: Ints | None = None) -> Floats:
+    """[E] the fairest sizes per slot, base included; ``ceiling`` [E]: what a slot can hold."""
+    size = problem.size.astype(np.float64)
+    total = float((size * problem.demand).sum())
+    least, most = _zone_totals(problem, size)
+    base = problem.base_size.astype(np.float64)
+    top = base + float(size.sum())
+    if ceiling is not None:
+        top = np.maximum(np.minimum(top, ceiling), base)
+    width = 1.0 / problem.weight
+    zone = problem.zone_of
+    # the most that all zones hold together may be less than is to be placed: overfill in proportion
+    room = np.bincount(zone, top - base, minlength=problem.zones)
+    most = np.minimum(most, room)
+    least = np.minimum(least, most)
+    if most.sum() <= total:
+        wanted = most * (total / max(float(most.sum()), 1.0))
+        top = np.full_like(top, np.inf)
+    else:
+        wanted = _zone_shares(zone, width, base, top, least, most, total)
+    share = np.zeros(problem.slots)
+    for z in range(problem.zones):
+        here = zone == z
+        share[here] = _filled(width[here], base[here], top[here], float(wanted[z]))
+    return share
+
+
+def tightest(problem: Sharing, share: Floats) -> tuple[int, Bools]:
+    """The best lower bound on the highest ``weight * size`` of a slot that a set of slots gives,
+    and that set [E]: one of those that the shares fill highest."""
+    level = share * problem.weight
+    best, chosen = -1, np.ones(problem.slots, dtype=np.bool_)
+    for mark in np.unique(np.round(level / max(float(level.max()), 1e-300), 9))[::-1].tolist():
+        confined = level >= mark * float(level.max()) * (1 - _SAME_LEVEL)
+        bound = bound_of(problem, confined)
+        if bound > best:
+            best, chosen = bound, confined
+    return best, chosen
+
+
+def bound_of(problem: Sharing, confined: Bools) -> int:
+    """The certificate's lower bound on the highest ``weight * size``, from ``confined`` slots."""
+    least, most = (bound[problem.item_class] for bound in problem.bounds)
+    return level_bound(
+        size=problem.size,
+        demand=problem.demand,
+        least=least,
+        most=most,
+        zone=problem.zone_of,
+        base_size=problem.base_size,
+        weight=problem.weight,
+        confined=confined,
+    )
+
+
+def _zone_totals(problem: Sharing, size: Floats) -> tuple[Floats, Floats]:
+    """[Z] the least and the most that the items put into each zone."""
+    members = np.bincount(problem.zone_of, minlength=problem.zones)
+    of_class = np.bincount(problem.item_class, size, minlength=len(problem.demands))
+    least, most = problem.bounds
+    can = np.minimum(most[:, None], members[None, :])
+    # what the other zones cannot take
+    must = np.maximum(
+        least[:, None], problem.demands[:, None] - (can.sum(axis=1, keepdims=True) - can)
+    )
+    return must.T @ of_class, can.T @ of_class
+
+
+def _zone_shares(
+    zone: Ints, width: Floats, base: Floats, top: Floats, least: Floats, most: Floats, total: float
+) -> Floats:
+    """[Z] what each zone takes at the common level, within its bounds."""
+
+    def taken(level: float) -> Floats:
+        each = np.clip(level * width, base, top) - base
+        return np.clip(np.bincount(zone, each, minlength=len(least)), least, most)
+
+    low, high = 0.0, float((top / width).max())
+    for _ in range(_HALVINGS):
+        middle = (low + high) / 2
+        if float(taken(middle).sum()) < total:
+            low = middle
+        else:
+            high = middle
+    return np.asarray(taken(high))
+
+
+def _filled(width: Floats, base: Floats, top: Floats, amount: float) -> Floats:
+    """Sizes of vessels that take ``amount`` together; ``top`` inf: no ceiling."""
+    low, high = 0.0, float(((base + amount) / width).max())
+    for _ in range(_HALVINGS):
+        middle = (low + high) / 2
+        if float((np.clip(middle * width, base, top) - base).sum()) < amount:
+            low = middle
+        else:
+            high = middle
+    return np.asarray(np.clip(high * width, base, top))
