@@ -4,7 +4,7 @@
 UV := $(shell command -v uv 2>/dev/null || echo .tools/bin/uv)
 RUN := $(UV) run --no-sync
 
-.PHONY: demo test environment java chromium bench clean
+.PHONY: demo test environment java chromium bench bench-peers clean
 .DEFAULT_GOAL := demo
 
 demo: environment java
@@ -18,6 +18,10 @@ test: environment java chromium
 
 bench: environment
 	$(RUN) python benchmarks/plan.py
+
+# Fetches the peers into the user's cache folder; docs/benchmarks.md says how long it takes.
+bench-peers: environment
+	$(RUN) python benchmarks/peers.py
 
 environment: $(UV)
 	@$(UV) sync --locked --quiet --extra spark --extra connect

@@ -7,6 +7,9 @@ A few topics have most of the partitions (a log-normal share each, at least one 
 has its own typical partition size, log-normal too, and its partitions vary around it. Each topic is
 placed on the old brokers as Kafka places a new one: in stripes over the racks, from a random start.
 New brokers are listed and hold nothing; racks are dealt out in turn, to old and new brokers alike.
+
+``--misplaced SHARE`` then breaks the rack rule, for a cluster that has to be repaired: that share
+of the partitions, drawn at random, has its last replica on another broker of its leader's rack.
 """
 
 from __future__ import annotations
@@ -40,6 +43,7 @@ def cluster_json(
     topics: int,
     rf: int = 3,
     seed: int = 1,
+    misplaced: float = 0.0,
 ) -> dict[str, Any]:
     """The cluster in the plain CLUSTER form. ``racks`` 0: the cluster has none."""
     if not 1 <= topics <= partitions:
@@ -48,6 +52,11 @@ def cluster_json(
         raise ValueError(f"{rf} replicas need at least as many old brokers, not {brokers}")
     if racks > brokers:
         raise ValueError(f"{racks} racks need at least as many old brokers, not {brokers}")
+    if misplaced and not (0 < misplaced <= 1 and 2 <= rf <= racks and brokers >= racks * rf):
+        raise ValueError(
+            f"a share of {misplaced} misplaced partitions: expected a number from 0 to 1, a rack "
+            f"for each of the replicas, at least 2, and as many old brokers in every rack"
+        )
     random = np.random.default_rng(seed)
     rack_of = [i % racks if racks else 0 for i in range(brokers + new)]
     placed = [[b for b in range(brokers) if rack_of[b] == rack] for rack in range(max(racks, 1))]
@@ -68,6 +77,8 @@ def cluster_json(
             }
             for number, (row, size) in enumerate(zip(lists, sizes.tolist(), strict=True))
         ]
+    if misplaced:
+        _misplace(entries, round(misplaced * len(entries)), rack_of, placed, seed)
     return {
         "brokers": [
             {"id": b + 1, "rack": f"rack-{rack_of[b] + 1:0{rack_digits}}" if racks else None}
@@ -80,6 +91,23 @@ def cluster_json(
 def cluster(**arguments: Any) -> Cluster:
     """The same as a ``partage.Cluster``; arguments as for ``cluster_json``."""
     return Cluster.from_json(cluster_json(**arguments))
+
+
+def _misplace(
+    entries: list[dict[str, Any]],
+    count: int,
+    rack_of: list[int],
+    placed: list[list[int]],
+    seed: int,
+) -> None:
+    """Break the rack rule of ``count`` partitions. The draws are a sequence of their own, so that
+    the rest of the cluster is the same as without."""
+    random = np.random.default_rng([seed, 1])
+    for entry in random.choice(len(entries), count, replace=False).tolist():
+        replicas = entries[entry]["replicas"]
+        rack = placed[rack_of[replicas[0] - 1]]
+        others = [b + 1 for b in rack if b + 1 not in replicas]
+        replicas[-1] = others[int(random.integers(len(others)))]
 
 
 def _partition_counts(random: np.random.Generator, partitions: int, topics: int) -> list[int]:
@@ -102,6 +130,9 @@ def main() -> None:
     parser.add_argument("--topics", type=int, required=True)
     parser.add_argument("--rf", type=int, default=3)
     parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument(
+        "--misplaced", type=float, default=0.0, help="share of partitions that break the rack rule"
+    )
     parser.add_argument("-o", "--output", type=Path, required=True, help="a .gz name packs it")
     arguments = vars(parser.parse_args())
     output: Path = arguments.pop("output")

@@ -12,14 +12,13 @@ from __future__ import annotations
 
 import argparse
 import json
-import os
-import subprocess
 import sys
 import tempfile
-import time
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
+
+from harness import run, table
 
 HERE = Path(__file__).resolve().parent
 DATA = HERE.parent / "src" / "partage" / "data"
@@ -54,32 +53,6 @@ ROWS = {
         default=False,
     ),
 }
-
-
-@dataclass(frozen=True)
-class Run:
-    """One process: its exit code, what it said, seconds and bytes."""
-
-    code: int
-    out: str
-    err: str
-    seconds: float
-    peak_bytes: int
-
-
-def run(command: list[str], folder: Path) -> Run:
-    """Run to the end; output goes through files, so that no pipe can hold the child up."""
-    out, err = folder / "out", folder / "err"
-    with out.open("wb") as stdout, err.open("wb") as stderr:
-        began = time.perf_counter()
-        process = subprocess.Popen(command, stdout=stdout, stderr=stderr)
-        _, status, usage = os.wait4(process.pid, 0)
-        seconds = time.perf_counter() - began
-    process.returncode = os.waitstatus_to_exitcode(status)
-    unit = 1 if sys.platform == "darwin" else 1024
-    return Run(
-        process.returncode, out.read_text(), err.read_text(), seconds, usage.ru_maxrss * unit
-    )
 
 
 def measure(row: Row, folder: Path, seed: int, repeat: int) -> tuple[dict[str, Any] | None, str]:
@@ -137,21 +110,6 @@ HEAD = [
 ]
 
 
-def table(lines: list[list[str]]) -> str:
-    """A Markdown table with columns of one width."""
-    width = [max(len(line[i]) for line in [HEAD, *lines]) for i in range(len(HEAD))]
-
-    def put(line: list[str]) -> str:
-        text = [
-            cell.ljust(w) if i < 2 else cell.rjust(w)
-            for i, (cell, w) in enumerate(zip(line, width, strict=True))
-        ]
-        return "| " + " | ".join(text) + " |"
-
-    rule = [("-" * w) if i < 2 else "-" * (w - 1) + ":" for i, w in enumerate(width)]
-    return "\n".join(map(put, [HEAD, rule, *lines]))
-
-
 def main() -> int:
     parser = argparse.ArgumentParser(description="Measure partage plan on clusters of many sizes.")
     parser.add_argument("rows", nargs="*", metavar="ROW", help=f"of {', '.join(ROWS)}")
@@ -177,7 +135,7 @@ def main() -> int:
         print(f"{figures['process_seconds']:.2f} s", file=sys.stderr)
         results[name] = figures
         lines.append(cells(name, row, figures))
-    print(table(lines))
+    print(table(HEAD, lines, 2))
     if given.json:
         given.json.write_text(json.dumps(results, indent=2) + "\n", encoding="utf-8")
     return int(failed)

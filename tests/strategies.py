@@ -9,6 +9,7 @@ that differ within a topic, dead brokers.
 from __future__ import annotations
 
 import random
+from collections.abc import Sequence
 from typing import Any
 
 from hypothesis import strategies as st
@@ -137,6 +138,24 @@ def jobs(
             asked[draw(st.sampled_from(chosen)) + "="] = draw(factor)
         options["replication_factor"] = [f"{topic}{n}" for topic, n in asked.items()]
     return cluster, options
+
+
+@st.composite
+def plain_clusters(
+    draw: st.DrawFn, factors: Sequence[int] = (1, 2, 3), racks: bool = False
+) -> Json:
+    """Up to 6 brokers without capacities, all alive, and up to 8 partitions of one factor."""
+    ids = list(range(1, draw(st.integers(max(2, min(factors)), 6)) + 1))
+    factor = draw(st.sampled_from([f for f in factors if f <= len(ids)]))
+    return {
+        "brokers": [
+            {"id": b} | ({"rack": draw(st.sampled_from("abc"))} if racks else {}) for b in ids
+        ],
+        "partitions": [
+            {"topic": "t", "partition": n, "replicas": draw(st.permutations(ids))[:factor]}
+            for n in range(draw(st.integers(1, 8)))
+        ],
+    }
 
 
 def crowded(seed: int, brokers: int = 14, partitions: int = 100, racks: int = 3) -> Json:

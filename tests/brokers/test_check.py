@@ -665,8 +665,8 @@ def bent(value: Any) -> Any:
             return [value[0], value[1] + 1]
         case list():
             return [*value, "another"]
-        case {"max": worst, "ideal": ideal}:
-            return {"max": worst + 1, "ideal": ideal}
+        case {"max": worst, **rest}:
+            return {"max": worst + 1, **rest}
         case dict():
             return value | {"moves": 0.5}
     raise AssertionError(value)
@@ -677,6 +677,8 @@ def figure(when: str, key: str, inner: str | None = None) -> Callable[[Files], N
         stated = f.plan["figures"][when]
         if inner is None:
             stated[key] = bent(stated[key])
+        elif stated[key] is None:
+            not_here()
         else:
             stated[key][inner] += 1
 
@@ -685,7 +687,7 @@ def figure(when: str, key: str, inner: str | None = None) -> Callable[[Files], N
 
 _COUNTED = (
     *("replicas_per_broker", "leaders_per_broker", "leaders_after_failure", "rack_violations"),
-    *("topic_spread", "bytes_max_over_mean"),
+    *("topic_spread", "bytes_max_over_mean", "leaders_after_rack_failure"),
 )
 _PLANNED = (
     *("strategy", "moves", "moves_lower_bound", "bytes_moved", "optimal", "leader_changes"),
@@ -697,6 +699,10 @@ for _key in (*_COUNTED, *_PLANNED):
     TAMPERED[f"figures after: {_key}"] = figure("after", _key)
 for _when in ("before", "after"):
     TAMPERED[f"figures {_when}: ideal"] = figure(_when, "leaders_after_failure", "ideal")
+    for _inner in ("ideal", "offline"):
+        TAMPERED[f"figures {_when}: {_inner} after a rack"] = figure(
+            _when, "leaders_after_rack_failure", _inner
+        )
 
 
 @tampering
@@ -1214,6 +1220,8 @@ def test_waves_may_be_cut_otherwise(tmp_path: Path) -> None:
     made = plan(Cluster.from_json({"brokers": brokers, "partitions": rows}), concurrency=1)
     made.write(tmp_path / "plan")
     found = Files(tmp_path / "plan")
-    one, other = (found.values[wave["file"]]["partitions"] for wave in found.plan["waves"][:2])
+    first, *others = found.plan["waves"]
+    same = next(wave for wave in others if wave["brokers"] == first["brokers"])
+    one, other = (found.values[wave["file"]]["partitions"] for wave in (first, same))
     one[0], other[0] = other[0], one[0]
     assert judged(found.write()).sound

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import json
 from importlib.resources import files
+from random import Random
+from typing import Any
 
 import pytest
 
 from partage import CannotError, Cluster, InputError
-from partage.brokers.compare import compare, comparison
+from partage.brokers.compare import compare, comparison, deterministic
 from partage.brokers.plan import Plan, task_of
 from partage.brokers.strategies import STRATEGIES, Strategy
 from partage.brokers.task import Task
@@ -41,7 +43,7 @@ def test_all_strategies_on_one_job() -> None:
         if other.figures["rack_violations"] == 0:
             assert other.stages[0].value >= exact.stages[0].value
         assert other.before.replica_lists() == exact.before.replica_lists()
-    assert comparison(answers)["strategies"]["exact"] == exact.figures
+    assert comparison(answers)["strategies"]["exact"] == {**exact.figures, "deterministic": None}
 
 
 def test_only_these_in_this_order() -> None:
@@ -112,3 +114,93 @@ def test_the_task_is_left_as_it_was() -> None:
     compare(task)
     assert task.warnings == warnings
     assert task.options.strategy == "exact"
+
+
+# ---------------------------------------------------------------- deterministic
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {},
+        {"add_broker": ["9:c", "10:a"], "remove_broker": 2},
+        {"replace_broker": "3=9", "replication_factor": "2"},
+        {"topics": "k.*", "spread": "topic"},
+        {"no_moves": True},
+    ],
+    ids=str,
+)
+def test_every_strategy_gives_the_same_bytes_from_shuffled_input(options: dict[str, Any]) -> None:
+    task = task_of(grown(), **options)
+    answers = compare(task)
+    same = deterministic(task, answers)
+    able = [name for name, answer in answers.items() if isinstance(answer, Plan)]
+    assert same == dict.fromkeys(able, True)
+    found = comparison(answers, same)["strategies"]
+    assert all(found[name]["deterministic"] is True for name in able)
+    assert all("deterministic" not in found[name] for name in found.keys() - set(able))
+
+
+def test_a_strategy_that_draws_lots_is_not_deterministic(monkeypatch: pytest.MonkeyPatch) -> None:
+    draw = Random(1)
+
+    def by_lot(task: Task) -> Any:
+        replicas = task.cluster.replicas.copy()
+        rows = [row for row in range(len(replicas)) if draw.random() < 0.5]
+        replicas[rows] = replicas[rows][:, ::-1]
+        return replicas
+
+    def at_first(task: Task) -> Any:
+        tired.append(True)
+        if len(tired) > 2:  # the plan, and the run that finds out whether it is settled
+            raise CannotError("is tired")
+        return task.cluster.replicas
+
+    tired: list[bool] = []
+    monkeypatch.setitem(STRATEGIES, "by-lot", Strategy(by_lot))
+    monkeypatch.setitem(STRATEGIES, "at-first", Strategy(at_first))
+    task = task_of(small())
+    answers = compare(task, ["by-lot", "at-first", "exact"])
+    assert deterministic(task, answers) == {"by-lot": False, "at-first": False, "exact": True}
+
+
+def test_input_is_shuffled_and_the_job_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
+    seen: list[Task] = []
+
+    def look(task: Task) -> Any:
+        seen.append(task)
+        return task.cluster.replicas
+
+    monkeypatch.setitem(STRATEGIES, "look", Strategy(look))
+    task = task_of(small(), add_broker=["9", "4"], topics="t")
+    task.warnings.append("told before")
+    build, written = Cluster.build, []
+    monkeypatch.setattr(Cluster, "build", lambda *a: (written.append(a), build(*a))[1])
+    deterministic(task, compare(task, ["look"]))
+    ((brokers, _, partitions, _, _),) = written
+    assert [b.id for b in brokers] != sorted(b.id for b in brokers)
+    assert partitions != sorted(partitions)
+    one, *_, other, _ = seen
+    assert other.warnings == one.warnings == ["told before"]
+    assert other.cluster.to_json() == one.cluster.to_json()
+    assert other.added.tolist() == one.added.tolist() == [False] * 3 + [True] * 2
+    assert other.options == one.options
+
+
+def test_a_warning_of_the_plan_is_no_difference() -> None:
+    """What the plan adds to the warnings of its job is not there twice."""
+    rows = [{"topic": "t", "partition": p, "replicas": [1], "size_bytes": 9} for p in range(4)]
+    cluster = Cluster.from_json(
+        {"brokers": [{"id": 1, "disk_bytes": 10}, {"id": 2, "disk_bytes": 99}], "partitions": rows}
+    )
+    task = task_of(cluster)
+    answers = compare(task, ["greedy", "three-flows"])
+    assert all(isinstance(a, Plan) and a.task.warnings for a in answers.values())
+    assert deterministic(task, answers) == {"greedy": True, "three-flows": True}
+
+
+def test_progress_of_the_second_run_names_the_strategy() -> None:
+    task = task_of(small())
+    said: list[str] = []
+    deterministic(task, compare(task, ["exact"]), said.append)
+    assert said == ["exact: again from shuffled input"]

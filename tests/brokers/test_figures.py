@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import itertools
+from collections import Counter
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -96,11 +99,89 @@ def test_a_leader_that_is_dead_counts_on_the_dead_broker() -> None:
     assert found.figures()["leaders_per_broker"] == [0, 1]
 
 
+# ---------------------------------------------------------------- a whole rack
+
+
+@pytest.mark.parametrize(
+    ("brokers", "replicas", "expected"),
+    [
+        pytest.param("1 2 3", [[1, 2], [2, 3]], None, id="no racks"),
+        pytest.param("1a 2a 3a", [[1, 2], [2, 3]], None, id="one rack"),
+        pytest.param("1a 2a 3b!", [[1, 2]], None, id="one rack that is alive"),
+        # a fails: the next outside it is 3, though 2 comes first in the lists
+        pytest.param("1a 2a 3b 4b", [[1, 2, 3], [2, 1, 3]], (2, 2, 0), id="round the rack"),
+        pytest.param("1a 2a 3b 4b", [[1, 3, 4], [2, 3, 4]], (2, 1, 0), id="worse than need be"),
+        pytest.param("1a 2a 3b 4b", [[1, 2], [1, 2], [3, 1]], (3, 3, 2), id="offline"),
+        pytest.param("1a 2b! 3b", [[1, 2]], (1, 1, 1), id="the other one is dead"),
+        pytest.param("1a 2b! 3c", [[1, 2, 3]], (1, 1, 0), id="a dead one does not take over"),
+        pytest.param("1a 2b 3b!", [[3], [1, 2]], (1, 1, 1), id="offline whatever fails"),
+    ],
+)
+def test_after_a_rack_failure(
+    brokers: str, replicas: list[list[int]], expected: tuple[int, int, int] | None
+) -> None:
+    found = placement(brokers, {"t": replicas}).after_rack_failure()
+    assert found == (
+        None if expected is None else dict(zip(("max", "ideal", "offline"), expected, strict=True))
+    )
+
+
+@settings(max_examples=200, deadline=None)
+@given(clusters())
+def test_racks_of_one_broker_are_brokers(value: dict[str, Any]) -> None:
+    for broker in value["brokers"]:
+        broker["rack"] = str(broker["id"])
+    cluster = Cluster.from_json(value)
+    found = Placement(cluster, cluster.alive)
+    if cluster.alive.sum() > 1:
+        after = found.after_rack_failure()
+        assert after is not None
+        assert {k: after[k] for k in ("max", "ideal")} == found.after_failure()
+
+
+@settings(max_examples=150, deadline=None)
+@given(clusters(max_brokers=5, max_partitions=4, max_factor=3))
+def test_no_order_with_these_leader_counts_is_below_the_bound(value: dict[str, Any]) -> None:
+    for broker in value["brokers"]:
+        broker.pop("alive", None)  # a dead leader counts nowhere, whoever really leads
+    cluster = Cluster.from_json(value)
+    stated = Placement(cluster, cluster.alive).after_rack_failure()
+    lists = cluster.replica_lists()
+    rack = {b.id: b.rack for b in cluster.brokers}
+    assert (stated is None) == (len(set(rack.values())) < 2)
+    if stated is None:
+        return
+    counts = sorted(row[0] for row in lists)
+    recounts = [
+        rack_failure_recount(rack, order)
+        for order in itertools.product(*(itertools.permutations(row) for row in lists))
+        if sorted(row[0] for row in order) == counts
+    ]
+    assert rack_failure_recount(rack, lists) == (stated["max"], stated["offline"])
+    assert stated["ideal"] <= min(worst for worst, _ in recounts)
+    assert {offline for _, offline in recounts} == {stated["offline"]}
+
+
+def rack_failure_recount(
+    rack: dict[int, str | None], lists: Sequence[Sequence[int]]
+) -> tuple[int, int]:
+    """Worst survivor and most partitions offline: each rack fails, and everybody is counted."""
+    worst = offline = 0
+    for fails in set(rack.values()):
+        left = [[b for b in row if rack[b] != fails] for row in lists]
+        led = Counter(row[0] for row in left if row)
+        worst = max(worst, *(led[b] for b in rack if rack[b] != fails))
+        offline = max(offline, sum(not row for row in left))
+    return worst, offline
+
+
 def test_figures() -> None:
     assert HAND.figures() == {
         "replicas_per_broker": [0, 3],
         "leaders_per_broker": [0, 2],
         "leaders_after_failure": {"max": 2, "ideal": 2},
+        # b fails: t-2 has nobody else, and u-0 goes to 1, which leads two
+        "leaders_after_rack_failure": {"max": 3, "ideal": 3, "offline": 1},
         "rack_violations": 2,  # t-0 and u-0: twice in rack b, never in c
         "topic_spread": 2,  # t: 2 on each but 4
         "bytes_max_over_mean": round(111 * 4 / 323, 4),

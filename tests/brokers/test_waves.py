@@ -37,7 +37,7 @@ def waves(
     dead: tuple[int, ...] = (),
 ) -> list[Wave]:
     one, other = cluster_of(before, sizes, dead), cluster_of(after, sizes, dead)
-    return cut_into_waves(one, other, concurrency, throttle)
+    return list(cut_into_waves(one, other, concurrency, throttle).waves)
 
 
 def rows(found: list[Wave]) -> list[list[int]]:
@@ -154,7 +154,7 @@ def test_every_wave_keeps_the_limits(case: tuple[dict[str, Any], Lists, int]) ->
     after = before.with_replicas(
         np.array([[position[b] for b in r] + [-1] * (width - len(r)) for r in lists])
     )
-    found = cut_into_waves(before, after, concurrency, 7)
+    found = cut_into_waves(before, after, concurrency, 7).waves
     old = before.replica_lists()
     changed = [p for p, row in enumerate(old) if row != lists[p]]
     assert sorted(p for wave in found for p in wave.rows.tolist()) == changed

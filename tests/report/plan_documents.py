@@ -302,6 +302,7 @@ def comparison() -> dict[str, Any]:
             "replicas_per_broker": replicas,
             "leaders_per_broker": leaders,
             "leaders_after_failure": {"max": worst, "ideal": 24},
+            "leaders_after_rack_failure": {"max": worst + 9, "ideal": 33, "offline": 0},
             "rack_violations": 0,
             "topic_spread": 4,
             "bytes_max_over_mean": 1.07,
@@ -311,6 +312,7 @@ def comparison() -> dict[str, Any]:
             "seconds": 0.41,
             "binding": [],
             "gaps": {},
+            "deterministic": True,
             **more,
         }
 

@@ -94,12 +94,29 @@ def test_markup_in_names_stays_text():
 def test_compare():
     text = printed(documents.comparison(), print_compare)
     assert max(map(cell_len, text.splitlines())) <= 100
-    assert "exact       124/124" in text
     assert "✗ mip cannot: no answer in 60 s" in text
-    row = next(line for line in text.splitlines() if "rack-greedy" in line)
-    assert row.split()[1:] == (
-        ["133/124", "918", "GB", "54–81", "18–24", "33/24", "0", "4", "61", "no", "no", "0.02", "s"]
-    )
+    placement, leaders = (line.split() for line in text.splitlines() if "rack-greedy" in line)
+    assert placement[1:] == ["54–81", "1.07", "4", "0", "133/124", "918", "GB", "9"]
+    assert leaders[1:] == (["18–24", "61", "33/24", "42/33", "0", "yes", "no", "no", "0.02", "s"])
+    legend = " ".join(text.split())
+    assert "rack down: the same for a rack" in legend
+    assert legend.endswith("optimal: every exact stage meets its bound.")
+
+
+def test_compare_on_a_wide_terminal_is_one_table():
+    text = printed(documents.comparison(), print_compare, width=180)
+    assert len([line for line in text.splitlines() if "rack-greedy" in line]) == 1
+
+
+def test_compare_leaves_out_what_nothing_is_known_of():
+    comparison = documents.comparison()
+    for row in comparison["strategies"].values():
+        if "moves" in row:
+            row |= {"leaders_after_rack_failure": None, "bytes_moved": None, "deterministic": None}
+    text = printed(comparison, print_compare)
+    for name in ("rack down", "off-", "copy", "determi"):
+        assert name not in text
+    assert "broker down" in text
 
 
 def test_compare_with_large_numbers_is_split_rather_than_cut():
@@ -107,13 +124,14 @@ def test_compare_with_large_numbers_is_split_rather_than_cut():
     for row in comparison["strategies"].values():
         if "moves" in row:
             row |= {
-                "moves": 123_456,
-                "moves_lower_bound": 123_456,
-                "replicas_per_broker": [1000, 2000],
+                "moves": 123_456_789,
+                "moves_lower_bound": 123_456_789,
+                "replicas_per_broker": [1_000_000, 2_000_000],
+                "topic_spread": 1_234_567_890_123,
             }
     text = printed(comparison, print_compare)
-    assert "123,456/123,456" in text
-    assert "Strategies, continued" in text
+    assert "123,456,789/123,456,789" in text
+    assert "Strategies: placement and moves, continued" in text
     assert "…" not in text
     assert max(map(cell_len, text.splitlines())) <= 100
 
@@ -122,9 +140,10 @@ def test_the_best_of_a_column_stands_out():
     text = printed(
         documents.comparison(), print_compare, force_terminal=True, color_system="standard"
     )
-    exact = next(line for line in text.splitlines() if "exact" in line)
-    assert "\x1b[1;32m  24/24\x1b[0m" in exact
-    assert "124/124" in exact.split("\x1b[1;32m")[0]  # moves never do
+    placement, leaders = (line for line in text.splitlines() if "exact  " in line)
+    assert "\x1b[1;32m      24/24\x1b[0m" in leaders
+    assert "124/124" in placement
+    assert "124/124\x1b" not in placement  # moves never do
 
 
 def test_compare_when_no_strategy_can():

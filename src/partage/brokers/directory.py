@@ -19,6 +19,7 @@ from partage.files import to_json, write_directory
 
 if TYPE_CHECKING:
     from partage.brokers.plan import Plan
+    from partage.brokers.waves import Wave
 
 FORMAT_VERSION = 1
 MARKER = "plan.json"
@@ -67,19 +68,26 @@ def document(plan: Plan) -> dict[str, Any]:
         "gaps": plan.gaps,
         "warnings": list(task.warnings),
         "certificate": {"stages": [stage.to_json() for stage in plan.stages]},
-        "waves": [
-            {
-                "file": wave_name(i),
-                "partitions": len(wave.rows),
-                "moves": wave.moves,
-                "bytes": wave.bytes,
-                "seconds": wave.seconds,
-            }
-            for i, wave in enumerate(plan.waves, start=1)
-        ],
+        "waves": [_wave(plan, i, wave) for i, wave in enumerate(plan.waves, start=1)],
     }
     value["fingerprint"] = fingerprint(value)
     return value
+
+
+def _wave(plan: Plan, number: int, wave: Wave) -> dict[str, Any]:
+    """A wave and its load, broker by broker."""
+    return {
+        "file": wave_name(number),
+        "partitions": len(wave.rows),
+        "moves": wave.moves,
+        "bytes": wave.bytes,
+        "seconds": wave.seconds,
+        "brokers": plan.before.broker_ids[wave.brokers].tolist(),
+        "replicas_in": wave.replicas_in.tolist(),
+        "replicas_out": wave.replicas_out.tolist(),
+        "bytes_in": None if wave.bytes_in is None else wave.bytes_in.tolist(),
+        "bytes_out": None if wave.bytes_out is None else wave.bytes_out.tolist(),
+    }
 
 
 def fingerprint(value: dict[str, Any]) -> str:

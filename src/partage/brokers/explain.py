@@ -82,7 +82,8 @@ class _Prices:
     def __init__(self, plan: Plan, row: int) -> None:
         self.plan, self.row, self.task = plan, row, plan.task
         self.cluster = plan.before
-        self.priced = bool(self.task.chosen[row]) and not self.task.options.no_moves
+        options = self.task.options
+        self.priced = bool(self.task.chosen[row]) and not (options.no_moves or options.by_size)
         if not self.priced:
             return
         topic = int(self.cluster.topic[row])

@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from partage.cluster import Cluster
-from partage.flow.certificate import takeover_bound
+from partage.flow.certificate import fill_level, takeover_bound
 
 Ints = npt.NDArray[np.int64]
 Bools = npt.NDArray[np.bool_]
@@ -75,6 +75,47 @@ class Placement:
         ideal = takeover_bound(pairs.sum(axis=1), leaders, np.zeros_like(pairs), offered)
         return {"max": int(level.max()), "ideal": ideal}
 
+    def after_rack_failure(self) -> dict[str, int] | None:
+        """The same for any one rack; None where the usable brokers have no racks, or only one.
+
+        ``max``: the worst survivor's leaders, each partition of the rack's being led by the next
+        live replica of its list outside the rack. ``offline``: partitions without a live replica
+        outside the worst rack. ``ideal``: a lower bound on ``max`` for these replica sets and
+        leader counts. What the rack led and others hold goes to survivors whatever the order of
+        lists is, and to none more than it shares with the rack; the bound adds that to what the
+        survivors lead themselves, as evenly as this allows.
+        """
+        cluster, brokers, racks = self.cluster, self.brokers, len(self.cluster.rack_names)
+        failing = np.unique(cluster.rack[self.usable]).tolist() if racks else []
+        if len(failing) < 2:
+            return None
+        replicas = cluster.replicas
+        live = np.append(cluster.alive, False)[replicas]
+        rack = np.append(cluster.rack, -1)[replicas]
+        outside = live & (rack != rack[:, :1])
+        taker = replicas[np.arange(len(replicas)), outside.argmax(axis=1)]
+        taken = live[:, 0] & outside.any(axis=1)
+        pairs = _counts(rack[taken, 0], taker[taken], racks, brokers)
+        shared = np.zeros_like(pairs)
+        dependent = np.zeros(racks, dtype=np.int64)  # partitions whose live replicas are all there
+        for i in range(replicas.shape[1]):
+            # each of a partition's racks once
+            seen = (live[:, :i] & (rack[:, :i] == rack[:, i : i + 1])).any(axis=1)
+            first = live[:, i] & ~seen
+            others = live & (rack != rack[:, i : i + 1])
+            row, column = np.nonzero(others & first[:, None])
+            shared += _counts(rack[row, i], replicas[row, column], racks, brokers)
+            dependent += np.bincount(rack[first & ~others.any(axis=1), i], minlength=racks)
+        leaders = self.leader_counts()
+        worst = ideal = 0
+        for z in failing:
+            survivors = self.usable & (cluster.rack != z)
+            level, taken_over = leaders[survivors], pairs[z, survivors]
+            worst = max(worst, int((level + taken_over).max()))
+            ideal = max(ideal, fill_level(level, shared[z, survivors], int(taken_over.sum())))
+        dead = int((~live.any(axis=1)).sum())
+        return {"max": worst, "ideal": ideal, "offline": dead + int(dependent[failing].max())}
+
     def rack_violations(self) -> int:
         """Partitions that lie in fewer racks than they could, or too often in one."""
         return int(rack_violations(self.cluster, self.usable).sum())
@@ -104,6 +145,7 @@ class Placement:
             "replicas_per_broker": [int(replicas.min()), int(replicas.max())],
             "leaders_per_broker": [int(leaders.min()), int(leaders.max())],
             "leaders_after_failure": self.after_failure(),
+            "leaders_after_rack_failure": self.after_rack_failure(),
             "rack_violations": self.rack_violations(),
             "topic_spread": self.topic_spread(),
             "bytes_max_over_mean": self.bytes_max_over_mean(),
@@ -117,6 +159,12 @@ def next_live(replicas: Ints, alive: Bools) -> Ints:
     place = live.argmax(axis=1)
     rows = np.arange(len(replicas))
     return np.where(live[rows, place], replicas[rows, place], -1)
+
+
+def _counts(row: Ints, column: Ints, rows: int, columns: int) -> Ints:
+    """[rows, columns] how often each (row, column) is named."""
+    flat = np.bincount(row * columns + column, minlength=rows * columns)
+    return flat.reshape(rows, columns).astype(np.int64)
 
 
 def co_held(replicas: Ints, place: Ints, brokers: int) -> Ints:

@@ -21,10 +21,12 @@ from partage.brokers.disks import overfull
 from partage.brokers.figures import Placement, changed_rows, new_replicas
 from partage.brokers.leaders import Led, lead
 from partage.brokers.proofs import Stage, prove_leaders, prove_placement
+from partage.brokers.sizes import forced_moves
 from partage.brokers.strategies import Strategy, strategy_named
 from partage.brokers.task import Options, Task, parse_bytes
-from partage.brokers.waves import Wave, cut_into_waves
+from partage.brokers.waves import Cut, Wave, cut_into_waves
 from partage.cluster import Cluster
+from partage.errors import CannotError
 from partage.profile import Measured, Profile
 
 Ints = npt.NDArray[np.int64]
@@ -42,11 +44,16 @@ class Plan:
     before: Cluster
     after: Cluster
     stages: tuple[Stage, ...]
-    waves: tuple[Wave, ...]
+    cut: Cut
     binding: tuple[str, ...]
     gaps: dict[str, float]
     settled: bool
     seconds: float
+
+    @property
+    def waves(self) -> tuple[Wave, ...]:
+        """The order of execution."""
+        return self.cut.waves
 
     @cached_property
     def moves(self) -> int:
@@ -55,15 +62,27 @@ class Plan:
 
     @property
     def lower_bound(self) -> int:
-        """The fewest moves that reach the fairest share: proven, whoever made the plan."""
+        """The fewest moves that reach the fairest share, proven, whoever made the plan; where bytes
+        are shared out, those that the rules force."""
+        if self.task.options.by_size and not self.task.options.no_moves:
+            return forced_moves(self.task)
         bound = next((s.bound for s in self.stages if s.name == "moves"), 0)
         # where disks keep the loads from being fairest, fewer moves may do
         return min(bound, self.moves) if self.task.options.strategy == "exact" else bound
 
     @property
     def optimal(self) -> bool:
-        """Whether every stage that has an exact answer meets its bound; see ``gaps`` for others."""
-        return all(stage.value == stage.bound for stage in self.stages if stage.exact)
+        """Whether every stage that has an exact answer meets its bound, and every search for what
+        must be moved; see ``gaps`` for others."""
+        return all(map(self._met, self.stages))
+
+    def _met(self, stage: Stage) -> bool:
+        if stage.name == "bytes":
+            # even as far as asked; a byte more or less is rounding
+            limit = stage.bound * (1 + self.task.options.limits.tolerance)
+            return bool(stage.value <= limit + max(stage.prices["load_weights"]))
+        searched = not stage.exact and stage.name not in ("budget", "bytes moved")
+        return searched or stage.value == stage.bound
 
     @property
     def bytes_moved(self) -> int | None:
@@ -92,12 +111,16 @@ class Plan:
             "moves": self.moves,
             "moves_lower_bound": self.lower_bound,
             "bytes_moved": self.bytes_moved,
+            "bytes_moved_lower_bound": next(
+                (s.bound for s in self.stages if s.name == "bytes moved"), None
+            ),
             "optimal": self.optimal,
             **Placement(self.after, self.task.usable).figures(),
             "leaders_after_failure": {"max": failure.value, "ideal": failure.bound},
             "leader_changes": self.leader_changes,
             "settled": self.settled,
             "waves": len(self.waves),
+            "waves_lower_bound": self.cut.bound,
             "seconds": self.seconds,
             "binding": list(self.binding),
             "gaps": self.gaps,
@@ -166,6 +189,7 @@ def plan_task(task: Task, progress: Progress | None = None) -> Plan:
     tell = progress or (lambda _: None)
     began = time.perf_counter()
     strategy = strategy_named(task.options.strategy)
+    _refuse(task.options)
     tell(f"deciding ({task.options.strategy})")
     before = task.cluster
     after, led = _decide(strategy, task)
@@ -178,11 +202,12 @@ def plan_task(task: Task, progress: Progress | None = None) -> Plan:
     ideal = next(stage.bound for stage in stages if stage.name == "failure")
     tell("cutting into waves")
     throttle = task.options.throttle
-    waves = cut_into_waves(
+    cut = cut_into_waves(
         before,
         after,
         task.options.concurrency,
         None if throttle is None else parse_bytes(throttle, "--throttle"),
+        task.options.batch,
     )
     # A plan whose every stage is exact and meets its bound is left alone by the next exact run: to
     # change nothing is optimal and costs nothing. Anything else is run once more to see.
@@ -204,18 +229,28 @@ def plan_task(task: Task, progress: Progress | None = None) -> Plan:
         before=before,
         after=after,
         stages=tuple(stages),
-        waves=tuple(waves),
-        binding=tuple(binding_rules(task, placement, ideal)),
+        cut=cut,
+        binding=(*binding_rules(task, placement, ideal), *cut.binding),
         gaps={
             stage.name: round(stage.value / stage.bound - 1, 6)
             if stage.bound
             else float(stage.value)
             for stage in stages
             if stage.value > stage.bound
-        },
+        }
+        | ({"waves": cut.gap} if cut.gap else {}),
         settled=settled,
         seconds=round(time.perf_counter() - began, 3),
     )
+
+
+def _refuse(options: Options) -> None:
+    """Budgets are kept by the exact strategy alone."""
+    for name in ("relieve", "max_moves", "max_bytes_moved", "tolerance"):
+        if options.strategy != "exact" and getattr(options, name) is not None:
+            raise CannotError(f"keeps no --{name.replace('_', '-')}: exact does")
+    if options.balance == "bytes" and options.strategy not in ("exact", "bin-packing"):
+        raise CannotError("shares out replicas, not bytes: exact and bin-packing do")
 
 
 def _decide(strategy: Strategy, task: Task) -> tuple[Cluster, Led]:

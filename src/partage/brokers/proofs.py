@@ -13,13 +13,22 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from partage.brokers.budget import MAX_MOVES, TOLERANCE, bytes_moved
 from partage.brokers.figures import Placement
 from partage.brokers.leaders import Led
 from partage.brokers.rates import RateProof
+from partage.brokers.sizes import size_bands, sized
 from partage.brokers.task import Task
 from partage.cluster import Cluster
 from partage.flow.certificate import pack
-from partage.flow.proof import prove
+from partage.flow.filling import (
+    fair_shares,
+    fewest_bytes,
+    fewest_moves,
+    slot_prices,
+    tightest,
+)
+from partage.flow.proof import fairest_loads_for, prove
 from partage.flow.sharing import LOAD, MOVES, SPREAD
 
 Ints = npt.NDArray[np.int64]
@@ -49,8 +58,17 @@ class Stage:
 
 
 def prove_placement(task: Task, after: Cluster) -> list[Stage]:
-    """Fair loads, fewest moves, topic spread."""
-    problem = task.sharing
+    """Fair loads, fewest moves, topic spread; what the budget allows; or bytes and their moves."""
+    if task.options.by_size:
+        return _prove_sizes(task, after)
+    found = _prove_share(task, after)
+    if task.budgeted.kind is not None:
+        found.append(_prove_budget(task, after))
+    return found
+
+
+def _prove_share(task: Task, after: Cluster) -> list[Stage]:
+    problem = task.aimed
     value = problem.costs(task.broker_slot[after.replicas[task.items]])
     stages = []
     for proof in prove(problem, task.share):
@@ -62,7 +80,63 @@ def prove_placement(task: Task, after: Cluster) -> list[Stage]:
         if proof.family_price is not None:
             # the difference from the broker's own price packs well
             prices["topics"] = pack(proof.family_price - proof.slot_price)
-        stages.append(Stage(STAGE_OF[proof.cost], value[proof.cost], proof.bound, prices))
+        if task.budgeted.aim is not None:
+            prices["aim"] = task.budgeted.aim.tolist()
+        # fewer bytes moved may cost spread, and how much is a search
+        exact = proof.cost != SPREAD or task.options.max_bytes_moved is None
+        stages.append(Stage(STAGE_OF[proof.cost], value[proof.cost], proof.bound, prices, exact))
+    return stages
+
+
+def _prove_budget(task: Task, after: Cluster) -> Stage:
+    """What the limit that binds leaves: the fewest moves within a tolerance, or the fairest loads
+    for so many moves. For bytes the bound is the fairest loads of all, perhaps out of reach."""
+    problem, budgeted = task.sharing, task.budgeted
+    fair, trade, kind = budgeted.fair, budgeted.trade, budgeted.kind
+    assert fair is not None
+    assert kind is not None
+    value = problem.costs(task.broker_slot[after.replicas[task.items]])
+    prices: dict[str, Any] = {"limit": kind, "load_weights": problem.weight.tolist()}
+    if kind == TOLERANCE:
+        assert trade is not None
+        assert budgeted.low is not None
+        assert budgeted.high is not None
+        prices |= {"brokers": pack(trade.slot_price), "fair": pack(fair.slot_price)}
+        bound = fewest_moves(problem, budgeted.low, budgeted.high, trade.slot_price)
+        return Stage("budget", value[MOVES], bound, prices, exact=False)
+    if kind == MAX_MOVES:
+        assert trade is not None
+        assert task.options.max_moves is not None
+        slot_price, move_price, allowed = trade.slot_price, trade.move_price, task.options.max_moves
+    else:
+        slot_price, move_price, allowed = fair.slot_price, 0, 0
+    prices |= {"brokers": pack(slot_price), "move_price": move_price}
+    bound = fairest_loads_for(problem, slot_price, move_price) - move_price * allowed
+    return Stage("budget", value[LOAD], bound, prices, exact=False)
+
+
+def _prove_sizes(task: Task, after: Cluster) -> list[Stage]:
+    """The highest bytes of a broker, by capacity, and the bytes moved."""
+    problem, _ = sized(task)
+    slots = task.broker_slot[after.replicas[task.items]]
+    load = task.sharing.base_size.copy()
+    item, column = np.nonzero(slots >= 0)
+    np.add.at(load, slots[item, column], task.sharing.size[item])
+    stages = []
+    if task.options.relieve is None:
+        bound, confined = tightest(problem, fair_shares(problem))
+        prices: dict[str, Any] = {
+            "confined": task.cluster.broker_ids[task.slot_brokers[confined]].tolist(),
+            "load_weights": problem.weight.tolist(),
+        }
+        value = max(int(w) * int(x) for w, x in zip(problem.weight, load, strict=True))
+        stages.append(Stage("bytes", value, bound, prices, exact=False))
+    low, high = size_bands(task, load)
+    price = slot_prices(problem, low, high) if problem.items else np.zeros_like(low)
+    bound = fewest_bytes(problem, low, high, price)
+    prices = {"brokers": pack(price), "low": pack(low), "high": pack(high)}
+    moved = bytes_moved(task.sharing, slots)
+    stages.append(Stage("bytes moved", moved, bound, prices, exact=False))
     return stages
 
 

@@ -18,10 +18,11 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from partage.brokers.budget import Budgeted, Limits, within_limits
 from partage.cluster import Broker, Cluster
 from partage.cluster.model import MAX_BYTES
 from partage.errors import InputError
-from partage.flow.sharing import LOAD, MOVES, SPREAD, Share, Sharing, share
+from partage.flow.sharing import LOAD, MOVES, SPREAD, Share, Sharing
 
 Ints = npt.NDArray[np.int64]
 Bools = npt.NDArray[np.bool_]
@@ -29,7 +30,9 @@ Floats = npt.NDArray[np.float64]
 
 _UNITS = {"": 1, "k": 10**3, "m": 10**6, "g": 10**9, "t": 10**12, "p": 10**15}
 _SIZE = re.compile(r"(\d{1,15}(?:\.\d{1,6})?)\s*([kmgtp]?)(i?)b?(?:/s)?", re.IGNORECASE)
+_PERCENT = re.compile(r"(\d{1,3}(?:\.\d{1,4})?) ?%")
 _MAX_WEIGHT = 20_000
+_BYTES_TOLERANCE = Fraction(2, 100)
 
 
 def parse_bytes(text: str, option: str) -> int:
@@ -47,6 +50,17 @@ def parse_bytes(text: str, option: str) -> int:
     return value
 
 
+def parse_percent(text: str, option: str) -> Fraction:
+    """``2%``, ``12.5 %``: the fraction."""
+    match = _PERCENT.fullmatch(text.strip())
+    if not match:
+        raise InputError(option, f"{text!r} is no percentage, expected for instance 2%")
+    return Fraction(match[1]) / 100
+
+
+_BUDGET = ("relieve", "max_moves", "max_bytes_moved", "tolerance")
+
+
 @dataclass(frozen=True)
 class Options:
     """What ``plan`` was asked, in the spelling of the command line. Sequences hold its words."""
@@ -61,7 +75,12 @@ class Options:
     balance: str = "replicas"
     leaders: str = "count"
     spread: str = "cluster"
+    relieve: str | None = None
+    max_moves: int | None = None
+    max_bytes_moved: str | None = None
+    tolerance: str | None = None
     concurrency: int = 2
+    batch: int | None = None
     throttle: str | None = None
 
     @classmethod
@@ -84,7 +103,7 @@ class Options:
 
     def checked(self) -> Options:
         """Self, or InputError where a value is not one of those that there are."""
-        for name in ("topics", "strategy", "throttle"):
+        for name in ("topics", "strategy", "throttle", "relieve", "max_bytes_moved", "tolerance"):
             value = getattr(self, name)
             if value is not None and type(value) is not str:
                 raise InputError(_spelled(name), f"{value!r}: expected text")
@@ -101,9 +120,54 @@ class Options:
                 )
         if type(self.concurrency) is not int or self.concurrency < 1:
             raise InputError("--concurrency", f"{self.concurrency}: expected a number from 1")
+        if self.batch is not None and (type(self.batch) is not int or self.batch < 1):
+            raise InputError("--batch", f"{self.batch}: expected a number from 1")
         if self.throttle is not None:
             parse_bytes(self.throttle, "--throttle")
+        self._check_budget()
         return self
+
+    def _check_budget(self) -> None:
+        if self.max_moves is not None and (type(self.max_moves) is not int or self.max_moves < 0):
+            raise InputError("--max-moves", f"{self.max_moves!r}: expected a number from 0")
+        if self.max_bytes_moved is not None:
+            parse_bytes(self.max_bytes_moved, "--max-bytes-moved")
+        for name in ("tolerance", "relieve"):
+            if getattr(self, name) is not None:
+                parse_percent(getattr(self, name), _spelled(name))
+        if self.relieve is not None and not 0 < self.relief <= 1:
+            raise InputError("--relieve", f"{self.relieve!r}: expected above 0% and up to 100%")
+        asked = [name for name in _BUDGET if getattr(self, name) is not None]
+        if self.no_moves and asked:
+            raise InputError("--no-moves", f"leaves nothing for {_spelled(asked[0])} to do")
+        if self.relieve is not None and (self.balance == "bytes" or self.tolerance is not None):
+            other = "--balance bytes" if self.balance == "bytes" else "--tolerance"
+            raise InputError("--relieve", f"only empties full disks: {other} asks for balance")
+        if self.spread == "topic" and (asked or self.balance == "bytes"):
+            other = _spelled(asked[0]) if asked else "--balance bytes"
+            raise InputError("--spread topic", f"cannot be combined with {other}")
+
+    @property
+    def relief(self) -> Fraction:
+        """The part of a disk that ``relieve`` allows to be full."""
+        assert self.relieve is not None
+        return parse_percent(self.relieve, "--relieve")
+
+    @property
+    def by_size(self) -> bool:
+        """Whether bytes are shared out, not replicas."""
+        return self.balance == "bytes" or self.relieve is not None
+
+    @property
+    def limits(self) -> Limits:
+        """The tolerance, and how much may be moved."""
+        usual = _BYTES_TOLERANCE if self.balance == "bytes" else Fraction(0)
+        limit = self.max_bytes_moved
+        return Limits(
+            usual if self.tolerance is None else parse_percent(self.tolerance, "--tolerance"),
+            self.max_moves,
+            None if limit is None else parse_bytes(limit, "--max-bytes-moved"),
+        )
 
     def given(self) -> dict[str, Any]:
         """Only what differs from the defaults, as JSON values."""
@@ -157,6 +221,8 @@ class Task:
                     raise InputError("--no-moves", f"forbids the moves that --{name} asks for")
         else:
             _check_replicas(cluster, usable, excluded, chosen, target)
+        if options.by_size or options.max_bytes_moved is not None:
+            _check_sizes(cluster, options)
         task = cls(cluster, options, usable, excluded, added, chosen, target, bytes_per_second)
         held = np.maximum(target, cluster.replication_factor).astype(object)
         if int((held * np.maximum(cluster.size_bytes, 0)).sum()) > MAX_BYTES:
@@ -223,9 +289,20 @@ class Task:
         return (SPREAD, LOAD, MOVES) if self.options.spread == "topic" else (LOAD, MOVES, SPREAD)
 
     @cached_property
+    def budgeted(self) -> Budgeted:
+        """The kernel's exact answer, within the limits asked for: what every strategy is measured
+        against."""
+        return within_limits(self.sharing, self.order, self.options.limits)
+
+    @property
+    def aimed(self) -> Sharing:
+        """The placement as the kernel sees it, aimed at the loads that a budget allows."""
+        return self.budgeted.problem
+
+    @property
     def share(self) -> Share:
-        """The kernel's exact answer: what every strategy is measured against."""
-        return share(self.sharing, self.order)
+        """The kernel's answer to ``aimed``."""
+        return self.budgeted.share
 
     def replicas_of(self, slots: Ints) -> Ints:
         """[P, R] broker positions of the kernel's ``slots`` [I, any]; the others as today."""
@@ -243,8 +320,8 @@ class Task:
             self, options=replace(self.options, strategy=name), warnings=list(self.warnings)
         )
         other.__dict__["sharing"] = self.sharing
-        if not self.options.no_moves:
-            other.__dict__["share"] = self.share
+        if not self.options.no_moves and not self.options.by_size:
+            other.__dict__["budgeted"] = self.budgeted
         return other
 
     def again(self, after: Cluster) -> Task:
@@ -389,6 +466,15 @@ def _check_replicas(
             f"leaves out {cluster.names[row]}, which has a replica on broker "
             f"{cluster.broker_ids[identity]} that is to be removed",
         )
+
+
+def _check_sizes(cluster: Cluster, options: Options) -> None:
+    given = next((n for n in ("relieve", "max_bytes_moved") if getattr(options, n)), None)
+    asked = "--balance bytes" if given is None else _spelled(given)
+    if (cluster.size_bytes < 0).all():
+        raise InputError(asked, "no size of a partition is known: give --sizes")
+    if options.relieve is not None and (cluster.disk_bytes < 0).all():
+        raise InputError(asked, "no broker's disk_bytes is known")
 
 
 def _warnings(task: Task) -> Iterable[str]:

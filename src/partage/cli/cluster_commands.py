@@ -56,8 +56,26 @@ Leaders = Annotated[str, typer.Option(metavar="count|rate", help="Balance leader
 Spread = Annotated[
     str, typer.Option(metavar="cluster|topic", help="Whose spread comes first when they conflict.")
 ]
+Relieve = Annotated[
+    str | None,
+    typer.Option(metavar="80%", help="Only empty the disks that are fuller, moving little."),
+]
+MaxMoves = Annotated[
+    int | None, typer.Option("--max-moves", metavar="N", help="The fairest that N moves reach.")
+]
+MaxBytesMoved = Annotated[
+    str | None,
+    typer.Option("--max-bytes-moved", metavar="SIZE", help="The fairest found within, say, 2TB."),
+]
+Tolerance = Annotated[
+    str | None,
+    typer.Option(metavar="2%", help="How far from fair is fair enough, to move less."),
+]
 Concurrency = Annotated[
     int, typer.Option(metavar="N", help="Replicas that a broker fetches or sends at a time.")
+]
+Batch = Annotated[
+    int | None, typer.Option(metavar="N", help="Partitions that are reassigned at a time, at most.")
 ]
 Throttle = Annotated[
     str | None, typer.Option(metavar="RATE", help="For the time estimate, for instance 50MB.")
@@ -85,7 +103,12 @@ def plan(
     balance: Balance = "replicas",
     leaders: Leaders = "count",
     spread: Spread = "cluster",
+    relieve: Relieve = None,
+    max_moves: MaxMoves = None,
+    max_bytes_moved: MaxBytesMoved = None,
+    tolerance: Tolerance = None,
     concurrency: Concurrency = 2,
+    batch: Batch = None,
     throttle: Throttle = None,
     explain: Annotated[
         str | None,
@@ -123,7 +146,12 @@ def plan(
             balance=balance,
             leaders=leaders,
             spread=spread,
+            relieve=relieve,
+            max_moves=max_moves,
+            max_bytes_moved=max_bytes_moved,
+            tolerance=tolerance,
             concurrency=concurrency,
+            batch=batch,
             throttle=throttle,
         )
         made = plan_task(task, tell)
@@ -167,7 +195,12 @@ def compare(
     balance: Balance = "replicas",
     leaders: Leaders = "count",
     spread: Spread = "cluster",
+    relieve: Relieve = None,
+    max_moves: MaxMoves = None,
+    max_bytes_moved: MaxBytesMoved = None,
+    tolerance: Tolerance = None,
     concurrency: Concurrency = 2,
+    batch: Batch = None,
     throttle: Throttle = None,
     json: Json = False,
 ) -> None:
@@ -176,7 +209,7 @@ def compare(
     Example: partage compare cluster.json --add-broker 7:a
     """
     from partage.brokers.compare import compare as compare_strategies
-    from partage.brokers.compare import comparison
+    from partage.brokers.compare import comparison, deterministic
 
     with output.progress(quiet=json) as tell:
         task = _task(
@@ -192,10 +225,16 @@ def compare(
             balance=balance,
             leaders=leaders,
             spread=spread,
+            relieve=relieve,
+            max_moves=max_moves,
+            max_bytes_moved=max_bytes_moved,
+            tolerance=tolerance,
             concurrency=concurrency,
+            batch=batch,
             throttle=throttle,
         )
-        found = comparison(compare_strategies(task, strategy, tell))
+        answers = compare_strategies(task, strategy, tell)
+        found = comparison(answers, deterministic(task, answers, tell))
     if json:
         output.print_json(found)
         return

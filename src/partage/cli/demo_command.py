@@ -36,7 +36,7 @@ def demo(
     rack. Twelve topics of real change events say how busy each partition is.
     """
     from partage.brokers.check import check
-    from partage.brokers.compare import compare, comparison
+    from partage.brokers.compare import compare, comparison, deterministic
     from partage.brokers.directory import COMPARE, MARKER, MEASURED, REPORT
     from partage.brokers.plan import Plan, plan_task, task_of
     from partage.cluster import Cluster
@@ -78,7 +78,7 @@ def demo(
     with output.progress(quiet=json) as say:
         task = task_of(cluster, profile, leaders="rate")
         answers = compare(task, _PEERS, say)
-        compared = comparison(answers)
+        compared = comparison(answers, deterministic(task, answers, say))
         plan = answers["exact"]
         assert isinstance(plan, Plan)
         by_count = plan_task(task_of(cluster, profile), say)

@@ -190,17 +190,22 @@ def takeover_bound(quota: Ints, load: Ints, fixed: Ints, offered: Ints) -> int:
     for b in range(slots):
         others = np.arange(slots) != b
         level = (load + fixed[b])[others]
-        low = int(level.max())
-        room = offered[b, others]
-        high = low + int(quota[b])
-        while low < high:
-            middle = (low + high) // 2
-            if int(np.minimum(room, np.maximum(middle - level, 0)).sum()) >= quota[b]:
-                high = middle
-            else:
-                low = middle + 1
-        worst = max(worst, low)
+        worst = max(worst, fill_level(level, offered[b, others], int(quota[b])))
     return worst
+
+
+def fill_level(level: Ints, room: Ints, quota: int) -> int:
+    """The least highest level when ``quota`` units are added to ``level`` [S], at most ``room`` [S]
+    to each."""
+    low = int(level.max())
+    high = low + quota
+    while low < high:
+        middle = (low + high) // 2
+        if int(np.minimum(room, np.maximum(middle - level, 0)).sum()) >= quota:
+            high = middle
+        else:
+            low = middle + 1
+    return low
 
 
 def pack(values: Ints) -> str:

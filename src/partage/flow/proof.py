@@ -104,6 +104,26 @@ def _prove(problem: Sharing, share: Share, value: dict[str, int], stage: int) ->
     return proof
 
 
+def fairest_loads_for(problem: Sharing, slot_price: Ints, move_price: int) -> int:
+    """A lower bound on the load's cost plus ``move_price`` for each move, of any arrangement."""
+    least, most = (bound[problem.item_class] for bound in problem.bounds)
+    return sharing_bound(
+        family=problem.family,
+        demand=problem.demand,
+        least=least,
+        most=most,
+        sits=problem.owned,
+        zone=problem.zone_of,
+        base=problem.base,
+        family_base=problem.family_base,
+        load_weight=problem.weight,
+        move_weight=move_price,
+        spread_weight=0,
+        slot_price=slot_price,
+        family_price=np.repeat(slot_price[None, :], len(problem.family_base), axis=0),
+    )
+
+
 def _reach(share: Share, cost: str) -> int:
     """No reduced cost of this layer is larger."""
     of_slot, of_family = share.prices[cost]

@@ -1,4 +1,8 @@
-"""Strategies against criteria: the columns that the terminal and the page both show."""
+"""Strategies against criteria: the columns that the terminal and the page both show.
+
+There are more criteria than fit beside each other, so they come in two groups, each a table: who
+holds what and what it costs to get there; who leads, what failures do, and what runs repeat.
+"""
 
 from __future__ import annotations
 
@@ -14,16 +18,19 @@ Row = Mapping[str, Any]
 
 @dataclass(frozen=True)
 class Column:
-    """One criterion: its name, a short one for the terminal, the text of a row, and the rank.
+    """One criterion: its group, its name, a short one for the terminal, the text of a row, the
+    rank, and what the short name means where that does not go without saying.
 
     ``rank`` (less is better) is None where less is no merit on its own: a plan that leaves the
     brokers uneven moves little.
     """
 
+    group: str
     name: str
     short: str
     text: Callable[[Row], str]
     rank: Callable[[Row], float] | None = None
+    means: str = ""
 
     def value(self, row: Row) -> float | None:
         """The rank of a row, None where there is none or the row does not say."""
@@ -40,64 +47,166 @@ class Column:
         return min(known) if len(known) > 1 else None
 
 
+def columns(rows: Iterable[Row]) -> list[tuple[str, list[Column]]]:
+    """The groups with the columns of which some row says something: without racks, say, there is
+    nothing to show of them."""
+    known = list(rows)
+    shown = [c for c in COLUMNS if any(c.text(row) != units.MISSING for row in known)]
+    found = ((group, [c for c in shown if c.group == group]) for group in GROUPS)
+    return [(group, part) for group, part in found if part]
+
+
+def legend(groups: Iterable[tuple[str, list[Column]]]) -> str:
+    """What the names of these columns mean, in one sentence."""
+    text = "; ".join(column.means for _, part in groups for column in part if column.means)
+    return text and f"{text[:1].upper()}{text[1:]}."
+
+
+def _over(value: Any, bound: Any) -> str:
+    """``25/24``: what is reached over the least that can be."""
+    if value is None:
+        return units.MISSING
+    return f"{units.count(value)}/{units.count(bound)}"
+
+
 def _moves(row: Row) -> str:
-    return f"{units.count(row.get('moves'))}/{units.count(row.get('moves_lower_bound'))}"
+    return _over(row.get("moves"), row.get("moves_lower_bound"))
 
 
-def _failure(row: Row) -> str:
-    after = row.get("leaders_after_failure") or {}
-    return f"{units.count(after.get('max'))}/{units.count(after.get('ideal'))}"
+def _after(key: str) -> Callable[[Row], str]:
+    def text(row: Row) -> str:
+        after = row.get(key) or {}
+        return _over(after.get("max"), after.get("ideal"))
+
+    return text
+
+
+def _worst(key: str, inner: str = "max") -> Callable[[Row], float]:
+    return lambda row: float(row[key][inner])
+
+
+def _number(key: str) -> Callable[[Row], float]:
+    return lambda row: float(row[key])
 
 
 def _width(key: str) -> Callable[[Row], float]:
     return lambda row: float(row[key][-1] - row[key][0])
 
 
+def _denied(key: str) -> Callable[[Row], float]:
+    return lambda row: float(not row[key])
+
+
+def _said(key: str) -> Callable[[Row], str]:
+    def text(row: Row) -> str:
+        value = row.get(key)
+        return units.MISSING if value is None else units.plain(value)
+
+    return text
+
+
+GROUPS = PLACEMENT, LEADERS = ("placement and moves", "leaders, failures and repeated runs")
+
+_BROKER, _RACK = "leaders_after_failure", "leaders_after_rack_failure"
+
 COLUMNS: tuple[Column, ...] = (
-    Column("moves / lower bound", "moves/\nbound", _moves),
-    Column("bytes to copy", "to\ncopy", lambda r: units.size(r.get("bytes_moved"))),
     Column(
+        PLACEMENT,
         "replicas per broker",
         "replicas",
         lambda r: units.span(r.get("replicas_per_broker")),
         _width("replicas_per_broker"),
     ),
     Column(
+        PLACEMENT,
+        "bytes, fullest / mean broker",
+        "bytes max\n/mean",
+        lambda r: units.decimal(r.get("bytes_max_over_mean")),
+        _number("bytes_max_over_mean"),
+    ),
+    Column(
+        PLACEMENT,
+        "topic spread",
+        "topic\nspread",
+        lambda r: units.count(r.get("topic_spread")),
+        _number("topic_spread"),
+    ),
+    Column(
+        PLACEMENT,
+        "rack violations",
+        "rack\nviolations",
+        lambda r: units.count(r.get("rack_violations")),
+        _number("rack_violations"),
+    ),
+    Column(
+        PLACEMENT,
+        "moves / lower bound",
+        "moves\n/bound",
+        _moves,
+        means="bound: no plan as fair moves fewer",
+    ),
+    Column(PLACEMENT, "bytes to copy", "to\ncopy", lambda r: units.size(r.get("bytes_moved"))),
+    Column(PLACEMENT, "waves", "waves", lambda r: units.count(r.get("waves"))),
+    Column(
+        LEADERS,
         "leaders per broker",
         "leaders",
         lambda r: units.span(r.get("leaders_per_broker")),
         _width("leaders_per_broker"),
     ),
     Column(
-        "after a failure / ideal",
-        "after\nfailure",
-        _failure,
-        lambda r: float(r["leaders_after_failure"]["max"]),
+        LEADERS,
+        "leader changes",
+        "leader\nchanges",
+        lambda r: units.count(r.get("leader_changes")),
     ),
     Column(
-        "rack violations",
-        "rack\nviol.",
-        lambda r: units.count(r.get("rack_violations")),
-        lambda r: float(r["rack_violations"]),
+        LEADERS,
+        "broker down / ideal",
+        "broker down\n/ideal",
+        _after(_BROKER),
+        _worst(_BROKER),
+        means="broker down: most leaders on a survivor, whichever broker fails",
     ),
     Column(
-        "topic spread",
-        "topic\nspread",
-        lambda r: units.count(r.get("topic_spread")),
-        lambda r: float(r["topic_spread"]),
+        LEADERS,
+        "rack down / ideal",
+        "rack down\n/ideal",
+        _after(_RACK),
+        _worst(_RACK),
+        means="rack down: the same for a rack",
     ),
-    Column("leader changes", "leader\nchanges", lambda r: units.count(r.get("leader_changes"))),
     Column(
+        LEADERS,
+        "off-line",
+        "off-\nline",
+        lambda r: units.count((r.get(_RACK) or {}).get("offline")),
+        _worst(_RACK, "offline"),
+        means="off-line: partitions with no live replica left when one rack fails",
+    ),
+    Column(
+        LEADERS,
+        "deterministic",
+        "determi-\nnistic",
+        _said("deterministic"),
+        _denied("deterministic"),
+        means="deterministic: the same bytes from shuffled input",
+    ),
+    Column(
+        LEADERS,
         "settled",
-        "set-\ntled",
-        lambda r: units.plain(r.get("settled")),
-        lambda r: float(not r["settled"]),
+        "settled",
+        _said("settled"),
+        _denied("settled"),
+        means="settled: a second run changes nothing",
     ),
     Column(
+        LEADERS,
         "optimal",
-        "opti-\nmal",
-        lambda r: units.plain(r.get("optimal")),
-        lambda r: float(not r["optimal"]),
+        "optimal",
+        _said("optimal"),
+        _denied("optimal"),
+        means="optimal: every exact stage meets its bound",
     ),
-    Column("time", "time", lambda r: units.duration(r.get("seconds"))),
+    Column(LEADERS, "time", "time", lambda r: units.duration(r.get("seconds"))),
 )

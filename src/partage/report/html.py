@@ -28,7 +28,7 @@ import numpy as np
 from markupsafe import Markup
 
 from partage.report import units
-from partage.report.comparison import COLUMNS
+from partage.report.comparison import Column, columns, legend
 from partage.report.view import MARKS, Load, Verdict, View, view
 
 HEAT_TOPICS = 40
@@ -89,7 +89,6 @@ def render(
         changes_held=len(changes["topic"]),
         per_page=CHANGES_PER_PAGE,
         compared=_compared(compare),
-        columns=COLUMNS,
         measured=measured,
     )
 
@@ -165,6 +164,8 @@ def _tiles(plan: View) -> tuple[Tile, ...]:
         return Tile(label, now, was(text(old.get(key)), now), verdict)
 
     bound = f"at least {units.count(plan.lower_bound)} needed"
+    if plan.bytes_bound is not None:
+        bound = f"at least {units.size(plan.bytes_bound)} to copy"
     if plan.fewest:
         bound = "proven minimum" if plan.moves else "none needed"
     waves = units.plural(len(plan.waves), "wave") if plan.waves else "no waves"
@@ -427,24 +428,39 @@ def _change_row(plan: View, changes: Mapping[str, Any], i: int) -> dict[str, Any
 # ---------------------------------------------------------------------- the comparison
 
 
-def _compared(compare: Mapping[str, Any] | None) -> list[dict[str, Any]] | None:
-    """Rows of the comparison: name, why it cannot or None, and (text, stands out) per column."""
+@dataclass(frozen=True)
+class Compared:
+    """The strategies against each group of criteria.
+
+    ``groups``: a title, the columns, and per strategy that has an answer its name, whether it is
+    optimal, and (text, stands out) per column. ``cannot``: name and reason of the others.
+    """
+
+    groups: list[tuple[str, list[Column], list[tuple[str, bool, list[tuple[str, bool]]]]]]
+    cannot: list[tuple[str, str]]
+    legend: str
+
+
+def _compared(compare: Mapping[str, Any] | None) -> Compared | None:
     if compare is None:
         return None
     strategies: Mapping[str, Mapping[str, Any]] = compare["strategies"]
-    able = [row for row in strategies.values() if "cannot" not in row]
-    best = [column.best(able) for column in COLUMNS]
-    return [
-        {
-            "name": name,
-            "optimal": bool(row.get("optimal")),
-            "cannot": units.plain(row["cannot"]) if "cannot" in row else None,
-            "cells": []
-            if "cannot" in row
-            else [
-                (column.text(row), least is not None and column.value(row) == least)
-                for column, least in zip(COLUMNS, best, strict=True)
-            ],
-        }
-        for name, row in strategies.items()
-    ]
+    able = {name: row for name, row in strategies.items() if "cannot" not in row}
+    groups = columns(able.values())
+    tables = []
+    for title, shown in groups:
+        best = [column.best(able.values()) for column in shown]
+        rows = [
+            (
+                name,
+                bool(row.get("optimal")),
+                [
+                    (column.text(row), least is not None and column.value(row) == least)
+                    for column, least in zip(shown, best, strict=True)
+                ],
+            )
+            for name, row in able.items()
+        ]
+        tables.append((title[:1].upper() + title[1:], shown, rows))
+    cannot = [(n, units.plain(row["cannot"])) for n, row in strategies.items() if "cannot" in row]
+    return Compared(tables, cannot, legend(groups))

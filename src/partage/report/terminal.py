@@ -18,7 +18,7 @@ from rich.table import Table
 from rich.text import Text
 
 from partage.report import units
-from partage.report.comparison import COLUMNS
+from partage.report.comparison import Column, columns, legend
 from partage.report.view import MARKS, Load, Verdict, View, view
 
 MANY_BROKERS = 40
@@ -60,31 +60,35 @@ def print_compare(compare: Mapping[str, Any], console: Console) -> None:
     """Print ``{"strategies": {name: figures or {"cannot": why}}}``, one strategy a row."""
     strategies: Mapping[str, Mapping[str, Any]] = compare["strategies"]
     able = {name: row for name, row in strategies.items() if "cannot" not in row}
-    best = [column.best(able.values()) for column in COLUMNS]
+    groups = columns(able.values())
 
-    def table(chosen: range) -> Table:
+    def table(shown: Sequence[Column]) -> Table:
         part = _table()
-        part.padding = (0, 0)
-        part.add_column("strategy", no_wrap=True)
-        for i in chosen:
-            part.add_column(
-                Text(COLUMNS[i].short), justify="right", vertical="bottom", no_wrap=True
-            )
+        part.padding = (0, 1, 0, 0)
+        part.add_column("strategy", no_wrap=True, vertical="bottom")
+        for column in shown:
+            part.add_column(Text(column.short), justify="right", vertical="bottom", no_wrap=True)
+        best = [column.best(able.values()) for column in shown]
         for name, row in able.items():
             cells = [Text(name, style="bold" if row.get("optimal") else "")]
-            for i in chosen:
-                stands_out = best[i] is not None and COLUMNS[i].value(row) == best[i]
-                cells.append(Text(COLUMNS[i].text(row), style="bold green" if stands_out else ""))
+            for column, least in zip(shown, best, strict=True):
+                stands_out = least is not None and column.value(row) == least
+                cells.append(Text(column.text(row), style="bold green" if stands_out else ""))
             part.add_row(*cells)
         return part
 
-    whole, half = table(range(len(COLUMNS))), len(COLUMNS) // 2
     unbounded = console.options.update(max_width=1000)
-    if able and console.measure(whole, options=unbounded).maximum < console.width:
-        _show(console, "Strategies", whole)
-    elif able:
-        _show(console, "Strategies", table(range(half)))
-        _show(console, "Strategies, continued", table(range(half, len(COLUMNS))))
+
+    def fits(shown: Sequence[Column]) -> bool:
+        return console.measure(table(shown), options=unbounded).maximum < console.width
+
+    if fits(every := [column for _, part in groups for column in part]):
+        groups = [("", every)] if able else []
+    for group, part in groups:
+        title = f"Strategies: {group}" if group else "Strategies"
+        for shown in _packed(part, fits):
+            _show(console, title, table(shown))
+            title = f"Strategies: {group}, continued"
     for name, row in strategies.items():
         if "cannot" in row:
             _bullet(
@@ -92,6 +96,19 @@ def print_compare(compare: Mapping[str, Any], console: Console) -> None:
                 Text("✗", "red"),
                 Text.assemble((name, "bold"), f" cannot: {row['cannot']}"),
             )
+    if able:
+        console.print()
+        console.print(Padding(Text(legend(groups), style="dim"), (0, 0, 0, 1), expand=False))
+
+
+def _packed(part: Sequence[Column], fits: Callable[[Sequence[Column]], bool]) -> list[list[Column]]:
+    """The columns in as few tables as the width allows."""
+    tables: list[list[Column]] = [[]]
+    for column in part:
+        if tables[-1] and not fits([*tables[-1], column]):
+            tables.append([])
+        tables[-1].append(column)
+    return tables
 
 
 # ---------------------------------------------------------------------- the plan's tables

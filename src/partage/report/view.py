@@ -210,6 +210,12 @@ class View:
         return float(self.figures.get("bytes_moved") or self.move_bytes.sum())
 
     @property
+    def bytes_bound(self) -> int | None:
+        """Bytes that any plan as even must move; None unless bytes are what is shared out."""
+        bound = self.figures.get("bytes_moved_lower_bound")
+        return None if bound is None else int(bound)
+
+    @property
     def ideal(self) -> int | None:
         """Proven lower bound on the worst survivor's leaders after one failure."""
         return _failure(self.figures)[1]
@@ -287,13 +293,15 @@ class View:
 
     @cached_property
     def fewest(self) -> bool:
-        """Whether the number of moves is proven to be the least for a share this even."""
+        """Whether what moves is proven to be the least for a share this even."""
+        if self.bytes_bound is not None:
+            return int(self.bytes_moved) == self.bytes_bound
         return self.moves == self.lower_bound
 
     @cached_property
     def short(self) -> bool:
         """Whether it moves less than the fairest share needs, hence is less even."""
-        return self.moves < self.lower_bound
+        return self.bytes_bound is None and self.moves < self.lower_bound
 
     @cached_property
     def headline(self) -> str:
@@ -311,6 +319,10 @@ class View:
         verb = "moves" if self.moves == 1 else "move"
         known = f"{units.size(self.bytes_moved)} to copy" if self.load("bytes") else "sizes unknown"
         proof = f"at least {units.count(self.lower_bound)} are needed"
+        if self.bytes_bound is not None:
+            least = f"any plan as even copies {units.size(self.bytes_bound)} or more"
+            least = "proven to be the fewest bytes" if self.fewest else least
+            return f"{units.plural(self.moves, 'replica')} {verb}: {known}{waves}, {least}."
         if self.fewest:
             proof = "proven to be the fewest"
         elif self.short:
@@ -344,6 +356,10 @@ class View:
         if not self.changes:
             return "nothing changes"
         moves, bound = units.plural(self.moves, "move"), units.count(self.lower_bound)
+        if self.bytes_bound is not None:
+            moves, bound = units.size(self.bytes_moved), units.size(self.bytes_bound)
+            if not self.fewest:
+                return f"{moves} move, {bound} must: {self._above()}"
         if self.short:
             return f"not the fairest: {moves}, where the fairest share needs {bound}"
         if self.moves == 0:
@@ -351,6 +367,13 @@ class View:
         if self.fewest:
             return f"proven: {moves} is the fewest"
         return f"not proven: {moves}, at least {bound} are needed"
+
+    def _above(self) -> str:
+        """How far the bytes moved are above their bound."""
+        assert self.bytes_bound is not None
+        if not self.bytes_bound:
+            return "nothing had to move"
+        return units.gap(self.bytes_moved / self.bytes_bound - 1)
 
     @staticmethod
     def bytes_of(waves: Sequence[Wave]) -> int | None:
@@ -362,13 +385,19 @@ class View:
     def _settled(self) -> bool:
         return bool(self.figures.get("settled"))
 
-    def _proven(self, stage: str) -> bool:
-        return any(s.proven for s in self.stages if s.name == stage)
+    def _stage(self, name: str) -> Stage | None:
+        return next((stage for stage in self.stages if stage.name == name), None)
+
+    def _proven(self, name: str) -> bool:
+        stage = self._stage(name)
+        return stage is not None and stage.proven
 
     def _weighed(self, what: str) -> str:
         """What the options share instead of counts: bytes of replicas, rates of leaders."""
         options = self.document.get("options") or {}
         if what == "replicas":
+            if options.get("relieve"):
+                return "room on disks"
             return "bytes" if options.get("balance") == "bytes" else ""
         return "rate" if options.get("leaders") == "rate" else ""
 
@@ -402,6 +431,10 @@ class View:
             verdict, note = "good", f"{what} differ by at most one"
         elif self._weighed(what):
             verdict, note = "limit", f"shared by {self._weighed(what)}, not by count"
+        elif what == "replicas" and self._stage("budget") is not None:
+            proven = self._proven("budget") and self._proven(what)
+            verdict = "limit"
+            note = f"as even as the limit allows{', proven' if proven else ''}"
         elif self._proven(what):
             verdict = "limit" if self.binding and what == "replicas" else "good"
             note = "as even as can be, proven"
@@ -438,13 +471,18 @@ class View:
             note = "no replica moves"
         elif self.fewest:
             note = "no plan as fair moves fewer, proven"
+        elif self.bytes_bound is not None:
+            note = self._above()
         else:
             note = f"{units.count(self.moves - self.lower_bound)} above the proven lower bound"
+        text = f"{units.count(self.moves)}, at least {units.count(self.lower_bound)}"
+        if self.bytes_bound is not None:
+            text = f"{units.size(self.bytes_moved)}, at least {units.size(self.bytes_bound)}"
         return Criterion(
             "moves",
             "Movement",
             units.MISSING,
-            f"{units.count(self.moves)}, at least {units.count(self.lower_bound)}",
+            text,
             verdict,
             note,
         )
@@ -454,6 +492,9 @@ class View:
         note = "a second run would plan nothing"
         if not self._settled:
             note = "a second run would plan again"
+        options = self.document.get("options") or {}
+        if not self._settled and ("max_moves" in options or "max_bytes_moved" in options):
+            verdict, note = "limit", "a second run goes on where the limit stopped"
         text = "settled" if self._settled else "not settled"
         return Criterion("settled", "Determinism", units.MISSING, text, verdict, note)
 
@@ -679,6 +720,9 @@ _MEANINGS = {
     "bytes": "Under these rules no placement shares the bytes more evenly.",
     "moves": "No plan this even makes brokers fetch fewer replicas.",
     "topic spread": "With no move more, no plan spreads each topic's replicas more evenly.",
+    "budget": "Within the limits asked for, no plan does better.",
+    "bytes": "No plan's fullest broker holds less.",
+    "bytes moved": "No plan within the same bands of bytes moves fewer.",
     "leaders": "On these replicas, the leaders cannot be shared more evenly.",
     "failure": "After any one broker fails, its leaders cannot fall more evenly on the others.",
     "leader changes": "No order as even changes fewer leaders.",

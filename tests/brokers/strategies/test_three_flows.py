@@ -1,27 +1,28 @@
-"""Strategy ``three-flows``: the figures of its source, named cases, the rules on random jobs, and
-what it does not reach where ``exact`` does, as found by searching for it."""
+"""Strategy ``three-flows``: the figures of its source, named cases, and the rules on random jobs.
+
+What it does not reach where ``exact`` does is in ``test_open_problems.py``.
+"""
 
 from __future__ import annotations
 
 import importlib
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from fractions import Fraction
 from math import floor
 from typing import Any
 
 import pytest
-from hypothesis import HealthCheck, Phase, find, given, settings
+from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 import partage
 from oracles.job import BadJobError, defects, read_job
-from partage.brokers.plan import Plan
 from partage.brokers.strategies.three_flows import followed, three_flows
 from partage.brokers.task import Options, Task
 from partage.cluster import Cluster
 from partage.errors import CannotError, InputError
-from strategies import jobs, shuffled
+from strategies import jobs, plain_clusters, shuffled
 
 Lists = list[list[int]]
 
@@ -292,22 +293,6 @@ def test_rules_hold_and_the_order_of_the_input_does_not_matter(
     assert decided(again) == lists
 
 
-@st.composite
-def plain_clusters(draw: st.DrawFn, factors: Sequence[int] = (1, 2, 3), racks: bool = False) -> Any:
-    """Up to 6 brokers without capacities, all alive, and up to 8 partitions of one factor."""
-    ids = list(range(1, draw(st.integers(max(2, min(factors)), 6)) + 1))
-    factor = draw(st.sampled_from([f for f in factors if f <= len(ids)]))
-    return {
-        "brokers": [
-            {"id": b} | ({"rack": draw(st.sampled_from("abc"))} if racks else {}) for b in ids
-        ],
-        "partitions": [
-            {"topic": "t", "partition": n, "replicas": draw(st.permutations(ids))[:factor]}
-            for n in range(draw(st.integers(1, 8)))
-        ],
-    }
-
-
 @settings(max_examples=300, deadline=None, suppress_health_check=list(HealthCheck))
 @given(plain_clusters(), st.integers(0, 3), st.booleans())
 def test_without_racks_and_topics_loads_are_even(value: Any, factor: int, remove: bool) -> None:
@@ -327,135 +312,3 @@ def test_without_racks_and_topics_loads_are_even(value: Any, factor: int, remove
         mean = Fraction(sum(before), len(before))
         surplus = floor(sum(max(n - mean, Fraction(0)) for n in before))
         assert moves(task, decided(task)) in (0, surplus)
-
-
-# ------------------------------------------------------------------ where it is not optimal
-
-
-def squares(plan: Plan) -> int:
-    count = Counter(b for row in plan.after.replica_lists() for b in row)
-    return sum(n * n for n in count.values())
-
-
-def leader_squares(plan: Plan) -> int:
-    return sum(n * n for n in Counter(row[0] for row in plan.after.replica_lists()).values())
-
-
-def worst(plan: Plan) -> int:
-    return int(plan.figures["leaders_after_failure"]["max"])
-
-
-def more_moves(ours: Plan, exact: Plan) -> bool:
-    return squares(ours) == squares(exact) and ours.moves > exact.moves == exact.lower_bound
-
-
-def less_fair(ours: Plan, exact: Plan) -> bool:
-    return squares(ours) > squares(exact)
-
-
-def leaders_less_fair(ours: Plan, exact: Plan) -> bool:
-    return leader_squares(ours) > leader_squares(exact)
-
-
-def worse_after_a_failure(ours: Plan, exact: Plan) -> bool:
-    return leader_squares(ours) == leader_squares(exact) and worst(ours) > worst(exact)
-
-
-Worse = Callable[[Plan, Plan], bool]
-
-
-def is_worse(cluster: Cluster, options: dict[str, Any], worse: Worse) -> bool:
-    exact = partage.plan(cluster, **options)
-    return exact.optimal and worse(partage.plan(cluster, strategy="three-flows", **options), exact)
-
-
-@pytest.mark.parametrize(
-    ("matrix", "brokers", "options", "worse"),
-    [
-        pytest.param("1,2 1,2 1,2", "1 2 3 4", {}, more_moves, id="moves: 3 for 2"),
-        pytest.param(
-            "1,2,3",
-            "1 2 3 4 5 6",
-            {"replication_factor": "2"},
-            more_moves,
-            id="moves: 1 for 0, to lower a factor",
-        ),
-        pytest.param(
-            "1,2",
-            "1 2 3 4 5 6",
-            {"replication_factor": "3"},
-            more_moves,
-            id="moves: 2 for 1, to raise a factor",
-        ),
-        pytest.param(
-            "1,2 1,3 2,3",
-            "1 2 3 4 5",
-            {"remove_broker": [1]},
-            more_moves,
-            id="moves: 3 for 2, to remove a broker",
-        ),
-        pytest.param(
-            "1,2 1,2 1,2 1,3 1,3",
-            "1:a 2:b 3:c 4:c 5:c",
-            {},
-            less_fair,
-            id="loads: racks, 1 1 2 3 3 for 1 2 2 2 3",
-        ),
-        pytest.param(
-            "1 1 1 2 u: 3 3 3 3",
-            "1 2 3",
-            {"topics": "t"},
-            less_fair,
-            id="loads: topics left out, 3 1 4 for 2 2 4",
-        ),
-        pytest.param(
-            "1,3 1,3 1,3 1,3 4,2",
-            "1 2 3 4",
-            {"no_moves": True},
-            leaders_less_fair,
-            id="leaders: 0 1 1 3 for 0 1 2 2",
-        ),
-        pytest.param(
-            "1,2,3 1,2,3",
-            "1 2 3",
-            {"no_moves": True},
-            worse_after_a_failure,
-            id="after a failure: 2 for 1",
-        ),
-    ],
-)
-def test_exact_is_better(matrix: str, brokers: str, options: dict[str, Any], worse: Worse) -> None:
-    """Moves: the fractions of the residue nodes take one replica too many from brokers above the
-    average. Loads: a rack's own average is rounded at each broker, whatever the other racks do; and
-    of topics left out, what broker 3 has too much cannot go, what 1 has is a fraction of a replica.
-    Leaders: broker 3 is at the average, hence takes nothing, though 1 is far above. After a
-    failure: pairs are even, whoever leads besides."""
-    assert is_worse(cluster_of(matrix, brokers), options, worse)
-
-
-@pytest.mark.parametrize(
-    ("clusters", "options", "worse"),
-    [
-        pytest.param(plain_clusters(), {}, more_moves, id="moves"),
-        pytest.param(plain_clusters(racks=True), {}, less_fair, id="loads with racks"),
-        pytest.param(
-            plain_clusters(factors=(3,)), {"no_moves": True}, worse_after_a_failure, id="failure"
-        ),
-    ],
-)
-def test_a_search_finds_where_exact_is_better(
-    clusters: st.SearchStrategy[Any], options: dict[str, Any], worse: Worse
-) -> None:
-    """``find`` raises NoSuchExample where there is none."""
-    find(
-        clusters,
-        lambda value: is_worse(Cluster.from_json(value), options, worse),
-        settings=settings(
-            max_examples=3000,
-            deadline=None,
-            database=None,
-            derandomize=True,
-            phases=[Phase.generate],
-            suppress_health_check=list(HealthCheck),
-        ),
-    )

@@ -19,6 +19,7 @@ from partage.brokers.check.counts import check_figures
 from partage.brokers.check.plan_file import MalformedError, PlanFile, read_json
 from partage.brokers.check.plan_files import check_files, check_waves
 from partage.brokers.check.rules import check_fingerprint, check_options, check_rules
+from partage.brokers.check.wave_limits import check_wave_limits
 from partage.brokers.directory import MARKER
 from partage.errors import InputError
 
@@ -71,6 +72,7 @@ def check(directory: str | os.PathLike[str]) -> Verdict:
         ("the placement keeps every rule", check_rules),
         ("the reassignment is the plan, and the rollback restores what was", check_files),
         ("the waves together are the reassignment, each partition once", check_waves),
+        ("no wave asks too much of a broker or a disk, and no plan has fewer", check_wave_limits),
         ("every figure is what the placements say", check_figures),
         (
             "every bound follows from its prices, and every stage has the value it claims",

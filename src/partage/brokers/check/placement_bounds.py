@@ -1,67 +1,41 @@
-"""The bounds on fair loads, moves and topic spread, out of their prices."""
+"""The bounds on fair loads, moves and topic spread, out of their prices; and on a budget's."""
 
 from __future__ import annotations
 
-import math
+from fractions import Fraction
+from math import ceil, floor
 from typing import Any
 
 import numpy as np
 
-from partage.brokers.check.plan_file import (
-    Ints,
-    MalformedError,
-    PlanFile,
-    most_per_rack,
-    wrong_bound,
-)
+from partage.brokers.check.plan_file import Ints, MalformedError, PlanFile, percent, wrong_bound
+from partage.brokers.check.problem import Problem
 from partage.brokers.directory import MARKER
 from partage.flow.certificate import sharing_bound, unpack
-
-_LARGEST_WEIGHT = 20_000
-"""Load weights up to here are exact, see docs/proofs.md."""
+from partage.flow.filling.bounds import moved_bound
 
 
 def placement_bounds(
     plan: PlanFile, stages: dict[str, Any], order: tuple[str, ...], values: dict[str, int]
 ) -> list[str]:
     """Defects of the placement's stages; fills in their ``values`` as counted."""
-    items = np.flatnonzero(plan.chosen)
-    slots, e = plan.slots, len(plan.slots)
-    families = sorted(set(plan.topic[items].tolist()))
-    family = np.searchsorted(families, plan.topic[items])
-    fixed = np.zeros((len(plan.topics), e), dtype=np.int64)
-    count = np.zeros((len(plan.topics), e), dtype=np.int64)
-    row, broker = plan.pairs(plan.after)
-    slot = plan.slot_of[broker]
-    ok = slot >= 0
-    np.add.at(count, (plan.topic[row[ok]], slot[ok]), 1)
-    stay = ok & ~plan.chosen[row]
-    np.add.at(fixed, (plan.topic[row[stay]], slot[stay]), 1)
-    was_row, was_broker = plan.pairs(plan.before)
-    was_slot = plan.slot_of[was_broker]
-    own = (was_slot >= 0) & plan.chosen[was_row]
-    sits = (np.searchsorted(items, was_row[own]), was_slot[own])
-
-    racks = [plan.rack[s] for s in slots.tolist()]
-    names = sorted({r for r in racks if r is not None})
-    zone = np.array([names.index(r) if names else 0 for r in racks])
-    sizes = np.bincount(zone)
-    demand = plan.factor[items]
-    if int(demand.max(initial=0)) > e:
-        raise MalformedError(f"{MARKER}: partitions.replication_factor: above the usable brokers")
-    least, most = np.zeros_like(demand), demand.copy()
-    for factor in np.unique(demand).tolist() if names else []:
-        most[demand == factor] = most_per_rack(sizes.tolist(), factor)
-        least[demand == factor] = int(factor > len(names))
-
-    load = count.sum(axis=0)
-    new = sum(len(set(a) - set(b)) for b, a in zip(plan.before, plan.after, strict=True))
+    problem = Problem(plan)
+    load = problem.count.sum(axis=0)
+    fixed = problem.fixed.sum(axis=0)
+    families, e = problem.families, len(plan.slots)
     found: list[str] = []
     proven: dict[str, int] = {}
     for position, name in enumerate(order):
         prices = stages[name]["prices"]
-        weight = np.array(prices["load_weights"], dtype=np.int64)
-        found += _wrong_weights(plan, weight)
+        aim = _aim(stages, prices, e)
+        if aim is None:
+            weight, wrong = problem.weights(prices)
+            found += wrong
+            aim = np.zeros(e, dtype=np.int64)
+        else:
+            weight = np.array(prices["load_weights"], dtype=np.int64)
+            if weight.tolist() != [1] * e:
+                found.append(f"{MARKER}: certificate: {name}: with an aim, load_weights are 1")
         use = {k: int(prices["weights"][k]) for k in ("load", "moves", "spread")}
         kind = {"replicas": "load", "moves": "moves", "topic spread": "spread"}
         later = [kind[n] for n in order[position + 1 :]]
@@ -74,42 +48,140 @@ def placement_bounds(
             of_topic = unpack(prices["topics"], len(families) * e).reshape(len(families), e)
         if use["load"] * int(weight.max()) >= 2**62:
             raise MalformedError(f"{MARKER}: certificate: {name}: weights too large to be summed")
-        total = sharing_bound(
-            family=family,
-            demand=demand,
-            least=least,
-            most=most,
-            sits=sits,
-            zone=zone,
-            base=fixed.sum(axis=0),
-            family_base=fixed[families],
-            load_weight=use["load"] * weight,
-            move_weight=use["moves"],
-            spread_weight=use["spread"],
-            slot_price=of_broker,
-            family_price=of_topic + of_broker,
-        )
+        total = _bound(problem, fixed - aim, weight, use, of_broker, of_topic + of_broker)
         value = {
-            "load": sum(int(w) * int(x) ** 2 for w, x in zip(weight, load, strict=True)),
-            "moves": new,
-            "spread": int((count[families] ** 2).sum()),
+            "load": sum(
+                int(w) * int(x) ** 2 for w, x in zip(weight, (load - aim).tolist(), strict=True)
+            ),
+            "moves": problem.moves,
+            "spread": int((problem.count[families] ** 2).sum()),
         }
         values[name] = value[kind[name]]
         # the stages before this one are held at their proven bounds
         earlier = sum(use[kind[n]] * proven[n] for n in order[:position])
         proven[name] = total - earlier
         found += wrong_bound(name, stages[name]["bound"], proven[name])
+    if "budget" in stages:
+        found += _budget(plan, problem, stages["budget"], values)
+    return found + check_limits(plan, problem)
+
+
+def _aim(stages: dict[str, Any], prices: Any, slots: int) -> Ints | None:
+    """[E] the loads aimed at; only a budget may set them."""
+    if "aim" not in prices:
+        return None
+    aim = np.array(prices["aim"], dtype=np.int64)
+    if "budget" not in stages or len(aim) != slots or int(np.abs(aim).max()) > 2**31:
+        raise MalformedError(f"{MARKER}: certificate: an aim that no budget sets")
+    return aim
+
+
+def _bound(
+    problem: Problem,
+    base: Ints,
+    weight: Ints,
+    use: dict[str, int],
+    of_broker: Ints,
+    of_topic: Ints,
+) -> int:
+    return sharing_bound(
+        family=problem.family,
+        demand=problem.demand,
+        least=problem.least,
+        most=problem.most,
+        sits=problem.sits,
+        zone=problem.zone,
+        base=base,
+        family_base=problem.fixed[problem.families],
+        load_weight=use["load"] * weight,
+        move_weight=use["moves"],
+        spread_weight=use["spread"],
+        slot_price=of_broker,
+        family_price=of_topic,
+    )
+
+
+def _budget(plan: PlanFile, problem: Problem, stage: Any, values: dict[str, int]) -> list[str]:
+    """What the limit that binds leaves: the fewest moves within windows, or the fairest loads."""
+    prices, e = stage["prices"], len(plan.slots)
+    weight, found = problem.weights(prices)
+    of_broker, limit = unpack(prices["brokers"], e), prices["limit"]
+    option = {"tolerance": "tolerance", "max-moves": "max_moves"}.get(limit, "max_bytes_moved")
+    if plan.options.get(option) is None:
+        return [*found, f"{MARKER}: certificate: budget: no such limit as {limit!r} is asked for"]
+    load, fixed = problem.count.sum(axis=0), problem.fixed.sum(axis=0)
+    if limit == "tolerance":
+        fair = unpack(prices["fair"], e)
+        width = percent(plan.options["tolerance"])
+        low, high = _windows(weight, fair, width, fixed, fixed + len(problem.items))
+        if (load < low).any() or (load > high).any():
+            found.append(f"{MARKER}: a broker's replicas are outside the tolerance")
+        values["budget"] = problem.moves
+        bound = moved_bound(
+            size=np.ones_like(problem.demand),
+            demand=problem.demand,
+            least=problem.least,
+            most=problem.most,
+            sits=problem.sits,
+            zone=problem.zone,
+            base_size=fixed,
+            low=low,
+            high=high,
+            price=of_broker,
+        )
+        return found + wrong_bound("budget", stage["bound"], bound)
+    price = int(prices["move_price"])
+    if price < 0 or (price and limit != "max-moves"):
+        found.append(f"{MARKER}: certificate: budget: a move's price of {price} proves nothing")
+        return found
+    use = {"load": 1, "moves": price, "spread": 0}
+    of_topic = np.repeat(of_broker[None, :], len(problem.families), axis=0)
+    allowed = int(plan.options["max_moves"]) if limit == "max-moves" else 0
+    bound = _bound(problem, fixed, weight, use, of_broker, of_topic) - price * allowed
+    values["budget"] = sum(
+        int(w) * int(x) ** 2 for w, x in zip(weight.tolist(), load.tolist(), strict=True)
+    )
+    return found + wrong_bound("budget", stage["bound"], bound)
+
+
+def _windows(
+    weight: Ints, price: Ints, width: Fraction, least: Ints, most: Ints
+) -> tuple[Ints, Ints]:
+    """[E] counts whose next replica costs at least the price and whose last at most, widened."""
+    low, high = [], []
+    for w, p, a, b in zip(
+        weight.tolist(), price.tolist(), least.tolist(), most.tolist(), strict=True
+    ):
+        fewest, largest = ceil(Fraction(p - w, 2 * w)), floor(Fraction(p + w, 2 * w))
+        low.append(min(max(ceil(fewest * (1 - width)), a), b))
+        high.append(min(max(floor(largest * (1 + width)), a), b))
+    return np.array(low), np.array(high)
+
+
+def check_limits(plan: PlanFile, problem: Problem) -> list[str]:
+    """The limits on what is moved hold, whatever the stages say."""
+    found, options = [], plan.options
+    if options.get("max_moves") is not None and problem.moves > int(options["max_moves"]):
+        found.append(f"{MARKER}: {problem.moves} moves, --max-moves {options['max_moves']}")
+    limit = options.get("max_bytes_moved")
+    if limit is not None:
+        moved, allowed = bytes_moved(plan), _bytes(limit)
+        if moved > allowed:
+            found.append(f"{MARKER}: {moved} bytes are moved, --max-bytes-moved {limit}")
     return found
 
 
-def _wrong_weights(plan: PlanFile, weight: Ints) -> list[str]:
-    """Weights must be 1 / capacity in whole numbers up to 20,000: in proportion where these exist,
-    else rounded at the finest scale that keeps them so small."""
-    most = max(plan.capacity[s] for s in plan.slots)
-    wanted = [most / plan.capacity[s] for s in plan.slots]
-    scale = math.lcm(*(x.denominator for x in wanted))
-    if scale * max(wanted) > _LARGEST_WEIGHT:
-        scale = math.floor(_LARGEST_WEIGHT / max(wanted))
-    if weight.tolist() != [round(x * scale) for x in wanted]:
-        return [f"{MARKER}: certificate: load_weights are not in proportion to 1 / capacity"]
-    return []
+def bytes_moved(plan: PlanFile) -> int:
+    """Bytes that brokers must newly fetch."""
+    lists = zip(plan.size.tolist(), plan.before, plan.after, strict=True)
+    return sum(size * len(set(a) - set(b)) for size, b, a in lists)
+
+
+def _bytes(text: str) -> int:
+    """A size as the options spell it: 2TB, 1.5 GiB."""
+    number = text.strip().lower().removesuffix("/s").removesuffix("b").strip()
+    factor = 1000
+    if number.endswith("i"):
+        number, factor = number[:-1], 1024
+    power = " kmgtp".find(number[-1:]) if number[-1:].isalpha() else 0
+    return int(Fraction(number.rstrip("kmgtp").strip()) * factor ** max(power, 0))

@@ -90,6 +90,8 @@ class PlanFile:
         self.after: Lists = part["after"]
         self.options = value["options"]
         self.no_moves = bool(self.options.get("no_moves", False))
+        self.relieve = self.options.get("relieve")
+        self.by_size = self.options.get("balance") == "bytes" or self.relieve is not None
         count = len(self.number)
         columns = (self.topic, self.chosen, self.factor, self.size, self.before, self.after)
         if count == 0 or any(len(column) != count for column in columns):
@@ -123,6 +125,11 @@ class PlanFile:
     @property
     def stages(self) -> dict[str, Any]:
         return {stage["stage"]: stage for stage in self.value["certificate"]["stages"]}
+
+
+def percent(text: str) -> Fraction:
+    """2%: the fraction."""
+    return Fraction(text.strip().rstrip("%").strip()) / 100
 
 
 def wrong_bound(name: str, stated: Any, proven: int) -> list[str]:

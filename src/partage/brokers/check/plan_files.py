@@ -8,8 +8,9 @@ from partage.brokers.check.plan_file import MalformedError, PlanFile, read_json,
 from partage.brokers.directory import MARKER, REASSIGNMENT, ROLLBACK, wave_name
 
 
-def _assignment(root: Path, label: str) -> dict[str, list[int]]:
-    """``topic-partition`` -> brokers of a file in Kafka's reassignment form."""
+def assignment(root: Path, label: str) -> dict[str, list[int]]:
+    """``topic-partition`` -> brokers of a file in Kafka's reassignment form. Raises
+    MalformedError."""
     if not (root / label).is_file():
         raise MalformedError(f"{label}: missing")
     value = read_json(root, label)
@@ -52,8 +53,8 @@ def _differs(label: str, wanted: dict[str, list[int]], found: dict[str, list[int
 def check_files(plan: PlanFile) -> list[str]:
     changed = _changed(plan)
     was = dict(zip(plan.names, plan.before, strict=True))
-    found = _differs(REASSIGNMENT, changed, _assignment(plan.root, REASSIGNMENT))
-    back = _assignment(plan.root, ROLLBACK)
+    found = _differs(REASSIGNMENT, changed, assignment(plan.root, REASSIGNMENT))
+    back = assignment(plan.root, ROLLBACK)
     found += _differs(ROLLBACK, {name: was[name] for name in changed}, back)
     restored = dict(zip(plan.names, plan.after, strict=True)) | back
     if not found and restored != was:
@@ -76,7 +77,7 @@ def check_waves(plan: PlanFile) -> list[str]:
         label = wave_name(number)
         if wave["file"] != label:
             raise MalformedError(f"{MARKER}: waves: {wave['file']!r}, expected {label!r}")
-        lists = _assignment(plan.root, label)
+        lists = assignment(plan.root, label)
         twice = sorted(lists.keys() & seen.keys())
         found += [f"{label}: {name} is in an earlier wave too" for name in twice]
         seen |= lists

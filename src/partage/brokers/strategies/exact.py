@@ -3,7 +3,8 @@
 Stages 1 to 3 of the objective (fair loads, fewest moves, topic spread) choose the replica sets in
 the kernel, ``flow.sharing``; disks that would overflow are then relieved by ``brokers.disks``. Who
 leads and who takes over, stages 4 to 7, is left to ``brokers.leaders``, which is exact for the sets
-chosen here. With ``no_moves`` the sets stay as they are.
+chosen here. With ``no_moves`` the sets stay as they are. A budget (``brokers.budget``) changes what
+is fair; bytes instead of replicas are shared out by a search with bounds (``brokers.sizes``).
 """
 
 from __future__ import annotations
@@ -12,14 +13,14 @@ import numpy as np
 import numpy.typing as npt
 
 from partage.brokers.disks import relieve_disks
+from partage.brokers.sizes import fill_sizes
 from partage.brokers.task import Task
-from partage.errors import CannotError
 
 
 def exact(task: Task) -> npt.NDArray[np.int64]:
     """Replica sets [P, R], optimal in the order of the design's objective."""
-    if task.options.balance == "bytes":
-        raise CannotError("--balance bytes is not built yet")
     if task.options.no_moves:
         return task.cluster.replicas
-    return relieve_disks(task, task.replicas_of(task.share.slots))
+    if task.options.by_size:
+        return task.replicas_of(fill_sizes(task))
+    return relieve_disks(task, task.replicas_of(task.budgeted.slots))

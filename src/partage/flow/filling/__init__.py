@@ -18,17 +18,29 @@ from dataclasses import dataclass, replace
 import numpy as np
 import numpy.typing as npt
 
+from partage.flow.filling.bounds import moved_bound
 from partage.flow.filling.pricing import slot_prices
 from partage.flow.filling.search import Filling
-from partage.flow.filling.shares import bound_of, fair_shares, tightest
+from partage.flow.filling.shares import fair_shares, tightest
 from partage.flow.sharing import Sharing
 
-__all__ = ["Bands", "Filled", "bound_of", "fair_shares", "fill", "slot_prices", "tightest"]
+__all__ = [
+    "Bands",
+    "Filled",
+    "cheapened",
+    "fair_shares",
+    "fewest_bytes",
+    "fewest_moves",
+    "fill",
+    "slot_prices",
+    "tightest",
+]
 
 Ints = npt.NDArray[np.int64]
 Floats = npt.NDArray[np.float64]
 
 _FIRST, _DOUBLINGS, _HALVINGS = 0.001, 24, 4
+_ANY = 2**62
 
 
 @dataclass(frozen=True, eq=False)
@@ -63,8 +75,8 @@ class Bands:
 
 @dataclass(frozen=True, eq=False)
 class Filled:
-    """``slots`` [I, max demand] ascending, -1 padded; ``tolerance`` of the narrowest bands that hold
-    it, None where some slot is above its ceiling."""
+    """``slots`` [I, max demand] ascending, -1 padded; ``tolerance`` of the narrowest bands that
+    hold it, None where some slot is above its ceiling."""
 
     slots: Ints
     tolerance: float | None
@@ -121,3 +133,42 @@ def _attempt(problem: Sharing, bands: Bands, tolerance: float) -> Filled:
         else:
             narrow = middle
     return best
+
+
+def fewest_bytes(problem: Sharing, low: Ints, high: Ints, price: Ints) -> int:
+    """The certificate's lower bound on the sizes that an arrangement within the bands moves."""
+    return _moved_bound(problem, problem.size, problem.base_size, low, high, price)
+
+
+def fewest_moves(problem: Sharing, low: Ints, high: Ints, price: Ints) -> int:
+    """The same for the number of slots taken anew, where ``low`` and ``high`` bound counts."""
+    return _moved_bound(problem, np.ones_like(problem.size), problem.base, low, high, price)
+
+
+def _moved_bound(
+    problem: Sharing, size: Ints, base: Ints, low: Ints, high: Ints, price: Ints
+) -> int:
+    least, most = (bound[problem.item_class] for bound in problem.bounds)
+    return moved_bound(
+        size=size,
+        demand=problem.demand,
+        least=least,
+        most=most,
+        sits=problem.owned,
+        zone=problem.zone_of,
+        base_size=base,
+        low=low,
+        high=high,
+        price=price,
+    )
+
+
+def cheapened(problem: Sharing, slots: Ints, enough: int) -> Ints:
+    """The arrangement with smaller items moved instead of larger ones, as many from slot to slot as
+    before, until what is moved comes to ``enough``: first within families, which leaves every count
+    as it is, then across them."""
+    none = np.zeros(problem.slots, dtype=np.int64)
+    search = Filling(problem, none, np.full(problem.slots, _ANY), slots)
+    search.replace_moved(enough, alike=True)
+    search.replace_moved(enough)
+    return search.arrangement()

@@ -91,9 +91,7 @@ def moved_bound(
         cost = np.repeat(price[None, :] + 1, stop - start, axis=0)
         a, b = np.searchsorted(sits_item, (start, stop))
         cost[sits_item[a:b] - start, sits_slot[a:b]] -= 1
-        per_byte = _cheapest(
-            cost, members, demand[start:stop], least[start:stop], most[start:stop]
-        )
+        per_byte = _cheapest(cost, members, demand[start:stop], least[start:stop], most[start:stop])
         total += _dot(size[start:stop], per_byte)
     for p, a, b, fixed in zip(
         price.tolist(), low.tolist(), high.tolist(), base_size.tolist(), strict=True

@@ -11,7 +11,7 @@ outside its band:
 - *exchange*: where nothing fits, a larger item goes and a smaller one comes back.
 
 Each step brings the sizes outside the bands down and puts no other slot outside, so the search
-ends. Then bytes are saved: an item goes home if its band allows, or a smaller one goes in its stead.
+ends. Then sizes are saved: an item goes home if its band allows, or a smaller one goes instead.
 """
 
 from __future__ import annotations
@@ -33,9 +33,10 @@ _SWEEPS = 60
 
 
 class Filling:
-    """An arrangement under change. ``low``, ``high`` [E]: the band, base included."""
+    """An arrangement under change, at first the items' own. ``low``, ``high`` [E]: the band, base
+    included."""
 
-    def __init__(self, problem: Sharing, low: Ints, high: Ints) -> None:
+    def __init__(self, problem: Sharing, low: Ints, high: Ints, slots: Ints | None = None) -> None:
         self.problem, self.low, self.high = problem, low, high
         self.size = problem.size
         shape = (problem.slots, problem.items)
@@ -43,6 +44,11 @@ class Filling:
         item, slot = problem.owned
         self.own[slot, item] = True
         self.holds = self.own.copy()
+        if slots is not None:
+            item, column = np.nonzero(slots >= 0)
+            slot = slots[item, column]
+            self.holds[:] = False
+            self.holds[slot, item] = True
         self.in_zone = np.zeros((problem.items, problem.zones), dtype=np.int64)
         np.add.at(self.in_zone, (item, problem.zone_of[slot]), 1)
         self.load = problem.base_size.copy()
@@ -67,7 +73,7 @@ class Filling:
             if self.outside() == outside and not self._exchange_once():
                 break
         self._send_home()
-        self._replace()
+        self.replace_moved()
         return self.outside() == 0
 
     def outside(self) -> int:
@@ -108,7 +114,8 @@ class Filling:
 
     def _added(self, items: Ints, here: int | Ints, there: int | Ints) -> Ints:
         """-1, 0 or 1: by how many times its size the relocation adds to what is moved."""
-        return self.own[here, items].astype(np.int64) - self.own[there, items]
+        gone = self.own[here, items].astype(np.int64)
+        return np.asarray(gone - self.own[there, items])
 
     # -- the start: as many slots as asked for, in the zones asked for
 
@@ -274,7 +281,10 @@ class Filling:
         at most ``most``: (-shift, added bytes, goes, comes, full, empty)."""
         goes = np.flatnonzero(self.holds[full] & ~self.holds[empty])
         comes = np.flatnonzero(self.holds[empty] & ~self.holds[full])
-        goes, comes = goes[self._allowed(goes, full, empty)], comes[self._allowed(comes, empty, full)]
+        goes, comes = (
+            goes[self._allowed(goes, full, empty)],
+            comes[self._allowed(comes, empty, full)],
+        )
         comes = comes[np.argsort(self.size[comes], kind="stable")]
         forth, back = self._added(goes, full, empty), self._added(comes, empty, full)
         for way in (-1, 0, 1):
@@ -314,22 +324,30 @@ class Filling:
                 best = np.lexsort((homes, (self.load - self.high)[homes]))
                 self._relocate(i, here, int(homes[best[0]]))
 
-    def _replace(self) -> None:
-        """A smaller item in the stead of one that moved, where both bands allow the difference."""
+    def replace_moved(self, enough: int = 0, *, alike: bool = False) -> None:
+        """The smallest item in the stead of one that moved, where both bands allow the difference,
+        largest first, until what is moved comes to ``enough``; ``alike``: of the same family."""
+        family = self.problem.family
         item, slot = self._moved()
+        moved = int(self.size[item].sum())
         for i, here in zip(item.tolist(), slot.tolist(), strict=True):
+            if moved <= enough:
+                return
             for home in np.flatnonzero(self.own[:, i] & ~self.holds[:, i]).tolist():
                 most = min(
                     int(self.high[home] - self.load[home]), int(self.load[here] - self.low[here])
                 )
                 if most <= 0 or not self._allowed(np.array([i]), here, home)[0]:
                     continue
-                some = np.flatnonzero(self.holds[home] & self.own[home] & ~self.own[here])
-                some = some[(self.size[some] < self.size[i])]
+                staying = self.holds[home] & self.own[home] & ~self.own[here] & ~self.holds[here]
+                if alike:
+                    staying &= family == family[i]
+                some = np.flatnonzero(staying & (self.size < self.size[i]))
                 some = some[self.size[some] >= self.size[i] - most]
                 some = some[self._allowed(some, home, here)]
                 if len(some):
                     other = int(some[np.lexsort((some, self.size[some]))[0]])
                     self._relocate(i, here, home)
                     self._relocate(other, home, here)
+                    moved -= int(self.size[i] - self.size[other])
                     break

@@ -274,6 +274,7 @@ class CountNetwork:
             if not any(wider):
                 break
         self.optimum: Optimum = optimum
+        self.laid_out = network
         self.square_arcs = {id(b): at for b, at, _ in squares}
         self.own_flow = optimum.flow[self.own_arcs] + self.own_fixed
         self.new_flow = optimum.flow[self.new_arcs]

@@ -1,0 +1,170 @@
+"""The peers' environments, made on first use in the user's cache folder, never in the repository.
+
+Each peer has one of its own, since they pin old clients: a virtual environment with the package
+from PyPI, or Kafka's own jars from Maven Central. What is benchmarked is pinned by version and
+SHA-256. The peers are under the Apache License 2.0; they are measured and not shipped.
+
+The folder is ``$XDG_CACHE_HOME/partage-benchmarks``, or ``~/.cache/partage-benchmarks``. An
+environment is there once its file ``ready`` is; anything else is made again.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import shutil
+import subprocess
+import sys
+import urllib.request
+from collections.abc import Callable
+from pathlib import Path
+
+HERE = Path(__file__).resolve().parent
+RUNNERS = HERE / "peers"
+SECONDS = 300
+"""Limit of every step that waits for the network or a build."""
+
+BUBUKU = "0.10.48"
+BUBUKU_HASH = "c3ed29efebf34f4c03043075eab2f308d4d250b0e092d786c022a8ee9e467a96"
+KAFKA_UTILS = "4.1.0"
+KAFKA_UTILS_HASH = "bd74de6cf5c48740a9bd3899a9de1b41ffd6a8e06963f7fccf9d52b1d62e1f17"
+KAFKA = "4.3.1"
+
+MAVEN = "https://repo1.maven.org/maven2/"
+JARS = {
+    f"org/apache/kafka/kafka-tools/{KAFKA}/kafka-tools-{KAFKA}.jar": (
+        "62f3c5dd7aa3442d4c5bc6a95f86e2502178ea09de8e27f74d9563bf955e253c"
+    ),
+    f"org/apache/kafka/kafka-metadata/{KAFKA}/kafka-metadata-{KAFKA}.jar": (
+        "4d73a96c6474a4ebdd67a1cee14da1a94cfd6bb9e6e252685ba5667d8ab7f898"
+    ),
+    f"org/apache/kafka/kafka-clients/{KAFKA}/kafka-clients-{KAFKA}.jar": (
+        "52501b7b47510c66f898871adaf6d2968ab7246561d44ced43643a8a587f0b36"
+    ),
+    f"org/apache/kafka/kafka-server-common/{KAFKA}/kafka-server-common-{KAFKA}.jar": (
+        "d7c719f749579a399011f0df7414de8a78f10f074a6122caa550fdb141351575"
+    ),
+    "com/fasterxml/jackson/core/jackson-databind/2.21.2/jackson-databind-2.21.2.jar": (
+        "8c982f01f148d805f0aaac2339011244757e0df7c6ff8951f2fa3f433b8ed849"
+    ),
+    "com/fasterxml/jackson/core/jackson-core/2.21.2/jackson-core-2.21.2.jar": (
+        "12e8655b100267b44d0f14d01b1f5082a5105e616174dc4307be1a761e92407b"
+    ),
+    "com/fasterxml/jackson/core/jackson-annotations/2.21/jackson-annotations-2.21.jar": (
+        "53ca085f4a150f703f49e1aabd935bd03b43e1ea3d55d135438292af22cef56b"
+    ),
+    "net/sf/jopt-simple/jopt-simple/5.0.4/jopt-simple-5.0.4.jar": (
+        "df26cc58f235f477db07f753ba5a3ab243ebe5789d9f89ecf68dd62ea9a66c28"
+    ),
+    "org/slf4j/slf4j-api/1.7.36/slf4j-api-1.7.36.jar": (
+        "d3ef575e3e4979678dc01bf1dcce51021493b4d11fb7f1be8ad982877c16a1c0"
+    ),
+}
+
+
+class UnavailableError(Exception):
+    """The environment cannot be had here, and why."""
+
+
+def cache() -> Path:
+    """The folder of all environments."""
+    return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "partage-benchmarks"
+
+
+def partage() -> list[str]:
+    """The command of partage's runner: this environment."""
+    return [sys.executable, str(RUNNERS / "run_partage.py")]
+
+
+def bubuku() -> list[str]:
+    """The command of bubuku's runner. Its libraries stay out: the planners do without. Its build
+    needs a setuptools from before 72, which could still test."""
+
+    def make(folder: Path) -> None:
+        (folder / "build.txt").write_text("setuptools<72\n", encoding="utf-8")
+        constraint = ["--build-constraints", str(folder / "build.txt")]
+        _install(folder, [f"bubuku=={BUBUKU} --hash=sha256:{BUBUKU_HASH}"], constraint)
+
+    python = _made(f"bubuku-{BUBUKU}", make) / "venv" / "bin" / "python"
+    return [str(python), str(RUNNERS / "run_bubuku.py")]
+
+
+def kafka_utils() -> list[str]:
+    """The command of kafka-utils' runner, with what its planner imports."""
+
+    def make(folder: Path) -> None:
+        package = f"kafka-utils=={KAFKA_UTILS} --hash=sha256:{KAFKA_UTILS_HASH}"
+        needs = ["kafka-python==1.4.7", "PyYAML==6.0.3", "typing-extensions>=4"]
+        _install(folder, [package, *needs], [])
+
+    python = _made(f"kafka-utils-{KAFKA_UTILS}", make) / "venv" / "bin" / "python"
+    return [str(python), str(RUNNERS / "run_kafka_utils.py")]
+
+
+def kafka() -> list[str]:
+    """The command of Kafka's runner, compiled. Needs a Java development kit, 17 or later."""
+    source = RUNNERS / "RunKafka.java"
+
+    def make(folder: Path) -> None:
+        for path, digest in JARS.items():
+            _download(MAVEN + path, folder / Path(path).name, digest)
+        _call([_tool("javac"), "-cp", f"{folder}/*", "-d", str(folder), str(source)])
+
+    made_of = source.read_text(encoding="utf-8") + "".join(JARS.values())
+    folder = _made(f"kafka-{KAFKA}-{hashlib.sha256(made_of.encode()).hexdigest()[:8]}", make)
+    return [_tool("java"), "-cp", f"{folder}{os.pathsep}{folder}/*", "RunKafka"]
+
+
+def _made(name: str, make: Callable[[Path], None]) -> Path:
+    """The folder of that name, made unless it is ready."""
+    folder = cache() / name
+    if not (folder / "ready").exists():
+        print(f"making {folder}", file=sys.stderr)
+        shutil.rmtree(folder, ignore_errors=True)
+        folder.mkdir(parents=True)
+        make(folder)
+        (folder / "ready").touch()
+    return folder
+
+
+def _install(folder: Path, requirements: list[str], options: list[str]) -> None:
+    """A virtual environment of this Python with exactly these packages."""
+    uv = shutil.which("uv") or str(HERE.parent / ".tools" / "bin" / "uv")
+    wanted = folder / "requirements.txt"
+    wanted.write_text("\n".join(requirements) + "\n", encoding="utf-8")
+    venv = folder / "venv"
+    _call([uv, "venv", "--quiet", "--python", sys.executable, str(venv)])
+    python = str(venv / "bin" / "python")
+    install = [uv, "pip", "install", "--quiet", "--no-deps", "--python", python]
+    _call([*install, *options, "-r", str(wanted)])
+
+
+def _download(address: str, file: Path, digest: str) -> None:
+    try:
+        with urllib.request.urlopen(address, timeout=60) as answer:
+            content = answer.read()
+    except OSError as error:
+        raise UnavailableError(f"{address}: {error}") from None
+    if hashlib.sha256(content).hexdigest() != digest:
+        raise UnavailableError(f"{address}: another SHA-256 than expected")
+    file.write_bytes(content)
+
+
+def _tool(name: str) -> str:
+    """A program of the Java development kit."""
+    home = os.environ.get("JAVA_HOME")
+    found = shutil.which(str(Path(home) / "bin" / name)) if home else None
+    found = found or shutil.which(name)
+    if not found:
+        raise UnavailableError(f"no {name}: install a Java development kit, or set JAVA_HOME")
+    return found
+
+
+def _call(command: list[str]) -> None:
+    try:
+        subprocess.run(command, check=True, capture_output=True, text=True, timeout=SECONDS)
+    except subprocess.CalledProcessError as error:
+        last = (error.stderr.strip() or "no message").splitlines()[-1]
+        raise UnavailableError(f"{Path(command[0]).name}: {last}") from None
+    except (OSError, subprocess.TimeoutExpired) as error:
+        raise UnavailableError(f"{Path(command[0]).name}: {error}") from None

@@ -1,0 +1,192 @@
+"""What ``peers.py`` measured, as Markdown: the plans, their costs, partage's stages, the targets.
+
+``results`` has, by job, the figures ``before`` and by tool, as ``peers.measure`` gives them. Ratios
+are a tool's moves or wall seconds over those of partage in the same job.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from harness import table
+
+Figures = dict[str, Any]
+
+PLAN_HEAD = [
+    "job",
+    "tool",
+    "moves",
+    "÷ partage",
+    "TB moved",
+    "replicas",
+    "leaders",
+    "rack violations",
+    "topic spread",
+    "",
+]
+
+COST_HEAD = [
+    "job",
+    "tool",
+    "planner s",
+    "÷ partage",
+    "÷ its replica stage",
+    "planner CPU s",
+    "process s",
+    "user CPU s",
+    "peak MB",
+]
+
+STAGES = ["replicas", "leaders", "proofs", "waves", "the rest"]
+
+STAGE_HEAD = ["job", "seconds", *STAGES, "whole plan", "reading"]
+
+BEGIN, END = "<!-- measured -->\n", "\n<!-- end -->"
+
+MOST_SECONDS, MOST_LARGE_SECONDS, MOST_LARGE_BYTES = 10, 60, 4e9
+"""Targets: the plan for 100 → 110 brokers, and that for 1,000 brokers, as a process."""
+
+
+def report(results: dict[str, Figures]) -> str:
+    """The tables and the targets."""
+    every = [(job, tool, found[tool], found) for job, found in results.items() for tool in found]
+    tools = [row for row in every if row[1] != "before"]
+    ours = [(job, figures) for job, tool, figures, _ in tools if tool == "partage"]
+    stages = [line for job, figures in ours if "moves" in figures for line in _spent(job, figures)]
+    parts = [
+        table(PLAN_HEAD, [_plan_line(*row) for row in every], 2),
+        table(COST_HEAD, [_cost_line(*row) for row in tools], 2),
+        table(STAGE_HEAD, stages, 2) if stages else "",
+        "\n".join(targets(results)),
+    ]
+    return "\n\n".join(part for part in parts if part)
+
+
+def put(text: str, page: Path) -> str:
+    """The page with ``text`` between its two marks, instead of what is there."""
+    before, begin, rest = page.read_text(encoding="utf-8").partition(BEGIN)
+    _, end, after = rest.partition(END)
+    if not end:
+        raise SystemExit(f"{page}: expected the marks {BEGIN} and {END}")
+    return f"{before}{begin}\n{text}\n{end}{after}"
+
+
+def reads(stage: str) -> bool:
+    """Whether the stage only reads, and is no part of the planning."""
+    return stage.startswith("read ")
+
+
+def _plan_line(job: str, tool: str, figures: Figures, found: Figures) -> list[str]:
+    if "moves" not in figures:
+        return [job, tool, *["–"] * 7, figures["problem"]]
+    worth = [
+        "–".join(f"{n:,}" for n in figures["replicas_per_broker"]),
+        "–".join(f"{n:,}" for n in figures["leaders_per_broker"]),
+        f"{figures['rack_violations']:,}",
+        str(figures["topic_spread"]),
+    ]
+    if tool == "before":
+        return [job, "(today)", "", "", "", *worth, ""]
+    note = {None: "", True: "proven", False: "not proven"}[figures.get("optimal")]
+    if figures["faults"]:
+        note = f"{figures['faults']:,} faulty lists"
+    moved = f"{figures['bytes_moved'] / 1e12:,.1f}"
+    return [
+        job,
+        tool,
+        f"{figures['moves']:,}",
+        _ratio(figures, found, "moves"),
+        moved,
+        *worth,
+        note,
+    ]
+
+
+def _cost_line(job: str, tool: str, figures: Figures, found: Figures) -> list[str]:
+    ours = found.get("partage", {})
+    part = ours.get("stages", {}).get("replicas", {}).get("seconds")
+    if "limit" in figures:
+        limit, whole = figures["limit"], ours.get("planner_seconds")
+        over = [f"> {limit / n:.0f}" if n else "–" for n in (whole, part)]
+        return [job, tool, f"> {limit:g}", *over, *["–"] * 4]
+    if "moves" not in figures:
+        return [job, tool, *["–"] * 7]
+    return [
+        job,
+        tool,
+        f"{figures['planner_seconds']:.2f}",
+        _ratio(figures, found, "planner_seconds"),
+        f"{figures['planner_seconds'] / part:.2f}" if part else "–",
+        f"{figures['planner_cpu_seconds']:.2f}",
+        f"{figures['process_seconds']:.2f}",
+        f"{figures['process_cpu_seconds']:.2f}",
+        f"{figures['peak_bytes'] / 1e6:,.0f}",
+    ]
+
+
+def _ratio(figures: Figures, found: Figures, key: str) -> str:
+    ours = found.get("partage", {}).get(key)
+    return f"{figures[key] / ours:.2f}" if ours else "–"
+
+
+def _spent(job: str, figures: Figures) -> list[list[str]]:
+    """Where partage's seconds go: wall, and CPU."""
+    lines = []
+    for kind, key in (("wall", "seconds"), ("CPU", "cpu_seconds")):
+        spent = {stage: each[key] for stage, each in figures["stages"].items()}
+        reading = sum(seconds for stage, seconds in spent.items() if reads(stage))
+        values = [*(spent.get(stage, 0.0) for stage in STAGES), sum(spent.values()) - reading]
+        lines.append([job, kind, *(f"{value:.2f}" for value in [*values, reading])])
+    return lines
+
+
+def targets(results: dict[str, Figures]) -> list[str]:
+    """The targets of the design that these jobs can judge, by wall time, and whether they hold."""
+    found = []
+    grown = results.get("expansion-110", {})
+    ours = grown.get("partage", {})
+    if "moves" in ours:
+        part, whole = ours["stages"]["replicas"], ours["planner_seconds"]
+        whole_cost = _cost(whole, ours["planner_cpu_seconds"])
+        found.append(
+            _judged(
+                f"100 → 110 brokers: the whole plan, proven, in {MOST_SECONDS} s",
+                whole <= MOST_SECONDS and ours["optimal"],
+                whole_cost,
+            )
+        )
+        for tool, figures in grown.items():
+            if tool in ("before", "partage") or not figures.keys() & {"moves", "limit"}:
+                continue
+            theirs = figures.get("planner_seconds", figures.get("limit"))
+            said = f"{tool} more than {theirs:g} s"
+            if "moves" in figures:
+                said = f"{tool} {_cost(theirs, figures['planner_cpu_seconds'])}"
+            if tool.startswith("bubuku"):
+                what = f"the replica stage no slower than {tool}"
+                holds = part["seconds"] <= theirs
+                own_cost = _cost(part["seconds"], part["cpu_seconds"])
+            else:
+                what, holds, own_cost = f"all stages faster than {tool}", whole < theirs, whole_cost
+            found.append(_judged(f"100 → 110 brokers: {what}", holds, f"{own_cost}; {said}"))
+    large = results.get("expansion-1000", {}).get("partage", {})
+    if "moves" in large:
+        seconds, peak = large["process_seconds"], large["peak_bytes"]
+        proven = "proven" if large["optimal"] else "not proven"
+        found.append(
+            _judged(
+                f"1,000 brokers, 200,000 partitions: proven in {MOST_LARGE_SECONDS} s and 4 GB",
+                large["optimal"] and seconds <= MOST_LARGE_SECONDS and peak <= MOST_LARGE_BYTES,
+                f"{proven}, {_cost(seconds, large['process_cpu_seconds'])}, {peak / 1e9:.2f} GB",
+            )
+        )
+    return found
+
+
+def _cost(seconds: float, cpu_seconds: float) -> str:
+    return f"{seconds:.2f} s wall, {cpu_seconds:.2f} s CPU"
+
+
+def _judged(what: str, holds: bool, how: str) -> str:
+    return f"- {'holds' if holds else 'does not hold'}: {what} ({how})"

@@ -1,0 +1,227 @@
+"""partage's plans beside those of real peers, for the same clusters and jobs, in one run.
+
+    python benchmarks/peers.py [JOB...] [--size 30] [--tool partage] [--limit 300] [--json FILE]
+    python benchmarks/peers.py --from FILE --page docs/benchmarks.md
+
+The jobs are an expansion, a removal and a rack repair, each on three sizes of cluster, made by
+``clusters.py`` from a seed. The peers are the planners of Zalando's bubuku (its two ways), of
+Yelp's kafka-utils and of Kafka itself: ``environments.py`` fetches them, ``peers/`` runs them.
+
+Every run is a process of its own with a time limit: it reads the cluster, plans, and writes the
+lists. Its planner is timed from inside as well, without the reading. ``evaluate.py`` counts what
+each answer is worth, in a process of its own too, the same way for all. The tables of
+``peer_tables.py`` go to stdout, or with ``--page`` into a page; progress goes to stderr.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import sys
+import tempfile
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from pathlib import Path
+
+import environments
+from environments import UnavailableError
+from harness import Run, run
+from peer_tables import Figures, put, reads, report
+
+HERE = Path(__file__).resolve().parent
+
+
+@dataclass(frozen=True)
+class Job:
+    """A cluster (arguments for ``clusters.py``), and how many of its last brokers are to go."""
+
+    what: str
+    made: str
+    brokers: int
+    removed: int = 0
+
+    @property
+    def removed_ids(self) -> str:
+        """The brokers to empty, as the runners take them."""
+        return ",".join(str(self.brokers - i) for i in reversed(range(self.removed)))
+
+
+@dataclass(frozen=True)
+class Size:
+    """What the three jobs of one size have in common."""
+
+    before: int
+    after: int
+    shape: str
+
+    def jobs(self) -> dict[str, Job]:
+        """By kind: grow from ``before`` to ``after`` brokers, shrink back, repair."""
+        grown = self.after - self.before
+        share = 0.1
+        return {
+            "expansion": Job(
+                f"{self.before} → {self.after} brokers",
+                f"--brokers {self.before} --new {grown} {self.shape}",
+                self.after,
+            ),
+            "removal": Job(
+                f"{self.after} → {self.before} brokers",
+                f"--brokers {self.after} {self.shape}",
+                self.after,
+                grown,
+            ),
+            "racks": Job(
+                f"{self.after} brokers, {share:.0%} of the partitions break the rack rule",
+                f"--brokers {self.after} --misplaced {share} {self.shape}",
+                self.after,
+            ),
+        }
+
+
+SIZES = {
+    "30": Size(30, 36, "--racks 3 --partitions 5002 --topics 60 --rf 3"),
+    "110": Size(100, 110, "--racks 5 --partitions 50000 --topics 2000 --rf 3"),
+    "1000": Size(900, 1000, "--racks 5 --partitions 200000 --topics 5000 --rf 3"),
+}
+
+JOBS = {f"{kind}-{size}": job for size in SIZES for kind, job in SIZES[size].jobs().items()}
+
+
+@dataclass(frozen=True)
+class Tool:
+    """A planner: how to make its environment, which gives its command, and its variant."""
+
+    environment: Callable[[], list[str]]
+    variant: str = ""
+
+
+TOOLS = {
+    "partage": Tool(environments.partage),
+    "bubuku": Tool(environments.bubuku, "one-way"),
+    "bubuku --bin-packing": Tool(environments.bubuku, "bin-packing"),
+    "kafka-utils": Tool(environments.kafka_utils),
+    "Kafka --generate": Tool(environments.kafka),
+}
+
+
+def measure(job: Job, tools: Iterable[str], seed: int, limit: float, repeat: int) -> Figures:
+    """``before`` and, by tool, what ``_answer`` gives for the job."""
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        path = folder / "cluster.json"
+        maker = [sys.executable, str(HERE / "clusters.py"), *job.made.split()]
+        _done(run([*maker, "--seed", str(seed), "-o", str(path)], folder, limit))
+        results = {"before": _evaluated(path, None, "", folder, limit)}
+        for tool in tools:
+            print(f"  {tool} ...", end=" ", file=sys.stderr, flush=True)
+            results[tool] = found = _answer(TOOLS[tool], job, path, folder, limit, repeat)
+            print(found.get("problem") or f"{found['process_seconds']:.2f} s", file=sys.stderr)
+        return results
+
+
+def _answer(tool: Tool, job: Job, path: Path, folder: Path, limit: float, repeat: int) -> Figures:
+    """The figures of a tool's answer with ``planner_seconds``, ``planner_cpu_seconds``,
+    ``process_seconds``, ``process_cpu_seconds`` (the least of the runs), ``peak_bytes`` (the most),
+    ``stages`` (of the fastest run) and what else the runner says; or the ``problem``."""
+    try:
+        command = tool.environment()
+    except UnavailableError as problem:
+        return {"problem": f"not available: {problem}"}
+    answer = folder / "answer.json"
+    command = [*command, str(path), str(answer), job.removed_ids]
+    command += [tool.variant] if tool.variant else []
+    runs, said = [], []
+    for _ in range(repeat):
+        answer.unlink(missing_ok=True)
+        # sets of words have one order, so that a peer's answer is the same in every run
+        one = run(command, folder, limit, {**os.environ, "PYTHONHASHSEED": "0"})
+        if one.expired:
+            return {"problem": f"> {limit:g} s", "limit": limit}
+        if one.code or not answer.exists():
+            # the last line that is no part of a trace
+            said_last = [x for x in one.err.splitlines() if x.strip() and not x[0].isspace()]
+            return {"problem": f"failed: {(said_last or ['no message'])[-1][:120]}"}
+        runs.append(one)
+        said.append(json.loads(answer.read_text(encoding="utf-8")))
+        said[-1].pop("replicas")
+    figures = _evaluated(path, answer, job.removed_ids, folder, limit)
+    planner = [
+        {
+            key: sum(spent[key] for name, spent in each["stages"].items() if not reads(name))
+            for key in ("seconds", "cpu_seconds")
+        }
+        for each in said
+    ]
+    fastest = min(range(repeat), key=lambda i: planner[i]["seconds"])
+    return {
+        **figures,
+        **said[fastest],
+        "planner_seconds": planner[fastest]["seconds"],
+        "planner_cpu_seconds": min(each["cpu_seconds"] for each in planner),
+        "process_seconds": min(one.seconds for one in runs),
+        "process_cpu_seconds": min(one.cpu_seconds for one in runs),
+        "peak_bytes": max(one.peak_bytes for one in runs),
+    }
+
+
+def _evaluated(
+    path: Path, answer: Path | None, removed: str, folder: Path, limit: float
+) -> Figures:
+    command = [sys.executable, str(HERE / "evaluate.py"), str(path)]
+    command += [str(answer)] if answer else []
+    done = _done(run([*command, "--removed", removed], folder, limit))
+    figures: Figures = json.loads(done.out)
+    return figures
+
+
+def _done(one: Run) -> Run:
+    if one.code:
+        raise SystemExit(f"peers.py: {one.err.strip() or 'ended at its limit'}")
+    return one
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description="Measure partage's plans and those of its peers.")
+    parser.add_argument("jobs", nargs="*", metavar="JOB", help=f"of {', '.join(JOBS)}")
+    parser.add_argument(
+        "--size", action="append", choices=SIZES, help="the jobs of this size; may be repeated"
+    )
+    parser.add_argument(
+        "--tool", action="append", choices=TOOLS, help="only this tool; may be repeated"
+    )
+    parser.add_argument("--limit", type=float, default=300, help="seconds a run may take")
+    parser.add_argument("--repeat", type=int, default=1, help="runs of each; the fastest counts")
+    parser.add_argument("--seed", type=int, default=1, help="of the made-up clusters")
+    parser.add_argument("--json", type=Path, help="write all figures here too")
+    parser.add_argument(
+        "--from", type=Path, nargs="+", dest="measured", help="measure nothing: figures of --json"
+    )
+    parser.add_argument("--page", type=Path, help="put the tables into this page, at its marks")
+    given = parser.parse_args()
+    unknown = set(given.jobs) - set(JOBS)
+    if unknown or given.repeat < 1 or given.limit <= 0:
+        parser.error(f"no job {min(unknown)}" if unknown else "--repeat and --limit are above 0")
+    sized = [job for job in JOBS if job.rpartition("-")[2] in (given.size or [])]
+    chosen = [*given.jobs, *(job for job in sized if job not in given.jobs)] or list(JOBS)
+
+    results: dict[str, Figures] = {}
+    for file in given.measured or []:
+        results |= json.loads(file.read_text(encoding="utf-8"))
+    for name in [] if given.measured else chosen:
+        print(f"{name}: {JOBS[name].what}", file=sys.stderr)
+        tools = given.tool or TOOLS
+        results[name] = measure(JOBS[name], tools, given.seed, given.limit, given.repeat)
+        if given.json:
+            given.json.write_text(json.dumps(results, indent=2) + "\n", encoding="utf-8")
+    ordered = {name: results[name] for name in JOBS if name in results}
+    if given.page:
+        given.page.write_text(put(report(ordered), given.page), encoding="utf-8")
+    else:
+        print(report(ordered))
+    ours = [found["partage"] for found in results.values() if "partage" in found]
+    return int(any("moves" not in figures for figures in ours))
+
+
+if __name__ == "__main__":
+    sys.exit(main())

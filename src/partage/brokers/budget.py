@@ -1,0 +1,196 @@
+"""Fair replica counts within a budget: ``--tolerance``, ``--max-moves`` and ``--max-bytes-moved``.
+
+A tolerance widens each broker's fair count to a window, and of all loads within the windows those
+are chosen that take the fewest moves. A limit on the moves buys the fairest loads that so many
+moves reach. Both choose loads, exactly (``flow.sharing.trading``); the placement is then the share
+that aims at them. Bytes are no flow: where a plan moves too many, smaller partitions move instead
+of larger ones, of the same topic first, which keeps every count; where that does not do, fewer
+moves are made, as many as are found to fit by halving.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from fractions import Fraction
+
+import numpy as np
+import numpy.typing as npt
+
+from partage.errors import CannotError
+from partage.flow.filling import cheapened
+from partage.flow.sharing import MOVES, Share, Sharing, share
+from partage.flow.sharing.trading import Trade, aimed, fairest, loads_for, loads_within
+
+Ints = npt.NDArray[np.int64]
+
+TOLERANCE, MAX_MOVES, MAX_BYTES = "tolerance", "max-moves", "max-bytes-moved"
+
+_CORRECTIONS = 4
+
+
+@dataclass(frozen=True)
+class Limits:
+    """What the options ask for; None: no limit. ``tolerance`` is a fraction of the fair count."""
+
+    tolerance: Fraction
+    moves: int | None
+    bytes: int | None
+
+    @property
+    def any(self) -> bool:
+        return bool(self.tolerance) or self.moves is not None or self.bytes is not None
+
+
+@dataclass(frozen=True, eq=False)
+class Budgeted:
+    """A share within the limits.
+
+    - ``problem``: what it is a share of: the job, or the job aimed at the loads ``aim`` [E]
+    - ``slots`` [I, any]: the answer, which for the sake of bytes may differ from the share's
+    - ``kind``: the limit that binds, None where none does; ``fair``: the loads without limits
+    - ``trade``: what proves the aim; ``low``, ``high`` [E]: the windows of a tolerance
+    """
+
+    problem: Sharing
+    share: Share
+    slots: Ints
+    aim: Ints | None = None
+    kind: str | None = None
+    fair: Trade | None = None
+    trade: Trade | None = None
+    low: Ints | None = None
+    high: Ints | None = None
+
+
+def within_limits(problem: Sharing, order: Sequence[str], limits: Limits) -> Budgeted:
+    """The share, or the best within the limits. Raises CannotError where the moves that the rules
+    ask for break one."""
+    if not limits.any or problem.items == 0:
+        fairest_of_all = share(problem, order)
+        return Budgeted(problem, fairest_of_all, fairest_of_all.slots)
+    fair = fairest(problem)
+    found = _counted(problem, order, limits, fair, limits.moves)
+    if limits.bytes is None:
+        return found
+    return _in_bytes(problem, order, limits, fair, found)
+
+
+def fair_window(problem: Sharing, price: Ints, tolerance: Fraction) -> tuple[Ints, Ints]:
+    """[E] the counts that are fair at the load's dual values, give or take ``tolerance``: those
+    whose next replica costs at least the price, and whose last one at most."""
+    low, high = [], []
+    least, most = problem.base, problem.base + problem.items
+    for p, w, a, b in zip(
+        price.tolist(), problem.weight.tolist(), least.tolist(), most.tolist(), strict=True
+    ):
+        fewest, largest = -(-(p - w) // (2 * w)), (p + w) // (2 * w)
+        low.append(min(max(-(-fewest * (1 - tolerance) // 1), a), b))
+        high.append(min(max(largest * (1 + tolerance) // 1, a), b))
+    return np.array([int(x) for x in low]), np.array([int(x) for x in high])
+
+
+def _counted(
+    problem: Sharing, order: Sequence[str], limits: Limits, fair: Trade, moves: int | None
+) -> Budgeted:
+    """Within the tolerance, and with at most ``moves``."""
+    trade, kind = fair, None
+    low = high = None
+    if limits.tolerance:
+        low, high = fair_window(problem, fair.slot_price, limits.tolerance)
+        within = loads_within(problem, low, high)
+        assert within is not None, "the fairest loads lie within their windows"
+        if within.moves < fair.moves:
+            trade, kind = within, TOLERANCE
+    found: Budgeted | None = None
+    allowed = moves
+    for _ in range(_CORRECTIONS):
+        if allowed is not None and trade.moves > allowed:
+            fewer = loads_for(problem, allowed)
+            if fewer is None:
+                break
+            trade, kind = fewer, MAX_MOVES
+        found = _reached(problem, order, fair, trade, kind, low, high)
+        made = found.problem.costs(found.share.slots)[MOVES]
+        if moves is None or made <= moves:
+            return found
+        # classes could not tell that two partitions have to change places
+        allowed = (moves if allowed is None else allowed) - (made - moves)
+    assert moves is not None
+    least = _fewest(problem)
+    why = f"the rules alone ask for {least}" if least > moves else "no such placement was found"
+    raise CannotError(f"--max-moves {moves}: {why}")
+
+
+def _fewest(problem: Sharing) -> int:
+    """The moves that the rules ask for, however unfair the loads."""
+    most = problem.base + problem.items
+    trade = loads_within(problem, problem.base.copy(), most)
+    assert trade is not None
+    return trade.moves
+
+
+def _reached(
+    problem: Sharing,
+    order: Sequence[str],
+    fair: Trade,
+    trade: Trade,
+    kind: str | None,
+    low: Ints | None,
+    high: Ints | None,
+) -> Budgeted:
+    if kind is None:
+        found = share(problem, order)
+        return Budgeted(problem, found, found.slots, fair=fair)
+    aim = aimed(problem, trade.load)
+    found = share(aim, order)
+    return Budgeted(aim, found, found.slots, trade.load, kind, fair, trade, low, high)
+
+
+def _in_bytes(
+    problem: Sharing, order: Sequence[str], limits: Limits, fair: Trade, found: Budgeted
+) -> Budgeted:
+    """As many of the moves of ``found`` as the bytes allow."""
+    assert limits.bytes is not None
+    if bytes_moved(problem, found.share.slots) <= limits.bytes:
+        return found
+    fewest, most = _fewest(problem), found.problem.costs(found.share.slots)[MOVES]
+    best = _cheap(problem, found, limits.bytes)
+    if best is not None:
+        return best
+    low, high = fewest - 1, most
+    while high - low > 1:
+        middle = (low + high) // 2
+        try:
+            tried = _counted(problem, order, limits, fair, middle)
+        except CannotError:
+            low = middle
+            continue
+        cheap = _cheap(problem, tried, limits.bytes)
+        if cheap is None:
+            high = middle
+        else:
+            low, best = middle, replace(cheap, kind=MAX_BYTES)
+    if best is None:
+        raise CannotError(
+            f"--max-bytes-moved {limits.bytes} bytes: the {fewest} moves that the rules alone ask "
+            "for were not found to fit into so few"
+        )
+    return best
+
+
+def _cheap(problem: Sharing, found: Budgeted, limit: int) -> Budgeted | None:
+    """The same counts with smaller partitions moved; None where that is not enough."""
+    slots = cheapened(problem, found.slots, limit)
+    if bytes_moved(problem, slots) > limit:
+        return None
+    return replace(found, slots=slots)
+
+
+def bytes_moved(problem: Sharing, slots: Ints) -> int:
+    """Sizes put on slots where they do not sit."""
+    e = problem.slots
+    own_item, own_slot = problem.owned
+    item, column = np.nonzero(slots >= 0)
+    stays = np.isin(item * e + slots[item, column], own_item * e + own_slot)
+    return int(problem.size[item[~stays]].sum())

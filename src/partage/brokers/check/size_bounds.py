@@ -1,0 +1,68 @@
+"""The bounds where bytes are shared out, out of their prices, and the limits asked for."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from partage.brokers.check.placement_bounds import bytes_moved, check_limits
+from partage.brokers.check.plan_file import PlanFile, percent, wrong_bound
+from partage.brokers.check.problem import Problem
+from partage.brokers.directory import MARKER
+from partage.flow.certificate import unpack
+from partage.flow.filling.bounds import level_bound, moved_bound
+
+
+def size_bounds(plan: PlanFile, stages: dict[str, Any], values: dict[str, int]) -> list[str]:
+    """Defects of the stages ``bytes`` and ``bytes moved``; fills in their ``values`` as counted."""
+    problem = Problem(plan)
+    e = len(plan.slots)
+    free = problem.movable()
+    load, fixed = np.zeros(e, dtype=np.int64), np.zeros(e, dtype=np.int64)
+    row, broker = plan.pairs(plan.after)
+    at = plan.slot_of[broker]
+    size = plan.size.astype(np.int64)
+    np.add.at(load, at[at >= 0], size[row[at >= 0]])
+    stay = np.ones(len(plan.number), dtype=np.bool_)
+    stay[problem.items[free]] = False
+    kept = (at >= 0) & stay[row]
+    np.add.at(fixed, at[kept], size[row[kept]])
+
+    position = np.cumsum(free) - 1
+    sits = free[problem.sits[0]]
+    job = {
+        "size": size[problem.items[free]],
+        "demand": problem.demand[free],
+        "least": problem.least[free],
+        "most": problem.most[free],
+        "zone": problem.zone,
+        "base_size": fixed,
+    }
+    found = check_limits(plan, problem)
+    if plan.relieve is None:
+        prices = stages["bytes"]["prices"]
+        weight, wrong = problem.weights(prices)
+        confined = np.isin(np.array(plan.ids)[plan.slots], prices["confined"])
+        values["bytes"] = max(w * x for w, x in zip(weight.tolist(), load.tolist(), strict=True))
+        bound = level_bound(**job, weight=weight, confined=confined)
+        found += wrong + wrong_bound("bytes", stages["bytes"]["bound"], bound)
+    else:
+        part = percent(plan.relieve)
+        for s, held in zip(plan.slots.tolist(), load.tolist(), strict=True):
+            disk = plan.disk[s]
+            if disk is not None and held > disk * part:
+                found.append(f"{MARKER}: broker {plan.ids[s]}: its disk stays above {plan.relieve}")
+    prices = stages["bytes moved"]["prices"]
+    low, high, price = (unpack(prices[key], e) for key in ("low", "high", "brokers"))
+    if (load < low).any() or (load > high).any():
+        found.append(f"{MARKER}: certificate: bytes moved: a broker's bytes are outside its band")
+    bound = moved_bound(
+        **job,
+        sits=(position[problem.sits[0][sits]], problem.sits[1][sits]),
+        low=low,
+        high=high,
+        price=price,
+    )
+    values["bytes moved"] = bytes_moved(plan)
+    return found + wrong_bound("bytes moved", stages["bytes moved"]["bound"], bound)

@@ -1,0 +1,201 @@
+"""Balance traded for movement: the loads to aim at, and the share that reaches them.
+
+Fairness and moves pull against each other. Both trades are settled on loads alone, in the network
+of classes, where items of equal demand are interchangeable:
+
+- *within* windows on the loads: the fewest moves, then the fairest loads;
+- *for* at most N moves: the fairest loads. Moves are given a price in units of fairness. A price
+  that is too low buys more than N, one that is too high fewer; the least price at which N suffice
+  is found by halving. At that price several optima may cost the same and make different numbers of
+  moves. Two of them, the one that moves least and the one that moves most, differ by cycles of
+  flow, and every cycle applied alone gives another optimum (costs are convex); so cycles are
+  applied to the first as long as N allows. What comes out at exactly N moves is proven to be the
+  fairest.
+
+Once loads are chosen, reaching them is an ordinary share: of the problem *aimed* at them, whose
+loads are counted from the aim, so that nothing but the aim itself is fair.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+
+import numpy as np
+import numpy.typing as npt
+
+from partage.flow.network import Network
+from partage.flow.sharing.counts import CountNetwork, Groups
+from partage.flow.sharing.problem import LOAD, MOVES, Sharing
+
+Ints = npt.NDArray[np.int64]
+
+
+@dataclass(frozen=True, eq=False)
+class Trade:
+    """Loads to aim at and what proves them best.
+
+    - ``load`` [E], base included; ``moves`` that they take, as far as classes can tell
+    - ``move_price``: what a move costs in fairness (0: fairness is not what was minimised)
+    - ``slot_price`` [E]: dual values of what was minimised first
+    """
+
+    load: Ints
+    moves: int
+    move_price: int
+    slot_price: Ints
+
+
+def fairest(problem: Sharing) -> Trade:
+    """The fairest loads, with the fewest moves."""
+    return _solved(_TradeNetwork(problem, (LOAD, MOVES)), 0)
+
+
+def loads_within(problem: Sharing, low: Ints, high: Ints) -> Trade | None:
+    """The loads between ``low`` and ``high`` [E], base included, that take the fewest moves, and of
+    these the fairest; None where there are none."""
+    network = _TradeNetwork(problem, (MOVES, LOAD), windows=(low, high))
+    return _result(network, 0) if network.solve() else None
+
+
+def loads_for(problem: Sharing, moves: int) -> Trade | None:
+    """The fairest loads that at most ``moves`` moves reach; None where the rules ask for more."""
+    free = _solved(_TradeNetwork(problem, (LOAD, MOVES)), 0)
+    if free.moves <= moves:
+        return free
+    # at this price no move is worth its fairness
+    largest = int(np.abs(problem.base).max(initial=0)) + int(problem.demand.sum())
+    low, high = 0, 4 * int(problem.weight.max()) * (largest + 1)
+    if _solved(_TradeNetwork(problem, (LOAD, MOVES), high), high).moves > moves:
+        return None
+    while high - low > 1:
+        middle = (low + high) // 2
+        if _solved(_TradeNetwork(problem, (LOAD, MOVES), middle), middle).moves > moves:
+            low = middle
+        else:
+            high = middle
+    few = _TradeNetwork(problem, (LOAD, MOVES), high)
+    few.solve()
+    many = _TradeNetwork(problem, (LOAD, MOVES), high, most_moves=True, like=few)
+    many.solve()
+    return _between(few, many, moves, high)
+
+
+def aimed(problem: Sharing, load: Ints) -> Sharing:
+    """The problem whose only fair loads are ``load`` [E]: loads are counted from there."""
+    return replace(problem, base=problem.base - load, weight=np.ones_like(problem.weight))
+
+
+class _TradeNetwork(CountNetwork):
+    """The network of classes in which a move costs ``price`` on the first layer, and loads may be
+    confined to ``windows``. ``most_moves`` breaks ties by the most moves instead of the fewest;
+    ``like`` another network, it lays out the same arcs."""
+
+    def __init__(
+        self,
+        problem: Sharing,
+        layers: tuple[str, ...],
+        price: int = 0,
+        *,
+        windows: tuple[Ints, Ints] | None = None,
+        most_moves: bool = False,
+        like: CountNetwork | None = None,
+    ) -> None:
+        super().__init__(Groups.by(problem, problem.item_class, spread=False), layers, None)
+        self.price, self.windows, self.sign = price, windows, -1 if most_moves else 1
+        self.like = like
+
+    def _layer(self, cost: str, values: npt.ArrayLike) -> dict[int, npt.ArrayLike] | None:
+        at = super()._layer(cost, values)
+        if cost == MOVES and at is not None:
+            at = {layer: self.sign * np.asarray(value) for layer, value in at.items()}
+            if self.price:
+                at[0] = self.price * np.asarray(values)
+        return at
+
+    def network(self) -> Network:
+        network = super().network()
+        if self.windows is not None:
+            low = self.windows[0] - self.groups.problem.base
+            network.supply[self.slot_node] -= low
+            network.supply[self.sink] += int(low.sum())
+        return network
+
+    def guess(self, network: Network) -> None:
+        super().guess(network)
+        squares = self.load_squares
+        assert squares is not None
+        if self.like is not None:
+            self.load_squares = self.like.load_squares
+        elif self.windows is not None:
+            low, high = self.windows
+            beyond = low - self.groups.problem.base
+            self.load_squares = replace(
+                squares,
+                base=low,
+                capacity=high - low,
+                low=squares.low - beyond,
+                high=squares.high - beyond,
+            )
+
+    def loads(self, flow: Ints) -> Ints:
+        """[E] loads of a flow over the network's arcs."""
+        squares = self.load_squares
+        assert squares is not None
+        return squares.base + squares.flows(flow[self.square_arcs[id(squares)]])
+
+
+def _solved(network: _TradeNetwork, price: int) -> Trade:
+    if not network.solve():
+        raise AssertionError("every item can be placed on its own, so all can")
+    return _result(network, price)
+
+
+def _result(network: _TradeNetwork, price: int) -> Trade:
+    moves = int(network.taken_anew().sum())
+    return Trade(network.loads(network.optimum.flow), moves, price, network.prices(0)[0])
+
+
+def _between(few: _TradeNetwork, many: _TradeNetwork, moves: int, price: int) -> Trade:
+    """From the optimum that moves least towards the one that moves most, up to ``moves``."""
+    tail, head, _, _ = few.laid_out.compiled()
+    flow = few.optimum.flow.copy()
+    new = np.zeros(len(flow), dtype=np.int64)
+    new[few.new_arcs] = 1
+    made = int(few.taken_anew().sum())
+    for arcs, signs, amount in _cycles(tail, head, many.optimum.flow - flow):
+        more = int((signs * new[arcs]).sum())
+        if more > 0:
+            times = min(amount, (moves - made) // more)
+            flow[arcs] += signs * times
+            made += times * more
+    return Trade(few.loads(flow), made, price, few.prices(0)[0])
+
+
+def _cycles(tail: Ints, head: Ints, difference: Ints) -> Iterator[tuple[Ints, Ints, int]]:
+    """A circulation cut into cycles: (arcs, +1 or -1 each, amount)."""
+    left = difference.copy()
+    leaving: dict[int, list[int]] = {}
+    for arc in np.flatnonzero(left).tolist():
+        leaving.setdefault(int(tail[arc] if left[arc] > 0 else head[arc]), []).append(arc)
+    for start in sorted(leaving):
+        while True:
+            path: list[int] = []
+            place: dict[int, int] = {}
+            node = start
+            while node not in place:
+                place[node] = len(path)
+                arcs = leaving.get(node, [])
+                while arcs and left[arcs[-1]] == 0:
+                    arcs.pop()
+                if not arcs:
+                    break
+                path.append(arcs[-1])
+                node = int(head[arcs[-1]] if left[arcs[-1]] > 0 else tail[arcs[-1]])
+            if not path:
+                break
+            cycle = np.array(path[place[node] :], dtype=np.int64)
+            signs = np.sign(left[cycle])
+            amount = int(np.abs(left[cycle]).min())
+            left[cycle] -= signs * amount
+            yield cycle, signs, amount

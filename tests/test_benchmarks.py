@@ -1,0 +1,218 @@
+"""The benchmarks run: clusters keep their bytes, the evaluator counts right, a job is measured.
+
+Nothing is downloaded: of the tools only partage is run.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import importlib
+import json
+import sys
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import pytest
+
+BENCHMARKS = Path(__file__).resolve().parent.parent / "benchmarks"
+
+
+@pytest.fixture(autouse=True)
+def _beside_the_benchmarks(monkeypatch: pytest.MonkeyPatch) -> None:
+    """They import each other as scripts of one folder do."""
+    monkeypatch.syspath_prepend(str(BENCHMARKS))
+
+
+def module(name: str) -> ModuleType:
+    return importlib.import_module(name)
+
+
+# ---------------------------------------------------------------- clusters
+
+
+def test_the_clusters_of_the_published_figures_keep_their_bytes() -> None:
+    value = module("clusters").cluster_json(
+        brokers=30, new=6, racks=3, partitions=5002, topics=60, rf=3, seed=1
+    )
+    text = json.dumps(value, separators=(",", ":")).encode() + b"\n"
+    assert hashlib.sha256(text).hexdigest() == (
+        "4ed34b3f899b1f093e601a3550800a6b36d303a2267b17042da73931cca9576e"
+    )
+
+
+def test_misplaced_partitions_are_the_only_difference() -> None:
+    shape: dict[str, Any] = {"brokers": 12, "racks": 3, "partitions": 200, "topics": 5, "seed": 4}
+    right = module("clusters").cluster_json(**shape)
+    wrong = module("clusters").cluster_json(**shape, misplaced=0.1)
+    evaluate = module("evaluate").evaluate
+    assert evaluate(right)["rack_violations"] == 0
+    assert evaluate(wrong)["rack_violations"] == 20
+    pairs = zip(right["partitions"], wrong["partitions"], strict=True)
+    assert sum(one["replicas"] != other["replicas"] for one, other in pairs) == 20
+    assert evaluate(wrong)["faults"] == 0
+
+
+@pytest.mark.parametrize(
+    "shape",
+    [
+        {"racks": 3, "misplaced": 1.5},
+        {"racks": 3, "misplaced": -0.1},
+        {"racks": 2, "misplaced": 0.1},
+        {"racks": 5, "misplaced": 0.1},
+        {"racks": 0, "misplaced": 0.1},
+    ],
+)
+def test_shares_that_cannot_be_misplaced(shape: dict[str, Any]) -> None:
+    with pytest.raises(ValueError, match="misplaced"):
+        module("clusters").cluster_json(brokers=12, partitions=20, topics=2, **shape)
+
+
+# ---------------------------------------------------------------- evaluator
+
+
+CLUSTER = {
+    "brokers": [{"id": i, "rack": rack} for i, rack in ((1, "a"), (2, "a"), (3, "b"), (4, "b"))],
+    "partitions": [
+        {"topic": "t", "partition": 0, "replicas": [1, 3], "size_bytes": 10},
+        {"topic": "t", "partition": 1, "replicas": [1, 2], "size_bytes": 100},
+        {"topic": "u", "partition": 0, "replicas": [2, 4], "size_bytes": 1000},
+    ],
+}
+
+
+def test_today() -> None:
+    assert module("evaluate").evaluate(CLUSTER) == {
+        "moves": 0,
+        "bytes_moved": 0,
+        "leader_changes": 0,
+        "replicas_per_broker": [1, 2],
+        "leaders_per_broker": [0, 2],
+        "rack_violations": 1,
+        "topic_spread": 2,
+        "faults": 0,
+    }
+
+
+def test_an_answer() -> None:
+    found = module("evaluate").evaluate(CLUSTER, [[3, 1], [1, 4], [2, 3]])
+    assert found == {
+        "moves": 2,
+        "bytes_moved": 1100,
+        "leader_changes": 1,
+        "replicas_per_broker": [1, 2],
+        "leaders_per_broker": [0, 1],
+        "rack_violations": 0,
+        "topic_spread": 2,
+        "faults": 0,
+    }
+
+
+def test_ranges_run_over_the_brokers_that_remain() -> None:
+    found = module("evaluate").evaluate(CLUSTER, [[1, 3], [1, 3], [2, 3]], removed={4})
+    assert found["replicas_per_broker"] == [1, 3]
+    assert found["faults"] == 0
+
+
+@pytest.mark.parametrize("wrong", [[1], [1, 3, 4], [1, 1], [1, 2], [1, 9]])
+def test_faults(wrong: list[int]) -> None:
+    """Another replication factor, one broker twice, a removed and an unknown broker."""
+    assert module("evaluate").evaluate(CLUSTER, [[1, 3], [1, 3], wrong], {2})["faults"] == 1
+
+
+def test_lists_are_missing() -> None:
+    with pytest.raises(ValueError, match="1 lists for 3 partitions"):
+        module("evaluate").evaluate(CLUSTER, [[1, 3]])
+
+
+# ---------------------------------------------------------------- a run
+
+
+@pytest.mark.parametrize(
+    ("made", "removed"),
+    [("--brokers 6 --new 2", 0), ("--brokers 8", 2), ("--brokers 8 --misplaced 0.2", 0)],
+)
+def test_partage_is_measured(made: str, removed: int) -> None:
+    peers, tables = module("peers"), module("peer_tables")
+    job = peers.Job("tiny", f"{made} --racks 2 --partitions 60 --topics 4 --rf 2", 8, removed)
+    found = peers.measure(job, ["partage"], seed=1, limit=60, repeat=2)
+    ours = found["partage"]
+    assert ours["optimal"]
+    assert ours["faults"] == ours["rack_violations"] == 0
+    assert ours["moves"] == ours["moves_own_count"] == ours["moves_lower_bound"] > 0
+    least, most = ours["replicas_per_broker"]
+    assert most - least <= 1
+    assert {*tables.STAGES, "read cluster", "read job"} == set(ours["stages"])
+    assert 0 < ours["planner_seconds"] < ours["process_seconds"]
+    assert ours["peak_bytes"] > 1e6
+    text = tables.report({"tiny": found})
+    assert "| (today)" in text
+    assert "| proven |" in text
+
+
+def test_the_limit_ends_a_run_and_is_told(tmp_path: Path) -> None:
+    harness, tables = module("harness"), module("peer_tables")
+    slow = harness.run([sys.executable, "-c", "import time; time.sleep(60)"], tmp_path, 0.5)
+    assert slow.expired
+    assert slow.code != 0
+    assert slow.seconds < 30
+    done = harness.run([sys.executable, "-c", "print('é')"], tmp_path, 60)
+    assert (done.code, done.out.strip(), done.expired) == (0, "é", False)
+
+    figures = module("evaluate").evaluate(CLUSTER)
+    found = {"before": figures, "kafka-utils": {"problem": "> 300 s", "limit": 300.0}}
+    assert "> 300 s" in tables.report({"expansion-110": found})
+
+
+def test_the_page_has_marks_for_the_tables(tmp_path: Path) -> None:
+    put = module("peer_tables").put
+    page = BENCHMARKS.parent / "docs" / "benchmarks.md"
+    before, _, after = page.read_text(encoding="utf-8").partition("| job ")
+    assert before != after
+    copy = tmp_path / "page.md"
+    copy.write_text(put("| job |", page), encoding="utf-8")
+    assert put("| job |", copy) == copy.read_text(encoding="utf-8")
+    assert copy.read_text(encoding="utf-8").startswith(before)
+    copy.write_text("no marks", encoding="utf-8")
+    with pytest.raises(SystemExit, match="expected the marks"):
+        put("| job |", copy)
+
+
+def test_targets_are_judged() -> None:
+    def tool(seconds: float, **more: Any) -> dict[str, Any]:
+        spent = {"seconds": seconds, "cpu_seconds": seconds}
+        return {
+            "moves": 1,
+            "planner_seconds": 2 * seconds,
+            "planner_cpu_seconds": 2 * seconds,
+            "process_seconds": 3 * seconds,
+            "process_cpu_seconds": 3 * seconds,
+            "peak_bytes": 10**9,
+            "stages": {"replicas": spent},
+            **more,
+        }
+
+    judged = module("peer_tables").targets(
+        {
+            "expansion-110": {
+                "partage": tool(4, optimal=True),
+                "bubuku": tool(1),
+                "kafka-utils": {"problem": "> 300 s", "limit": 300},
+                "Kafka --generate": {"problem": "not available: no java"},
+            },
+            "expansion-1000": {"partage": tool(19, optimal=True)},
+        }
+    )
+    assert [line.partition(":")[0] for line in judged] == [
+        "- holds",
+        "- does not hold",
+        "- holds",
+        "- holds",
+    ]
+
+
+def test_jobs_have_the_brokers_that_they_empty() -> None:
+    jobs = module("peers").JOBS
+    assert len(jobs) == 9
+    assert jobs["removal-30"].removed_ids == "31,32,33,34,35,36"
+    assert jobs["expansion-30"].removed_ids == ""
