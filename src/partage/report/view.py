@@ -16,7 +16,7 @@ Two rules to know:
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import chain
 from typing import Any, Literal
@@ -118,13 +118,19 @@ class Stage:
 @dataclass(frozen=True)
 class Wave:
     """One batch of the execution. ``bytes`` None: sizes are unknown; ``seconds`` None: no throttle
-    was given, so no estimate."""
+    was given, so no estimate. ``brokers``: positions of those that receive or send, and one
+    number of each in the lists after it; None where the file does not tell."""
 
     file: str
     partitions: int
     moves: int
     bytes: int | None
     seconds: float | None
+    brokers: tuple[int, ...] | None = None
+    replicas_in: tuple[int, ...] = ()
+    replicas_out: tuple[int, ...] = ()
+    bytes_in: tuple[int, ...] | None = None
+    bytes_out: tuple[int, ...] | None = None
 
 
 @dataclass(frozen=True)
@@ -320,7 +326,9 @@ class View:
         known = f"{units.size(self.bytes_moved)} to copy" if self.load("bytes") else "sizes unknown"
         proof = f"at least {units.count(self.lower_bound)} are needed"
         if self.bytes_bound is not None:
-            least = f"any plan as even copies {units.size(self.bytes_bound)} or more"
+            relieve = (self.document.get("options") or {}).get("relieve")
+            goal = "that relieves the disks" if relieve else "as even"
+            least = f"any plan {goal} copies {units.size(self.bytes_bound)} or more"
             least = "proven to be the fewest bytes" if self.fewest else least
             return f"{units.plural(self.moves, 'replica')} {verb}: {known}{waves}, {least}."
         if self.fewest:
@@ -397,7 +405,7 @@ class View:
         options = self.document.get("options") or {}
         if what == "replicas":
             if options.get("relieve"):
-                return "room on disks"
+                return "disks"
             return "bytes" if options.get("balance") == "bytes" else ""
         return "rate" if options.get("leaders") == "rate" else ""
 
@@ -457,6 +465,8 @@ class View:
                 verdict, note = "limit", "no moves were asked for"
             elif options.get("topics"):
                 verdict, note = "limit", "topics that were left out stay as they are"
+            elif options.get("relieve"):
+                verdict, note = "limit", "to relieve disks mends no racks"
 
         def text(number: int | None) -> str:
             return units.MISSING if number is None else units.plural(number, "violation")
@@ -570,10 +580,7 @@ def view(document: Mapping[str, Any]) -> View:
         move_replicas=moved,
         move_bytes=moved_bytes,
         racks=_rack_views(brokers, loads),
-        waves=tuple(
-            Wave(w["file"], w["partitions"], w["moves"], w["bytes"], w.get("seconds"))
-            for w in document.get("waves") or ()
-        ),
+        waves=_waves(document.get("waves") or (), ids.tolist()),
         stages=_stages(document.get("certificate") or {}),
     )
 
@@ -746,6 +753,27 @@ def _stages(certificate: Mapping[str, Any]) -> tuple[Stage, ...]:
             )
         )
     return tuple(stages)
+
+
+def _waves(items: Sequence[Mapping[str, Any]], ids: Sequence[int]) -> tuple[Wave, ...]:
+    place = {broker: i for i, broker in enumerate(ids)}
+    waves = []
+    for item in items:
+        wave = Wave(
+            item["file"], item["partitions"], item["moves"], item["bytes"], item.get("seconds")
+        )
+        if "brokers" in item:
+            known = item["bytes_in"] is not None
+            wave = replace(
+                wave,
+                brokers=tuple(place[broker] for broker in item["brokers"]),
+                replicas_in=tuple(item["replicas_in"]),
+                replicas_out=tuple(item["replicas_out"]),
+                bytes_in=tuple(item["bytes_in"]) if known else None,
+                bytes_out=tuple(item["bytes_out"]) if known else None,
+            )
+        waves.append(wave)
+    return tuple(waves)
 
 
 def _failure(figures: Mapping[str, Any]) -> tuple[int | None, int | None]:
