@@ -110,7 +110,7 @@ def document(
                 },
             ]
         },
-        "waves": _waves(waves, changed, moves, moved_bytes),
+        "waves": _waves(waves, list(zip(befores, afters, size, strict=True)), set(alive)),
         "fingerprint": "5d41402abc4b2a76b9719d911017c592" * 2,
         **more,
     }
@@ -174,20 +174,39 @@ def _span(values: Any) -> list[int]:
     return [min(known), max(known)]
 
 
-def _waves(count: int, changed: int, moves: int, moved: int) -> list[dict[str, Any]]:
-    def part(total: int, i: int) -> int:
-        return total * (i + 1) // count - total * i // count
-
-    return [
-        {
-            "file": f"waves/{i + 1:03d}.json",
-            "partitions": part(changed, i),
-            "moves": part(moves, i),
-            "bytes": part(moved, i),
-            "seconds": part(moved, i) / 50e6,
-        }
-        for i in range(count)
-    ]
+def _waves(
+    count: int, rows: Sequence[tuple[list[int], list[int], int | None]], alive: set[int]
+) -> list[dict[str, Any]]:
+    """The changed rows (before, after, size) cut dealt out to so many waves."""
+    changed = [row for row in rows if row[0] != row[1]]
+    waves = []
+    for i in range(count):
+        part = changed[i::count]
+        load: dict[int, list[int]] = defaultdict(lambda: [0, 0, 0, 0])
+        for before, after, size in part:
+            leader = next((b for b in before if b in alive), None)
+            for b in set(after) - set(before):
+                for who, at in ((b, 0), (leader, 1)):
+                    if who is not None:
+                        load[who][at] += 1
+                        load[who][at + 2] += size or 0
+        sums = {b: load[b] for b in sorted(load)}
+        moved = sum(row[2] for row in sums.values())
+        waves.append(
+            {
+                "file": f"waves/{i + 1:03d}.json",
+                "partitions": len(part),
+                "moves": sum(row[0] for row in sums.values()),
+                "bytes": moved,
+                "seconds": moved / 50e6,
+                "brokers": list(sums),
+                "replicas_in": [row[0] for row in sums.values()],
+                "replicas_out": [row[1] for row in sums.values()],
+                "bytes_in": [row[2] for row in sums.values()],
+                "bytes_out": [row[3] for row in sums.values()],
+            }
+        )
+    return waves
 
 
 # ---------------------------------------------------------------------- a placement to fake

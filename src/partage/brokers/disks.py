@@ -46,7 +46,8 @@ def relieve_disks(task: Task, replicas: Ints) -> Ints:
     """
     if not overfull(task, replicas).any():
         return replicas
-    if task.sharing.items * task.sharing.slots <= _SMALL:
+    # the program knows the fairest loads of all, not those that a budget aims at
+    if task.budgeted.kind is None and task.sharing.items * task.sharing.slots <= _SMALL:
         try:
             slots = _by_integer_program(task)
         except _TooSmallError:

@@ -30,19 +30,21 @@ from markupsafe import Markup
 from partage.report import units
 from partage.report.comparison import Column, columns, legend
 from partage.report.view import MARKS, Load, Verdict, View, view
+from partage.report.wave_load import wave_load
 
 HEAT_TOPICS = 40
 HEAT_BROKERS = 100
 MOVEMENT_BROKERS = 40
+LOAD_WAVES, LOAD_BROKERS = 60, 24
 CHANGES = 20_000
 CHANGES_PER_PAGE = 25
 TAKEOVERS = 40_000
 NARROW_BROKERS = 12
 NARROW_TARGETS = 6
 """Limits of what the page holds: topics and brokers of the heat map, senders and receivers of the
-movement matrix, rows of the table of changes (in the page, and per screen), and (failed, survivor)
-pairs; beyond the last, each failed broker keeps only the survivors that lead
-most. Up to the narrow sizes two tables share a row."""
+movement matrix, columns and brokers of the load per wave, rows of the table of changes (in the
+page, and per screen), and (failed, survivor) pairs; beyond the last, each failed broker keeps only
+the survivors that lead most. Up to the narrow sizes two tables share a row."""
 
 
 def render(
@@ -61,6 +63,7 @@ def render(
     changes = _changes(plan)
     heat = _heat(plan)
     movement = _movement(plan)
+    load = wave_load(plan, LOAD_WAVES, LOAD_BROKERS)
     data = {
         "brokers": {
             "id": [broker.id for broker in plan.brokers],
@@ -84,7 +87,8 @@ def render(
         heat=heat,
         heat_level=_level,
         movement=movement,
-        layout=_layout(plan, heat, movement),
+        layout=_layout(plan, heat, movement) + ([[["load"]]] if load else []),
+        load=load,
         first_changes=[_change_row(plan, changes, i) for i in range(_first(changes))],
         changes_held=len(changes["topic"]),
         per_page=CHANGES_PER_PAGE,

@@ -20,6 +20,7 @@ from rich.text import Text
 from partage.report import units
 from partage.report.comparison import Column, columns, legend
 from partage.report.view import MARKS, Load, Verdict, View, view
+from partage.report.wave_load import WaveLoad, busiest, wave_load
 
 MANY_BROKERS = 40
 """Above this the broker table shows a summary and the extremes."""
@@ -29,6 +30,7 @@ _MATRIX_TARGETS = 9
 _MATRIX_SOURCES = 12
 _TOP_PAIRS = 10
 _WAVES_SHOWN = 8
+_LOAD_WAVES, _LOAD_BROKERS = 30, 8
 _RULES_SHOWN = 8
 
 _VERDICT_STYLE: dict[Verdict, str] = {
@@ -49,6 +51,9 @@ def print_plan(document: Mapping[str, Any], console: Console) -> None:
         _show(console, *_movement(plan))
     if plan.waves:
         _show(console, *_waves(plan))
+    load = wave_load(plan, _LOAD_WAVES, _LOAD_BROKERS)
+    if load:
+        _show(console, *_wave_load(plan, load))
     _list(console, "What binds", plan.binding, "yellow")
     _list(console, "Gaps", [f"{name}: {value}" for name, value in plan.gaps], "yellow")
     _list(console, "Warnings", plan.warnings, "yellow")
@@ -361,7 +366,7 @@ def _waves(plan: View) -> tuple[str, Table]:
     if plan.seconds is not None:
         title += f", about {units.duration(plan.seconds)}"
     table = _table()
-    for heading in ("wave", "partitions", "moves", "to copy", "time"):
+    for heading in ("wave", "partitions", "moves", "to copy", "busiest broker", "time"):
         table.add_column(heading, justify="left" if heading == "wave" else "right")
     shown = plan.waves if len(plan.waves) <= _WAVES_SHOWN else plan.waves[: _WAVES_SHOWN - 1]
     for wave in shown:
@@ -370,6 +375,7 @@ def _waves(plan: View) -> tuple[str, Table]:
             units.count(wave.partitions),
             units.count(wave.moves),
             units.size(wave.bytes),
+            Text(busiest(plan, wave)),
             units.duration(wave.seconds),
         )
     rest = plan.waves[len(shown) :]
@@ -380,9 +386,29 @@ def _waves(plan: View) -> tuple[str, Table]:
             units.count(sum(wave.partitions for wave in rest)),
             units.count(sum(wave.moves for wave in rest)),
             units.size(plan.bytes_of(rest)),
+            "",
             units.duration(sum(known) if len(known) == len(rest) else None),
             style="dim",
         )
+    return title, table
+
+
+def _wave_load(plan: View, load: WaveLoad) -> tuple[str, Table]:
+    """Little bars, a column a wave: what the brokers that copy most receive and send."""
+    title = f"Load per wave, {'bytes' if load.by_bytes else 'replicas'}"
+    if load.first[0] != load.last[0]:
+        title += f", a bar for {load.last[0] - load.first[0] + 1} waves"
+    if load.hidden:
+        title += f", the {len(load.brokers)} brokers that copy most"
+    table = _table()
+    table.add_column("broker", no_wrap=True)
+    table.add_column("receives", no_wrap=True)
+    table.add_column("sends, as leader", no_wrap=True)
+    for row, broker in enumerate(load.brokers.tolist()):
+        name = Text(str(plan.brokers[broker].id))
+        if plan.brokers[broker].mark:
+            name.append(f" {plan.brokers[broker].mark}", style="cyan")
+        table.add_row(name, load.blocks(load.received, row), load.blocks(load.sent, row))
     return title, table
 
 

@@ -728,7 +728,6 @@ _MEANINGS = {
     "moves": "No plan this even makes brokers fetch fewer replicas.",
     "topic spread": "With no move more, no plan spreads each topic's replicas more evenly.",
     "budget": "Within the limits asked for, no plan does better.",
-    "bytes": "No plan's fullest broker holds less.",
     "bytes moved": "No plan within the same bands of bytes moves fewer.",
     "leaders": "On these replicas, the leaders cannot be shared more evenly.",
     "failure": "After any one broker fails, its leaders cannot fall more evenly on the others.",

@@ -12,9 +12,12 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
+from partage.brokers.budget import bytes_moved
 from partage.brokers.disks import relieve_disks
 from partage.brokers.sizes import fill_sizes
 from partage.brokers.task import Task
+from partage.errors import CannotError
+from partage.flow.sharing import MOVES
 
 
 def exact(task: Task) -> npt.NDArray[np.int64]:
@@ -23,4 +26,19 @@ def exact(task: Task) -> npt.NDArray[np.int64]:
         return task.cluster.replicas
     if task.options.by_size:
         return task.replicas_of(fill_sizes(task))
-    return relieve_disks(task, task.replicas_of(task.budgeted.slots))
+    mended = relieve_disks(task, task.replicas_of(task.budgeted.slots))
+    _check_limits(task, mended)
+    return mended
+
+
+def _check_limits(task: Task, replicas: npt.NDArray[np.int64]) -> None:
+    """CannotError where full disks made the placement move more than is allowed."""
+    limits, slots = task.options.limits, task.broker_slot[replicas[task.items]]
+    if limits.moves is not None:
+        moves = task.sharing.costs(slots)[MOVES]
+        if moves > limits.moves:
+            raise CannotError(f"--max-moves {limits.moves}: full disks ask for {moves}")
+    if limits.bytes is not None:
+        moved = bytes_moved(task.sharing, slots)
+        if moved > limits.bytes:
+            raise CannotError(f"--max-bytes-moved: full disks ask for {moved} bytes")

@@ -13,16 +13,19 @@ at three resolutions:
 
 1. groups are *classes* of items with equal demand. Loads are exact here, since items of a class are
    interchangeable when only loads count; moves are a lower bound. A few hundred arcs.
-2. groups are the classes within each *family* (and apart from them, by how they lie in the zones,
-   the items that break the zone rule), on the face that 1 leaves: only the arcs that some
+2. groups are the classes within each *family*, on the face that 1 leaves: only the arcs that some
    optimum of 1 uses. Spread, given the moves of 1.
 3. The counts of 2 are dealt out to the *items*, which is again a flow, family by family. When that
    works out, every bound is met and all three costs are proven.
 
-When 2 or 3 does not work out (rare: the counts hide that two items would have to swap), the network
-is laid out with one group per item, with only the arcs of the items' own slots and of a few others.
-The arcs left out are priced with the dual values; the ones that would pay are added, and it is
-solved again until none would.
+Items that break the zone rule tell counts apart from what can be done: each has to give up a slot
+of its own. When there are such items, 2 is replaced by a network in which they stand alone
+(``by_item``), each with arcs to its own slots and to what its family takes anew.
+
+When 2 or 3 does not work out (rare: the counts hide that two items would have to swap), the
+families that cannot be dealt out are first settled on their own, the others staying as dealt. If
+that costs more than the bound, their items stand alone from then on, and the network is solved
+again. So it goes on until all can be dealt out, in the end because every item stands alone.
 """
 
 from __future__ import annotations
@@ -33,9 +36,9 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from partage.flow.sharing.by_item import ItemNetwork
+from partage.flow.sharing.by_item import Apart, Prices, Settled, Window, settle
 from partage.flow.sharing.counts import DRIFT, Face, Groups, solve_counts
-from partage.flow.sharing.dealing import deal
+from partage.flow.sharing.dealing import Counts, deal
 from partage.flow.sharing.evening import even_out
 from partage.flow.sharing.problem import LOAD, MOVES, SPREAD, Sharing, zone_bounds
 
@@ -52,11 +55,10 @@ __all__ = [
 
 Ints = npt.NDArray[np.int64]
 Bools = npt.NDArray[np.bool_]
-Prices = dict[str, tuple[Ints, Ints | None]]
 
 
-_SETTLED_ARCS = 1_000_000
-"""How many arcs are laid out for topic spread alone before a gap is left instead."""
+_FEW = 4
+"""Families are settled on their own while they have at most one in so many of the items."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -87,61 +89,72 @@ def share(problem: Sharing, order: Sequence[str] = (LOAD, MOVES, SPREAD)) -> Sha
 
 
 def _solve(problem: Sharing, order: tuple[str, ...]) -> tuple[Ints, Prices]:
-    classes = Groups.by(problem, problem.item_class, spread=False)
-    families = Groups.by(problem, _alike(problem), spread=True)
+    crowded = _crowded(problem)
     prices: Prices = {}
-    fair: Face | None
-    rest: tuple[str, ...]
+    rest, window, face = order, None, None
     if order[0] == LOAD:
-        coarse = solve_counts(classes, (LOAD, MOVES), None)
+        classes = Groups.by(problem, problem.item_class, spread=False)
+        layers = (LOAD,) if crowded.any() else (LOAD, MOVES)
+        coarse = solve_counts(classes, layers, None)
         assert coarse is not None, "every item can be placed on its own, so all can"
-        prices = {LOAD: coarse.prices(0), MOVES: coarse.prices(1)}
-        fair, rest = coarse.face(0), (MOVES, SPREAD)
-        fine = solve_counts(families, (SPREAD, DRIFT), coarse.face(1))
-    else:
-        fair, rest = None, order
-        fine = solve_counts(families, (*order, DRIFT), None)
-    if fine is None:
-        slots, found = ItemNetwork(problem, rest, fair).solve()
-        return slots, prices | found
-    proven = {cost: fine.prices(i) for i, cost in enumerate(fine.layers) if cost != DRIFT}
-    slots, failed = deal(fine)
-    if len(failed) == 0:
-        return slots, prices | proven
-    # Some families cannot be dealt out as counted. Settle them, or more of them, item by item
-    # while the others stay as dealt: proven if together they still cost no more than the bound.
-    bound = fine.costs()
-    while True:
-        again = np.isin(problem.family, failed)
-        if again.all():
-            slots, found = ItemNetwork(problem, rest, fair).solve()
-            return slots, prices | found
-        part, window = remainder(problem, fair, slots, again)
-        slots = slots.copy()
-        redone, _ = ItemNetwork(part, rest, window).solve()
-        slots[again] = -1
-        slots[again, : redone.shape[1]] = redone
-        reached = problem.costs(slots)
-        if reached == bound:
-            return slots, prices | proven
-        only_spread = all(reached[cost] == bound[cost] for cost in (LOAD, MOVES))
-        if only_spread and order[-1] == SPREAD and part.items * problem.slots > _SETTLED_ARCS:
-            # the last cost stays above its bound, by what the proof then says
-            return slots, prices | proven
-        failed = more_families(problem, failed)
+        prices = {cost: coarse.prices(layer) for layer, cost in enumerate(layers)}
+        fair, face = coarse.face(0), coarse.face(len(layers) - 1)
+        rest, window = order[1:], (fair.low, fair.high)
+    found = None if crowded.any() else _by_family(problem, rest, face)
+    slots, more = _dealt(problem, rest, window, crowded, found)
+    return slots, prices | more
 
 
-def _alike(problem: Sharing) -> Ints:
-    """[I] groups of items for the network by family: equal family and demand. Items that break
-    the zone rule are told apart by how many slots they have in each zone, since what such an item
-    must give up, and where it may go, depends on that."""
+def _crowded(problem: Sharing) -> Bools:
+    """[I] items that sit on more slots of a zone than they may."""
     item, slot = problem.owned
-    held = np.zeros((problem.items, problem.zones), dtype=np.int64)
-    np.add.at(held, (item, problem.zone_of[slot]), 1)
+    held = np.bincount(
+        item * problem.zones + problem.zone_of[slot], minlength=problem.items * problem.zones
+    )
     most = problem.bounds[1][problem.item_class]
-    held[(held <= most[:, None]).all(axis=1)] = 0
-    label = np.column_stack((problem.family, problem.item_class, held))
-    return np.unique(label, axis=0, return_inverse=True)[1].astype(np.int64).ravel()
+    return np.asarray((held.reshape(-1, problem.zones) > most[:, None]).any(axis=1))
+
+
+def _by_family(problem: Sharing, rest: tuple[str, ...], face: Face | None) -> Settled | None:
+    """The counts per family, on the face; None where families rule out what it holds."""
+    label = problem.family * len(problem.demands) + problem.item_class
+    groups = Groups.by(problem, np.unique(label, return_inverse=True)[1].ravel(), spread=True)
+    layers = rest if face is None else (SPREAD,)
+    fine = solve_counts(groups, (*layers, DRIFT), face)
+    if fine is None:
+        return None
+    prices = {cost: fine.prices(layer) for layer, cost in enumerate(layers)}
+    return Settled(Counts.of_groups(fine), fine.costs(), prices)
+
+
+def _dealt(
+    problem: Sharing,
+    rest: tuple[str, ...],
+    window: Window | None,
+    alone: Bools,
+    found: Settled | None,
+) -> tuple[Ints, Prices]:
+    """The slots, once counts are found that can be dealt out, and the prices of these counts."""
+    wide = np.zeros_like(alone)
+    while True:
+        found = found or settle(problem, rest, window, Apart(alone, wide))
+        slots, failed = deal(found.counts)
+        if len(failed) == 0:
+            return slots, found.prices
+        again = np.isin(problem.family, failed)
+        if _FEW * int(again.sum()) <= problem.items:
+            # proven if together they cost no more than the bound
+            part, inside = _remainder(problem, window, slots, again)
+            redone, _ = _dealt(part, rest, inside, np.ones(part.items, dtype=np.bool_), None)
+            slots[again] = -1
+            slots[again, : redone.shape[1]] = redone
+            if problem.costs(slots) == found.costs:
+                return slots, found.prices
+        if alone[again].all():
+            wide = wide | again
+        else:
+            alone = alone | again
+        found = None
 
 
 def fairest_loads(problem: Sharing) -> Ints:
@@ -156,9 +169,9 @@ def fairest_loads(problem: Sharing) -> Ints:
     return problem.base + squares.flows(flow)
 
 
-def remainder(
-    problem: Sharing, fair: Face | None, slots: Ints, again: Bools
-) -> tuple[Sharing, Face | None]:
+def _remainder(
+    problem: Sharing, window: Window | None, slots: Ints, again: Bools
+) -> tuple[Sharing, Window | None]:
     """The problem of the items ``again`` [I] alone, the others staying on their ``slots``."""
     others = slots[~again]
     rows, columns = np.nonzero(others >= 0)
@@ -176,22 +189,7 @@ def remainder(
         size=problem.size[again],
         base_size=problem.base_size,
     )
-    if fair is None:
+    if window is None:
         return part, None
-    kept = np.searchsorted(problem.demands, part.demands)
-    window = Face(
-        zone=fair.zone[kept],
-        stay=fair.stay[kept],
-        own=fair.own[kept],
-        new=fair.new[kept],
-        crowded=fair.crowded[kept],
-        low=np.maximum(fair.low - taken, 0),
-        high=np.maximum(fair.high - taken, 0),
-    )
-    return part, window
-
-
-def more_families(problem: Sharing, failed: Ints) -> Ints:
-    """Four times as many families, those that failed among them."""
-    rest = np.setdiff1d(np.arange(len(problem.family_base)), failed)
-    return np.union1d(failed, rest[:: max(1, len(rest) // (3 * len(failed)))])
+    low, high = window
+    return part, (np.maximum(low - taken, 0), np.maximum(high - taken, 0))

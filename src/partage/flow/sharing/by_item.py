@@ -1,182 +1,398 @@
-"""The network with one group per item: exact whatever the counts hide, and larger.
+"""The network in which some items, or all, are a group of their own.
 
-A small network is laid out whole. In a large one only the arcs of the items' own slots and of a few
-others are. The arcs left out are priced with the dual values; those that would pay are added, and
-it is solved again until none would.
+``group -> (group, zone) -> own slots -> [(family, slot)] -> slot -> sink`` as at the coarser
+resolutions, but what is taken anew goes through a *pool*, which all items of a class (and family)
+share: ``(group, zone) -> (pool, zone) -> [(family, slot)]``. An item has no arc to every slot, only
+to those it sits on and one per zone, so that as many items as there are may stand alone.
+
+What a pool forgets is who takes which slot. An item that takes one slot of a zone and keeps none
+there may take any slot of the pool: were it one that the item had, keeping it would have been
+cheaper. So where an item takes at most one slot of a zone (as many zones as slots, or more) nothing
+is lost and the network is exact. Elsewhere an item might be dealt the same slot twice. Items for
+which that happens are laid out *wide*, with an arc to every slot, which is exact always.
+
+Moves and topic spread are settled in two networks when the loads are known: one without families,
+which is small, for the moves, and the one with families on the face that it leaves.
 """
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 import numpy as np
 import numpy.typing as npt
 
-from partage.flow.network import EMPTY, FREE, FULL, Network, Optimum, Squares, minimise
-from partage.flow.sharing.counts import Face, fair_guess
-from partage.flow.sharing.problem import LOAD, MOVES, SPREAD, Sharing, as_rows
+from partage.flow.network import FREE, FULL, Network, Squares, minimise
+from partage.flow.sharing.counts import DRIFT, fair_guess
+from partage.flow.sharing.dealing import Counts
+from partage.flow.sharing.problem import LOAD, MOVES, SPREAD, Sharing
 
 Ints = npt.NDArray[np.int64]
 Bools = npt.NDArray[np.bool_]
+Prices = dict[str, tuple[Ints, Ints | None]]
+Window = tuple[Ints, Ints]
+"""[E] least and greatest load of each slot, beyond its base."""
 
-_FIRST_CANDIDATES = 4
-_ADDED_PER_ROUND = 24
-_LAID_OUT_WHOLE = 2_000_000
-"""Arcs up to which pricing would only cost time."""
+
+@dataclass(frozen=True, eq=False)
+class Apart:
+    """[I] which items are a group of their own, and which of these are laid out wide."""
+
+    alone: Bools
+    wide: Bools
+
+
+@dataclass(frozen=True, eq=False)
+class Settled:
+    """Counts to deal out, what they cost, and the prices that prove it."""
+
+    counts: Counts
+    costs: dict[str, int]
+    prices: Prices
+
+
+def settle(
+    problem: Sharing, costs: tuple[str, ...], window: Window | None, apart: Apart
+) -> Settled:
+    """The optimum of the network. ``costs`` in their order, without the load if a ``window`` of the
+    loads says what is fair."""
+    if window is not None and costs == (MOVES, SPREAD):
+        moves = ItemNetwork(problem, (MOVES,), window, apart)
+        if not moves.solve():
+            raise AssertionError("every item can be placed on its own, so all can")
+        spread = ItemNetwork(problem, (SPREAD, DRIFT), window, apart, above=moves)
+        # in rare cases families stand in the way of what is possible without them
+        if spread.solve():
+            return Settled(spread.counts(), spread.costs(), moves.prices() | spread.prices())
+    network = ItemNetwork(problem, (*costs, DRIFT), window, apart)
+    if not network.solve():
+        raise AssertionError("every item can be placed on its own, so all can")
+    return Settled(network.counts(), network.costs(), network.prices())
+
+
+@dataclass(frozen=True, eq=False)
+class _Arcs:
+    """Arcs of one kind: where they are, and the flow on them that is decided already. ``key``,
+    ascending where there is no network above, finds an arc from the network below."""
+
+    at: slice
+    key: Ints
+    fixed: Ints
 
 
 class ItemNetwork:
-    """The exact answer item by item, with arcs priced lazily.
+    """The network and its optimum. With topic spread among the ``layers`` families are told apart;
+    ``above`` is the network without families, to whose optima it is then confined."""
 
-    ``fair`` bounds the loads when the load cost is settled already. A first layer counts demand
-    that the arcs at hand leave unmet, so that pricing can begin from any set of arcs.
-    """
-
-    def __init__(self, problem: Sharing, costs: tuple[str, ...], fair: Face | None) -> None:
-        self.problem, self.fair = problem, fair
-        self.layers = ("unmet", *costs)
+    def __init__(
+        self,
+        problem: Sharing,
+        layers: tuple[str, ...],
+        window: Window | None,
+        apart: Apart,
+        above: ItemNetwork | None = None,
+    ) -> None:
+        self.problem, self.layers, self.window = problem, layers, window
+        self.apart, self.above = apart, above
         items, e, zones = problem.items, problem.slots, problem.zones
-        families = len(problem.family_base)
-        self.zone_node = items + np.arange(items * zones).reshape(items, zones)
-        self.slot_node = items + items * zones + np.arange(e)
-        self.sink = int(self.slot_node[-1]) + 1
-        self.spread_node = self.sink + 1 + np.arange(families * e).reshape(families, e)
-        self.nodes = self.sink + 1 + families * e
+        self.families = SPREAD in layers
+        pool = problem.item_class + self.families * problem.family * len(problem.demands)
+        _, some, self.pool = (
+            part.astype(np.int64).ravel()
+            for part in np.unique(pool, return_index=True, return_inverse=True)
+        )
+        self.pool_family, self.pool_kind = problem.family[some], problem.item_class[some]
+        label = np.where(apart.alone, len(some) + np.arange(items), self.pool)
+        _, some, self.of = (
+            part.astype(np.int64).ravel()
+            for part in np.unique(label, return_index=True, return_inverse=True)
+        )
+        self.count = np.bincount(self.of).astype(np.int64)
+        self.kind, self.family, self.some = problem.item_class[some], problem.family[some], some
+        self.group_pool, self.wide = self.pool[some], apart.wide[some]
         item, slot = problem.owned
-        self.sits = np.zeros((items, e), dtype=np.bool_)
-        self.sits[item, slot] = True
-        self.allowed = np.ones((items, e), dtype=np.bool_)
-        self.forced = np.zeros((items, e), dtype=np.bool_)
-        least, most = (bound[problem.item_class] for bound in problem.bounds)
-        self.low = np.repeat(least[:, None], zones, axis=1)
-        self.room = np.repeat((most - least)[:, None], zones, axis=1)
-        if fair is not None:
-            kind = problem.item_class
-            state = np.where(self.sits, fair.own[kind], fair.new[kind])
-            self.allowed, self.forced = state != EMPTY, state == FULL
-            self.low = np.where(fair.zone[kind] == FULL, most[:, None], self.low)
-            self.room = np.where(fair.zone[kind] == FREE, self.room, 0)
-        # to begin with: where the items are, and a handful of the emptiest slots in each zone
-        load = np.bincount(slot, minlength=e) + problem.base
-        self.chosen = self.sits | self.forced
-        for zone in range(zones):
-            here = np.flatnonzero(problem.zone_of == zone)
-            emptiest = here[np.argsort(load[here], kind="stable")[:_FIRST_CANDIDATES]]
-            self.chosen[:, emptiest] = True
-        if self.chosen.size <= _LAID_OUT_WHOLE:
-            self.chosen[:] = True
-        self.chosen &= self.allowed
-        self.squares = {SPREAD: self._spread_squares()} if SPREAD in costs else {}
-        if fair is None:
-            guess = fair_guess(problem)
-            self.squares[LOAD] = Squares(
+        pair, number = np.unique(self.of[item] * e + slot, return_counts=True)
+        self.own = (pair // e, pair % e, number.astype(np.int64))
+        # a zone in which a group sits nowhere is reached through the pool alone
+        if above is None:
+            self.up = np.arange(len(self.count))
+            self.noded = np.repeat(self.wide[:, None], zones, axis=1)
+            self.noded[self.own[0], problem.zone_of[self.own[1]]] = True
+        else:
+            self.up = above.of[some]
+            self.noded = above.noded[self.up]
+        self._number_nodes()
+
+    def _number_nodes(self) -> None:
+        problem, e, zones = self.problem, self.problem.slots, self.problem.zones
+        pools, noded = len(self.pool_family), int(self.noded.sum())
+        families = len(problem.family_base) if self.families else 0
+        first = np.cumsum([len(self.count), noded, pools * zones, e, 1, families * e])
+        self.zone_node = np.full(self.noded.shape, -1, dtype=np.int64)
+        self.zone_node[self.noded] = first[0] + np.arange(noded)
+        self.pool_node = first[1] + np.arange(pools * zones).reshape(pools, zones)
+        self.slot_node = first[2] + np.arange(e)
+        self.sink = int(first[3])
+        self.spread_node = first[4] + np.arange(families * e).reshape(families, e)
+        self.nodes = int(first[5])
+
+    # -- layout
+
+    def network(self) -> Network:
+        """Lay out everything but the squares, whose windows may have to be widened."""
+        problem = self.problem
+        network = Network(self.nodes, len(self.layers))
+        demand = problem.demands[self.kind] * self.count
+        network.supply[: len(demand)] = demand
+        network.supply[self.sink] = -int(demand.sum())
+        # [F, E] what may flow into the families' nodes, and what surely does
+        self.room, self.sure = (np.zeros(self.spread_node.shape, dtype=np.int64) for _ in "rs")
+        self._lay_zones(network)
+        self._lay_own_slots(network)
+        self._lay_pools(network)
+        self._lay_wide(network)
+        if self.window is not None:
+            low, high = self.window
+            network.supply[self.slot_node] -= low
+            network.supply[self.sink] += int(low.sum())
+            sink = np.full_like(self.slot_node, self.sink)
+            slot = np.arange(problem.slots)
+            self.load = self._arcs(network, "load", slot, self.slot_node, sink, high - low)
+        return network
+
+    def _lay_zones(self, network: Network) -> None:
+        """group -> (group, zone), or its pool: between least and most slots per item."""
+        problem, zones = self.problem, self.problem.zones
+        least, most = (bound[self.kind] for bound in problem.bounds)
+        into = np.where(self.noded, self.zone_node, self.pool_node[self.group_pool])
+        self.low = np.repeat((least * self.count)[:, None], zones, axis=1)
+        network.supply[: len(self.count)] -= self.low.sum(axis=1)
+        np.add.at(network.supply, into, self.low)
+        room = np.repeat(((most - least) * self.count)[:, None], zones, axis=1)
+        tail = np.repeat(np.arange(len(self.count)), zones)
+        key = (self.up[:, None] * zones + np.arange(zones)).ravel()
+        anew = self._cost(MOVES, ~self.noded.ravel())
+        if DRIFT not in self.layers:
+            self.zone = self._arcs(network, "zone", key, tail, into.ravel(), room.ravel(), anew)
+            return
+        # of equally good counts, those that leave each zone what it has can be dealt out
+        group, slot, number = self.own
+        have = np.zeros_like(room)
+        np.add.at(have, (group, problem.zone_of[slot]), number)
+        stay = np.where(self.count[:, None] > 1, np.clip(have - self.low, 0, room), room)
+        fixed, free = self._decided(network, "zone", key, tail, into.ravel(), room.ravel())
+        stay_free = np.minimum(stay.ravel(), free)
+        at = network.arcs(tail, into.ravel(), stay_free, anew)
+        self.zone = _Arcs(at, key, fixed)
+        drift = anew | self._cost(DRIFT, 1)
+        network.arcs(tail, into.ravel(), free - stay_free, drift)
+
+    def _lay_own_slots(self, network: Network) -> None:
+        """(group, zone) -> the slots that its items sit on, at no cost."""
+        group, slot, number = self.own
+        self.keep = self._arcs(
+            network,
+            "keep",
+            self.up[group] * self.problem.slots + slot,
+            self.zone_node[group, self.problem.zone_of[slot]],
+            self._head(self.family[group], slot),
+            number,
+        )
+
+    def _lay_pools(self, network: Network) -> None:
+        """(group, zone) -> (pool, zone) -> the slots that not all of its items sit on."""
+        problem, e, zones = self.problem, self.problem.slots, self.problem.zones
+        most = problem.bounds[1][self.kind] * self.count
+        group, zone = np.nonzero(self.noded & ~self.wide[:, None])
+        self.anew_at = (group, zone)
+        self.anew = self._arcs(
+            network,
+            "anew",
+            self.up[group] * zones + zone,
+            self.zone_node[group, zone],
+            self.pool_node[self.group_pool[group], zone],
+            most[group],
+            self._cost(MOVES, 1),
+        )
+        narrow = ~self.apart.wide
+        size = np.bincount(self.pool[narrow], minlength=len(self.pool_family))
+        others = np.repeat(size[:, None], e, axis=1)
+        item, slot = problem.owned
+        item, slot = item[narrow[item]], slot[narrow[item]]
+        np.subtract.at(others, (self.pool[item], slot), 1)
+        pool, slot = np.nonzero(others)
+        self.take_at = (pool, slot)
+        self.take = self._arcs(
+            network,
+            "take",
+            self.pool_kind[pool] * e + slot,
+            self.pool_node[pool, problem.zone_of[slot]],
+            self._head(self.pool_family[pool], slot),
+            others[pool, slot],
+        )
+
+    def _lay_wide(self, network: Network) -> None:
+        """(wide item, zone) -> every slot on which it does not sit."""
+        e = self.problem.slots
+        wide = np.flatnonzero(self.wide)
+        group, slot = np.repeat(wide, e), np.tile(np.arange(e), len(wide))
+        sits = np.isin(group * e + slot, self.own[0] * e + self.own[1])
+        group, slot = group[~sits], slot[~sits]
+        self.wide_at = (group, slot)
+        self.reach = self._arcs(
+            network,
+            "reach",
+            self.up[group] * e + slot,
+            self.zone_node[group, self.problem.zone_of[slot]],
+            self._head(self.family[group], slot),
+            np.ones_like(slot),
+            self._cost(MOVES, 1),
+        )
+
+    def _cost(self, cost: str, values: npt.ArrayLike) -> dict[int, npt.ArrayLike]:
+        return {self.layers.index(cost): values} if cost in self.layers else {}
+
+    def _head(self, family: Ints, slot: Ints) -> Ints:
+        head = self.spread_node[family, slot] if self.families else self.slot_node[slot]
+        return np.asarray(head, dtype=np.int64)
+
+    def _arcs(
+        self,
+        network: Network,
+        kind: str,
+        key: Ints,
+        tail: Ints,
+        head: Ints,
+        capacity: Ints,
+        costs: dict[int, npt.ArrayLike] | None = None,
+    ) -> _Arcs:
+        fixed, free = self._decided(network, kind, key, tail, head, capacity)
+        return _Arcs(network.arcs(tail, head, free, costs), key, fixed)
+
+    def _decided(
+        self, network: Network, kind: str, key: Ints, tail: Ints, head: Ints, capacity: Ints
+    ) -> tuple[Ints, Ints]:
+        """What the network above leaves of arcs: the flow that is fixed, supplies settled for it,
+        and what is free."""
+        fixed, free = np.zeros_like(capacity), capacity
+        if self.above is not None:
+            arcs: _Arcs = getattr(self.above, kind)
+            state = self.above.optimum.face[-1, arcs.at][np.searchsorted(arcs.key, key)]
+            fixed = np.where(state == FULL, capacity, 0)
+            free = np.where(state == FREE, capacity, 0)
+            np.subtract.at(network.supply, tail, fixed)
+            np.add.at(network.supply, head, fixed)
+        if self.families and kind in ("keep", "take", "reach"):
+            place = head - self.spread_node[0, 0]
+            np.add.at(self.room.reshape(-1), place, free)
+            np.add.at(self.sure.reshape(-1), place, fixed)
+        return fixed, free
+
+    def guess(self, network: Network) -> dict[str, Squares]:
+        """First windows of the convex costs, around what looks fair."""
+        problem, e = self.problem, self.problem.slots
+        squares: dict[str, Squares] = {}
+        if self.families:
+            # what is sure passes through the families' nodes as well
+            passed = np.flatnonzero(self.sure)
+            amount = self.sure.ravel()[passed]
+            network.supply[self.spread_node.ravel()[passed]] -= amount
+            np.add.at(network.supply, self.slot_node[passed % e], amount)
+            held = np.zeros_like(self.sure)
+            item, slot = problem.owned
+            np.add.at(held, (problem.family[item], slot), 1)
+            total = np.bincount(problem.family, problem.demand, minlength=len(held))
+            even = np.ceil((total + problem.family_base.sum(axis=1)) / e).astype(np.int64)
+            at = np.flatnonzero(self.room)
+            base = (problem.family_base + self.sure).ravel()[at]
+            held_at = (held - self.sure).ravel()[at]
+            even_at = even[at // e] - base
+            squares[SPREAD] = Squares(
+                tail=self.spread_node.ravel()[at],
+                head=self.slot_node[at % e],
+                capacity=self.room.ravel()[at],
+                weight=np.ones_like(at),
+                base=base,
+                low=np.minimum(held_at, even_at) - 2,
+                high=np.maximum(held_at, even_at) + 2,
+            )
+        if self.window is None:
+            fair = fair_guess(problem)
+            squares[LOAD] = Squares(
                 tail=self.slot_node,
                 head=np.full(e, self.sink),
                 capacity=np.full(e, int(problem.demand.sum())),
                 weight=problem.weight,
                 base=problem.base,
-                low=guess - 3,
-                high=guess + 3,
+                low=fair - 3,
+                high=fair + 3,
             )
+        return squares
 
-    def _spread_squares(self) -> Squares:
-        problem, e = self.problem, self.problem.slots
-        families = len(problem.family_base)
-        item, slot = problem.owned
-        held = np.zeros((families, e), dtype=np.int64)
-        np.add.at(held, (problem.family[item], slot), 1)
-        total = np.bincount(problem.family, problem.demand, minlength=families)
-        even = np.ceil((total + problem.family_base.sum(axis=1)) / e).astype(np.int64)
-        near = even[:, None] - problem.family_base
-        # one unit of room more than can be used keeps a full bundle from having a price of its own
-        room = np.bincount(problem.family, minlength=families) + 1
-        return Squares(
-            tail=self.spread_node.ravel(),
-            head=np.tile(self.slot_node, families),
-            capacity=np.repeat(room, e).astype(np.int64),
-            weight=np.ones(families * e, dtype=np.int64),
-            base=problem.family_base.ravel(),
-            low=(np.minimum(held, near) - 2).ravel(),
-            high=(np.maximum(held, near) + 2).ravel(),
-        )
-
-    def _head(self, item: Ints, slot: Ints) -> Ints:
-        if SPREAD not in self.layers:
-            return self.slot_node[slot]
-        return np.asarray(self.spread_node[self.problem.family[item], slot], dtype=np.int64)
-
-    def network(self) -> tuple[Network, Ints, Ints, slice]:
-        """Everything but the squares; the (item, slot) of the arcs at hand and where they are."""
-        problem, fair = self.problem, self.fair
-        items, e, zones = problem.items, problem.slots, problem.zones
-        network = Network(self.nodes, len(self.layers))
-        supply = network.supply
-        supply[:items] = problem.demand - self.low.sum(axis=1)
-        supply[self.zone_node.ravel()] = self.low.ravel()
-        supply[self.sink] = -int(problem.demand.sum())
-        if fair is not None:
-            supply[self.slot_node] = -fair.low
-            supply[self.sink] += int(fair.low.sum())
-            network.arcs(self.slot_node, self.sink, fair.high - fair.low)
-        tail = np.repeat(np.arange(items), zones)
-        network.arcs(tail, self.zone_node.ravel(), self.room.ravel())
-        # unmet demand may leave from any zone, and unmet bounds be made up, each at a price
-        network.arcs(self.zone_node.ravel(), self.sink, e, {0: 1})
-        network.arcs(self.sink, self.slot_node, int(problem.demand.sum()), {0: 1})
-        item, slot = np.nonzero(self.chosen)
-        sure = self.forced[item, slot]
-        start, end = self.zone_node[item, problem.zone_of[slot]], self._head(item, slot)
-        np.subtract.at(supply, start[sure], 1)
-        np.add.at(supply, end[sure], 1)
-        moves = (~self.sits[item, slot]).astype(np.int64)
-        arcs = network.arcs(start, end, ~sure, {self.layers.index(MOVES): moves})
-        return network, item, slot, arcs
-
-    def solve(self) -> tuple[Ints, dict[str, tuple[Ints, Ints | None]]]:
-        """Price and solve until no arc left out would pay and every window holds."""
+    def solve(self) -> bool:
+        """Solve, widening windows until every optimum lies inside; False when infeasible."""
+        base = self.network()
+        squares = self.guess(base)
         while True:
-            network, item, slot, arcs = self.network()
+            network = base.copy()
             laid = [
-                (squares, squares.add_to(network, self.layers.index(cost)), self.layers.index(cost))
-                for cost, squares in self.squares.items()
+                (bundle, bundle.add_to(network, layer), layer)
+                for cost, bundle in squares.items()
+                for layer in (self.layers.index(cost),)
             ]
             optimum = minimise(network)
-            assert optimum is not None, "unmet demand has a way out"
-            wider = [squares.widen(optimum.face[layer, at]) for squares, at, layer in laid]
-            missing = self._missing(optimum)
-            self.chosen |= missing
-            if not any(wider) and not missing.any():
-                break
-        assert optimum.values[0] == 0, "every item can be placed on its own, so all can"
-        taken = (optimum.flow[arcs] > 0) | self.forced[item, slot]
-        distance = optimum.distance
-        prices: dict[str, tuple[Ints, Ints | None]] = {
+            if optimum is None:
+                return False
+            self.optimum = optimum
+            wider = [b.widen(optimum.face[layer, at]) for b, at, layer in laid]
+            if not any(wider):
+                return True
+
+    # -- what comes out
+
+    def _flow(self, arcs: _Arcs) -> Ints:
+        return np.asarray(self.optimum.flow[arcs.at] + arcs.fixed, dtype=np.int64)
+
+    def counts(self) -> Counts:
+        """The counts to deal out to the items."""
+        problem = self.problem
+        asked = np.zeros((len(self.pool_family), problem.slots), dtype=np.int64)
+        asked[self.take_at] = self._flow(self.take)
+        anew = (self._flow(self.zone).reshape(self.low.shape) + self.low) * ~self.noded
+        anew[self.anew_at] = self._flow(self.anew)
+        anew[~self.apart.alone[self.some]] = 0
+        reached = self._flow(self.reach) > 0
+        return Counts(
+            problem=problem,
+            of=self.of,
+            own=self.own,
+            kept=self._flow(self.keep),
+            pool=self.pool,
+            asked=asked,
+            alone=self.apart.alone,
+            anew=anew[self.of],
+            taken=(self.some[self.wide_at[0][reached]], self.wide_at[1][reached]),
+        )
+
+    def costs(self) -> dict[str, int]:
+        """The three costs of the counts found."""
+        count = self.problem.family_base.copy()
+        new = self._flow(self.take), self._flow(self.reach)
+        np.add.at(count, (self.family[self.own[0]], self.own[1]), self._flow(self.keep))
+        np.add.at(count, (self.pool_family[self.take_at[0]], self.take_at[1]), new[0])
+        np.add.at(count, (self.family[self.wide_at[0]], self.wide_at[1]), new[1])
+        return self.problem.costs_of_counts(count, int(new[0].sum() + new[1].sum()))
+
+    def prices(self) -> Prices:
+        """Dual values per cost: what one more unit costs per slot and per (family, slot)."""
+        distance = self.optimum.distance
+        return {
             cost: (
-                distance[layer][self.sink] - distance[layer][self.slot_node],
-                distance[layer][self.sink] - distance[layer][self.spread_node]
-                if SPREAD in self.layers
+                distance[layer, self.sink] - distance[layer, self.slot_node],
+                distance[layer, self.sink] - distance[layer, self.spread_node]
+                if self.families
                 else None,
             )
             for layer, cost in enumerate(self.layers)
-            if layer > 0
+            if cost != DRIFT
         }
-        return as_rows(self.problem, item[taken], slot[taken]), prices
-
-    def _missing(self, optimum: Optimum) -> Bools:
-        """[I, E] arcs left out that would pay: their reduced costs are negative in the first layer
-        in which they are not 0. A few per item, the best first."""
-        problem = self.problem
-        sign = np.zeros(self.chosen.shape, dtype=np.int64)
-        for layer, cost in enumerate(self.layers):
-            distance = optimum.distance[layer]
-            tail = distance[self.zone_node][:, problem.zone_of]
-            head = distance[
-                self.spread_node[problem.family] if SPREAD in self.layers else self.slot_node[None]
-            ]
-            reduced = tail - head
-            if cost == MOVES:
-                reduced = reduced + ~self.sits
-            sign = np.where(sign == 0, reduced, sign)
-        pays = np.where(self.chosen | ~self.allowed, 0, np.minimum(sign, 0))
-        best = np.argsort(pays, axis=1, kind="stable")[:, :_ADDED_PER_ROUND]
-        few = np.zeros(pays.shape, dtype=np.bool_)
-        np.put_along_axis(few, best, True, axis=1)
-        return few & (pays < 0)

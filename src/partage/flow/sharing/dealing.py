@@ -1,115 +1,259 @@
-"""Counts per group and slot dealt out to the single items, which is a flow once more."""
+"""Counts per group and slot dealt out to the single items, which is a flow once more.
+
+Items whose slots are settled one by one take part with what is left open for them: how many slots
+of a zone they take anew, though not which. Such an item that takes one slot of a zone and keeps
+none there goes with any slot of the zone that its pool takes: the slots it had and does not keep
+cannot be among them, since keeping one would have been cheaper. So these items are not told apart
+in the flow: whatever the others leave is dealt out to them at the end.
+"""
 
 from __future__ import annotations
+
+from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
 
 from partage.flow.network import Network, Optimum, minimise
 from partage.flow.sharing.counts import CountNetwork
-from partage.flow.sharing.problem import as_rows
+from partage.flow.sharing.problem import Sharing, as_rows
 
 Ints = npt.NDArray[np.int64]
+Bools = npt.NDArray[np.bool_]
+
+_ANY = 2**30
 
 
-def deal(fine: CountNetwork) -> tuple[Ints, Ints]:
-    """Give each item its slots so that every (group, slot) gets the counts of ``fine``.
+@dataclass(frozen=True, eq=False)
+class Counts:
+    """What is to be dealt out.
+
+    - ``of`` [I] group of each item; ``own``: (group, slot, how many of the group's items sit
+      there), ascending; ``kept``: how many of them stay, per entry of ``own``
+    - ``pool`` [I]: items that share what they take anew; ``asked`` [P, E]: how many of a pool take
+      the slot anew
+    - ``alone`` [I]: items that are a group of their own; ``anew`` [I, Z] how many slots of the zone
+      they take anew out of their pool; ``taken``: (item, slot) that they take beside that
+    """
+
+    problem: Sharing
+    of: Ints
+    own: tuple[Ints, Ints, Ints]
+    kept: Ints
+    pool: Ints
+    asked: Ints
+    alone: Bools
+    anew: Ints
+    taken: tuple[Ints, Ints]
+
+    @classmethod
+    def of_groups(cls, fine: CountNetwork) -> Counts:
+        """The counts of a network in which each group is its own pool."""
+        groups, problem = fine.groups, fine.groups.problem
+        nothing = np.zeros(0, dtype=np.int64)
+        return cls(
+            problem=problem,
+            of=groups.of,
+            own=groups.own,
+            kept=fine.own_flow,
+            pool=groups.of,
+            asked=fine.taken_anew(),
+            alone=np.zeros(problem.items, dtype=np.bool_),
+            anew=np.zeros((problem.items, problem.zones), dtype=np.int64),
+            taken=(nothing, nothing),
+        )
+
+
+def deal(counts: Counts) -> tuple[Ints, Ints]:
+    """Give each item its slots so that all the counts come out.
 
     Returns the slots [I, max demand] and the families for which no such deal exists.
     """
-    groups, problem = fine.groups, fine.groups.problem
-    item, slot = problem.owned
-    e, at, zones = problem.slots, problem.zone_of, problem.zones
-    own_group, own_slot, own_count = groups.own
-    entry = np.searchsorted(own_group * e + own_slot, groups.of[item] * e + slot)
-    kept, asked = fine.own_flow.copy(), fine.taken_anew()
+    return _Deal(counts).answer()
 
-    # what surely stays, and what that leaves to deal: slots per item, room and need per zone
-    stays = (kept == own_count)[entry]
-    left = problem.demand - np.bincount(item[stays], minlength=problem.items)
-    inside = np.bincount(item[stays] * zones + at[slot[stays]], minlength=problem.items * zones)
-    least, most = (bound[problem.item_class] for bound in problem.bounds)
-    room = np.repeat(most, zones) - inside
-    must = np.maximum(np.repeat(least, zones) - inside, 0)
-    wrong = (room.reshape(-1, zones) < 0).any(axis=1) | (left < must.reshape(-1, zones).sum(axis=1))
-    failed = np.unique(problem.family[wrong])
-    off = np.isin(problem.family, failed)
-    left[off] = 0
-    must[np.repeat(off, zones)] = 0
-    kept[np.isin(groups.family[own_group], failed)] = 0
-    asked[np.isin(groups.family, failed)] = 0
 
-    # which items of a group may take a slot anew: those with room that do not sit there
-    new_group, new_slot = np.nonzero(asked)
-    open_item = np.flatnonzero(left > 0)
-    open_item = open_item[np.argsort(groups.of[open_item], kind="stable")]
-    bounds = np.searchsorted(groups.of[open_item], np.arange(groups.groups + 1))
-    width = (bounds[1:] - bounds[:-1])[new_group]
-    pair = np.repeat(np.arange(len(new_group)), width)
-    offset = np.arange(len(pair)) - np.repeat(np.cumsum(width) - width, width)
-    candidate = open_item[bounds[new_group][pair] + offset]
-    target = new_slot[pair]
-    sits = np.isin(candidate * e + target, item * e + slot)
-    pair, candidate, target = pair[~sits], candidate[~sits], target[~sits]
-    may_stay = ~stays & (kept[entry] > 0) & (left[item] > 0)
-    keep_item, keep_slot, keep_entry = item[may_stay], slot[may_stay], entry[may_stay]
+class _Deal:
+    """The deal step by step; ``failed`` are the families given up so far."""
 
-    # nodes: items, (item, zone), what must be kept per own entry, what must be new per pair, lost
-    first_zone = problem.items
-    first_own = first_zone + problem.items * zones
-    first_new = first_own + len(own_group)
-    lost = first_new + len(new_group)
-    through = np.repeat(open_item, zones) * zones + np.tile(np.arange(zones), len(open_item))
-    still = np.where(kept == own_count, 0, kept)
+    def __init__(self, counts: Counts) -> None:
+        self.counts, self.problem = counts, counts.problem
+        self.item, self.slot = self.problem.owned
+        self.kept, self.asked = counts.kept.copy(), counts.asked.copy()
+        own_group, own_slot, own_count = counts.own
+        e = self.problem.slots
+        self.entry = np.searchsorted(own_group * e + own_slot, counts.of[self.item] * e + self.slot)
+        group_family = np.zeros(int(counts.of.max()) + 1, dtype=np.int64)
+        group_family[counts.of] = self.problem.family
+        self.own_family = group_family[own_group]
+        self.pool_family = np.zeros(len(self.asked), dtype=np.int64)
+        self.pool_family[counts.pool] = self.problem.family
+        self.stays = (self.kept == own_count)[self.entry]
+        self._measure_what_is_left()
+        self._give_up(np.unique(self.problem.family[self._impossible()]))
+        self._set_apart_who_takes_any()
+        self._find_candidates()
 
-    def dealt(*, soft: bool) -> tuple[Optimum | None, slice, slice, slice]:
+    def _measure_what_is_left(self) -> None:
+        """``left`` [I] slots still to be had; ``room``, ``must`` [I, Z] at most and at least."""
+        problem, counts, zones = self.problem, self.counts, self.problem.zones
+        item = np.concatenate((self.item[self.stays], counts.taken[0]))
+        zone = problem.zone_of[np.concatenate((self.slot[self.stays], counts.taken[1]))]
+        self.left = problem.demand - np.bincount(item, minlength=problem.items)
+        inside = np.bincount(item * zones + zone, minlength=problem.items * zones)
+        self.inside = inside.reshape(-1, zones)
+        least, most = (bound[problem.item_class][:, None] for bound in problem.bounds)
+        alone = counts.alone[:, None]
+        self.room = np.where(alone, counts.anew, most - self.inside)
+        self.must = np.where(alone, counts.anew, np.maximum(least - self.inside, 0))
+
+    def _impossible(self) -> Bools:
+        """[I] items that what surely stays leaves no way out."""
+        least, most = self.must.sum(axis=1), self.room.sum(axis=1)
+        return np.asarray((self.room < 0).any(axis=1) | (self.left < least) | (self.left > most))
+
+    def _give_up(self, families: Ints) -> None:
+        self.failed = families
+        off = np.isin(self.problem.family, families)
+        self.left[off] = 0
+        self.must[off] = 0
+        self.room[off] = 0
+        self.kept[np.isin(self.own_family, families)] = 0
+        self.asked[np.isin(self.pool_family, families)] = 0
+
+    def _set_apart_who_takes_any(self) -> None:
+        """``taker``: (item, zone) of those that go with any slot; they leave the rest."""
+        free = self.counts.alone[:, None] & (self.room == 1) & (self.inside == 0)
+        self.taker = np.nonzero(free)
+        self.left -= free.sum(axis=1)
+        self.room[free] = self.must[free] = 0
+        wants = self.counts.pool[self.taker[0]] * self.problem.zones + self.taker[1]
+        self.any_place, self.any_count = np.unique(wants, return_counts=True)
+
+    def _find_candidates(self) -> None:
+        """Who may take what: (pool, slot) asked for, and for each the items with room in the zone
+        that do not sit there; who may keep what."""
+        problem, zones, e = self.problem, self.problem.zones, self.problem.slots
+        self.new_pool, self.new_slot = np.nonzero(self.asked)
+        place = self.new_pool * zones + problem.zone_of[self.new_slot]
+        open_item, open_zone = np.nonzero((self.room > 0) & (self.left > 0)[:, None])
+        self.open = (open_item, open_zone)
+        at = self.counts.pool[open_item] * zones + open_zone
+        order = np.argsort(at, kind="stable")
+        first = np.searchsorted(at[order], place)
+        last = np.searchsorted(at[order], place, side="right")
+        pair = np.repeat(np.arange(len(place)), last - first)
+        candidate = open_item[order[_ranges(first, last)]]
+        target = self.new_slot[pair]
+        sits = np.isin(candidate * e + target, self.item * e + self.slot)
+        self.take = (candidate[~sits], target[~sits], pair[~sits])
+        may = ~self.stays & (self.kept[self.entry] > 0) & (self.left[self.item] > 0)
+        self.keep = (self.item[may], self.slot[may], self.entry[may])
+        # those who take any slot, as one, may have every slot of their zone
+        order = np.argsort(place, kind="stable")
+        first = np.searchsorted(place[order], self.any_place)
+        last = np.searchsorted(place[order], self.any_place, side="right")
+        who = np.repeat(np.arange(len(self.any_place)), last - first)
+        self.any = (who, order[_ranges(first, last)])
+
+    def _flow(self, *, soft: bool) -> tuple[Optimum | None, slice, slice, slice, slice]:
+        """The network: items, (item, zone), what must be kept per own entry, what must be new per
+        (pool, slot), those who take any, lost. ``soft``: what cannot be dealt may be lost."""
+        zones, at = self.problem.zones, self.problem.zone_of
+        own_count = self.counts.own[2]
+        first_zone = self.problem.items
+        first_own = first_zone + self.problem.items * zones
+        first_new = first_own + len(own_count)
+        first_any = first_new + len(self.new_pool)
+        lost = first_any + len(self.any_place)
         network = Network(lost + 1, 2 if soft else 1)
-        network.supply[:first_zone] = left - must.reshape(-1, zones).sum(axis=1)
-        network.supply[first_zone:first_own] = must
-        network.supply[first_own:first_new] = -still
-        network.supply[first_new:lost] = -asked[new_group, new_slot]
-        network.supply[lost] = -int(network.supply.sum())
-        layer = network.layers - 1
-        network.arcs(through // zones, first_zone + through, (room - must)[through])
+        supply, layer = network.supply, network.layers - 1
+        supply[:first_zone] = self.left - self.must.sum(axis=1)
+        supply[first_zone:first_own] = self.must.ravel()
+        supply[first_own:first_new] = -np.where(self.kept == own_count, 0, self.kept)
+        supply[first_new:first_any] = -self.asked[self.new_pool, self.new_slot]
+        supply[first_any:lost] = self.any_count
+        supply[lost] = -int(supply.sum())
+        item, zone = self.open
+        network.arcs(item, first_zone + item * zones + zone, (self.room - self.must)[self.open])
+        item, slot, entry = self.keep
         keep = network.arcs(
-            first_zone + keep_item * zones + at[keep_slot],
-            first_own + keep_entry,
+            first_zone + item * zones + at[slot],
+            first_own + entry,
             1,
-            {layer: _scatter(keep_item, keep_slot)},
+            {layer: _scatter(item, slot)},
         )
+        item, slot, pair = self.take
         take = network.arcs(
-            first_zone + candidate * zones + at[target],
+            first_zone + item * zones + at[slot],
             first_new + pair,
             1,
-            {layer: _scatter(candidate, target)},
+            {layer: _scatter(item, slot)},
         )
-        first = take.stop
+        who, pair = self.any
+        any_ = network.arcs(first_any + who, first_new + pair, _ANY)
+        first = any_.stop
         if soft:
-            ends = np.concatenate((np.arange(first_own, lost), open_item))
-            into = ends < first_zone
-            network.arcs(np.where(into, ends, lost), np.where(into, lost, ends), 2**30, {0: 1})
-            network.arcs(first_zone + through, lost, 2**30, {0: 1})
-        return minimise(network), keep, take, slice(first, None)
+            network.arcs(lost, np.arange(first_own, first_any), _ANY, {0: 1})
+            network.arcs(np.arange(first_any, lost), lost, _ANY, {0: 1})
+            item, zone = self.open
+            network.arcs(item, lost, _ANY, {0: 1})
+            network.arcs(first_zone + item * zones + zone, lost, _ANY, {0: 1})
+        return minimise(network), keep, take, any_, slice(first, None)
 
-    optimum, keep, take, _ = dealt(soft=False)
-    if optimum is None:
-        optimum, keep, take, loss = dealt(soft=True)
-        assert optimum is not None, "what cannot be dealt may be lost"
-        missing = optimum.flow[loss] > 0
-        owner = np.concatenate(
-            (
-                groups.family[own_group],
-                groups.family[new_group],
-                problem.family[open_item],
-                problem.family[through // zones],
+    def answer(self) -> tuple[Ints, Ints]:
+        optimum, keep, take, any_, _ = self._flow(soft=False)
+        if optimum is None:
+            optimum, keep, take, any_, loss = self._flow(soft=True)
+            assert optimum is not None, "what cannot be dealt may be lost"
+            family = self.problem.family[self.open[0]]
+            owner = np.concatenate(
+                (
+                    self.own_family,
+                    self.pool_family[self.new_pool],
+                    self.pool_family[self.any_place // self.problem.zones],
+                    family,
+                    family,
+                )
             )
+            self.failed = np.union1d(self.failed, owner[optimum.flow[loss] > 0])
+        keeps, takes = optimum.flow[keep] > 0, optimum.flow[take] > 0
+        any_item, any_slot = self._deal_to_any(optimum.flow[any_])
+        of = (
+            self.item[self.stays],
+            self.counts.taken[0],
+            self.keep[0][keeps],
+            self.take[0][takes],
+            any_item,
         )
-        failed = np.union1d(failed, owner[missing])
-    keeps, takes = optimum.flow[keep] > 0, optimum.flow[take] > 0
-    of = np.concatenate((item[stays], keep_item[keeps], candidate[takes]))
-    on = np.concatenate((slot[stays], keep_slot[keeps], target[takes]))
-    fine_so_far = ~np.isin(problem.family[of], failed)
-    return as_rows(problem, of[fine_so_far], on[fine_so_far]), failed
+        on = (
+            self.slot[self.stays],
+            self.counts.taken[1],
+            self.keep[1][keeps],
+            self.take[1][takes],
+            any_slot,
+        )
+        items, slots = np.concatenate(of), np.concatenate(on)
+        dealt = ~np.isin(self.problem.family[items], self.failed)
+        return as_rows(self.problem, items[dealt], slots[dealt]), self.failed
+
+    def _deal_to_any(self, flow: Ints) -> tuple[Ints, Ints]:
+        """(item, slot) for those who take any slot of their zone, mixed."""
+        item, zone = self.taker
+        place = self.counts.pool[item] * self.problem.zones + zone
+        dealt = ~np.isin(self.problem.family[item], self.failed)
+        item, place = item[dealt], place[dealt]
+        item = item[np.lexsort((_scatter(item, place), place))]
+        who, pair = (np.repeat(part, flow) for part in self.any)
+        ours = ~np.isin(self.pool_family[self.any_place[who] // self.problem.zones], self.failed)
+        who, slot = who[ours], self.new_slot[pair[ours]]
+        return item, slot[np.lexsort((_scatter(np.arange(len(slot)), slot), who))]
+
+
+def _ranges(first: Ints, last: Ints) -> Ints:
+    """first[0], first[0] + 1, ... last[0] - 1, first[1], ..."""
+    width = last - first
+    start = np.repeat(first - np.cumsum(width) + width, width)
+    return np.asarray(start + np.arange(len(start)), dtype=np.int64)
 
 
 def _scatter(item: Ints, slot: Ints) -> Ints:
