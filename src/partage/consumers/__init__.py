@@ -1,0 +1,1 @@
+"""Partition → member: who of a consumer group gets which partition."""

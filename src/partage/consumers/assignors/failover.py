@@ -1,0 +1,34 @@
+"""Failover: one member has everything, the others wait (active and passive).
+
+Each partition goes to the member of the highest priority that subscribes to its topic, ties by
+member id. A member without a priority counts as the largest number, 2147483647, and so outranks
+every explicit one: that is the default of ``assignment.consumer.priority`` in the article that the
+method comes from. Its code gives one member the topics of all, subscribed or not; here subscriptions
+are honoured.
+
+Source: F. Hussonnois, "Comprendre et implémenter des stratégies d'assignation des partitions".
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import numpy.typing as npt
+
+from partage.group import Group
+from partage.group.model import NOBODY
+
+CONFIG = "assignment.consumer.priority"
+DEFAULT_PRIORITY = 2**31 - 1
+
+
+def failover(group: Group, mode: str) -> npt.NDArray[np.int64]:
+    """[P] the member of each partition."""
+    priority = np.array(
+        [DEFAULT_PRIORITY if m.priority is None else m.priority for m in group.members]
+    )
+    # members come by id: a stable order leaves ties to the first
+    ranked = np.argsort(-priority, kind="stable")
+    subscribed = group.subscribes[group.class_of[ranked]]  # [M, T]
+    first = ranked[subscribed.argmax(axis=0)]
+    of_topic = np.where(subscribed.any(axis=0), first, NOBODY)
+    return np.asarray(of_topic[group.topic], dtype=np.int64)

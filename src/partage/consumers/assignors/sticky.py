@@ -1,0 +1,18 @@
+"""Sticky: as fair as can be, then as little changed as can be (Kafka's StickyAssignor).
+
+``optimal`` is exact (``consumers.optimal``). Cooperative-sticky decides the same; it differs in what
+members give up and when.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import numpy.typing as npt
+
+from partage.consumers.optimal import balanced
+from partage.group import Group
+
+
+def sticky(group: Group, mode: str) -> npt.NDArray[np.int64]:
+    """[P] the member of each partition."""
+    return balanced(group)

@@ -1,0 +1,19 @@
+"""The order of members that range and roundrobin go by."""
+
+from __future__ import annotations
+
+from partage.group import Group
+
+
+def by_instance(group: Group) -> list[int]:
+    """Positions of the members: static ones by instance id, then the others by member id (Kafka's
+    AbstractPartitionAssignor.MemberInfo)."""
+    members = group.members
+    return sorted(
+        range(len(members)),
+        key=lambda at: (
+            members[at].instance_id is None,
+            members[at].instance_id or members[at].id,
+            members[at].id,
+        ),
+    )

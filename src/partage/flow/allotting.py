@@ -1,0 +1,168 @@
+"""How many items of each group go to each slot: even loads, near slots, few that change.
+
+Items of a group are alike: each takes one slot of those open to its group. Three costs, minimised
+one after the other:
+
+- *load*: sum of squares of the loads, which yields the least majorised ones;
+- *far*: items on slots that are far from their group (another rack);
+- *new*: items that take a slot on which they do not already sit.
+
+One network, ``group -> slot -> sink``, each open pair split into what sits there already and what
+comes anew, the loads convex. The loads are first guessed: group after group pours its items, as if
+they were divisible, into the lowest of its slots, given what the others pour there, until nothing
+changes. That is coordinate descent on a convex cost and ends near its optimum, so that the windows
+around the guess are narrow.
+
+Where there are very many open pairs only some are laid out; those left out are priced with the dual
+values, the ones that would pay are added, and it is solved again until none would.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from partage.flow.network import Network, Squares, minimise
+
+Ints = npt.NDArray[np.int64]
+Floats = npt.NDArray[np.float64]
+Bools = npt.NDArray[np.bool_]
+
+_ROUNDS, _STILL = 20, 0.5
+_REACH = 2
+_LAID_OUT_WHOLE = 300_000
+"""Open pairs up to which all are laid out at once."""
+_SOME, _MORE = 8, 8
+"""Pairs of a group to begin with, and to add at a time."""
+
+
+@dataclass(frozen=True, eq=False)
+class Allotting:
+    """G groups, E slots, A open pairs.
+
+    - ``count`` [G] items of each group; ``slots``: E
+    - ``group``, ``slot`` [A]: the open pairs, ascending by group; every group has one
+    - ``sits`` [A]: items of the group that sit on the slot; ``far`` [A]: 1 where it is far
+    """
+
+    count: Ints
+    slots: int
+    group: Ints
+    slot: Ints
+    sits: Ints
+    far: Ints
+
+
+@dataclass(frozen=True, eq=False)
+class Allotted:
+    """``stay``, ``come`` [A]: items on each open pair that sat there already, and new ones."""
+
+    stay: Ints
+    come: Ints
+
+
+def allot(problem: Allotting) -> Allotted:
+    """The counts with the least costs, load first, then far, then new."""
+    pairs = len(problem.group)
+    if pairs <= _LAID_OUT_WHOLE:
+        return _solve(problem, np.arange(pairs))[0]
+    # few pairs at first: where items sit, and some of each group that differ from group to group
+    first = np.searchsorted(problem.group, np.arange(len(problem.count)))
+    width = np.bincount(problem.group)
+    place = np.arange(pairs) - first[problem.group]
+    stride = np.maximum(width // _SOME, 1)[problem.group]
+    chosen = (problem.sits > 0) | ((place + problem.group) % stride == 0)
+    while True:
+        some = np.flatnonzero(chosen)
+        found, distance = _solve(problem, some)
+        pays = _pays(problem, distance) & ~chosen
+        if not pays.any():
+            return found
+        chosen |= pays & (_rank_in_group(problem.group, pays) < _MORE)
+
+
+def _pays(problem: Allotting, distance: Ints) -> Bools:
+    """[A] whether a new item on the pair would cost less, in the order of the costs, than the dual
+    values ``distance`` [3, G + E] say."""
+    head = len(problem.count) + problem.slot
+    undecided = np.ones(len(problem.group), dtype=np.bool_)
+    pays = np.zeros_like(undecided)
+    for layer, cost in enumerate((0, problem.far, 1)):
+        reduced = cost + distance[layer, problem.group] - distance[layer, head]
+        pays |= undecided & (reduced < 0)
+        undecided &= reduced == 0
+    return pays
+
+
+def _rank_in_group(group: Ints, marked: Bools) -> Ints:
+    """[A] how many marked pairs of the group come before."""
+    before: Ints = np.cumsum(marked) - marked
+    return np.asarray(before - before[np.searchsorted(group, group)])
+
+
+def _solve(problem: Allotting, pairs: Ints) -> tuple[Allotted, Ints]:
+    """The counts over some of the open ``pairs``, and the dual values [3, nodes]."""
+    groups, slots = len(problem.count), problem.slots
+    group, slot, far = problem.group[pairs], problem.slot[pairs], problem.far[pairs]
+    sits = problem.sits[pairs]
+    base = Network(groups + slots + 1, 3)
+    base.supply[:groups] = problem.count
+    base.supply[groups + slots] = -int(problem.count.sum())
+    sitting = np.flatnonzero(sits)
+    stay_at = base.arcs(group[sitting], groups + slot[sitting], sits[sitting], {1: far[sitting]})
+    come_at = base.arcs(group, groups + slot, problem.count[group], {1: far, 2: 1})
+    guess = _guess(group, slot, problem.count, slots)
+    loads = Squares(
+        tail=groups + np.arange(slots),
+        head=np.full(slots, groups + slots),
+        capacity=np.full(slots, int(problem.count.sum())),
+        weight=np.ones(slots, dtype=np.int64),
+        base=np.zeros(slots, dtype=np.int64),
+        low=np.floor(guess).astype(np.int64) - _REACH,
+        high=np.ceil(guess).astype(np.int64) + _REACH,
+    )
+    while True:
+        network = base.copy()
+        at = loads.add_to(network, 0)
+        optimum = minimise(network)
+        if optimum is None:
+            raise AssertionError("every group has an open slot")
+        if not loads.widen(optimum.face[0, at]):
+            break
+    stay, come = np.zeros_like(problem.sits), np.zeros_like(problem.sits)
+    stay[pairs[sitting]] = optimum.flow[stay_at]
+    come[pairs] = optimum.flow[come_at]
+    return Allotted(stay, come), optimum.distance
+
+
+def _guess(group: Ints, slot: Ints, count: Ints, slots: int) -> Floats:
+    """[E] loads that are nearly even, were items divisible."""
+    first = np.searchsorted(group, np.arange(len(count) + 1))
+    part = count[group] / np.diff(first)[group]
+    load = np.bincount(slot, part, minlength=slots).astype(np.float64)
+    if len(count) == 1:
+        return load
+    for _ in range(_ROUNDS):
+        moved = 0.0
+        for g in range(len(count)):
+            arcs = slice(int(first[g]), int(first[g + 1]))
+            to = slot[arcs]
+            others = load[to] - part[arcs]
+            poured = np.maximum(_level(others, float(count[g])) - others, 0.0)
+            moved = max(moved, float(np.abs(poured - part[arcs]).max()))
+            part[arcs] = poured
+            load[to] = others + poured
+        if moved < _STILL:
+            break
+    return load
+
+
+def _level(ground: Floats, amount: float) -> float:
+    """The level that ``amount`` reaches when poured over ``ground``."""
+    ordered = np.sort(ground)
+    filled = np.arange(1, len(ordered) + 1)
+    level: Floats = (np.cumsum(ordered) + amount) / filled
+    # the last slot that the water still covers
+    return float(level[np.flatnonzero(level >= ordered)[-1]])

@@ -1,0 +1,5 @@
+"""What a consumer group is: who subscribes to what, who owns what."""
+
+from partage.group.model import Group, Member
+
+__all__ = ["Group", "Member"]

@@ -1,0 +1,347 @@
+"""A consumer group as columns: topics, members, subscriptions, claims.
+
+Members come in the order of their ids, topics in the order of their names; a partition is a
+position in the list of all partitions, topic by topic. Members that subscribe to the same topics
+form a *class*: nothing but the class decides what a member may be given.
+
+A member *claims* the partitions that it says it owns. A claim is good where the partition exists,
+the member subscribes to its topic, and no other claim of it has as high a generation; two claims of
+the same, highest generation are *contested* and both void (KAFKA-14639). What can be no claim at
+all is left aside with a warning, as Kafka's clients do.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from partage.errors import InputError
+
+Ints = npt.NDArray[np.int64]
+Bools = npt.NDArray[np.bool_]
+
+NOBODY = -1
+MAX_PARTITIONS = 50_000_000
+MAX_WEIGHT = 2**50
+NO_GENERATION = -1
+
+
+@dataclass(frozen=True)
+class Member:
+    """One member as it joins: what it subscribes to and what it says it owns.
+
+    - ``owned``: (topic, partition) pairs, or partition numbers by topic
+    - ``generation``: of the claim, -1 for a new member; ``instance_id``: of a static member
+    - ``priority``: for failover, the highest number first
+    - ``process``, ``tags``: for streams, the client that the member is a thread of, and where that
+      runs
+    - ``left_at_ms``: for connect, when the worker left; None: it is there
+    """
+
+    id: str
+    topics: Sequence[str]
+    owned: Sequence[tuple[str, int]] | Mapping[str, Sequence[int] | Ints] = ()
+    generation: int = NO_GENERATION
+    rack: str | None = None
+    instance_id: str | None = None
+    priority: int | None = None
+    process: str | None = None
+    tags: Mapping[str, str] = field(default_factory=dict)
+    left_at_ms: int | None = None
+
+
+@dataclass(frozen=True, eq=False)
+class Group:
+    """Topics with their partition counts, and members. Validated when made; InputError names what
+    is wrong.
+
+    - ``topics``: partitions by name; ``members`` in any order, ids are unique
+    - ``racks``: by topic, for each partition the racks of its replicas
+    - ``weights``: by topic, a whole number from 0 per partition (lag, bytes)
+    - ``streams``, ``connect``: what those assignors need beside it (see their files)
+    - ``where``: named in errors
+    """
+
+    topics: Mapping[str, int]
+    members: Sequence[Member]
+    racks: Mapping[str, Sequence[Sequence[str]]] | None = None
+    weights: Mapping[str, Sequence[int] | Ints] | None = None
+    streams: Mapping[str, Any] | None = None
+    connect: Mapping[str, Any] | None = None
+    where: str = "group"
+
+    def __post_init__(self) -> None:
+        for topic, count in self.topics.items():
+            if type(topic) is not str or not topic:
+                raise InputError(self.where, f"topics: {topic!r} is no topic's name")
+            if type(count) is not int or count < 0:
+                raise InputError(
+                    self.where, f"topics.{topic}: {count!r}: expected a number of partitions"
+                )
+        if sum(self.topics.values()) > MAX_PARTITIONS:
+            raise InputError(self.where, f"topics: more than {MAX_PARTITIONS} partitions")
+        if not self.members:
+            raise InputError(self.where, "members: a group needs at least one")
+        ordered = tuple(sorted(self.members, key=lambda member: member.id))
+        for one, other in pairwise(ordered):
+            if one.id == other.id:
+                raise InputError(self.where, f"members: {one.id!r} is listed twice")
+        names = tuple(sorted(self.topics))
+        object.__setattr__(self, "topics", {name: self.topics[name] for name in names})
+        object.__setattr__(self, "members", ordered)
+        for name in ("racks", "weights"):
+            self._check_columns(name)
+
+    def _check_columns(self, name: str) -> None:
+        columns = getattr(self, name)
+        for topic, values in (columns or {}).items():
+            if topic not in self.topics:
+                raise InputError(self.where, f"{name}: topic {topic!r} is not listed")
+            if len(values) != self.topics[topic]:
+                raise InputError(
+                    self.where,
+                    f"{name}.{topic}: {len(values)} entries for {self.topics[topic]} partitions",
+                )
+
+    @staticmethod
+    def read(path: str | os.PathLike[str]) -> Group:
+        """A GROUP.json file, plain or gzip."""
+        from partage.group.formats import read_group
+
+        return read_group(path)
+
+    # -- topics and partitions
+
+    @cached_property
+    def names(self) -> tuple[str, ...]:
+        """Topics, ascending."""
+        return tuple(self.topics)
+
+    @cached_property
+    def offset(self) -> Ints:
+        """[T + 1] first partition of each topic."""
+        counts = np.fromiter(self.topics.values(), dtype=np.int64, count=len(self.topics))
+        return np.concatenate(([0], np.cumsum(counts)))
+
+    @property
+    def partitions(self) -> int:
+        return int(self.offset[-1])
+
+    @cached_property
+    def topic(self) -> Ints:
+        """[P] topic of each partition."""
+        return np.repeat(np.arange(len(self.topics)), np.diff(self.offset))
+
+    def named(self, partition: int) -> tuple[str, int]:
+        """(topic, number) of a position."""
+        at = int(np.searchsorted(self.offset, partition, side="right")) - 1
+        return self.names[at], partition - int(self.offset[at])
+
+    # -- members and subscriptions
+
+    @cached_property
+    def _position(self) -> dict[str, int]:
+        return {name: at for at, name in enumerate(self.names)}
+
+    def position(self, topic: str) -> int | None:
+        """Position of a topic by name, None where it is not listed."""
+        return self._position.get(topic)
+
+    @cached_property
+    def _classes(self) -> tuple[Ints, tuple[Ints, ...]]:
+        seen: dict[tuple[str, ...], int] = {}
+        merged: dict[tuple[int, ...], int] = {}
+        of = np.empty(len(self.members), dtype=np.int64)
+        for at, member in enumerate(self.members):
+            key = tuple(member.topics)
+            if key not in seen:
+                listed = {self._position[name] for name in key if name in self._position}
+                seen[key] = merged.setdefault(tuple(sorted(listed)), len(merged))
+            of[at] = seen[key]
+        return of, tuple(np.array(topics, dtype=np.int64) for topics in merged)
+
+    @property
+    def class_of(self) -> Ints:
+        """[M] class of each member."""
+        return self._classes[0]
+
+    @property
+    def class_topics(self) -> tuple[Ints, ...]:
+        """[C] topics of each class, ascending positions."""
+        return self._classes[1]
+
+    @cached_property
+    def subscribes(self) -> Bools:
+        """[C, T] whether the members of a class subscribe to a topic."""
+        table = np.zeros((len(self.class_topics), len(self.topics)), dtype=np.bool_)
+        for kind, topics in enumerate(self.class_topics):
+            table[kind, topics] = True
+        return table
+
+    @cached_property
+    def generation(self) -> Ints:
+        """[M] generation of each member's claims."""
+        return np.array([member.generation for member in self.members], dtype=np.int64)
+
+    # -- claims
+
+    @cached_property
+    def _claims(self) -> tuple[Ints, Ints, int, int]:
+        """(member, partition) of every claim that can be one; how many cannot, because there is no
+        such partition, or because the member does not subscribe to its topic."""
+        at, topic, number = self._claimed()
+        counts = np.append(np.diff(self.offset), 0)  # the last stands for topics not listed
+        exists = (number >= 0) & (number < counts[topic])
+        at, topic, number = at[exists], topic[exists], number[exists]
+        subscribed = self.subscribes[self.class_of[at], topic]
+        code = at * max(self.partitions, 1) + self.offset[topic] + number
+        code = np.unique(code[subscribed])
+        member_of, partition = np.divmod(code, max(self.partitions, 1))
+        return member_of, partition, int((~exists).sum()), int((~subscribed).sum())
+
+    def _claimed(self) -> tuple[Ints, Ints, Ints]:
+        """(member, topic, number) of whatever is claimed; topics that are not listed are -1."""
+        names: list[str] = []
+        sizes: list[int] = []  # numbers that follow a name
+        columns: list[Any] = []
+        named = np.zeros(len(self.members), dtype=np.int64)
+        for at, member in enumerate(self.members):
+            owned = member.owned
+            if isinstance(owned, Mapping):
+                names.extend(owned)
+                sizes.extend(map(len, owned.values()))
+                columns.extend(filter(len, owned.values()))
+            elif owned:
+                topics, numbers = zip(*owned, strict=True)
+                names.extend(topics)
+                sizes.extend([1] * len(topics))
+                columns.append(numbers)
+            named[at] = len(names)
+        if not columns:
+            empty = np.zeros(0, dtype=np.int64)
+            return empty, empty, empty
+        number = np.concatenate(columns)
+        if number.dtype.kind not in "iu":
+            raise InputError(self.where, "owned: expected whole numbers as partitions")
+        position = self._position.get
+        topic = np.array([position(name, -1) for name in names], dtype=np.int64)
+        member_of = np.repeat(np.arange(len(named)), np.diff(named, prepend=0))
+        return np.repeat(member_of, sizes), np.repeat(topic, sizes), number.astype(np.int64)
+
+    @property
+    def claims(self) -> tuple[Ints, Ints]:
+        """(member, partition) of every claim to what exists and is subscribed to."""
+        return self._claims[0], self._claims[1]
+
+    @cached_property
+    def _owners(self) -> tuple[Ints, Bools]:
+        member, partition = self.claims
+        owner = np.full(self.partitions, NOBODY, dtype=np.int64)
+        contested = np.zeros(self.partitions, dtype=np.bool_)
+        if len(member):
+            generation = self.generation[member]
+            order = np.lexsort((generation, partition))
+            sorted_partition, sorted_generation = partition[order], generation[order]
+            last = np.concatenate((sorted_partition[1:] != sorted_partition[:-1], [True]))
+            at = np.flatnonzero(last)
+            before = np.maximum(at - 1, 0)
+            same = (
+                (before < at)
+                & (sorted_partition[before] == sorted_partition[at])
+                & (sorted_generation[before] == sorted_generation[at])
+            )
+            owner[sorted_partition[at]] = np.where(same, NOBODY, member[order][at])
+            contested[sorted_partition[at]] = same
+        return owner, contested
+
+    @property
+    def owner(self) -> Ints:
+        """[P] the member whose claim is good, or ``NOBODY``."""
+        return self._owners[0]
+
+    @property
+    def contested(self) -> Bools:
+        """[P] claimed by several members of the same, highest generation."""
+        return self._owners[1]
+
+    # -- racks and weights
+
+    @cached_property
+    def rack_names(self) -> tuple[str, ...]:
+        """Racks that some member or partition names, ascending."""
+        named = {member.rack for member in self.members if member.rack is not None}
+        for of_topic in (self.racks or {}).values():
+            named.update(*of_topic)
+        return tuple(sorted(named))
+
+    @cached_property
+    def member_rack(self) -> Ints:
+        """[M] rack of each member, -1 unknown."""
+        at = {name: i for i, name in enumerate(self.rack_names)}
+        return np.array(
+            [NOBODY if m.rack is None else at[m.rack] for m in self.members], dtype=np.int64
+        )
+
+    @cached_property
+    def in_rack(self) -> Bools:
+        """[P, racks] whether the partition has a replica in the rack."""
+        at = {name: i for i, name in enumerate(self.rack_names)}
+        table = np.zeros((self.partitions, len(self.rack_names)), dtype=np.bool_)
+        for topic, of_topic in (self.racks or {}).items():
+            start = int(self.offset[self._position[topic]])
+            for number, racks in enumerate(of_topic):
+                table[start + number, [at[rack] for rack in racks]] = True
+        return table
+
+    @cached_property
+    def weight(self) -> Ints:
+        """[P] weights, 0 where a topic has none; all 1 where the group has none."""
+        if self.weights is None:
+            return np.ones(self.partitions, dtype=np.int64)
+        column = np.zeros(self.partitions, dtype=np.int64)
+        for topic, values in self.weights.items():
+            at = self._position[topic]
+            numbers = np.asarray(values)
+            if numbers.size and (
+                numbers.dtype.kind not in "iu"
+                or int(numbers.min()) < 0
+                or int(numbers.max()) > MAX_WEIGHT
+            ):
+                raise InputError(
+                    self.where, f"weights.{topic}: expected whole numbers from 0 to {MAX_WEIGHT}"
+                )
+            column[self.offset[at] : self.offset[at + 1]] = numbers
+        return column
+
+    @cached_property
+    def warnings(self) -> tuple[str, ...]:
+        """What was left aside, in sentences."""
+        found: list[str] = []
+        absent = sorted(
+            {t for member in self.members for t in set(member.topics) if t not in self._position}
+        )
+        if absent:
+            found.append(
+                f"{len(absent)} topics that are subscribed to are not listed ({absent[0]}"
+                f"{' …' if absent[1:] else ''}): ignored"
+            )
+        _, _, unknown, unsubscribed = self._claims
+        if unknown:
+            found.append(f"{unknown} claims to partitions that do not exist: ignored")
+        if unsubscribed:
+            found.append(f"{unsubscribed} claims to topics not subscribed to: ignored")
+        contested = int(self.contested.sum())
+        if contested:
+            topic, number = self.named(int(self.contested.argmax()))
+            found.append(
+                f"{contested} partitions are claimed by several members of one generation "
+                f"({topic}-{number}): all these claims are void"
+            )
+        return tuple(found)
