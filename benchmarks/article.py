@@ -60,7 +60,9 @@ class Size:
 SIZES = {
     "small": Size(brokers=4, new=2, racks=3, partitions=40, topics=4),
     "middle": Size(brokers=24, new=6, racks=3, partitions=900, topics=20),
-    "large": Size(brokers=100, new=10, racks=5, partitions=50_000, topics=1_000, jobs=("grown",)),
+    "large": Size(
+        brokers=100, new=10, racks=5, partitions=20_000, topics=500, jobs=("grown", "scattered")
+    ),
 }
 FACTOR = 3
 SKEW = 0.6
@@ -309,15 +311,13 @@ def main() -> None:
     chosen = {name: make for name, make in blocks().items() if name.startswith(arguments.only)}
     if not chosen:
         parser.error(f"--only: expected the beginning of one of {', '.join(blocks())}")
-    page = arguments.write.read_text(encoding="utf-8") if arguments.write else ""
     for name, make in chosen.items():
         text = make()
         if arguments.write:
-            page = with_block(page, name, text)
+            page = arguments.write.read_text(encoding="utf-8")
+            arguments.write.write_text(with_block(page, name, text), encoding="utf-8")
         else:
             print(f"{name}\n\n{text}\n")
-    if arguments.write:
-        arguments.write.write_text(page, encoding="utf-8")
 
 
 if __name__ == "__main__":

@@ -18,9 +18,12 @@ Verdict = Literal["confirmed", "in part", "corrected"]
 
 @dataclass(frozen=True)
 class Claim:
-    """One claim: what is said, what was measured, the verdict, why, and whether the figures bear
+    """One claim: the criterion and the article's answer in a word or two (both empty where it is of
+    another kind), what is said, what was measured, the verdict, why, and whether the figures bear
     the verdict out."""
 
+    criterion: str
+    answer: str
     says: str
     measured: str
     verdict: Verdict
@@ -84,6 +87,8 @@ def tools(figures: Figures) -> list[Tool]:
         rows = [rows[strategy] for rows in figures.jobs.values() if "moves" in rows[strategy]]
         settled = trials[strategy].settled
         return Claim(
+            "determinism",
+            "yes",
             "Gives the same output every time.",
             f"the same bytes from shuffled input in {len(rows)} of {len(rows)} jobs; settled in "
             f"{settled} of {trials[strategy].answers} trials",
@@ -94,6 +99,8 @@ def tools(figures: Figures) -> list[Tool]:
 
     def failure(strategy: str, rows: Mapping[str, Row], job: str, why: str) -> Claim:
         return Claim(
+            "failure",
+            "no",
             "Does nothing for the leaders after a broker's failure.",
             f"middle, {job}: {worst(rows[strategy])} on the worst survivor; `exact`: "
             f"{worst(rows['exact'])}",
@@ -108,6 +115,8 @@ def tools(figures: Figures) -> list[Tool]:
         "The tool of Kafka 4.1 to 4.3; its random starts come from a fixed seed.",
         (
             Claim(
+                "",
+                "",
                 "Does not look at today's placement: everything moves about.",
                 f"middle, grown: {moves(grown['generate'])} moves, where "
                 f"{units.count(exact['moves'])} are enough for the fairest share",
@@ -116,6 +125,8 @@ def tools(figures: Figures) -> list[Tool]:
                 grown["generate"]["moves"] > 4 * exact["moves"],
             ),
             Claim(
+                "",
+                "",
                 "For a new broker it is enough that each old one gives a share.",
                 f"middle, grown: {moves(exact)} moves fill 6 of 30 brokers with {replicas(exact)} "
                 "each",
@@ -132,6 +143,8 @@ def tools(figures: Figures) -> list[Tool]:
         "breaks ties by its hash.",
         (
             Claim(
+                "storage",
+                "by count",
                 "Evens out replicas per broker, whatever their topic.",
                 f"middle, scattered: {replicas(scattered['greedy'])} per broker before and after; "
                 f"grown: {replicas(grown['greedy'])}",
@@ -142,6 +155,8 @@ def tools(figures: Figures) -> list[Tool]:
                 and scattered["greedy"]["moves"] == 0,
             ),
             Claim(
+                "racks",
+                "no",
                 "Knows no racks.",
                 f"middle, shrunk: {shrunk['greedy']['rack_violations']} partitions break the rule, "
                 "none before",
@@ -150,6 +165,8 @@ def tools(figures: Figures) -> list[Tool]:
                 shrunk["greedy"]["rack_violations"] > 0,
             ),
             Claim(
+                "moves",
+                "yes",
                 "Moves little.",
                 f"middle, grown: {moves(grown['greedy'])} moves; shrunk: {moves(shrunk['greedy'])}",
                 "in part",
@@ -159,6 +176,8 @@ def tools(figures: Figures) -> list[Tool]:
                 and 0 < shrunk["greedy"]["moves"] <= shrunk["exact"]["moves"],
             ),
             Claim(
+                "leaders",
+                "yes, not perfectly",
                 "Evens out leaders, not always perfectly.",
                 f"middle, scattered: {leaders(scattered['greedy'])}; even in "
                 f"{trials['greedy'].leaders} of {answers} trials",
@@ -168,8 +187,8 @@ def tools(figures: Figures) -> list[Tool]:
             ),
             deterministic(
                 "greedy",
-                "But a second run may hand leaders back: the author's own criterion, which no "
-                "table of the article has, fails.",
+                "But a second run may hand leaders back: what the author finds more important "
+                "fails.",
             ),
             failure("greedy", scattered, "scattered", "Who follows first is left as it comes."),
         ),
@@ -181,6 +200,8 @@ def tools(figures: Figures) -> list[Tool]:
         "lowered, are refused.",
         (
             Claim(
+                "storage",
+                "by count",
                 "Evens out replicas per broker, whatever their topic.",
                 f"middle, grown: {replicas(grown['rack-greedy'])} per broker; even in "
                 f"{trials['rack-greedy'].replicas} of {trials['rack-greedy'].answers} trials",
@@ -190,6 +211,8 @@ def tools(figures: Figures) -> list[Tool]:
                 width(grown["rack-greedy"], "replicas") > 10,
             ),
             Claim(
+                "racks",
+                "yes",
                 "Keeps to the racks.",
                 f"middle, scattered: {scattered['rack-greedy']['rack_violations']} violations; no "
                 f"answer for middle, shrunk, large, grown, and "
@@ -202,6 +225,8 @@ def tools(figures: Figures) -> list[Tool]:
                 and "cannot" in large["rack-greedy"],
             ),
             Claim(
+                "moves",
+                "yes",
                 "Moves little.",
                 f"middle, scattered: {moves(scattered['rack-greedy'])} moves; grown: "
                 f"{moves(grown['rack-greedy'])}, for "
@@ -212,6 +237,8 @@ def tools(figures: Figures) -> list[Tool]:
                 and width(grown["rack-greedy"], "replicas") > 1,
             ),
             Claim(
+                "leaders",
+                "yes, not perfectly",
                 "Evens out leaders, not always perfectly.",
                 f"middle, grown: {leaders(grown['rack-greedy'])}; even in "
                 f"{trials['rack-greedy'].leaders} of {trials['rack-greedy'].answers} trials",
@@ -229,6 +256,8 @@ def tools(figures: Figures) -> list[Tool]:
         "Go's shuffle among equal brokers is not rebuilt, another seeded one takes its place.",
         (
             Claim(
+                "storage",
+                "by count or bytes",
                 "Packs by count or by storage, as asked.",
                 f"middle, grown, fullest broker over mean: "
                 f"{units.decimal(grown['bin-packing']['bytes_max_over_mean'])} by count, "
@@ -239,6 +268,8 @@ def tools(figures: Figures) -> list[Tool]:
                 figures.storage["bytes_max_over_mean"] < 1.05,
             ),
             Claim(
+                "racks",
+                "yes",
                 "Keeps to the racks.",
                 f"middle, grown and shrunk: {grown['bin-packing']['rack_violations']} violations; "
                 f"scattered: {scattered['bin-packing']['rack_violations']}, as before",
@@ -249,6 +280,8 @@ def tools(figures: Figures) -> list[Tool]:
                 and scattered["bin-packing"]["rack_violations"] > 0,
             ),
             Claim(
+                "moves",
+                "yes",
                 "Moves little.",
                 f"middle, shrunk: {moves(shrunk['bin-packing'])} moves; grown: "
                 f"{moves(grown['bin-packing'])}",
@@ -259,6 +292,8 @@ def tools(figures: Figures) -> list[Tool]:
                 and grown["bin-packing"]["moves"] > 4 * exact["moves"],
             ),
             Claim(
+                "leaders",
+                "yes, not perfectly",
                 "Evens out leaders, not always perfectly.",
                 f"middle, shrunk: {leaders(shrunk['bin-packing'])}; grown: "
                 f"{leaders(grown['bin-packing'])}",
@@ -283,6 +318,8 @@ def tools(figures: Figures) -> list[Tool]:
         "HiGHS solves the program in place of lp_solve; the window of loads is worked out exactly.",
         (
             Claim(
+                "storage",
+                "by count",
                 "Evens out replicas per broker, whatever their topic.",
                 f"middle, shrunk: {replicas(shrunk['mip'])} per broker; even in "
                 f"{trials['mip'].replicas} of {trials['mip'].answers} trials",
@@ -292,6 +329,8 @@ def tools(figures: Figures) -> list[Tool]:
                 0 < trials["mip"].replicas < trials["mip"].answers,
             ),
             Claim(
+                "racks",
+                "no",
                 "Knows no racks.",
                 f"middle, grown: {grown['mip']['rack_violations']} partitions break the rule, none "
                 "before",
@@ -300,6 +339,8 @@ def tools(figures: Figures) -> list[Tool]:
                 grown["mip"]["rack_violations"] > 0,
             ),
             Claim(
+                "moves",
+                "yes",
                 "Moves little.",
                 f"middle, grown: {moves(grown['mip'])} moves; scattered: {moves(scattered['mip'])}",
                 "confirmed",
@@ -309,6 +350,8 @@ def tools(figures: Figures) -> list[Tool]:
                 and scattered["mip"]["moves"] < scattered["exact"]["moves"],
             ),
             Claim(
+                "leaders",
+                "no",
                 "Does not balance leaders.",
                 f"middle, grown: {leaders(grown['mip'])}; no answer in "
                 f"{answers - trials['mip'].answers} of {answers} trials",
@@ -320,6 +363,8 @@ def tools(figures: Figures) -> list[Tool]:
             deterministic("mip", "As deterministic as its solver: HiGHS has a fixed seed."),
             failure("mip", grown, "grown", "Not even leaders are balanced."),
             Claim(
+                "",
+                "",
                 "Runs out of memory on large clusters.",
                 f"large, grown: {large['mip'].get('cannot', 'an answer')}",
                 "in part",
@@ -335,6 +380,8 @@ def tools(figures: Figures) -> list[Tool]:
         "Never published. For replication factors above 2 the order of the lists is ours.",
         (
             Claim(
+                "storage",
+                "by count",
                 "Replicas are even, in the worst case a little less than with other tools.",
                 f"even in {trials['permutation'].replicas} of {answers} trials, and never more "
                 f"than {trials['permutation'].widest} apart",
@@ -344,6 +391,8 @@ def tools(figures: Figures) -> list[Tool]:
                 trials["permutation"].widest == 3,
             ),
             Claim(
+                "racks",
+                "no",
                 "Knows no racks.",
                 f"middle, grown: {grown['permutation']['rack_violations']} partitions break the "
                 "rule, none before",
@@ -352,6 +401,8 @@ def tools(figures: Figures) -> list[Tool]:
                 grown["permutation"]["rack_violations"] > 0,
             ),
             Claim(
+                "moves",
+                "with few brokers",
                 "Moves little with few brokers, much with many.",
                 f"{ratio[few]:.1f} times the fewest moves when {few} brokers become {few + 1}, "
                 f"{ratio[many]:.1f} times from {many} to {many + 1}",
@@ -360,6 +411,8 @@ def tools(figures: Figures) -> list[Tool]:
                 ratio[few] < 1.1 and ratio[many] > 4,
             ),
             Claim(
+                "leaders",
+                "yes",
                 "Balances leaders.",
                 f"even in {trials['permutation'].leaders} of {answers} trials",
                 "confirmed",
@@ -368,6 +421,8 @@ def tools(figures: Figures) -> list[Tool]:
             ),
             deterministic("permutation", "Nothing is drawn, and a second run changes nothing."),
             Claim(
+                "failure",
+                "yes",
                 "Keeps leaders even after a broker's failure.",
                 f"middle, grown: {worst(grown['permutation'])} on the worst survivor, `exact` "
                 f"{worst(exact)}; as good as `exact` in {trials['permutation'].failure} of "
@@ -385,6 +440,8 @@ def tools(figures: Figures) -> list[Tool]:
         "what is even.",
         (
             Claim(
+                "",
+                "",
                 "Gave the best leaders on some hundred test clusters.",
                 f"the best that the replica sets allow in {trials['leader-flow'].led} of {answers} "
                 "trials",
@@ -394,6 +451,8 @@ def tools(figures: Figures) -> list[Tool]:
                 trials["leader-flow"].leaders <= trials["leader-flow"].led < answers,
             ),
             Claim(
+                "",
+                "",
                 "Moves no data, so that other tools must fill new brokers.",
                 f"middle, grown: {grown['leader-flow']['moves']} moves; "
                 f"{replicas(grown['leader-flow'])} replicas per broker",
@@ -411,6 +470,8 @@ def tools(figures: Figures) -> list[Tool]:
         "replication factors are ours.",
         (
             Claim(
+                "storage",
+                "by count",
                 "The first flow gave even replicas in all tests.",
                 f"even in {flows.replicas} of {answers} trials",
                 "confirmed",
@@ -418,6 +479,8 @@ def tools(figures: Figures) -> list[Tool]:
                 flows.replicas == answers,
             ),
             Claim(
+                "moves",
+                "yes",
                 "Moves little.",
                 f"fewest in {flows.moves} of {answers} trials; middle, grown: "
                 f"{moves(grown['three-flows'])}; scattered: {moves(scattered['three-flows'])}",
@@ -427,14 +490,20 @@ def tools(figures: Figures) -> list[Tool]:
                 grown["three-flows"]["moves"] == exact["moves"] and 0 < flows.moves < answers,
             ),
             Claim(
+                "racks",
+                "yes",
                 "Keeps to the racks (so the summary; the text says: not yet, but it could).",
                 f"middle, scattered: {scattered['three-flows']['rack_violations']} violations, "
                 f"{scattered['greedy']['rack_violations']} before",
                 "confirmed",
                 "A network for it exists: ours has a node for each rack of each partition.",
-                all(rows["three-flows"]["rack_violations"] == 0 for rows in figures.jobs.values()),
+                not any(
+                    rows["three-flows"].get("rack_violations") for rows in figures.jobs.values()
+                ),
             ),
             Claim(
+                "leaders",
+                "yes",
                 "The second flow evens out leaders and moves nothing.",
                 f"even in {flows.leaders} of {answers} trials",
                 "confirmed",
@@ -443,16 +512,20 @@ def tools(figures: Figures) -> list[Tool]:
                 flows.leaders == answers,
             ),
             Claim(
+                "determinism",
+                "no, but could be",
                 "Moves again on a second run, unless it first looks whether all is even; so its "
                 "output is not deterministic.",
                 f"with that look, settled in {flows.settled} of {answers} trials, but not in every "
                 "job with racks; the same bytes from shuffled input in all",
                 "confirmed",
-                "Of loads 2, 2, 1 and 1 the residue nodes would carry one unit. A flow from integer "
-                "capacities, always laid out in the same order, is deterministic.",
+                "Of loads 2, 2, 1 and 1 the residue nodes would carry one unit. A flow of whole "
+                "numbers, always laid out in the same order, is deterministic.",
                 flows.settled == answers,
             ),
             Claim(
+                "",
+                "",
                 "Raises a replication factor with one node more.",
                 "the article's figure: 3, 3, 3, 3 in six moves, four of them new replicas",
                 "confirmed",
@@ -460,6 +533,8 @@ def tools(figures: Figures) -> list[Tool]:
                 True,
             ),
             Claim(
+                "",
+                "",
                 "Fails to lower one where all replicas of a partition are on the sink's side.",
                 "ours reaches every factor, the loads even",
                 "confirmed",
@@ -468,6 +543,8 @@ def tools(figures: Figures) -> list[Tool]:
                 True,
             ),
             Claim(
+                "failure",
+                "yes",
                 "The third flow improves first followers, short of perfection.",
                 f"as good as `exact` in {flows.failure} of {answers} trials; middle, grown: "
                 f"{worst(grown['three-flows'])} on the worst survivor, `exact` {worst(exact)}",
@@ -477,6 +554,8 @@ def tools(figures: Figures) -> list[Tool]:
                 0 < flows.failure < answers and worst(grown["three-flows"]) > worst(exact),
             ),
             Claim(
+                "",
+                "",
                 "The third flow works with more than two replicas only.",
                 "two replicas, 6 brokers, 300 partitions: `exact` has 63 on the worst survivor, "
                 "proven the least; even followers alone would promise 60",
@@ -486,6 +565,8 @@ def tools(figures: Figures) -> list[Tool]:
                 True,
             ),
             Claim(
+                "",
+                "",
                 "There is no proof, and extreme cases may be exceptions.",
                 "such cases are found for moves, replicas, leaders and failures",
                 "confirmed",
@@ -507,6 +588,20 @@ def tools(figures: Figures) -> list[Tool]:
     ]
 
 
+CRITERIA = ("storage", "racks", "moves", "leaders", "determinism", "failure")
+MARKS: dict[Verdict, str] = {"confirmed": "✓", "in part": "◐", "corrected": "✗"}
+
+
+def overview(found: list[Tool]) -> str:
+    """The article's table: its answers by tool and criterion, with our verdicts."""
+    lines = [f"| tool | {' | '.join(CRITERIA)} |", "| --- |" + " --- |" * len(CRITERIA)]
+    for tool in found:
+        cell = {c.criterion: f"{c.answer} {MARKS[c.verdict]}" for c in tool.claims}
+        if set(CRITERIA) <= set(cell):
+            lines.append(f"| {tool.name} | {' | '.join(cell[name] for name in CRITERIA)} |")
+    return "\n".join(lines)
+
+
 def claims_block(figures: Figures) -> str:
     """Every tool with a table of its claims. ValueError where a verdict is not borne out."""
     found = tools(figures)
@@ -517,7 +612,10 @@ def claims_block(figures: Figures) -> str:
     count = {v: sum(c.verdict == v for c in every) for v in ("confirmed", "in part", "corrected")}
     parts = [
         f"Of {len(every)} claims {count['confirmed']} are confirmed, {count['in part']} hold in "
-        f"part, and {count['corrected']} are corrected."
+        f"part, and {count['corrected']} are corrected.",
+        "The article's own table, its answers with our verdicts (✓ confirmed, ◐ in part, "
+        "✗ corrected):",
+        overview(found),
     ]
     for tool in found:
         parts.append(f"### {tool.name}: `{tool.strategy}`")

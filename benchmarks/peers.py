@@ -31,6 +31,9 @@ from peer_tables import Figures, put, reads, report
 
 HERE = Path(__file__).resolve().parent
 
+OWN_LIMIT = 600
+"""Seconds that making a cluster or counting an answer may take."""
+
 
 @dataclass(frozen=True)
 class Job:
@@ -111,8 +114,8 @@ def measure(job: Job, tools: Iterable[str], seed: int, limit: float, repeat: int
         folder = Path(name)
         path = folder / "cluster.json"
         maker = [sys.executable, str(HERE / "clusters.py"), *job.made.split()]
-        _done(run([*maker, "--seed", str(seed), "-o", str(path)], folder, limit))
-        results = {"before": _evaluated(path, None, "", folder, limit)}
+        _done(run([*maker, "--seed", str(seed), "-o", str(path)], folder, OWN_LIMIT))
+        results = {"before": _evaluated(path, None, "", folder)}
         for tool in tools:
             print(f"  {tool} ...", end=" ", file=sys.stderr, flush=True)
             results[tool] = found = _answer(TOOLS[tool], job, path, folder, limit, repeat)
@@ -145,7 +148,7 @@ def _answer(tool: Tool, job: Job, path: Path, folder: Path, limit: float, repeat
         runs.append(one)
         said.append(json.loads(answer.read_text(encoding="utf-8")))
         said[-1].pop("replicas")
-    figures = _evaluated(path, answer, job.removed_ids, folder, limit)
+    figures = _evaluated(path, answer, job.removed_ids, folder)
     planner = [
         {
             key: sum(spent[key] for name, spent in each["stages"].items() if not reads(name))
@@ -165,12 +168,10 @@ def _answer(tool: Tool, job: Job, path: Path, folder: Path, limit: float, repeat
     }
 
 
-def _evaluated(
-    path: Path, answer: Path | None, removed: str, folder: Path, limit: float
-) -> Figures:
+def _evaluated(path: Path, answer: Path | None, removed: str, folder: Path) -> Figures:
     command = [sys.executable, str(HERE / "evaluate.py"), str(path)]
     command += [str(answer)] if answer else []
-    done = _done(run([*command, "--removed", removed], folder, limit))
+    done = _done(run([*command, "--removed", removed], folder, OWN_LIMIT))
     figures: Figures = json.loads(done.out)
     return figures
 

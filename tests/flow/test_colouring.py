@@ -45,7 +45,7 @@ def holds(rows: Rows, colours: list[int], limit: int, most: int | None) -> bool:
 def coloured(rows: Rows, limit: int = 1, most: int | None = None) -> list[int]:
     """The colouring, checked."""
     edges = edges_of(rows)
-    found = colour(edges, np.arange(len(rows)), limit, most).tolist()
+    found = colour(edges, np.ones(len(rows), dtype=np.int64), limit, most).tolist()
     assert len(found) == len(rows)
     assert set(found) == set(range(max(found, default=-1) + 1))
     assert holds(rows, found, limit, most)
@@ -118,16 +118,19 @@ def test_a_vertex_may_be_head_and_tail_at_once() -> None:
     assert coloured([(0, [1]), (1, [2]), (2, [0])]) == [0, 0, 0]
 
 
-def test_edges_in_their_order_take_the_lowest_colour() -> None:
+def test_heavy_edges_take_the_lowest_colours() -> None:
     edges = edges_of([(0, [3]), (1, [3]), (2, [3])])
-    assert colour(edges, np.array([2, 0, 1]), 1).tolist() == [1, 2, 0]
+    assert colour(edges, np.array([5, 4, 9]), 1).tolist() == [1, 2, 0]
 
 
-def test_a_path_is_exchanged_where_no_colour_is_free() -> None:
-    # the third edge has colour 0 free at its tail, 1 at its head
-    assert coloured([(0, [3]), (1, [4]), (1, [5]), (0, [4])]) != []
+def test_first_fit_is_mended_where_it_needs_more() -> None:
+    rows: Rows = [(0, [3]), (1, [4]), (1, [5]), (0, [4])]
+    edges = edges_of(rows)
+    found = colour(edges, np.array([4, 3, 2, 1]), 1)
+    assert holds(rows, found.tolist(), 1, None)
+    assert found.max() == 1
     for limit in (1, 2):
-        rows: Rows = [(a, [b]) for a in range(4) for b in range(5, 9)] * limit
+        rows = [(a, [b]) for a in range(4) for b in range(5, 9)] * limit
         assert len(set(coloured(rows, limit))) == 4
 
 
@@ -163,7 +166,7 @@ def test_the_bound_packs_what_a_tail_sends(heads: list[int], limit: int, bound: 
         at += count
     edges = edges_of(rows, 20)
     assert fewest_colours(edges, limit) == bound
-    assert colour(edges, np.arange(len(rows)), limit).max() + 1 == bound
+    assert colour(edges, np.ones(len(rows), dtype=np.int64), limit).max() + 1 == bound
 
 
 def test_at_most_so_many_edges_of_a_colour() -> None:
@@ -177,7 +180,7 @@ def test_many_edges_meet_the_bound_with_and_without_most() -> None:
     tails, heads = random.integers(0, 50, 4000), random.integers(50, 60, 4000)
     edges = Edges(60, tails, np.arange(4001), heads)
     for limit, most in ((1, None), (2, None), (5, 30), (2, 17), (1000, 7)):
-        found = colour(edges, random.permutation(4000), limit, most)
+        found = colour(edges, random.integers(0, 2**60, 4000), limit, most)
         assert found.max() + 1 == fewest_colours(edges, limit, most)
         for ends in (tails, heads):
             pairs, count = np.unique(ends * 10**6 + found, return_counts=True)
@@ -198,10 +201,37 @@ def test_several_heads_come_close_to_the_bound() -> None:
         heads[e] = np.argsort(key)[:2]
         taken[heads[e]] += 1
     edges = Edges(vertices, np.arange(n) % vertices, 2 * np.arange(n + 1), heads.ravel())
-    found = colour(edges, np.arange(n), 2)
+    even = np.ones(n, dtype=np.int64)
+    found = colour(edges, even, 2)
     assert fewest_colours(edges, 2) == 50
     assert found.max() + 1 <= 53
-    assert (colour(edges, np.arange(n), 2) == found).all()  # the same every time
+    assert (colour(edges, even, 2) == found).all()  # the same every time
+
+
+def test_a_colour_less_is_not_worth_longer_ones() -> None:
+    """Weights far apart: a heavy edge never ends among light ones."""
+    random = np.random.default_rng(6)
+    n = 300
+    heads = np.array([random.permutation(8)[:2] + 4 for _ in range(n)])
+    edges = Edges(12, random.integers(0, 4, n), 2 * np.arange(n + 1), heads.ravel())
+    weight = 4 ** random.integers(0, 20, n)
+    found = colour(edges, weight, 1)
+    heaviest = [weight[found == a].max() for a in range(found.max() + 1)]
+    assert np.sum(np.diff(heaviest) > 0) <= len(heaviest) // 10
+
+
+def test_the_weights_of_a_colour_are_alike() -> None:
+    """Every vertex at the limit in every colour; yet little longer than first fit without it."""
+    random = np.random.default_rng(7)
+    side, each = 20, 30
+    heads = np.concatenate([random.permutation(side) for _ in range(each)]) + side
+    edges = Edges(2 * side, np.tile(np.arange(side), each), np.arange(side * each + 1), heads)
+    weight = (1e6 * random.lognormal(0, 1.5, side * each)).astype(np.int64)
+    found = colour(edges, weight, 1)
+    assert found.max() + 1 == each
+    longest = sum(weight[found == a].max() for a in range(each))
+    ideal = np.sort(weight)[::-1][::side].sum()
+    assert longest < 2 * ideal
 
 
 # ---------------------------------------------------------------- at random

@@ -7,20 +7,22 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
 from sharing_cases import ORDERS, allowed, best, chosen_slots, cost, problems
 
+from partage.flow import sharing
 from partage.flow.proof import prove
 from partage.flow.sharing import (
     LOAD,
     MOVES,
     SPREAD,
     Sharing,
-    by_item,
     fairest_loads,
     share,
     zone_bounds,
 )
-from partage.flow.sharing.by_item import ItemNetwork
+from partage.flow.sharing.by_item import Apart, settle
+from partage.flow.sharing.dealing import deal
 
 QUICK = settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])
 
@@ -52,42 +54,27 @@ def test_every_bound_meets_its_value(problem: Sharing, order: tuple[str, str, st
 
 
 @pytest.mark.parametrize("order", ORDERS)
-@given(problem=problems())
+@pytest.mark.parametrize("wide", [False, True])
+@given(problem=problems(), seed=st.integers(0, 99))
 @settings(QUICK, max_examples=200)
-def test_item_by_item_with_lazily_priced_arcs(
-    problem: Sharing, order: tuple[str, str, str]
+def test_the_network_by_item(
+    problem: Sharing, wide: bool, seed: int, order: tuple[str, str, str]
 ) -> None:
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(by_item, "_LAID_OUT_WHOLE", 0)
-        patch.setattr(by_item, "_FIRST_CANDIDATES", 1)
-        patch.setattr(by_item, "_ADDED_PER_ROUND", 1)
-        slots, _ = ItemNetwork(problem, order, None).solve()
-    assert feasible(problem, slots)
-    assert cost(problem, chosen_slots(slots), order) == best(problem, order)
-
-
-def test_lazy_pricing_lays_out_few_arcs(monkeypatch: pytest.MonkeyPatch) -> None:
-    """300 items on 60 slots, 6 of them empty: not all of the 18,000 arcs are laid out."""
-    monkeypatch.setattr(by_item, "_LAID_OUT_WHOLE", 0)
-    monkeypatch.setattr(by_item, "_ADDED_PER_ROUND", 3)
-    rng = np.random.default_rng(7)
-    own = np.array([rng.permutation(54)[:3] for _ in range(300)])
-    problem = Sharing(
-        family=np.arange(300) % 20,
-        demand=np.full(300, 3),
-        own=own,
-        zone=np.zeros(60, dtype=np.int64),
-        weight=np.ones(60, dtype=np.int64),
-        base=np.zeros(60, dtype=np.int64),
-        family_base=np.zeros((20, 60), dtype=np.int64),
-        zoned=False,
-        size=np.zeros(300, dtype=np.int64),
-        base_size=np.zeros(60, dtype=np.int64),
-    )
-    network = ItemNetwork(problem, (LOAD, MOVES, SPREAD), None)
-    slots, _ = network.solve()
-    assert network.chosen.sum() < 0.6 * network.chosen.size
-    assert problem.costs(slots) == problem.costs(share(problem).slots)
+    """Whoever stands alone: never more than the least cost, and with wide items exactly that."""
+    rng = np.random.default_rng(seed)
+    alone = rng.random(problem.items) < rng.choice([0.0, 0.5, 1.0])
+    every = np.ones(problem.items, dtype=np.bool_)
+    crowded = sharing._crowded(problem)
+    apart = Apart(every, every) if wide else Apart(alone | crowded, alone & (rng.random() < 0.5))
+    settled = settle(problem, order, apart)
+    least = best(problem, order)
+    assert tuple(settled.costs[c] for c in order) <= least
+    slots, failed = deal(settled.counts)
+    if wide:
+        assert len(failed) == 0
+    if len(failed) == 0:
+        assert feasible(problem, slots)
+        assert cost(problem, chosen_slots(slots), order) == least
 
 
 @given(problem=problems(max_slots=6, max_items=8))
@@ -144,16 +131,16 @@ def test_counts_that_cannot_be_dealt_out_are_found_item_by_item() -> None:
     and was exact.
     """
     used = 0
-    solve = ItemNetwork.solve
+    by_item = sharing.settle
 
-    def counted(self: ItemNetwork):  # type: ignore[no-untyped-def]
+    def counted(*arguments):  # type: ignore[no-untyped-def]
         nonlocal used
         used += 1
-        return solve(self)
+        return by_item(*arguments)
 
     rng = np.random.default_rng(3)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(ItemNetwork, "solve", counted)
+        patch.setattr(sharing, "settle", counted)
         for _ in range(150):
             slots, items = 4, 4
             own = np.array([rng.permutation(slots) for _ in range(items)])

@@ -328,6 +328,7 @@ def comparison() -> dict[str, Any]:
             "leader_changes": 61,
             "settled": False,
             "waves": 9,
+            "waves_lower_bound": 8,
             "seconds": 0.41,
             "binding": [],
             "gaps": {},

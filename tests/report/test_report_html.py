@@ -137,6 +137,36 @@ def test_the_key_figures_and_tables_are_there_without_a_script():
         assert words in text, words
 
 
+def test_strategies_are_compared_in_two_tables():
+    page = render(documents.grown(), documents.comparison())
+    text = Page(page).text
+    assert page.count('<table class="numbers compare">') == 2
+    for words in (
+        "Strategy replicas per broker bytes, fullest / mean broker",
+        "rack-greedy 54–81 1.07 4 0 133/124 918 GB 9/8",
+        "rack-greedy 18–24 61 33/24 42/33 0 yes no no 0.02 s",
+        "No answer ✗ mip cannot: no answer in 60 s",
+        "rack down: the same for a rack",
+    ):
+        assert words in text, words
+    assert "<b>24/24</b>" in page  # the best of its column
+    assert "<b>124/124</b>" not in page  # moves never are
+
+
+def test_a_comparison_without_racks_or_answers_is_shorter():
+    comparison = documents.comparison()
+    for row in comparison["strategies"].values():
+        if "moves" in row:
+            row["leaders_after_rack_failure"] = None
+    text = Page(render(documents.grown(), comparison)).text
+    assert "broker down / ideal" in text
+    assert "rack down" not in text
+    nobody = {"strategies": {"mip": {"cannot": "why"}}}
+    text = Page(render(documents.grown(), nobody)).text
+    assert "No answer ✗ mip cannot: why" in text
+    assert "Placement and moves" not in text
+
+
 def test_tables_have_captions_and_headings():
     text = render(documents.grown(), documents.comparison(), documents.measurement())
     assert text.count("<table") == text.count("<caption")

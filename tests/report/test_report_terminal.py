@@ -96,7 +96,7 @@ def test_compare():
     assert max(map(cell_len, text.splitlines())) <= 100
     assert "✗ mip cannot: no answer in 60 s" in text
     placement, leaders = (line.split() for line in text.splitlines() if "rack-greedy" in line)
-    assert placement[1:] == ["54–81", "1.07", "4", "0", "133/124", "918", "GB", "9"]
+    assert placement[1:] == ["54–81", "1.07", "4", "0", "133/124", "918", "GB", "9/8"]
     assert leaders[1:] == (["18–24", "61", "33/24", "42/33", "0", "yes", "no", "no", "0.02", "s"])
     legend = " ".join(text.split())
     assert "rack down: the same for a rack" in legend

@@ -75,14 +75,17 @@ def sized(task: Task) -> tuple[Sharing, Bools]:
 def fill_sizes(task: Task) -> Ints:
     """[I, any] slots of the items. Raises CannotError where a disk or a limit cannot be kept."""
     problem, free = sized(task)
-    slots = task.sharing.own.copy()
-    if problem.items:
-        found = _filled(task, problem).slots
-        width = max(found.shape[1], slots.shape[1])
-        slots = np.full((len(free), width), -1, dtype=np.int64)
-        slots[:, : task.sharing.own.shape[1]] = task.sharing.own
-        slots[free] = -1
-        slots[np.flatnonzero(free), : found.shape[1]] = found
+    own = task.sharing.own
+    if problem.items == 0:
+        nothing, band = np.zeros((0, 1), dtype=np.int64), bands(task)
+        if (problem.base_size > band.ceiling).any():
+            raise CannotError(_overfull(task, problem, band, nothing))
+        return own.copy()
+    found = _filled(task, problem).slots
+    slots = np.full((len(free), max(found.shape[1], own.shape[1])), -1, dtype=np.int64)
+    slots[:, : own.shape[1]] = own
+    slots[free] = -1
+    slots[np.flatnonzero(free), : found.shape[1]] = found
     return slots
 
 
@@ -99,7 +102,7 @@ def _filled(task: Task, problem: Sharing) -> Filled:
     tolerance = float(limits.tolerance)
     found = fill(problem, band, tolerance)
     if found.tolerance is None:
-        raise CannotError(_overfull(task, problem, band, found))
+        raise CannotError(_overfull(task, problem, band, found.slots))
     if affordable(found):
         return found
     narrow, wide = tolerance, max(2 * tolerance, _STEP)
@@ -133,11 +136,11 @@ def _moved(problem: Sharing, slots: Ints) -> tuple[int, int]:
     return int(new.sum()), int(problem.size[item[new]].sum())
 
 
-def _overfull(task: Task, problem: Sharing, band: Bands, found: Filled) -> str:
+def _overfull(task: Task, problem: Sharing, band: Bands, slots: Ints) -> str:
     """Names the disk that stays furthest above what it may hold."""
     load = problem.base_size.copy()
-    item, column = np.nonzero(found.slots >= 0)
-    np.add.at(load, found.slots[item, column], problem.size[item])
+    item, column = np.nonzero(slots >= 0)
+    np.add.at(load, slots[item, column], problem.size[item])
     worst = int((load - band.ceiling).argmax())
     broker = task.cluster.broker_ids[task.slot_brokers[worst]]
     allowed = int(band.ceiling[worst])
@@ -160,6 +163,8 @@ def forced_moves(task: Task) -> int:
     """Replicas that must be placed anew whatever is balanced: too few are left where they may
     stay."""
     problem, _ = sized(task)
+    if problem.items == 0:
+        return 0
     item, slot = problem.owned
     held = np.zeros((problem.items, problem.zones), dtype=np.int64)
     np.add.at(held, (item, problem.zone_of[slot]), 1)

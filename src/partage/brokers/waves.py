@@ -99,9 +99,9 @@ def cut_into_waves(
     Raises CannotError, naming the broker and its disk, where no order of waves fits the disks.
     """
     moves = _Moves(before, after)
-    order = np.lexsort((moves.rows, -moves.size * moves.edges.heads))
+    order = np.lexsort((moves.rows, -moves.weight))
     bound = fewest_colours(moves.edges, concurrency, batch)
-    colours = colour(moves.edges, order, concurrency, batch)[order]
+    colours = colour(moves.edges, moves.weight, concurrency, batch)[order]
     # the members of a colour in the order in which they chose
     by_colour = order[np.argsort(colours, kind="stable")]
     steps = np.searchsorted(np.sort(colours), np.arange(1, colours.max(initial=-1) + 1))
@@ -152,6 +152,11 @@ class _Moves:
     def of(self) -> Ints:
         """[moves] the partition of each new replica, counted as in ``rows``."""
         return np.repeat(np.arange(len(self.rows)), self.edges.heads)
+
+    @property
+    def weight(self) -> Ints:
+        """[n] bytes that each partition copies."""
+        return self.size * self.edges.heads
 
     def jobs(self, rest: Ints) -> Jobs:
         """The partitions and then the ``rest``, which move no data, as jobs for the disks."""

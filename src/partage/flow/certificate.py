@@ -59,14 +59,19 @@ def sharing_bound(
         raise ValueError("prices or weights too large to be summed exactly")
     zones = [np.flatnonzero(zone == z) for z in range(int(zone.max()) + 1)]
     order = np.argsort(sits[0], kind="stable")
-    sits_item, sits_slot = sits[0][order], sits[1][order]
+    own = _rows(sits[0][order], sits[1][order], len(family))
     total = 0
+    cheap = [
+        _cheapest_of_zone(family_price, here, int(most.max(initial=0)), own.shape[1])
+        for here in zones
+    ]
     for start in range(0, len(family), cells // slots):
-        stop = min(len(family), start + cells // slots)
-        price = family_price[family[start:stop]] + move_weight
-        a, b = np.searchsorted(sits_item, (start, stop))
-        price[sits_item[a:b] - start, sits_slot[a:b]] -= move_weight
-        total += _cheapest(price, zones, demand[start:stop], least[start:stop], most[start:stop])
+        part = slice(start, start + cells // slots)
+        offers = [
+            _offers(family_price, family[part], own[part], zone == z, slot, move_weight)
+            for z, slot in enumerate(cheap)
+        ]
+        total += _cheapest(offers, demand[part], least[part], most[part])
     gain = family_price - slot_price
     for f in range(len(family_base)):
         n = _best_load(gain[f], spread_weight, family_base[f], int(members[f]))
@@ -79,24 +84,56 @@ def sharing_bound(
     return total
 
 
-def _cheapest(price: Ints, zones: list[Ints], demand: Ints, least: Ints, most: Ints) -> int:
-    """What the items pay for their cheapest choice: ``least`` of each zone, then the cheapest."""
-    items = np.arange(len(price))
+def _rows(item: Ints, value: Ints, items: int) -> Ints:
+    """[I, most values of an item] values by item, which ascends; -1 padded."""
+    count = np.bincount(item, minlength=items)
+    rows = np.full((items, int(count.max(initial=0))), -1, dtype=np.int64)
+    rows[item, np.arange(len(item)) - (np.cumsum(count) - count)[item]] = value
+    return rows
+
+
+def _cheapest_of_zone(price: Ints, here: Ints, most: int, own: int) -> Ints:
+    """[F, n] the slots among which are the ``most`` cheapest of a zone for any item of a family,
+    whichever ``own`` slots it does not have to count."""
+    width = min(most + own, len(here))
+    if width == len(here):
+        return np.tile(here, (len(price), 1))
+    return np.asarray(here[np.argpartition(price[:, here], width - 1, axis=1)[:, :width]])
+
+
+def _offers(
+    price: Ints, family: Ints, own: Ints, here: Bools, cheap: Ints, move_weight: int
+) -> Ints:
+    """[I, n] what an item may pay for a slot of one zone, ascending: its own slots without the
+    move, and the ``cheap`` ones of its family that are not its own. None is the largest integer."""
+    none = np.iinfo(np.int64).max
+    rows = family[:, None]
+    others = cheap[family]
+    taken = (others[:, :, None] == own[:, None, :]).any(axis=2)
+    new = np.where(taken, none, price[rows, others] + move_weight)
+    kept = np.where((own >= 0) & here[own], price[rows, own], none)
+    return np.sort(np.concatenate((new, kept), axis=1), axis=1)
+
+
+def _cheapest(offers: list[Ints], demand: Ints, least: Ints, most: Ints) -> int:
+    """What the items pay for their cheapest choice out of the zones' ``offers``: ``least`` of each
+    zone, then the cheapest."""
+    none = np.iinfo(np.int64).max
     paid = 0
     rest: list[Ints] = []
-    for members in zones:
-        top = min(int(most.max()), len(members))
-        cheap = np.partition(price[:, members], range(top), axis=1)[:, :top]
-        rank = np.arange(top)
+    for offered in offers:
+        cheap = offered[:, : int(most.max())]
+        rank = np.arange(cheap.shape[1])
         must = rank < least[:, None]
         paid += int(np.where(must, cheap, 0).sum())
         free = ~must & (rank < most[:, None])
-        rest.append(np.where(free, cheap, np.iinfo(np.int64).max))
+        rest.append(np.where(free, cheap, none))
     pool = np.sort(np.concatenate(rest, axis=1), axis=1)
-    left = demand - least * len(zones)
-    chosen = np.arange(pool.shape[1]) < left[:, None]
-    assert (pool[items, np.maximum(left - 1, 0)][left > 0] < np.iinfo(np.int64).max).all()
-    return paid + int(pool[chosen].sum())
+    left = demand - least * len(offers)
+    chosen = pool[np.arange(pool.shape[1]) < left[:, None]]
+    assert len(chosen) == left.sum()
+    assert (chosen < none).all(), "every item finds its slots"
+    return paid + int(chosen.sum())
 
 
 def _best_load(price: Ints, weight: int, base: Ints, limit: int) -> Ints:
@@ -174,7 +211,9 @@ def _largest(*arrays: Ints) -> int:
 
 def _sum(values: Ints) -> int:
     """The exact sum of 64-bit integers, whatever its size."""
-    return int(values.astype(object).sum()) if len(values) else 0
+    if _largest(values) * values.size < 2**63:
+        return int(values.sum())
+    return int(values.astype(object).sum())
 
 
 def takeover_bound(quota: Ints, load: Ints, fixed: Ints, offered: Ints) -> int:

@@ -3,33 +3,34 @@
 An edge leads from one *tail* (or none) to one or more *heads*. In each colour every vertex is a
 head at most ``limit`` times, and sends to at most ``limit`` heads as a tail, except that one edge
 which has more heads than that may have its tail to itself: in other words, an edge asks its tail
-for min(heads, limit). Perhaps a colour holds at most ``most`` edges.
+for min(heads, limit). Perhaps a colour holds at most ``most`` edges. Heavy edges are wanted in the
+low colours, and edges of a colour to weigh about the same.
 
 *The bound.* The edges into a vertex need ceil(count / limit) colours. Those out of it are a bin
 packing, of which the bound of Martello and Toth is taken (Discrete Applied Mathematics 28, 1990);
 for edges of one head it is ceil(count / limit) too. And all edges need ceil(edges / most).
 
-*One head each.* That is a bipartite multigraph, and the bound is always met: split every vertex
-into copies whose degree is at most the bound; then König's theorem (1916) colours it. Edges take
-the lowest colour that is free at both ends. If none is, some colour a is free at the tail and some
-b at the head: the edges of a and b that hang together at the head change colours, which makes a
-free there. They are a path, because at every vertex the edges of a are paired off with those of b,
-and by parity it cannot reach the tail. No copies are made: pairing the i-th edge of a with the i-th
-of b at each vertex does the same and leaves more freedom. Classes above ``most`` give edges to
-smaller ones by the same exchange: of the paths of two classes one has more edges of the larger (de
-Werra: Equitable colorations of graphs, RIRO 5, 1971).
+*First fit.* By falling weight each edge takes the lowest colour that is free at all its ends. Where
+that meets the bound, as it mostly does, it is the answer.
 
-*Several heads.* Such edges form no graph, and whether the bound can be met is NP-hard to tell. The
-same exchanges are tried, though paths may branch now; what still finds no colour gets a new one.
-Edges choose in the order given, or those of several heads first, whichever needs fewer colours.
-Then colours are given up one by one: the edges of the last push others out of theirs, which do the
-same, never back to where they were pushed out a moment ago (a tabu search, seeded), until every
-edge has a colour again or the steps are used up.
+*One head each.* That is a bipartite multigraph, and the bound W is always met (König 1916; with
+``most``, de Werra 1971). Where first fit does not meet it, the edges are split in two parts for the
+first half and the second half of the colours, w and W - w of them: a part of the edges such that
+every vertex keeps at most limit × w of its edges in it and at most limit × (W - w) outside, and
+likewise for ``most``. The share w / W of every edge is a fractional such part, and the problem is a
+flow, so there is a whole one (Hoffman and Kruskal 1956); the heaviest is taken. Each part is
+coloured likewise; with one colour nothing is left to decide.
+
+*Several heads.* Such edges form no graph, and whether the bound can be met is NP-hard to tell.
+First fit opens as many colours as it needs. Then they are given up one by one: the edges of the
+last push others out of theirs, which do the same, never back to where they were pushed out a moment
+ago (a tabu search, seeded), until every edge has a colour again or the steps are used up. The
+heavier half of the edges stays where it is: a colour less is not worth longer ones.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from itertools import pairwise
 from random import Random
@@ -37,12 +38,17 @@ from random import Random
 import numpy as np
 import numpy.typing as npt
 
+from partage.flow.network import Network, minimise
+
 Ints = npt.NDArray[np.int64]
+Bools = npt.NDArray[np.bool_]
 
 _STEPS = 60_000
 """Edges that are given a colour by pushing others out, at most."""
-_PATHS, _LONGEST = 12, 400
-"""Pairs of colours whose exchange is tried, and edges exchanged at most, where paths may branch."""
+_TRIED = 8
+"""Colours tried in which nothing but light edges should be in the way."""
+_FINE = 10**6
+"""What the heaviest edge costs in a flow: weights are rounded to that scale."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -82,22 +88,75 @@ def fewest_colours(edges: Edges, limit: int, most: int | None = None) -> int:
     return bound if most is None else max(bound, -(-len(edges.tail) // most))
 
 
-def colour(edges: Edges, order: Ints, limit: int, most: int | None = None) -> Ints:
-    """[n] a colour from 0 of every edge; no colour is left out. The edges choose in ``order``, each
-    the lowest that it can have."""
-    if not len(order):
+def colour(edges: Edges, weight: Ints, limit: int, most: int | None = None) -> Ints:
+    """[n] a colour from 0 of every edge; no colour is left out. The heaviest edges choose first,
+    each the lowest that it can have."""
+    if not len(weight):
         return np.zeros(0, dtype=np.int64)
     bound = fewest_colours(edges, limit, most)
-    best = _Colouring(edges, limit, bound, most)
-    best.run(order)
-    if best.colours > bound:
-        several = edges.heads[order] > 1
-        other = _Colouring(edges, limit, bound, most)
-        other.run(np.concatenate((order[several], order[~several])))
-        if other.colours < best.colours:
-            best = other
-        best.squeeze(bound, _STEPS)
-    return np.unique(best.of, return_inverse=True)[1].astype(np.int64)
+    if (edges.heads == 1).all():
+        colours = np.zeros(len(weight), dtype=np.int64)
+        _halve(edges, weight, limit, bound, most, np.arange(len(weight)), colours)
+    else:
+        greedy = _Colouring(edges, weight, limit, bound, most)
+        greedy.run()
+        greedy.squeeze(bound, _STEPS)
+        colours = np.array(greedy.of, dtype=np.int64)
+    return np.unique(colours, return_inverse=True)[1].astype(np.int64)
+
+
+def _halve(
+    edges: Edges,
+    weight: Ints,
+    limit: int,
+    colours: int,
+    most: int | None,
+    chosen: Ints,
+    answer: Ints,
+) -> None:
+    """Colour the ``chosen`` edges, of one head each, with so many colours, which are enough: added
+    to what they have in ``answer``."""
+    tail, head = edges.tail[chosen], edges.head[chosen]
+    part = Edges(edges.vertices, tail, np.arange(len(chosen) + 1), head)
+    greedy = _Colouring(part, weight[chosen], limit, colours, most)
+    if greedy.run(more=False) <= colours:
+        answer[chosen] += np.array(greedy.of, dtype=np.int64)
+        return
+    first = (colours + 1) // 2
+    heavy = _heavier_half(part, weight[chosen], limit, (first, colours - first), most)
+    _halve(edges, weight, limit, first, most, chosen[heavy], answer)
+    answer[chosen[~heavy]] += first
+    _halve(edges, weight, limit, colours - first, most, chosen[~heavy], answer)
+
+
+def _heavier_half(
+    edges: Edges, weight: Ints, limit: int, colours: tuple[int, int], most: int | None
+) -> Bools:
+    """[n] the edges for the first so many colours, as heavy as can be, so that they and the others
+    can be coloured: a flow from the tails to the heads with bounds on both."""
+    vertices, n = edges.vertices, len(edges.tail)
+    first, rest = colours
+    # a last tail for the edges that have none, and no bound on it
+    tail = np.where(edges.tail >= 0, edges.tail, vertices)
+    out = np.bincount(tail, minlength=vertices + 1)
+    into = np.bincount(edges.head, minlength=vertices)
+    low_out, high_out = np.maximum(out - limit * rest, 0), np.minimum(out, limit * first)
+    low_out[vertices], high_out[vertices] = 0, out[vertices]
+    low_in, high_in = np.maximum(into - limit * rest, 0), np.minimum(into, limit * first)
+    low, high = (0, n) if most is None else (max(0, n - most * rest), min(n, most * first))
+    network = Network(2 * vertices + 3, 1)
+    source, sink = 2 * vertices + 1, 2 * vertices + 2
+    tails, heads = np.arange(vertices + 1), vertices + 1 + np.arange(vertices)
+    cost = 1 + (weight / max(int(weight.max()), 1) * _FINE).astype(np.int64)
+    own = network.arcs(tail, vertices + 1 + edges.head, 1, {0: -cost})
+    network.arcs(source, tails, high_out - low_out)
+    network.arcs(heads, sink, high_in - low_in)
+    network.arcs(source, sink, high - low)
+    network.supply[tails], network.supply[heads] = low_out, -low_in
+    network.supply[[source, sink]] = high - low_out.sum(), low_in.sum() - high
+    found = minimise(network, prove_last=False)
+    assert found is not None
+    return np.asarray(found.flow[own] > 0)
 
 
 class _Colouring:
@@ -106,16 +165,21 @@ class _Colouring:
     ``into[v][a]``, ``out_of[v][a]``: edges of colour a at v; ``sent[v][a]``: what those out of it
     ask for. ``room_in[v]``: the colours in which v may be a head once more; ``room_out[d][v]``: in
     which it can bear an edge that asks for d. ``of[e]``: the edge's colour, -1 while it has none;
-    ``members[a]``: the edges that have a; ``open``: the colours of fewer than ``most`` edges.
+    ``members[a]``: the edges that have a;
+    ``open``: the colours of fewer than ``most`` edges.
+    Edges that weigh more than ``heavy`` are not pushed out.
     """
 
-    def __init__(self, edges: Edges, limit: int, colours: int, most: int | None) -> None:
+    def __init__(
+        self, edges: Edges, weight: Ints, limit: int, colours: int, most: int | None
+    ) -> None:
         heads, start = edges.head.tolist(), edges.start.tolist()
         self.heads: list[list[int]] = [heads[i:j] for i, j in pairwise(start)]
         self.tail: list[int] = edges.tail.tolist()
         self.asks: list[int] = [min(len(h), limit) for h in self.heads]
+        self.weight: list[int] = weight.tolist()
+        self.heavy = 0
         self.limit, self.most, self.colours = limit, most, colours
-        self.plain = all(len(h) == 1 for h in self.heads)
         every = (1 << colours) - 1
         self.into: list[dict[int, list[int]]] = [{} for _ in range(edges.vertices)]
         self.out_of: list[dict[int, list[int]]] = [{} for _ in range(edges.vertices)]
@@ -126,16 +190,15 @@ class _Colouring:
         self.members: list[dict[int, None]] = [{} for _ in range(colours)]
         self.open = every
 
-    def run(self, order: Ints) -> None:
-        """Colour every edge."""
-        for e in order.tolist():
-            free = self.free(e)
-            if free:
-                self.put(e, _lowest(free & self.open or free))
-            elif not (self.by_path(e)):
-                self.put(e, self.add_colour())
-        if self.most is not None:
-            self.even_out(self.most)
+    def run(self, *, more: bool = True) -> int:
+        """First fit, by falling weight; returns the colours. With not ``more`` than it has at
+        first it stops where they do not suffice, and returns one more."""
+        for e in sorted(range(len(self.heads)), key=lambda e: -self.weight[e]):
+            free = self.free(e) & self.open
+            if not free and not more:
+                return self.colours + 1
+            self.put(e, _lowest(free) if free else self.add_colour())
+        return self.colours
 
     # ---------------------------------------------------------------- one edge
 
@@ -201,7 +264,7 @@ class _Colouring:
         self.colours += 1
         return self.colours - 1
 
-    # ---------------------------------------------------------------- exchanges
+    # ---------------------------------------------------------------- fewer colours
 
     def _rooms(self, e: int) -> list[int]:
         """The colours that each end of the edge has room for: the heads', then the tail's."""
@@ -215,80 +278,14 @@ class _Colouring:
         heads = self.heads[e]
         return self.into[heads[end]] if end < len(heads) else self.out_of[self.tail[e]]
 
-    def _nearly(self, e: int) -> Iterator[tuple[int, int]]:
-        """(end, colour) where only that end keeps the edge from having the colour."""
-        rooms = self._rooms(e)
-        every = (1 << self.colours) - 1
-        for end in reversed(range(len(rooms))):
-            others = every
-            for i, room in enumerate(rooms):
-                if i != end:
-                    others &= room
-            for a in _bits(others & ~rooms[end]):
-                yield end, a
-
-    def by_path(self, e: int) -> bool:
-        """Colour the edge by exchanging two colours along a path from one of its ends; or change
-        nothing. It always succeeds where all edges have one head."""
-        rooms = self._rooms(e)
-        tries = 0
-        for end, a in self._nearly(e):
-            for b in _bits(rooms[end]):
-                tries += 1
-                if not self.plain and tries > _PATHS:
-                    return False
-                there = self._at(e, end)
-                # an edge of a that no edge of b is paired with
-                path = self._hanging(there[a][-1], a, b, None if self.plain else _LONGEST)
-                if path is None:
-                    continue
-                self._exchange(path, a, b)
-                if self.free(e) >> a & 1:
-                    self.put(e, a)
-                    return True
-                self._exchange(path, a, b)
-        return False
-
-    def _hanging(self, e: int, a: int, b: int, longest: int | None) -> list[int] | None:
-        """The edges of the colours a and b that must change together with this one."""
-        found, seen = [e], {e}
-
-        def add(others: list[int]) -> None:
-            for f in others:
-                if f not in seen:
-                    seen.add(f)
-                    found.append(f)
-
-        for f in found:
-            if longest is not None and len(found) > longest:
-                return None
-            mine, other = (a, b) if self.of[f] == a else (b, a)
-            for v in self.heads[f]:
-                partners = self.into[v].get(other)
-                if partners:
-                    add(_paired(f, self.into[v][mine], partners))
-            v = self.tail[f]
-            if v < 0:
-                continue
-            same, partners = self.out_of[v][mine], self.out_of[v].get(other, [])
-            if self.sent[v][mine] == len(same) and self.sent[v].get(other, 0) == len(partners):
-                add(_paired(f, same, partners))
-            else:  # they ask for different amounts: all of them change
-                add(same)
-                add(partners)
-        return found
-
-    def _exchange(self, path: list[int], a: int, b: int) -> None:
-        for e, was in [(e, self.take(e)) for e in path]:
-            self.put(e, b if was == a else a)
-
     def squeeze(self, bound: int, steps: int) -> None:
         """Give up colours down to the bound, as far as every edge finds another in that many steps:
         one without a colour pushes out others, which stay away from it for a while."""
         random = Random(0)
+        self.heavy = sorted(self.weight)[len(self.weight) // 2]
         while self.colours > bound:
             was = list(self.of)
-            homeless = [e for e, a in enumerate(was) if a == self.colours - 1]
+            homeless = list(self.members[-1])
             for e in homeless:
                 self.take(e)
             self._drop_colour()
@@ -297,21 +294,18 @@ class _Colouring:
                 steps -= 1
                 e = homeless.pop(random.randrange(len(homeless)))
                 free = self.free(e) & self.open
-                if free:
-                    self.put(e, _lowest(free))
-                    continue
-                a = self._easiest(e, away, steps, random)
-                out = []
-                for end in range(len(self._rooms(e))):
-                    while not self._rooms(e)[end] >> a & 1:
-                        there = self._at(e, end)[a]
-                        out.append(next((f for f in there if self.free(f)), random.choice(there)))
-                        self.take(out[-1])
-                if not self.open >> a & 1:
-                    out.append(random.choice(list(self.members[a])))
-                    self.take(out[-1])
+                out: list[int] | None = []
+                a = _lowest(free)
+                if not free:
+                    for a in self._easiest(e, away, steps, random):
+                        out = self._push_out(e, a, random)
+                        if out is not None:
+                            break
+                    else:
+                        homeless.append(e)
+                        continue
                 self.put(e, a)
-                for f in out:
+                for f in out or ():
                     homeless.append(f)
                     away[f, a] = steps - 10 - random.randrange(len(homeless) + 10)
             if homeless:
@@ -324,20 +318,45 @@ class _Colouring:
                     self.put(e, was[e])
                 return
 
-    def _easiest(self, e: int, away: dict[tuple[int, int], int], steps: int, random: Random) -> int:
-        """A colour that as little as can be keeps the edge from having, and that it need not stay
-        away from."""
+    def _easiest(
+        self, e: int, away: dict[tuple[int, int], int], steps: int, random: Random
+    ) -> list[int]:
+        """A few colours that as little as can be keeps the edge from having, and that it need not
+        stay away from."""
         rooms = [*self._rooms(e), self.open]
         every = (1 << self.colours) - 1
         level = [every, *[0] * len(rooms)]  # level[i]: the colours that i of them have
         for room in rooms:
             for i in range(len(rooms), 0, -1):
                 level[i] |= level[i - 1] & room
-        for colours in reversed(level):
-            found = [a for a in _bits(colours) if away.get((e, a), steps) >= steps]
+        for i in range(len(rooms) - 1, -1, -1):
+            places = _bits(level[i] & ~level[i + 1])
+            found = [a for a in places if away.get((e, a), steps) >= steps]
             if found:
-                return random.choice(found)
-        return random.randrange(self.colours)
+                return random.sample(found, min(len(found), _TRIED))
+        return []
+
+    def _push_out(self, e: int, a: int, random: Random) -> list[int] | None:
+        """Take the colour from those that keep the edge from having it, and return them; None, and
+        nothing is done, where a heavy one does."""
+        out: list[int] = []
+
+        def push(there: Iterable[int]) -> bool:
+            light = [f for f in there if self.weight[f] <= self.heavy]
+            if light:
+                out.append(next((f for f in light if self.free(f)), random.choice(light)))
+                self.take(out[-1])
+            return bool(light)
+
+        for end in range(len(self._rooms(e))):
+            while not self._rooms(e)[end] >> a & 1:
+                if not push(self._at(e, end)[a]):
+                    for f in out:
+                        self.put(f, a)
+                    return None
+        if not self.open >> a & 1 and not push(self.members[a]):
+            return None
+        return out
 
     def _drop_colour(self) -> None:
         """The last colour, which no edge has, away."""
@@ -347,44 +366,6 @@ class _Colouring:
             room[:] = [mask & every for mask in room]
         self.open &= every
         self.members.pop()
-
-    def even_out(self, most: int) -> None:
-        """No colour of more than ``most`` edges."""
-        while True:
-            size = [len(members) for members in self.members]
-            large = max(range(self.colours), key=lambda a: (size[a], -a))
-            if size[large] <= most:
-                return
-            small = sorted(range(self.colours), key=lambda a: (size[a], a))
-            if not any(self._give(large, b, most) for b in small if size[b] < most):
-                b = self.add_colour()
-                for e in list(self.members[large])[most:][:most]:
-                    self.take(e)
-                    self.put(e, b)
-
-    def _give(self, a: int, b: int, most: int) -> bool:
-        """Exchange paths so that a loses edges and b gains; whether there were any."""
-        seen: set[int] = set()
-        chosen: list[int] = []
-        size_a, size_b = len(self.members[a]), len(self.members[b])
-        for e in (*self.members[a], *self.members[b]):
-            if e in seen:
-                continue
-            path = self._hanging(e, a, b, None)
-            assert path is not None
-            seen.update(path)
-            more = sum(1 if self.of[f] == a else -1 for f in path)
-            if more > 0 and size_a > most and size_b + more <= most:
-                chosen += path
-                size_a, size_b = size_a - more, size_b + more
-        self._exchange(chosen, a, b)
-        return bool(chosen)
-
-
-def _paired(e: int, same: list[int], partners: list[int]) -> list[int]:
-    """The partner of the edge, where it has one."""
-    place = same.index(e)
-    return partners[place : place + 1]
 
 
 def _lowest(bits: int) -> int:

@@ -1,6 +1,7 @@
 """A min-cost flow network with several costs, minimised one after the other, with dual values.
 
-OR-tools finds an optimal flow for the first cost. Its dual values are read off the residual network
+OR-tools (or, where a network is large and its costs are few, ``augmenting``) finds an optimal flow
+for the first cost. Its dual values are read off the residual network
 (shortest distances, Bellman-Ford): the *reduced cost* of an arc is its cost plus the distance of
 its tail minus the distance of its head. Every optimal flow, not only the one found, is 0 on arcs of
 positive and full on arcs of negative reduced cost; so these arcs are fixed, and the second cost is
@@ -22,33 +23,48 @@ import numpy as np
 import numpy.typing as npt
 from ortools.graph.python.min_cost_flow import SimpleMinCostFlow
 
+from partage.flow.augmenting import TooManyRoundsError, cheapest_flow
+
 Ints = npt.NDArray[np.int64]
 Faces = npt.NDArray[np.int8]
 
 FREE, EMPTY, FULL = 0, 1, 2
 """What the optima of a cost leave of an arc: any flow, none, or its whole capacity."""
 
+_LARGE = 100_000
+"""Arcs from which on it pays to look for few costs."""
+
+_FEW = 64
+"""Different costs up to which maximum flows along shortest paths are faster than cost scaling."""
+
+_ROUNDS = 100
+"""Rounds of them after which it seems not so."""
+
 
 @dataclass
 class Network:
     """Nodes, arcs and supplies under construction; ``arcs`` and ``squares`` return arc numbers.
 
-    ``layers`` costs per arc, minimised in this order. ``copy`` shares what was added so far.
+    ``layers`` costs per arc, minimised in this order. ``guess``: what the dual values of the first
+    may roughly be, up to a constant; it only saves time. ``copy`` shares what was added so far.
     """
 
     nodes: int
     layers: int
     supply: Ints = field(init=False)
+    guess: Ints = field(init=False)
     _parts: list[tuple[Ints, Ints, Ints, Ints]] = field(default_factory=list)
     _count: int = 0
 
     def __post_init__(self) -> None:
         self.supply = np.zeros(self.nodes, dtype=np.int64)
+        self.guess = np.zeros(self.nodes, dtype=np.int64)
 
     def copy(self) -> Network:
         """The same network, to be added to apart from this one."""
         other = Network(self.nodes, self.layers)
         other.supply[:] = self.supply
+        other.guess[:] = self.guess
         other._parts, other._count = list(self._parts), self._count
         return other
 
@@ -101,8 +117,12 @@ class Optimum:
     face: Faces
 
 
-def minimise(network: Network) -> Optimum | None:
-    """The flow that minimises the costs one after the other; None when none is feasible."""
+def minimise(network: Network, *, prove_last: bool = True) -> Optimum | None:
+    """The flow that minimises the costs one after the other; None when none is feasible.
+
+    Without ``prove_last`` the last cost has neither dual values (all 0) nor a face of its own (the
+    face of the cost before it stands there), which saves the time to work them out.
+    """
     tail, head, capacity, cost = network.compiled()
     state = np.where(capacity > 0, FREE, EMPTY).astype(np.int8)
     flow = np.zeros(len(tail), dtype=np.int64)
@@ -119,24 +139,85 @@ def minimise(network: Network) -> Optimum | None:
             flow[full] = capacity[full]
             np.subtract.at(supply, tail[full], capacity[full])
             np.add.at(supply, head[full], capacity[full])
-            found = _solve(tail[free], head[free], capacity[free], c, supply)
+            guess = np.zeros_like(network.guess) if solved else network.guess
+            found = _solve(tail[free], head[free], capacity[free], c, supply, guess)
             if found is None:
                 return None
             flow[free] = found
             solved = True
-            d = _distances(network.nodes, tail[free], head[free], c, found, capacity[free])
-            reduced = c + d[tail[free]] - d[head[free]]
-            distance[layer] = d
-            state[free[reduced > 0]] = EMPTY
-            state[free[reduced < 0]] = FULL
+            if prove_last or layer < network.layers - 1:
+                d = _distances(network.nodes, tail[free], head[free], c, found, capacity[free])
+                reduced = c + d[tail[free]] - d[head[free]]
+                distance[layer] = d
+                state[free[reduced > 0]] = EMPTY
+                state[free[reduced < 0]] = FULL
         face[layer] = state
     values = tuple(int(v) for v in cost @ flow) if network.layers else ()
     return Optimum(flow, values, distance, face)
 
 
-def _solve(tail: Ints, head: Ints, capacity: Ints, cost: Ints, supply: Ints) -> Ints | None:
+def _solve(
+    tail: Ints, head: Ints, capacity: Ints, cost: Ints, supply: Ints, guess: Ints
+) -> Ints | None:
+    """[A] an optimal flow, or None when none is feasible. Any optimum will do: dual values and
+    faces are the same for all."""
     if len(tail) == 0:
         return None if supply.any() else np.zeros(0, dtype=np.int64)
+    if len(tail) >= _LARGE:
+        return _solve_large(tail, head, capacity, cost, supply, guess)
+    return _scaled(tail, head, capacity, cost, supply)
+
+
+def _solve_large(
+    tail: Ints, head: Ints, capacity: Ints, cost: Ints, supply: Ints, guess: Ints
+) -> Ints | None:
+    """The same on fewer nodes and arcs, by the method that suits the costs."""
+    feeder = _feeders(tail, head, capacity, supply)[tail]
+    fed = np.flatnonzero(feeder >= 0)
+    feeder = feeder[fed]
+    start, price = tail.copy(), cost.copy()
+    start[fed], price[fed] = tail[feeder], cost[fed] + cost[feeder]
+    keep = np.ones(len(tail), dtype=np.bool_)
+    keep[feeder] = False
+    start, end, room, price = start[keep], head[keep], capacity[keep], price[keep]
+    # most nodes of a large network may have nothing left to decide
+    used = np.zeros(len(supply), dtype=np.bool_)
+    used[start] = used[end] = True
+    if supply[~used].any():
+        return None
+    number = np.cumsum(used) - 1
+    start, end, supply, guess = number[start], number[end], supply[used], guess[used]
+    found: Ints | None = None
+    try:
+        if len(np.unique(price)) > _FEW:
+            raise TooManyRoundsError
+        found = cheapest_flow(start, end, room, price, supply, guess, _ROUNDS)
+    except TooManyRoundsError:
+        found = _scaled(start, end, room, price, supply)
+    if found is None:
+        return None
+    flow = np.zeros_like(tail)
+    flow[keep] = found
+    np.add.at(flow, feeder, flow[fed])
+    return flow
+
+
+def _feeders(tail: Ints, head: Ints, capacity: Ints, supply: Ints) -> Ints:
+    """[nodes] the arc that alone leads into a node and can carry whatever leaves it, or -1. The
+    arcs that leave such a node may start where its feeder does, and the feeder be left out."""
+    nodes = len(supply)
+    feeder = np.full(nodes, -1)
+    feeder[head] = np.arange(len(head))
+    leaving = np.bincount(tail, capacity, minlength=nodes)
+    alone = (np.bincount(head, minlength=nodes) == 1) & (supply == 0)
+    alone &= capacity[feeder] >= leaving
+    # one step at a time: of two such nodes in a row the second stays
+    alone &= ~alone[tail[feeder]]
+    return np.where(alone, feeder, -1)
+
+
+def _scaled(tail: Ints, head: Ints, capacity: Ints, cost: Ints, supply: Ints) -> Ints | None:
+    """By OR-tools' cost scaling."""
     solver = SimpleMinCostFlow()
     solver.add_arcs_with_capacity_and_unit_cost(tail, head, capacity, cost)
     known = min(len(supply), solver.num_nodes())
@@ -198,9 +279,16 @@ class Squares:
         steps = self.high - self.low
         bundle = np.repeat(count, steps)
         step = np.arange(len(bundle)) - np.repeat(np.cumsum(steps) - steps, steps)
-        self._bundle = np.concatenate((bundle, count, count))
-        number = np.concatenate((self.low[bundle] + step + 1, self.low, self.high + 1))
-        size = np.concatenate((np.ones_like(bundle), self.low, self.capacity - self.high))
+        below = np.flatnonzero(self.low > 0)
+        above = np.flatnonzero(self.high < self.capacity)
+        self._below, self._above = below, above
+        self._bundle = np.concatenate((bundle, below, above))
+        number = np.concatenate(
+            (self.low[bundle] + step + 1, self.low[below], self.high[above] + 1)
+        )
+        size = np.concatenate(
+            (np.ones_like(bundle), self.low[below], (self.capacity - self.high)[above])
+        )
         marginal = self.weight[self._bundle] * (2 * (self.base[self._bundle] + number) - 1)
         self._size = size
         return network.arcs(
@@ -221,12 +309,11 @@ class Squares:
     def widen(self, face: Faces) -> bool:
         """Grow the windows that some optimum may leave, seen from the face of the bundles' own
         layer; False when every optimum lies inside and the straight ends played no part."""
-        count = len(self.tail)
-        if count == 0:
-            return False
-        below = (face[-2 * count : -count] != FULL) & (self.low > 0)
-        above = (face[-count:] != EMPTY) & (self.high < self.capacity)
+        ends = len(face) - len(self._below) - len(self._above)
+        face_below, face_above = np.split(face[ends:], [len(self._below)])
+        below = self._below[face_below != FULL]
+        above = self._above[face_above != EMPTY]
         reach = 2 * (self.high - self.low) + 4
-        self.low = np.where(below, np.maximum(0, self.low - reach), self.low)
-        self.high = np.where(above, np.minimum(self.capacity, self.high + reach), self.high)
-        return bool((below | above).any())
+        self.low[below] = np.maximum(0, self.low - reach)[below]
+        self.high[above] = np.minimum(self.capacity, self.high + reach)[above]
+        return len(below) + len(above) > 0

@@ -25,7 +25,7 @@ def pick_slots(item: Ints, slot: Ints, items: int, base: Ints, change: Ints) -> 
     """
     slots = len(base)
     sink = items + slots
-    fair = np.full(slots, -(-(items + int(base.sum())) // max(slots, 1)), dtype=np.int64)
+    fair = -(-(items + int(base.sum())) // max(slots, 1))
     offered = np.bincount(slot, minlength=slots).astype(np.int64)
     squares = Squares(
         tail=items + np.arange(slots),
@@ -40,9 +40,10 @@ def pick_slots(item: Ints, slot: Ints, items: int, base: Ints, change: Ints) -> 
         network = Network(sink + 1, 2)
         network.supply[:items] = 1
         network.supply[sink] = -items
+        network.guess[sink] = 2 * fair - 1
         arcs = network.arcs(item, items + slot, 1, {1: change})
         at = squares.add_to(network, 0)
-        optimum = minimise(network)
+        optimum = minimise(network, prove_last=False)
         assert optimum is not None, "every item has an option"
         if not squares.widen(optimum.face[0, at]):
             break
@@ -71,6 +72,8 @@ def pick_pairs(
     options, slots = len(option_slot), len(quota)
     offered = np.bincount(option, minlength=options).astype(np.int64)
     capacity = np.minimum(np.maximum(option_cap, 0), offered)
+    total = quota + np.bincount(option_slot, option_base, minlength=slots).astype(np.int64)
+    level = total // np.maximum(np.bincount(option_slot, minlength=slots), 1)
     squares = Squares(
         tail=items + np.arange(options),
         head=items + options + option_slot,
@@ -84,9 +87,10 @@ def pick_pairs(
         network = Network(items + options + slots, 1 + len(changes))
         network.supply[:items] = 1
         network.supply[items + options :] = -quota
+        network.guess[items + options :] = 2 * level + 1
         arcs = network.arcs(item, items + option, 1, dict(enumerate(changes, start=1)))
         at = squares.add_to(network, 0)
-        optimum = minimise(network)
+        optimum = minimise(network, prove_last=not changes)
         if optimum is None:
             return None
         if not squares.widen(optimum.face[0, at]):

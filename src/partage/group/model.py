@@ -276,7 +276,7 @@ class Group:
     @cached_property
     def rack_names(self) -> tuple[str, ...]:
         """Racks that some member or partition names, ascending."""
-        named = {member.rack for member in self.members if member.rack is not None}
+        named = {member.rack for member in self.members if member.rack}
         for of_topic in (self.racks or {}).values():
             named.update(*of_topic)
         return tuple(sorted(named))
@@ -286,7 +286,7 @@ class Group:
         """[M] rack of each member, -1 unknown."""
         at = {name: i for i, name in enumerate(self.rack_names)}
         return np.array(
-            [NOBODY if m.rack is None else at[m.rack] for m in self.members], dtype=np.int64
+            [at[m.rack] if m.rack else NOBODY for m in self.members], dtype=np.int64
         )
 
     @cached_property

@@ -63,10 +63,8 @@ def legend(groups: Iterable[tuple[str, list[Column]]]) -> str:
 
 
 def _over(value: Any, bound: Any) -> str:
-    """``25/24``: what is reached over the least that can be."""
-    if value is None:
-        return units.MISSING
-    return f"{units.count(value)}/{units.count(bound)}"
+    """``25/24``: what is reached over the least that can be, where that is known."""
+    return units.count(value) if bound is None else f"{units.count(value)}/{units.count(bound)}"
 
 
 def _moves(row: Row) -> str:
@@ -143,10 +141,15 @@ COLUMNS: tuple[Column, ...] = (
         "moves / lower bound",
         "moves\n/bound",
         _moves,
-        means="bound: no plan as fair moves fewer",
+        means="bound: no plan as fair moves fewer, and these moves fit no fewer waves",
     ),
     Column(PLACEMENT, "bytes to copy", "to\ncopy", lambda r: units.size(r.get("bytes_moved"))),
-    Column(PLACEMENT, "waves", "waves", lambda r: units.count(r.get("waves"))),
+    Column(
+        PLACEMENT,
+        "waves / lower bound",
+        "waves\n/bound",
+        lambda r: _over(r.get("waves"), r.get("waves_lower_bound")),
+    ),
     Column(
         LEADERS,
         "leaders per broker",

@@ -56,8 +56,8 @@ class Bands:
         if self.share is None:
             return np.zeros_like(self.ceiling), self.ceiling
         # a share is a float: whole sizes next to it count as within
-        high = np.ceil(self.share * (1 + tolerance) - 0.5).astype(np.int64)
-        low = np.floor(self.share * (1 - tolerance) + 0.5).astype(np.int64)
+        high = np.ceil(np.minimum(self.share * (1 + tolerance), _ANY) - 0.5).astype(np.int64)
+        low = np.floor(np.maximum(self.share * (1 - tolerance), 0) + 0.5).astype(np.int64)
         low = np.minimum(low, high)
         return np.clip(low, 0, self.ceiling), np.minimum(high, self.ceiling)
 
@@ -148,6 +148,8 @@ def fewest_moves(problem: Sharing, low: Ints, high: Ints, price: Ints) -> int:
 def _moved_bound(
     problem: Sharing, size: Ints, base: Ints, low: Ints, high: Ints, price: Ints
 ) -> int:
+    if problem.items == 0:
+        return 0
     least, most = (bound[problem.item_class] for bound in problem.bounds)
     return moved_bound(
         size=size,

@@ -39,7 +39,7 @@ def fair_shares(problem: Sharing, ceiling: Ints | None = None) -> Floats:
     room = np.bincount(zone, top - base, minlength=problem.zones)
     most = np.minimum(most, room)
     least = np.minimum(least, most)
-    if most.sum() <= total:
+    if most.sum() < total * (1 - _SAME_LEVEL):
         wanted = most * (total / max(float(most.sum()), 1.0))
         top = np.full_like(top, np.inf)
     else:

@@ -18,9 +18,10 @@ at three resolutions:
 3. The counts of 2 are dealt out to the *items*, which is again a flow, family by family. When that
    works out, every bound is met and all three costs are proven.
 
-Items that break the zone rule tell counts apart from what can be done: each has to give up a slot
-of its own. When there are such items, 2 is replaced by a network in which they stand alone
-(``by_item``), each with arcs to its own slots and to what its family takes anew.
+Counts say little about items that must give up a slot, because they break the zone rule or have
+one too many: which one each gives up decides. When there are such items, 2 is replaced by a network
+in which they stand alone (``by_item``), each with arcs to its own slots and to what its family
+takes anew; all items do when there are many.
 
 When 2 or 3 does not work out (rare: the counts hide that two items would have to swap), the
 families that cannot be dealt out are first settled on their own, the others staying as dealt. If
@@ -36,8 +37,8 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from partage.flow.sharing.by_item import Apart, Prices, Settled, Window, settle
-from partage.flow.sharing.counts import DRIFT, Face, Groups, solve_counts
+from partage.flow.sharing.by_item import Apart, Prices, Settled, settle
+from partage.flow.sharing.counts import DRIFT, Groups, solve_counts
 from partage.flow.sharing.dealing import Counts, deal
 from partage.flow.sharing.evening import even_out
 from partage.flow.sharing.problem import LOAD, MOVES, SPREAD, Sharing, zone_bounds
@@ -57,8 +58,8 @@ Ints = npt.NDArray[np.int64]
 Bools = npt.NDArray[np.bool_]
 
 
-_FEW = 4
-"""Families are settled on their own while they have at most one in so many of the items."""
+_FEW = 8
+"""One in so many of the items are few: worth being told apart from the others, or settled apart."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -90,62 +91,60 @@ def share(problem: Sharing, order: Sequence[str] = (LOAD, MOVES, SPREAD)) -> Sha
 
 def _solve(problem: Sharing, order: tuple[str, ...]) -> tuple[Ints, Prices]:
     crowded = _crowded(problem)
-    prices: Prices = {}
-    rest, window, face = order, None, None
-    if order[0] == LOAD:
-        classes = Groups.by(problem, problem.item_class, spread=False)
-        layers = (LOAD,) if crowded.any() else (LOAD, MOVES)
-        coarse = solve_counts(classes, layers, None)
-        assert coarse is not None, "every item can be placed on its own, so all can"
-        prices = {cost: coarse.prices(layer) for layer, cost in enumerate(layers)}
-        fair, face = coarse.face(0), coarse.face(len(layers) - 1)
-        rest, window = order[1:], (fair.low, fair.high)
-    found = None if crowded.any() else _by_family(problem, rest, face)
-    slots, more = _dealt(problem, rest, window, crowded, found)
-    return slots, prices | more
+    if not crowded.any():
+        return _dealt(problem, order, crowded, _by_family(problem, order))
+    return _dealt(problem, order, crowded | (not _few(crowded)), None)
+
+
+def _few(items: Bools) -> bool:
+    return _FEW * int(items.sum()) <= len(items)
 
 
 def _crowded(problem: Sharing) -> Bools:
-    """[I] items that sit on more slots of a zone than they may."""
+    """[I] items that must give up a slot: they sit on too many, of one zone or in all."""
     item, slot = problem.owned
-    held = np.bincount(
-        item * problem.zones + problem.zone_of[slot], minlength=problem.items * problem.zones
-    )
+    held = np.zeros((problem.items, problem.zones), dtype=np.int64)
+    np.add.at(held, (item, problem.zone_of[slot]), 1)
     most = problem.bounds[1][problem.item_class]
-    return np.asarray((held.reshape(-1, problem.zones) > most[:, None]).any(axis=1))
+    crowded = (held > most[:, None]).any(axis=1) | (held.sum(axis=1) > problem.demand)
+    return np.asarray(crowded, dtype=np.bool_)
 
 
-def _by_family(problem: Sharing, rest: tuple[str, ...], face: Face | None) -> Settled | None:
-    """The counts per family, on the face; None where families rule out what it holds."""
+def _by_family(problem: Sharing, order: tuple[str, ...]) -> Settled | None:
+    """The counts per family; None where families rule out what is possible without them."""
+    prices: Prices = {}
+    layers, face = order, None
+    if order[-1] == SPREAD:
+        coarse = solve_counts(
+            Groups.by(problem, problem.item_class, spread=False), order[:-1], None
+        )
+        assert coarse is not None, "every item can be placed on its own, so all can"
+        prices = {cost: coarse.prices(layer) for layer, cost in enumerate(order[:-1])}
+        layers, face = (SPREAD,), coarse.face(1)
     label = problem.family * len(problem.demands) + problem.item_class
     groups = Groups.by(problem, np.unique(label, return_inverse=True)[1].ravel(), spread=True)
-    layers = rest if face is None else (SPREAD,)
     fine = solve_counts(groups, (*layers, DRIFT), face)
     if fine is None:
         return None
-    prices = {cost: fine.prices(layer) for layer, cost in enumerate(layers)}
+    prices |= {cost: fine.prices(layer) for layer, cost in enumerate(layers)}
     return Settled(Counts.of_groups(fine), fine.costs(), prices)
 
 
 def _dealt(
-    problem: Sharing,
-    rest: tuple[str, ...],
-    window: Window | None,
-    alone: Bools,
-    found: Settled | None,
+    problem: Sharing, order: tuple[str, ...], alone: Bools, found: Settled | None
 ) -> tuple[Ints, Prices]:
     """The slots, once counts are found that can be dealt out, and the prices of these counts."""
     wide = np.zeros_like(alone)
     while True:
-        found = found or settle(problem, rest, window, Apart(alone, wide))
+        found = found or settle(problem, order, Apart(alone, wide))
         slots, failed = deal(found.counts)
         if len(failed) == 0:
             return slots, found.prices
         again = np.isin(problem.family, failed)
-        if _FEW * int(again.sum()) <= problem.items:
-            # proven if together they cost no more than the bound
-            part, inside = _remainder(problem, window, slots, again)
-            redone, _ = _dealt(part, rest, inside, np.ones(part.items, dtype=np.bool_), None)
+        if _few(again):
+            # proven if all together cost no more than the bound
+            part = _remainder(problem, slots, again)
+            redone, _ = _dealt(part, order, np.ones(part.items, dtype=np.bool_), None)
             slots[again] = -1
             slots[again, : redone.shape[1]] = redone
             if problem.costs(slots) == found.costs:
@@ -153,7 +152,7 @@ def _dealt(
         if alone[again].all():
             wide = wide | again
         else:
-            alone = alone | again
+            alone = alone | again | (not _few(again))
         found = None
 
 
@@ -169,16 +168,14 @@ def fairest_loads(problem: Sharing) -> Ints:
     return problem.base + squares.flows(flow)
 
 
-def _remainder(
-    problem: Sharing, window: Window | None, slots: Ints, again: Bools
-) -> tuple[Sharing, Window | None]:
+def _remainder(problem: Sharing, slots: Ints, again: Bools) -> Sharing:
     """The problem of the items ``again`` [I] alone, the others staying on their ``slots``."""
     others = slots[~again]
     rows, columns = np.nonzero(others >= 0)
     taken = np.bincount(others[rows, columns], minlength=problem.slots).astype(np.int64)
     names, family = np.unique(problem.family[again], return_inverse=True)
-    part = Sharing(
-        family=family.astype(np.int64),
+    return Sharing(
+        family=family.astype(np.int64).ravel(),
         demand=problem.demand[again],
         own=problem.own[again],
         zone=problem.zone,
@@ -189,7 +186,3 @@ def _remainder(
         size=problem.size[again],
         base_size=problem.base_size,
     )
-    if window is None:
-        return part, None
-    low, high = window
-    return part, (np.maximum(low - taken, 0), np.maximum(high - taken, 0))

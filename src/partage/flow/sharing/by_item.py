@@ -11,8 +11,8 @@ cheaper. So where an item takes at most one slot of a zone (as many zones as slo
 is lost and the network is exact. Elsewhere an item might be dealt the same slot twice. Items for
 which that happens are laid out *wide*, with an arc to every slot, which is exact always.
 
-Moves and topic spread are settled in two networks when the loads are known: one without families,
-which is small, for the moves, and the one with families on the face that it leaves.
+Where spread comes last it has a network of its own: loads and moves are settled in one without
+families, which is small, and spread in one with families, on the face that the other leaves.
 """
 
 from __future__ import annotations
@@ -30,8 +30,6 @@ from partage.flow.sharing.problem import LOAD, MOVES, SPREAD, Sharing
 Ints = npt.NDArray[np.int64]
 Bools = npt.NDArray[np.bool_]
 Prices = dict[str, tuple[Ints, Ints | None]]
-Window = tuple[Ints, Ints]
-"""[E] least and greatest load of each slot, beyond its base."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -51,22 +49,17 @@ class Settled:
     prices: Prices
 
 
-def settle(
-    problem: Sharing, costs: tuple[str, ...], window: Window | None, apart: Apart
-) -> Settled:
-    """The optimum of the network. ``costs`` in their order, without the load if a ``window`` of the
-    loads says what is fair."""
-    if window is not None and costs == (MOVES, SPREAD):
-        moves = ItemNetwork(problem, (MOVES,), window, apart)
-        if not moves.solve():
-            raise AssertionError("every item can be placed on its own, so all can")
-        spread = ItemNetwork(problem, (SPREAD, DRIFT), window, apart, above=moves)
-        # in rare cases families stand in the way of what is possible without them
-        if spread.solve():
-            return Settled(spread.counts(), spread.costs(), moves.prices() | spread.prices())
-    network = ItemNetwork(problem, (*costs, DRIFT), window, apart)
-    if not network.solve():
-        raise AssertionError("every item can be placed on its own, so all can")
+def settle(problem: Sharing, order: tuple[str, ...], apart: Apart) -> Settled:
+    """The optimum of the network, its costs minimised in this order."""
+    if order[-1] == SPREAD:
+        above = ItemNetwork(problem, order[:-1], apart)
+        above.solve()
+        network = ItemNetwork(problem, (SPREAD, DRIFT), apart, above)
+        # in rare cases families rule out what is possible without them
+        if network.solve():
+            return Settled(network.counts(), network.costs(), above.prices() | network.prices())
+    network = ItemNetwork(problem, (*order, DRIFT), apart)
+    network.solve()
     return Settled(network.counts(), network.costs(), network.prices())
 
 
@@ -88,11 +81,10 @@ class ItemNetwork:
         self,
         problem: Sharing,
         layers: tuple[str, ...],
-        window: Window | None,
         apart: Apart,
         above: ItemNetwork | None = None,
     ) -> None:
-        self.problem, self.layers, self.window = problem, layers, window
+        self.problem, self.layers = problem, layers
         self.apart, self.above = apart, above
         items, e, zones = problem.items, problem.slots, problem.zones
         self.families = SPREAD in layers
@@ -151,13 +143,11 @@ class ItemNetwork:
         self._lay_own_slots(network)
         self._lay_pools(network)
         self._lay_wide(network)
-        if self.window is not None:
-            low, high = self.window
+        if self.above is not None:
+            low, high = self.above.loads()
             network.supply[self.slot_node] -= low
             network.supply[self.sink] += int(low.sum())
-            sink = np.full_like(self.slot_node, self.sink)
-            slot = np.arange(problem.slots)
-            self.load = self._arcs(network, "load", slot, self.slot_node, sink, high - low)
+            network.arcs(self.slot_node, self.sink, high - low)
         return network
 
     def _lay_zones(self, network: Network) -> None:
@@ -316,7 +306,7 @@ class ItemNetwork:
                 low=np.minimum(held_at, even_at) - 2,
                 high=np.maximum(held_at, even_at) + 2,
             )
-        if self.window is None:
+        if self.above is None:
             fair = fair_guess(problem)
             squares[LOAD] = Squares(
                 tail=self.slot_node,
@@ -335,20 +325,26 @@ class ItemNetwork:
         squares = self.guess(base)
         while True:
             network = base.copy()
-            laid = [
-                (bundle, bundle.add_to(network, layer), layer)
-                for cost, bundle in squares.items()
-                for layer in (self.layers.index(cost),)
-            ]
+            laid = {}
+            for cost, bundle in squares.items():
+                laid[cost] = bundle, bundle.add_to(network, self.layers.index(cost))
             optimum = minimise(network)
             if optimum is None:
                 return False
-            self.optimum = optimum
-            wider = [b.widen(optimum.face[layer, at]) for b, at, layer in laid]
+            self.optimum, self.laid = optimum, laid
+            wider = [
+                bundle.widen(optimum.face[self.layers.index(cost), at])
+                for cost, (bundle, at) in laid.items()
+            ]
             if not any(wider):
                 return True
 
     # -- what comes out
+
+    def loads(self) -> tuple[Ints, Ints]:
+        """[E] the least and the greatest load, beyond the base, that the optima leave a slot."""
+        bundle, at = self.laid[LOAD]
+        return bundle.bounds(self.optimum.face[-1, at])
 
     def _flow(self, arcs: _Arcs) -> Ints:
         return np.asarray(self.optimum.flow[arcs.at] + arcs.fixed, dtype=np.int64)

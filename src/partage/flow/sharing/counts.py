@@ -209,7 +209,7 @@ class CountNetwork:
         return np.asarray(self.spread_node[self.groups.family[group], slot], dtype=np.int64)
 
     def guess(self, network: Network) -> None:
-        """First windows of the convex costs, around what looks fair."""
+        """First windows of the convex costs, and dual values, around what looks fair."""
         groups, problem = self.groups, self.groups.problem
         if self.within is None:
             fair = fair_guess(problem)
@@ -237,6 +237,13 @@ class CountNetwork:
         np.add.at(held, (groups.family[own_group], own_slot), own_count)
         total = np.bincount(problem.family, problem.demand, minlength=families)
         even = (total + problem.family_base.sum(axis=1)) / problem.slots
+        if self.layers[0] == SPREAD:
+            # what the last unit of an even family costs
+            last = (2 * np.floor(even).astype(np.int64) + 1)[groups.family]
+            network.guess[: groups.groups] = -last
+            for nodes in (self.zone_node, self.stay_node):
+                network.guess[nodes] = -last[:, None]
+            network.guess[self.spread_node[groups.family]] = -last[:, None]
         # what is fixed passes through its (family, slot) node as well
         passed = np.flatnonzero(fixed.ravel())
         amount = fixed.ravel()[passed]
@@ -267,7 +274,7 @@ class CountNetwork:
                 if bundle is not None:
                     layer = self.layers.index(cost) if cost in self.layers else -1
                     squares.append((bundle, bundle.add_to(network, layer), layer))
-            optimum = minimise(network)
+            optimum = minimise(network, prove_last=self.layers[-1] != DRIFT)
             if optimum is None:
                 return False
             wider = [b.widen(optimum.face[layer, at]) for b, at, layer in squares if layer >= 0]

@@ -139,10 +139,8 @@ class _Deal:
         self.open = (open_item, open_zone)
         at = self.counts.pool[open_item] * zones + open_zone
         order = np.argsort(at, kind="stable")
-        first = np.searchsorted(at[order], place)
-        last = np.searchsorted(at[order], place, side="right")
-        pair = np.repeat(np.arange(len(place)), last - first)
-        candidate = open_item[order[_ranges(first, last)]]
+        pair, found = _pairs(place, at[order])
+        candidate = open_item[order[found]]
         target = self.new_slot[pair]
         sits = np.isin(candidate * e + target, self.item * e + self.slot)
         self.take = (candidate[~sits], target[~sits], pair[~sits])
@@ -150,10 +148,8 @@ class _Deal:
         self.keep = (self.item[may], self.slot[may], self.entry[may])
         # those who take any slot, as one, may have every slot of their zone
         order = np.argsort(place, kind="stable")
-        first = np.searchsorted(place[order], self.any_place)
-        last = np.searchsorted(place[order], self.any_place, side="right")
-        who = np.repeat(np.arange(len(self.any_place)), last - first)
-        self.any = (who, order[_ranges(first, last)])
+        who, found = _pairs(self.any_place, place[order])
+        self.any = (who, order[found])
 
     def _flow(self, *, soft: bool) -> tuple[Optimum | None, slice, slice, slice, slice]:
         """The network: items, (item, zone), what must be kept per own entry, what must be new per
@@ -249,11 +245,13 @@ class _Deal:
         return item, slot[np.lexsort((_scatter(np.arange(len(slot)), slot), who))]
 
 
-def _ranges(first: Ints, last: Ints) -> Ints:
-    """first[0], first[0] + 1, ... last[0] - 1, first[1], ..."""
+def _pairs(wanted: Ints, sorted_: Ints) -> tuple[Ints, Ints]:
+    """Every pair of positions in the two arrays that hold the same value."""
+    first: Ints = np.asarray(np.searchsorted(sorted_, wanted), dtype=np.int64)
+    last: Ints = np.asarray(np.searchsorted(sorted_, wanted, side="right"), dtype=np.int64)
     width = last - first
     start = np.repeat(first - np.cumsum(width) + width, width)
-    return np.asarray(start + np.arange(len(start)), dtype=np.int64)
+    return np.repeat(np.arange(len(wanted)), width), start + np.arange(len(start))
 
 
 def _scatter(item: Ints, slot: Ints) -> Ints:

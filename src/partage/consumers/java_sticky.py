@@ -1,0 +1,418 @@
+"""Sticky as Apache Kafka's class decides it (AbstractStickyAssignor): its loads and its moves.
+
+*All subscribe alike.* With P partitions and M members everyone keeps up to P // M of what it owns,
+by (number, topic); those who own more keep one more while P % M members have it. What is free, by
+(topic, number), goes round those below P // M, in the order of their ids, and then one each to those
+who may still have one more.
+
+*Subscriptions differ.* Everyone keeps what it owns. What is free goes, topics of few subscribers
+first, to the subscriber that has least. Then pass follows pass over the partitions: one whose owner
+has at least two more than some subscriber goes to the subscriber that has least (back to an earlier
+claimant, where that one has two less); if another of its topic has just gone the opposite way
+between these two, that one goes back instead. If all this was no gain in evenness, it is undone.
+
+*Racks* (KIP-881) count where some member's rack holds replicas and not every partition lies in
+every rack: what lies far from its owner is then given up, and what is free goes first to members
+near it, partitions near few members first.
+
+Kafka's order comes in part from its hash tables (who keeps one more, which of several partitions
+goes back). It is followed as far as it is defined, with members entered by id; where more than
+eight keys share a bucket it is not.
+
+Source: Kafka's org.apache.kafka.clients.consumer.internals.AbstractStickyAssignor. Claims are taken
+as ``Group.owner`` sees them, so that what makes that class fail (claims beyond a topic's end, or of
+topics not subscribed to) does no harm here.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Iterable, Mapping
+
+import numpy as np
+import numpy.typing as npt
+
+from partage.group import Group
+from partage.group.model import NOBODY
+
+Ints = npt.NDArray[np.int64]
+Bools = npt.NDArray[np.bool_]
+
+_FIRST_TABLE = 16
+"""Buckets of a new java.util.HashMap; it doubles when more than three quarters full."""
+
+
+def java_sticky(group: Group) -> Ints:
+    """[P] the member of each partition, ``NOBODY`` where none subscribes."""
+    racks = _Racks(group)
+    first = frozenset(group.members[0].topics)
+    if all(frozenset(member.topics) == first for member in group.members):
+        return _Constrained(group, racks).build()
+    return _General(group, racks).build()
+
+
+class _Racks:
+    """Who is near what. ``used``: whether racks count at all; ``rack`` [M], -1 where it does not."""
+
+    def __init__(self, group: Group) -> None:
+        subscribed = np.asarray(group.subscribes.any(axis=0))[group.topic]
+        member_rack = group.member_rack
+        known = member_rack[member_rack >= 0]
+        replicas = group.in_rack[subscribed]
+        everywhere = replicas.any(axis=0)
+        self.used = bool(
+            len(known) and everywhere[known].any() and (replicas != everywhere).any()
+        )
+        self.rack: list[int] = member_rack.tolist()
+        self.replicas = group.in_rack
+        in_rack = np.bincount(known, minlength=group.in_rack.shape[1])
+        self.members_near: Ints = self.replicas @ in_rack
+        """[P] members in the racks of a partition."""
+
+    def mismatch(self, member: int, partition: int) -> bool:
+        rack = self.rack[member]
+        return self.used and rack >= 0 and not self.replicas[partition, rack]
+
+    def near(self, member: int, partition: int) -> bool:
+        rack = self.rack[member]
+        return rack >= 0 and bool(self.replicas[partition, rack])
+
+
+# -- all subscribe alike
+
+
+class _Constrained:
+    def __init__(self, group: Group, racks: _Racks) -> None:
+        self.group, self.racks = group, racks
+        members = len(group.members)
+        self.listed = np.asarray(group.subscribes.any(axis=0))[group.topic]
+        self.least, self.expected = divmod(int(self.listed.sum()), members)
+        self.most = self.least + (self.expected > 0)
+        self.above = 0
+        """Members that have one more than the least."""
+        self.load = [0] * members
+        self.owner = np.full(group.partitions, NOBODY, dtype=np.int64)
+        self.below: list[int] = []
+        """Members that have less than the least, and those that may have one more."""
+        self.at_least: deque[int] = deque()
+
+    def build(self) -> Ints:
+        self._keep()
+        free = np.flatnonzero(self.listed & (self.owner == NOBODY))
+        # from here on by id, which is how members are numbered
+        self.below.sort()
+        self.at_least = deque(sorted(self.at_least))
+        if any(rack >= 0 for rack in self.racks.rack):
+            free = free[np.argsort(self.racks.members_near[free], kind="stable")]
+        rest: Iterable[int] = free.tolist()
+        if self.racks.used:
+            rest = self._fill_near(rest)
+        self._fill(rest)
+        return self.owner
+
+    def _keep(self) -> None:
+        group = self.group
+        owned: list[list[int]] = [[] for _ in group.members]
+        held = np.flatnonzero(group.owner != NOBODY)
+        number = held - group.offset[group.topic[held]]
+        for partition in held[np.lexsort((held, number))].tolist():
+            member = int(group.owner[partition])
+            if not self.racks.mismatch(member, partition):
+                owned[member].append(partition)
+        for member in _java_order([member.id for member in group.members]):
+            has = owned[member]
+            if len(has) < self.least:
+                keeps = len(has)
+                self.below.append(member)
+            elif len(has) >= self.most and self.above < self.expected:
+                keeps = self.most
+                self.above += 1
+                if self.above == self.expected:
+                    self.at_least.clear()
+            else:
+                keeps = self.least
+                if self.above < self.expected:
+                    self.at_least.append(member)
+            self.owner[has[:keeps]] = member
+            self.load[member] = keeps
+
+    def _fill_near(self, free: Iterable[int]) -> list[int]:
+        """Give what can be had near; the partitions that are left."""
+        left: list[int] = []
+        turn = 0
+        for partition in free:
+            found = self._nearest(partition, self.below, turn)
+            if found is not None:
+                member = self.below[found]
+                count = self.load[member] + 1
+                if count >= self.least:
+                    del self.below[found]
+                    if count < self.most and self.above < self.expected:
+                        self.at_least.append(member)
+                else:
+                    found += 1
+                turn = found % len(self.below) if self.below else 0
+            else:
+                found = self._nearest(partition, self.at_least, 0)
+                if found is None:
+                    left.append(partition)
+                    continue
+                member = self.at_least[found]
+                if self.load[member] + 1 == self.most:
+                    del self.at_least[found]
+                    self.above += 1
+                    if self.above == self.expected:
+                        self.at_least.clear()
+            self._give(partition, member)
+        return left
+
+    def _nearest(self, partition: int, members: list[int] | deque[int], turn: int) -> int | None:
+        """Place of the first member from ``turn`` on, going round, that is near."""
+        for step in range(len(members)):
+            place = (turn + step) % len(members)
+            if self.racks.near(members[place], partition):
+                return place
+        return None
+
+    def _fill(self, free: Iterable[int]) -> None:
+        turn = 0
+        for partition in free:
+            if not self.below:
+                self._give(partition, self.at_least.popleft())
+                continue
+            turn = turn if turn < len(self.below) else 0
+            member = self.below[turn]
+            self._give(partition, member)
+            if self.load[member] == self.least:
+                del self.below[turn]
+                self.at_least.append(member)
+            else:
+                turn += 1
+
+    def _give(self, partition: int, member: int) -> None:
+        self.owner[partition] = member
+        self.load[member] += 1
+
+
+# -- subscriptions differ
+
+
+class _General:
+    def __init__(self, group: Group, racks: _Racks) -> None:
+        self.group, self.racks = group, racks
+        open_to = group.subscribes[group.class_of]  # [M, T]
+        self.subscribers = [np.flatnonzero(column) for column in open_to.T]
+        """Members by topic, ascending."""
+        self.owner = group.owner.copy()
+        self.topic: list[int] = group.topic.tolist()
+        wide = np.array([len(members) for members in self.subscribers], dtype=np.int64)
+        # topics of few subscribers first
+        by_width = np.lexsort((np.arange(len(wide)), wide))
+        self.all = [
+            partition
+            for topic in by_width[wide[by_width] > 0].tolist()
+            for partition in range(int(group.offset[topic]), int(group.offset[topic + 1]))
+        ]
+        self.shared = wide >= 2
+        self.moved = _Movements(group)
+
+    def build(self) -> Ints:
+        revoked = _claims_elsewhere(self.group)
+        if self.racks.used:
+            for partition in np.flatnonzero(self.owner != NOBODY).tolist():
+                if self.racks.mismatch(int(self.owner[partition]), partition):
+                    self.owner[partition] = NOBODY
+                    revoked = True
+        members = len(self.group.members)
+        held = self.owner[self.owner != NOBODY]
+        self.load = np.bincount(held, minlength=members).astype(np.int64)
+        fresh = not self.load.any()
+        free = [partition for partition in self.all if self.owner[partition] == NOBODY]
+        if self.racks.used:
+            for partition in free:
+                self._give(partition, near=True)
+        for partition in free:
+            if self.owner[partition] == NOBODY:
+                self._give(partition, near=False)
+        self._even_out(free, revoked, fresh)
+        return self.owner
+
+    def _give(self, partition: int, near: bool) -> None:
+        """To the subscriber that has least; with ``near``, only to one that is not far."""
+        members = self.subscribers[self.topic[partition]]
+        if near:
+            rack = np.asarray(self.racks.rack)[members]
+            members = members[(rack < 0) | self.racks.replicas[partition, np.maximum(rack, 0)]]
+            if len(members) == 0:
+                return
+        member = int(members[self.load[members].argmin()])
+        self.owner[partition] = member
+        self.load[member] += 1
+
+    def _even_out(self, free: list[int], revoked: bool, fresh: bool) -> None:
+        partitions = [p for p in self.all if self.shared[self.topic[p]]]
+        takes_part = self._taking_part()
+        owner, load = self.owner.copy(), self.load.copy()
+        earlier = self._earlier()
+        if not revoked:
+            self._pass_on([p for p in free if self.shared[self.topic[p]]], earlier)
+        changed = self._pass_on(partitions, earlier)
+        if changed and not fresh and _unevenness(self.load[takes_part]) >= _unevenness(
+            load[takes_part]
+        ):
+            self.owner, self.load = owner, load
+
+    def _taking_part(self) -> Bools:
+        """[M] members that could have more or other partitions."""
+        sizes = np.diff(self.group.offset)
+        most = (self.group.subscribes @ sizes)[self.group.class_of]
+        part: Bools = self.load < most
+        shared = self.shared[self.group.topic] & (self.owner != NOBODY)
+        part[self.owner[shared]] = True
+        return part
+
+    def _earlier(self) -> dict[int, int]:
+        """Who claimed a partition in the latest generation before the last."""
+        member, partition = self.group.claims
+        last = max(int(self.group.generation.max()), -1)
+        generation = self.group.generation[member]
+        older = np.flatnonzero(generation < last)
+        place = np.empty(len(self.group.members), dtype=np.int64)
+        place[_java_order([m.id for m in self.group.members])] = np.arange(len(place))
+        # the last entry wins: the latest generation, and the first of equals
+        order = older[np.lexsort((-place[member[older]], generation[older]))]
+        return dict(zip(partition[order].tolist(), member[order].tolist(), strict=True))
+
+    def _pass_on(self, partitions: list[int], earlier: Mapping[int, int]) -> bool:
+        """Pass after pass, from those who have more to those who have less; whether any moved."""
+        ever = False
+        while True:
+            moved = False
+            least: dict[int, int] = {}
+            for partition in partitions:
+                topic = self.topic[partition]
+                if topic not in least:
+                    members = self.subscribers[topic]
+                    least[topic] = int(members[self.load[members].argmin()])
+                has = self.load[self.owner[partition]]
+                to = least[topic]
+                if has <= self.load[to] + 1:
+                    continue
+                before = earlier.get(partition)
+                if before is not None and has > self.load[before] + 1:
+                    to = before
+                self._move(partition, to)
+                least.clear()
+                moved = ever = True
+            if not moved:
+                return ever
+
+    def _move(self, partition: int, to: int) -> None:
+        moves = self.moved.instead(partition, int(self.owner[partition]), to)
+        giver = int(self.owner[moves])
+        self.moved.record(moves, giver, to)
+        self.owner[moves] = to
+        self.load[giver] -= 1
+        self.load[to] += 1
+
+
+def _claims_elsewhere(group: Group) -> bool:
+    """Whether a member claims partitions of a topic to which others subscribe, but not itself."""
+    wanted = np.asarray(group.subscribes.any(axis=0))
+    for at, member in enumerate(group.members):
+        names = member.owned if isinstance(member.owned, Mapping) else (t for t, _ in member.owned)
+        for topic in map(group.position, set(names)):
+            if topic is not None and wanted[topic]:
+                if not group.subscribes[group.class_of[at], topic]:
+                    return True
+    return False
+
+
+def _unevenness(load: Ints) -> int:
+    """Sum of the differences of all pairs."""
+    ordered = np.sort(load)
+    return int((ordered * (2 * np.arange(len(ordered)) - len(ordered) + 1)).sum())
+
+
+class _Movements:
+    """What has moved, from whom to whom, so that no two partitions of a topic change places."""
+
+    def __init__(self, group: Group) -> None:
+        self._group = group
+        self._pair: dict[int, tuple[int, int]] = {}
+        self._between: dict[tuple[int, int, int], _HashSet] = {}
+        self._hash = [_string_hash(name) for name in group.names]
+
+    def instead(self, partition: int, giver: int, to: int) -> int:
+        """The partition to move: this one, or one of its topic that goes back by it."""
+        if partition in self._pair:
+            giver = self._pair[partition][0]
+        back = self._between.get((self._topic(partition), to, giver))
+        return back.first() if back else partition
+
+    def record(self, partition: int, giver: int, to: int) -> None:
+        topic = self._topic(partition)
+        if partition in self._pair:
+            first, last = self._pair.pop(partition)
+            self._between[topic, first, last].remove(partition)
+            if first == to:
+                return
+            giver = first
+        self._pair[partition] = (giver, to)
+        number = partition - int(self._group.offset[topic])
+        together = self._between.setdefault((topic, giver, to), _HashSet())
+        # the class takes an emptied set away: the next one begins anew
+        if not together:
+            together = self._between[topic, giver, to] = _HashSet()
+        together.add(partition, 31 * (31 + number) + self._hash[topic])
+
+    def _topic(self, partition: int) -> int:
+        return int(self._group.topic[partition])
+
+
+# -- the order of Java's hash tables
+
+
+def _string_hash(text: str) -> int:
+    """java.lang.String.hashCode, without its sign."""
+    value = 0
+    units = text.encode("utf-16-be")
+    for at in range(0, len(units), 2):
+        value = (31 * value + (units[at] << 8) + units[at + 1]) & 0xFFFFFFFF
+    return value
+
+
+def _bucket(value: int, table: int) -> int:
+    value &= 0xFFFFFFFF
+    return (value ^ (value >> 16)) & (table - 1)
+
+
+def _java_order(keys: list[str]) -> list[int]:
+    """Places of the keys as a java.util.HashMap goes through them, entered in this order."""
+    table = _FIRST_TABLE
+    while len(keys) > table * 3 // 4:
+        table *= 2
+    bucket = [_bucket(_string_hash(key), table) for key in keys]
+    return sorted(range(len(keys)), key=bucket.__getitem__)
+
+
+class _HashSet:
+    """A java.util.HashSet as far as its first element goes."""
+
+    def __init__(self) -> None:
+        self._hash: dict[int, int] = {}
+        self._table = _FIRST_TABLE
+
+    def __len__(self) -> int:
+        return len(self._hash)
+
+    def add(self, key: int, value: int) -> None:
+        self._hash[key] = value
+        if len(self._hash) > self._table * 3 // 4:
+            self._table *= 2
+
+    def remove(self, key: int) -> None:
+        del self._hash[key]
+
+    def first(self) -> int:
+        return min(self._hash, key=lambda key: _bucket(self._hash[key], self._table))

@@ -1,0 +1,88 @@
+"""What the leader does with the subscriptions: it decides who gets which partition.
+
+It makes a ``Group`` of them and asks ``consumers.assign``. What counts as a member's claim depends
+on the assignor. A member that speaks cooperative claims what it holds; what goes to somebody else
+is withheld until its holder has given it up, one round later (KIP-429). Kafka does so with
+cooperative-sticky alone; here any assignor can be tried that way. A member that speaks eager holds
+nothing when it joins; it claims what it had last, which only sticky assignors carry in their user
+data, and nothing needs to be withheld.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import TypeAlias
+
+import numpy as np
+
+from partage.consumers.assign import assign
+from partage.consumers.assignment import Assignment
+from partage.consumers.assignors import ASSIGNORS
+from partage.consumers.protocol.messages import COOPERATIVE, Partitions, Subscription
+from partage.group import Group, Member
+from partage.group.model import NOBODY
+
+Members: TypeAlias = Mapping[str, tuple[str | None, Subscription]]
+Lead: TypeAlias = Callable[[str, Members], Mapping[str, Partitions]]
+"""(assignor, members) → partitions by member id."""
+
+REMEMBERS = ("sticky", "weighted")
+"""Eager assignors whose members bring their last assignment with them."""
+
+
+def leader(
+    topics: Mapping[str, int],
+    *,
+    mode: str = "optimal",
+    racks: Mapping[str, Sequence[Sequence[str]]] | None = None,
+    weights: Mapping[str, Sequence[int]] | None = None,
+) -> Lead:
+    """A leader that knows these topics."""
+
+    def lead(assignor: str, members: Members) -> Mapping[str, Partitions]:
+        group = group_of(topics, members, assignor, racks=racks, weights=weights)
+        found = assign(group, assignor, mode)
+        cooperative = any(s.protocol == COOPERATIVE for _, s in members.values())
+        if cooperative and not ASSIGNORS[assignor].cooperative:
+            found = withhold(group, found)
+        return {member: tuple(held) for member, held in found.as_dict().items()}
+
+    return lead
+
+
+def group_of(
+    topics: Mapping[str, int],
+    members: Members,
+    assignor: str,
+    *,
+    racks: Mapping[str, Sequence[Sequence[str]]] | None = None,
+    weights: Mapping[str, Sequence[int]] | None = None,
+) -> Group:
+    """The group that an assignor sees."""
+    return Group(
+        topics,
+        [
+            Member(
+                id=member_id,
+                topics=said.topics,
+                owned=said.remembered
+                if said.protocol != COOPERATIVE and assignor in REMEMBERS
+                else said.owned,
+                generation=said.generation,
+                rack=said.rack,
+                instance_id=instance_id,
+                priority=said.priority,
+            )
+            for member_id, (instance_id, said) in members.items()
+        ],
+        racks=racks,
+        weights=weights,
+    )
+
+
+def withhold(group: Group, decided: Assignment) -> Assignment:
+    """The same target; what another member claims is nobody's this round."""
+    owner = decided.target.copy()
+    member, partition = group.claims
+    owner[np.unique(partition[member != decided.target[partition]])] = NOBODY
+    return Assignment(group, owner, decided.target)

@@ -1,0 +1,137 @@
+"""The load of a plan's waves as a picture: brokers × waves, what each receives and sends in each.
+
+Where there are many waves, neighbours are drawn together; where there are many brokers, those that
+copy most are drawn. Bytes, or replicas where no size is known.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from partage.report import units
+from partage.report.view import View, Wave
+
+Ints = npt.NDArray[np.int64]
+Floats = npt.NDArray[np.float64]
+
+LEVELS = 6
+"""Shades of a cell that is not empty."""
+
+_BLOCKS = "▁▂▃▄▅▆▇█"
+
+
+@dataclass(frozen=True, eq=False)
+class WaveLoad:
+    """The picture. G groups of neighbouring waves (mostly of one each), K brokers.
+
+    - ``first``, ``last`` [G]: numbers of the waves of each group, from 1
+    - ``brokers`` [K]: positions in the plan's brokers; ``hidden``: others that copy too
+    - ``received``, ``sent`` [K, G]: bytes, or replicas where ``by_bytes`` is false
+    - ``length`` [G]: seconds where known, otherwise what is copied
+    """
+
+    first: Ints
+    last: Ints
+    brokers: Ints
+    hidden: int
+    received: Floats
+    sent: Floats
+    length: Floats
+    by_bytes: bool
+    timed: bool
+
+    def heading(self, group: int) -> str:
+        """The waves of a group: ``7`` or ``7–9``."""
+        first, last = int(self.first[group]), int(self.last[group])
+        return str(first) if first == last else f"{first}–{last}"
+
+    def level(self, amount: float) -> int:
+        """Shade 0 (nothing) to LEVELS (the most of any broker in any group)."""
+        most = max(self.received.max(initial=0), self.sent.max(initial=0))
+        return int(np.ceil(LEVELS * amount / most)) if most else 0
+
+    def said(self, row: int, group: int, name: str) -> str:
+        """One cell in words: ``wave 7, broker 3: receives 2.10 GB, sends nothing``."""
+        wave = "wave" if self.first[group] == self.last[group] else "waves"
+        amounts = (self._amount(table[row, group]) for table in (self.received, self.sent))
+        got, gave = amounts
+        return f"{wave} {self.heading(group)}, broker {name}: receives {got}, sends {gave}"
+
+    def height(self, group: int) -> float:
+        """The group's length beside the longest, 0 to 1."""
+        most = self.length.max(initial=0)
+        return float(self.length[group] / most) if most else 0.0
+
+    def long(self, group: int) -> str:
+        """How long the group takes, or what it copies."""
+        amount = float(self.length[group])
+        return units.duration(amount) if self.timed else self._amount(amount)
+
+    def blocks(self, table: Floats, row: int) -> str:
+        """One broker's line as a row of little bars; ``·`` for nothing."""
+        most = max(self.received.max(initial=0), self.sent.max(initial=0))
+        bars = np.ceil(len(_BLOCKS) * table[row] / most) if most else np.zeros(table.shape[1])
+        return "".join(_BLOCKS[int(bar) - 1] if bar else "·" for bar in bars)
+
+    def _amount(self, amount: float) -> str:
+        if not amount:
+            return "nothing"
+        return units.size(amount) if self.by_bytes else units.plural(round(amount), "replica")
+
+
+def wave_load(plan: View, groups: int, brokers: int) -> WaveLoad | None:
+    """The picture in so many groups of waves and brokers, at most; None where the plan's file does
+    not tell the load, or nothing is copied."""
+    waves = [wave for wave in plan.waves if wave.moves]
+    if not waves or any(wave.brokers is None for wave in waves):
+        return None
+    by_bytes = all(wave.bytes_in is not None for wave in waves) and any(
+        wave.bytes for wave in waves
+    )
+    timed = plan.seconds is not None and by_bytes
+    size = -(-len(waves) // groups)
+    count = -(-len(waves) // size)
+    received = np.zeros((len(plan.brokers), count))
+    sent = np.zeros_like(received)
+    length = np.zeros(count)
+    for number, wave in enumerate(waves):
+        at, group = np.array(wave.brokers, dtype=np.int64), number // size
+        got = wave.bytes_in if by_bytes else wave.replicas_in
+        gave = wave.bytes_out if by_bytes else wave.replicas_out
+        received[at, group] += np.array(got, dtype=np.float64)
+        sent[at, group] += np.array(gave, dtype=np.float64)
+        length[group] += (wave.seconds if timed else wave.bytes if by_bytes else wave.moves) or 0
+    total = received.sum(axis=1) + sent.sum(axis=1)
+    order = np.argsort(-total, kind="stable")
+    order = order[total[order] > 0]
+    shown = np.sort(order[:brokers])
+    # the waves that copy come first or after those that free a disk: their numbers are the plan's
+    numbers = np.array([i for i, wave in enumerate(plan.waves, start=1) if wave.moves])
+    return WaveLoad(
+        first=numbers[::size],
+        last=numbers[np.minimum(np.arange(1, count + 1) * size, len(waves)) - 1],
+        brokers=shown,
+        hidden=len(order) - len(shown),
+        received=received[shown],
+        sent=sent[shown],
+        length=length,
+        by_bytes=by_bytes,
+        timed=timed,
+    )
+
+
+def busiest(plan: View, wave: Wave) -> str:
+    """Who has most to do in the wave: ``7 receives 12.1 GB``; empty where it is not told."""
+    if not wave.brokers:
+        return ""
+    got, gave = wave.bytes_in, wave.bytes_out
+    show: Callable[[float], str] = units.size
+    if got is None or gave is None or not any(got):
+        got, gave, show = wave.replicas_in, wave.replicas_out, units.count
+    verb, values = ("receives", got) if max(got) >= max(gave) else ("sends", gave)
+    most = max(values)
+    return f"{plan.brokers[wave.brokers[values.index(most)]].id} {verb} {show(most)}"

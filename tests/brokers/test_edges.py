@@ -1,0 +1,403 @@
+"""Odd shapes of clusters and jobs, by name: tiny, lopsided, broken, extreme.
+
+Strategy ``exact`` answers each as well as an independent oracle can, or refuses in one clear line.
+Every plan is written, checked again from its files, and run once more, which changes nothing. The
+other strategies may refuse, do worse, or ignore racks and say so; what they may not do is give a
+list that is none.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections import Counter
+from itertools import chain
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from oracles import brute_force, mip
+from oracles.job import Job, read_job
+from oracles.verify import assert_best_order, assert_best_placement, assert_true_figures
+from partage.brokers.check import check
+from partage.brokers.plan import Plan, plan
+from partage.brokers.strategies import STRATEGIES
+from partage.cluster.model import Cluster
+from partage.errors import CannotError, InputError, PartageError
+
+Json = dict[str, Any]
+Case = tuple[Json, Json]
+
+
+def brokers(text: str) -> list[Json]:
+    """``"1a 2a! 3b"``: ids with their racks, if any; ``!`` dead."""
+    found: list[Json] = []
+    for word in text.split():
+        match = re.fullmatch(r"(\d+)([a-z]*)(!?)", word)
+        assert match is not None
+        found.append({"id": int(match[1]), "rack": match[2] or None, "alive": not match[3]})
+    return found
+
+
+def topic(name: str, *lists: list[int], size: int | None = None) -> list[Json]:
+    sized = {} if size is None else {"size_bytes": size}
+    return [
+        {"topic": name, "partition": number, "replicas": replicas, **sized}
+        for number, replicas in enumerate(lists)
+    ]
+
+
+def case(text: str, *partitions: list[Json], **options: Any) -> Case:
+    return {"brokers": brokers(text), "partitions": list(chain(*partitions))}, options
+
+
+def with_capacity(cluster_and_options: Case, **capacity: Any) -> Case:
+    cluster, options = cluster_and_options
+    for broker in cluster["brokers"]:
+        broker["capacity"] = capacity.get(f"b{broker['id']}", 1)
+    return cluster, options
+
+
+def scattered(racks: tuple[int, ...], partitions: int, topics: int, seed: int = 1) -> Json:
+    """RF 3 drawn at random among all brokers: most partitions break the rack rule."""
+    random = np.random.default_rng(seed)
+    rack = [chr(ord("a") + r) for r, size in enumerate(racks) for _ in range(size)]
+    return {
+        "brokers": [{"id": i + 1, "rack": r} for i, r in enumerate(rack)],
+        "partitions": [
+            {
+                "topic": f"t{n % topics:03}",
+                "partition": n // topics,
+                "replicas": (random.permutation(len(rack))[:3] + 1).tolist(),
+                "size_bytes": int(random.integers(1, 10**9)),
+            }
+            for n in range(partitions)
+        ],
+    }
+
+
+CASES: dict[str, Case] = {
+    # the number of brokers
+    "one broker": case("1", topic("t", [1], [1], [1])),
+    "one broker, in a rack": case("1a", topic("t", [1], [1])),
+    "one broker of two is dead": case("1 2!", topic("t", [2], [1], [2])),
+    "all but one removed": case("1 2 3", topic("t", [1], [2], [3], [2]), remove_broker=[1, 3]),
+    "a broker for a broker": case("1a 2b", topic("t", [1, 2], [2, 1]), replace_broker=["1=9"]),
+    "the only broker replaced": case("1", topic("t", [1], [1]), replace_broker=["1=2"]),
+    "all brokers replaced": case(
+        "1a 2b", topic("t", [1, 2], [2, 1], [1, 2]), replace_broker=["1=3", "2=4"]
+    ),
+    "all but as many as replicas removed": case(
+        "1 2 3 4 5 6",
+        topic("t", [1, 2, 3], [4, 5, 6], [6, 1, 2], [3, 4, 5]),
+        remove_broker=[1, 3, 5],
+    ),
+    "all but as many as replicas removed, one per rack": case(
+        "1a 2a 3b 4b 5c 6c",
+        topic("t", [1, 2, 3], [4, 5, 6], [6, 1, 2], [3, 4, 5]),
+        remove_broker=[1, 3, 5],
+    ),
+    "every load on empty brokers": case(
+        "1 2 3 4", topic("t", [1, 2], [1, 2], [2, 1]), remove_broker=[1, 2]
+    ),
+    "only new brokers are left": case(
+        "1a 2b",
+        topic("t", [1, 2], [2, 1], [1, 2]),
+        remove_broker=[1, 2],
+        add_broker=["3:a", "4:b", "5:c"],
+    ),
+    # racks
+    "one rack": case("1a 2a 3a 4a", topic("t", [1, 2], [1, 2], [1, 2], [1, 3])),
+    "a rack per broker": case("1a 2b 3c 4d", topic("t", [1, 2], [1, 2], [1, 2], [1, 3])),
+    "two racks, three replicas": case(
+        "1a 2a 3b 4b", topic("t", [1, 2, 3], [1, 2, 4], [1, 2, 3]), topic("u", [3, 4, 1])
+    ),
+    "racks of 4, 1 and 1": case(
+        "1a 2a 3a 4a 5b 6c", topic("t", [1, 2, 3], [2, 3, 4], [1, 2, 4], [4, 3, 1], [1, 5, 6])
+    ),
+    "racks of 5 and 1, four replicas": case(
+        "1a 2a 3a 4a 5a 6b", topic("t", [1, 2, 3, 4], [1, 2, 3, 5], [2, 3, 4, 5], [6, 1, 2, 3])
+    ),
+    "racks of 4, 2 and 2, all in the first": case(
+        "1a 2a 3a 4a 5b 6b 7c 8c", topic("t", *[[1, 2, 3]] * 4), topic("u", *[[2, 3, 4]] * 3)
+    ),
+    "racks of 3, 2 and 1, half of them scattered": case(
+        "1a 2a 3a 4b 5b 6c",
+        topic("t", [1, 2, 4], [4, 5, 6], [1, 2, 3], [3, 5, 6]),
+        topic("u", [4, 5, 1], [2, 4, 6], [2, 3, 6]),
+    ),
+    "a rack whose brokers are all dead": case(
+        "1a 2a 3b 4b 5c! 6c!", topic("t", [1, 3, 5], [2, 4, 6], [1, 4, 5], [5, 6, 2])
+    ),
+    # dead brokers
+    "a replica on a dead broker each": case("1 2 3 4!", topic("t", [4, 1], [2, 4], [4, 3], [1, 4])),
+    "all replicas on dead brokers": case(
+        "1a 2b 3c 4a! 5b! 6c!", topic("t", [4, 5, 6], [1, 2, 3], [6, 5, 4])
+    ),
+    "every replica there is on dead brokers": case(
+        "1 2 3 4! 5!", topic("t", [4, 5], [5, 4], [4, 5])
+    ),
+    "dead and removed": case("1 2 3 4! 5", topic("t", [4, 5], [5, 1], [2, 4]), remove_broker=[5]),
+    "the dead one is removed too": case("1 2 3!", topic("t", [3, 1], [1, 2]), remove_broker=[3]),
+    "a dead broker replaced": case("1a 2b 3c!", topic("t", [3, 1], [1, 2]), replace_broker=["3=4"]),
+    "a left-out topic on a dead broker": case(
+        "1 2 3 4!", topic("t", [1, 2], [1, 2], [2, 1]), topic("u", [4, 1]), topics="t"
+    ),
+    # replication factors
+    "factor 1": case("1a 2a 3b", topic("t", [1], [1], [1], [1], [2])),
+    "a replica on every broker": case("1a 2a 3b", topic("t", [1, 2, 3], [1, 2, 3], [1, 2, 3])),
+    "up to a replica on every broker": case(
+        "1a 2a 3b 4c", topic("t", [1], [2, 1], [4]), replication_factor=["4"]
+    ),
+    "down from every broker to one": case(
+        "1 2 3 4", topic("t", *[[1, 2, 3, 4]] * 5), replication_factor=["1"]
+    ),
+    "one topic up, one down": case(
+        "1a 2a 3b 4c",
+        topic("t", [1, 3], [2, 3], [1, 4]),
+        topic("u", [1, 3, 4], [2, 3, 4], [4, 3, 1]),
+        replication_factor=["t=3", "u=2"],
+    ),
+    "all up but one down": case(
+        "1 2 3 4 5",
+        topic("t", [1, 3], [2, 3]),
+        topic("u", [1, 3, 4], [2, 3, 4]),
+        topic("v", [5], [5]),
+        replication_factor=["3", "u=1"],
+    ),
+    "factors mixed within a topic": case(
+        "1a 2a 3b 4c", topic("t", [1], [1, 2], [1, 2, 3], [4, 3, 2, 1], [2], [2, 1])
+    ),
+    "factors mixed, made one": case(
+        "1a 2a 3b 4c", topic("t", [1], [1, 2], [1, 2, 3], [4, 3, 2, 1]), replication_factor=["2"]
+    ),
+    "down, and off two brokers": case(
+        "1 2 3 4 5",
+        topic("t", [1, 2, 3], [3, 4, 5], [1, 4, 5], [5, 2, 1]),
+        replication_factor=["2"],
+        remove_broker=[1, 2],
+    ),
+    # sizes of topics
+    "one partition": case("1a 2b 3c", topic("t", [2])),
+    "one partition on all there is": case("1 2", topic("t", [2, 1])),
+    "a partition moves off its broker": case("1 2 3", topic("t", [1]), remove_broker=[1]),
+    "topics of one partition, all on one broker": case(
+        "1 2 3", *[topic(name, [1, 2]) for name in "tuvwx"]
+    ),
+    "fewer partitions than brokers": case("1 2 3 4 5 6 7", topic("t", [1, 2], [2, 1])),
+    "more partitions than brokers": case("1 2 3", topic("t", *[[1, 2]] * 17)),
+    "all partitions equal": case("1a 2b 3c 4a 5b 6c", topic("t", *[[1, 2, 3]] * 6, size=7)),
+    "all partitions of no size": case("1 2 3", topic("t", *[[1, 2]] * 4, size=0)),
+    "gaps in the numbers": case(
+        "1 2 3",
+        [{"topic": "t", "partition": n, "replicas": [1]} for n in (0, 7, 2**31 - 1)],
+    ),
+    # what is left out
+    "the load is elsewhere": case(
+        "1 2 3", topic("t", [1], [1]), topic("u", *[[2, 3]] * 6), topics="t"
+    ),
+    "the load is elsewhere, and it is one broker's": case(
+        "1 2 3", topic("t", [1, 2], [1, 2], [1, 2]), topic("u", *[[1]] * 9), topics="t"
+    ),
+    "left out with more replicas than brokers live": case(
+        "1 2 3!", topic("t", [1], [1]), topic("u", [1, 2, 3]), topics="t"
+    ),
+    # capacities
+    "a capacity of 1,000 beside 1": with_capacity(
+        case("1 2 3", topic("t", [1], [2], [3], [1])), b1=1000
+    ),
+    "a replica each, though one could hold all": with_capacity(
+        case("1a 2b", topic("t", [1], [2], [1], [2])), b2=20_000
+    ),
+    "capacities 1, 2 and 4": with_capacity(
+        case("1 2 3", topic("t", *[[1, 2]] * 7)), b1=1, b2=2, b3=4
+    ),
+    "a capacity below 1": with_capacity(
+        case("1a 2b 3c", topic("t", *[[1, 2]] * 5)), b1=0.25, b2=0.5
+    ),
+    # spread first
+    "topics before brokers": case(
+        "1a 2a 3b 4c", *[topic(name, [1, 3], [1, 3], [1, 4]) for name in "tu"], spread="topic"
+    ),
+    "topics before brokers, rack rule broken": case(
+        "1a 2a 3a 4b 5c",
+        *[topic(name, [1, 2, 3], [1, 2, 4]) for name in "tu"],
+        spread="topic",
+    ),
+    # order only
+    "no moves on dead brokers": case(
+        "1 2 3! 4!", topic("t", [3, 1], [3, 4], [1, 2], [4, 3]), no_moves=True
+    ),
+    "no moves, one replica each": case("1 2", topic("t", [1], [1], [1]), no_moves=True),
+}
+
+REFUSED: dict[str, tuple[Case, str]] = {
+    "fewer brokers than replicas asked": (
+        case("1 2 3", topic("t", [1, 2]), replication_factor=["4"]),
+        "replica",
+    ),
+    "fewer live brokers than replicas": (
+        case("1 2 3!", topic("t", [1, 2, 3])),
+        "replica",
+    ),
+    "fewer brokers than replicas after removing": (
+        case("1 2 3", topic("t", [1, 2, 3]), remove_broker=[2]),
+        "replica",
+    ),
+    "no broker left": (case("1 2", topic("t", [1]), remove_broker=[1, 2]), "none is left"),
+    "all brokers dead": (case("1! 2!", topic("t", [1])), "none is left"),
+    "a left-out topic on a removed broker": (
+        case("1 2 3", topic("t", [1]), topic("u", [2]), topics="t", remove_broker=[2]),
+        "2",
+    ),
+    "capacities too far apart": (
+        with_capacity(case("1 2", topic("t", [1], [2])), b1=20_001),
+        "20001 is more than 20000 times 1",
+    ),
+    "a topic that is not there": (
+        case("1 2", topic("t", [1]), replication_factor=["u=2"]),
+        "u",
+    ),
+    "no topic chosen": (case("1 2", topic("t", [1]), topics="nothing"), "matches none"),
+    "no replica at all": (case("1 2", topic("t", [1]), replication_factor=["0"]), "0"),
+}
+
+
+def afterwards(options: Json) -> Json:
+    """The same wishes once they are fulfilled."""
+    again = {k: v for k, v in options.items() if k not in ("add_broker", "replace_broker")}
+    old = [int(text.split("=")[0]) for text in options.get("replace_broker", ())]
+    gone = sorted({*options.get("remove_broker", ()), *old})
+    return again | ({"remove_broker": gone} if gone else {})
+
+
+def assert_one_line(error: PartageError) -> None:
+    text = str(error)
+    assert text
+    assert "\n" not in text
+    assert len(text) < 300
+
+
+def assert_checked(planned: Plan, folder: Path, *, racks: bool = True) -> None:
+    """``racks`` False: the rack rule may be broken where the plan says so."""
+    planned.write(folder / "plan")
+    verdict = check(folder / "plan")
+    broken = [defect for defect in verdict.defects if defect.endswith("breaks the rack rule")]
+    assert verdict.defects == broken
+    if racks:
+        assert not broken
+    assert len(broken) <= planned.figures["rack_violations"]
+
+
+def assert_settled(planned: Plan, options: Json) -> None:
+    assert planned.figures["settled"] is True
+    second = plan(planned.after, **afterwards(options))
+    assert second.moves == 0
+    assert second.after.replica_lists() == planned.after.replica_lists()
+
+
+def assert_lists(job: Job, planned: Plan) -> None:
+    """Lists that Kafka would take, of the factor asked for, off the brokers that must be empty."""
+    for row, after in zip(job.rows, planned.after.replica_lists(), strict=True):
+        assert len(set(after)) == len(after) > 0
+        if not row.chosen:
+            assert tuple(after) == row.before
+        elif job.no_moves:
+            assert sorted(after) == sorted(row.before)
+        else:
+            assert set(after) <= set(job.brokers)
+            assert len(after) == row.factor
+
+
+def oracle_for(job: Job) -> Any:
+    return brute_force if brute_force.is_small(job) and len(job.rows) <= 6 else mip
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_exact(name: str, tmp_path: Path) -> None:
+    cluster, options = CASES[name]
+    job = read_job(cluster, options)
+    planned = plan(Cluster.from_json(cluster), **options)
+    assert_best_placement(job, planned, oracle_for(job))
+    assert_best_order(job, planned, oracle_for(job))
+    assert_true_figures(job, planned)
+    assert planned.optimal
+    assert_checked(planned, tmp_path)
+    assert_settled(planned, options)
+
+
+@pytest.mark.parametrize("name", REFUSED)
+@pytest.mark.parametrize("strategy", STRATEGIES)
+def test_refused_in_one_line(name: str, strategy: str) -> None:
+    (cluster, options), words = REFUSED[name]
+    with pytest.raises(InputError) as refusal:
+        plan(Cluster.from_json(cluster), **options, strategy=strategy)
+    assert_one_line(refusal.value)
+    assert words in str(refusal.value)
+
+
+@pytest.mark.parametrize("name", CASES)
+@pytest.mark.parametrize("strategy", [s for s in STRATEGIES if s != "exact"])
+def test_other_strategies(name: str, strategy: str, tmp_path: Path) -> None:
+    cluster, options = CASES[name]
+    job = read_job(cluster, options)
+    try:
+        planned = plan(Cluster.from_json(cluster), **options, strategy=strategy)
+    except (CannotError, InputError) as error:
+        assert_one_line(error)
+        return
+    assert_lists(job, planned)
+    assert_checked(planned, tmp_path, racks=False)  # as their sources, some know no racks
+
+
+@pytest.mark.parametrize(
+    ("racks", "partitions", "topics", "options"),
+    [
+        ((16, 8, 6), 3000, 40, {}),
+        ((16, 8, 6), 3000, 40, {"spread": "topic"}),
+        ((16, 8, 6), 1500, 20, {"replication_factor": ["4"], "remove_broker": [1, 17, 25]}),
+        ((16, 8, 6), 1500, 20, {"replication_factor": ["2"], "add_broker": ["31:a", "32:d"]}),
+        ((8, 5, 4, 2, 1), 2000, 200, {}),
+        ((20, 1), 1000, 10, {}),
+    ],
+    ids=str,
+)
+def test_thousands_of_violations(
+    racks: tuple[int, ...], partitions: int, topics: int, options: Json, tmp_path: Path
+) -> None:
+    cluster = scattered(racks, partitions, topics)
+    before = Counter(b["rack"] for b in cluster["brokers"])
+    assert tuple(before.values()) == racks
+    planned = plan(Cluster.from_json(cluster), **options)
+    figures = planned.figures
+    assert figures["optimal"] is True
+    assert figures["gaps"] == {}
+    assert figures["rack_violations"] == 0
+    assert_lists(read_job(cluster, options), planned)
+    assert_checked(planned, tmp_path)
+    assert_settled(planned, options)
+
+
+@pytest.mark.parametrize("spread", ["cluster", "topic"])
+@pytest.mark.parametrize("seed", range(3))
+def test_violations_against_a_mip(seed: int, spread: str) -> None:
+    cluster = scattered((5, 3, 2), 60, 7, seed)
+    options = {"spread": spread}
+    job = read_job(cluster, options)
+    planned = plan(Cluster.from_json(cluster), **options)
+    assert_best_placement(job, planned, mip)
+    assert_true_figures(job, planned)
+
+
+def test_no_partitions() -> None:
+    """A cluster without topics: refused in one line, or planned as nothing to do."""
+    cluster = {"brokers": brokers("1 2"), "partitions": []}
+    try:
+        planned = plan(Cluster.from_json(cluster))
+    except InputError as error:
+        assert_one_line(error)
+        return
+    assert planned.moves == 0
+    assert json.dumps(planned.document())

@@ -1,0 +1,218 @@
+"""Groups under a virtual clock for tests: a small theatre, and histories at random."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from partage.consumers.assign import assign
+from partage.consumers.protocol import (
+    COOPERATIVE,
+    EAGER,
+    Consumer,
+    Coordinator,
+    Network,
+    Partition,
+    leader,
+)
+from partage.consumers.protocol.leader import Lead, Members, group_of
+from partage.consumers.protocol.messages import Partitions
+
+TOPICS = {"a": 3, "b": 4, "c": 1}
+
+
+class Theatre(Network):
+    """A network whose every step is watched."""
+
+    def __init__(
+        self,
+        topics: Mapping[str, int],
+        lead: Lead | None = None,
+        *,
+        seed: int | None = None,
+        initial_delay: float = 0.0,
+    ) -> None:
+        self.random = random.Random(seed)
+        super().__init__(
+            Coordinator(initial_delay=initial_delay),
+            None if seed is None else lambda: self.random.choice((0.0, 0.01, 0.3, 2.0)),
+        )
+        self.topics = dict(topics)
+        self.lead = lead or leader(topics)
+        self.wrong: list[str] = []
+        self.rounds: dict[int, dict[str, tuple[Partition, ...]]] = {}
+        self.everyone: list[Consumer] = []
+
+    def member(
+        self,
+        client: str,
+        topics: Iterable[str] | None = None,
+        assignors: Iterable[str] = ("sticky",),
+        protocol: str = EAGER,
+        **options: object,
+    ) -> Consumer:
+        """A process that starts now."""
+        consumer = Consumer(
+            client,
+            tuple(self.topics if topics is None else topics),
+            assignors,
+            self.lead,
+            protocol=protocol,
+            **options,  # type: ignore[arg-type]
+        )
+        self.everyone.append(consumer)
+        self.start(consumer)
+        return consumer
+
+    def step(self) -> None:
+        before = {c.client: (c.held, len(c.calls)) for c in self.processes.values()}
+        super().step()
+        for partition, holders in self.holders().items():
+            if len(holders) > 1:
+                self.wrong.append(f"{self.now}: {partition} is held by {holders}")
+        for consumer in self.processes.values():
+            held, calls = before.get(consumer.client, (consumer.held, len(consumer.calls)))
+            if consumer.protocol == COOPERATIVE:
+                for call in consumer.calls[calls:]:
+                    if call.kind != "revoked":
+                        continue
+                    still = {t for t, _ in call.partitions} <= set(consumer.topics)
+                    if call.generation is None and still:
+                        self.wrong.append(f"{self.now}: {consumer.client} revoked before joining")
+                    if call.generation is not None and consumer.held & set(call.partitions):
+                        self.wrong.append(f"{self.now}: {consumer.client} revoked what stays")
+            assert consumer.held <= held | consumer.held
+
+    def quiet(self, limit: float = 2000.0) -> None:
+        """Time passes until nothing but heartbeats happens."""
+        end = self.now + limit
+        while not self.settled() and self.next_time() <= end:
+            self.step()
+        assert self.settled(), f"no quiet after {limit} s: {self.coordinator.state}"
+
+    def held(self) -> dict[str, list[Partition]]:
+        """Who holds what."""
+        return {
+            c.client: sorted(c.held) for c in self.processes.values() if c.error is None
+        }
+
+    def calls(self, client: str) -> list[tuple[str, tuple[Partition, ...]]]:
+        """Its callbacks so far."""
+        consumer = next(c for c in self.everyone if c.client == client)
+        return [(call.kind, call.partitions) for call in consumer.calls]
+
+    def check_quiet(self) -> None:
+        """After quiet every partition that is subscribed to has exactly one holder."""
+        here = [c for c in self.processes.values() if c.error is None]
+        subscribed = {t for c in here for t in c.topics}
+        expected = {(t, p) for t, n in self.topics.items() if t in subscribed for p in range(n)}
+        holders = self.holders()
+        missing = expected - holders.keys()
+        if missing:
+            self.wrong.append(f"{self.now}: after quiet nobody holds {sorted(missing)}")
+
+
+def hand_over(topics: Mapping[str, int]) -> Lead:
+    """A deliberately wrong leader: what goes to another member is handed over at once, while its
+    holder still has it."""
+
+    def lead(assignor: str, members: Members) -> Mapping[str, Partitions]:
+        decided = assign(group_of(topics, members, assignor), "sticky")
+        return {member: tuple(held) for member, held in decided.as_dict().items()}
+
+    return lead
+
+
+@dataclass
+class History:
+    """What happened to a group at random, until it was quiet."""
+
+    seed: int
+    protocol: str
+    assignor: str
+    steps: int = 25
+    lead: Lead | None = None
+    static: bool = True
+    happened: list[str] = field(default_factory=list)
+
+    def play(self) -> Theatre:
+        """The theatre after the last step."""
+        chance = random.Random(self.seed)
+        theatre = Theatre(
+            TOPICS, self.lead, seed=self.seed, initial_delay=chance.choice((0.0, 3.0))
+        )
+        made = 0
+
+        def join(instance: str | None = None, topics: tuple[str, ...] | None = None) -> None:
+            nonlocal made
+            client = f"m{made}"
+            made += 1
+            if topics is None:
+                topics = tuple(t for t in TOPICS if chance.random() < 0.75) or ("a",)
+            if instance is None and self.static and chance.random() < 0.3:
+                instance = f"i{made}"
+            self.happened.append(f"{theatre.now:.2f} join {client} {topics} {instance}")
+            theatre.member(
+                client,
+                topics,
+                (self.assignor,),
+                self.protocol,
+                instance_id=instance,
+                session_timeout=chance.choice((10.0, 45.0)),
+                rebalance_timeout=chance.choice((8.0, 20.0)),
+                beat_after=chance.choice((0.5, 3.0)),
+            )
+
+        join()
+        for _ in range(self.steps):
+            there = list(theatre.processes)
+            what = chance.choice(
+                ("join", "join", "close", "crash", "sleep", "wake", "subscribe", "again", "wait")
+            )
+            client = chance.choice(there) if there else ""
+            if what == "join":
+                join()
+            elif what == "close" and there:
+                self.happened.append(f"{theatre.now:.2f} close {client}")
+                theatre.close(client)
+            elif what == "crash" and there:
+                self.happened.append(f"{theatre.now:.2f} crash {client}")
+                theatre.crash(client)
+            elif what == "sleep" and there:
+                self.happened.append(f"{theatre.now:.2f} sleep {client}")
+                theatre.sleep(client)
+            elif what == "wake" and theatre.asleep:
+                awake = chance.choice(sorted(theatre.asleep))
+                self.happened.append(f"{theatre.now:.2f} wake {awake}")
+                theatre.wake(awake)
+            elif what == "subscribe" and there:
+                topics = tuple(t for t in TOPICS if chance.random() < 0.6) or ("b",)
+                self.happened.append(f"{theatre.now:.2f} subscribe {client} {topics}")
+                theatre.subscribe(client, topics)
+            elif what == "again" and there:
+                # a static member's next process, while the one before may still be there
+                before = theatre.processes[client]
+                if before.instance_id is not None:
+                    if chance.random() < 0.5:
+                        theatre.crash(client)
+                    join(before.instance_id, before.topics)
+            theatre.run(theatre.now + chance.choice((0.0, 0.2, 1.0, 5.0, 30.0)))
+        for client in list(theatre.asleep):
+            theatre.wake(client)
+        theatre.quiet()
+        theatre.check_quiet()
+        return theatre
+
+
+def loads(theatre: Theatre) -> list[int]:
+    """Partitions per member, ascending."""
+    return sorted(len(held) for held in theatre.held().values())
+
+
+def spread(theatre: Theatre) -> int:
+    """Largest load less smallest."""
+    found = np.array(loads(theatre))
+    return int(found.max() - found.min())
