@@ -518,7 +518,7 @@ def tools(figures: Figures) -> list[Tool]:
                 "output is not deterministic.",
                 f"with that look, settled in {flows.settled} of {answers} trials, but not in every "
                 "job with racks; the same bytes from shuffled input in all",
-                "confirmed",
+                "in part",
                 "Of loads 2, 2, 1 and 1 the residue nodes would carry one unit. A flow of whole "
                 "numbers, always laid out in the same order, is deterministic.",
                 flows.settled == answers,

@@ -11,30 +11,41 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from partage.brokers.plan import Plan, plan
     from partage.cluster import Broker, Cluster
+    from partage.consumers.assign import assign
+    from partage.consumers.assignment import Assignment
     from partage.errors import CannotError, InputError, PartageError
+    from partage.group import Group, Member
     from partage.profile import Profile
 
 __version__ = "0.1.0"
 
 _HOME = {
+    "Assignment": "partage.consumers.assignment",
     "Broker": "partage.cluster",
     "CannotError": "partage.errors",
     "Cluster": "partage.cluster",
+    "Group": "partage.group",
     "InputError": "partage.errors",
+    "Member": "partage.group",
     "PartageError": "partage.errors",
     "Plan": "partage.brokers.plan",
     "Profile": "partage.profile",
+    "assign": "partage.consumers.assign",
     "plan": "partage.brokers.plan",
 }
 
 __all__ = [
+    "Assignment",
     "Broker",
     "CannotError",
     "Cluster",
+    "Group",
     "InputError",
+    "Member",
     "PartageError",
     "Plan",
     "Profile",
+    "assign",
     "plan",
 ]
 

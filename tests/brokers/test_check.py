@@ -1225,3 +1225,451 @@ def test_waves_may_be_cut_otherwise(tmp_path: Path) -> None:
     one, other = (found.values[wave["file"]]["partitions"] for wave in (first, same))
     one[0], other[0] = other[0], one[0]
     assert judged(found.write()).sound
+
+
+# ---------------------------------------------------------------- budgets, bytes and relief
+
+
+def crowded_disks() -> Plan:
+    """Broker 1 is to be relieved of more than a half; broker 2 may only be filled to three
+    quarters, broker 3 to as much as it likes; a partition breaks the rack rule."""
+    rows: list[Value] = [
+        {"topic": "t", "partition": p, "replicas": [1], "size_bytes": 7 + p % 5} for p in range(40)
+    ]
+    rows.append({"topic": "u", "partition": 0, "replicas": [1, 2], "size_bytes": 3})
+    brokers: list[Value] = [
+        {"id": 1, "rack": "a", "disk_bytes": 400},
+        {"id": 2, "rack": "a", "disk_bytes": 100},
+        {"id": 3, "rack": "b"},
+        {"id": 4, "rack": "b", "disk_bytes": 200},
+    ]
+    return plan(Cluster.from_json({"brokers": brokers, "partitions": rows}), relieve="75%")
+
+
+LIMITED: dict[str, Callable[[], Plan]] = {
+    "tolerance": lambda: plan(grown(disks=False), tolerance="20%"),
+    "moves": lambda: plan(grown(disks=False), max_moves=60),
+    "both": lambda: plan(grown(disks=False), max_moves=90, tolerance="10%", add_broker=["9:a"]),
+    "cheaper": lambda: plan(grown(disks=False), max_bytes_moved="560GB"),
+    "fewer": lambda: plan(grown(disks=False), max_bytes_moved="210GB"),
+    "bytes": lambda: plan(grown(disks=False), balance="bytes"),
+    "bytes, wider": lambda: plan(grown(), balance="bytes", tolerance="10%"),
+    "bytes, fewer": lambda: plan(grown(), balance="bytes", max_moves=60, max_bytes_moved="400GB"),
+    "bytes, packed": lambda: plan(grown(), balance="bytes", strategy="bin-packing"),
+    "relief": crowded_disks,
+}
+
+OVERSTEPPED: dict[str, Callable[[Files], None]] = {}
+"""Lies about limits, bands and bytes."""
+
+
+def overstepping(function: Callable[[Files], None]) -> Callable[[Files], None]:
+    OVERSTEPPED[function.__name__.replace("_", " ")] = function
+    return function
+
+
+@pytest.fixture(scope="module")
+def limited(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Files]:
+    """Every limited plan, written once."""
+    found = {}
+    for name, make in LIMITED.items():
+        directory = tmp_path_factory.mktemp("limited") / "plan"
+        make().write(directory)
+        found[name] = Files(directory)
+    return found
+
+
+def a_stage(f: Files, *names: str) -> Value:
+    """The first stage of these that the plan has."""
+    stages: list[Value] = f.plan["certificate"]["stages"]
+    return next((s for s in stages if s["stage"] in names), None) or not_here()
+
+
+def asked(f: Files, *names: str) -> str:
+    return next((name for name in names if name in f.plan["options"]), None) or not_here()
+
+
+def changed_price(f: Files, stage: Value, key: str, by: Callable[[Any], Any]) -> None:
+    if key not in stage["prices"]:
+        not_here()
+    count = len(zlib.decompress(base64.b64decode(stage["prices"][key]))) // 8
+    stage["prices"][key] = pack(by(unpack(stage["prices"][key], count)))
+
+
+OVERSTEPPED["a placement"] = a_replica_on_another_broker
+OVERSTEPPED["two placements"] = two_partitions_exchanged
+OVERSTEPPED["another list before"] = another_list_before
+
+for _name in ("budget", "bytes", "bytes moved"):
+    for _what, _forge in (
+        ("value lowered", lambda f, s: s.update(value=s["value"] - 1)),
+        ("value raised", lambda f, s: s.update(value=s["value"] + 1)),
+        ("bound raised", raise_bound),
+        ("bound lowered", lower_bound),
+        ("value and bound lowered", lower_both),
+        ("called exact", lambda f, s: s.update(exact=True)),
+        ("renamed", lambda f, s: s.update(stage="another")),
+        ("dropped", drop_stage),
+        ("twice", lambda f, s: f.plan["certificate"]["stages"].append(s)),
+        ("prices that are none", empty_prices),
+        ("bound as text", lambda f, s: s.update(bound=str(s["bound"]))),
+    ):
+
+        def _in_limited(
+            f: Files, name: str = _name, forge: Callable[[Files, Value], None] = _forge
+        ) -> None:
+            stage = a_stage(f, name)
+            forge(f, stage)
+            if name == "bytes moved":
+                f.after["bytes_moved_lower_bound"] = stage["bound"]
+
+        OVERSTEPPED[f"{_name}: {_what}"] = _in_limited
+    if _name != "bytes":
+        for _what, _spoil in (
+            ("random prices", spoiled),
+            ("prices cut short", lambda text: text[:-5]),
+            ("prices that are no text", lambda text: [1, 2]),
+            ("prices of another count", lambda text: pack(np.arange(999))),
+        ):
+
+            def _priced(f: Files, name: str = _name, spoil: Callable[[str], Any] = _spoil) -> None:
+                stage = a_stage(f, name)
+                stage["prices"]["brokers"] = spoil(stage["prices"]["brokers"])
+
+            OVERSTEPPED[f"{_name}: {_what}"] = _priced
+
+
+def held_after(f: Files, place: int) -> int:
+    """The bytes on a broker, by its place in the list."""
+    broker = f.plan["brokers"][place]["id"]
+    rows = zip(f.part["size_bytes"], f.part["after"], strict=True)
+    return sum(size for size, row in rows if broker in row)
+
+
+@overstepping
+def a_band_above_what_the_broker_holds(f: Files) -> None:
+    changed_price(f, a_stage(f, "bytes moved"), "low", lambda low: low + 10**15)
+
+
+@overstepping
+def a_band_below_what_the_broker_holds(f: Files) -> None:
+    changed_price(f, a_stage(f, "bytes moved"), "high", lambda high: np.minimum(high, 1))
+
+
+@overstepping
+def a_band_of_the_wrong_length(f: Files) -> None:
+    changed_price(f, a_stage(f, "bytes moved"), "low", lambda low: low[:-1])
+
+
+@overstepping
+def prices_whose_sum_would_wrap(f: Files) -> None:
+    changed_price(f, a_stage(f, "bytes moved"), "brokers", lambda price: price + 2**61)
+
+
+@overstepping
+def bytes_of_brokers_that_weigh_otherwise(f: Files) -> None:
+    a_stage(f, "bytes")["prices"]["load_weights"][0] += 1
+
+
+@overstepping
+def confined_to_nobody(f: Files) -> None:
+    a_stage(f, "bytes")["prices"]["confined"] = []
+
+
+@overstepping
+def confined_to_strangers(f: Files) -> None:
+    a_stage(f, "bytes")["prices"]["confined"] = [4711]
+
+
+@overstepping
+def counts_that_weigh_otherwise(f: Files) -> None:
+    a_stage(f, "budget")["prices"]["load_weights"][0] += 1
+
+
+@overstepping
+def a_dearer_move(f: Files) -> None:
+    prices = a_stage(f, "budget")["prices"]
+    if "move_price" not in prices:
+        not_here()
+    prices["move_price"] += 5
+
+
+@overstepping
+def a_move_that_pays(f: Files) -> None:
+    prices = a_stage(f, "budget")["prices"]
+    if "move_price" not in prices:
+        not_here()
+    prices["move_price"] = -1
+
+
+@overstepping
+def another_limit_that_binds(f: Files) -> None:
+    prices = a_stage(f, "budget")["prices"]
+    names = ["tolerance", "max-moves", "max-bytes-moved"]
+    prices["limit"] = names[names.index(prices["limit"]) - 1]
+
+
+@overstepping
+def a_limit_of_no_name(f: Files) -> None:
+    a_stage(f, "budget")["prices"]["limit"] = "x"
+
+
+@overstepping
+def windows_around_other_counts(f: Files) -> None:
+    changed_price(f, a_stage(f, "budget"), "fair", lambda fair: fair + 40)
+
+
+def aimed_stages(f: Files) -> list[Value]:
+    found = [s for s in f.plan["certificate"]["stages"] if "aim" in s["prices"]]
+    return found or not_here()
+
+
+@overstepping
+def an_aim_at_other_loads(f: Files) -> None:
+    for stage in aimed_stages(f):
+        stage["prices"]["aim"][0] += 1
+        stage["prices"]["aim"][1] -= 1
+
+
+@overstepping
+def an_aim_of_one_stage(f: Files) -> None:
+    del aimed_stages(f)[0]["prices"]["aim"]
+
+
+@overstepping
+def no_aim(f: Files) -> None:
+    for stage in aimed_stages(f):
+        del stage["prices"]["aim"]
+
+
+@overstepping
+def an_aim_too_long(f: Files) -> None:
+    aimed_stages(f)[0]["prices"]["aim"].append(0)
+
+
+@overstepping
+def an_aim_that_no_limit_asks_for(f: Files) -> None:
+    a_stage(f, "budget")
+    for name in ("tolerance", "max_moves", "max_bytes_moved"):
+        f.plan["options"].pop(name, None)
+    f.seal()
+
+
+@overstepping
+def an_aim_where_everything_is_fair(f: Files) -> None:
+    """Loads counted from an aim are as fair as one likes."""
+    if "budget" in f.plan["certificate"]:
+        not_here()
+    stage = a_stage(f, "replicas")
+    if "aim" in stage["prices"]:
+        not_here()
+    stage["prices"]["aim"] = [1] * len(stage["prices"]["load_weights"])
+
+
+@overstepping
+def fewer_moves_allowed(f: Files) -> None:
+    f.plan["options"][asked(f, "max_moves")] = f.after["moves"] - 1
+    f.seal()
+
+
+@overstepping
+def fewer_bytes_allowed(f: Files) -> None:
+    f.plan["options"][asked(f, "max_bytes_moved")] = f"{f.after['bytes_moved'] - 1}"
+    f.seal()
+
+
+@overstepping
+def less_of_a_disk_allowed(f: Files) -> None:
+    f.plan["options"][asked(f, "relieve")] = "70%"
+    f.seal()
+
+
+@overstepping
+def less_tolerance(f: Files) -> None:
+    a_stage(f, "budget")
+    f.plan["options"][asked(f, "tolerance")] = "1%"
+    if a_stage(f, "budget")["prices"]["limit"] != "tolerance":
+        not_here()
+    f.seal()
+
+
+@overstepping
+def a_smaller_disk(f: Files) -> None:
+    asked(f, "relieve")
+    f.plan["brokers"][0]["disk_bytes"] -= 40
+    f.seal()
+
+
+@overstepping
+def a_limit_that_is_no_size(f: Files) -> None:
+    f.plan["options"][asked(f, "max_bytes_moved")] = "much"
+    f.seal()
+
+
+@overstepping
+def a_limit_that_is_no_number(f: Files) -> None:
+    f.plan["options"][asked(f, "max_moves")] = "many"
+    f.seal()
+
+
+@overstepping
+def a_part_that_is_none(f: Files) -> None:
+    if "max_moves" in f.plan["options"]:
+        not_here()  # that is what binds
+    f.plan["options"][asked(f, "relieve", "tolerance")] = "x%"
+    f.seal()
+
+
+@overstepping
+def a_band_that_is_narrower_than_relief_asks_for(f: Files) -> None:
+    """A broker that could take no more would make every move look needed."""
+    asked(f, "relieve")
+    stage = a_stage(f, "bytes moved")
+    changed_price(f, stage, "high", lambda high: np.append(high[:-1], held_after(f, -1)))
+
+
+@overstepping
+def a_band_that_relief_does_not_ask_for(f: Files) -> None:
+    asked(f, "relieve")
+    changed_price(f, a_stage(f, "bytes moved"), "low", lambda low: np.append(low[:-1], 1))
+
+
+@overstepping
+def bytes_called_replicas(f: Files) -> None:
+    del f.plan["options"][asked(f, "balance")]
+    f.seal()
+
+
+@overstepping
+def relief_denied(f: Files) -> None:
+    del f.plan["options"][asked(f, "relieve")]
+    f.seal()
+
+
+@overstepping
+def a_size_forged(f: Files) -> None:
+    f.part["size_bytes"][first_changed(f)] += 10**9
+
+
+for _key in (
+    *("moves", "moves_lower_bound", "bytes_moved", "bytes_moved_lower_bound"),
+    *("optimal", "bytes_max_over_mean", "gaps", "replicas_per_broker"),
+):
+
+    def _bent_figure(f: Files, key: str = _key) -> None:
+        f.after[key] = bent(f.after[key]) if f.after[key] is not None else 1
+
+    OVERSTEPPED[f"figure {_key}"] = _bent_figure
+
+
+@overstepping
+def optimal_and_without_gaps(f: Files) -> None:
+    if f.after["optimal"]:
+        not_here()
+    f.after["optimal"] = True
+    f.plan["gaps"] = f.after["gaps"] = {}
+
+
+@pytest.mark.parametrize("name", LIMITED)
+def test_what_was_planned_within_limits_is_sound(limited: dict[str, Files], name: str) -> None:
+    verdict = judged(limited[name].directory)
+    assert verdict.defects == []
+    assert verdict.optimal is limited[name].after["optimal"]
+
+
+def test_the_limited_plans_are_of_every_kind(limited: dict[str, Files]) -> None:
+    kinds = [
+        stage["prices"].get("limit", stage["stage"])
+        for files_ in limited.values()
+        for stage in files_.plan["certificate"]["stages"]
+        if stage["stage"] in ("budget", "bytes", "bytes moved")
+    ]
+    assert {"tolerance", "max-moves", "max-bytes-moved", "bytes", "bytes moved"} == set(kinds)
+    assert limited["relief"].after["bytes_moved"] > 0
+    assert limited["relief"].after["rack_violations"] == 1
+
+
+@pytest.mark.parametrize("lie", OVERSTEPPED)
+def test_limits_cannot_be_overstepped(limited: dict[str, Files], lie: str) -> None:
+    tried = 0
+    for name, found in limited.items():
+        try:
+            OVERSTEPPED[lie](found)
+            assert not judged(found.write()).sound, name
+            tried += 1
+        except NotHereError:
+            pass
+        finally:
+            found.restore()
+    assert tried
+
+
+def test_a_tolerance_of_other_windows_is_found_whatever_else_is_forged(tmp_path: Path) -> None:
+    """Nobody may call a plan for 20 % one for 1 %: its loads are outside. Nor may the fair counts
+    be moved to where the loads are: no fair loads have such prices."""
+    made = plan(grown(disks=False), tolerance="20%")
+    made.write(tmp_path / "plan")
+    found = Files(tmp_path / "plan")
+    found.plan["options"]["tolerance"] = "1%"
+    found.seal()
+    assert any("outside the tolerance" in line for line in judged(found.write()).defects)
+    held = made.after.replicas[made.after.replicas >= 0]
+    load = np.bincount(held, minlength=len(made.after.brokers))
+    prices = found.stage("budget")["prices"]
+    assert found.stage("budget")["bound"] == found.stage("budget")["value"]
+    # with these the bound of all windows is as before, for every load is the middle of its own
+    prices["fair"] = pack(2 * load)
+    defects = judged(found.write()).defects
+    assert defects == ["plan.json: certificate: budget: no fair loads have these prices"]
+
+
+def test_limits_are_kept_by_whoever_plans(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """A plan that makes a move too many, true in all that it says, is refused."""
+
+    def too_many(task: Task) -> Any:
+        free = Options.of(**{**task.options.given(), "max_moves": None})
+        return STRATEGIES["generous"].decide(Task.resolve(task.cluster, free))
+
+    generous = STRATEGIES["exact"]
+    monkeypatch.setitem(STRATEGIES, "generous", generous)
+    monkeypatch.setitem(STRATEGIES, "exact", Strategy(too_many, ordered=False))
+    plan(grown(disks=False), max_moves=60).write(tmp_path / "plan")
+    verdict = judged(tmp_path / "plan")
+    assert any("173 moves, --max-moves 60" in line for line in verdict.defects)
+
+
+@settings(max_examples=150, deadline=None, suppress_health_check=list(HealthCheck))
+@given(job=jobs(no_moves=False), data=st.data())
+def test_whatever_is_planned_within_limits_is_sound(
+    job: tuple[Value, Value], data: st.DataObject
+) -> None:
+    cluster, options = job
+    options = {key: value for key, value in options.items() if key != "spread"}
+    total = 0
+    for entry in cluster["partitions"]:
+        entry["size_bytes"] = data.draw(st.integers(0, 60))
+        total += entry["size_bytes"] * len(entry["replicas"])
+    for entry in cluster["brokers"]:
+        if data.draw(st.booleans()):
+            entry["disk_bytes"] = 1 + total * data.draw(st.integers(30, 300)) // 100
+    kind = data.draw(st.sampled_from(("bytes", "relieve", "counts")))
+    if kind == "bytes":
+        options["balance"] = "bytes"
+    if kind == "relieve":
+        options["relieve"] = data.draw(st.sampled_from(("30%", "75 %", "99.5%", "100%")))
+    elif data.draw(st.booleans()):
+        options["tolerance"] = data.draw(st.sampled_from(("0%", "2%", "33.3333%", "100%")))
+    if data.draw(st.booleans()):
+        options["max_moves"] = data.draw(st.integers(0, 9))
+    if data.draw(st.booleans()):
+        options["max_bytes_moved"] = str(data.draw(st.integers(1, 1 + total)))
+    try:
+        made = plan(Cluster.from_json(cluster), **options)
+    except (InputError, CannotError):
+        return
+    with tempfile.TemporaryDirectory() as folder:
+        made.write(Path(folder) / "plan")
+        verdict = judged(Path(folder) / "plan")
+    # a bound that disks may beat is told in two ways, see there
+    assert verdict.defects == []
+    assert verdict.optimal is made.optimal

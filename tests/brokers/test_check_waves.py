@@ -20,7 +20,7 @@ from partage.brokers.strategies import Strategy
 
 Lists = list[list[int]]
 
-HELD = "no wave asks too much of a broker or a disk, and no plan has fewer"
+HELD = "no wave asks too much of a broker or a disk, and their bound follows from the limits"
 
 
 def planned(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from random import Random
 from types import ModuleType
 from typing import Any
 
@@ -74,3 +75,28 @@ def test_a_hundred_partitions(seed: int, options: dict[str, Any]) -> None:
     assert_best_placement(job, planned, mip)
     assert_best_order(job, planned, mip)
     assert_true_figures(job, planned)
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {},
+        {"spread": "topic"},
+        {"replication_factor": ["2"]},
+        {"add_broker": ["2000:a", "2001:d"], "replication_factor": ["3"]},
+    ],
+    ids=str,
+)
+@pytest.mark.parametrize("seed", [0, 1, 2])
+def test_replicas_scattered_over_unequal_racks(seed: int, options: dict[str, Any]) -> None:
+    """Sixty partitions drawn at random on racks of 5, 3 and 2: most break the rack rule."""
+    random = Random(seed)
+    rack = "aaaaabbbcc"
+    cluster = {
+        "brokers": [{"id": i, "rack": r} for i, r in enumerate(rack)],
+        "partitions": [
+            {"topic": f"t{n % 7}", "partition": n, "replicas": random.sample(range(len(rack)), 3)}
+            for n in range(60)
+        ],
+    }
+    check(cluster, options, mip)

@@ -33,9 +33,5 @@ def test_a_direct_hand_over_gives_a_partition_two_owners() -> None:
     def played(seed: int) -> Theatre:
         return History(seed, COOPERATIVE, "sticky", lead=hand_over(TOPICS)).play()
 
-    wrong = [
-        seed
-        for seed in range(40)
-        if any("is held by" in w for w in played(seed).wrong)
-    ]
+    wrong = [seed for seed in range(40) if any("is held by" in w for w in played(seed).wrong)]
     assert len(wrong) >= 10

@@ -43,6 +43,37 @@ def problems(draw: st.DrawFn, max_slots: int = 5, max_items: int = 5) -> Sharing
     )
 
 
+@st.composite
+def crowded_problems(draw: st.DrawFn, max_slots: int = 5, max_items: int = 5) -> Sharing:
+    """Items drawn at random over zones of unequal size, or all into the largest zone, so that
+    most of them must give up a slot; some sit on one too many, or on a slot that is no more."""
+    rng = np.random.default_rng(draw(st.integers(0, 2**32 - 1)))
+    slots = draw(st.integers(2, max_slots))
+    items = draw(st.integers(1, max_items))
+    families = draw(st.integers(1, 3))
+    zones = draw(st.integers(1, min(4, slots)))
+    zone = np.minimum(rng.geometric(0.5, slots) - 1, zones - 1)
+    zone = np.unique(zone, return_inverse=True)[1].astype(np.int64).ravel()
+    crowd = draw(st.integers(1, slots))
+    width = min(4, crowd)
+    own = np.array([rng.permutation(crowd)[:width] for _ in range(items)])
+    own[:, 1:] = np.where(rng.random((items, width - 1)) < 0.2, -1, own[:, 1:])
+    most = draw(st.integers(1, min(4, slots)))
+    mixed = draw(st.booleans())
+    return Sharing(
+        family=rng.integers(0, families, items),
+        demand=rng.integers(1, most + 1, items) if mixed else np.full(items, most),
+        own=own.astype(np.int64),
+        zone=zone,
+        weight=np.ones(slots, dtype=np.int64),
+        base=np.zeros(slots, dtype=np.int64),
+        family_base=np.zeros((families, slots), dtype=np.int64),
+        zoned=draw(st.integers(0, 3)) > 0,
+        size=rng.integers(0, 99, items),
+        base_size=np.zeros(slots, dtype=np.int64),
+    )
+
+
 def allowed(problem: Sharing, demand: int, chosen: tuple[int, ...]) -> bool:
     """Distinct slots, as many zones as possible, then the least maximum: by trying every choice."""
     if not problem.zoned:

@@ -9,7 +9,7 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from partage.flow.certificate import overflow_bound, picking_bound
-from partage.flow.picking import overflow_prices, pick_pairs, pick_slots
+from partage.flow.picking import least_level, overflow_prices, pick_pairs, pick_slots
 
 
 @st.composite
@@ -113,3 +113,30 @@ def test_pairs_under_caps(case, data) -> None:  # type: ignore[no-untyped-def]
         quota=quota,
     )
     assert bound == best[0]
+
+
+@given(case=offers(), data=st.data())
+@settings(max_examples=200, deadline=None)
+def test_the_least_level(case, data) -> None:  # type: ignore[no-untyped-def]
+    """One less cannot be picked, found however far off the search begins."""
+    slots, items, _ = case
+    items = [row for row in items if len(row) >= 2]
+    assume(items)
+    pairs = [list(itertools.permutations(row, 2)) for row in items]
+    options = sorted({p for row in pairs for p in row})
+    first = [data.draw(st.sampled_from(row))[0] for row in pairs]
+    quota = np.array([first.count(s) for s in range(slots)])
+    base = np.array([data.draw(st.integers(0, 9)) for _ in options])
+    arcs = (
+        np.array([i for i, row in enumerate(pairs) for _ in row]),
+        np.array([options.index(p) for row in pairs for p in row]),
+        len(items),
+        np.array([p[0] for p in options]),
+    )
+
+    def does(level: int) -> bool:
+        return pick_pairs(*arcs, base, level - base, quota, ()) is not None
+
+    least = next(level for level in itertools.count() if does(level))
+    for beyond in range(least - 4, least):
+        assert least_level(*arcs, base, quota, beyond=beyond) == least

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from sharing_cases import ORDERS, allowed, best, chosen_slots, cost, problems
+from sharing_cases import ORDERS, allowed, best, chosen_slots, cost, crowded_problems, problems
 
 from partage.flow import sharing
 from partage.flow.proof import prove
@@ -51,6 +51,42 @@ def test_every_bound_meets_its_value(problem: Sharing, order: tuple[str, str, st
     assert feasible(problem, answer.slots)
     for proof in prove(problem, answer):
         assert proof.value == proof.bound, proof.cost
+
+
+@pytest.mark.parametrize("order", ORDERS)
+@given(problem=crowded_problems())
+@settings(QUICK, max_examples=250)
+def test_no_arrangement_is_better_where_items_give_up_slots(
+    problem: Sharing, order: tuple[str, str, str]
+) -> None:
+    answer = share(problem, order)
+    assert feasible(problem, answer.slots)
+    assert cost(problem, chosen_slots(answer.slots), order) == best(problem, order)
+
+
+@pytest.mark.parametrize("order", ORDERS)
+@given(problem=crowded_problems(max_slots=16, max_items=80))
+@settings(QUICK, max_examples=250)
+def test_many_items_give_up_slots(problem: Sharing, order: tuple[str, str, str]) -> None:
+    """As good as the network in which every item has an arc to every slot, and proven."""
+    answer = share(problem, order)
+    assert feasible(problem, answer.slots)
+    every = np.ones(problem.items, dtype=np.bool_)
+    assert problem.costs(answer.slots) == settle(problem, order, Apart(every, every)).costs
+    for proof in prove(problem, answer):
+        assert proof.value == proof.bound, proof.cost
+
+
+@pytest.mark.parametrize("order", ORDERS)
+@given(problem=crowded_problems(max_slots=9, max_items=30))
+@settings(QUICK, max_examples=150)
+def test_a_few_stand_alone(problem: Sharing, order: tuple[str, str, str]) -> None:
+    """Only those that must give up a slot stand alone, however many they are: the same costs."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(sharing, "_few", lambda items: not items.all())
+        answer = share(problem, order)
+    assert feasible(problem, answer.slots)
+    assert problem.costs(answer.slots) == problem.costs(share(problem, order).slots)
 
 
 @pytest.mark.parametrize("order", ORDERS)

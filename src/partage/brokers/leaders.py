@@ -4,8 +4,9 @@ By count, leaders are the fairest there are for the sets, with as few leader cha
 both are one flow, partition -> leader. Then leader and first follower are chosen together, as an
 ordered pair, with the leader counts fixed: partition -> pair -> leader. When broker b fails, broker
 f ends with its own leaders plus the pairs (b, f); so a pair's cost is the square of that sum, and a
-cap T on it limits the worst survivor. T starts at a bound that follows from counting and rises only
-where no flow exists. Fewest leader changes and fewest changed orders come last, among the optima.
+cap T on it limits the worst survivor. T starts at a bound that follows from counting; where no flow
+exists, the least T for which there is one is searched. Fewest leader changes and fewest changed
+orders come last, among the optima.
 
 By rate, which is no flow, ``rates`` says who leads, and only first followers are chosen here.
 """
@@ -22,7 +23,7 @@ from partage.brokers.figures import next_live, one_width
 from partage.brokers.rates import RateProof, lead_by_rate
 from partage.brokers.task import Task
 from partage.flow.certificate import overflow_bound, picking_bound, takeover_bound
-from partage.flow.picking import overflow_prices, pick_pairs, pick_slots
+from partage.flow.picking import least_level, overflow_prices, pick_pairs, pick_slots
 
 Ints = npt.NDArray[np.int64]
 Bools = npt.NDArray[np.bool_]
@@ -84,13 +85,10 @@ def _kept_order(task: Task, replicas: Ints) -> Ints:
     before = task.cluster.replicas
     width = max(replicas.shape[1], before.shape[1])
     brokers = len(task.usable)
-    held = np.full((len(replicas), brokers + 1), width, dtype=np.int16)
-    rows = np.arange(len(replicas))
-    for column in range(before.shape[1] - 1, -1, -1):
-        held[rows, before[:, column]] = column
-    held[:, -1] = 2 * width + 1
-    rank = held[rows[:, None], replicas].astype(np.int64)
-    rank = np.where((rank == width) & (replicas >= 0), width + 1, rank)
+    rank = np.full(replicas.shape, width)
+    for column in range(before.shape[1]):
+        rank[replicas == before[:, [column]]] = column
+    rank[replicas < 0] = width + 1
     key = rank * (brokers + 1) + np.where(replicas < 0, brokers, replicas)
     lists = np.take_along_axis(replicas, np.argsort(key, axis=1, kind="stable"), axis=1)
     on = task.broker_slot[lists] >= 0
@@ -142,22 +140,14 @@ def _pair(task: Task, choices: Choices, lists: Ints, leader: Ints) -> tuple[Ints
     leader_change = (first != today[item]).astype(np.int64)
     order_change = leader_change | (second != next_today[item])
     order_change = np.where(same_set[item], order_change, 0)
+    offers = (item, option.astype(np.int64), count, option_slot)
+    changes = (leader_change, order_change)
     worst = ideal
-    while True:
-        answer = pick_pairs(
-            item,
-            option.astype(np.int64),
-            count,
-            option_slot,
-            option_base,
-            worst - option_base,
-            quota,
-            (leader_change, order_change),
-        )
-        if answer is not None:
-            break
-        worst += 1
-        assert worst <= ideal + count, "without caps there is always a way"
+    answer = pick_pairs(*offers, option_base, worst - option_base, quota, changes)
+    if answer is None:
+        worst = least_level(*offers, option_base, quota, beyond=ideal)
+        answer = pick_pairs(*offers, option_base, worst - option_base, quota, changes)
+        assert answer is not None, "the level was found to do"
     picked, pair_price, slot_price = answer
     pair = np.zeros((slots, slots), dtype=np.int64)
     np.add.at(pair, (first[picked], second[picked]), 1)
@@ -175,9 +165,8 @@ def _pair(task: Task, choices: Choices, lists: Ints, leader: Ints) -> tuple[Ints
     )
     floor = None
     if worst > ideal:
-        arcs = (item, option.astype(np.int64), count)
         caps = worst - 1 - option_base
-        floor = overflow_prices(*arcs, option_slot, caps, quota)
+        floor = overflow_prices(*offers, caps, quota)
         if (
             overflow_bound(
                 item=item,

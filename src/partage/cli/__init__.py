@@ -9,7 +9,7 @@ from io import TextIOWrapper
 import typer
 from typer._click.exceptions import ClickException
 
-from partage.cli import cluster_commands, demo_command, record_commands
+from partage.cli import cluster_commands, demo_command, group_commands, record_commands
 from partage.errors import PartageError
 
 app = typer.Typer(
@@ -21,6 +21,7 @@ app = typer.Typer(
     context_settings={"help_option_names": ["-h", "--help"]},
 )
 cluster_commands.register(app)
+group_commands.register(app)
 record_commands.register(app)
 demo_command.register(app)
 

@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+from typing import Any
+
 import numpy as np
+import numpy.typing as npt
 
 from partage.consumers.assignment import Assignment
 from partage.consumers.assignors import assignor_named
@@ -13,22 +17,33 @@ from partage.group.model import NOBODY
 MODES = ("optimal", "java")
 
 
-def assign(group: Group, assignor: str, mode: str = "optimal") -> Assignment:
+def assign(group: Group, assignor: str, mode: str = "optimal", **options: Any) -> Assignment:
     """Who gets which partition. ``mode`` is for assignors that have a choice: ``optimal``, or
-    ``java`` as Apache Kafka's class of that name decides.
+    ``java`` as Apache Kafka's class of that name decides. ``options`` are the assignor's own.
 
     A cooperative assignor withholds what a member must give up first (KIP-429). Raises InputError
-    where the name, the mode or the group's data for this assignor is no good.
+    where the name, the mode, an option or the group's data for this assignor is no good.
     """
     chosen = assignor_named(assignor)
     if mode not in MODES:
         raise InputError("--mode", f"{mode!r}: expected one of {', '.join(MODES)}")
-    target = chosen.decide(group, mode)
-    owner = target
+    for option in options:
+        if option not in chosen.options:
+            known = ", ".join(chosen.options) or "none"
+            raise InputError(assignor, f"has no option {option!r}: expected {known}")
+    decided = chosen.decide(group, mode, **options)
+    if not isinstance(decided, Assignment):
+        decided = Assignment(group, decided, decided)
     if chosen.cooperative:
-        owner = target.copy()
-        member, partition = group.claims
-        # whoever claims it, rightly or not, may still be reading it
-        held = member != target[partition]
-        owner[np.unique(partition[held])] = NOBODY
-    return Assignment(group, owner, target)
+        decided = replace(decided, owner=_withheld(decided))
+    return decided
+
+
+def _withheld(decided: Assignment) -> npt.NDArray[np.int64]:
+    """[P] this round's owners: a partition that another than its next owner claims is nobody's."""
+    owner = decided.owner.copy()
+    member, partition = decided.group.claims
+    # whoever claims it, rightly or not, may still be reading it
+    held = member != decided.target[partition]
+    owner[partition[held]] = NOBODY
+    return owner

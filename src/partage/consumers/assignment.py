@@ -23,14 +23,23 @@ class Assignment:
       subscribes or where it is withheld this round
     - ``target`` [P]: who gets it in the end; other than ``owner`` only where a cooperative member
       must give a partition up before another may have it
+    - ``bound``: of an assignor that goes by weights, a lower bound on the highest load by weight
+      that any assignment has
+    - ``standbys``: (member, partition) of the standby copies, ascending
+    - ``delay_ms``: how long what waits for departed members still waits
+    - ``notes``: what else the assignor has to say, in sentences
     """
 
     group: Group
     owner: Ints
     target: Ints
+    bound: int | None = None
+    standbys: tuple[Ints, Ints] | None = None
+    delay_ms: int | None = None
+    notes: tuple[str, ...] = ()
 
     def of(self, member_id: str) -> list[tuple[str, int]]:
-        """The member's partitions of this round, in order. KeyError where there is no such member."""
+        """The member's partitions of this round, in order; KeyError where there is no such one."""
         at = next((i for i, m in enumerate(self.group.members) if m.id == member_id), None)
         if at is None:
             raise KeyError(member_id)
@@ -53,6 +62,29 @@ class Assignment:
         members = len(self.group.members)
         return np.bincount(self.owner[self.owner >= 0], minlength=members).astype(np.int64)
 
+    @cached_property
+    def weights(self) -> Ints:
+        """[M] weight of each member's partitions this round."""
+        held = self.owner >= 0
+        weight = np.zeros(len(self.group.members), dtype=np.int64)
+        np.add.at(weight, self.owner[held], self.group.weight[held])
+        return weight
+
+    @property
+    def gap(self) -> float | None:
+        """How far the highest load by weight is above ``bound``, as a part of it."""
+        if self.bound is None:
+            return None
+        return int(self.weights.max()) / self.bound - 1 if self.bound else 0.0
+
+    @cached_property
+    def standbys_by_id(self) -> dict[str, list[tuple[str, int]]]:
+        """Every member's standby copies by its id."""
+        found: dict[str, list[tuple[str, int]]] = {m.id: [] for m in self.group.members}
+        for at, partition in zip(*(self.standbys or ((), ())), strict=True):
+            found[self.group.members[int(at)].id].append(self.group.named(int(partition)))
+        return found
+
     @property
     def moves(self) -> int:
         """Partitions that a member must newly own to reach ``target``."""
@@ -74,13 +106,24 @@ class Assignment:
     def to_json(self) -> dict[str, Any]:
         """The value that ``assign --json`` prints."""
         loads = self.loads.tolist()
-        return {
+        value: dict[str, Any] = {
             "assignment": {k: [list(p) for p in v] for k, v in self.as_dict().items()},
             "loads": {m.id: loads[i] for i, m in enumerate(self.group.members)},
             "moves": self.moves,
             "revoke_first": [list(entry) for entry in self.revoke_first],
-            "warnings": list(self.group.warnings),
+            "warnings": [*self.group.warnings, *self.notes],
         }
+        if self.bound is not None:
+            weights = self.weights.tolist()
+            value["weights"] = {m.id: weights[i] for i, m in enumerate(self.group.members)}
+            value["bound"], value["gap"] = self.bound, self.gap
+        if self.standbys is not None:
+            value["standbys"] = {
+                k: [list(p) for p in pairs] for k, pairs in self.standbys_by_id.items()
+            }
+        if self.delay_ms is not None:
+            value["delay_ms"] = self.delay_ms
+        return value
 
     @cached_property
     def _by_member(self) -> tuple[Ints, Ints]:

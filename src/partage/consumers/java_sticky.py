@@ -2,8 +2,8 @@
 
 *All subscribe alike.* With P partitions and M members everyone keeps up to P // M of what it owns,
 by (number, topic); those who own more keep one more while P % M members have it. What is free, by
-(topic, number), goes round those below P // M, in the order of their ids, and then one each to those
-who may still have one more.
+(topic, number), goes round those below P // M, in the order of their ids, and then one each to
+those who may still have one more.
 
 *Subscriptions differ.* Everyone keeps what it owns. What is free goes, topics of few subscribers
 first, to the subscriber that has least. Then pass follows pass over the partitions: one whose owner
@@ -52,17 +52,15 @@ def java_sticky(group: Group) -> Ints:
 
 
 class _Racks:
-    """Who is near what. ``used``: whether racks count at all; ``rack`` [M], -1 where it does not."""
+    """Who is near what. ``used``: whether racks count at all; ``rack`` [M], -1 unknown."""
 
     def __init__(self, group: Group) -> None:
         subscribed = np.asarray(group.subscribes.any(axis=0))[group.topic]
         member_rack = group.member_rack
         known = member_rack[member_rack >= 0]
         replicas = group.in_rack[subscribed]
-        everywhere = replicas.any(axis=0)
-        self.used = bool(
-            len(known) and everywhere[known].any() and (replicas != everywhere).any()
-        )
+        everywhere: Bools = np.asarray(replicas.any(axis=0))
+        self.used = bool(len(known) and everywhere[known].any() and (replicas != everywhere).any())
         self.rack: list[int] = member_rack.tolist()
         self.replicas = group.in_rack
         in_rack = np.bincount(known, minlength=group.in_rack.shape[1])
@@ -257,8 +255,10 @@ class _General:
         if not revoked:
             self._pass_on([p for p in free if self.shared[self.topic[p]]], earlier)
         changed = self._pass_on(partitions, earlier)
-        if changed and not fresh and _unevenness(self.load[takes_part]) >= _unevenness(
-            load[takes_part]
+        if (
+            changed
+            and not fresh
+            and _unevenness(self.load[takes_part]) >= _unevenness(load[takes_part])
         ):
             self.owner, self.load = owner, load
 
@@ -322,9 +322,10 @@ def _claims_elsewhere(group: Group) -> bool:
     for at, member in enumerate(group.members):
         names = member.owned if isinstance(member.owned, Mapping) else (t for t, _ in member.owned)
         for topic in map(group.position, set(names)):
-            if topic is not None and wanted[topic]:
-                if not group.subscribes[group.class_of[at], topic]:
-                    return True
+            if topic is None or not wanted[topic]:
+                continue
+            if not group.subscribes[group.class_of[at], topic]:
+                return True
     return False
 
 

@@ -22,12 +22,20 @@ from partage.group.model import NOBODY
 Ints = npt.NDArray[np.int64]
 
 
-def balanced(group: Group, owner: Ints | None = None) -> Ints:
-    """[P] the member that gets each partition, ``NOBODY`` where none subscribes. ``owner`` [P]: who
-    has it (``group.owner`` unless given)."""
-    owner = group.owner if owner is None else owner
-    kinds = _Kinds.of(group)
-    answer = np.full(group.partitions, NOBODY, dtype=np.int64)
+def balanced(
+    group: Group, rest: Ints | None = None, among: npt.NDArray[np.bool_] | None = None
+) -> Ints:
+    """[P] the member that gets each partition, ``NOBODY`` where none subscribes.
+
+    - ``rest`` [P]: what is decided already and counts as load, ``NOBODY`` where it is not
+    - ``among`` [P]: the partitions that it is about, all unless given
+    """
+    owner = group.owner
+    open_ = np.ones(group.partitions, dtype=np.bool_) if rest is None else rest == NOBODY
+    if among is not None:
+        open_ &= among
+    kinds = _Kinds.of(group, open_)
+    answer = np.full(group.partitions, NOBODY, dtype=np.int64) if rest is None else rest.copy()
     if len(kinds.count) == 0:
         return answer
     members = len(group.members)
@@ -43,11 +51,16 @@ def balanced(group: Group, owner: Ints | None = None) -> Ints:
             slot=kinds.member,
             sits=held.astype(np.int64),
             far=kinds.far,
+            base=None if rest is None else _loads(rest, members),
         )
     )
     _keep(group, kinds, owner, has, found.stay, arc_code, answer)
     _deal(kinds, found.come, answer)
     return answer
+
+
+def _loads(owner: Ints, members: int) -> Ints:
+    return np.bincount(owner[owner != NOBODY], minlength=members).astype(np.int64)
 
 
 @dataclass(frozen=True, eq=False)
@@ -65,10 +78,10 @@ class _Kinds:
     far: Ints
 
     @classmethod
-    def of(cls, group: Group) -> _Kinds:
+    def of(cls, group: Group, open_: npt.NDArray[np.bool_]) -> _Kinds:
         _, of_topic = np.unique(group.subscribes.T, axis=0, return_inverse=True)
         label = of_topic.ravel().astype(np.int64)[group.topic]
-        subscribed = np.asarray(group.subscribes.any(axis=0))[group.topic]
+        subscribed = np.asarray(group.subscribes.any(axis=0))[group.topic] & open_
         racks: npt.NDArray[np.bool_] | None = None
         if group.racks and (group.member_rack >= 0).any():
             patterns, pattern = np.unique(group.in_rack, axis=0, return_inverse=True)

@@ -45,6 +45,7 @@ class Allotting:
     - ``count`` [G] items of each group; ``slots``: E
     - ``group``, ``slot`` [A]: the open pairs, ascending by group; every group has one
     - ``sits`` [A]: items of the group that sit on the slot; ``far`` [A]: 1 where it is far
+    - ``base`` [E]: load that the slots have anyway (none unless given)
     """
 
     count: Ints
@@ -53,6 +54,7 @@ class Allotting:
     slot: Ints
     sits: Ints
     far: Ints
+    base: Ints | None = None
 
 
 @dataclass(frozen=True, eq=False)
@@ -113,13 +115,14 @@ def _solve(problem: Allotting, pairs: Ints) -> tuple[Allotted, Ints]:
     sitting = np.flatnonzero(sits)
     stay_at = base.arcs(group[sitting], groups + slot[sitting], sits[sitting], {1: far[sitting]})
     come_at = base.arcs(group, groups + slot, problem.count[group], {1: far, 2: 1})
-    guess = _guess(group, slot, problem.count, slots)
+    ground = np.zeros(slots, dtype=np.int64) if problem.base is None else problem.base
+    guess = _guess(group, slot, problem.count, ground) - ground
     loads = Squares(
         tail=groups + np.arange(slots),
         head=np.full(slots, groups + slots),
         capacity=np.full(slots, int(problem.count.sum())),
         weight=np.ones(slots, dtype=np.int64),
-        base=np.zeros(slots, dtype=np.int64),
+        base=ground,
         low=np.floor(guess).astype(np.int64) - _REACH,
         high=np.ceil(guess).astype(np.int64) + _REACH,
     )
@@ -137,12 +140,13 @@ def _solve(problem: Allotting, pairs: Ints) -> tuple[Allotted, Ints]:
     return Allotted(stay, come), optimum.distance
 
 
-def _guess(group: Ints, slot: Ints, count: Ints, slots: int) -> Floats:
-    """[E] loads that are nearly even, were items divisible."""
+def _guess(group: Ints, slot: Ints, count: Ints, ground: Ints) -> Floats:
+    """[E] loads, with what is there anyway, that are nearly even, were items divisible."""
     first = np.searchsorted(group, np.arange(len(count) + 1))
     part = count[group] / np.diff(first)[group]
-    load = np.bincount(slot, part, minlength=slots).astype(np.float64)
-    if len(count) == 1:
+    load: Floats = np.bincount(slot, part, minlength=len(ground)).astype(np.float64)
+    load += ground
+    if len(count) == 1 and not ground.any():
         return load
     for _ in range(_ROUNDS):
         moved = 0.0

@@ -43,8 +43,8 @@ from partage.flow.network import Network, minimise
 Ints = npt.NDArray[np.int64]
 Bools = npt.NDArray[np.bool_]
 
-_STEPS = 60_000
-"""Edges that are given a colour by pushing others out, at most."""
+_STEPS, _STEPS_EACH = (3_000, 60_000), 40
+"""Edges that are given a colour by pushing others out: from, to, and for each edge between."""
 _TRIED = 8
 """Colours tried in which nothing but light edges should be in the way."""
 _FINE = 10**6
@@ -100,7 +100,7 @@ def colour(edges: Edges, weight: Ints, limit: int, most: int | None = None) -> I
     else:
         greedy = _Colouring(edges, weight, limit, bound, most)
         greedy.run()
-        greedy.squeeze(bound, _STEPS)
+        greedy.squeeze(bound, min(max(_STEPS[0], _STEPS_EACH * len(weight)), _STEPS[1]))
         colours = np.array(greedy.of, dtype=np.int64)
     return np.unique(colours, return_inverse=True)[1].astype(np.int64)
 

@@ -104,6 +104,41 @@ def pick_pairs(
     )
 
 
+def least_level(
+    item: Ints,
+    option: Ints,
+    items: int,
+    option_slot: Ints,
+    option_base: Ints,
+    quota: Ints,
+    *,
+    beyond: int,
+) -> int:
+    """The least T such that items can pick with ``option_base + picks`` at most T everywhere, given
+    that ``beyond`` is too little for that."""
+    slots, options = len(quota), len(option_slot)
+    tail, head = items + np.arange(options), items + options + option_slot
+
+    def does(level: int) -> bool:
+        network = Network(items + options + slots, 1)
+        network.supply[:items] = 1
+        network.supply[items + options :] = -quota
+        network.arcs(item, items + option, 1)
+        network.arcs(tail, head, np.maximum(level - option_base, 0))
+        return minimise(network, prove_last=False) is not None
+
+    low, step = beyond, 1
+    while not does(low + step):
+        low += step
+        step *= 2
+        assert step <= 4 * (items + 1 + int(option_base.max())), "without caps there is a way"
+    high = low + step
+    while high - low > 1:
+        middle = (low + high) // 2
+        low, high = (low, middle) if does(middle) else (middle, high)
+    return high
+
+
 def overflow_prices(
     item: Ints, option: Ints, items: int, option_slot: Ints, option_cap: Ints, quota: Ints
 ) -> tuple[Ints, Ints]:

@@ -20,6 +20,7 @@ _MEMBER = (
     "priority",
     "process",
     "tags",
+    "standbys",
     "left_at_ms",
 )
 _INT32, _INT64 = 2**31, 2**63
@@ -65,11 +66,30 @@ def _member(value: Any, where: str, place: str) -> Member:
     identity = entry.get("id")
     if type(identity) is not str or not identity:
         raise InputError(where, f"{place}.id: expected text, got {_show(identity)}")
-    owned = entry.get("owned") or []
-    if type(owned) is not list:
-        raise InputError(where, f"{place}.owned: expected a list of [topic, partition]")
+    tags = _optional_object(entry.get("tags"), where, f"{place}.tags") or {}
+    _texts(list(tags.values()), where, f"{place}.tags")
+    generation = _number(entry.get("generation"), where, f"{place}.generation", _INT32)
+    return Member(
+        id=identity,
+        topics=tuple(_texts(entry.get("topics"), where, f"{place}.topics")),
+        owned=_pairs(entry.get("owned"), where, f"{place}.owned"),
+        generation=NO_GENERATION if generation is None else generation,
+        rack=_text(entry.get("rack"), where, f"{place}.rack"),
+        instance_id=_text(entry.get("instance_id"), where, f"{place}.instance_id"),
+        priority=_number(entry.get("priority"), where, f"{place}.priority", _INT32),
+        process=_text(entry.get("process"), where, f"{place}.process"),
+        tags=tags,
+        standbys=_pairs(entry.get("standbys"), where, f"{place}.standbys"),
+        left_at_ms=_number(entry.get("left_at_ms"), where, f"{place}.left_at_ms", _INT64),
+    )
+
+
+def _pairs(value: Any, where: str, place: str) -> list[tuple[str, int]]:
+    listed = value or []
+    if type(listed) is not list:
+        raise InputError(where, f"{place}: expected a list of [topic, partition]")
     pairs: list[tuple[str, int]] = []
-    for at, pair in enumerate(owned):
+    for at, pair in enumerate(listed):
         if (
             type(pair) is not list
             or len(pair) != 2
@@ -78,24 +98,10 @@ def _member(value: Any, where: str, place: str) -> Member:
             or not -_INT32 <= pair[1] < _INT32
         ):
             raise InputError(
-                where, f"{place}.owned[{at}]: expected [topic, partition], got {_show(pair)}"
+                where, f"{place}[{at}]: expected [topic, partition], got {_show(pair)}"
             )
         pairs.append((pair[0], pair[1]))
-    tags = _optional_object(entry.get("tags"), where, f"{place}.tags") or {}
-    _texts(list(tags.values()), where, f"{place}.tags")
-    generation = _number(entry.get("generation"), where, f"{place}.generation", _INT32)
-    return Member(
-        id=identity,
-        topics=tuple(_texts(entry.get("topics"), where, f"{place}.topics")),
-        owned=pairs,
-        generation=NO_GENERATION if generation is None else generation,
-        rack=_text(entry.get("rack"), where, f"{place}.rack"),
-        instance_id=_text(entry.get("instance_id"), where, f"{place}.instance_id"),
-        priority=_number(entry.get("priority"), where, f"{place}.priority", _INT32),
-        process=_text(entry.get("process"), where, f"{place}.process"),
-        tags=tags,
-        left_at_ms=_number(entry.get("left_at_ms"), where, f"{place}.left_at_ms", _INT64),
-    )
+    return pairs
 
 
 def _columns(top: dict[str, Any], name: str, where: str) -> dict[str, list[Any]] | None:

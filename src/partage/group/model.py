@@ -41,7 +41,8 @@ class Member:
     - ``generation``: of the claim, -1 for a new member; ``instance_id``: of a static member
     - ``priority``: for failover, the highest number first
     - ``process``, ``tags``: for streams, the client that the member is a thread of, and where that
-      runs
+      runs; ``standbys``: the partitions of which it holds standby copies
+    - ``user_data``: for an assignor of one's own, what came with the subscription
     - ``left_at_ms``: for connect, when the worker left; None: it is there
     """
 
@@ -54,6 +55,8 @@ class Member:
     priority: int | None = None
     process: str | None = None
     tags: Mapping[str, str] = field(default_factory=dict)
+    standbys: Sequence[tuple[str, int]] = ()
+    user_data: bytes | None = None
     left_at_ms: int | None = None
 
 
@@ -285,9 +288,7 @@ class Group:
     def member_rack(self) -> Ints:
         """[M] rack of each member, -1 unknown."""
         at = {name: i for i, name in enumerate(self.rack_names)}
-        return np.array(
-            [at[m.rack] if m.rack else NOBODY for m in self.members], dtype=np.int64
-        )
+        return np.array([at[m.rack] if m.rack else NOBODY for m in self.members], dtype=np.int64)
 
     @cached_property
     def in_rack(self) -> Bools:

@@ -72,7 +72,10 @@ def check(directory: str | os.PathLike[str]) -> Verdict:
         ("the placement keeps every rule", check_rules),
         ("the reassignment is the plan, and the rollback restores what was", check_files),
         ("the waves together are the reassignment, each partition once", check_waves),
-        ("no wave asks too much of a broker or a disk, and no plan has fewer", check_wave_limits),
+        (
+            "no wave asks too much of a broker or a disk, and their bound follows from the limits",
+            check_wave_limits,
+        ),
         ("every figure is what the placements say", check_figures),
         (
             "every bound follows from its prices, and every stage has the value it claims",

@@ -14,6 +14,8 @@ from partage.brokers.directory import MARKER
 from partage.flow.certificate import sharing_bound, unpack
 from partage.flow.filling.bounds import moved_bound
 
+_LIMITS = ("tolerance", "max-moves", "max-bytes-moved")
+
 
 def placement_bounds(
     plan: PlanFile, stages: dict[str, Any], order: tuple[str, ...], values: dict[str, int]
@@ -106,12 +108,13 @@ def _budget(plan: PlanFile, problem: Problem, stage: Any, values: dict[str, int]
     prices, e = stage["prices"], len(plan.slots)
     weight, found = problem.weights(prices)
     of_broker, limit = unpack(prices["brokers"], e), prices["limit"]
-    option = {"tolerance": "tolerance", "max-moves": "max_moves"}.get(limit, "max_bytes_moved")
-    if plan.options.get(option) is None:
+    if limit not in _LIMITS or plan.options.get(limit.replace("-", "_")) is None:
         return [*found, f"{MARKER}: certificate: budget: no such limit as {limit!r} is asked for"]
     load, fixed = problem.count.sum(axis=0), problem.fixed.sum(axis=0)
     if limit == "tolerance":
         fair = unpack(prices["fair"], e)
+        if not _are_fair(problem, weight, fair):
+            found.append(f"{MARKER}: certificate: budget: no fair loads have these prices")
         width = percent(plan.options["tolerance"])
         low, high = _windows(weight, fair, width, fixed, fixed + len(problem.items))
         # full disks may ask for other counts
@@ -144,6 +147,24 @@ def _budget(plan: PlanFile, problem: Problem, stage: Any, values: dict[str, int]
         int(w) * int(x) ** 2 for w, x in zip(weight.tolist(), load.tolist(), strict=True)
     )
     return found + wrong_bound("budget", stage["bound"], bound)
+
+
+def _are_fair(problem: Problem, weight: Ints, price: Ints) -> bool:
+    """Whether prices can be the dual values of the fairest loads: then these loads are among the
+    counts that are best at the prices, add up to all the replicas, and cost what the prices prove.
+    """
+    fixed = problem.fixed.sum(axis=0)
+    low, high = _windows(weight, price, Fraction(0), fixed, fixed + len(problem.items))
+    more = int(problem.count.sum() - low.sum())
+    # where two counts are equally good, the larger costs the price more
+    steps = sorted(price[high > low].tolist())
+    if not 0 <= more <= len(steps):
+        return False
+    of_topic = np.repeat(price[None, :], len(problem.families), axis=0)
+    use = {"load": 1, "moves": 0, "spread": 0}
+    proven = _bound(problem, fixed, weight, use, price, of_topic)
+    rest = proven - sum(int(w) * x * x for w, x in zip(weight, low.tolist(), strict=True))
+    return bool(sum(steps[:more]) <= rest <= sum(steps[len(steps) - more :]))
 
 
 def _windows(

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from math import floor
 from typing import Any
 
 import numpy as np
 
 from partage.brokers.check.placement_bounds import bytes_moved, check_limits
-from partage.brokers.check.plan_file import PlanFile, percent, wrong_bound
+from partage.brokers.check.plan_file import Ints, PlanFile, percent, wrong_bound
 from partage.brokers.check.problem import Problem
 from partage.brokers.directory import MARKER
 from partage.flow.certificate import unpack
@@ -48,15 +49,15 @@ def size_bounds(plan: PlanFile, stages: dict[str, Any], values: dict[str, int]) 
         bound = level_bound(**job, weight=weight, confined=confined)
         found += wrong + wrong_bound("bytes", stages["bytes"]["bound"], bound)
     else:
-        part = percent(plan.relieve)
-        for s, held in zip(plan.slots.tolist(), load.tolist(), strict=True):
-            disk = plan.disk[s]
-            if disk is not None and held > disk * part:
-                found.append(f"{MARKER}: broker {plan.ids[s]}: its disk stays above {plan.relieve}")
+        allowed = _allowed(plan)
+        for s in plan.slots[load > allowed].tolist():
+            found.append(f"{MARKER}: broker {plan.ids[s]}: its disk stays above {plan.relieve}")
     prices = stages["bytes moved"]["prices"]
     low, high, price = (unpack(prices[key], e) for key in ("low", "high", "brokers"))
     if (load < low).any() or (load > high).any():
         found.append(f"{MARKER}: certificate: bytes moved: a broker's bytes are outside its band")
+    if plan.relieve is not None and ((low > 0).any() or (high < allowed).any()):
+        found.append(f"{MARKER}: certificate: bytes moved: a band is narrower than the disk's part")
     bound = moved_bound(
         **job,
         sits=(position[problem.sits[0][sits]], problem.sits[1][sits]),
@@ -66,3 +67,11 @@ def size_bounds(plan: PlanFile, stages: dict[str, Any], values: dict[str, int]) 
     )
     values["bytes moved"] = bytes_moved(plan)
     return found + wrong_bound("bytes moved", stages["bytes moved"]["bound"], bound)
+
+
+def _allowed(plan: PlanFile) -> Ints:
+    """[E] what each disk may be filled to; where none is known, more than there is to hold."""
+    part = percent(plan.relieve or "100%")
+    no_end = int((plan.size * plan.factor).sum()) + 1
+    disks = [plan.disk[s] for s in plan.slots.tolist()]
+    return np.array([no_end if disk is None else floor(disk * part) for disk in disks])

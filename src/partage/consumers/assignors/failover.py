@@ -3,8 +3,8 @@
 Each partition goes to the member of the highest priority that subscribes to its topic, ties by
 member id. A member without a priority counts as the largest number, 2147483647, and so outranks
 every explicit one: that is the default of ``assignment.consumer.priority`` in the article that the
-method comes from. Its code gives one member the topics of all, subscribed or not; here subscriptions
-are honoured.
+method comes from. Its code gives one member the topics of all, subscribed or not; here
+subscriptions are honoured.
 
 Source: F. Hussonnois, "Comprendre et implémenter des stratégies d'assignation des partitions".
 """

@@ -3,14 +3,14 @@
 Topic by topic, among the members that subscribe to it in their order: with P partitions and M
 members everyone gets P // M in a row, and the first P % M one more.
 
-Racks (KIP-881) come first where they matter: some subscriber's rack holds replicas of the topic, and
-not every partition lies in all of the topic's racks. Then each member in turn takes, within its
+Racks (KIP-881) come first where they matter: some subscriber's rack holds replicas of the topic,
+and not every partition lies in all of the topic's racks. Then each member in turn takes, within its
 share, the first partitions that lie in its rack; a member without a rack takes any. Topics of equal
 size with the same subscribers are matched together, number by number, so that one number of all of
 them stays with one member: it goes to the first member, still short of its share, in whose rack all
 of them lie. What is left is dealt out in ranges, as far as everyone's share goes.
 
-Source: KIP-881 and Kafka's org.apache.kafka.clients.consumer.RangeAssignor, whose results these are.
+Source: KIP-881 and Kafka's org.apache.kafka.clients.consumer.RangeAssignor, whose results it has.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ def range_(group: Group, mode: str) -> Ints:
 class _Share:
     """How far the subscribers of a topic are from their shares of it.
 
-    ``members`` in order; ``each`` for everyone, and one more for ``more`` members; ``taken`` so far.
+    ``members`` in order; ``each`` for everyone, one more for ``more`` of them; ``taken`` so far.
     """
 
     topic: int
@@ -108,7 +108,7 @@ def _match_racks(group: Group, shares: list[_Share], owner: Ints) -> None:
 def _racks_matter(group: Group, share: _Share) -> bool:
     replicas = _replica_racks(group, share)
     racks = group.member_rack[share.members]
-    everywhere = replicas.any(axis=0)
+    everywhere: Bools = np.asarray(replicas.any(axis=0))
     return bool(everywhere[racks[racks >= 0]].any() and (replicas != everywhere).any())
 
 

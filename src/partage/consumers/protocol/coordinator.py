@@ -87,13 +87,14 @@ class Coordinator:
     are due. ``deadline`` is when ``tick`` has something to do.
 
     ``initial_delay``: ``group.initial.rebalance.delay.ms`` in seconds, how long an empty group
-    waits for more members. ``expelled`` collects the clients that were put out, with the reason.
+    waits for more members. ``generation``: of what was before. ``expelled`` collects the clients
+    that were put out, with the reason.
     """
 
-    def __init__(self, *, initial_delay: float = 0.0) -> None:
+    def __init__(self, generation: int = 0, *, initial_delay: float = 0.0) -> None:
         self.initial_delay = initial_delay
         self.state = State.EMPTY
-        self.generation = 0
+        self.generation = generation
         self.assignor = ""
         self.leader: str | None = None
         self.seats: dict[str, Seat] = {}

@@ -11,9 +11,8 @@ data, and nothing needs to be withheld.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from typing import TypeAlias
-
-import numpy as np
 
 from partage.consumers.assign import assign
 from partage.consumers.assignment import Assignment
@@ -82,7 +81,7 @@ def group_of(
 
 def withhold(group: Group, decided: Assignment) -> Assignment:
     """The same target; what another member claims is nobody's this round."""
-    owner = decided.target.copy()
+    owner = decided.owner.copy()
     member, partition = group.claims
-    owner[np.unique(partition[member != decided.target[partition]])] = NOBODY
-    return Assignment(group, owner, decided.target)
+    owner[partition[member != decided.target[partition]]] = NOBODY
+    return replace(decided, owner=owner)

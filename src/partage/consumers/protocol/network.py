@@ -29,17 +29,20 @@ Action: TypeAlias = Callable[[], None]
 
 class Network:
     """Plan what happens with ``at``, then let it happen with ``run`` or event by event with
-    ``step``. ``latency`` gives the seconds that a message takes."""
+    ``step``. ``latency`` gives the seconds that a message takes; ``touched`` collects the processes
+    to which something happened, for whoever watches and empties it."""
 
     def __init__(self, coordinator: Coordinator, latency: Latency | None = None) -> None:
         self.coordinator = coordinator
         self.now = 0.0
         self.processes: dict[str, Consumer] = {}
         self.asleep: dict[str, list[Answer]] = {}
+        self.touched: set[str] = set()
         self._latency = latency or (lambda: 0.0)
         self._events: list[tuple[float, int, Action]] = []
         self._number = count()
         self._last: dict[tuple[str, bool], float] = {}
+        self._beats: list[tuple[float, str]] = []
 
     # -- what happens to processes
 
@@ -50,23 +53,24 @@ class Network:
     def start(self, consumer: Consumer) -> None:
         """A process starts and subscribes."""
         self.processes[consumer.client] = consumer
-        self._send(consumer.start())
+        self._send(consumer.client, consumer.start())
 
     def close(self, client: str) -> None:
         """It closes its consumer, and ends."""
         if client in self.processes:
-            self._send(self.processes[client].close())
+            self._send(client, self.processes[client].close())
             self.crash(client)
 
     def crash(self, client: str) -> None:
         """It is gone, without a word."""
+        self.touched.add(client)
         self.processes.pop(client, None)
         self.asleep.pop(client, None)
 
     def subscribe(self, client: str, topics: tuple[str, ...]) -> None:
         """It changes its subscription."""
         if client in self.processes:
-            self._send(self.processes[client].subscribe(topics))
+            self._send(client, self.processes[client].subscribe(topics))
 
     def sleep(self, client: str) -> None:
         """It stands still (a long collection of garbage): answers wait, no heartbeats."""
@@ -77,6 +81,7 @@ class Network:
         """It goes on."""
         for answer in self.asleep.pop(client, []):
             self._deliver(client, answer)
+        self._send(client, [])
 
     # -- time
 
@@ -85,34 +90,46 @@ class Network:
         planned = self._events[0][0] if self._events else math.inf
         return max(self.now, min(planned, self._next_beat()[0], self.coordinator.deadline))
 
-    def step(self) -> None:
-        """The next event."""
+    def step(self, until: float = math.inf) -> bool:
+        """The next event, unless it is later than that; whether there was one."""
         time = self.next_time()
-        if time == math.inf:
-            return
+        if time > until or time == math.inf:
+            return False
         self.now = time
         if self._events and self._events[0][0] <= time:
             heapq.heappop(self._events)[2]()
-            return
+            return True
         beat, client = self._next_beat()
         if beat <= time:
-            self._send(self.processes[client].tick(time))
+            self._send(client, self.processes[client].tick(time))
         else:
             self._answer(self.coordinator.tick(time))
+        return True
 
     def run(self, until: float) -> None:
         """Every event up to and at that time."""
-        while self.next_time() <= until:
-            self.step()
+        while self.step(until):
+            pass
         self.now = max(self.now, until)
 
     def _next_beat(self) -> tuple[float, str]:
-        awake = (c for name, c in self.processes.items() if name not in self.asleep)
-        return min(((c.deadline, c.client) for c in awake), default=(math.inf, ""))
+        """The earliest heartbeat; what is out of date in the heap goes when it comes up."""
+        while self._beats:
+            time, client = self._beats[0]
+            consumer = self.processes.get(client)
+            if consumer is not None and client not in self.asleep and consumer.deadline == time:
+                return time, client
+            heapq.heappop(self._beats)
+        return math.inf, ""
 
     # -- messages
 
-    def _send(self, requests: list[Request]) -> None:
+    def _send(self, client: str, requests: list[Request]) -> None:
+        """What a process sends after something happened to it."""
+        self.touched.add(client)
+        deadline = self.processes[client].deadline if client in self.processes else math.inf
+        if deadline < math.inf:
+            heapq.heappush(self._beats, (deadline, client))
         for request in requests:
             arrives = self._arrival(request.client, True)
             self.at(arrives, lambda r=request: self._hear(r))  # type: ignore[misc]
@@ -130,7 +147,7 @@ class Network:
         if client in self.asleep:
             self.asleep[client].append(answer)
         elif client in self.processes:
-            self._send(self.processes[client].receive(self.now, answer))
+            self._send(client, self.processes[client].receive(self.now, answer))
 
     def _arrival(self, client: str, up: bool) -> float:
         time = max(self.now + self._latency(), self._last.get((client, up), 0.0))

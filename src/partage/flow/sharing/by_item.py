@@ -53,13 +53,15 @@ def settle(problem: Sharing, order: tuple[str, ...], apart: Apart) -> Settled:
     """The optimum of the network, its costs minimised in this order."""
     if order[-1] == SPREAD:
         above = ItemNetwork(problem, order[:-1], apart)
-        above.solve()
+        if not above.solve():
+            raise AssertionError("every item can be placed on its own, so all can")
         network = ItemNetwork(problem, (SPREAD, DRIFT), apart, above)
         # in rare cases families rule out what is possible without them
         if network.solve():
             return Settled(network.counts(), network.costs(), above.prices() | network.prices())
     network = ItemNetwork(problem, (*order, DRIFT), apart)
-    network.solve()
+    if not network.solve():
+        raise AssertionError("every item can be placed on its own, so all can")
     return Settled(network.counts(), network.costs(), network.prices())
 
 
@@ -75,7 +77,13 @@ class _Arcs:
 
 class ItemNetwork:
     """The network and its optimum. With topic spread among the ``layers`` families are told apart;
-    ``above`` is the network without families, to whose optima it is then confined."""
+    ``above`` is the network without families, to whose optima it is then confined.
+
+    - ``of``, ``pool`` [I] group and pool of each item; ``count``, ``kind``, ``family`` [G]
+    - ``some`` [G] an item of each group; ``up`` [G] its group in the network above, or itself
+    - ``own``: (group, slot, how many of the group's items sit there), three arrays
+    - ``noded`` [G, Z]: whether the group has a node of its own for the zone
+    """
 
     def __init__(
         self,

@@ -22,6 +22,8 @@ Ints = npt.NDArray[np.int64]
 Bools = npt.NDArray[np.bool_]
 
 _ANY = 2**30
+_MANY, _TIMES = 2_000_000, 16
+"""Candidates, beyond which only so many times as many as are asked for are laid out at first."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -91,7 +93,7 @@ class _Deal:
         self._measure_what_is_left()
         self._give_up(np.unique(self.problem.family[self._impossible()]))
         self._set_apart_who_takes_any()
-        self._find_candidates()
+        self._find_candidates(thin=True)
 
     def _measure_what_is_left(self) -> None:
         """``left`` [I] slots still to be had; ``room``, ``must`` [I, Z] at most and at least."""
@@ -129,17 +131,22 @@ class _Deal:
         wants = self.counts.pool[self.taker[0]] * self.problem.zones + self.taker[1]
         self.any_place, self.any_count = np.unique(wants, return_counts=True)
 
-    def _find_candidates(self) -> None:
+    def _find_candidates(self, *, thin: bool) -> None:
         """Who may take what: (pool, slot) asked for, and for each the items with room in the zone
-        that do not sit there; who may keep what."""
+        that do not sit there; who may keep what. ``thin``: where these are very many, some times
+        as many as are asked for, drawn evenly, mostly do."""
         problem, zones, e = self.problem, self.problem.zones, self.problem.slots
         self.new_pool, self.new_slot = np.nonzero(self.asked)
         place = self.new_pool * zones + problem.zone_of[self.new_slot]
         open_item, open_zone = np.nonzero((self.room > 0) & (self.left > 0)[:, None])
         self.open = (open_item, open_zone)
         at = self.counts.pool[open_item] * zones + open_zone
-        order = np.argsort(at, kind="stable")
-        pair, found = _pairs(place, at[order])
+        order = np.lexsort((_scatter(open_item, open_zone), at))
+        first, width = _runs(place, at[order])
+        enough = _TIMES * self.asked[self.new_pool, self.new_slot] + _TIMES**2
+        self.thinned = thin and int(width.sum()) > _MANY
+        taken = np.minimum(width, enough) if self.thinned else width
+        pair, found = _listed(first, width, taken)
         candidate = open_item[order[found]]
         target = self.new_slot[pair]
         sits = np.isin(candidate * e + target, self.item * e + self.slot)
@@ -148,7 +155,8 @@ class _Deal:
         self.keep = (self.item[may], self.slot[may], self.entry[may])
         # those who take any slot, as one, may have every slot of their zone
         order = np.argsort(place, kind="stable")
-        who, found = _pairs(self.any_place, place[order])
+        first, width = _runs(self.any_place, place[order])
+        who, found = _listed(first, width, width)
         self.any = (who, order[found])
 
     def _flow(self, *, soft: bool) -> tuple[Optimum | None, slice, slice, slice, slice]:
@@ -198,6 +206,9 @@ class _Deal:
 
     def answer(self) -> tuple[Ints, Ints]:
         optimum, keep, take, any_, _ = self._flow(soft=False)
+        if optimum is None and self.thinned:
+            self._find_candidates(thin=False)
+            optimum, keep, take, any_, _ = self._flow(soft=False)
         if optimum is None:
             optimum, keep, take, any_, loss = self._flow(soft=True)
             assert optimum is not None, "what cannot be dealt may be lost"
@@ -245,13 +256,20 @@ class _Deal:
         return item, slot[np.lexsort((_scatter(np.arange(len(slot)), slot), who))]
 
 
-def _pairs(wanted: Ints, sorted_: Ints) -> tuple[Ints, Ints]:
-    """Every pair of positions in the two arrays that hold the same value."""
-    first: Ints = np.asarray(np.searchsorted(sorted_, wanted), dtype=np.int64)
-    last: Ints = np.asarray(np.searchsorted(sorted_, wanted, side="right"), dtype=np.int64)
-    width = last - first
-    start = np.repeat(first - np.cumsum(width) + width, width)
-    return np.repeat(np.arange(len(wanted)), width), start + np.arange(len(start))
+def _runs(wanted: Ints, sorted_: Ints) -> tuple[Ints, Ints]:
+    """Where the run of each wanted value begins in a sorted array, and how long it is."""
+    first = np.asarray(np.searchsorted(sorted_, wanted), dtype=np.int64)
+    last = np.asarray(np.searchsorted(sorted_, wanted, side="right"), dtype=np.int64)
+    return first, last - first
+
+
+def _listed(first: Ints, width: Ints, taken: Ints) -> tuple[Ints, Ints]:
+    """(run, position) of the places taken of each run: all, or so many, going round from a place
+    that differs from run to run."""
+    run = np.repeat(np.arange(len(first)), taken)
+    step = np.arange(len(run)) - np.repeat(np.cumsum(taken) - taken, taken)
+    start = np.where(taken < width, _scatter(np.arange(len(first)), width) * width // 1000, 0)
+    return run, first[run] + (start[run] + step) % np.maximum(width, 1)[run]
 
 
 def _scatter(item: Ints, slot: Ints) -> Ints:

@@ -1,0 +1,84 @@
+"""assign and simulate: the commands about a consumer group in a file."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from partage.cli import output
+
+AssignorOption = Annotated[
+    str, typer.Option("--assignor", metavar="NAME", help="Who decides, for instance sticky.")
+]
+Mode = Annotated[
+    str,
+    typer.Option(metavar="optimal|java", help="The best, or as Kafka's class of that name does."),
+]
+Json = Annotated[bool, typer.Option("--json", help="One JSON object on stdout.")]
+
+
+def register(app: typer.Typer) -> None:
+    """Add this room's commands."""
+    for command in (assign, simulate):
+        app.command()(command)
+
+
+def assign(
+    group: Annotated[
+        str, typer.Argument(metavar="GROUP", help="Topics and members as JSON; .gz too.")
+    ],
+    assignor: AssignorOption,
+    mode: Mode = "optimal",
+    json: Json = False,
+) -> None:
+    """Decide which member of a consumer group gets which partition.
+
+    Example: partage assign group.json --assignor cooperative-sticky
+    """
+    from partage.consumers.assign import assign as assign_group
+    from partage.group import Group
+
+    found = assign_group(Group.read(group), assignor, mode)
+    if json:
+        output.print_json(found.to_json())
+        return
+    from partage.report.group_tables import print_assignment
+
+    print_assignment(found, assignor, output.console())
+
+
+def simulate(
+    scenario: Annotated[
+        str, typer.Argument(metavar="SCENARIO", help="What members do over time, as JSON; .gz too.")
+    ],
+    assignor: AssignorOption,
+    protocol: Annotated[
+        str, typer.Option(metavar="eager|cooperative", help="What members give up, and when.")
+    ] = "eager",
+    mode: Mode = "optimal",
+    by: Annotated[
+        str | None,
+        typer.Option(metavar="partition|member", help="What the lines of the picture are."),
+    ] = None,
+    json: Json = False,
+) -> None:
+    """Play what happens to a group: its rounds, who owns what when, and how far behind it falls.
+
+    Exits 1 if the protocol breaks a promise. Example: partage simulate scenario.json
+    --assignor cooperative-sticky --protocol cooperative
+    """
+    from partage.consumers.scenario import Scenario
+    from partage.consumers.simulation import simulate as play
+    from partage.errors import InputError
+
+    if by not in (None, "partition", "member"):
+        raise InputError("--by", f"{by!r}: expected partition or member")
+    found = play(Scenario.read(scenario), assignor, protocol, mode)
+    if json:
+        output.print_json(found.to_json())
+    else:
+        from partage.report.group_tables import print_simulation
+
+        print_simulation(found, output.console(), by)
+    raise typer.Exit(1 if found.violations else 0)

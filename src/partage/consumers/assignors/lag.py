@@ -1,0 +1,34 @@
+"""Lag: topic by topic, heavy partitions first, to who has fewest of the topic, then least lag.
+
+A topic's partitions come by falling weight, ties by number; each goes to the subscriber that has
+the fewest of this topic so far, then the least weight of it, then the smallest id. Nothing is
+remembered: owned partitions play no part.
+
+Source: what LagBasedPartitionAssignor of the project kafka-lag-based-assignor does with the lags
+that it reads itself; here they are the group's ``weights``.
+"""
+
+from __future__ import annotations
+
+import heapq
+
+import numpy as np
+import numpy.typing as npt
+
+from partage.group import Group
+from partage.group.model import NOBODY
+
+
+def lag(group: Group, mode: str) -> npt.NDArray[np.int64]:
+    """[P] the member of each partition."""
+    owner = np.full(group.partitions, NOBODY, dtype=np.int64)
+    for topic in range(len(group.topics)):
+        members = np.flatnonzero(group.subscribes[group.class_of, topic]).tolist()
+        start, end = int(group.offset[topic]), int(group.offset[topic + 1])
+        weight = group.weight[start:end]
+        heap = [(0, 0, member) for member in members]
+        for row in np.argsort(-weight, kind="stable").tolist() if heap else ():
+            count, has, member = heap[0]
+            owner[start + row] = member
+            heapq.heapreplace(heap, (count + 1, has + int(weight[row]), member))
+    return owner

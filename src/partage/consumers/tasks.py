@@ -1,0 +1,292 @@
+"""Tasks of Kafka Streams on threads: actives, and standbys apart from them.
+
+A *task* is a number of a subtopology: that partition of each of its topics. Threads (members)
+belong to processes; a process has the state of what its threads ran or held a standby of.
+
+*Actives* are one network, subtopology → process → thread → process load, of costs minimised one
+after the other: processes even, by their threads; threads even; tasks that change process; tasks
+that change thread; each subtopology even over the processes. Which tasks stay is then read off; a
+task without an owner goes first where its standby was, as many as can (a matching).
+
+*Standbys* are another, task → tag values → process, with costs in this order: copies that find no
+process of their own, apart from the active's; copies, the active counted, that share a value of the
+first tag, then of the first two, and so on; processes even, actives included, by their threads;
+copies put where the state is not. Then each process deals its own to its threads, evenly.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+from scipy.sparse import csr_array
+from scipy.sparse.csgraph import maximum_bipartite_matching
+
+from partage.flow.network import Network, Squares, minimise
+from partage.group.model import NOBODY
+
+Ints = npt.NDArray[np.int64]
+Bools = npt.NDArray[np.bool_]
+
+_FINE = 5040
+"""Threads are weighed against each other by a common multiple, up to this; beyond, rounded."""
+_REACH = 2
+
+
+@dataclass(frozen=True, eq=False)
+class Tasks:
+    """T tasks of K subtopologies, M threads in N processes, G tags.
+
+    - ``kind`` [T]; ``open_to`` [K, M]: which threads may run a subtopology
+    - ``owner`` [T]: the thread that runs it, ``NOBODY``; ``holds`` [T, N]: where its state is
+    - ``process`` [M]; ``tag`` [G, N]: values of the tags
+    """
+
+    kind: Ints
+    open_to: Bools
+    owner: Ints
+    holds: Bools
+    process: Ints
+    tag: Ints
+
+    @property
+    def threads(self) -> Ints:
+        """[N] threads of each process."""
+        return np.bincount(self.process).astype(np.int64)
+
+    @property
+    def scale(self) -> Ints:
+        """[N] what weighs a process of few threads against one of many."""
+        common = math.lcm(*np.unique(self.threads).tolist())
+        return np.asarray(np.rint(min(common, _FINE) / self.threads), dtype=np.int64)
+
+    @property
+    def open_process(self) -> Bools:
+        """[K, N] processes with a thread that may run the subtopology."""
+        table = np.zeros((len(self.open_to), len(self.threads)), dtype=np.bool_)
+        kind, thread = np.nonzero(self.open_to)
+        table[kind, self.process[thread]] = True
+        return table
+
+
+# -- actives
+
+
+def share_actives(tasks: Tasks) -> Ints:
+    """[T] the thread that runs each task, ``NOBODY`` where none may."""
+    runs = _active_counts(tasks)
+    answer = np.full(len(tasks.kind), NOBODY, dtype=np.int64)
+    for kind in range(len(runs)):
+        need = runs[kind].copy()
+        of_kind = np.flatnonzero(tasks.kind == kind)
+        for task in of_kind.tolist():  # stay on the thread
+            at = int(tasks.owner[task])
+            if at != NOBODY and need[at]:
+                answer[task] = at
+                need[at] -= 1
+        for task in of_kind[answer[of_kind] == NOBODY].tolist():  # stay in the process
+            if tasks.owner[task] != NOBODY:
+                beside = tasks.process == tasks.process[tasks.owner[task]]
+                wanting = np.flatnonzero(beside & (need > 0))
+                if len(wanting):
+                    answer[task] = wanting[0]
+                    need[wanting[0]] -= 1
+        free = of_kind[answer[of_kind] == NOBODY]
+        _fill(tasks, free, need, answer)
+    return answer
+
+
+def _fill(tasks: Tasks, free: Ints, need: Ints, answer: Ints) -> None:
+    """Tasks without a place to the threads that want them, where their state is if possible."""
+    # the threads in turn, not one after the other
+    thread = np.repeat(np.arange(len(need)), need)
+    turn = np.arange(len(thread)) - np.searchsorted(thread, thread)
+    place = thread[np.lexsort((thread, turn))]
+    free = free[: len(place)] if len(free) > len(place) else free
+    at_home = tasks.holds[free][:, tasks.process[place]]
+    matched = np.full(len(free), NOBODY, dtype=np.int64)
+    if at_home.any():
+        matched[:] = maximum_bipartite_matching(csr_array(at_home), perm_type="column")
+    used = np.zeros(len(place), dtype=np.bool_)
+    used[matched[matched >= 0]] = True
+    matched[matched < 0] = np.flatnonzero(~used)
+    answer[free] = place[matched]
+
+
+def _active_counts(tasks: Tasks) -> Ints:
+    """[K, M] tasks of each subtopology that each thread runs."""
+    kinds, threads = tasks.open_to.shape
+    processes = len(tasks.threads)
+    count = np.bincount(tasks.kind, minlength=kinds)
+    count[~tasks.open_to.any(axis=1)] = 0
+    total = int(count.sum())
+    had = np.flatnonzero(tasks.owner != NOBODY)
+    sits = np.zeros((kinds, threads), dtype=np.int64)
+    np.add.at(sits, (tasks.kind[had], tasks.owner[had]), 1)
+    sits_in = np.zeros((kinds, processes), dtype=np.int64)
+    np.add.at(sits_in, (tasks.kind[had], tasks.process[tasks.owner[had]]), 1)
+
+    kind_p, proc = np.nonzero(tasks.open_process)
+    pairs = len(kind_p)
+    number = np.full((kinds, processes), NOBODY)
+    number[kind_p, proc] = np.arange(pairs)
+    kind_t, thread = np.nonzero(tasks.open_to)
+    enters, leaves = kinds + np.arange(pairs), kinds + pairs + np.arange(pairs)
+    threads_at = kinds + 2 * pairs
+    processes_at, sink = threads_at + threads, threads_at + threads + processes
+
+    base = Network(sink + 1, 5)
+    base.supply[:kinds], base.supply[sink] = count, -total
+    base.arcs(kind_p, enters, sits_in[kind_p, proc])
+    base.arcs(kind_p, enters, count[kind_p], {2: 1})
+    tail = leaves[number[kind_t, tasks.process[thread]]]
+    stays = base.arcs(tail, threads_at + thread, sits[kind_t, thread])
+    comes = base.arcs(tail, threads_at + thread, count[kind_t], {3: 1})
+    even = count[kind_p] * tasks.threads[proc] / max(threads, 1)
+    squares = {
+        4: _around(even, enters, leaves, tasks.scale[proc], count[kind_p]),
+        1: _around(
+            np.full(threads, total / max(threads, 1)),
+            threads_at + np.arange(threads),
+            processes_at + tasks.process,
+            np.ones(threads, dtype=np.int64),
+            np.full(threads, total),
+        ),
+        0: _around(
+            total * tasks.threads / max(threads, 1),
+            processes_at + np.arange(processes),
+            np.full(processes, sink),
+            tasks.scale,
+            np.full(processes, total),
+        ),
+    }
+    while True:
+        network = base.copy()
+        at = {layer: convex.add_to(network, layer) for layer, convex in squares.items()}
+        optimum = minimise(network)
+        if optimum is None:
+            raise AssertionError("every subtopology counted has an open thread")
+        wider = [squares[layer].widen(optimum.face[layer, at[layer]]) for layer in squares]
+        if not any(wider):
+            break
+    runs = np.zeros((kinds, threads), dtype=np.int64)
+    runs[kind_t, thread] = optimum.flow[stays] + optimum.flow[comes]
+    return runs
+
+
+def _around(
+    guess: npt.NDArray[np.float64], tail: Ints, head: Ints, weight: Ints, capacity: Ints
+) -> Squares:
+    return Squares(
+        tail=tail,
+        head=head,
+        capacity=capacity,
+        weight=weight,
+        base=np.zeros(len(tail), dtype=np.int64),
+        low=np.floor(guess).astype(np.int64) - _REACH,
+        high=np.ceil(guess).astype(np.int64) + _REACH,
+    )
+
+
+# -- standbys
+
+
+def share_standbys(tasks: Tasks, active: Ints, stateful: Bools, copies: int) -> Bools:
+    """[T, N] the processes that hold a standby of each task; as many as ``copies`` of those
+    ``stateful`` [T] that run."""
+    processes = len(tasks.threads)
+    holds = np.zeros((len(tasks.kind), processes), dtype=np.bool_)
+    chosen = np.flatnonzero(stateful & (active != NOBODY))
+    if copies == 0 or len(chosen) == 0:
+        return holds
+    runs_on = tasks.process[active[chosen]]
+    able = tasks.open_process[tasks.kind[chosen]].copy()
+    able[np.arange(len(chosen)), runs_on] = False
+    row, proc = np.nonzero(able)
+    levels = len(tasks.tag)
+    # a node per task, then level by level one per task and values of the tags so far
+    above = row.copy()
+    nodes = len(chosen)
+    layers = levels + 3
+    parts: list[Squares] = []
+    shared = np.zeros(processes, dtype=np.int64)
+    for level in range(levels):
+        _, shared = np.unique(np.stack((shared, tasks.tag[level])), axis=1, return_inverse=True)
+        shared = shared.ravel()
+        width = int(shared.max()) + 1
+        named, first, of = np.unique(
+            row * width + shared[proc], return_index=True, return_inverse=True
+        )
+        head = nodes + np.arange(len(named))
+        beside = shared[runs_on[row[first]]] == named % width
+        parts.append(
+            Squares(
+                tail=above[first],
+                head=head,
+                capacity=np.full(len(named), copies),
+                weight=np.ones(len(named), dtype=np.int64),
+                base=beside.astype(np.int64),
+                low=np.zeros(len(named), dtype=np.int64),
+                high=np.full(len(named), copies),
+            )
+        )
+        above = head[of.ravel()]
+        nodes += len(named)
+    processes_at, sink = nodes, nodes + processes
+    base = Network(sink + 1, layers)
+    base.supply[: len(chosen)], base.supply[sink] = copies, -copies * len(chosen)
+    base.arcs(np.arange(len(chosen)), np.full(len(chosen), sink), copies, {0: 1})
+    new = (~tasks.holds[chosen])[row, proc].astype(np.int64)
+    taken = base.arcs(above, processes_at + proc, 1, {layers - 1: new})
+    for level, convex in enumerate(parts):
+        convex.add_to(base, 1 + level)
+    runs = np.bincount(tasks.process[active[active != NOBODY]], minlength=processes)
+    wanted = min(copies, processes - 1) * len(chosen)
+    guess = (int(runs.sum()) + wanted) * tasks.threads / len(tasks.process) - runs
+    load = Squares(
+        tail=processes_at + np.arange(processes),
+        head=np.full(processes, sink),
+        capacity=np.full(processes, len(chosen)),
+        weight=tasks.scale,
+        base=runs.astype(np.int64),
+        low=np.floor(guess).astype(np.int64) - _REACH,
+        high=np.ceil(guess).astype(np.int64) + _REACH,
+    )
+    while True:
+        network = base.copy()
+        at = load.add_to(network, levels + 1)
+        optimum = minimise(network)
+        if optimum is None:
+            raise AssertionError("what finds no process has an arc of its own")
+        if not load.widen(optimum.face[levels + 1, at]):
+            break
+    held = optimum.flow[taken] > 0
+    holds[chosen[row[held]], proc[held]] = True
+    return holds
+
+
+def deal_standbys(tasks: Tasks, active: Ints, holds: Bools, had: Bools) -> list[tuple[int, int]]:
+    """(thread, task) of every standby, ascending; ``had`` [T, M]: which threads held which."""
+    threads = len(tasks.process)
+    load = np.bincount(active[active != NOBODY], minlength=threads)
+    found: list[tuple[int, int]] = []
+    for process in range(len(tasks.threads)):
+        mine = tasks.process == process
+        held = np.flatnonzero(holds[:, process])
+        most = -(-(int(load[mine].sum()) + len(held)) // int(mine.sum()))
+        later: list[int] = []
+        for task in held.tolist():
+            before = np.flatnonzero(mine & had[task] & tasks.open_to[tasks.kind[task]])
+            if len(before) and load[before[0]] < most:
+                found.append((int(before[0]), task))
+                load[before[0]] += 1
+            else:
+                later.append(task)
+        for task in later:
+            able = np.flatnonzero(mine & tasks.open_to[tasks.kind[task]])
+            thread = int(able[load[able].argmin()])
+            found.append((thread, task))
+            load[thread] += 1
+    return sorted(found)

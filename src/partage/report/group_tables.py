@@ -1,0 +1,209 @@
+"""A group's assignment and a simulation as people read them: tables of a hundred columns."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+import numpy as np
+import numpy.typing as npt
+from rich import box
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+from partage.consumers.assignment import Assignment
+from partage.consumers.simulation import Simulation
+from partage.group import Group
+from partage.group.model import NOBODY
+from partage.report import units
+from partage.report.timeline import MANY_LINES, print_timeline
+
+_MANY_MEMBERS = 40
+_EXTREMES = 5
+_LONG = 60
+_ROUNDS = 20
+_NAMES = 8
+
+
+def print_assignment(found: Assignment, assignor: str, console: Console) -> None:
+    """Who keeps, gains and gives up what, who stays idle, and what was wrong with the group."""
+    group = found.group
+    load = np.bincount(found.target[found.target != NOBODY], minlength=len(group.members))
+    shape = f"{units.plural(group.partitions, 'partition')}, " + units.plural(
+        len(group.members), "member"
+    )
+    moves = units.plural(found.moves, "move")
+    spread = units.span([int(load.min()), int(load.max())])
+    console.print(Text(f"{assignor}: {shape}, loads {spread}, {moves}", style="bold"))
+    order = np.arange(len(group.members))
+    if len(order) > _MANY_MEMBERS:
+        by_load = np.argsort(-load, kind="stable")
+        order = np.concatenate((by_load[:_EXTREMES], by_load[-_EXTREMES:]))
+        console.print(
+            Text(f"The {_EXTREMES} members with most and the {_EXTREMES} with least:", "dim")
+        )
+    console.print()
+    console.print(_members(found, load, order))
+    _waiting(found, console)
+    idle = [group.members[at].id for at in np.flatnonzero(load == 0).tolist()]
+    if idle:
+        console.print(Text(f"\nIdle: {_some(idle)}", "yellow"))
+    if found.bound is not None and found.gap is not None:
+        console.print(
+            Text(
+                f"\nHighest load by weight {units.count(int(found.weights.max()))}, "
+                f"no assignment below {units.count(found.bound)}: "
+                + (units.gap(found.gap) if found.gap else "proven best")
+            )
+        )
+    if found.standbys is not None:
+        console.print()
+        for member, copies in found.standbys_by_id.items():
+            if copies:
+                console.print(Text(f"{member} standby: {partitions(copies)}"))
+    if found.delay_ms is not None:
+        console.print(Text(f"\nWaits {units.duration(found.delay_ms / 1000)} for who left."))
+    for warning in (*group.warnings, *found.notes):
+        console.print(Text(f"! {warning}", "yellow"))
+
+
+def _members(found: Assignment, load: npt.NDArray[np.int64], order: Iterable[int]) -> Table:
+    group = found.group
+    claims = [set[int]() for _ in group.members]
+    for member, partition in zip(*(column.tolist() for column in group.claims), strict=True):
+        claims[member].add(partition)
+    table = _table("member", "load", "keeps", "gains", "gives up")
+    for at in order:
+        has = set(np.flatnonzero(found.owner == at).tolist())
+        goes = {p for p in claims[at] if found.target[p] != at}
+        table.add_row(
+            Text(group.members[at].id),
+            units.count(int(load[at])),
+            Text(_named(group, has & claims[at])),
+            Text(_named(group, has - claims[at]), "green"),
+            Text(_named(group, goes), "yellow"),
+        )
+    return table
+
+
+def _waiting(found: Assignment, console: Console) -> None:
+    """What is withheld this round."""
+    rows = found.revoke_first
+    if not rows:
+        return
+    console.print(
+        Text(f"\n{units.plural(len(rows), 'partition')} must be given up first:", "yellow")
+    )
+    for topic, number, member in rows[:_ROUNDS]:
+        at = found.group.position(topic)
+        row = int(found.group.offset[0 if at is None else at]) + number
+        to = found.group.members[int(found.target[row])].id
+        console.print(Text(f"  {topic}-{number}: {member} revokes it, {to} gets it next round"))
+    if len(rows) > _ROUNDS:
+        console.print(Text(f"  and {len(rows) - _ROUNDS} more"))
+
+
+def print_simulation(found: Simulation, console: Console, by: str | None = None) -> None:
+    """The rounds, the picture, and how records fare: pulled and pushed."""
+    console.print(
+        Text(
+            f"{found.assignor}, {found.protocol}: {units.plural(len(found.rounds), 'round')}, "
+            f"{units.plural(found.moved, 'partition')} moved",
+            style="bold",
+        )
+    )
+    console.print(f"{found.unowned:,.1f} partition-seconds without an owner", highlight=False)
+    console.print()
+    table = _table("", "at", "generation", "added", "revoked", "lost")
+    table.columns[2].justify = "right"
+    for number, one in list(enumerate(found.rounds, 1))[:_ROUNDS]:
+        table.add_row(
+            f"{number}",
+            f"{one.at:,.2f} s",
+            str(one.generation),
+            *(Text(_told(held)) for held in (one.added, one.revoked, one.lost)),
+        )
+    console.print(table)
+    if len(found.rounds) > _ROUNDS:
+        console.print(Text(f"and {len(found.rounds) - _ROUNDS} more rounds", "dim"))
+    console.print()
+    few = len(found.produce) <= MANY_LINES
+    print_timeline(found, console, by or ("partition" if few else "member"))
+    if any(found.produce.values()):
+        _records(found, console)
+    for member, why in found.refused.items():
+        console.print(Text(f"\n{member} was turned away: {why}", "yellow"))
+    if found.violations:
+        for violation in found.violations[:_ROUNDS]:
+            console.print(Text(f"\n✗ {violation}", "red"))
+    else:
+        console.print(
+            Text("\n✓ No partition had two owners, and none was left without one.", "green")
+        )
+
+
+def _records(found: Simulation, console: Console) -> None:
+    table = _table("member", "processes", "empty polls", "if pushed: buffer", "overrun at", "by")
+    for actor in found.scenario.members[:_MANY_MEMBERS]:
+        pushed, empty = found.pushed[actor.id], found.empty_polls[actor.id]
+        late = pushed.overrun_at is not None
+        table.add_row(
+            Text(actor.id),
+            "any number" if actor.rate is None else f"{actor.rate:g}/s",
+            "spins" if empty is None else units.count(empty),
+            f"{units.count(pushed.most)} of {actor.buffer:g}",
+            f"{pushed.overrun_at:.1f} s" if late else "never",
+            Text(f"{units.count(pushed.overrun)} records" if late else "", "red"),
+        )
+    for column in table.columns[1:]:
+        column.justify = "right"
+    console.print()
+    console.print(table)
+
+
+def partitions(pairs: Iterable[tuple[str, int]]) -> str:
+    """``t0 0–3 7, t1 2``: numbers by topic, runs of them joined."""
+    by_topic: dict[str, list[int]] = {}
+    for topic, number in pairs:
+        by_topic.setdefault(topic, []).append(number)
+    return ", ".join(f"{topic} {_runs(sorted(numbers))}" for topic, numbers in by_topic.items())
+
+
+def _runs(numbers: Sequence[int]) -> str:
+    runs: list[list[int]] = []
+    for number in numbers:
+        if runs and number == runs[-1][1] + 1:
+            runs[-1][1] = number
+        else:
+            runs.append([number, number])
+    return " ".join(str(a) if a == b else f"{a}–{b}" for a, b in runs)
+
+
+def _named(group: Group, rows: Iterable[int]) -> str:
+    return _short(partitions(group.named(row) for row in sorted(rows)))
+
+
+def _told(held: dict[str, tuple[tuple[str, int], ...]]) -> str:
+    lines = [_short(f"{member}: {partitions(held[member])}") for member in sorted(held)]
+    if len(lines) > _NAMES:
+        lines = [*lines[:_NAMES], f"and {len(lines) - _NAMES} members more"]
+    return "\n".join(lines)
+
+
+def _short(text: str) -> str:
+    return text if len(text) <= _LONG else text[:_LONG].rsplit(" ", 1)[0] + " …"
+
+
+def _some(names: Sequence[str]) -> str:
+    more = f" and {len(names) - _NAMES} more" if len(names) > _NAMES else ""
+    return ", ".join(names[:_NAMES]) + more
+
+
+def _table(*names: str) -> Table:
+    table = Table(
+        box=box.SIMPLE_HEAD, header_style="dim", padding=(0, 1), pad_edge=False, show_edge=False
+    )
+    for name in names:
+        right = name in ("load", "at", "generation")
+        table.add_column(name, justify="right" if right else "left", no_wrap=right)
+    return table
