@@ -17,6 +17,7 @@ from partage.flow.sharing import (
     MOVES,
     SPREAD,
     Sharing,
+    dealing,
     fairest_loads,
     share,
     zone_bounds,
@@ -87,6 +88,19 @@ def test_a_few_stand_alone(problem: Sharing, order: tuple[str, str, str]) -> Non
         answer = share(problem, order)
     assert feasible(problem, answer.slots)
     assert problem.costs(answer.slots) == problem.costs(share(problem, order).slots)
+
+
+@pytest.mark.parametrize("make", [problems(max_slots=9, max_items=30), crowded_problems(9, 30)])
+@given(data=st.data())
+@settings(QUICK, max_examples=150)
+def test_a_deal_with_few_candidates(make: st.SearchStrategy[Sharing], data: st.DataObject) -> None:
+    problem = data.draw(make)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(dealing, "_MANY", 0)
+        patch.setattr(dealing, "_TIMES", 1)
+        answer = share(problem)
+    assert feasible(problem, answer.slots)
+    assert problem.costs(answer.slots) == problem.costs(share(problem).slots)
 
 
 @pytest.mark.parametrize("order", ORDERS)

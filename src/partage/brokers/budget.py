@@ -19,7 +19,7 @@ import numpy.typing as npt
 
 from partage.errors import CannotError
 from partage.flow.filling import cheapened
-from partage.flow.sharing import MOVES, Share, Sharing, share
+from partage.flow.sharing import LOAD, MOVES, SPREAD, Share, Sharing, share
 from partage.flow.sharing.trading import Trade, aimed, fairest, loads_for, loads_within
 
 Ints = npt.NDArray[np.int64]
@@ -116,18 +116,21 @@ def _counted(
             return found
         # classes could not tell that two partitions have to change places
         allowed = (moves if allowed is None else allowed) - (made - moves)
+    # what the rules alone ask for is known exactly, and as fair as so few moves can be
     assert moves is not None
-    least = _fewest(problem)
-    why = f"the rules alone ask for {least}" if least > moves else "no such placement was found"
-    raise CannotError(f"--max-moves {moves}: {why}")
+    slots = share(problem, (MOVES, LOAD, SPREAD)).slots
+    fewest = problem.costs(slots)[MOVES]
+    bound = loads_for(problem, moves)
+    if fewest > moves or bound is None:
+        raise CannotError(f"--max-moves {moves}: the rules alone ask for {fewest}")
+    load = problem.base + np.bincount(slots[slots >= 0], minlength=problem.slots)
+    trade = replace(bound, load=load, moves=fewest)
+    return _reached(problem, order, fair, trade, MAX_MOVES, low, high)
 
 
 def _fewest(problem: Sharing) -> int:
     """The moves that the rules ask for, however unfair the loads."""
-    most = problem.base + problem.items
-    trade = loads_within(problem, problem.base.copy(), most)
-    assert trade is not None
-    return trade.moves
+    return problem.costs(share(problem, (MOVES, LOAD, SPREAD)).slots)[MOVES]
 
 
 def _reached(

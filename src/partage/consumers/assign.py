@@ -5,9 +5,6 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
-import numpy as np
-import numpy.typing as npt
-
 from partage.consumers.assignment import Assignment
 from partage.consumers.assignors import assignor_named
 from partage.errors import InputError
@@ -35,15 +32,17 @@ def assign(group: Group, assignor: str, mode: str = "optimal", **options: Any) -
     if not isinstance(decided, Assignment):
         decided = Assignment(group, decided, decided)
     if chosen.cooperative:
-        decided = replace(decided, owner=_withheld(decided))
+        decided = withheld(decided)
     return decided
 
 
-def _withheld(decided: Assignment) -> npt.NDArray[np.int64]:
-    """[P] this round's owners: a partition that another than its next owner claims is nobody's."""
-    owner = decided.owner.copy()
+def withheld(decided: Assignment) -> Assignment:
+    """The same with this round's owners (KIP-429): a partition that changes them, and that another
+    than the next one claims, is nobody's."""
+    owner, target = decided.owner.copy(), decided.target
     member, partition = decided.group.claims
-    # whoever claims it, rightly or not, may still be reading it
-    held = member != decided.target[partition]
+    # whoever claims it, rightly or not, may still be reading it; its rightful owner reads on
+    changes = target[partition] != decided.group.owner[partition]
+    held = changes & (member != target[partition])
     owner[partition[held]] = NOBODY
-    return owner
+    return replace(decided, owner=owner)

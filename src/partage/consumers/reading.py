@@ -16,6 +16,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 
 from partage.consumers.protocol.messages import Partition
 from partage.consumers.scenario import Actor
@@ -54,53 +55,49 @@ def pull(
     until: float,
 ) -> dict[Partition, Curve]:
     """The lag of every partition over time."""
-    lag = dict.fromkeys(produce, 0.0)
     curves: dict[Partition, Curve] = {partition: [(0.0, 0.0)] for partition in produce}
-    for start, end, owned in _between(spans, until):
-        free = set(produce)
-        for member, partitions in owned.items():
-            free.difference_update(partitions)
-            _drain(member, partitions, start, end, produce, actors, lag, curves)
-        for partition in free:
-            lag[partition] += produce[partition] * (end - start)
-            _point(curves[partition], end, lag[partition])
+
+    def wait(partition: Partition, time: float) -> None:
+        """Nobody has read it since its curve ends."""
+        since, lag = curves[partition][-1]
+        _point(curves[partition], time, lag + produce[partition] * (time - since))
+
+    for stretch in _stretches(spans):
+        for partition in stretch.partitions:
+            wait(partition, stretch.start)
+        _drain(stretch, actors[stretch.member].rate, produce, curves)
+    for partition in produce:
+        wait(partition, until)
     return curves
 
 
 def _drain(
-    member: str,
-    partitions: Sequence[Partition],
-    start: float,
-    end: float,
+    stretch: _Stretch,
+    rate: float | None,
     produce: Mapping[Partition, float],
-    actors: Mapping[str, Actor],
-    lag: dict[Partition, float],
     curves: dict[Partition, Curve],
 ) -> None:
-    """One member reads its partitions from ``start`` to ``end``."""
-    rate = actors[member].rate
+    """One member reads its partitions; their curves go on to the end of the stretch."""
+    partitions, now, end = stretch.partitions, stretch.start, stretch.end
     if rate is None:
         for partition in partitions:
-            lag[partition] = 0.0
-            _point(curves[partition], start, 0.0)
+            _point(curves[partition], now, 0.0)
             _point(curves[partition], end, 0.0)
         return
-    now = start
+    lag = [curves[p][-1][1] for p in partitions]
     while now < end:
-        read = _shares(rate, [(lag[p] > _NOTHING, produce[p]) for p in partitions])
+        waits = [left > _NOTHING for left in lag]
+        read = _shares(rate, [(w, produce[p]) for w, p in zip(waits, partitions, strict=True)])
         slope = [produce[p] - r for p, r in zip(partitions, read, strict=True)]
-        empties = [
-            now + lag[p] / -s
-            for p, s in zip(partitions, slope, strict=True)
-            if s < 0 and lag[p] > _NOTHING
+        empty = [
+            now - left / s for w, left, s in zip(waits, lag, slope, strict=True) if w and s < 0
         ]
-        next_ = min(empties, default=end)
-        next_ = end if next_ > end - _NOTHING else max(next_, now + _NOTHING)
-        for partition, s in zip(partitions, slope, strict=True):
-            left = max(lag[partition] + s * (next_ - now), 0.0)
-            lag[partition] = 0.0 if left < 1e-6 else left
-            _point(curves[partition], next_, lag[partition])
-        now = next_
+        then = min([end, *(max(time, now + _NOTHING) for time in empty)])
+        for at, partition in enumerate(partitions):
+            left = lag[at] + slope[at] * (then - now)
+            lag[at] = left if left > 1e-6 else 0.0
+            _point(curves[partition], then, lag[at])
+        now = then
 
 
 def _shares(rate: float, wants: Sequence[tuple[bool, float]]) -> list[float]:
@@ -122,40 +119,33 @@ def push(
     actors: Mapping[str, Actor],
     until: float,
 ) -> dict[str, Pushed]:
-    """What every member would have to bear. What waits for an owner comes at once when there is
-    one."""
-    waiting = dict.fromkeys(produce, 0.0)
-    buffer = dict.fromkeys(actors, 0.0)
+    """What every member would have to bear."""
+    sent = dict.fromkeys(produce, 0.0)  # until when
+    full = dict.fromkeys(actors, (0.0, 0.0))  # (time, records in the buffer)
     most = dict.fromkeys(actors, 0.0)
     overrun = dict.fromkeys(actors, 0.0)
     first: dict[str, float] = {}
-    for start, end, owned in _between(spans, until):
-        free = set(produce)
-        for member, partitions in owned.items():
-            free.difference_update(partitions)
-            actor = actors[member]
-            if actor.rate is None:
-                continue
-            burst = sum(waiting[p] for p in partitions)
-            room = actor.buffer - buffer[member]
-            if burst > room + _NOTHING:
-                overrun[member] += burst - room
-                first.setdefault(member, start)
-            buffer[member] = min(buffer[member] + burst, actor.buffer)
-            most[member] = max(most[member], buffer[member])
-            rise = sum(produce[p] for p in partitions) - actor.rate
-            level = buffer[member] + rise * (end - start)
-            if rise > 0 and level > actor.buffer + _NOTHING:
-                overrun[member] += level - actor.buffer
-                first.setdefault(member, start + (actor.buffer - buffer[member]) / rise)
-            buffer[member] = min(max(level, 0.0), actor.buffer)
-            most[member] = max(most[member], buffer[member])
-        for partition in produce:
-            waiting[partition] = (
-                waiting[partition] + produce[partition] * (end - start)
-                if partition in free
-                else 0.0
-            )
+    for stretch in _stretches(spans):
+        name, start, end = stretch.member, stretch.start, stretch.end
+        actor = actors[name]
+        burst = sum(produce[p] * (start - sent[p]) for p in stretch.partitions)
+        sent.update(dict.fromkeys(stretch.partitions, end))
+        if actor.rate is None:
+            continue
+        since, held = full[name]
+        held = max(held - actor.rate * (start - since), 0.0)
+        if held + burst > actor.buffer + _NOTHING:
+            overrun[name] += held + burst - actor.buffer
+            first.setdefault(name, start)
+        held = min(held + burst, actor.buffer)
+        rise = sum(produce[p] for p in stretch.partitions) - actor.rate
+        level = held + rise * (end - start)
+        if level > actor.buffer + _NOTHING:
+            overrun[name] += level - actor.buffer
+            first.setdefault(name, start + (actor.buffer - held) / rise)
+        level = min(max(level, 0.0), actor.buffer)
+        most[name] = max(most[name], held, level)
+        full[name] = (end, level)
     return {name: Pushed(most[name], first.get(name), overrun[name]) for name in actors}
 
 
@@ -170,44 +160,65 @@ def empty_polls(
     so spin. A member that has no lag waits for its next record, one that owns nothing for ever."""
     found: dict[str, float] = dict.fromkeys(actors, 0.0)
     spins: set[str] = set()
-    for start, end, owned in _between(spans, until):
-        for name, actor in actors.items():
-            time = min(end, actor.ends_at) - max(start, actor.joins_at)
-            if time <= _NOTHING:
-                continue
-            partitions = owned.get(name, [])
-            comes = sum(produce[p] for p in partitions)
-            behind = actor.rate is not None and (
-                comes > actor.rate or any(_at(curves[p], end) > 0 for p in partitions)
-            )
-            if behind:
-                continue
-            if actor.poll_timeout_ms == 0:
-                spins.add(name)
-                continue
-            waits = actor.poll_timeout_ms / 1000
-            if comes == 0:
-                found[name] += time / waits
-            else:
-                found[name] += math.floor(1 / comes / waits) * comes * time
+    nothing = {a.id: max(min(a.ends_at, until) - a.joins_at, 0.0) for a in actors.values()}
+    for stretch in _stretches(spans):
+        name, time = stretch.member, stretch.end - stretch.start
+        nothing[name] -= time
+        actor = actors[name]
+        comes = sum(produce[p] for p in stretch.partitions)
+        ends = [_at(curves[p], stretch.end) for p in stretch.partitions]
+        behind = actor.rate is not None and (comes > actor.rate or any(ends))
+        if behind or time <= _NOTHING:
+            continue
+        if comes == 0:
+            nothing[name] += time
+        elif actor.poll_timeout_ms == 0:
+            spins.add(name)
+        else:
+            found[name] += math.floor(1000 / comes / actor.poll_timeout_ms) * comes * time
+    for name, time in nothing.items():
+        if time > _NOTHING and actors[name].poll_timeout_ms == 0:
+            spins.add(name)
+        elif time > _NOTHING:
+            found[name] += time * 1000 / actors[name].poll_timeout_ms
     return {name: None if name in spins else round(found[name]) for name in actors}
 
 
 def _at(curve: Curve, time: float) -> float:
+    """Records that wait at a time, to be asked for where the curve bends or is flat."""
     return next((lag for at, lag in reversed(curve) if at <= time + _NOTHING), 0.0)
 
 
-def _between(
-    spans: Sequence[Span], until: float
-) -> list[tuple[float, float, dict[str, list[Partition]]]]:
-    """(start, end, partitions by member) of every stretch of time in which nothing changes."""
-    times = sorted({0.0, until, *(s.start for s in spans), *(s.end for s in spans)})
-    at = {time: number for number, time in enumerate(times)}
-    owned: list[dict[str, list[Partition]]] = [{} for _ in times[1:]]
+@dataclass(frozen=True)
+class _Stretch:
+    """A member owns the same partitions from a time to another."""
+
+    member: str
+    start: float
+    end: float
+    partitions: tuple[Partition, ...]
+
+
+def _stretches(spans: Sequence[Span]) -> list[_Stretch]:
+    """All, in the order in which they begin: whoever had a partition before has ended by then."""
+    changes: dict[str, dict[float, list[tuple[bool, Partition]]]] = {}
     for span in spans:
-        for number in range(at[span.start], at[span.end]):
-            owned[number].setdefault(span.member, []).append(span.partition)
-    return list(zip(times, times[1:], owned, strict=False))
+        of_member = changes.setdefault(span.member, {})
+        of_member.setdefault(span.start, []).append((True, span.partition))
+        of_member.setdefault(span.end, []).append((False, span.partition))
+    found: list[_Stretch] = []
+    for member, at in changes.items():
+        has: dict[Partition, None] = {}
+        times = sorted(at)
+        for start, end in pairwise(times):
+            for comes, partition in sorted(at[start]):  # what goes, goes first
+                if comes:
+                    has[partition] = None
+                else:
+                    del has[partition]
+            if has:
+                found.append(_Stretch(member, start, end, tuple(sorted(has))))
+    return sorted(found, key=lambda stretch: (stretch.start, stretch.member))
 
 
 def _point(curve: Curve, time: float, lag: float) -> None:

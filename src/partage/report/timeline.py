@@ -8,13 +8,15 @@ for. In a member's line it shows the least number of partitions that the member 
 from __future__ import annotations
 
 import string
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
+from typing import TypeVar
 
+import numpy as np
 from rich.cells import cell_len, set_cell_size
 from rich.console import Console
 from rich.text import Text
 
-from partage.consumers.reading import Curve
+from partage.consumers.reading import Curve, Span
 from partage.consumers.simulation import Simulation
 from partage.report import units
 
@@ -27,6 +29,8 @@ _STYLES = ("cyan", "green", "magenta", "blue", "yellow", "bright_cyan", "bright_
 _BARS = "▁▂▃▄▅▆▇█"
 _LABEL = 18
 _LEAST = 1e-9
+
+Key = TypeVar("Key")
 
 
 def print_timeline(found: Simulation, console: Console, by: str = "partition") -> None:
@@ -58,8 +62,9 @@ def print_timeline(found: Simulation, console: Console, by: str = "partition") -
 def _partitions(found: Simulation, width: int) -> Iterable[tuple[str, Text]]:
     place = {actor.id: at for at, actor in enumerate(found.scenario.members)}
     cell = found.scenario.until / width
+    of_partition = _grouped(found.spans, lambda span: span.partition)
     for topic, number in found.produce:
-        spans = [span for span in found.spans if span.partition == (topic, number)]
+        spans = of_partition.get((topic, number), [])
         there = [a for a in found.scenario.members if topic in a.topics]
         text = Text()
         for at in range(width):
@@ -80,8 +85,9 @@ def _partitions(found: Simulation, width: int) -> Iterable[tuple[str, Text]]:
 
 def _members(found: Simulation, width: int) -> Iterable[tuple[str, Text]]:
     cell = found.scenario.until / width
+    of_member = _grouped(found.spans, lambda span: span.member)
     for number, actor in enumerate(found.scenario.members):
-        spans = [span for span in found.spans if span.member == actor.id]
+        spans = of_member.get(actor.id, [])
         text = Text()
         for at in range(width):
             start, end = at * cell, (at + 1) * cell
@@ -99,32 +105,30 @@ def _members(found: Simulation, width: int) -> Iterable[tuple[str, Text]]:
         yield actor.id, text
 
 
+def _grouped(spans: Iterable[Span], key: Callable[[Span], Key]) -> dict[Key, list[Span]]:
+    found: dict[Key, list[Span]] = {}
+    for span in spans:
+        found.setdefault(key(span), []).append(span)
+    return found
+
+
 def _lag(curves: Iterable[Curve], until: float, width: int) -> tuple[str, float]:
     """Bars of the total lag at the end of each cell, and its highest."""
-    listed = list(curves)
-    times = [until * (at + 1) / width for at in range(width)]
-    total = [sum(_height(curve, time) for curve in listed) for time in times]
-    corners = {time for curve in listed for time, _ in curve}
-    most = max(sum(_height(curve, time) for curve in listed) for time in corners)
-    scale = max(most, 1.0)
+    listed = [np.array(curve).T for curve in curves]
+    for curve in listed:  # a fall at one moment takes a little time
+        curve[0] += 1e-9 * np.arange(curve.shape[1])
+    ends = until * np.arange(1, width + 1) / width
+    corners = np.unique(np.concatenate([curve[0] for curve in listed]))
+    total, most = np.zeros(width), np.zeros(len(corners))
+    for time, lag in listed:
+        total += np.interp(ends, time, lag)
+        most += np.interp(corners, time, lag)
+    scale = max(float(most.max()), 1.0)
     bars = "".join(
         " " if lag < 0.5 else _BARS[min(int(lag / scale * len(_BARS)), len(_BARS) - 1)]
-        for lag in total
+        for lag in total.tolist()
     )
-    return bars, most
-
-
-def _height(curve: Curve, time: float) -> float:
-    """Where the curve is at a time; the higher end of a fall."""
-    before = curve[0]
-    for point in curve:
-        if point[0] >= time:
-            if point[0] == before[0]:
-                return max(point[1], before[1])
-            part = (time - before[0]) / (point[0] - before[0])
-            return before[1] + part * (point[1] - before[1])
-        before = point
-    return before[1]
+    return bars, float(most.max())
 
 
 def _label(text: str) -> str:

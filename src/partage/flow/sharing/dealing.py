@@ -141,11 +141,14 @@ class _Deal:
         open_item, open_zone = np.nonzero((self.room > 0) & (self.left > 0)[:, None])
         self.open = (open_item, open_zone)
         at = self.counts.pool[open_item] * zones + open_zone
-        order = np.lexsort((_scatter(open_item, open_zone), at))
+        order = np.argsort(at, kind="stable")
         first, width = _runs(place, at[order])
         enough = _TIMES * self.asked[self.new_pool, self.new_slot] + _TIMES**2
         self.thinned = thin and int(width.sum()) > _MANY
-        taken = np.minimum(width, enough) if self.thinned else width
+        taken = width
+        if self.thinned:
+            order = np.lexsort((_scatter(open_item, open_zone), at))
+            taken = np.minimum(width, enough)
         pair, found = _listed(first, width, taken)
         candidate = open_item[order[found]]
         target = self.new_slot[pair]

@@ -1,0 +1,142 @@
+"""``optimal`` against every way to share a group out, against linear programming, and at size."""
+
+from __future__ import annotations
+
+import json
+import random
+from typing import Any
+
+import numpy as np
+import pytest
+from scipy.optimize import linprog
+from scipy.sparse import coo_array
+
+from oracles.sharing_groups import best, is_far, owners, partitions, small_group, value
+from partage import Assignment, Group, Member, assign
+from partage.group.formats import group_from_json
+
+Json = dict[str, Any]
+
+
+def shared(group: Json, assignor: str = "sticky", **options: Any) -> Assignment:
+    return assign(group_from_json(group, "group"), assignor, **options)
+
+
+def again(group: Json, found: Assignment, generation: int = 9) -> Json:
+    """The group when all have what they were given."""
+    after = json.loads(json.dumps(group))
+    for member in after["members"]:
+        member["owned"] = [list(pair) for pair in found.of(member["id"])]
+        member["generation"] = generation
+    return after
+
+
+@pytest.mark.parametrize("seed", range(13))
+def test_no_way_to_share_out_is_better(seed: int) -> None:
+    """6,500 groups: loads, then near racks, then kept."""
+    draw = random.Random(seed)
+    for _ in range(500):
+        group = small_group(draw)
+        found = shared(group)
+        assert value(group, found.as_dict()) == best(group), group
+        assert found.moves == best(group)[2]
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_as_good_as_linear_programming(seed: int) -> None:
+    group = small_group(random.Random(1000 + seed), most=60)
+    grown = random.Random(seed)
+    for number in range(6):
+        group["members"].append(
+            {
+                "id": f"d{number}",
+                "topics": grown.sample(
+                    list(group["topics"]), grown.randint(1, len(group["topics"]))
+                ),
+                "rack": grown.choice([None, "a", "b"]),
+            }
+        )
+    loads, far, moved = value(group, shared(group).as_dict())
+    count = len(partitions(group))
+    got = sum(load * load for load in loads) * (count + 1) ** 2 + far * (count + 1) + moved
+    assert got == pytest.approx(_relaxed(group), rel=1e-9)
+
+
+def _relaxed(group: Json) -> float:
+    """Least squares of the loads, far, moved, as one cost: a flow, so that parts do not pay."""
+    had, listed, members = owners(group), partitions(group), group["members"]
+    unit = len(listed) + 1
+    cost: list[float] = []
+    rows: list[tuple[int, int, int]] = []
+    for row, partition in enumerate(listed):
+        for at, member in enumerate(members):
+            if partition[0] in member["topics"]:
+                rows += [(row, len(cost), 1), (len(listed) + at, len(cost), 1)]
+                moves = had.get(partition) != member["id"]
+                cost.append(unit * is_far(group, member, partition) + moves)
+    for at in range(len(members)):
+        for step in range(len(listed)):  # 1 + 3 + 5 ... are the squares
+            rows.append((len(listed) + at, len(cost), -1))
+            cost.append((2 * step + 1) * unit**2)
+    row, column, sign = zip(*rows, strict=True)
+    table = coo_array((sign, (row, column)), shape=(len(listed) + len(members), len(cost)))
+    right = np.concatenate((np.ones(len(listed)), np.zeros(len(members))))
+    return float(linprog(cost, A_eq=table, b_eq=right, bounds=(0, 1)).fun)
+
+
+def test_what_was_decided_stays() -> None:
+    draw = random.Random(5)
+    for _ in range(300):
+        group = small_group(draw)
+        assert shared(again(group, shared(group))).moves == 0
+
+
+def test_the_order_of_the_input_does_not_matter() -> None:
+    draw = random.Random(6)
+    for _ in range(200):
+        group = small_group(draw)
+        turned = {**group, "topics": dict(reversed(group["topics"].items()))}
+        turned["members"] = [
+            {**m, "topics": m["topics"][::-1], "owned": m["owned"][::-1]}
+            for m in group["members"][::-1]
+        ]
+        assert shared(turned).as_dict() == shared(group).as_dict()
+
+
+def large(members: int, topics: int, count: int, subscribes: float, seed: int) -> Group:
+    draw = random.Random(seed)
+    names = [f"t{number}" for number in range(topics)]
+    return Group(
+        dict.fromkeys(names, count),
+        [
+            Member(f"c{number:04}", [n for n in names if draw.random() < subscribes] or names[:1])
+            for number in range(members)
+        ],
+    )
+
+
+@pytest.mark.parametrize(("members", "subscribes"), [(97, 1.0), (97, 0.2), (40, 0.05)])
+def test_large_groups_are_shared_out_whole_and_kept(members: int, subscribes: float) -> None:
+    group = large(members, 40, 50, subscribes, 1)
+    found = assign(group, "sticky")
+    wanted = group.subscribes.any(axis=0)[group.topic]
+    assert ((found.owner >= 0) == wanted).all()
+    assert group.subscribes[group.class_of[found.owner[wanted]], group.topic[wanted]].all()
+    if subscribes == 1.0:
+        assert found.loads.max() - found.loads.min() <= 1
+    rejoin = [
+        Member(m.id, m.topics, owned=found.partitions_of(at), generation=1)
+        for at, m in enumerate(group.members)
+    ]
+    assert assign(Group(group.topics, rejoin), "sticky").moves == 0
+    # one leaves: no more moves than what it had, where all subscribe alike
+    left = assign(Group(group.topics, rejoin[1:]), "sticky")
+    if subscribes == 1.0:
+        assert left.moves == found.loads[0]
+
+
+def test_a_topic_goes_round_the_members() -> None:
+    """Ten topics of as many partitions as there are members: everyone has one of each."""
+    found = assign(large(10, 10, 10, 1.0, 1), "sticky")
+    topics = [[topic for topic, _ in held] for held in found.as_dict().values()]
+    assert all(len(set(held)) == 10 for held in topics)

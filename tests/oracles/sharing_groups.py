@@ -1,0 +1,128 @@
+"""The oracle of groups: every way to share a small group's partitions out, from GROUP.json's words.
+
+It knows nothing of the product: a group is the plain JSON value. Partition by partition, every
+vector of loads that can be reached, each with the best (far, moved) that reaches it; then the
+vector that is best when its loads are compared from the highest down.
+"""
+
+from __future__ import annotations
+
+import random
+from typing import Any
+
+Json = dict[str, Any]
+Partition = tuple[str, int]
+
+
+def owners(group: Json) -> dict[Partition, str | None]:
+    """Who rightly owns what: the sole claim of the highest generation, if it is allowed."""
+    claims: dict[Partition, list[tuple[int, str]]] = {}
+    for member in group["members"]:
+        for topic, number in {tuple(pair) for pair in member.get("owned") or []}:
+            exists = 0 <= number < group["topics"].get(topic, 0)
+            if exists and topic in member["topics"]:
+                generation = member.get("generation", -1)
+                claims.setdefault((topic, number), []).append((generation, member["id"]))
+    found: dict[Partition, str | None] = {}
+    for partition, claimed in claims.items():
+        highest = max(generation for generation, _ in claimed)
+        of_highest = [member for generation, member in claimed if generation == highest]
+        found[partition] = of_highest[0] if len(of_highest) == 1 else None
+    return found
+
+
+def partitions(group: Json) -> list[Partition]:
+    """Those to which somebody subscribes."""
+    wanted = {topic for member in group["members"] for topic in member["topics"]}
+    return [(t, n) for t, count in group["topics"].items() if t in wanted for n in range(count)]
+
+
+def is_far(group: Json, member: Json, partition: Partition) -> bool:
+    """Both racks are known and no replica lies in the member's."""
+    topic, number = partition
+    replicas = (group.get("racks") or {}).get(topic)
+    racks = replicas[number] if replicas else []
+    return bool(member.get("rack") and racks and member["rack"] not in racks)
+
+
+def best(group: Json) -> tuple[list[int], int, int]:
+    """(loads from the highest down, far partitions, partitions that change owner)."""
+    had = owners(group)
+    members = group["members"]
+    reached: dict[tuple[int, ...], tuple[int, int]] = {(0,) * len(members): (0, 0)}
+    for partition in partitions(group):
+        after: dict[tuple[int, ...], tuple[int, int]] = {}
+        for loads, (far, moved) in reached.items():
+            for at, member in enumerate(members):
+                if partition[0] not in member["topics"]:
+                    continue
+                now = (*loads[:at], loads[at] + 1, *loads[at + 1 :])
+                value = (
+                    far + is_far(group, member, partition),
+                    moved + (had.get(partition) != member["id"]),
+                )
+                if now not in after or value < after[now]:
+                    after[now] = value
+        reached = after
+    return min((sorted(loads, reverse=True), *value) for loads, value in reached.items())
+
+
+def value(group: Json, assignment: dict[str, Any]) -> tuple[list[int], int, int]:
+    """The same three of an assignment, which is checked for being one."""
+    had = owners(group)
+    by_id = {member["id"]: member for member in group["members"]}
+    assert set(assignment) == set(by_id)
+    far = moved = 0
+    seen: set[Partition] = set()
+    for member, held in assignment.items():
+        for topic, number in held:
+            assert (topic, number) not in seen, "given twice"
+            assert topic in by_id[member]["topics"], "not subscribed to"
+            seen.add((topic, number))
+            far += is_far(group, by_id[member], (topic, number))
+            moved += had.get((topic, number)) != member
+    assert seen == set(partitions(group)), "not all are given, or some that are none"
+    return sorted((len(held) for held in assignment.values()), reverse=True), far, moved
+
+
+def small_group(draw: random.Random, most: int = 7) -> Json:
+    """A group of up to ``most`` partitions, with claims right and wrong, and sometimes racks."""
+    topics: dict[str, int] = {}
+    for name in draw.sample(["t0", "t1", "a.b", "x"], draw.randint(1, 3)):
+        topics[name] = draw.randint(0, max(1, most // 2))
+    while sum(topics.values()) > most:
+        topics[draw.choice([name for name in topics if topics[name]])] -= 1
+    names = list(topics)
+    alike = draw.random() < 0.3
+    racks = draw.choice([[], [], ["a", "b"], ["a", "b", "c"]])
+    members = []
+    for number in range(draw.randint(1, 4)):
+        member: Json = {
+            "id": f"c{number}",
+            "topics": names if alike else draw.sample(names, draw.randint(1, len(names))),
+            "generation": draw.choice([-1, 3, 4, 4, 4]),
+            "owned": [],
+        }
+        if draw.random() < 0.05:
+            member["topics"] = []
+        if draw.random() < 0.1:
+            member["topics"] = [*member["topics"], "gone"]
+        if racks and draw.random() < 0.9:
+            member["rack"] = draw.choice([*racks, "z"] if draw.random() < 0.2 else racks)
+        members.append(member)
+    greed = draw.random()
+    for topic, count in topics.items():
+        for number in range(count + 1):  # one beyond the end, now and then
+            if number == count and draw.random() < 0.9:
+                continue
+            for member in draw.sample(members, min(len(members), draw.choice([0, 1, 1, 1, 2]))):
+                claimer = members[0] if draw.random() < greed else member
+                claimer["owned"].append([topic, number])
+    group: Json = {"topics": topics, "members": members}
+    if racks:
+        group["racks"] = {
+            topic: [draw.sample(racks, draw.randint(0, len(racks))) for _ in range(count)]
+            for topic, count in topics.items()
+            if draw.random() < 0.9
+        }
+    return group
