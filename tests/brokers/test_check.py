@@ -27,9 +27,10 @@ from partage import CannotError, Cluster, InputError
 from partage.brokers.check import Verdict, check
 from partage.brokers.directory import fingerprint
 from partage.brokers.leaders import lead
+from partage.brokers.options import Options
 from partage.brokers.plan import Plan, plan, plan_task
 from partage.brokers.strategies import STRATEGIES, Strategy
-from partage.brokers.task import Options, Task
+from partage.brokers.task import Task
 from partage.flow.certificate import pack, unpack
 from strategies import jobs
 

@@ -17,10 +17,11 @@ from hypothesis import HealthCheck, Phase, assume, find, given, settings
 from hypothesis import strategies as st
 
 import partage
+from partage.brokers.options import Options
 from partage.brokers.plan import Plan, plan_task
 from partage.brokers.strategies import STRATEGIES
 from partage.brokers.strategies.three_flows import followed
-from partage.brokers.task import Options, Task
+from partage.brokers.task import Task
 from partage.cluster import Cluster
 from partage.errors import CannotError, InputError
 from strategies import jobs, plain_clusters

@@ -11,9 +11,10 @@ import numpy as np
 import pytest
 
 from partage import Cluster, InputError
+from partage.brokers.options import Options
 from partage.brokers.plan import Plan, Stage, plan_task
 from partage.brokers.rates import SCALE, scaled
-from partage.brokers.task import Options, Task
+from partage.brokers.task import Task
 
 Lists = list[list[int]]
 

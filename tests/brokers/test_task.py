@@ -11,8 +11,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from partage import Cluster, InputError
+from partage.brokers.options import Options, parse_bytes
 from partage.brokers.plan import task_of
-from partage.brokers.task import Options, Task, capacity_weights, parse_bytes
+from partage.brokers.task import Task, capacity_weights
 
 RACKS: dict[str, Any] = {
     "brokers": [{"id": 1, "rack": "a"}, {"id": 3, "rack": "b"}, {"id": 7, "rack": "c"}],

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pytest
 from group_histories import TOPICS, Theatre, hand_over
 
 from partage.consumers.protocol import COOPERATIVE, EAGER, Error
@@ -150,17 +151,25 @@ def test_eager_stops_the_world() -> None:
     assert theatre.holders() == {}
 
 
-def test_the_direct_hand_over_of_the_seed() -> None:
+@pytest.mark.parametrize("direct", [True, False])
+def test_why_there_is_a_second_round(direct: bool) -> None:
     """Section 3.1 of the Chinese page: were X given to the new member in the round in which it is
-    taken from the old one, both would have it at once."""
-    theatre = Theatre(T, hand_over(T))
+    taken from the old one, both would have it while the old one has not heard of it yet."""
+    theatre = Theatre(T, hand_over(T) if direct else None)
     theatre.member("a", protocol=COOPERATIVE)
     theatre.quiet()
     theatre.member("b", protocol=COOPERATIVE)
-    slow = iter([0.0] * 6 + [1.0] * 100)
-    theatre._latency = lambda: next(slow)
+    while theatre.processes["a"].phase is not Phase.SYNCING:
+        theatre.step()
+    theatre.sleep("a")  # busy when its assignment comes
+    theatre.run(theatre.now + 1.0)
+    twice = {p for p, holders in theatre.holders().items() if len(holders) > 1}
+    assert twice == (set(ALL[2:]) if direct else set())
+    assert bool(theatre.wrong) == direct
+    theatre.wake("a")
     theatre.quiet()
-    assert any("is held by" in wrong for wrong in theatre.wrong)
+    theatre.check_quiet()
+    assert len(theatre.held()["b"]) == 2
 
 
 def test_an_assignment_to_a_topic_given_up_meanwhile() -> None:

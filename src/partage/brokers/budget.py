@@ -17,6 +17,7 @@ from fractions import Fraction
 import numpy as np
 import numpy.typing as npt
 
+from partage.brokers.options import Limits
 from partage.errors import CannotError
 from partage.flow.filling import cheapened
 from partage.flow.sharing import LOAD, MOVES, SPREAD, Share, Sharing, share
@@ -27,19 +28,6 @@ Ints = npt.NDArray[np.int64]
 TOLERANCE, MAX_MOVES, MAX_BYTES = "tolerance", "max-moves", "max-bytes-moved"
 
 _CORRECTIONS = 4
-
-
-@dataclass(frozen=True)
-class Limits:
-    """What the options ask for; None: no limit. ``tolerance`` is a fraction of the fair count."""
-
-    tolerance: Fraction
-    moves: int | None
-    bytes: int | None
-
-    @property
-    def any(self) -> bool:
-        return bool(self.tolerance) or self.moves is not None or self.bytes is not None
 
 
 @dataclass(frozen=True, eq=False)

@@ -20,10 +20,11 @@ from partage.brokers.binding import binding_rules
 from partage.brokers.disks import overfull
 from partage.brokers.figures import Placement, changed_rows, new_replicas
 from partage.brokers.leaders import Led, lead
+from partage.brokers.options import BUDGET, Options, parse_bytes, spelled
 from partage.brokers.proofs import Stage, prove_leaders, prove_placement
 from partage.brokers.sizes import forced_moves
 from partage.brokers.strategies import Strategy, strategy_named
-from partage.brokers.task import Options, Task, parse_bytes
+from partage.brokers.task import Task
 from partage.brokers.waves import Cut, Wave, cut_into_waves
 from partage.cluster import Cluster
 from partage.errors import CannotError
@@ -150,7 +151,7 @@ def plan(
 ) -> Plan:
     """Decide who holds which replica and who leads.
 
-    ``options`` are those of ``partage plan`` with underscores (see ``brokers.task.Options``);
+    ``options`` are those of ``partage plan`` with underscores (see ``brokers.options.Options``);
     ``profile`` holds measured loads. Raises InputError or CannotError.
     """
     return plan_task(task_of(cluster, profile, **options), progress)
@@ -246,9 +247,9 @@ def plan_task(task: Task, progress: Progress | None = None) -> Plan:
 
 def _refuse(options: Options) -> None:
     """Budgets are kept by the exact strategy alone."""
-    for name in ("relieve", "max_moves", "max_bytes_moved", "tolerance"):
+    for name in BUDGET:
         if options.strategy != "exact" and getattr(options, name) is not None:
-            raise CannotError(f"keeps no --{name.replace('_', '-')}: exact does")
+            raise CannotError(f"keeps no {spelled(name)}: exact does")
     if options.balance == "bytes" and options.strategy not in ("exact", "bin-packing"):
         raise CannotError("shares out replicas, not bytes: exact and bin-packing do")
 

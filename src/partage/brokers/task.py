@@ -1,7 +1,7 @@
 """A job for a strategy: a cluster and what was asked, resolved into arrays.
 
-Every option is checked here, once, and everything after may rely on it: who is usable, which
-partitions are chosen, how many replicas each must have.
+Every option is checked against the cluster here, once, and everything after may rely on it: who is
+usable, which partitions are chosen, how many replicas each must have.
 """
 
 from __future__ import annotations
@@ -10,15 +10,15 @@ import math
 import re
 from collections import Counter
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from functools import cached_property
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from partage.brokers.budget import Budgeted, Limits, within_limits
+from partage.brokers.budget import Budgeted, within_limits
+from partage.brokers.options import Options, spelled
 from partage.cluster import Broker, Cluster
 from partage.cluster.model import MAX_BYTES
 from partage.errors import InputError
@@ -28,154 +28,7 @@ Ints = npt.NDArray[np.int64]
 Bools = npt.NDArray[np.bool_]
 Floats = npt.NDArray[np.float64]
 
-_UNITS = {"": 1, "k": 10**3, "m": 10**6, "g": 10**9, "t": 10**12, "p": 10**15}
-_SIZE = re.compile(r"(\d{1,15}(?:\.\d{1,6})?)\s*([kmgtp]?)(i?)b?(?:/s)?", re.IGNORECASE)
-_PERCENT = re.compile(r"(\d{1,3}(?:\.\d{1,4})?) ?%")
 _MAX_WEIGHT = 20_000
-_BYTES_TOLERANCE = Fraction(2, 100)
-
-
-def parse_bytes(text: str, option: str) -> int:
-    """``50MB``, ``1.5 GiB``, ``1000``: bytes. Decimal units unless they have an i."""
-    match = _SIZE.fullmatch(text.strip())
-    if not match:
-        raise InputError(option, f"{text!r} is no size, expected for instance 50MB or 2GiB")
-    number, unit, binary = match[1], match[2].lower(), bool(match[3])
-    factor = _UNITS[unit]
-    if binary:
-        factor = 1024 ** (len(str(factor)) // 3)
-    value = int(Fraction(number) * factor)
-    if value <= 0:
-        raise InputError(option, f"{text!r}: must be above 0")
-    return value
-
-
-def parse_percent(text: str, option: str) -> Fraction:
-    """``2%``, ``12.5 %``: the fraction."""
-    match = _PERCENT.fullmatch(text.strip())
-    if not match:
-        raise InputError(option, f"{text!r} is no percentage, expected for instance 2%")
-    return Fraction(match[1]) / 100
-
-
-_BUDGET = ("relieve", "max_moves", "max_bytes_moved", "tolerance")
-
-
-@dataclass(frozen=True)
-class Options:
-    """What ``plan`` was asked, in the spelling of the command line. Sequences hold its words."""
-
-    add_broker: tuple[str, ...] = ()
-    remove_broker: tuple[str, ...] = ()
-    replace_broker: tuple[str, ...] = ()
-    replication_factor: tuple[str, ...] = ()
-    topics: str | None = None
-    strategy: str = "exact"
-    no_moves: bool = False
-    balance: str = "replicas"
-    leaders: str = "count"
-    spread: str = "cluster"
-    relieve: str | None = None
-    max_moves: int | None = None
-    max_bytes_moved: str | None = None
-    tolerance: str | None = None
-    concurrency: int = 2
-    batch: int | None = None
-    throttle: str | None = None
-
-    @classmethod
-    def of(cls, **given: Any) -> Options:
-        """Options out of keyword arguments: a word, a number or a sequence of them each."""
-        known = {f.name: f for f in fields(cls)}
-        values: dict[str, Any] = {}
-        for name, value in given.items():
-            if name not in known:
-                raise InputError("plan", f"no option {name!r}: expected one of {', '.join(known)}")
-            if value is None:
-                continue
-            if isinstance(known[name].default, tuple):
-                several = [value] if isinstance(value, (str, int)) else value
-                if not isinstance(several, Iterable):
-                    raise InputError(_spelled(name), f"{value!r}: expected a word, or several")
-                value = tuple(str(word) for word in several)
-            values[name] = value
-        return cls(**values).checked()
-
-    def checked(self) -> Options:
-        """Self, or InputError where a value is not one of those that there are."""
-        for name in ("topics", "strategy", "throttle", "relieve", "max_bytes_moved", "tolerance"):
-            value = getattr(self, name)
-            if value is not None and type(value) is not str:
-                raise InputError(_spelled(name), f"{value!r}: expected text")
-        if type(self.no_moves) is not bool:
-            raise InputError("--no-moves", f"{self.no_moves!r}: expected true or false")
-        for name, allowed in (
-            ("balance", ("replicas", "bytes")),
-            ("leaders", ("count", "rate")),
-            ("spread", ("cluster", "topic")),
-        ):
-            if getattr(self, name) not in allowed:
-                raise InputError(
-                    f"--{name}", f"{getattr(self, name)!r}: expected {' or '.join(allowed)}"
-                )
-        if type(self.concurrency) is not int or self.concurrency < 1:
-            raise InputError("--concurrency", f"{self.concurrency}: expected a number from 1")
-        if self.batch is not None and (type(self.batch) is not int or self.batch < 1):
-            raise InputError("--batch", f"{self.batch}: expected a number from 1")
-        if self.throttle is not None:
-            parse_bytes(self.throttle, "--throttle")
-        self._check_budget()
-        return self
-
-    def _check_budget(self) -> None:
-        if self.max_moves is not None and (type(self.max_moves) is not int or self.max_moves < 0):
-            raise InputError("--max-moves", f"{self.max_moves!r}: expected a number from 0")
-        if self.max_bytes_moved is not None:
-            parse_bytes(self.max_bytes_moved, "--max-bytes-moved")
-        for name in ("tolerance", "relieve"):
-            if getattr(self, name) is not None:
-                parse_percent(getattr(self, name), _spelled(name))
-        if self.relieve is not None and not 0 < self.relief <= 1:
-            raise InputError("--relieve", f"{self.relieve!r}: expected above 0% and up to 100%")
-        asked = [name for name in _BUDGET if getattr(self, name) is not None]
-        if self.no_moves and asked:
-            raise InputError("--no-moves", f"leaves nothing for {_spelled(asked[0])} to do")
-        if self.relieve is not None and (self.balance == "bytes" or self.tolerance is not None):
-            other = "--balance bytes" if self.balance == "bytes" else "--tolerance"
-            raise InputError("--relieve", f"only empties full disks: {other} asks for balance")
-        if self.spread == "topic" and (asked or self.balance == "bytes"):
-            other = _spelled(asked[0]) if asked else "--balance bytes"
-            raise InputError("--spread topic", f"cannot be combined with {other}")
-
-    @property
-    def relief(self) -> Fraction:
-        """The part of a disk that ``relieve`` allows to be full."""
-        assert self.relieve is not None
-        return parse_percent(self.relieve, "--relieve")
-
-    @property
-    def by_size(self) -> bool:
-        """Whether bytes are shared out, not replicas."""
-        return self.balance == "bytes" or self.relieve is not None
-
-    @property
-    def limits(self) -> Limits:
-        """The tolerance, and how much may be moved."""
-        usual = _BYTES_TOLERANCE if self.balance == "bytes" else Fraction(0)
-        limit = self.max_bytes_moved
-        return Limits(
-            usual if self.tolerance is None else parse_percent(self.tolerance, "--tolerance"),
-            self.max_moves,
-            None if limit is None else parse_bytes(limit, "--max-bytes-moved"),
-        )
-
-    def given(self) -> dict[str, Any]:
-        """Only what differs from the defaults, as JSON values."""
-        return {
-            f.name: list(value) if isinstance(value, tuple) else value
-            for f in fields(self)
-            if (value := getattr(self, f.name)) != f.default
-        }
 
 
 @dataclass(frozen=True, eq=False)
@@ -329,11 +182,6 @@ class Task:
         return replace(self, cluster=after, added=np.zeros_like(self.added), warnings=[])
 
 
-def _spelled(name: str) -> str:
-    """The option as the command line spells it."""
-    return f"--{name.replace('_', '-')}"
-
-
 def capacity_weights(capacity: Sequence[Fraction]) -> tuple[Ints, bool]:
     """Integers up to 20,000 in proportion to 1 / capacity, and whether they are so exactly;
     otherwise they are rounded, as finely as that limit allows. InputError where the smallest
@@ -470,7 +318,7 @@ def _check_replicas(
 
 def _check_sizes(cluster: Cluster, options: Options) -> None:
     given = next((n for n in ("relieve", "max_bytes_moved") if getattr(options, n)), None)
-    asked = "--balance bytes" if given is None else _spelled(given)
+    asked = "--balance bytes" if given is None else spelled(given)
     if (cluster.size_bytes < 0).all():
         raise InputError(asked, "no size of a partition is known: give --sizes")
     if options.relieve is not None and (cluster.disk_bytes < 0).all():

@@ -10,10 +10,11 @@ from typing import Any
 import pytest
 
 from partage.brokers.compare import compare, comparison
+from partage.brokers.options import Options
 from partage.brokers.plan import plan
 from partage.brokers.strategies.bin_packing import bin_packing
 from partage.brokers.strategies.exact import exact
-from partage.brokers.task import Options, Task
+from partage.brokers.task import Task
 from partage.cluster import Cluster
 from partage.errors import CannotError, InputError
 

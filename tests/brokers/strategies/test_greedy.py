@@ -8,9 +8,10 @@ from typing import Any
 import pytest
 
 from partage.brokers.compare import compare, comparison
+from partage.brokers.options import Options
 from partage.brokers.plan import plan
 from partage.brokers.strategies.greedy import greedy
-from partage.brokers.task import Options, Task
+from partage.brokers.task import Task
 from partage.cluster import Cluster
 from partage.errors import CannotError
 

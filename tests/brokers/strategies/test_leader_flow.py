@@ -11,8 +11,9 @@ from typing import Any
 import networkx as nx
 import pytest
 
+from partage.brokers.options import Options
 from partage.brokers.strategies.leader_flow import leader_flow
-from partage.brokers.task import Options, Task
+from partage.brokers.task import Task
 from partage.cluster import Cluster
 from partage.errors import CannotError
 

@@ -14,8 +14,9 @@ from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 
 import partage
+from partage.brokers.options import Options
 from partage.brokers.strategies.mip import mip, window
-from partage.brokers.task import Options, Task
+from partage.brokers.task import Task
 from partage.cluster import Cluster
 from partage.errors import CannotError, InputError
 from strategies import jobs, shuffled

@@ -14,8 +14,9 @@ from typing import Any
 import pytest
 
 from partage.brokers.compare import compare, comparison
+from partage.brokers.options import Options
 from partage.brokers.strategies.permutation import LIMIT, assignments, permutation
-from partage.brokers.task import Options, Task
+from partage.brokers.task import Task
 from partage.cluster import Cluster
 from partage.errors import CannotError
 

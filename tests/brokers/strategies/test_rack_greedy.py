@@ -10,8 +10,9 @@ from typing import Any
 import pytest
 
 from partage.brokers.compare import compare, comparison
+from partage.brokers.options import Options
 from partage.brokers.strategies.rack_greedy import java_hash, rack_greedy
-from partage.brokers.task import Options, Task
+from partage.brokers.task import Task
 from partage.cluster import Cluster
 from partage.errors import CannotError
 

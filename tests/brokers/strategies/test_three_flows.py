@@ -18,8 +18,9 @@ from hypothesis import strategies as st
 
 import partage
 from oracles.job import BadJobError, defects, read_job
+from partage.brokers.options import Options
 from partage.brokers.strategies.three_flows import followed, three_flows
-from partage.brokers.task import Options, Task
+from partage.brokers.task import Task
 from partage.cluster import Cluster
 from partage.errors import CannotError, InputError
 from strategies import jobs, plain_clusters, shuffled

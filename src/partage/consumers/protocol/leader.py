@@ -1,11 +1,12 @@
 """What the leader does with the subscriptions: it decides who gets which partition.
 
 It makes a ``Group`` of them and asks ``consumers.assign``. What counts as a member's claim depends
-on the assignor. A member that speaks cooperative claims what it holds; what goes to somebody else
+on the protocol. A member that speaks cooperative claims what it holds; what goes to somebody else
 is withheld until its holder has given it up, one round later (KIP-429). Kafka does so with
 cooperative-sticky alone; here any assignor can be tried that way. A member that speaks eager holds
-nothing when it joins; it claims what it had last, which only sticky assignors carry in their user
-data, and nothing needs to be withheld.
+nothing when it joins; it claims what it had last, as sticky's members do in their user data, and
+nothing needs to be withheld. Cooperative-sticky has no such memory: among eager members it begins
+anew in every round.
 """
 
 from __future__ import annotations
@@ -16,17 +17,14 @@ from typing import TypeAlias
 
 from partage.consumers.assign import assign
 from partage.consumers.assignment import Assignment
-from partage.consumers.assignors import ASSIGNORS
-from partage.consumers.protocol.messages import COOPERATIVE, Partitions, Subscription
+from partage.consumers.assignors import assignor_named
+from partage.consumers.protocol.messages import COOPERATIVE, EAGER, Partitions, Subscription
 from partage.group import Group, Member
 from partage.group.model import NOBODY
 
 Members: TypeAlias = Mapping[str, tuple[str | None, Subscription]]
 Lead: TypeAlias = Callable[[str, Members], Mapping[str, Partitions]]
 """(assignor, members) → partitions by member id."""
-
-REMEMBERS = ("sticky", "weighted")
-"""Eager assignors whose members bring their last assignment with them."""
 
 
 def leader(
@@ -42,7 +40,7 @@ def leader(
         group = group_of(topics, members, assignor, racks=racks, weights=weights)
         found = assign(group, assignor, mode)
         cooperative = any(s.protocol == COOPERATIVE for _, s in members.values())
-        if cooperative and not ASSIGNORS[assignor].cooperative:
+        if cooperative and not assignor_named(assignor).cooperative:
             found = withhold(group, found)
         return {member: tuple(held) for member, held in found.as_dict().items()}
 
@@ -58,15 +56,14 @@ def group_of(
     weights: Mapping[str, Sequence[int]] | None = None,
 ) -> Group:
     """The group that an assignor sees."""
+    remembers = not assignor_named(assignor).cooperative
     return Group(
         topics,
         [
             Member(
                 id=member_id,
                 topics=said.topics,
-                owned=said.remembered
-                if said.protocol != COOPERATIVE and assignor in REMEMBERS
-                else said.owned,
+                owned=said.remembered if said.protocol == EAGER and remembers else said.owned,
                 generation=said.generation,
                 rack=said.rack,
                 instance_id=instance_id,

@@ -18,7 +18,7 @@ from partage.flow.sharing.problem import Sharing, as_rows
 Ints = npt.NDArray[np.int64]
 
 _SWEEPS = 12
-_PARTNERS = 24
+_PARTNERS = 8
 _SWAPS = 32
 _TRIES = 20_000
 _SIZE_BITS = 38
@@ -56,6 +56,11 @@ class _Exchange:
         self.rank = problem.size >> shift
         self.shift = shift
         self.tries = 0
+        # slots closer than a thousandth of the mean are even enough
+        self.enough = max(1, int(self.bytes.sum()) // (1000 * e))
+        # how often a slot has changed, and as of when a pair had nothing to exchange
+        self.changes = [0] * e
+        self.settled: dict[tuple[int, int], tuple[int, int]] = {}
 
     def sweep(self) -> bool:
         """Pair full slots with empty ones, zone by zone; True when an exchange was made."""
@@ -78,12 +83,14 @@ class _Exchange:
     def _swap(self, full: int, empty: int) -> bool:
         """Make the best exchange between two slots, if any narrows the gap."""
         gap = int(self.bytes[full] - self.bytes[empty])
-        if gap <= 1 or full == empty:
+        state = (self.changes[full], self.changes[empty])
+        if gap <= self.enough or full == empty or self.settled.get((full, empty)) == state:
             return False
         size = self.problem.size
         goes = self._candidates(full, empty)
         comes = self._candidates(empty, full)
         if len(goes[0]) == 0 or len(comes[0]) == 0:
+            self.settled[full, empty] = state
             return False
         # what one adds in moves the other must save: +1 pairs with -1, 0 with 0
         key_goes = ((self.group[goes[0]] * 3 + goes[1] + 1) << (_SIZE_BITS + 1)) + np.clip(
@@ -104,8 +111,11 @@ class _Exchange:
             if left[k] < gap and (best is None or left[k] < best[0]):
                 best = (int(left[k]), int(goes[0][k]), int(comes[0][partner[k]]))
         if best is None:
+            self.settled[full, empty] = state
             return False
         _, one, other = best
+        self.changes[full] += 1
+        self.changes[empty] += 1
         self._replace(full, one, other)
         self._replace(empty, other, one)
         shift_by = int(size[one] - size[other])

@@ -1,0 +1,182 @@
+"""partage assign and partage simulate."""
+
+from __future__ import annotations
+
+import gzip
+import json
+from collections.abc import Callable
+from importlib.resources import files
+from pathlib import Path
+from typing import Any
+
+import pytest
+from rich.cells import cell_len
+
+Run = Callable[..., Any]
+GROUPS = files("partage") / "data" / "groups"
+
+GROUP: dict[str, Any] = {
+    "topics": {"t0": 2, "t1": 3},
+    "racks": {"t0": [["a", "b"], ["b", "c"]]},
+    "members": [
+        {
+            "id": "C0",
+            "topics": ["t0", "t1"],
+            "instance_id": None,
+            "rack": None,
+            "owned": [["t0", 0], ["t0", 1], ["t1", 0], ["t1", 1], ["t1", 2]],
+            "generation": 3,
+            "priority": 10,
+        },
+        {"id": "C1", "topics": ["t0", "t1"]},
+        {"id": "C2", "topics": ["nothing"]},
+    ],
+}
+
+
+@pytest.fixture
+def group(tmp_path: Path) -> str:
+    (tmp_path / "group.json").write_text(json.dumps(GROUP), encoding="utf-8")
+    return "group.json"
+
+
+def bundled(name: str) -> str:
+    return str(GROUPS / f"{name}.json")
+
+
+def test_assign_json_has_the_keys_of_the_design(run: Run, group: str) -> None:
+    value = run("assign", group, "--assignor", "cooperative-sticky", "--json").json
+    assert list(value)[:4] == ["assignment", "loads", "moves", "revoke_first"]
+    assert value["loads"] == {"C0": 3, "C1": 0, "C2": 0}
+    assert value["moves"] == 2
+    assert len(value["revoke_first"]) == 2
+    assert all(entry[2] == "C0" for entry in value["revoke_first"])
+    value = run("assign", group, "--assignor", "sticky", "--json").json
+    assert value["loads"] == {"C0": 3, "C1": 2, "C2": 0}
+    assert value["revoke_first"] == []
+
+
+@pytest.mark.parametrize("mode", ["optimal", "java"])
+def test_assign_tells_who_keeps_gains_and_gives_up(run: Run, group: str, mode: str) -> None:
+    ended = run("assign", group, "--assignor", "cooperative-sticky", "--mode", mode)
+    assert ended.code == 0
+    assert ended.out.startswith("cooperative-sticky: 5 partitions, 3 members, loads 0–3, 2 moves")
+    assert "2 partitions must be given up first:" in ended.out
+    assert "C0 revokes it, C1 gets it next round" in ended.out
+    assert "Idle: C2" in ended.out
+    assert "! 1 topics that are subscribed to are not listed (nothing): ignored" in ended.out
+    assert max(map(cell_len, ended.out.splitlines())) <= 100
+
+
+def test_a_large_group_shows_its_extremes(run: Run, tmp_path: Path) -> None:
+    members = [{"id": f"consumer-{n:03}", "topics": ["t"]} for n in range(100)]
+    value = {"topics": {"t": 1030}, "members": members}
+    (tmp_path / "large.json.gz").write_bytes(gzip.compress(json.dumps(value).encode()))
+    ended = run("assign", "large.json.gz", "--assignor", "range")
+    assert ended.code == 0
+    assert "The 5 members with most and the 5 with least:" in ended.out
+    assert ended.out.count("consumer-") == 10
+    assert max(map(cell_len, ended.out.splitlines())) <= 100
+
+
+def test_simulate_json_has_the_keys_of_the_design(run: Run) -> None:
+    name = bundled("kip-429-scenario")
+    value = run(
+        "simulate", name, "--assignor", "cooperative-sticky", "--protocol", "cooperative", "--json"
+    ).json
+    keys = ["rounds", "unowned_partition_seconds", "moved", "lag"]
+    assert list(value)[:4] == keys
+    assert value["invariants"] == "hold"
+    assert [r["generation"] for r in value["rounds"]] == [9, 10, 11]
+    assert list(value["rounds"][0]) == [
+        "at",
+        "generation",
+        "assignment",
+        "added",
+        "revoked",
+        "lost",
+    ]
+    assert value["rounds"][1]["revoked"] == {"consumer-1": [["kmo_community", 2]]}
+
+
+@pytest.mark.parametrize("name", ["deploy", "failover", "idle", "push-pull", "restart"])
+@pytest.mark.parametrize("by", ["partition", "member"])
+def test_simulate_draws_a_hundred_columns(run: Run, name: str, by: str) -> None:
+    path = bundled(f"{name}-scenario")
+    ended = run("simulate", path, "--assignor", "sticky", "--by", by)
+    assert ended.code == 0
+    assert "✓ No partition had two owners" in ended.out
+    assert max(map(cell_len, ended.out.splitlines())) <= 100
+    assert "\x1b" not in ended.out
+
+
+def test_the_picture(run: Run) -> None:
+    out = run("simulate", bundled("failover-scenario"), "--assignor", "failover").out
+    (line,) = [line for line in out.splitlines() if line.startswith("A-0")]
+    cells = line[20:]
+    assert len(cells) == 80
+    # owned by C1 until it crashes at 60 of 180 s, by nobody until 105 s, then by C2
+    assert cells == "0" * 26 + "·" * 21 + "1" * 33
+    out = run("simulate", bundled("failover-scenario"), "--assignor", "failover", "--by", "member")
+    (line,) = [line for line in out.out.splitlines() if line.startswith("C1 ")]
+    assert line[20:].rstrip() == "4" * 26 + "×"
+
+
+def test_who_is_turned_away_is_said(run: Run) -> None:
+    ended = run("simulate", bundled("strategies-scenario"), "--assignor", "range")
+    assert ended.code == 0
+    words = " ".join(ended.out.split())
+    assert (
+        "C2 was turned away: INCONSISTENT_GROUP_PROTOCOL: The group member's supported protocols"
+        in words
+    )
+
+
+@pytest.mark.parametrize(
+    ("arguments", "problem"),
+    [
+        (("assign", "group.json"), "--assignor"),
+        (("assign", "none.json", "--assignor", "range"), "none.json: no such file"),
+        (("assign", "group.json", "--assignor", "x"), "--assignor: 'x': expected one of range"),
+        (("assign", "group.json", "--assignor", "sticky", "--mode", "x"), "--mode: 'x'"),
+        (("simulate", "none.json", "--assignor", "range"), "none.json: no such file"),
+        (("simulate", "group.json", "--assignor", "range"), "members[0]: a member: has no 'owned'"),
+        (("simulate", "empty.json", "--assignor", "range"), "empty.json: is empty"),
+        (("simulate", "good.json", "--assignor", "x"), "--assignor: 'x': expected one of range"),
+        (
+            ("simulate", "good.json", "--assignor", "range", "--protocol", "x"),
+            "--protocol: 'x': expected one of eager, cooperative",
+        ),
+        (("simulate", "good.json", "--assignor", "range", "--by", "x"), "--by: 'x': expected"),
+    ],
+)
+def test_bad_input(
+    run: Run, group: str, tmp_path: Path, arguments: tuple[str, ...], problem: str
+) -> None:
+    value = {"topics": GROUP["topics"], "members": GROUP["members"], "until": 10}
+    (tmp_path / group).write_text(json.dumps(value if "simulate" in arguments else GROUP))
+    (tmp_path / "empty.json").write_text("")
+    good = {"topics": {"t": 1}, "members": [{"id": "a", "topics": ["t"]}], "until": 10}
+    (tmp_path / "good.json").write_text(json.dumps(good))
+    ended = run(*arguments)
+    assert ended.code == 2, ended
+    assert ended.out == ""
+    assert problem in ended.err
+    assert len(ended.err.splitlines()) == 1
+
+
+def test_assign_is_light(tmp_path: Path, group: str) -> None:
+    import subprocess
+    import sys
+
+    code = (
+        "import sys\nsys.argv = ['partage', 'assign', 'group.json', '--assignor', 'sticky']\n"
+        "from partage.cli import main\n"
+        "try:\n    main()\nexcept SystemExit:\n    pass\n"
+        "heavy = {'pyspark', 'pyarrow', 'pandas', 'kafka'} & set(sys.modules)\n"
+        "assert not heavy, heavy\n"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code], cwd=tmp_path, capture_output=True, text=True, timeout=60
+    )
+    assert done.returncode == 0, done.stderr
