@@ -7,8 +7,8 @@ Conventions of the pages, kept by hand and enforced here:
   Times that a run took may differ.
 - A fence ``python`` is run. The snippets of one page share their names.
 - The fences of a page run in order in one empty directory that has ``cluster.json`` (the bundled
-  cluster), ``events.parquet`` (the bundled records), and ``src`` and ``benchmarks`` as in the
-  repository.
+  cluster), ``events.parquet`` (the bundled records), ``groups`` (the bundled groups), and ``src``
+  and ``benchmarks`` as in the repository.
 - ``<!-- exit 1 -->`` before a fence: its commands end with that code.
 - ``<!-- not run: why -->`` before a fence: it is left out, and listed by a test.
 
@@ -183,6 +183,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     """The directory in which a page's fences run."""
     shutil.copy(DATA / "cluster-grown.json", tmp_path / "cluster.json")
     shutil.copy(DATA / "change-events.parquet", tmp_path / "events.parquet")
+    shutil.copytree(DATA / "groups", tmp_path / "groups")
     for name in ("src", "benchmarks"):
         (tmp_path / name).symlink_to(ROOT / name)
     monkeypatch.chdir(tmp_path)

@@ -23,7 +23,7 @@ Row = tuple[list[int], int | None]
 def way(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
     """Every case by both ways: as a small job, and as one that is too large for the program."""
     if request.param == "exchanges":
-        monkeypatch.setattr(disks, "_SMALL", 0)
+        monkeypatch.setattr(disks, "SMALL", 0)
     return str(request.param)
 
 

@@ -46,7 +46,7 @@ def bundled(name: str) -> str:
 
 def test_assign_json_has_the_keys_of_the_design(run: Run, group: str) -> None:
     value = run("assign", group, "--assignor", "cooperative-sticky", "--json").json
-    assert list(value)[:4] == ["assignment", "loads", "moves", "revoke_first"]
+    assert {"assignment", "loads", "moves", "revoke_first"} <= set(value)
     assert value["loads"] == {"C0": 3, "C1": 0, "C2": 0}
     assert value["moves"] == 2
     assert len(value["revoke_first"]) == 2
@@ -105,7 +105,7 @@ def test_simulate_draws_a_hundred_columns(run: Run, name: str, by: str) -> None:
     path = bundled(f"{name}-scenario")
     ended = run("simulate", path, "--assignor", "sticky", "--by", by)
     assert ended.code == 0
-    assert "✓ No partition had two owners" in ended.out
+    assert "✓ Never two owners of a partition" in ended.out
     assert max(map(cell_len, ended.out.splitlines())) <= 100
     assert "\x1b" not in ended.out
 

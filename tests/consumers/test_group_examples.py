@@ -13,11 +13,11 @@ from typing import Any
 
 import pytest
 
-from partage.consumers.assign import assign
+from partage.consumers.assign import assign, withheld
 from partage.consumers.assignment import Assignment
 from partage.consumers.assignors import ASSIGNORS
 from partage.consumers.protocol import Partition
-from partage.consumers.protocol.leader import Lead, Members, group_of, withhold
+from partage.consumers.protocol.leader import Lead, Members, group_of
 from partage.consumers.protocol.messages import Partitions
 from partage.consumers.scenario import Scenario
 from partage.consumers.simulation import Simulation, simulate
@@ -166,7 +166,7 @@ def first_in_order(topics: Mapping[str, int]) -> Lead:
             least = load.index(min(load))
             if load[target[partition]] > load[least] + 1:
                 target[partition] = least
-        found = withhold(seen, Assignment(seen, target, target))
+        found = withheld(Assignment(seen, target, target))
         return {member: tuple(held) for member, held in found.as_dict().items()}
 
     return lead

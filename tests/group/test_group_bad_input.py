@@ -11,7 +11,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from partage import Group, InputError, Member
+from partage import Group, InputError, Member, assign
+from partage.consumers.assignors import ASSIGNORS
 from partage.group.formats import group_from_json, read_group
 
 Json = dict[str, Any]
@@ -196,3 +197,36 @@ def test_members_that_subscribe_alike_are_one_class() -> None:
 def test_an_empty_rack_is_none() -> None:
     group = Group({"t": 1}, [Member("a", ["t"], rack="")], racks={"t": [["x"]]})
     assert group.member_rack.tolist() == [-1]
+
+
+def test_any_value_anywhere_is_assigned_or_refused() -> None:
+    """The same for every assignor on what could be read."""
+    odd = [None, 0, -1, 2**61, 1.5, True, "", "t0", "\ud800", [], [[]], {}, {"t0": 1}, ["t0", 0]]
+    whole: Json = json.loads(json.dumps(GOOD))
+    whole["streams"] = {"subtopologies": [{"topics": ["t0"], "stateful": True}], "standbys": 1}
+    whole["connect"] = {"tasks": ["a-1", ["b", 0]], "delay_ms": 5, "now_ms": 7, "revoked_rounds": 1}
+    whole["members"][1]["left_at_ms"] = 3
+    places: list[tuple[Any, ...]] = []
+
+    def walk(value: Any, path: tuple[Any, ...]) -> None:
+        for key, inner in value.items() if isinstance(value, dict) else enumerate(value):
+            places.append((*path, key))
+            if isinstance(inner, (dict, list)):
+                walk(inner, (*path, key))
+
+    walk(whole, ())
+    for path in places:
+        for value in odd:
+            group = json.loads(json.dumps(whole))
+            place = group
+            for key in path[:-1]:
+                place = place[key]
+            place[path[-1]] = value
+            for name, assignor in ASSIGNORS.items():
+                for mode in ("optimal", "java") if name in ("sticky", "weighted") else ("optimal",):
+                    try:
+                        found = assign(group_from_json(group, "group"), name, mode)
+                    except InputError:
+                        continue
+                    assert json.loads(json.dumps(found.to_json()))["moves"] >= 0
+                    assert assignor.cooperative or (found.owner >= -1).all()

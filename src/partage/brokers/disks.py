@@ -16,17 +16,15 @@ from collections.abc import Iterator
 import numpy as np
 import numpy.typing as npt
 
+from partage.brokers.integer_program import SMALL, NothingFitsError, packed
 from partage.brokers.task import Task
 from partage.errors import CannotError
-from partage.flow.sharing.problem import as_rows
+from partage.flow.sharing import LOAD, MOVES
 
 Ints = npt.NDArray[np.int64]
 Bools = npt.NDArray[np.bool_]
 
 _STEPS = 10_000
-_SMALL = 4_000
-"""Replicas times brokers up to which the integer program is asked."""
-_SECONDS = 20.0
 
 
 def overfull(task: Task, replicas: Ints) -> Ints:
@@ -47,20 +45,17 @@ def relieve_disks(task: Task, replicas: Ints) -> Ints:
     if not overfull(task, replicas).any():
         return replicas
     # the program knows the fairest loads of all, not those that a budget aims at
-    if task.budgeted.kind is None and task.sharing.items * task.sharing.slots <= _SMALL:
+    if task.budgeted.kind is None and task.sharing.items * task.sharing.slots <= SMALL:
+        disk = task.cluster.disk_bytes[task.slot_brokers]
         try:
-            slots = _by_integer_program(task)
-        except _TooSmallError:
+            slots = packed(task.sharing, disk, (LOAD, MOVES))
+        except NothingFitsError:
             raise _cannot(task, replicas, "proven: no placement fits all disks") from None
         if slots is not None:
             made = task.replicas_of(slots)
             if not overfull(task, made).any():
                 return made
     return _by_exchanges(task, replicas)
-
-
-class _TooSmallError(Exception):
-    """No placement at all fits the disks."""
 
 
 def _cannot(task: Task, replicas: Ints, why: str) -> CannotError:
@@ -71,65 +66,6 @@ def _cannot(task: Task, replicas: Ints, why: str) -> CannotError:
         f"broker {task.cluster.broker_ids[full]}: its disk of {task.cluster.disk_bytes[full]} "
         f"bytes overflows by {over[full]} ({why}): add disk or brokers"
     )
-
-
-def _by_integer_program(task: Task) -> Ints | None:
-    """Slots [I, any] with fairest loads, then fewest moves, within the disks; None when it ran out
-    of time. Raises _TooSmallError when nothing fits."""
-    from scipy.optimize import Bounds, LinearConstraint, milp
-    from scipy.sparse import coo_array
-
-    problem = task.sharing
-    items, e, zones = problem.items, problem.slots, problem.zones
-    least, most = (bound[problem.item_class] for bound in problem.bounds)
-    placed = items * e
-    # one binary per (item, slot), then one unit of load per (slot, level) whose cost rises
-    item, slot = np.divmod(np.arange(placed), e)
-    level = np.tile(np.arange(items), e)
-    of_slot = np.repeat(np.arange(e), items)
-    disk = task.cluster.disk_bytes[task.slot_brokers]
-    room = (disk - problem.base_size).astype(np.float64)
-    scale = np.maximum(np.abs(room), 1.0)
-    rows = np.concatenate((item, items + item * zones + problem.zone_of[slot]))
-    at = items + items * zones
-    fits = np.flatnonzero(disk[slot] >= 0)
-    rows = np.concatenate((rows, at + slot, at + of_slot, at + e + slot[fits]))
-    columns = np.concatenate(
-        (np.tile(np.arange(placed), 3), placed + np.arange(placed), np.arange(placed)[fits])
-    )
-    share_of_disk = problem.size[item[fits]] / scale[slot[fits]]
-    values = np.concatenate((np.ones(3 * placed), -np.ones(placed), share_of_disk))
-    matrix = coo_array((values, (rows, columns)), shape=(at + 2 * e, 2 * placed)).tocsr()
-    within = np.where(disk >= 0, room / scale, np.inf)
-    demand = problem.demand.astype(np.float64)
-    low = np.concatenate((demand, np.repeat(least, zones), np.zeros(e), np.full(e, -np.inf)))
-    high = np.concatenate((demand, np.repeat(most, zones), np.zeros(e), within))
-    load = problem.weight[of_slot] * (2 * (problem.base[of_slot] + level) + 1)
-    sits = np.zeros((items, e), dtype=np.bool_)
-    sits[problem.owned] = True
-    costs = (
-        np.concatenate((np.zeros(placed), load)).astype(np.float64),
-        np.concatenate((~sits.ravel(), np.zeros(placed))).astype(np.float64),
-    )
-    rules = [LinearConstraint(matrix, low, high)]
-    answer = None
-    for cost in costs:
-        found = milp(
-            cost,
-            integrality=np.concatenate((np.ones(placed), np.zeros(placed))),
-            bounds=Bounds(0, 1),
-            constraints=rules,
-            options={"time_limit": _SECONDS},
-        )
-        if found.status == 2 and answer is None:
-            raise _TooSmallError
-        if found.x is None:
-            break
-        answer = found.x[:placed].reshape(items, e) > 0.5
-        rules.append(LinearConstraint(cost, -np.inf, round(float(found.fun)) + 0.5))
-    if answer is None:
-        return None
-    return as_rows(problem, *(axis.astype(np.int64) for axis in np.nonzero(answer)))
 
 
 def _by_exchanges(task: Task, replicas: Ints) -> Ints:

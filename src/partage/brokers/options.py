@@ -114,8 +114,9 @@ class Options:
         if self.relieve is not None and not 0 < self.relief <= 1:
             raise InputError("--relieve", f"{self.relieve!r}: expected above 0% and up to 100%")
         asked = [name for name in BUDGET if getattr(self, name) is not None]
-        if self.no_moves and asked:
-            raise InputError("--no-moves", f"leaves nothing for {spelled(asked[0])} to do")
+        if self.no_moves and (asked or self.balance == "bytes"):
+            idle = spelled(asked[0]) if asked else "--balance bytes"
+            raise InputError("--no-moves", f"leaves nothing for {idle} to do")
         if self.relieve is not None and (self.balance == "bytes" or self.tolerance is not None):
             other = "--balance bytes" if self.balance == "bytes" else "--tolerance"
             raise InputError("--relieve", f"only empties full disks: {other} asks for balance")

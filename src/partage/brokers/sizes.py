@@ -13,6 +13,7 @@ from dataclasses import replace
 import numpy as np
 import numpy.typing as npt
 
+from partage.brokers.integer_program import SIZES, SMALL, NothingFitsError, packed
 from partage.brokers.task import Task
 from partage.errors import CannotError
 from partage.flow.filling import Bands, Filled, fair_shares, fill
@@ -102,7 +103,7 @@ def _filled(task: Task, problem: Sharing) -> Filled:
     tolerance = float(limits.tolerance)
     found = fill(problem, band, tolerance)
     if found.tolerance is None:
-        raise CannotError(_overfull(task, problem, band, found.slots))
+        found = _packed(task, problem, band, found)
     if affordable(found):
         return found
     narrow, wide = tolerance, max(2 * tolerance, _STEP)
@@ -128,6 +129,21 @@ def _filled(task: Task, problem: Sharing) -> Filled:
     return cheapest
 
 
+def _packed(task: Task, problem: Sharing, band: Bands, missed: Filled) -> Filled:
+    """Below the ceilings by the integer program, where the search missed and the job is small."""
+    if problem.items * problem.slots <= SMALL:
+        room = np.where(band.ceiling >= _NO_DISK, -1, band.ceiling)
+        try:
+            slots = packed(problem, room, (SIZES,))
+        except NothingFitsError:
+            raise CannotError(
+                _overfull(task, problem, band, missed.slots, "proven: no placement fits")
+            ) from None
+        if slots is not None and (_loads(problem, slots) <= band.ceiling).all():
+            return Filled(slots, band.holding(_loads(problem, slots)))
+    raise CannotError(_overfull(task, problem, band, missed.slots))
+
+
 def _moved(problem: Sharing, slots: Ints) -> tuple[int, int]:
     own = np.zeros((problem.items, problem.slots), dtype=np.bool_)
     own[problem.owned] = True
@@ -136,21 +152,30 @@ def _moved(problem: Sharing, slots: Ints) -> tuple[int, int]:
     return int(new.sum()), int(problem.size[item[new]].sum())
 
 
-def _overfull(task: Task, problem: Sharing, band: Bands, slots: Ints) -> str:
-    """Names the disk that stays furthest above what it may hold."""
+def _loads(problem: Sharing, slots: Ints) -> Ints:
+    """[E] sizes per slot, base included."""
     load = problem.base_size.copy()
     item, column = np.nonzero(slots >= 0)
     np.add.at(load, slots[item, column], problem.size[item])
+    return load
+
+
+def _overfull(
+    task: Task,
+    problem: Sharing,
+    band: Bands,
+    slots: Ints,
+    why: str = "no placement that fits was found",
+) -> str:
+    """Names the disk that stays furthest above what it may hold."""
+    load = _loads(problem, slots)
     worst = int((load - band.ceiling).argmax())
     broker = task.cluster.broker_ids[task.slot_brokers[worst]]
     allowed = int(band.ceiling[worst])
     what = f"its disk of {allowed} bytes"
     if task.options.relieve is not None:
         what = f"{task.options.relieve} of its disk, {allowed} bytes,"
-    return (
-        f"broker {broker}: {what} would hold {load[worst]} (no placement that fits was found): "
-        "add disk or brokers"
-    )
+    return f"broker {broker}: {what} would hold {load[worst]} ({why}): add disk or brokers"
 
 
 def size_bands(task: Task, load: Ints) -> tuple[Ints, Ints]:

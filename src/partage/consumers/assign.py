@@ -41,7 +41,9 @@ def withheld(decided: Assignment) -> Assignment:
     than the next one claims, is nobody's."""
     owner, target = decided.owner.copy(), decided.target
     member, partition = decided.group.claims
-    # whoever claims it, rightly or not, may still be reading it; its rightful owner reads on
+    # whoever claims it, rightly or not, may still be reading it; its rightful owner reads on.
+    # (Kafka's class, where subscriptions differ, gives it to a claimant of an older generation at
+    # once, beside the one that has it.)
     changes = target[partition] != decided.group.owner[partition]
     held = changes & (member != target[partition])
     owner[partition[held]] = NOBODY

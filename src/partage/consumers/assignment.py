@@ -62,6 +62,12 @@ class Assignment:
         members = len(self.group.members)
         return np.bincount(self.owner[self.owner >= 0], minlength=members).astype(np.int64)
 
+    @property
+    def idle(self) -> list[str]:
+        """Members that get nothing in the end, by id."""
+        held = np.bincount(self.target[self.target >= 0], minlength=len(self.group.members))
+        return [m.id for m, load in zip(self.group.members, held.tolist(), strict=True) if not load]
+
     @cached_property
     def weights(self) -> Ints:
         """[M] weight of each member's partitions this round."""
@@ -110,6 +116,7 @@ class Assignment:
             "assignment": {k: [list(p) for p in v] for k, v in self.as_dict().items()},
             "loads": {m.id: loads[i] for i, m in enumerate(self.group.members)},
             "moves": self.moves,
+            "idle": self.idle,
             "revoke_first": [list(entry) for entry in self.revoke_first],
             "warnings": [*self.group.warnings, *self.notes],
         }

@@ -377,7 +377,7 @@ class _Movements:
 def _string_hash(text: str) -> int:
     """java.lang.String.hashCode, without its sign."""
     value = 0
-    units = text.encode("utf-16-be")
+    units = text.encode("utf-16-be", "surrogatepass")
     for at in range(0, len(units), 2):
         value = (31 * value + (units[at] << 8) + units[at + 1]) & 0xFFFFFFFF
     return value

@@ -105,10 +105,11 @@ def _fill(tasks: Tasks, free: Ints, need: Ints, answer: Ints) -> None:
     turn = np.arange(len(thread)) - np.searchsorted(thread, thread)
     place = thread[np.lexsort((thread, turn))]
     free = free[: len(place)] if len(free) > len(place) else free
-    at_home = tasks.holds[free][:, tasks.process[place]]
     matched = np.full(len(free), NOBODY, dtype=np.int64)
-    if at_home.any():
-        matched[:] = maximum_bipartite_matching(csr_array(at_home), perm_type="column")
+    known = np.flatnonzero(tasks.holds[free].any(axis=1))
+    if len(known) and len(place):
+        at_home = csr_array(tasks.holds[free[known]][:, tasks.process[place]])
+        matched[known] = maximum_bipartite_matching(at_home, perm_type="column")
     used = np.zeros(len(place), dtype=np.bool_)
     used[matched[matched >= 0]] = True
     matched[matched < 0] = np.flatnonzero(~used)

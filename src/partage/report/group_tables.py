@@ -45,9 +45,8 @@ def print_assignment(found: Assignment, assignor: str, console: Console) -> None
     console.print()
     console.print(_members(found, load, order))
     _waiting(found, console)
-    idle = [group.members[at].id for at in np.flatnonzero(load == 0).tolist()]
-    if idle:
-        console.print(Text(f"\nIdle: {_some(idle)}", "yellow"))
+    if found.idle:
+        console.print(Text(f"\nIdle: {_some(found.idle)}", "yellow"))
     if found.bound is not None and found.gap is not None:
         console.print(
             Text(
@@ -138,7 +137,9 @@ def print_simulation(found: Simulation, console: Console, by: str | None = None)
             console.print(Text(f"\n✗ {violation}", "red"))
     else:
         console.print(
-            Text("\n✓ No partition had two owners, and none was left without one.", "green")
+            Text(
+                "\n✓ Never two owners of a partition, and one for each when all was quiet.", "green"
+            )
         )
 
 

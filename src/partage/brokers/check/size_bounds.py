@@ -14,6 +14,9 @@ from partage.brokers.directory import MARKER
 from partage.flow.certificate import unpack
 from partage.flow.filling.bounds import level_bound, moved_bound
 
+_ROUNDING = 4
+"""Bytes by which a band's ends, rounded to whole ones, may be off."""
+
 
 def size_bounds(plan: PlanFile, stages: dict[str, Any], values: dict[str, int]) -> list[str]:
     """Defects of the stages ``bytes`` and ``bytes moved``; fills in their ``values`` as counted."""
@@ -58,6 +61,13 @@ def size_bounds(plan: PlanFile, stages: dict[str, Any], values: dict[str, int]) 
         found.append(f"{MARKER}: certificate: bytes moved: a broker's bytes are outside its band")
     if plan.relieve is not None and ((low > 0).any() or (high < allowed).any()):
         found.append(f"{MARKER}: certificate: bytes moved: a band is narrower than the disk's part")
+    if plan.relieve is None:
+        # no narrower than the tolerance: in a narrower band more must move
+        width = percent(plan.options.get("tolerance", "2%"))
+        for s, a, b in zip(plan.slots.tolist(), low.tolist(), high.tolist(), strict=True):
+            if b * max(1 - width, 0) < a * (1 + width) - _ROUNDING and b != plan.disk[s]:
+                where = f"{MARKER}: certificate: bytes moved: the band of broker {plan.ids[s]}"
+                found.append(f"{where} is narrower than the tolerance")
     bound = moved_bound(
         **job,
         sits=(position[problem.sits[0][sits]], problem.sits[1][sits]),

@@ -12,15 +12,12 @@ anew in every round.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
 from typing import TypeAlias
 
-from partage.consumers.assign import assign
-from partage.consumers.assignment import Assignment
+from partage.consumers.assign import assign, withheld
 from partage.consumers.assignors import assignor_named
 from partage.consumers.protocol.messages import COOPERATIVE, EAGER, Partitions, Subscription
 from partage.group import Group, Member
-from partage.group.model import NOBODY
 
 Members: TypeAlias = Mapping[str, tuple[str | None, Subscription]]
 Lead: TypeAlias = Callable[[str, Members], Mapping[str, Partitions]]
@@ -41,7 +38,7 @@ def leader(
         found = assign(group, assignor, mode)
         cooperative = any(s.protocol == COOPERATIVE for _, s in members.values())
         if cooperative and not assignor_named(assignor).cooperative:
-            found = withhold(group, found)
+            found = withheld(found)
         return {member: tuple(held) for member, held in found.as_dict().items()}
 
     return lead
@@ -74,11 +71,3 @@ def group_of(
         racks=racks,
         weights=weights,
     )
-
-
-def withhold(group: Group, decided: Assignment) -> Assignment:
-    """The same target; what another member claims is nobody's this round."""
-    owner = decided.owner.copy()
-    member, partition = group.claims
-    owner[partition[member != decided.target[partition]]] = NOBODY
-    return replace(decided, owner=owner)

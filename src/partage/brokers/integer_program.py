@@ -1,0 +1,99 @@
+"""Small placements within disks, as an integer program (HiGHS): exact, or proven not to exist.
+
+A binary per (replica set, broker). Loads get a unit per (broker, level) whose cost rises, so that
+fair loads are linear costs; the costs are minimised one after the other. The search is bounded by
+nodes, not by time, so that the same input gives the same answer; the time limit is only a last
+resort.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+import numpy.typing as npt
+
+from partage.flow.sharing import LOAD, MOVES, Sharing
+from partage.flow.sharing.problem import as_rows
+
+Ints = npt.NDArray[np.int64]
+
+SIZES = "sizes"
+"""The cost of what is moved, by size."""
+
+SMALL = 4_000
+"""Replica sets times brokers up to which a program is worth asking."""
+
+_NODES, _SECONDS = 1_000, 60.0
+
+
+class NothingFitsError(Exception):
+    """No placement at all keeps within the room."""
+
+
+def packed(problem: Sharing, room: Ints, costs: Sequence[str]) -> Ints | None:
+    """Slots [I, any] with no more than ``room`` [E] on any (-1: no limit), the costs (of LOAD,
+    MOVES, SIZES) minimised in this order; None when the nodes ran out before any was found.
+    Raises NothingFitsError."""
+    from scipy.optimize import Bounds, LinearConstraint, milp
+    from scipy.sparse import coo_array
+
+    items, e, zones = problem.items, problem.slots, problem.zones
+    least, most = (bound[problem.item_class] for bound in problem.bounds)
+    placed = items * e
+    item, slot = np.divmod(np.arange(placed), e)
+    level = np.tile(np.arange(items), e)
+    of_slot = np.repeat(np.arange(e), items)
+    free = (room - problem.base_size).astype(np.float64)
+    scale = np.maximum(np.abs(free), 1.0)
+    at = items + items * zones
+    fits = np.flatnonzero(room[slot] >= 0)
+    rows = np.concatenate(
+        (
+            item,
+            items + item * zones + problem.zone_of[slot],
+            at + slot,
+            at + of_slot,
+            at + e + slot[fits],
+        )
+    )
+    columns = np.concatenate(
+        (np.tile(np.arange(placed), 3), placed + np.arange(placed), np.arange(placed)[fits])
+    )
+    share_of_room = problem.size[item[fits]] / scale[slot[fits]]
+    values = np.concatenate((np.ones(3 * placed), -np.ones(placed), share_of_room))
+    matrix = coo_array((values, (rows, columns)), shape=(at + 2 * e, 2 * placed)).tocsr()
+    demand = problem.demand.astype(np.float64)
+    within = np.where(room >= 0, free / scale, np.inf)
+    low = np.concatenate((demand, np.repeat(least, zones), np.zeros(e), np.full(e, -np.inf)))
+    high = np.concatenate((demand, np.repeat(most, zones), np.zeros(e), within))
+    new = np.ones((items, e))
+    new[problem.owned] = 0
+    nothing = np.zeros(placed)
+    cost_of = {
+        LOAD: (nothing, problem.weight[of_slot] * (2 * (problem.base[of_slot] + level) + 1.0)),
+        MOVES: (new.ravel(), nothing),
+        SIZES: ((new * problem.size[:, None]).ravel(), nothing),
+    }
+    rules = [LinearConstraint(matrix, low, high)]
+    answer = None
+    for name in costs:
+        cost = np.concatenate(cost_of[name])
+        unit = max(1.0, float(cost.max(initial=0)) / 1e6)
+        found = milp(
+            cost / unit,
+            integrality=np.concatenate((np.ones(placed), nothing)),
+            bounds=Bounds(0, 1),
+            constraints=rules,
+            options={"node_limit": _NODES, "time_limit": _SECONDS, "mip_rel_gap": 0},
+        )
+        if found.status == 2 and answer is None:
+            raise NothingFitsError
+        if found.x is None:
+            break
+        answer = found.x[:placed].reshape(items, e) > 0.5
+        reached = float(cost @ np.round(found.x))
+        rules.append(LinearConstraint(cost / unit, -np.inf, (reached + 0.5) / unit))
+    if answer is None:
+        return None
+    return as_rows(problem, *(axis.astype(np.int64) for axis in np.nonzero(answer)))
