@@ -114,12 +114,12 @@ class Theatre(Network):
             self.wrong.append(f"{self.now}: after quiet nobody holds {sorted(missing)}")
 
 
-def hand_over(topics: Mapping[str, int]) -> Lead:
+def hand_over(topics: Mapping[str, int], decides: str = "sticky") -> Lead:
     """A deliberately wrong leader: what goes to another member is handed over at once, while its
     holder still has it."""
 
     def lead(assignor: str, members: Members) -> Mapping[str, Partitions]:
-        decided = assign(group_of(topics, members, assignor), "sticky")
+        decided = assign(group_of(topics, members, assignor), decides)
         return {member: tuple(held) for member, held in decided.as_dict().items()}
 
     return lead

@@ -8,6 +8,7 @@ from itertools import pairwise
 from typing import Any
 
 import pytest
+from group_histories import hand_over
 
 from partage.consumers.reading import Span, empty_polls, pull, push
 from partage.consumers.scenario import Actor, Scenario
@@ -191,6 +192,29 @@ def check_spans(found: Any) -> None:
         assert curve[-1][0] == pytest.approx(until)
         assert all(lag >= 0 for _, lag in curve)
         assert all(a[0] <= b[0] for a, b in pairwise(curve))
+
+
+def test_a_leader_that_hands_over_directly_is_caught() -> None:
+    members: list[dict[str, Any]] = [{"id": "b"}, {"id": "a", "leaves_at": 50}, {"id": "c"}]
+    played = scenario(members, {"t": 7}, latency=0.1)
+    wrong = hand_over(played.topics, "roundrobin")
+    found = simulate(played, "roundrobin", "cooperative", lead=wrong)
+    assert found.violations[0].endswith("is owned by c and b")
+    assert found.to_json()["invariants"] == list(found.violations)
+    assert simulate(played, "roundrobin", "cooperative").violations == ()
+
+
+def test_rates_are_weights_and_racks_are_racks() -> None:
+    topics = {"busy": 1, "calm": 3}
+    members: list[dict[str, Any]] = [{"id": "a", "rack": "r1"}, {"id": "b", "rack": "r2"}]
+    found = simulate(
+        scenario([dict(m) for m in members], topics, produce={"busy": 30, "calm": 10}), "weighted"
+    )
+    loads = sorted(len(held) for held in found.rounds[0].assignment.values())
+    assert loads == [1, 3]
+    racks = {"busy": [["r2"]], "calm": [["r2"], ["r1"], ["r1"]]}
+    found = simulate(scenario(members, topics, racks=racks), "sticky")
+    assert found.rounds[0].assignment["b"] == (("busy", 0), ("calm", 0))
 
 
 # ---------------------------------------------------------------------- pull and push

@@ -168,8 +168,10 @@ def test_no_arrangement_makes_fewer_moves_than_any_prices_prove(
 
 def test_prices_that_cannot_be_summed_exactly_are_refused() -> None:
     problem = packing([4, 3], slots=2, own=[0, 0])
-    with pytest.raises(ValueError, match="too large"):
-        fewest_bytes(problem, np.zeros(2, dtype=np.int64), np.full(2, 9), np.array([2**41, 0]))
+    low, high = np.zeros(2, dtype=np.int64), np.full(2, 9)
+    for price in (2**41, -(2**41), -(2**63)):  # there is no 64-bit +(2**63)
+        with pytest.raises(ValueError, match="too large"):
+            fewest_bytes(problem, low, high, np.array([price, 0]))
 
 
 def test_bounds_of_many_items_are_summed_in_parts(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -196,7 +196,9 @@ class _Watch:
         self._seen: dict[str, tuple[int, bool, bool]] = {}
         self._expelled = 0
         self._lost: set[tuple[str, Partition]] = set()
-        self._owner: dict[Partition, tuple[str, float]] = {}
+        self._held: dict[str, frozenset[Partition]] = {}
+        self._holders: dict[Partition, list[str]] = {}
+        self._start: dict[Partition, float] = {}
         self._last: dict[Partition, str] = {}
         self._without = 0
         self._since = 0.0
@@ -237,8 +239,8 @@ class _Watch:
             self._look()
         network.now = until
         self._account()
-        for partition, (member, start) in sorted(self._owner.items()):
-            self._span(partition, member, start)
+        for partition, holders in self._holders.items():
+            self._span(partition, holders[0], self._start[partition])
         self.spans.sort(key=lambda span: (span.partition, span.start))
         if network.settled() and self._without:
             self.violations.append(
@@ -341,25 +343,46 @@ class _Watch:
 
     def _owners(self) -> None:
         """Who holds what has changed, perhaps."""
-        holders = self.network.holders()
-        for partition, members in holders.items():
-            if len(members) > 1:
-                self.violations.append(
-                    f"at {self.network.now:g} s {partition[0]}-{partition[1]} is owned by "
-                    f"{' and '.join(members)}"
-                )
-        for partition, (member, start) in list(self._owner.items()):
-            if holders.get(partition, [None])[0] != member:
-                self._span(partition, member, start)
-                del self._owner[partition]
-        for partition, members in holders.items():
-            if partition not in self._owner:
-                self._owner[partition] = (members[0], self.network.now)
-                self._moved(partition, members[0])
+        gone: list[tuple[Partition, str]] = []
+        come: list[tuple[Partition, str]] = []
+        nothing: frozenset[Partition] = frozenset()
+        for client, consumer in self._consumers.items():
+            counts = client in self.network.processes and self.network.counts(consumer)
+            held = consumer.held if counts else nothing
+            before = self._held.get(client, nothing)
+            if held is not before:
+                self._held[client] = held
+                gone += [(partition, client) for partition in sorted(before - held)]
+                come += [(partition, client) for partition in sorted(held - before)]
+        for partition, client in gone:
+            self._release(partition, client)
+        for partition, client in come:
+            self._take(partition, client)
         running = [c for c in self.network.processes.values() if c.error is None]
         topics = {topic for consumer in running for topic in consumer.topics}
         listed = sum(self.scenario.topics.get(topic, 0) for topic in topics)
-        self._without = listed - len(holders)
+        self._without = listed - len(self._holders)
+
+    def _release(self, partition: Partition, client: str) -> None:
+        holders = self._holders[partition]
+        if holders[0] == client:
+            self._span(partition, client, self._start[partition])
+            self._start[partition] = self.network.now
+        holders.remove(client)
+        if not holders:
+            del self._holders[partition]
+
+    def _take(self, partition: Partition, client: str) -> None:
+        holders = self._holders.setdefault(partition, [])
+        holders.append(client)
+        if len(holders) > 1:
+            topic, number = partition
+            self.violations.append(
+                f"at {self.network.now:g} s {topic}-{number} is owned by {' and '.join(holders)}"
+            )
+            return
+        self._start[partition] = self.network.now
+        self._moved(partition, client)
 
     def _moved(self, partition: Partition, member: str) -> None:
         last = self._last.get(partition)

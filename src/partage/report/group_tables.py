@@ -94,8 +94,7 @@ def _waiting(found: Assignment, console: Console) -> None:
         Text(f"\n{units.plural(len(rows), 'partition')} must be given up first:", "yellow")
     )
     for topic, number, member in rows[:_ROUNDS]:
-        at = found.group.position(topic)
-        row = int(found.group.offset[0 if at is None else at]) + number
+        row = int(found.group.offset[found.group.position(topic) or 0]) + number
         to = found.group.members[int(found.target[row])].id
         console.print(Text(f"  {topic}-{number}: {member} revokes it, {to} gets it next round"))
     if len(rows) > _ROUNDS:

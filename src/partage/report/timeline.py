@@ -70,12 +70,12 @@ def _partitions(found: Simulation, width: int) -> Iterable[tuple[str, Text]]:
         for at in range(width):
             start, end = at * cell, (at + 1) * cell
             inside = [s for s in spans if s.start < end - _LEAST and s.end > start + _LEAST]
-            wanted = sum(min(end, s.end) - max(start, s.start) for s in inside)
-            if wanted < cell - 1e-6 and not any(
+            owned = sum(min(end, s.end) - max(start, s.start) for s in inside)
+            if owned < cell - 1e-6 and not any(
                 a.joins_at < end - _LEAST and a.ends_at > start + _LEAST for a in there
             ):
                 text.append(ABSENT)
-            elif wanted < cell - 1e-6:
+            elif owned < cell - 1e-6:
                 text.append(NOBODY, "bold red")
             else:
                 member = place[inside[-1].member]

@@ -8,13 +8,24 @@ from typing import Any
 
 import numpy as np
 
-from partage.brokers.check.plan_file import Ints, MalformedError, PlanFile, percent, wrong_bound
+from partage.brokers.check.plan_file import (
+    Ints,
+    MalformedError,
+    PlanFile,
+    percent,
+    size_in_bytes,
+    whole_numbers,
+    wrong_bound,
+)
 from partage.brokers.check.problem import Problem
 from partage.brokers.directory import MARKER
 from partage.flow.certificate import sharing_bound, unpack
 from partage.flow.filling.bounds import moved_bound
 
 _LIMITS = ("tolerance", "max-moves", "max-bytes-moved")
+
+_FAR = 2**31
+"""More replicas than a broker ever has: loads counted from there are still exact."""
 
 
 def placement_bounds(
@@ -72,10 +83,12 @@ def _aim(stages: dict[str, Any], prices: Any, slots: int) -> Ints | None:
     """[E] the loads aimed at; only a budget may set them."""
     if "aim" not in prices:
         return None
-    aim = np.array(prices["aim"], dtype=np.int64)
-    if "budget" not in stages or len(aim) != slots or int(np.abs(aim).max()) > 2**31:
+    aim = prices["aim"]
+    if "budget" not in stages or not whole_numbers(aim) or len(aim) != slots:
         raise MalformedError(f"{MARKER}: certificate: an aim that no budget sets")
-    return aim
+    if max(map(abs, aim)) > _FAR:
+        raise MalformedError(f"{MARKER}: certificate: an aim that no loads reach")
+    return np.array(aim, dtype=np.int64)
 
 
 def _bound(
@@ -188,7 +201,7 @@ def check_limits(plan: PlanFile, problem: Problem) -> list[str]:
         found.append(f"{MARKER}: {problem.moves} moves, --max-moves {options['max_moves']}")
     limit = options.get("max_bytes_moved")
     if limit is not None:
-        moved, allowed = bytes_moved(plan), _bytes(limit)
+        moved, allowed = bytes_moved(plan), size_in_bytes(limit, "max_bytes_moved")
         if moved > allowed:
             found.append(f"{MARKER}: {moved} bytes are moved, --max-bytes-moved {limit}")
     return found
@@ -198,13 +211,3 @@ def bytes_moved(plan: PlanFile) -> int:
     """Bytes that brokers must newly fetch."""
     lists = zip(plan.size.tolist(), plan.before, plan.after, strict=True)
     return sum(size * len(set(a) - set(b)) for size, b, a in lists)
-
-
-def _bytes(text: str) -> int:
-    """A size as the options spell it: 2TB, 1.5 GiB."""
-    number = text.strip().lower().removesuffix("/s").removesuffix("b").strip()
-    factor = 1000
-    if number.endswith("i"):
-        number, factor = number[:-1], 1024
-    power = " kmgtp".find(number[-1:]) if number[-1:].isalpha() else 0
-    return int(Fraction(number.rstrip("kmgtp").strip()) * factor ** max(power, 0))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
 from fractions import Fraction
 from pathlib import Path
@@ -130,6 +131,17 @@ class PlanFile:
 def percent(text: str) -> Fraction:
     """2%: the fraction."""
     return Fraction(text.strip().rstrip("%").strip()) / 100
+
+
+def size_in_bytes(text: str, option: str) -> int:
+    """``2TB``, ``1.5 GiB/s``: a number, a decimal unit (binary with an i), whole bytes."""
+    match = re.fullmatch(r"([\d.]+)([kmgtp]?)(i?)b?(/s)?", "".join(text.split()).lower(), re.ASCII)
+    if match:
+        power = " kmgtp".index(match[2] or " ")
+        number = int(Fraction(match[1]) * (1024 if match[3] else 1000) ** power)
+        if number > 0:
+            return number
+    raise MalformedError(f"{MARKER}: options.{option}: {text!r} is no size")
 
 
 def wrong_bound(name: str, stated: Any, proven: int) -> list[str]:

@@ -13,6 +13,7 @@ from partage.brokers.check.plan_file import (
     MalformedError,
     PlanFile,
     most_per_rack,
+    whole_numbers,
 )
 from partage.brokers.directory import MARKER
 
@@ -93,6 +94,8 @@ class Problem:
         numbers up to 20,000: in proportion where these exist, else rounded at the finest scale that
         keeps them so small."""
         plan = self.plan
+        if not whole_numbers(prices["load_weights"]):
+            raise MalformedError(f"{MARKER}: certificate: load_weights: expected whole numbers")
         weight = np.array(prices["load_weights"], dtype=np.int64)
         most = max(plan.capacity[s] for s in plan.slots)
         wanted = [most / plan.capacity[s] for s in plan.slots]

@@ -12,17 +12,13 @@ their own.
 
 from __future__ import annotations
 
-import re
 from collections import Counter, defaultdict
 from collections.abc import Iterable
 from dataclasses import dataclass, field
-from fractions import Fraction
 
-from partage.brokers.check.plan_file import MalformedError, PlanFile
+from partage.brokers.check.plan_file import MalformedError, PlanFile, size_in_bytes
 from partage.brokers.check.plan_files import assignment
 from partage.brokers.directory import MARKER, wave_name
-
-_POWER = {"": 0, "k": 1, "m": 2, "g": 3, "t": 4, "p": 5}
 
 
 def check_wave_limits(plan: PlanFile) -> list[str]:
@@ -126,7 +122,9 @@ class _Limits:
         for name, number in (("concurrency", concurrency), ("batch", batch or 1)):
             if type(number) is not int or number < 1:
                 raise MalformedError(f"{MARKER}: options.{name}: {number!r} is no number from 1")
-        return cls(concurrency, batch, _bytes_per_second(plan.options.get("throttle")))
+        throttle = plan.options.get("throttle")
+        rate = None if throttle is None else size_in_bytes(throttle, "throttle")
+        return cls(concurrency, batch, rate)
 
     def broken(self, load: _Load, partitions: int) -> list[str]:
         """What the wave breaks."""
@@ -199,16 +197,3 @@ def _misstated(
         busiest = max([0, *load.bytes_in.values(), *load.bytes_out.values()])
         mine["seconds"] = -(-busiest // throttle)
     return [f"{name} is not what it holds" for name, value in mine.items() if wave[name] != value]
-
-
-def _bytes_per_second(text: str | None) -> int | None:
-    """``50MB``, ``1.5 GiB/s``: a number, a decimal unit (binary with an i), whole bytes."""
-    if text is None:
-        return None
-    match = re.fullmatch(r"([\d.]+)([kmgtp]?)(i?)b?(/s)?", "".join(text.split()).lower(), re.ASCII)
-    if not match:
-        raise MalformedError(f"{MARKER}: options.throttle: {text!r} is no rate")
-    rate = int(Fraction(match[1]) * (1024 if match[3] else 1000) ** _POWER[match[2]])
-    if rate < 1:
-        raise MalformedError(f"{MARKER}: options.throttle: {text!r} is no rate")
-    return rate

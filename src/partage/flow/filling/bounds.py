@@ -79,7 +79,8 @@ def moved_bound(
     each slot chooses the load in its band that pays most. Prices are whole numbers of any sign.
     """
     slots = len(zone)
-    if int(np.abs(price).max(initial=0)) > _SAFE:
+    # not np.abs: there is no 64-bit +(2**63)
+    if int(price.max(initial=0)) > _SAFE or int(price.min(initial=0)) < -_SAFE:
         raise ValueError("prices too large to be summed exactly")
     order = np.argsort(sits[0], kind="stable")
     sits_item, sits_slot = sits[0][order], sits[1][order]
