@@ -103,6 +103,16 @@ def with_full_disks() -> Plan:
     return made
 
 
+def with_a_disk_too_small() -> Plan:
+    """Fewer moves than the fairest share needs: broker 2 has room for none of them."""
+    rows = [{"topic": "t", "partition": p, "replicas": [1], "size_bytes": 10} for p in range(4)]
+    brokers = [{"id": 1, "disk_bytes": 100}, {"id": 2, "disk_bytes": 15}]
+    made = plan(Cluster.from_json({"brokers": brokers, "partitions": rows}))
+    assert made.moves == made.lower_bound == 1
+    assert next(stage for stage in made.stages if stage.name == "moves").bound == 2
+    return made
+
+
 SOUND: dict[str, Callable[[], Plan]] = {
     "count": lambda: plan(grown()),
     "rate": by_rate,
@@ -112,6 +122,7 @@ SOUND: dict[str, Callable[[], Plan]] = {
     "mixed": mixed,
     "floor": with_a_floor,
     "disks": with_full_disks,
+    "a small disk": with_a_disk_too_small,
     "generate": lambda: plan(grown(), strategy="generate"),
     "leader-flow": lambda: plan(grown(racks=False), strategy="leader-flow"),
     "settled": lambda: plan(plan(grown()).after),
@@ -1255,6 +1266,7 @@ LIMITED: dict[str, Callable[[], Plan]] = {
     "fewer": lambda: plan(grown(disks=False), max_bytes_moved="210GB"),
     "bytes": lambda: plan(grown(disks=False), balance="bytes"),
     "bytes, wider": lambda: plan(grown(), balance="bytes", tolerance="10%"),
+    "bytes, any": lambda: plan(grown(), balance="bytes", tolerance="300%"),
     "bytes, fewer": lambda: plan(grown(), balance="bytes", max_moves=60, max_bytes_moved="400GB"),
     "bytes, packed": lambda: plan(grown(), balance="bytes", strategy="bin-packing"),
     "relief": crowded_disks,
@@ -1368,6 +1380,16 @@ def prices_whose_sum_would_wrap(f: Files) -> None:
 
 
 @overstepping
+def prices_without_a_64_bit_magnitude(f: Files) -> None:
+    changed_price(f, a_stage(f, "bytes moved"), "brokers", lambda p: np.full_like(p, -(2**63)))
+
+
+@overstepping
+def weights_that_are_not_whole(f: Files) -> None:
+    a_stage(f, "bytes", "budget")["prices"]["load_weights"][0] += 0.5
+
+
+@overstepping
 def bytes_of_brokers_that_weigh_otherwise(f: Files) -> None:
     a_stage(f, "bytes")["prices"]["load_weights"][0] += 1
 
@@ -1430,6 +1452,18 @@ def an_aim_at_other_loads(f: Files) -> None:
     for stage in aimed_stages(f):
         stage["prices"]["aim"][0] += 1
         stage["prices"]["aim"][1] -= 1
+
+
+@overstepping
+def an_aim_between_loads(f: Files) -> None:
+    for stage in aimed_stages(f):
+        stage["prices"]["aim"][0] += 0.5
+
+
+@overstepping
+def an_aim_without_a_64_bit_magnitude(f: Files) -> None:
+    for stage in aimed_stages(f):
+        stage["prices"]["aim"][0] = -(2**63)
 
 
 @overstepping

@@ -68,6 +68,14 @@ def test_a_strategy_that_cannot_says_why() -> None:
     assert found["leader-flow"] == {"cannot": answers["leader-flow"]}
 
 
+def test_a_limit_that_the_rules_do_not_allow_is_a_reason_like_any_other() -> None:
+    answers = compare(task_of(small(), remove_broker=[1], max_moves=2), ["exact", "greedy"])
+    assert answers == {
+        "exact": "--max-moves 2: the rules alone ask for 6",
+        "greedy": "keeps no --max-moves: exact does",
+    }
+
+
 def test_every_strategy_has_an_answer_or_a_reason() -> None:
     for options in (
         {"no_moves": True},

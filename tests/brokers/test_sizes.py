@@ -452,10 +452,29 @@ def test_relieving_within_limits() -> None:
     brokers = [{"id": b, "disk_bytes": 100} for b in (1, 2)]
     cluster = cluster_of(*brokers, rows=[([1], 10)] * 9)
     assert partage.plan(cluster, relieve="70%", max_moves=2).moves == 2
-    with pytest.raises(CannotError, match=r"^--max-moves: what the rules ask for moves 2 replicas"):
+    with pytest.raises(CannotError, match=r"^--max-moves 1: the least .* moves 2 replicas$"):
         partage.plan(cluster, relieve="70%", max_moves=1)
-    with pytest.raises(CannotError, match=r"^--max-bytes-moved: "):
+    with pytest.raises(CannotError, match=r"^--max-bytes-moved 19 bytes: the least .* moves 20$"):
         partage.plan(cluster, relieve="70%", max_bytes_moved="19")
+    # of two limits the one that is not kept is named
+    with pytest.raises(CannotError, match=r"^--max-moves 1: "):
+        partage.plan(cluster, relieve="70%", max_moves=1, max_bytes_moved="20")
+
+
+def test_why_no_disk_can_be_relieved_where_counting_tells() -> None:
+    brokers = [{"id": b, "disk_bytes": 100} for b in (1, 2)]
+    cluster = cluster_of(*brokers, rows=[([1], 10)] * 9)
+    with pytest.raises(CannotError, match=r"proven: 90 bytes are to be placed, .* room for 80\)"):
+        partage.plan(cluster, relieve="40%")
+    crowded = cluster_of(
+        *({"id": b, "disk_bytes": 50, "rack": "ab"[b > 2]} for b in (1, 2, 3)),
+        rows=[([1, 2], 40), ([1], 5)],
+    )
+    with pytest.raises(CannotError, match=r"^broker 1: 70% of .* \(proven: 40 of them are left"):
+        partage.plan(crowded, relieve="70%")
+    large = cluster_of(*brokers, rows=[([1], 60)])
+    with pytest.raises(CannotError, match=r"proven: replicas of 60 bytes find too few brokers"):
+        partage.plan(large, relieve="50%")
 
 
 # ---------------------------------------------------------------- a large one

@@ -68,6 +68,64 @@ def test_assign_tells_who_keeps_gains_and_gives_up(run: Run, group: str, mode: s
     assert max(map(cell_len, ended.out.splitlines())) <= 100
 
 
+@pytest.mark.parametrize(
+    ("assignor", "group", "shown"),
+    [
+        (
+            "weighted",
+            {"topics": {"t": 3}, "weights": {"t": [7, 5, 4]}},
+            "Highest load by weight 9, no assignment below 9: proven best",
+        ),
+        (
+            "streams",
+            {
+                "topics": {"t": 2},
+                "streams": {"subtopologies": [{"topics": ["t"], "stateful": True}], "standbys": 1},
+            },
+            "C0 standby: t 1",
+        ),
+        (
+            "connect",
+            {
+                "topics": {},
+                "connect": {"tasks": ["x-0", "x-1"], "delay_ms": 300_000, "now_ms": 100_000},
+            },
+            "Waits 5 min for who left.",
+        ),
+    ],
+)
+def test_what_an_assignor_adds(
+    run: Run, tmp_path: Path, assignor: str, group: dict[str, Any], shown: str
+) -> None:
+    topics = list(group["topics"])
+    members: list[dict[str, Any]] = [{"id": name, "topics": topics} for name in ("C0", "C1")]
+    if assignor == "streams":
+        for member in members:
+            member["process"] = member["id"]
+    if assignor == "connect":
+        members[1].update(left_at_ms=100_000, owned=[["x", 1]], generation=1)
+    (tmp_path / "g.json").write_text(json.dumps({**group, "members": members}), encoding="utf-8")
+    ended = run("assign", "g.json", "--assignor", assignor)
+    assert ended.code == 0, ended
+    assert shown in ended.out
+
+
+def test_many_rounds_and_moves_are_cut_short(run: Run, tmp_path: Path) -> None:
+    members: list[dict[str, Any]] = [{"id": "C00", "topics": ["t"]}]
+    members += [{"id": f"C{n:02}", "topics": ["t"], "joins_at": 10 * n} for n in range(1, 30)]
+    value = {"topics": {"t": 90}, "members": members, "until": 400}
+    (tmp_path / "s.json").write_text(json.dumps(value), encoding="utf-8")
+    out = run("simulate", "s.json", "--assignor", "sticky").out
+    assert "and 10 more rounds" in out
+    assert "members more" in out
+    first = {"id": "a", "topics": ["t"], "owned": [["t", n] for n in range(90)], "generation": 1}
+    value = {"topics": {"t": 90}, "members": [first, {"id": "b", "topics": ["t"]}]}
+    (tmp_path / "g.json").write_text(json.dumps(value), encoding="utf-8")
+    out = run("assign", "g.json", "--assignor", "cooperative-sticky").out
+    assert "45 partitions must be given up first:" in out
+    assert "  and 25 more" in out
+
+
 def test_a_large_group_shows_its_extremes(run: Run, tmp_path: Path) -> None:
     members = [{"id": f"consumer-{n:03}", "topics": ["t"]} for n in range(100)]
     value = {"topics": {"t": 1030}, "members": members}

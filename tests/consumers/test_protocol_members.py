@@ -91,6 +91,19 @@ def test_closing_revokes_and_leaves_at_once() -> None:
     assert sorted(theatre.processes["a"].held) == list(ALL)
 
 
+def test_closing_in_the_middle_of_a_rebalance_loses() -> None:
+    theatre = group(COOPERATIVE, "a", "b", assignor="cooperative-sticky")
+    had = tuple(sorted(theatre.processes["a"].held))
+    theatre.member("c", assignors=("cooperative-sticky",), protocol=COOPERATIVE)
+    while theatre.processes["a"].phase is Phase.MEMBER:
+        theatre.step()
+    theatre.close("a")
+    assert theatre.calls("a")[-1] == ("lost", had)
+    theatre.quiet()
+    theatre.check_quiet()
+    assert not theatre.wrong
+
+
 def test_closing_before_the_first_answer() -> None:
     theatre = Theatre(T)
     theatre.member("a")

@@ -143,7 +143,7 @@ def _in_bytes(
 ) -> Budgeted:
     """As many of the moves of ``found`` as the bytes allow."""
     assert limits.bytes is not None
-    if bytes_moved(problem, found.share.slots) <= limits.bytes:
+    if problem.size_moved(found.share.slots) <= limits.bytes:
         return found
     fewest, most = _fewest(problem), found.problem.costs(found.share.slots)[MOVES]
     best = _cheap(problem, found, limits.bytes)
@@ -173,15 +173,6 @@ def _in_bytes(
 def _cheap(problem: Sharing, found: Budgeted, limit: int) -> Budgeted | None:
     """The same counts with smaller partitions moved; None where that is not enough."""
     slots = cheapened(problem, found.slots, limit)
-    if bytes_moved(problem, slots) > limit:
+    if problem.size_moved(slots) > limit:
         return None
     return replace(found, slots=slots)
-
-
-def bytes_moved(problem: Sharing, slots: Ints) -> int:
-    """Sizes put on slots where they do not sit."""
-    e = problem.slots
-    own_item, own_slot = problem.owned
-    item, column = np.nonzero(slots >= 0)
-    stays = np.isin(item * e + slots[item, column], own_item * e + own_slot)
-    return int(problem.size[item[~stays]].sum())

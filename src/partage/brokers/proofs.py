@@ -13,10 +13,10 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from partage.brokers.budget import MAX_MOVES, TOLERANCE, bytes_moved
+from partage.brokers.budget import MAX_MOVES, TOLERANCE
 from partage.brokers.figures import Placement
 from partage.brokers.leaders import Led
-from partage.brokers.rates import RateProof
+from partage.brokers.rates import RateProof, scaled
 from partage.brokers.sizes import size_bands, sized
 from partage.brokers.task import Task
 from partage.cluster import Cluster
@@ -119,9 +119,7 @@ def _prove_sizes(task: Task, after: Cluster) -> list[Stage]:
     """The highest bytes of a broker, by capacity, and the bytes moved."""
     problem, _ = sized(task)
     slots = task.broker_slot[after.replicas[task.items]]
-    load = task.sharing.base_size.copy()
-    item, column = np.nonzero(slots >= 0)
-    np.add.at(load, slots[item, column], task.sharing.size[item])
+    load = task.sharing.size_on(slots)
     stages = []
     if task.options.relieve is None:
         bound, confined = tightest(problem, fair_shares(problem))
@@ -135,7 +133,7 @@ def _prove_sizes(task: Task, after: Cluster) -> list[Stage]:
     price = slot_prices(problem, low, high) if problem.items else np.zeros_like(low)
     bound = fewest_bytes(problem, low, high, price)
     prices = {"brokers": pack(price), "low": pack(low), "high": pack(high)}
-    moved = bytes_moved(task.sharing, slots)
+    moved = task.sharing.size_moved(slots)
     stages.append(Stage("bytes moved", moved, bound, prices, exact=False))
     return stages
 
@@ -183,8 +181,6 @@ def prove_leaders(task: Task, after: Cluster, led: Led) -> list[Stage]:
 
 
 def _rate_stage(task: Task, after: Cluster, proof: RateProof) -> Stage:
-    from partage.brokers.rates import scaled
-
     assert task.bytes_per_second is not None
     rate = scaled(task.bytes_per_second)
     load = np.zeros(len(task.usable), dtype=np.int64)

@@ -14,10 +14,11 @@ import numpy as np
 import numpy.typing as npt
 
 from partage.brokers.integer_program import SIZES, SMALL, NothingFitsError, packed
+from partage.brokers.options import Limits
 from partage.brokers.task import Task
 from partage.errors import CannotError
 from partage.flow.filling import Bands, Filled, fair_shares, fill
-from partage.flow.sharing import Sharing
+from partage.flow.sharing import MOVES, Sharing
 
 Ints = npt.NDArray[np.int64]
 Bools = npt.NDArray[np.bool_]
@@ -43,9 +44,7 @@ def movable(task: Task) -> Bools:
     problem = task.sharing
     if task.options.relieve is None:
         return np.ones(problem.items, dtype=np.bool_)
-    item, slot = problem.owned
-    held = np.zeros((problem.items, problem.zones), dtype=np.int64)
-    np.add.at(held, (item, problem.zone_of[slot]), 1)
+    held = problem.in_zones
     least, most = (bound[problem.item_class][:, None] for bound in problem.bounds)
     breaks = ((held < least) | (held > most)).any(axis=1)
     complete = (held.sum(axis=1) == problem.demand) & (
@@ -80,7 +79,7 @@ def fill_sizes(task: Task) -> Ints:
     if problem.items == 0:
         nothing, band = np.zeros((0, 1), dtype=np.int64), bands(task)
         if (problem.base_size > band.ceiling).any():
-            raise CannotError(_overfull(task, problem, band, nothing))
+            raise CannotError(_overfull(task, problem, band, nothing, "proven: nothing may move"))
         return own.copy()
     found = _filled(task, problem).slots
     slots = np.full((len(free), max(found.shape[1], own.shape[1])), -1, dtype=np.int64)
@@ -94,88 +93,90 @@ def _filled(task: Task, problem: Sharing) -> Filled:
     """Within the bands, or within the narrowest that the limits on what is moved allow."""
     limits, band = task.options.limits, bands(task)
 
-    def affordable(found: Filled) -> bool:
-        moved, size = _moved(problem, found.slots)
-        return (limits.moves is None or moved <= limits.moves) and (
-            limits.bytes is None or size <= limits.bytes
-        )
+    def tried(width: float) -> tuple[Filled, bool]:
+        found = fill(problem, band, width)
+        return found, found.tolerance is not None and not _beyond(limits, problem, found.slots)
 
-    tolerance = float(limits.tolerance)
-    found = fill(problem, band, tolerance)
-    if found.tolerance is None:
-        found = _packed(task, problem, band, found)
-    if affordable(found):
-        return found
-    narrow, wide = tolerance, max(2 * tolerance, _STEP)
-    cheapest = found
-    while band.share is not None and wide < _WIDEST:
-        cheapest = fill(problem, band, wide)
-        if affordable(cheapest):
-            break
-        narrow, wide = wide, 2 * wide
-    if not affordable(cheapest):
-        moved, size = _moved(problem, cheapest.slots)
-        option = "--max-moves" if limits.bytes is None else "--max-bytes-moved"
-        raise CannotError(
-            f"{option}: what the rules ask for moves {moved} replicas and {size} bytes"
-        )
+    narrow = float(limits.tolerance)
+    cheapest, ok = tried(narrow)
+    if cheapest.tolerance is None:
+        cheapest = _packed(task, problem, band, cheapest)
+        ok = not _beyond(limits, problem, cheapest.slots)
+    if ok:
+        return cheapest
+    wide = max(2 * narrow, _STEP)
+    while not ok and band.share is not None and wide < _WIDEST:
+        found, ok = tried(wide)
+        if found.tolerance is not None:
+            cheapest = found
+        if not ok:
+            narrow, wide = wide, 2 * wide
+    if not ok:
+        raise CannotError(_beyond(limits, problem, cheapest.slots))
     for _ in range(_HALVINGS):
         middle = (narrow + wide) / 2
-        tried = fill(problem, band, middle)
-        if affordable(tried):
-            wide, cheapest = middle, tried
+        found, ok = tried(middle)
+        if ok:
+            wide, cheapest = middle, found
         else:
             narrow = middle
     return cheapest
 
 
+def _beyond(limits: Limits, problem: Sharing, slots: Ints) -> str:
+    """Which limit on what is moved is not kept, in words; empty where all are."""
+    least = "the least that was found to keep the rules"
+    moves, size = problem.costs(slots)[MOVES], problem.size_moved(slots)
+    if limits.moves is not None and moves > limits.moves:
+        return f"--max-moves {limits.moves}: {least} moves {moves} replicas"
+    if limits.bytes is not None and size > limits.bytes:
+        return f"--max-bytes-moved {limits.bytes} bytes: {least} moves {size}"
+    return ""
+
+
 def _packed(task: Task, problem: Sharing, band: Bands, missed: Filled) -> Filled:
     """Below the ceilings by the integer program, where the search missed and the job is small."""
+    why = "no placement that fits was found"
     if problem.items * problem.slots <= SMALL:
         room = np.where(band.ceiling >= _NO_DISK, -1, band.ceiling)
         try:
             slots = packed(problem, room, (SIZES,))
         except NothingFitsError:
-            raise CannotError(
-                _overfull(task, problem, band, missed.slots, "proven: no placement fits")
-            ) from None
-        if slots is not None and (_loads(problem, slots) <= band.ceiling).all():
-            return Filled(slots, band.holding(_loads(problem, slots)))
-    raise CannotError(_overfull(task, problem, band, missed.slots))
+            slots, why = None, "proven: no placement fits"
+        if slots is not None and (problem.size_on(slots) <= band.ceiling).all():
+            return Filled(slots, band.holding(problem.size_on(slots)))
+    raise CannotError(_overfull(task, problem, band, missed.slots, why))
 
 
-def _moved(problem: Sharing, slots: Ints) -> tuple[int, int]:
-    own = np.zeros((problem.items, problem.slots), dtype=np.bool_)
-    own[problem.owned] = True
-    item, column = np.nonzero(slots >= 0)
-    new = ~own[item, slots[item, column]]
-    return int(new.sum()), int(problem.size[item[new]].sum())
-
-
-def _loads(problem: Sharing, slots: Ints) -> Ints:
-    """[E] sizes per slot, base included."""
-    load = problem.base_size.copy()
-    item, column = np.nonzero(slots >= 0)
-    np.add.at(load, slots[item, column], problem.size[item])
-    return load
-
-
-def _overfull(
-    task: Task,
-    problem: Sharing,
-    band: Bands,
-    slots: Ints,
-    why: str = "no placement that fits was found",
-) -> str:
-    """Names the disk that stays furthest above what it may hold."""
-    load = _loads(problem, slots)
-    worst = int((load - band.ceiling).argmax())
+def _overfull(task: Task, problem: Sharing, band: Bands, slots: Ints, why: str) -> str:
+    """Names the disk that stays furthest above what it may hold, first of those that nothing can
+    help; and ``why``, unless counting tells more."""
+    load, stays = problem.size_on(slots), problem.base_size
+    over = stays if (stays > band.ceiling).any() else load
+    worst = int((over - band.ceiling).argmax())
     broker = task.cluster.broker_ids[task.slot_brokers[worst]]
     allowed = int(band.ceiling[worst])
     what = f"its disk of {allowed} bytes"
     if task.options.relieve is not None:
         what = f"{task.options.relieve} of its disk, {allowed} bytes,"
+    why = _hopeless(problem, band.ceiling, worst) or why
     return f"broker {broker}: {what} would hold {load[worst]} ({why}): add disk or brokers"
+
+
+def _hopeless(problem: Sharing, ceiling: Ints, worst: int) -> str:
+    """Why no placement whatever keeps below the ceilings [E], where counting tells; else empty."""
+    stays = problem.base_size
+    if stays[worst] > ceiling[worst]:
+        return f"proven: {stays[worst]} of them are left in place"
+    room = np.maximum(ceiling - stays, 0)
+    wanted, free = sum((problem.size * problem.demand).tolist()), sum(room.tolist())
+    if wanted > free:
+        return f"proven: {wanted} bytes are to be placed, all brokers have room for {free}"
+    able = len(room) - np.searchsorted(np.sort(room), problem.size)
+    if (able < problem.demand).any():
+        large = int(problem.size[able < problem.demand].max())
+        return f"proven: replicas of {large} bytes find too few brokers with room for one"
+    return ""
 
 
 def size_bands(task: Task, load: Ints) -> tuple[Ints, Ints]:
@@ -190,9 +191,7 @@ def forced_moves(task: Task) -> int:
     problem, _ = sized(task)
     if problem.items == 0:
         return 0
-    item, slot = problem.owned
-    held = np.zeros((problem.items, problem.zones), dtype=np.int64)
-    np.add.at(held, (item, problem.zone_of[slot]), 1)
+    held = problem.in_zones
     least, most = (bound[problem.item_class][:, None] for bound in problem.bounds)
     kept = np.minimum(held, most).sum(axis=1)
     missing = np.maximum(least - held, 0).sum(axis=1)

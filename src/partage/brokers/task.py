@@ -122,16 +122,17 @@ class Task:
         base_size = np.zeros(slots, dtype=np.int64)
         np.add.at(base_size, at[at >= 0], np.maximum(cluster.size_bytes[rest[row]][at >= 0], 0))
         names, family = np.unique(cluster.topic[items], return_inverse=True)
-        zone_of = np.unique(cluster.rack[self.slot_brokers], return_inverse=True)[1]
+        racks, zone = np.unique(cluster.rack[self.slot_brokers], return_inverse=True)
         return Sharing(
             family=family.astype(np.int64),
             demand=self.target[items],
             own=self.broker_slot[cluster.replicas[items]],
-            zone=zone_of.astype(np.int64),
+            zone=zone.astype(np.int64),
             weight=self.weights,
             base=family_base.sum(axis=0),
             family_base=family_base[names],
-            zoned=bool(cluster.rack_names),
+            # racks of one broker each ask for nothing but distinct brokers
+            zoned=bool(cluster.rack_names) and len(racks) < slots,
             size=np.maximum(cluster.size_bytes[items], 0),
             base_size=base_size,
         )
@@ -168,12 +169,14 @@ class Task:
         return placed
 
     def by_strategy(self, name: str) -> Task:
-        """The same job for another strategy; the exact answer, once worked out, is shared."""
+        """The same job for another strategy; the exact answer, once worked out, is shared where
+        more than one strategy has use for it: only exact keeps a budget."""
         other = replace(
             self, options=replace(self.options, strategy=name), warnings=list(self.warnings)
         )
         other.__dict__["sharing"] = self.sharing
-        if not self.options.no_moves and not self.options.by_size:
+        alone = self.options.no_moves or self.options.by_size or self.options.limits.any
+        if not alone:
             other.__dict__["budgeted"] = self.budgeted
         return other
 

@@ -60,7 +60,7 @@ def print_assignment(found: Assignment, assignor: str, console: Console) -> None
         for member, copies in found.standbys_by_id.items():
             if copies:
                 console.print(Text(f"{member} standby: {partitions(copies)}"))
-    if found.delay_ms is not None:
+    if found.delay_ms:
         console.print(Text(f"\nWaits {units.duration(found.delay_ms / 1000)} for who left."))
     for warning in (*group.warnings, *found.notes):
         console.print(Text(f"! {warning}", "yellow"))

@@ -12,7 +12,6 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-from partage.brokers.budget import bytes_moved
 from partage.brokers.disks import relieve_disks
 from partage.brokers.sizes import fill_sizes
 from partage.brokers.task import Task
@@ -39,6 +38,6 @@ def _check_limits(task: Task, replicas: npt.NDArray[np.int64]) -> None:
         if moves > limits.moves:
             raise CannotError(f"--max-moves {limits.moves}: full disks ask for {moves}")
     if limits.bytes is not None:
-        moved = bytes_moved(task.sharing, slots)
+        moved = task.sharing.size_moved(slots)
         if moved > limits.bytes:
             raise CannotError(f"--max-bytes-moved: full disks ask for {moved} bytes")

@@ -119,8 +119,10 @@ class Consumer:
         return []
 
     def close(self) -> list[Request]:
-        """Give up everything and leave. A static member just stops: its seat waits for it."""
-        self._give_up("lost" if self.generation < 0 else "revoked", self.held)
+        """Give up everything and leave. A static member just stops: its seat waits for it. In the
+        middle of a rebalance what it still holds is lost, as it can be another's by the end."""
+        here = self.generation >= 0 and self.phase is Phase.MEMBER
+        self._give_up("revoked" if here else "lost", self.held)
         member_id, self.phase, self._beats_at = self.member_id, Phase.OUT, math.inf
         self._waits_for = None
         if self.instance_id is not None or not member_id:

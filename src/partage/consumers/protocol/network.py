@@ -19,8 +19,8 @@ from collections.abc import Callable
 from itertools import count
 from typing import TypeAlias
 
-from partage.consumers.protocol.consumer import Consumer
-from partage.consumers.protocol.coordinator import Coordinator
+from partage.consumers.protocol.consumer import Consumer, Phase
+from partage.consumers.protocol.coordinator import Coordinator, State
 from partage.consumers.protocol.messages import Answer, Partition, Request
 
 Latency: TypeAlias = Callable[[], float]
@@ -172,9 +172,6 @@ class Network:
 
     def settled(self) -> bool:
         """Nothing but heartbeats will happen: the group is stable, or has no member."""
-        from partage.consumers.protocol.consumer import Phase
-        from partage.consumers.protocol.coordinator import State
-
         if self._events or self.asleep:
             return False
         here = [c for c in self.processes.values() if c.error is None]

@@ -24,9 +24,7 @@ def slot_prices(problem: Sharing, low: Ints, high: Ints) -> Ints:
     """[E] dual values, whole numbers; all 0 where no division of the bytes keeps the band."""
     e, zones = problem.slots, problem.zones
     item, slot = problem.owned
-    held = np.zeros((problem.items, zones), dtype=np.int64)
-    np.add.at(held, (item, problem.zone_of[slot]), 1)
-    alike = np.column_stack((problem.item_class, held))
+    alike = np.column_stack((problem.item_class, problem.in_zones))
     group = np.unique(alike, axis=0, return_inverse=True)[1].astype(np.int64).ravel()
     groups = int(group.max()) + 1
     total = int(problem.size.sum()) * int(problem.demand.max()) + int(problem.base_size.max())

@@ -23,7 +23,7 @@ import numpy as np
 import numpy.typing as npt
 
 from partage.flow.network import FREE, FULL, Network, Squares, minimise
-from partage.flow.sharing.counts import DRIFT, fair_guess
+from partage.flow.sharing.counts import DRIFT, LAID_OUT_WHOLE, emptiest, fair_guess
 from partage.flow.sharing.dealing import Counts
 from partage.flow.sharing.problem import LOAD, MOVES, SPREAD, Sharing
 
@@ -121,6 +121,8 @@ class ItemNetwork:
         else:
             self.up = above.of[some]
             self.noded = above.noded[self.up]
+        # [pools, E] of what a pool might take, what is laid out; None: all
+        self.some_taken: Bools | None = None
         self._number_nodes()
 
     def _number_nodes(self) -> None:
@@ -218,6 +220,10 @@ class ItemNetwork:
         item, slot = problem.owned
         item, slot = item[narrow[item]], slot[narrow[item]]
         np.subtract.at(others, (self.pool[item], slot), 1)
+        self.left_out = np.zeros(others.shape, dtype=np.bool_)
+        if self.some_taken is not None:
+            self.left_out = (others > 0) & ~self.some_taken & self._undecided()[self.pool_kind]
+            others[self.left_out] = 0
         pool, slot = np.nonzero(others)
         self.take_at = (pool, slot)
         self.take = self._arcs(
@@ -328,6 +334,54 @@ class ItemNetwork:
         return squares
 
     def solve(self) -> bool:
+        """Solve it; False when infeasible. Where pools might take very much, only their emptiest
+        slots are laid out at first, as in ``CountNetwork.solve``."""
+        pools = len(self.pool_family)
+        if self.layers[0] == SPREAD and pools * self.problem.slots > LAID_OUT_WHOLE:
+            self.some_taken = None if self.above is None else self._emptiest()
+        while True:
+            if self._solve_laid_out():
+                pays = self._pays()
+                if not pays.any():
+                    return True
+                self.some_taken = pays if self.some_taken is None else self.some_taken | pays
+            elif self.some_taken is None:
+                return False
+            else:
+                self.some_taken = None
+
+    def _undecided(self) -> Bools:
+        """[C, E] what the optima of the network above leave open of what pools take."""
+        assert self.above is not None
+        take, e = self.above.take, self.problem.slots
+        state = self.above.optimum.face[-1, take.at] == FREE
+        table = np.zeros((len(self.problem.demands), e), dtype=np.bool_)
+        table[take.key // e, take.key % e] = state
+        return table
+
+    def _emptiest(self) -> Bools:
+        problem = self.problem
+        item, slot = problem.owned
+        held = problem.family_base.copy()
+        np.add.at(held, (problem.family[item], slot), 1)
+        pools = len(self.pool_family)
+        missing = np.bincount(self.pool, problem.demand, minlength=pools)
+        missing -= np.bincount(self.pool[item], minlength=pools)
+        return emptiest(problem, held[self.pool_family], missing.astype(np.int64))
+
+    def _pays(self) -> Bools:
+        """[pools, E] what is left out and would lower the first cost."""
+        if self.some_taken is None:
+            return np.zeros_like(self.left_out)
+        problem, distance = self.problem, self.optimum.distance[0]
+        # a (family, slot) that nothing leads to costs what its first unit would
+        cell = distance[self.slot_node] - (2 * (problem.family_base + self.sure) + 1)
+        tail = self.laid[SPREAD][0].tail
+        cell[np.unravel_index(tail - self.spread_node[0, 0], cell.shape)] = distance[tail]
+        reduced = distance[self.pool_node][:, problem.zone_of] - cell[self.pool_family]
+        return np.asarray(self.left_out & (reduced < 0))
+
+    def _solve_laid_out(self) -> bool:
         """Solve, widening windows until every optimum lies inside; False when infeasible."""
         base = self.network()
         squares = self.guess(base)

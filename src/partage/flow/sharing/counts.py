@@ -17,6 +17,11 @@ from partage.flow.sharing.problem import LOAD, MOVES, SPREAD, Sharing
 Ints = npt.NDArray[np.int64]
 Bools = npt.NDArray[np.bool_]
 
+LAID_OUT_WHOLE = 2_000_000
+"""Pairs of group and slot up to which all are laid out."""
+
+_MIXED = 1_000_003
+
 DRIFT = "drift"
 """Of equally good counts, those that leave each zone what it has can be dealt out."""
 
@@ -112,6 +117,8 @@ class CountNetwork:
         self.nodes = at + (families * e if groups.spread else 0)
         self.load_squares: Squares | None = None
         self.spread_squares: Squares | None = None
+        self.some: Bools | None = None
+        """[G, E] of what might be taken anew, what is laid out; None: all."""
 
     # -- layout
 
@@ -189,6 +196,10 @@ class CountNetwork:
         np.subtract.at(supply, self.zone_node[fixed_group, problem.zone_of[fixed_slot]], amount)
         np.add.at(supply, self._head(fixed_group, fixed_slot), amount)
         self.own_arcs = network.arcs(self.own_tail, own_head, own_free)
+        self.left_out = np.zeros(new_free.shape, dtype=np.bool_)
+        if self.some is not None:
+            self.left_out = (new_free > 0) & ~self.some
+            new_free[self.left_out] = 0
         new_group, new_slot = np.nonzero(new_free)
         self.new_at = (new_group, new_slot)
         self.new_arcs = network.arcs(
@@ -264,6 +275,51 @@ class CountNetwork:
         )
 
     def solve(self) -> bool:
+        """Solve it; False when infeasible. Where topics are spread over very many slots, what might
+        be taken anew is laid out in part: on each group's emptiest slots. What is left out is
+        priced with the dual values, what would pay is added, and it is solved again."""
+        pairs = self.groups.groups * self.groups.problem.slots
+        if self.within is not None and self.layers[0] == SPREAD and pairs > LAID_OUT_WHOLE:
+            self.some = self._emptiest()
+        while True:
+            if self._solve_laid_out():
+                pays = self._pays()
+                if not pays.any():
+                    return True
+                self.some = pays if self.some is None else self.some | pays
+            elif self.some is None:
+                return False
+            else:
+                self.some = None
+
+    def _emptiest(self) -> Bools:
+        groups, problem = self.groups, self.groups.problem
+        own_group, own_slot, own_count = groups.own
+        held = problem.family_base.copy()
+        np.add.at(held, (groups.family[own_group], own_slot), own_count)
+        missing = problem.demands[groups.kind] * groups.count
+        missing -= np.bincount(own_group, own_count, minlength=groups.groups).astype(np.int64)
+        return emptiest(problem, held[groups.family], missing)
+
+    def _pays(self) -> Bools:
+        """[G, E] what is left out and would lower the first cost."""
+        if self.some is None:
+            return np.zeros_like(self.left_out)
+        groups, problem = self.groups, self.groups.problem
+        assert self.spread_node is not None
+        assert self.spread_squares is not None
+        distance = self.optimum.distance[0]
+        # a (family, slot) that nothing leads to costs what its first unit would
+        fixed = problem.family_base.copy()
+        np.add.at(fixed, (groups.family[groups.own[0]], groups.own[1]), self.own_fixed)
+        np.add.at(fixed, groups.family, self.new_fixed)
+        cell = distance[self.slot_node] - (2 * fixed + 1)
+        at = np.unravel_index(self.spread_squares.tail - self.spread_node[0, 0], cell.shape)
+        cell[at] = distance[self.spread_squares.tail]
+        reduced = distance[self.zone_node][:, problem.zone_of] - cell[groups.family]
+        return np.asarray(self.left_out & (reduced < 0))
+
+    def _solve_laid_out(self) -> bool:
         """Solve, widening windows until every optimum lies inside; False when infeasible."""
         base = self.network()
         self.guess(base)
@@ -342,6 +398,20 @@ def solve_counts(
 ) -> CountNetwork | None:
     solved = CountNetwork(groups, layers, within)
     return solved if solved.solve() else None
+
+
+def emptiest(problem: Sharing, held: Ints, missing: Ints) -> Bools:
+    """[N, E] some slots of each zone for each of N groups: those with the least ``held`` [N, E],
+    mixed, more of them where a group has many ``missing`` [N]."""
+    few = 16 + 4 * np.maximum(missing, 0) // problem.zones
+    some = np.zeros(held.shape, dtype=np.bool_)
+    for zone in range(problem.zones):
+        here = np.flatnonzero(problem.zone_of == zone)
+        mixed = (np.arange(len(held))[:, None] * 40503 + here * 2654435761) % _MIXED
+        order = np.argsort(held[:, here] * _MIXED + mixed, axis=1)
+        row, rank = np.nonzero(np.arange(len(here)) < few[:, None])
+        some[row, here[order[row, rank]]] = True
+    return some
 
 
 def fair_guess(problem: Sharing) -> Ints:

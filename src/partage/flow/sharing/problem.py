@@ -96,16 +96,40 @@ class Sharing:
         order = np.lexsort((slot, item))
         return item[order].astype(np.int64), slot[order]
 
+    @cached_property
+    def in_zones(self) -> Ints:
+        """[I, Z] slots of each zone that each item now takes."""
+        item, slot = self.owned
+        taken = np.zeros((self.items, self.zones), dtype=np.int64)
+        np.add.at(taken, (item, self.zone_of[slot]), 1)
+        return taken
+
+    def taken_anew(self, slots: Ints) -> Ints:
+        """The items of an arrangement [I, any width], -1 padded: each as often as it takes a slot
+        on which it does not already sit."""
+        item, column = np.nonzero(slots >= 0)
+        own_item, own_slot = self.owned
+        e = self.slots
+        stays = np.isin(item * e + slots[item, column], own_item * e + own_slot)
+        return np.asarray(item[~stays], dtype=np.int64)
+
+    def size_moved(self, slots: Ints) -> int:
+        """The sizes that an arrangement puts on slots where they do not already sit."""
+        return int(self.size[self.taken_anew(slots)].sum())
+
+    def size_on(self, slots: Ints) -> Ints:
+        """[E] the sizes that an arrangement puts on each slot, base included."""
+        item, column = np.nonzero(slots >= 0)
+        total = self.base_size.copy()
+        np.add.at(total, slots[item, column], self.size[item])
+        return total
+
     def costs(self, slots: Ints) -> dict[str, int]:
         """The three costs of an arrangement [I, any width], -1 padded."""
         item, column = np.nonzero(slots >= 0)
-        slot = slots[item, column]
         count = self.family_base.copy()
-        np.add.at(count, (self.family[item], slot), 1)
-        own_item, own_slot = self.owned
-        e = self.slots
-        stays = np.isin(item * e + slot, own_item * e + own_slot)
-        return self.costs_of_counts(count, len(item) - int(stays.sum()))
+        np.add.at(count, (self.family[item], slots[item, column]), 1)
+        return self.costs_of_counts(count, len(self.taken_anew(slots)))
 
     def costs_of_counts(self, count: Ints, moves: int) -> dict[str, int]:
         """The three costs out of the items (and base) per family and slot [F, E]."""
