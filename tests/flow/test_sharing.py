@@ -17,6 +17,8 @@ from partage.flow.sharing import (
     MOVES,
     SPREAD,
     Sharing,
+    by_item,
+    counts,
     dealing,
     fairest_loads,
     share,
@@ -125,6 +127,30 @@ def test_the_network_by_item(
     if len(failed) == 0:
         assert feasible(problem, slots)
         assert cost(problem, chosen_slots(slots), order) == least
+
+
+@pytest.mark.parametrize("make", [problems(), crowded_problems()])
+@given(data=st.data())
+@settings(QUICK, max_examples=200)
+def test_what_is_left_out_is_priced(make: st.SearchStrategy[Sharing], data: st.DataObject) -> None:
+    """Of what might be taken anew only one slot of a zone is laid out at first."""
+    problem = data.draw(make)
+
+    def one_of_each_zone(problem: Sharing, held: np.ndarray, missing: np.ndarray) -> np.ndarray:
+        some = np.zeros(held.shape, dtype=np.bool_)
+        for zone in range(problem.zones):
+            some[:, np.flatnonzero(problem.zone_of == zone)[-1]] = True
+        return some
+
+    with pytest.MonkeyPatch.context() as patch:
+        for module in (counts, by_item):
+            patch.setattr(module, "LAID_OUT_WHOLE", 0)
+            patch.setattr(module, "emptiest", one_of_each_zone)
+        answer = share(problem)
+        proofs = prove(problem, answer)
+    assert feasible(problem, answer.slots)
+    assert cost(problem, chosen_slots(answer.slots), ORDERS[0]) == best(problem, ORDERS[0])
+    assert all(proof.value == proof.bound for proof in proofs)
 
 
 @given(problem=problems(max_slots=6, max_items=8))

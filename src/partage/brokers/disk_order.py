@@ -105,6 +105,10 @@ class Jobs:
         np.add.at(total, self.target[chosen], self.size[self.to[chosen]])
         return total
 
+    def going_to(self, brokers: Bools) -> Bools:
+        """[n] jobs of which some of the ``brokers`` [B] receive a replica."""
+        return np.bincount(self.to[brokers[self.target]], minlength=len(self.size)) > 0
+
     def fitting(self, room: Ints) -> Bools:
         """[n] whether each job alone fits now."""
         size = self.size[self.to]
@@ -253,20 +257,24 @@ def _along(
     done = [*freeing]
     for members in done:
         _finish(jobs, members, room)
-    coming = jobs.incoming.tolist()
-    while order:
+    left = np.array(order, dtype=np.int64)
+    todo = np.zeros(len(jobs.size), dtype=np.bool_)
+    todo[left] = True
+    coming = jobs.incoming.copy()
+    while len(left):
         wave = _Wave(jobs, room, limit, most)
-        kept, along = [], True
-        for job in order:
-            if not along and any(max(room[b], 0) < coming[b] for b in jobs.targets[job]):
-                kept.append(job)
-            elif not wave.add(job):
-                kept.append(job)
-                along = False
-        order = kept
+        along = 0
+        while along < len(left) and wave.add(int(left[along])):
+            along += 1
+        short = coming > np.maximum(room, 0)
+        harmless = ~jobs.going_to(short)
+        behind = left[along + 1 :]
+        for job in behind[harmless[behind]].tolist():
+            wave.add(job)
         for job in wave.members:
-            for b in jobs.targets[job]:
-                coming[b] -= jobs.sizes[job]
+            coming[jobs.targets[job]] -= jobs.sizes[job]
+        todo[wave.members] = False
+        left = left[todo[left]]
         _finish(jobs, wave.members, room)
         done.append(wave.members)
     return done
@@ -369,8 +377,7 @@ class _Search:
         jobs = self.jobs
         while True:
             short = self.coming > np.maximum(self.room, 0)
-            harms = np.bincount(jobs.to[short[jobs.target]], minlength=len(jobs.size)) > 0
-            now = np.flatnonzero(self.left & ~harms)
+            now = np.flatnonzero(self.left & ~jobs.going_to(short))
             if not len(now):
                 return
             for job in now.tolist():

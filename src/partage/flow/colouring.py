@@ -30,7 +30,8 @@ heavier half of the edges stays where it is: a colour less is not worth longer o
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections import defaultdict
+from collections.abc import Iterable
 from dataclasses import dataclass
 from itertools import pairwise
 from random import Random
@@ -289,7 +290,8 @@ class _Colouring:
             for e in homeless:
                 self.take(e)
             self._drop_colour()
-            away: dict[tuple[int, int], int] = {}  # until how many steps are left
+            # the colours that an edge stays away from, until how many steps are left
+            away: defaultdict[int, dict[int, int]] = defaultdict(dict)
             while homeless and steps:
                 steps -= 1
                 e = homeless.pop(random.randrange(len(homeless)))
@@ -297,7 +299,8 @@ class _Colouring:
                 out: list[int] | None = []
                 a = _lowest(free)
                 if not free:
-                    for a in self._easiest(e, away, steps, random):
+                    shun = sum(1 << a for a, until in away[e].items() if until < steps)
+                    for a in self._easiest(e, shun, random):
                         out = self._push_out(e, a, random)
                         if out is not None:
                             break
@@ -307,7 +310,7 @@ class _Colouring:
                 self.put(e, a)
                 for f in out or ():
                     homeless.append(f)
-                    away[f, a] = steps - 10 - random.randrange(len(homeless) + 10)
+                    away[f][a] = steps - 10 - random.randrange(len(homeless) + 10)
             if homeless:
                 self.add_colour()
                 moved = [e for e, a in enumerate(was) if self.of[e] != a]
@@ -318,11 +321,8 @@ class _Colouring:
                     self.put(e, was[e])
                 return
 
-    def _easiest(
-        self, e: int, away: dict[tuple[int, int], int], steps: int, random: Random
-    ) -> list[int]:
-        """A few colours that as little as can be keeps the edge from having, and that it need not
-        stay away from."""
+    def _easiest(self, e: int, shun: int, random: Random) -> list[int]:
+        """A few colours that as little as can be keeps the edge from having, none of ``shun``."""
         rooms = [*self._rooms(e), self.open]
         every = (1 << self.colours) - 1
         level = [every, *[0] * len(rooms)]  # level[i]: the colours that i of them have
@@ -330,10 +330,10 @@ class _Colouring:
             for i in range(len(rooms), 0, -1):
                 level[i] |= level[i - 1] & room
         for i in range(len(rooms) - 1, -1, -1):
-            places = _bits(level[i] & ~level[i + 1])
-            found = [a for a in places if away.get((e, a), steps) >= steps]
-            if found:
-                return random.sample(found, min(len(found), _TRIED))
+            found = _bits(level[i] & ~level[i + 1] & ~shun)
+            if len(found):
+                tried = random.sample(range(len(found)), min(len(found), _TRIED))
+                return [int(a) for a in found[tried]]
         return []
 
     def _push_out(self, e: int, a: int, random: Random) -> list[int] | None:
@@ -372,9 +372,7 @@ def _lowest(bits: int) -> int:
     return (bits & -bits).bit_length() - 1
 
 
-def _bits(bits: int) -> Iterator[int]:
+def _bits(bits: int) -> Ints:
     """The places of the bits that are set, ascending."""
-    while bits:
-        low = bits & -bits
-        yield low.bit_length() - 1
-        bits ^= low
+    raw = np.frombuffer(bits.to_bytes(bits.bit_length() // 8 + 1, "little"), dtype=np.uint8)
+    return np.flatnonzero(np.unpackbits(raw, bitorder="little"))

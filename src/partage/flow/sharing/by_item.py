@@ -373,13 +373,17 @@ class ItemNetwork:
         """[pools, E] what is left out and would lower the first cost."""
         if self.some_taken is None:
             return np.zeros_like(self.left_out)
+        reduced = self.optimum.distance[0][self.pool_node][:, self.problem.zone_of]
+        return np.asarray(self.left_out & (reduced < self._cells()[self.pool_family]))
+
+    def _cells(self) -> Ints:
+        """[F, E] first dual values of (family, slot): where nothing laid out leads there, what its
+        first unit costs decides."""
         problem, distance = self.problem, self.optimum.distance[0]
-        # a (family, slot) that nothing leads to costs what its first unit would
-        cell = distance[self.slot_node] - (2 * (problem.family_base + self.sure) + 1)
+        cell: Ints = distance[self.slot_node] - (2 * (problem.family_base + self.sure) + 1)
         tail = self.laid[SPREAD][0].tail
         cell[np.unravel_index(tail - self.spread_node[0, 0], cell.shape)] = distance[tail]
-        reduced = distance[self.pool_node][:, problem.zone_of] - cell[self.pool_family]
-        return np.asarray(self.left_out & (reduced < 0))
+        return cell
 
     def _solve_laid_out(self) -> bool:
         """Solve, widening windows until every optimum lies inside; False when infeasible."""
@@ -443,14 +447,16 @@ class ItemNetwork:
 
     def prices(self) -> Prices:
         """Dual values per cost: what one more unit costs per slot and per (family, slot)."""
-        distance = self.optimum.distance
-        return {
-            cost: (
-                distance[layer, self.sink] - distance[layer, self.slot_node],
-                distance[layer, self.sink] - distance[layer, self.spread_node]
-                if self.families
-                else None,
+        found: Prices = {}
+        for layer, cost in enumerate(self.layers):
+            if cost == DRIFT:
+                continue
+            distance = self.optimum.distance[layer]
+            cells = distance[self.spread_node] if self.families else None
+            if self.some_taken is not None and layer == 0:
+                cells = self._cells()
+            found[cost] = (
+                distance[self.sink] - distance[self.slot_node],
+                None if cells is None else distance[self.sink] - cells,
             )
-            for layer, cost in enumerate(self.layers)
-            if cost != DRIFT
-        }
+        return found

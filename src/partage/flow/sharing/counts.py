@@ -305,19 +305,23 @@ class CountNetwork:
         """[G, E] what is left out and would lower the first cost."""
         if self.some is None:
             return np.zeros_like(self.left_out)
+        reduced = self.optimum.distance[0][self.zone_node][:, self.groups.problem.zone_of]
+        return np.asarray(self.left_out & (reduced < self._cells()[self.groups.family]))
+
+    def _cells(self) -> Ints:
+        """[F, E] first dual values of (family, slot): where nothing laid out leads there, what its
+        first unit costs decides."""
         groups, problem = self.groups, self.groups.problem
         assert self.spread_node is not None
         assert self.spread_squares is not None
         distance = self.optimum.distance[0]
-        # a (family, slot) that nothing leads to costs what its first unit would
         fixed = problem.family_base.copy()
         np.add.at(fixed, (groups.family[groups.own[0]], groups.own[1]), self.own_fixed)
         np.add.at(fixed, groups.family, self.new_fixed)
-        cell = distance[self.slot_node] - (2 * fixed + 1)
-        at = np.unravel_index(self.spread_squares.tail - self.spread_node[0, 0], cell.shape)
-        cell[at] = distance[self.spread_squares.tail]
-        reduced = distance[self.zone_node][:, problem.zone_of] - cell[groups.family]
-        return np.asarray(self.left_out & (reduced < 0))
+        cell: Ints = distance[self.slot_node] - (2 * fixed + 1)
+        tail = self.spread_squares.tail
+        cell[np.unravel_index(tail - self.spread_node[0, 0], cell.shape)] = distance[tail]
+        return cell
 
     def _solve_laid_out(self) -> bool:
         """Solve, widening windows until every optimum lies inside; False when infeasible."""
@@ -366,7 +370,10 @@ class CountNetwork:
         slot = distance[self.sink] - distance[self.slot_node]
         if self.spread_node is None:
             return slot, None
-        return slot, np.asarray(distance[self.sink] - distance[self.spread_node])
+        spread = distance[self.spread_node]
+        if self.some is not None and layer == 0:
+            spread = self._cells()
+        return slot, np.asarray(distance[self.sink] - spread)
 
     def face(self, layer: int) -> Face:
         """What the optima of this layer and those before it leave, by class."""
