@@ -189,7 +189,8 @@ def capacity_weights(capacity: Sequence[Fraction]) -> tuple[Ints, bool]:
     """Integers up to 20,000 in proportion to 1 / capacity, and whether they are so exactly;
     otherwise they are rounded, as finely as that limit allows. InputError where the smallest
     capacity is too small beside the largest."""
-    share_of = [max(capacity) / c for c in capacity]
+    largest = max(capacity)
+    share_of = [largest / c for c in capacity]
     scale = math.lcm(*(s.denominator for s in share_of))
     if scale * max(share_of) <= _MAX_WEIGHT:
         return np.array([int(s * scale) for s in share_of], dtype=np.int64), True

@@ -30,16 +30,26 @@ def assign(
     ],
     assignor: AssignorOption,
     mode: Mode = "optimal",
+    max_skew: Annotated[
+        str | None,
+        typer.Option(
+            "--max-skew", metavar="5%", help="Weighted: how uneven is even enough, to move less."
+        ),
+    ] = None,
     json: Json = False,
 ) -> None:
     """Decide which member of a consumer group gets which partition.
 
     Example: partage assign group.json --assignor cooperative-sticky
     """
+    from partage.brokers.options import parse_percent
     from partage.consumers.assign import assign as assign_group
     from partage.group import Group
 
-    found = assign_group(Group.read(group), assignor, mode)
+    options = {}
+    if max_skew is not None:
+        options["max_skew"] = float(parse_percent(max_skew, "--max-skew"))
+    found = assign_group(Group.read(group), assignor, mode, **options)
     if json:
         output.print_json(found.to_json())
         return

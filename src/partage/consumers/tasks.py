@@ -21,8 +21,6 @@ from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
-from scipy.sparse import csr_array
-from scipy.sparse.csgraph import maximum_bipartite_matching
 
 from partage.flow.network import Network, Squares, minimise
 from partage.group.model import NOBODY
@@ -108,6 +106,9 @@ def _fill(tasks: Tasks, free: Ints, need: Ints, answer: Ints) -> None:
     matched = np.full(len(free), NOBODY, dtype=np.int64)
     known = np.flatnonzero(tasks.holds[free].any(axis=1))
     if len(known) and len(place):
+        from scipy.sparse import csr_array
+        from scipy.sparse.csgraph import maximum_bipartite_matching
+
         at_home = csr_array(tasks.holds[free[known]][:, tasks.process[place]])
         matched[known] = maximum_bipartite_matching(at_home, perm_type="column")
     used = np.zeros(len(place), dtype=np.bool_)

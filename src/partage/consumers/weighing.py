@@ -26,7 +26,6 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 from ortools.graph.python.max_flow import SimpleMaxFlow
-from scipy.optimize import linear_sum_assignment
 
 from partage.group.model import NOBODY
 
@@ -190,6 +189,8 @@ def _hand_over(problem: Weighing, owner: Ints) -> None:
     had = problem.owner != NOBODY
     if not had.any():
         return
+    from scipy.optimize import linear_sum_assignment
+
     _, group_of = np.unique(problem.open_to.T, axis=0, return_inverse=True)
     group_of = group_of.ravel()
     kept = np.zeros((problem.members, problem.members), dtype=np.int64)

@@ -170,6 +170,8 @@ def _tiles(plan: View) -> tuple[Tile, ...]:
     bound = f"at least {units.count(plan.lower_bound)} needed"
     if plan.bytes_bound is not None:
         bound = f"at least {units.size(plan.bytes_bound)} to copy"
+    elif plan.short:
+        bound = f"the fairest share needs {plan.fair_moves}"
     if plan.fewest:
         bound = "proven minimum" if plan.moves else "none needed"
     waves = units.plural(len(plan.waves), "wave") if plan.waves else "no waves"

@@ -302,12 +302,30 @@ class View:
         """Whether what moves is proven to be the least for a share this even."""
         if self.bytes_bound is not None:
             return int(self.bytes_moved) == self.bytes_bound
-        return self.moves == self.lower_bound
+        return self.moves == self.lower_bound and not self.short
 
     @cached_property
     def short(self) -> bool:
-        """Whether it moves less than the fairest share needs, hence is less even."""
-        return self.bytes_bound is None and self.moves < self.lower_bound
+        """Whether it is less even than the fairest share, so that the bound on the moves, which is
+        that share's, says nothing about it."""
+        stage = self._stage("replicas")
+        missed = stage is not None and not stage.proven
+        return self.bytes_bound is None and (missed or self.moves < self.lower_bound)
+
+    @property
+    def fair_moves(self) -> str:
+        """The fewest moves of the fairest share."""
+        stage = self._stage("moves")
+        return units.count(max(self.lower_bound, 0 if stage is None else int(stage.bound)))
+
+    @property
+    def _as_even(self) -> str:
+        """The plans among which the moves are the fewest."""
+        if self.bytes_bound is not None:
+            relieve = (self.document.get("options") or {}).get("relieve")
+            return "that relieves the disks" if relieve else "as even"
+        budget = self._stage("budget")
+        return "as fair" if budget is None or budget.proven else "with these counts"
 
     @cached_property
     def headline(self) -> str:
@@ -326,15 +344,14 @@ class View:
         known = f"{units.size(self.bytes_moved)} to copy" if self.load("bytes") else "sizes unknown"
         proof = f"at least {units.count(self.lower_bound)} are needed"
         if self.bytes_bound is not None:
-            relieve = (self.document.get("options") or {}).get("relieve")
-            goal = "that relieves the disks" if relieve else "as even"
-            least = f"any plan {goal} copies {units.size(self.bytes_bound)} or more"
+            least = f"any plan {self._as_even} copies {units.size(self.bytes_bound)} or more"
             least = "proven to be the fewest bytes" if self.fewest else least
             return f"{units.plural(self.moves, 'replica')} {verb}: {known}{waves}, {least}."
         if self.fewest:
-            proof = "proven to be the fewest"
+            same = " with these counts" if self._as_even == "with these counts" else ""
+            proof = f"proven to be the fewest{same}"
         elif self.short:
-            proof = f"the fairest share needs {units.count(self.lower_bound)}"
+            proof = f"the fairest share needs {self.fair_moves}"
         return f"{units.plural(self.moves, 'replica')} {verb}, {proof}: {known}{waves}."
 
     @cached_property
@@ -369,7 +386,7 @@ class View:
             if not self.fewest:
                 return f"{moves} move, {bound} must: {self._above()}"
         if self.short:
-            return f"not the fairest: {moves}, where the fairest share needs {bound}"
+            return f"not the fairest: {moves}, where the fairest share needs {self.fair_moves}"
         if self.moves == 0:
             return "no data moves"
         if self.fewest:
@@ -442,7 +459,9 @@ class View:
         elif what == "replicas" and self._stage("budget") is not None:
             proven = self._proven("budget") and self._proven(what)
             verdict = "limit"
-            note = f"as even as the limit allows{', proven' if proven else ''}"
+            note = "as even as was found within the limit"
+            if proven:
+                note = "as even as the limit allows, proven"
         elif self._proven(what):
             verdict = "limit" if self.binding and what == "replicas" else "good"
             note = "as even as can be, proven"
@@ -476,16 +495,19 @@ class View:
     def _movement(self) -> Criterion:
         verdict: Verdict = "good" if self.fewest else "limit"
         if self.short:
-            note = "fewer than the fairest share needs: it stays less even"
+            note = f"less even than the fairest share, which needs {self.fair_moves}"
         elif not self.moves:
             note = "no replica moves"
         elif self.fewest:
-            note = "no plan as fair moves fewer, proven"
+            least = "moves fewer" if self.bytes_bound is None else "copies less"
+            note = f"no plan {self._as_even} {least}, proven"
         elif self.bytes_bound is not None:
             note = self._above()
         else:
             note = f"{units.count(self.moves - self.lower_bound)} above the proven lower bound"
-        text = f"{units.count(self.moves)}, at least {units.count(self.lower_bound)}"
+        text = units.count(self.moves)
+        if not self.short:
+            text = f"{text}, at least {units.count(self.lower_bound)}"
         if self.bytes_bound is not None:
             text = f"{units.size(self.bytes_moved)}, at least {units.size(self.bytes_bound)}"
         return Criterion(
