@@ -1658,6 +1658,16 @@ def test_a_tolerance_of_other_windows_is_found_whatever_else_is_forged(tmp_path:
     assert defects == ["plan.json: certificate: budget: no fair loads have these prices"]
 
 
+def test_no_window_around_counts_that_the_racks_do_not_allow(tmp_path: Path) -> None:
+    """60 or 61 replicas each would be fairer than 54 and 81, and their price proves no less."""
+    made = plan(grown(disks=False), tolerance="40%")
+    made.write(tmp_path / "plan")
+    found = Files(tmp_path / "plan")
+    found.stage("budget")["prices"]["fair"] = pack(np.full(8, 2 * 60 + 1))
+    defects = judged(found.write()).defects
+    assert "plan.json: certificate: budget: no fair loads have these prices" in defects
+
+
 def test_limits_are_kept_by_whoever_plans(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     """A plan that makes a move too many, true in all that it says, is refused."""
 

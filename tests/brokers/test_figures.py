@@ -245,6 +245,9 @@ def test_bytes_max_over_mean() -> None:
     assert placement("1 2", lists, [5, 5, None]).bytes_max_over_mean() == 1.0
     assert placement("1 2", lists, [10, 5, 5]).bytes_max_over_mean() == 1.5
     assert placement("1 2 3!", {"t": [[1], [2], [3]]}, [5, 5, 99]).bytes_max_over_mean() == 1.0
+    # 1.06875 rounds up; divided by the rounded mean it would be a little less, and round down
+    three = placement("1 2 3", {"t": [[1], [2], [3]]}, [57, 53, 50])
+    assert three.bytes_max_over_mean() == round(57 * 3 / 160, 4)
 
 
 def test_the_largest_sizes_do_not_overflow() -> None:

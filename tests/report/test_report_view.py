@@ -173,6 +173,58 @@ def test_fewer_moves_than_the_fairest_share_needs_is_no_proof():
     assert counted.proof.startswith("not the fairest")
 
 
+def test_a_share_that_is_not_the_fairest_claims_no_fewest_moves():
+    """Disks kept it from being fair: as many moves as the bound says are no proof of anything."""
+    document = documents.grown()
+    document["certificate"]["stages"][0]["value"] += 2
+    document["certificate"]["stages"][1]["bound"] += 4
+    counted = view(document)
+    assert counted.moves == counted.lower_bound
+    assert not counted.fewest
+    assert f"the fairest share needs {counted.moves + 4}" in counted.headline
+    notes = {c.key: (c.after, c.note) for c in counted.criteria}
+    why = f"less even than the fairest share, which needs {counted.moves + 4}"
+    assert notes["moves"] == (f"{counted.moves}", why)
+    assert "as good in the stages before" in counted.stages[1].meaning
+
+
+@pytest.mark.parametrize(
+    ("limit", "bound", "storage", "moves"),
+    [
+        ("tolerance", 7, "within the tolerance", "no plan as fair moves fewer, proven"),
+        (
+            "max-moves",
+            7,
+            "as even as the limit allows, proven",
+            "no plan as fair moves fewer, proven",
+        ),
+        (
+            "max-bytes-moved",
+            6,
+            "as even as was found within the limit",
+            "no plan with these counts moves fewer, proven",
+        ),
+    ],
+)
+def test_what_a_budget_proves(limit: str, bound: int, storage: str, moves: str):
+    document = documents.grown()
+    stage = {"stage": "budget", "value": 7, "bound": bound, "prices": {"limit": limit}}
+    document["certificate"]["stages"].insert(3, stage)
+    notes = {c.key: c.note for c in view(document).criteria}
+    assert (notes["storage"], notes["moves"]) == (storage, moves)
+
+
+def test_gaps_as_people_read_them():
+    document = documents.grown()
+    document["gaps"] = {"waves": 0.0005, "replicas": 2.5, "topic spread": 4.0}
+    document["certificate"]["stages"][2] |= {"value": 4, "bound": 0}
+    assert view(document).gaps == (
+        ("waves", "0.05 % above the bound"),
+        ("replicas", "250 % above the bound"),
+        ("topic spread", "4, the bound is 0"),
+    )
+
+
 def test_a_plan_that_changes_nothing_says_so():
     counted = view(documents.settled())
     assert counted.headline.startswith("Nothing to do: the plan changes nothing.")

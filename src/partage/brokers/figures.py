@@ -134,8 +134,9 @@ class Placement:
         """Fullest usable broker over the mean; None when no size is known."""
         if (self.cluster.size_bytes < 0).all():
             return None
-        held = self.byte_counts()[self.usable]
-        return round(float(held.max() / held.mean()), 4) if held.any() else 1.0
+        held = self.byte_counts()[self.usable].tolist()
+        # whole numbers until the last step: a rounded mean may round the ratio the other way
+        return round(max(held) * len(held) / sum(held), 4) if any(held) else 1.0
 
     def figures(self) -> dict[str, Any]:
         """The figures of one placement, under the names of the interface."""

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -210,15 +210,7 @@ def plan_task(task: Task, progress: Progress | None = None) -> Plan:
         None if throttle is None else parse_bytes(throttle, "--throttle"),
         task.options.batch,
     )
-    # A plan whose every stage is exact and meets its bound is left alone by the next exact run: to
-    # change nothing is optimal and costs nothing. Anything else is run once more to see.
-    settled = task.options.strategy == "exact" and all(
-        s.exact and s.value == s.bound for s in stages
-    )
-    if not settled:
-        tell("running once more on the result")
-        second, _ = _decide(strategy, task.again(after))
-        settled = len(changed_rows(after, second)) == 0
+    settled = _settled(strategy, task, after, stages, tell)
     over = overfull(task, after.replicas)
     if over.any():
         broker = int(over.argmax())
@@ -232,14 +224,7 @@ def plan_task(task: Task, progress: Progress | None = None) -> Plan:
         stages=tuple(stages),
         cut=cut,
         binding=(*binding_rules(task, placement, ideal), *cut.binding),
-        gaps={
-            stage.name: round(stage.value / stage.bound - 1, 6)
-            if stage.bound
-            else float(stage.value)
-            for stage in stages
-            if stage.value > stage.bound
-        }
-        | ({"waves": cut.gap} if cut.gap else {}),
+        gaps=_gaps(stages, cut),
         settled=settled,
         seconds=round(time.perf_counter() - began, 3),
     )
@@ -259,6 +244,33 @@ def _decide(strategy: Strategy, task: Task) -> tuple[Cluster, Led]:
     answer = strategy.decide(task)
     led = lead(task, answer)
     return task.cluster.with_replicas(answer if strategy.ordered else led.replicas), led
+
+
+def _settled(
+    strategy: Strategy, task: Task, after: Cluster, stages: Sequence[Stage], tell: Progress
+) -> bool:
+    """Whether a second run on the result would change nothing. Where every stage of an exact plan
+    is exact and meets its bound, it would not: to change nothing is optimal and costs nothing. In
+    any other case the second run is made."""
+    if task.options.strategy == "exact" and all(s.exact and s.value == s.bound for s in stages):
+        return True
+    tell("running once more on the result")
+    try:
+        second, _ = _decide(strategy, task.again(after))
+    except CannotError:
+        return False
+    return len(changed_rows(after, second)) == 0
+
+
+def _gaps(stages: Sequence[Stage], cut: Cut) -> dict[str, float]:
+    """By stage, and for the waves: how far above the bound, as a share of it; where the bound is 0,
+    the value."""
+    gaps = {
+        stage.name: round(stage.value / stage.bound - 1, 6) if stage.bound else float(stage.value)
+        for stage in stages
+        if stage.value > stage.bound
+    }
+    return gaps | ({"waves": cut.gap} if cut.gap else {})
 
 
 def _measured_warnings(measured: Measured) -> list[str]:

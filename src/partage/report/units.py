@@ -91,7 +91,8 @@ def gap(value: Any) -> str:
     """How far from a bound, as a share of it: ``0.18 % above the bound``."""
     if isinstance(value, bool) or not isinstance(value, (int, float)):
         return plain(value)
-    return f"{100 * value:.2g} % above the bound"
+    percent = 100 * value
+    return f"{f'{percent:.2g}' if percent < 99.5 else count(round(percent))} % above the bound"
 
 
 def common(maximum: float, unit: str) -> tuple[float, str]:

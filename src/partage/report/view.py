@@ -233,7 +233,14 @@ class View:
     @property
     def gaps(self) -> tuple[tuple[str, str], ...]:
         gaps = self.document.get("gaps") or {}
-        return tuple((str(name).replace("_", " "), units.gap(gaps[name])) for name in gaps)
+
+        def text(name: str) -> str:
+            stage = self._stage(name)
+            if stage is not None and stage.bound == "0":
+                return f"{stage.value}, the bound is 0"
+            return units.gap(gaps[name])
+
+        return tuple((str(name).replace("_", " "), text(name)) for name in gaps)
 
     @property
     def warnings(self) -> tuple[str, ...]:
@@ -315,8 +322,9 @@ class View:
     @property
     def fair_moves(self) -> str:
         """The fewest moves of the fairest share."""
-        stage = self._stage("moves")
-        return units.count(max(self.lower_bound, 0 if stage is None else int(stage.bound)))
+        stages = (self.document.get("certificate") or {}).get("stages") or ()
+        bounds = [stage.get("bound") or 0 for stage in stages if stage.get("stage") == "moves"]
+        return units.count(max([self.lower_bound, *bounds]))
 
     @property
     def _as_even(self) -> str:
@@ -457,17 +465,26 @@ class View:
         elif self._weighed(what):
             verdict, note = "limit", f"shared by {self._weighed(what)}, not by count"
         elif what == "replicas" and self._stage("budget") is not None:
-            proven = self._proven("budget") and self._proven(what)
-            verdict = "limit"
-            note = "as even as was found within the limit"
-            if proven:
-                note = "as even as the limit allows, proven"
+            verdict, note = "limit", self._within_limit()
         elif self._proven(what):
             verdict = "limit" if self.binding and what == "replicas" else "good"
             note = "as even as can be, proven"
         else:
             verdict, note = "bad", f"{what} differ by {units.count(pair[-1] - pair[0])}"
         return Criterion(key, name, text(old), text(new), verdict, note)
+
+    def _within_limit(self) -> str:
+        """How even the replicas are where a budget binds."""
+        stages = (self.document.get("certificate") or {}).get("stages") or ()
+        prices = next(stage["prices"] for stage in stages if stage.get("stage") == "budget")
+        if not self._proven("replicas"):
+            return "as even as was found for these disks"
+        if prices.get("limit") == "tolerance":
+            return "within the tolerance"
+        proven = self._proven("budget")
+        return (
+            f"as even as {'the limit allows, proven' if proven else 'was found within the limit'}"
+        )
 
     def _racks(self, old: Mapping[str, Any], new: Mapping[str, Any]) -> Criterion:
         was, now = old.get("rack_violations"), new.get("rack_violations")
@@ -768,12 +785,18 @@ def _stages(certificate: Mapping[str, Any]) -> tuple[Stage, ...]:
                 value=units.plain(value),
                 bound=units.plain(bound),
                 proven=value is not None and value == bound,
-                meaning=_MEANINGS.get(name, "The value equals a bound that no plan can beat.")
-                if value == bound
-                else "The value is above its lower bound: good, but not proven to be the best.",
+                meaning=_meaning(name, value, bound),
             )
         )
     return tuple(stages)
+
+
+def _meaning(name: str, value: Any, bound: Any) -> str:
+    if value == bound:
+        return _MEANINGS.get(name, "The value equals a bound that no plan can beat.")
+    if value is not None and bound is not None and value < bound:
+        return "The bound is of plans that are as good in the stages before: this one is not."
+    return "The value is above its lower bound: good, but not proven to be the best."
 
 
 def _waves(items: Sequence[Mapping[str, Any]], ids: Sequence[int]) -> tuple[Wave, ...]:

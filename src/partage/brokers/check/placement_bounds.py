@@ -164,10 +164,15 @@ def _budget(plan: PlanFile, problem: Problem, stage: Any, values: dict[str, int]
 
 def _are_fair(problem: Problem, weight: Ints, price: Ints) -> bool:
     """Whether prices can be the dual values of the fairest loads: then these loads are among the
-    counts that are best at the prices, add up to all the replicas, and cost what the prices prove.
-    """
+    counts that are best at the prices, add up to all the replicas, in every rack to what it may
+    take, and cost what the prices prove."""
     fixed = problem.fixed.sum(axis=0)
     low, high = _windows(weight, price, Fraction(0), fixed, fixed + len(problem.items))
+    least, most = problem.zone_totals()
+    racks = range(len(least))
+    low_in, high_in = ([int(n[problem.zone == z].sum()) for z in racks] for n in (low, high))
+    if (low_in > most).any() or (high_in < least).any():
+        return False
     more = int(problem.count.sum() - low.sum())
     # where two counts are equally good, the larger costs the price more
     steps = sorted(price[high > low].tolist())

@@ -72,6 +72,15 @@ class Problem:
         np.add.at(held, (self.sits[0], self.zone[self.sits[1]]), 1)
         return held
 
+    def zone_totals(self) -> tuple[Ints, Ints]:
+        """[zones] the fewest and the most replicas that a rack holds in any placement."""
+        zones = int(self.zone.max()) + 1
+        stay = np.bincount(self.zone, self.fixed.sum(axis=0), minlength=zones).astype(np.int64)
+        can = np.minimum(np.bincount(self.zone, minlength=zones), self.most[:, None])
+        elsewhere = can.sum(axis=1, keepdims=True) - can
+        must = np.maximum(self.least[:, None], self.demand[:, None] - elsewhere)
+        return stay + must.sum(axis=0), stay + can.sum(axis=0)
+
     def movable(self) -> Bools:
         """[I] all items; but relieving leaves alone what breaks the rack rule and nothing else."""
         if self.plan.relieve is None:

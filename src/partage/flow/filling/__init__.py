@@ -3,8 +3,8 @@
 Items have sizes (bytes), a slot's load is the sum of the sizes on it. Packing them evenly is
 NP-hard, so this is no flow: each slot gets a *band* around its fair share (``shares``), a search
 brings every slot into its band and moves few bytes (``search``), and two bounds tell how far from
-perfect the answer may be: on the highest load that any arrangement has, and on the bytes that any
-arrangement within the bands moves (``pricing``, ``certificate``).
+perfect the answer may be (``bounds``): on the highest load that any arrangement has, and, out of
+the prices of a flow (``pricing``), on the sizes that any arrangement within the bands moves.
 
 Where no arrangement within the bands is found, they are widened, doubling, then halving back. What
 lies within its bands and breaks no rule is left alone; otherwise the search starts again from its

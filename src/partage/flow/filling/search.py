@@ -1,9 +1,8 @@
 """Items put on slots until every slot's size lies within its band, moving little.
 
-A search. It starts from where the items are, with only what must
-change changed: slots given up where an item has too many, the fullest first; slots added where it
-has too few, the largest item first, on the slot with the most room. Then, while some slot is
-outside its band:
+A search. It starts from where the items are, with only what must change changed: slots given up
+where an item has too many, the fullest first; slots added where it has too few, the largest item
+first, on the slot with the most room. Then, while some slot is outside its band:
 
 - *shed*: a slot above its band gives items away to slots with room, the largest that fit into what
   is too much, at last the smallest that is enough;
