@@ -205,7 +205,7 @@ class _Deal:
             item, zone = self.open
             network.arcs(item, lost, _ANY, {0: 1})
             network.arcs(first_zone + item * zones + zone, lost, _ANY, {0: 1})
-        return minimise(network), keep, take, any_, slice(first, None)
+        return minimise(network, prove_last=False), keep, take, any_, slice(first, None)
 
     def answer(self) -> tuple[Ints, Ints]:
         optimum, keep, take, any_, _ = self._flow(soft=False)
