@@ -34,8 +34,11 @@ def _check_limits(task: Task, replicas: npt.NDArray[np.int64]) -> None:
     """CannotError where full disks made the placement move more than is allowed."""
     limits, slots = task.options.limits, task.broker_slot[replicas[task.items]]
     found = "what was found to fit the disks moves"
-    moves, moved = task.sharing.costs(slots)[MOVES], task.sharing.size_moved(slots)
-    if limits.moves is not None and moves > limits.moves:
-        raise CannotError(f"--max-moves {limits.moves}: {found} {moves} replicas")
-    if limits.bytes is not None and moved > limits.bytes:
-        raise CannotError(f"--max-bytes-moved {limits.bytes} bytes: {found} {moved}")
+    if limits.moves is not None:
+        moves = task.sharing.costs(slots)[MOVES]
+        if moves > limits.moves:
+            raise CannotError(f"--max-moves {limits.moves}: {found} {moves} replicas")
+    if limits.bytes is not None:
+        moved = task.sharing.size_moved(slots)
+        if moved > limits.bytes:
+            raise CannotError(f"--max-bytes-moved {limits.bytes} bytes: {found} {moved}")

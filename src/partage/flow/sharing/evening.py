@@ -44,8 +44,8 @@ class _Exchange:
         slot = slots[item, column]
         own_item, own_slot = problem.owned
         e = problem.slots
-        self.on = [np.sort(item[slot == s]) for s in range(e)]
-        self.own = [own_item[own_slot == s] for s in range(e)]
+        self.on = _by_slot(item, slot, e)
+        self.own = _by_slot(own_item, own_slot, e)
         self.bytes = problem.base_size.copy()
         np.add.at(self.bytes, slot, problem.size[item])
         # items that may change places: same family, same demand
@@ -142,3 +142,9 @@ class _Exchange:
         item = np.concatenate(self.on)
         slot = np.repeat(np.arange(self.problem.slots), [len(items) for items in self.on])
         return as_rows(self.problem, item, slot)
+
+
+def _by_slot(item: Ints, slot: Ints, slots: int) -> list[Ints]:
+    """The items of each slot, ascending; they come by item."""
+    order = np.argsort(slot, kind="stable")
+    return np.split(item[order], np.searchsorted(slot[order], np.arange(1, slots)))
