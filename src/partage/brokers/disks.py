@@ -108,9 +108,7 @@ class _Mend:
         np.add.at(self.in_rack, (row, cluster.rack[replicas[row, column]]), 1)
         self.least = np.zeros(shape[0], dtype=np.int64)
         self.most = np.zeros(shape[0], dtype=np.int64)
-        bounds = task.sharing.bounds
-        for bound, of_row in zip(bounds, (self.least, self.most), strict=True):
-            of_row[task.items] = bound[task.sharing.item_class]
+        self.least[task.items], self.most[task.items] = task.sharing.item_bounds
 
     def make(self, step: Step) -> None:
         """Carry a step out."""

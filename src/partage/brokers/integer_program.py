@@ -39,7 +39,7 @@ def packed(problem: Sharing, room: Ints, costs: Sequence[str]) -> Ints | None:
     from scipy.sparse import coo_array
 
     items, e, zones = problem.items, problem.slots, problem.zones
-    least, most = (bound[problem.item_class] for bound in problem.bounds)
+    least, most = problem.item_bounds
     placed = items * e
     item, slot = np.divmod(np.arange(placed), e)
     level = np.tile(np.arange(items), e)

@@ -45,7 +45,7 @@ def movable(task: Task) -> Bools:
     if task.options.relieve is None:
         return np.ones(problem.items, dtype=np.bool_)
     held = problem.in_zones
-    least, most = (bound[problem.item_class][:, None] for bound in problem.bounds)
+    least, most = (bound[:, None] for bound in problem.item_bounds)
     breaks = ((held < least) | (held > most)).any(axis=1)
     complete = (held.sum(axis=1) == problem.demand) & (
         task.cluster.replication_factor[task.items] == problem.demand
@@ -189,10 +189,8 @@ def forced_moves(task: Task) -> int:
     """Replicas that must be placed anew whatever is balanced: too few are left where they may
     stay."""
     problem, _ = sized(task)
-    if problem.items == 0:
-        return 0
     held = problem.in_zones
-    least, most = (bound[problem.item_class][:, None] for bound in problem.bounds)
+    least, most = (bound[:, None] for bound in problem.item_bounds)
     kept = np.minimum(held, most).sum(axis=1)
     missing = np.maximum(least - held, 0).sum(axis=1)
     return int((problem.demand - np.minimum(kept, problem.demand - missing)).sum())

@@ -65,23 +65,8 @@ def _prove(problem: Sharing, share: Share, value: dict[str, int], stage: int) ->
         if weights[SPREAD]:
             family = _settled(problem, share, weights[SPREAD], slot, family)
             shared = False
-        least, most = (bound[problem.item_class] for bound in problem.bounds)
         try:
-            total = sharing_bound(
-                family=problem.family,
-                demand=problem.demand,
-                least=least,
-                most=most,
-                sits=problem.owned,
-                zone=problem.zone_of,
-                base=problem.base,
-                family_base=problem.family_base,
-                load_weight=weights[LOAD] * problem.weight,
-                move_weight=weights[MOVES],
-                spread_weight=weights[SPREAD],
-                slot_price=slot,
-                family_price=family,
-            )
+            total = _bound(problem, weights, slot, family)
         except ValueError:
             # multiples beyond what 64 bits can sum: what was proven so far has to do
             if proof is None:
@@ -106,7 +91,13 @@ def _prove(problem: Sharing, share: Share, value: dict[str, int], stage: int) ->
 
 def fairest_loads_for(problem: Sharing, slot_price: Ints, move_price: int) -> int:
     """A lower bound on the load's cost plus ``move_price`` for each move, of any arrangement."""
-    least, most = (bound[problem.item_class] for bound in problem.bounds)
+    family_price = np.repeat(slot_price[None, :], len(problem.family_base), axis=0)
+    return _bound(problem, {LOAD: 1, MOVES: move_price, SPREAD: 0}, slot_price, family_price)
+
+
+def _bound(problem: Sharing, weights: dict[str, int], slot: Ints, family: Ints) -> int:
+    """The certificate's bound on the weighted sum of the costs, out of prices."""
+    least, most = problem.item_bounds
     return sharing_bound(
         family=problem.family,
         demand=problem.demand,
@@ -116,11 +107,11 @@ def fairest_loads_for(problem: Sharing, slot_price: Ints, move_price: int) -> in
         zone=problem.zone_of,
         base=problem.base,
         family_base=problem.family_base,
-        load_weight=problem.weight,
-        move_weight=move_price,
-        spread_weight=0,
-        slot_price=slot_price,
-        family_price=np.repeat(slot_price[None, :], len(problem.family_base), axis=0),
+        load_weight=weights[LOAD] * problem.weight,
+        move_weight=weights[MOVES],
+        spread_weight=weights[SPREAD],
+        slot_price=slot,
+        family_price=family,
     )
 
 

@@ -148,9 +148,7 @@ def fewest_moves(problem: Sharing, low: Ints, high: Ints, price: Ints) -> int:
 def _moved_bound(
     problem: Sharing, size: Ints, base: Ints, low: Ints, high: Ints, price: Ints
 ) -> int:
-    if problem.items == 0:
-        return 0
-    least, most = (bound[problem.item_class] for bound in problem.bounds)
+    least, most = problem.item_bounds
     return moved_bound(
         size=size,
         demand=problem.demand,

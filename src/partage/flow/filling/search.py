@@ -54,7 +54,7 @@ class Filling:
         np.add.at(self.load, slot, self.size[item])
         self.of_family = problem.family_base.copy()
         np.add.at(self.of_family, (problem.family[item], slot), 1)
-        self.least, self.most = (bound[problem.item_class] for bound in problem.bounds)
+        self.least, self.most = problem.item_bounds
 
     def run(self) -> bool:
         """Search; True when every slot ends within its band."""

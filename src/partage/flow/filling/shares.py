@@ -10,6 +10,8 @@ reached and the distance is told.
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
 import numpy.typing as npt
 
@@ -66,7 +68,7 @@ def tightest(problem: Sharing, share: Floats) -> tuple[int, Bools]:
 
 def bound_of(problem: Sharing, confined: Bools) -> int:
     """The certificate's lower bound on the highest ``weight * size``, from ``confined`` slots."""
-    least, most = (bound[problem.item_class] for bound in problem.bounds)
+    least, most = problem.item_bounds
     return level_bound(
         size=problem.size,
         demand=problem.demand,
@@ -99,25 +101,28 @@ def _zone_shares(
 
     def taken(level: float) -> Floats:
         each = np.clip(level * width, base, top) - base
-        return np.clip(np.bincount(zone, each, minlength=len(least)), least, most)
+        return np.asarray(np.clip(np.bincount(zone, each, minlength=len(least)), least, most))
 
-    low, high = 0.0, float((top / width).max())
-    for _ in range(_HALVINGS):
-        middle = (low + high) / 2
-        if float(taken(middle).sum()) < total:
-            low = middle
-        else:
-            high = middle
-    return np.asarray(taken(high))
+    return taken(_level(lambda level: float(taken(level).sum()), total, (top / width).max()))
 
 
 def _filled(width: Floats, base: Floats, top: Floats, amount: float) -> Floats:
     """Sizes of vessels that take ``amount`` together; ``top`` inf: no ceiling."""
-    low, high = 0.0, float(((base + amount) / width).max())
+
+    def held(level: float) -> Floats:
+        return np.asarray(np.clip(level * width, base, top))
+
+    enough = ((base + amount) / width).max()
+    return held(_level(lambda level: float((held(level) - base).sum()), amount, enough))
+
+
+def _level(amount_at: Callable[[float], float], amount: float, high: float) -> float:
+    """The level up to ``high`` at which the water comes to ``amount``, by halving."""
+    low, high = 0.0, float(high)
     for _ in range(_HALVINGS):
         middle = (low + high) / 2
-        if float((np.clip(middle * width, base, top) - base).sum()) < amount:
+        if amount_at(middle) < amount:
             low = middle
         else:
             high = middle
-    return np.asarray(np.clip(high * width, base, top))
+    return high

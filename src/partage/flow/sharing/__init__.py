@@ -102,10 +102,7 @@ def _few(items: Bools) -> bool:
 
 def _crowded(problem: Sharing) -> Bools:
     """[I] items that must give up a slot: they sit on too many, of one zone or in all."""
-    item, slot = problem.owned
-    held = np.zeros((problem.items, problem.zones), dtype=np.int64)
-    np.add.at(held, (item, problem.zone_of[slot]), 1)
-    most = problem.bounds[1][problem.item_class]
+    held, most = problem.in_zones, problem.item_bounds[1]
     crowded = (held > most[:, None]).any(axis=1) | (held.sum(axis=1) > problem.demand)
     return np.asarray(crowded, dtype=np.bool_)
 

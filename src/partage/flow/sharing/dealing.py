@@ -103,7 +103,7 @@ class _Deal:
         self.left = problem.demand - np.bincount(item, minlength=problem.items)
         inside = np.bincount(item * zones + zone, minlength=problem.items * zones)
         self.inside = inside.reshape(-1, zones)
-        least, most = (bound[problem.item_class][:, None] for bound in problem.bounds)
+        least, most = (bound[:, None] for bound in problem.item_bounds)
         alone = counts.alone[:, None]
         self.room = np.where(alone, counts.anew, most - self.inside)
         self.must = np.where(alone, counts.anew, np.maximum(least - self.inside, 0))

@@ -85,8 +85,14 @@ class Sharing:
             return np.zeros_like(self.demands), self.demands.copy()
         sizes = np.bincount(self.zone, minlength=self.zones).astype(np.int64)
         pairs = [zone_bounds(int(d), sizes) for d in self.demands]
-        least, most = zip(*pairs, strict=True)
-        return np.array(least, dtype=np.int64), np.array(most, dtype=np.int64)
+        least, most = np.array(pairs, dtype=np.int64).reshape(-1, 2).T
+        return least, most
+
+    @property
+    def item_bounds(self) -> tuple[Ints, Ints]:
+        """[I] the same for each item."""
+        least, most = self.bounds
+        return least[self.item_class], most[self.item_class]
 
     @cached_property
     def owned(self) -> tuple[Ints, Ints]:
