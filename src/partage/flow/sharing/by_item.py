@@ -23,7 +23,14 @@ import numpy as np
 import numpy.typing as npt
 
 from partage.flow.network import FREE, FULL, Network, Squares, minimise
-from partage.flow.sharing.counts import DRIFT, LAID_OUT_WHOLE, emptiest, fair_guess
+from partage.flow.sharing.counts import (
+    DRIFT,
+    LAID_OUT_WHOLE,
+    InParts,
+    emptiest,
+    fair_guess,
+    first_duals,
+)
 from partage.flow.sharing.dealing import Counts
 from partage.flow.sharing.problem import LOAD, MOVES, SPREAD, Sharing
 
@@ -75,7 +82,7 @@ class _Arcs:
     fixed: Ints
 
 
-class ItemNetwork:
+class ItemNetwork(InParts):
     """The network and its optimum. With topic spread among the ``layers`` families are told apart;
     ``above`` is the network without families, to whose optima it is then confined.
 
@@ -121,8 +128,6 @@ class ItemNetwork:
         else:
             self.up = above.of[some]
             self.noded = above.noded[self.up]
-        # [pools, E] of what a pool might take, what is laid out; None: all
-        self.some_taken: Bools | None = None
         self._number_nodes()
 
     def _number_nodes(self) -> None:
@@ -221,8 +226,8 @@ class ItemNetwork:
         item, slot = item[narrow[item]], slot[narrow[item]]
         np.subtract.at(others, (self.pool[item], slot), 1)
         self.left_out = np.zeros(others.shape, dtype=np.bool_)
-        if self.some_taken is not None:
-            self.left_out = (others > 0) & ~self.some_taken & self._undecided()[self.pool_kind]
+        if self.part is not None:
+            self.left_out = (others > 0) & ~self.part & self._undecided()[self.pool_kind]
             others[self.left_out] = 0
         pool, slot = np.nonzero(others)
         self.take_at = (pool, slot)
@@ -334,21 +339,11 @@ class ItemNetwork:
         return squares
 
     def solve(self) -> bool:
-        """Solve it; False when infeasible. Where pools might take very much, only their emptiest
-        slots are laid out at first, as in ``CountNetwork.solve``."""
-        pools = len(self.pool_family)
-        if self.layers[0] == SPREAD and pools * self.problem.slots > LAID_OUT_WHOLE:
-            self.some_taken = None if self.above is None else self._emptiest()
-        while True:
-            if self._solve_laid_out():
-                pays = self._pays()
-                if not pays.any():
-                    return True
-                self.some_taken = pays if self.some_taken is None else self.some_taken | pays
-            elif self.some_taken is None:
-                return False
-            else:
-                self.some_taken = None
+        """Solve it; False when infeasible."""
+        pairs = len(self.pool_family) * self.problem.slots
+        if self.above is not None and self.layers[0] == SPREAD and pairs > LAID_OUT_WHOLE:
+            self.part = self._emptiest()
+        return self.solve_in_parts()
 
     def _undecided(self) -> Bools:
         """[C, E] what the optima of the network above leave open of what pools take."""
@@ -371,19 +366,15 @@ class ItemNetwork:
 
     def _pays(self) -> Bools:
         """[pools, E] what is left out and would lower the first cost."""
-        if self.some_taken is None:
-            return np.zeros_like(self.left_out)
         reduced = self.optimum.distance[0][self.pool_node][:, self.problem.zone_of]
         return np.asarray(self.left_out & (reduced < self._cells()[self.pool_family]))
 
     def _cells(self) -> Ints:
         """[F, E] first dual values of (family, slot): where nothing laid out leads there, what its
         first unit costs decides."""
-        problem, distance = self.problem, self.optimum.distance[0]
-        cell: Ints = distance[self.slot_node] - (2 * (problem.family_base + self.sure) + 1)
-        tail = self.laid[SPREAD][0].tail
-        cell[np.unravel_index(tail - self.spread_node[0, 0], cell.shape)] = distance[tail]
-        return cell
+        distance, tail = self.optimum.distance[0], self.laid[SPREAD][0].tail
+        held = self.problem.family_base + self.sure
+        return first_duals(distance, self.slot_node, self.spread_node, tail, held)
 
     def _solve_laid_out(self) -> bool:
         """Solve, widening windows until every optimum lies inside; False when infeasible."""
@@ -453,7 +444,7 @@ class ItemNetwork:
                 continue
             distance = self.optimum.distance[layer]
             cells = distance[self.spread_node] if self.families else None
-            if self.some_taken is not None and layer == 0:
+            if self.part is not None and layer == 0:
                 cells = self._cells()
             found[cost] = (
                 distance[self.sink] - distance[self.slot_node],

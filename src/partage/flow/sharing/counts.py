@@ -93,7 +93,38 @@ class Face:
     high: Ints
 
 
-class CountNetwork:
+class InParts:
+    """A network in which topics may be spread over so many slots that what might be taken anew is
+    laid out in part: on the emptiest slots. What is left out is priced with the dual values, what
+    would pay is added, and it is solved again.
+
+    ``part``: what is laid out, a row per taker and a column per slot; None: all.
+    """
+
+    part: Bools | None = None
+
+    def solve_in_parts(self) -> bool:
+        """Solve, from ``part`` on; False when infeasible."""
+        while True:
+            if self._solve_laid_out():
+                if self.part is None or not (pays := self._pays()).any():
+                    return True
+                self.part = self.part | pays
+            elif self.part is None:
+                return False
+            else:
+                self.part = None
+
+    def _solve_laid_out(self) -> bool:
+        """Solve what is laid out."""
+        raise NotImplementedError
+
+    def _pays(self) -> Bools:
+        """What is left out and would lower the first cost."""
+        raise NotImplementedError
+
+
+class CountNetwork(InParts):
     """The network of one resolution and its optimum.
 
     ``own_flow`` counts the kept per entry of ``groups.own``; ``new_at`` and ``new_flow`` the taken
@@ -117,8 +148,6 @@ class CountNetwork:
         self.nodes = at + (families * e if groups.spread else 0)
         self.load_squares: Squares | None = None
         self.spread_squares: Squares | None = None
-        self.some: Bools | None = None
-        """[G, E] of what might be taken anew, what is laid out; None: all."""
 
     # -- layout
 
@@ -197,8 +226,8 @@ class CountNetwork:
         np.add.at(supply, self._head(fixed_group, fixed_slot), amount)
         self.own_arcs = network.arcs(self.own_tail, own_head, own_free)
         self.left_out = np.zeros(new_free.shape, dtype=np.bool_)
-        if self.some is not None:
-            self.left_out = (new_free > 0) & ~self.some
+        if self.part is not None:
+            self.left_out = (new_free > 0) & ~self.part
             new_free[self.left_out] = 0
         new_group, new_slot = np.nonzero(new_free)
         self.new_at = (new_group, new_slot)
@@ -275,22 +304,11 @@ class CountNetwork:
         )
 
     def solve(self) -> bool:
-        """Solve it; False when infeasible. Where topics are spread over very many slots, what might
-        be taken anew is laid out in part: on each group's emptiest slots. What is left out is
-        priced with the dual values, what would pay is added, and it is solved again."""
+        """Solve it; False when infeasible."""
         pairs = self.groups.groups * self.groups.problem.slots
         if self.within is not None and self.layers[0] == SPREAD and pairs > LAID_OUT_WHOLE:
-            self.some = self._emptiest()
-        while True:
-            if self._solve_laid_out():
-                pays = self._pays()
-                if not pays.any():
-                    return True
-                self.some = pays if self.some is None else self.some | pays
-            elif self.some is None:
-                return False
-            else:
-                self.some = None
+            self.part = self._emptiest()
+        return self.solve_in_parts()
 
     def _emptiest(self) -> Bools:
         groups, problem = self.groups, self.groups.problem
@@ -303,8 +321,6 @@ class CountNetwork:
 
     def _pays(self) -> Bools:
         """[G, E] what is left out and would lower the first cost."""
-        if self.some is None:
-            return np.zeros_like(self.left_out)
         reduced = self.optimum.distance[0][self.zone_node][:, self.groups.problem.zone_of]
         return np.asarray(self.left_out & (reduced < self._cells()[self.groups.family]))
 
@@ -314,14 +330,11 @@ class CountNetwork:
         groups, problem = self.groups, self.groups.problem
         assert self.spread_node is not None
         assert self.spread_squares is not None
-        distance = self.optimum.distance[0]
         fixed = problem.family_base.copy()
         np.add.at(fixed, (groups.family[groups.own[0]], groups.own[1]), self.own_fixed)
         np.add.at(fixed, groups.family, self.new_fixed)
-        cell: Ints = distance[self.slot_node] - (2 * fixed + 1)
-        tail = self.spread_squares.tail
-        cell[np.unravel_index(tail - self.spread_node[0, 0], cell.shape)] = distance[tail]
-        return cell
+        distance, tail = self.optimum.distance[0], self.spread_squares.tail
+        return first_duals(distance, self.slot_node, self.spread_node, tail, fixed)
 
     def _solve_laid_out(self) -> bool:
         """Solve, widening windows until every optimum lies inside; False when infeasible."""
@@ -371,7 +384,7 @@ class CountNetwork:
         if self.spread_node is None:
             return slot, None
         spread = distance[self.spread_node]
-        if self.some is not None and layer == 0:
+        if self.part is not None and layer == 0:
             spread = self._cells()
         return slot, np.asarray(distance[self.sink] - spread)
 
@@ -405,6 +418,17 @@ def solve_counts(
 ) -> CountNetwork | None:
     solved = CountNetwork(groups, layers, within)
     return solved if solved.solve() else None
+
+
+def first_duals(
+    distance: Ints, slot_node: Ints, spread_node: Ints, reached: Ints, held: Ints
+) -> Ints:
+    """[F, E] dual values of (family, slot) where spread is the cost: those found of the nodes
+    ``reached``; of the others, to which nothing laid out leads, what their first unit on top of
+    ``held`` [F, E] costs."""
+    cell: Ints = distance[slot_node] - (2 * held + 1)
+    cell[np.unravel_index(reached - spread_node[0, 0], cell.shape)] = distance[reached]
+    return cell
 
 
 def emptiest(problem: Sharing, held: Ints, missing: Ints) -> Bools:
