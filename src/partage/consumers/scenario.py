@@ -15,6 +15,7 @@ from typing import Any
 
 from partage.errors import InputError
 from partage.files import parse_json, read_text
+from partage.group.formats import json_object, optional_text, shown, texts
 
 MAX_PARTITIONS = 100_000
 MAX_EVENTS = 3_000_000
@@ -120,14 +121,14 @@ class Scenario:
 
 
 def _scenario(value: Any, where: str) -> Scenario:
-    top = _object(value, where, "a scenario", _TOP)
-    topics = _object(top.get("topics"), where, "topics: partition counts by name")
+    top = json_object(value, where, "a scenario", _TOP)
+    topics = json_object(top.get("topics"), where, "topics: partition counts by name")
     for topic, number in topics.items():
         if not topic or type(number) is not int or number < 0:
             raise InputError(where, f"topics.{topic}: expected a number of partitions")
     if sum(topics.values()) > MAX_PARTITIONS:
         raise InputError(where, f"topics: more than {MAX_PARTITIONS} partitions")
-    produce = _object(top.get("produce") or {}, where, "produce: records per second by topic")
+    produce = json_object(top.get("produce") or {}, where, "produce: records per second by topic")
     for topic in produce:
         if topic not in topics:
             raise InputError(where, f"produce: topic {topic!r} is not listed")
@@ -142,7 +143,7 @@ def _scenario(value: Any, where: str) -> Scenario:
         seen.add(member.id)
     generation = top.get("generation", 0)
     if type(generation) is not int or not 0 <= generation < 2**31:
-        raise InputError(where, f"generation: expected a whole number, got {_show(generation)}")
+        raise InputError(where, f"generation: expected a whole number, got {shown(generation)}")
     made = Scenario(
         topics=topics,
         members=members,
@@ -169,27 +170,27 @@ def _scenario(value: Any, where: str) -> Scenario:
 
 
 def _actor(value: Any, where: str, place: str) -> Actor:
-    entry = _object(value, where, f"{place}: a member", _MEMBER)
-    identity = _text(entry, "id", where, place)
+    entry = json_object(value, where, f"{place}: a member", _MEMBER)
+    identity = optional_text(entry.get("id"), where, f"{place}.id")
     if not identity:
-        raise InputError(where, f"{place}.id: expected text, got {_show(entry.get('id'))}")
+        raise InputError(where, f"{place}.id: expected text, got {shown(entry.get('id'))}")
     timeout = _number(entry, "poll_timeout_ms", where, f"{place}.poll_timeout_ms", 500.0)
     priority = entry.get("priority")
     if priority is not None and (type(priority) is not int or not -(2**31) <= priority < 2**31):
-        raise InputError(where, f"{place}.priority: expected a whole number, got {_show(priority)}")
+        raise InputError(where, f"{place}.priority: expected a whole number, got {shown(priority)}")
     made = Actor(
         id=identity,
-        topics=_texts(entry.get("topics"), where, f"{place}.topics"),
+        topics=tuple(texts(entry.get("topics"), where, f"{place}.topics")),
         joins_at=_number(entry, "joins_at", where, f"{place}.joins_at", 0.0),
         leaves_at=_optional(entry, "leaves_at", where, place),
         crashes_at=_optional(entry, "crashes_at", where, place),
         rate=_optional(entry, "rate", where, place),
         poll_timeout_ms=timeout,
         buffer=_number(entry, "buffer", where, f"{place}.buffer", float(BUFFER)),
-        instance_id=_text(entry, "instance_id", where, place) or None,
-        rack=_text(entry, "rack", where, place),
+        instance_id=optional_text(entry.get("instance_id"), where, f"{place}.instance_id") or None,
+        rack=optional_text(entry.get("rack"), where, f"{place}.rack"),
         priority=priority,
-        assignors=_texts(entry.get("assignors") or [], where, f"{place}.assignors"),
+        assignors=tuple(texts(entry.get("assignors") or [], where, f"{place}.assignors")),
     )
     if made.ends_at < made.joins_at:
         raise InputError(where, f"{place}: {identity!r} ends before it joins")
@@ -203,39 +204,15 @@ def _racks(
 ) -> Mapping[str, list[list[str]]] | None:
     if value is None:
         return None
-    for topic, rows in _object(value, where, "racks").items():
+    for topic, rows in json_object(value, where, "racks").items():
         if topic not in topics:
             raise InputError(where, f"racks: topic {topic!r} is not listed")
         if type(rows) is not list or len(rows) != topics[topic]:
             raise InputError(where, f"racks.{topic}: expected {topics[topic]} lists of racks")
         for at, row in enumerate(rows):
-            _texts(row, where, f"racks.{topic}[{at}]")
+            texts(row, where, f"racks.{topic}[{at}]")
     found: Mapping[str, list[list[str]]] = value
     return found
-
-
-def _object(
-    value: Any, where: str, what: str, keys: tuple[str, ...] | None = None
-) -> dict[str, Any]:
-    if type(value) is not dict:
-        raise InputError(where, f"{what}: expected an object, got {_show(value)}")
-    for key in value:
-        if keys is not None and key not in keys:
-            raise InputError(where, f"{what}: has no {key!r}: expected {', '.join(keys)}")
-    return value
-
-
-def _texts(value: Any, where: str, place: str) -> tuple[str, ...]:
-    if type(value) is not list or not all(type(text) is str for text in value):
-        raise InputError(where, f"{place}: expected a list of texts, got {_show(value)}")
-    return tuple(value)
-
-
-def _text(entry: dict[str, Any], key: str, where: str, place: str) -> str | None:
-    value = entry.get(key)
-    if value is not None and type(value) is not str:
-        raise InputError(where, f"{place}.{key}: expected text, got {_show(value)}")
-    return value
 
 
 def _optional(entry: dict[str, Any], key: str, where: str, place: str) -> float | None:
@@ -249,10 +226,5 @@ def _number(
     if value is None and default is not None:
         return default
     if type(value) not in (int, float) or value is None or not 0 <= value <= MAX_NUMBER:
-        raise InputError(where, f"{place}: expected a number from 0, got {_show(value)}")
+        raise InputError(where, f"{place}: expected a number from 0, got {shown(value)}")
     return float(value)
-
-
-def _show(value: Any) -> str:
-    text = repr(value)
-    return text if len(text) <= 60 else f"{text[:60]}…"

@@ -37,15 +37,15 @@ def read_group(path: str | os.PathLike[str]) -> Group:
 
 def group_from_json(value: Any, where: str) -> Group:
     """A group out of the parsed value."""
-    top = _object(value, where, "a group", _TOP)
-    topics = _object(top.get("topics"), where, "topics: partition counts by name")
+    top = json_object(value, where, "a group", _TOP)
+    topics = json_object(top.get("topics"), where, "topics: partition counts by name")
     members = top.get("members")
     if type(members) is not list:
-        raise InputError(where, f"members: expected a list, got {_show(members)}")
+        raise InputError(where, f"members: expected a list, got {shown(members)}")
     racks = _columns(top, "racks", where)
     for topic, of_topic in (racks or {}).items():
         for number, named in enumerate(of_topic):
-            _texts(named, where, f"racks.{topic}[{number}]")
+            texts(named, where, f"racks.{topic}[{number}]")
     weights = _columns(top, "weights", where)
     for topic, numbers in (weights or {}).items():
         if not all(type(number) is int for number in numbers):
@@ -62,22 +62,22 @@ def group_from_json(value: Any, where: str) -> Group:
 
 
 def _member(value: Any, where: str, place: str) -> Member:
-    entry = _object(value, where, f"{place}: a member", _MEMBER)
+    entry = json_object(value, where, f"{place}: a member", _MEMBER)
     identity = entry.get("id")
     if type(identity) is not str or not identity:
-        raise InputError(where, f"{place}.id: expected text, got {_show(identity)}")
+        raise InputError(where, f"{place}.id: expected text, got {shown(identity)}")
     tags = _optional_object(entry.get("tags"), where, f"{place}.tags") or {}
-    _texts(list(tags.values()), where, f"{place}.tags")
+    texts(list(tags.values()), where, f"{place}.tags")
     generation = _number(entry.get("generation"), where, f"{place}.generation", _INT32)
     return Member(
         id=identity,
-        topics=tuple(_texts(entry.get("topics"), where, f"{place}.topics")),
+        topics=tuple(texts(entry.get("topics"), where, f"{place}.topics")),
         owned=_pairs(entry.get("owned"), where, f"{place}.owned"),
         generation=NO_GENERATION if generation is None else generation,
-        rack=_text(entry.get("rack"), where, f"{place}.rack"),
-        instance_id=_text(entry.get("instance_id"), where, f"{place}.instance_id"),
+        rack=optional_text(entry.get("rack"), where, f"{place}.rack"),
+        instance_id=optional_text(entry.get("instance_id"), where, f"{place}.instance_id"),
         priority=_number(entry.get("priority"), where, f"{place}.priority", _INT32),
-        process=_text(entry.get("process"), where, f"{place}.process"),
+        process=optional_text(entry.get("process"), where, f"{place}.process"),
         tags=tags,
         standbys=_pairs(entry.get("standbys"), where, f"{place}.standbys"),
         left_at_ms=_number(entry.get("left_at_ms"), where, f"{place}.left_at_ms", _INT64),
@@ -98,7 +98,7 @@ def _pairs(value: Any, where: str, place: str) -> list[tuple[str, int]]:
             or not -_INT32 <= pair[1] < _INT32
         ):
             raise InputError(
-                where, f"{place}[{at}]: expected [topic, partition], got {_show(pair)}"
+                where, f"{place}[{at}]: expected [topic, partition], got {shown(pair)}"
             )
         pairs.append((pair[0], pair[1]))
     return pairs
@@ -108,15 +108,16 @@ def _columns(top: dict[str, Any], name: str, where: str) -> dict[str, list[Any]]
     found = _optional_object(top.get(name), where, name)
     for topic, values in (found or {}).items():
         if type(values) is not list:
-            raise InputError(where, f"{name}.{topic}: expected a list, got {_show(values)}")
+            raise InputError(where, f"{name}.{topic}: expected a list, got {shown(values)}")
     return found
 
 
-def _object(
+def json_object(
     value: Any, where: str, what: str, keys: tuple[str, ...] | None = None
 ) -> dict[str, Any]:
+    """The value, an object with no other than these keys; InputError otherwise."""
     if type(value) is not dict:
-        raise InputError(where, f"{what}: expected an object, got {_show(value)}")
+        raise InputError(where, f"{what}: expected an object, got {shown(value)}")
     for key in value:
         if keys is not None and key not in keys:
             raise InputError(where, f"{what}: has no {key!r}: expected {', '.join(keys)}")
@@ -124,27 +125,30 @@ def _object(
 
 
 def _optional_object(value: Any, where: str, what: str) -> dict[str, Any] | None:
-    return None if value is None else _object(value, where, what)
+    return None if value is None else json_object(value, where, what)
 
 
-def _texts(value: Any, where: str, place: str) -> list[str]:
+def texts(value: Any, where: str, place: str) -> list[str]:
+    """The value, a list of texts; InputError otherwise."""
     if type(value) is not list or not all(type(text) is str for text in value):
-        raise InputError(where, f"{place}: expected a list of texts, got {_show(value)}")
+        raise InputError(where, f"{place}: expected a list of texts, got {shown(value)}")
     return value
 
 
-def _text(value: Any, where: str, place: str) -> str | None:
+def optional_text(value: Any, where: str, place: str) -> str | None:
+    """The value, text or null; InputError otherwise."""
     if value is not None and type(value) is not str:
-        raise InputError(where, f"{place}: expected text, got {_show(value)}")
+        raise InputError(where, f"{place}: expected text, got {shown(value)}")
     return value
 
 
 def _number(value: Any, where: str, place: str, limit: int) -> int | None:
     if value is not None and (type(value) is not int or not -limit <= value < limit):
-        raise InputError(where, f"{place}: expected a whole number, got {_show(value)}")
+        raise InputError(where, f"{place}: expected a whole number, got {shown(value)}")
     return value
 
 
-def _show(value: Any) -> str:
+def shown(value: Any) -> str:
+    """The value in an error's line, shortened."""
     text = repr(value)
     return text if len(text) <= 60 else f"{text[:60]}…"
