@@ -24,7 +24,7 @@ bench-peers: environment
 	$(RUN) python benchmarks/peers.py
 
 environment: $(UV)
-	@$(UV) sync --locked --quiet --extra spark --extra connect
+	@$(UV) sync --locked --quiet --extra spark --extra connect --extra kafka --extra aiokafka
 
 # Reached only where there is no uv on the PATH.
 .tools/bin/uv:

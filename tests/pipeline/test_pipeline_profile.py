@@ -18,7 +18,6 @@ import pyarrow.parquet as pq
 
 from partage.errors import InputError, PartageError
 from partage.pipeline import session, write_profile
-from partage.pipeline.session import find_java
 from partage.profile import Profile
 
 pytestmark = pytest.mark.spark
@@ -96,19 +95,6 @@ def test_a_running_session_is_used_and_left(spark: Any) -> None:
     with session("local[1]") as other:
         assert other is spark
     assert spark.range(3).count() == 3
-
-
-def test_java_is_found_or_asked_for(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    assert (find_java() / "bin" / "java").exists()
-    (tmp_path / "bin").mkdir()
-    (tmp_path / "bin" / "java").write_text("#!/bin/sh\n")
-    (tmp_path / "bin" / "java").chmod(0o755)
-    (tmp_path / "release").write_text('JAVA_VERSION="1.8.0_402"\n')
-    monkeypatch.setenv("JAVA_HOME", str(tmp_path))
-    monkeypatch.setenv("PATH", str(tmp_path))
-    monkeypatch.setattr(Path, "glob", lambda *_: iter(()))
-    with pytest.raises(PartageError, match=r"needs Java 17 or newer.*is Java 8.*install a JDK"):
-        find_java()
 
 
 SCRIPT = """

@@ -3,11 +3,11 @@
 Rates are no units, so this is no flow: an answer is searched and its distance from a proven bound
 is told. The bound: take any set of brokers; the partitions whose replicas all lie on it must be led
 there, so some broker of the set leads at least their bytes divided by the set's size. The set that
-gives the highest bound is found by maximum flow (each cut names a better set, until none does).
-The same flow, rounded, is one start; today's leaders are another. From both, single changes and
-swaps between two brokers are made while the sum of squares falls, and the better end is taken,
-today's on a tie: what was balanced once is left alone. Partitions without a measured rate are then
-shared out by count, exactly.
+gives the highest bound is found by maximum flow (``flow/confining.py``). The same flow, rounded, is
+one start; today's leaders are another. From both, single changes and swaps between two brokers are
+made while the sum of squares falls, and the better end is taken, today's on a tie: what was
+balanced once is left alone. Partitions without a measured rate are then shared out by count,
+exactly.
 """
 
 from __future__ import annotations
@@ -16,10 +16,10 @@ from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
-from ortools.graph.python.max_flow import SimpleMaxFlow
 
 from partage.brokers.choices import Choices
 from partage.brokers.task import Task
+from partage.flow.confining import confine
 from partage.flow.picking import pick_slots
 
 Ints = npt.NDArray[np.int64]
@@ -92,42 +92,13 @@ def confined_bound(
     choices: Choices, rate: Ints, base: Ints
 ) -> tuple[int, npt.NDArray[np.bool_], Ints]:
     """The bound on the highest load, the set of slots that gives it, and a near-even start [I]."""
-    slots, items = len(base), len(rate)
-    source, sink = items + slots, items + slots + 1
-    inside = np.ones(slots, dtype=np.bool_)
-    level = -(-int(rate.sum() + base.sum()) // slots)
-    heaviest = int(rate.max(initial=0))
-    while True:
-        network = SimpleMaxFlow()
-        network.add_arcs_with_capacity(np.full(items, source), np.arange(items), rate)
-        arcs = network.add_arcs_with_capacity(
-            choices.item, items + choices.slot, rate[choices.item]
-        )
-        room = np.maximum(level - base, 0)
-        network.add_arcs_with_capacity(items + np.arange(slots), np.full(slots, sink), room)
-        status = network.solve(source, sink)
-        if status != network.OPTIMAL:
-            raise RuntimeError(f"max flow: the solver answered {status!r}")
-        if network.optimal_flow() == int(rate.sum()):
-            break
-        side = np.array(network.get_source_side_min_cut(), dtype=np.int64)
-        member = side[(side >= items) & (side < items + slots)] - items
-        if len(member) == 0:
-            break
-        inside = np.zeros(slots, dtype=np.bool_)
-        inside[member] = True
-        # what lies wholly inside, and what stays there anyway
-        outside = np.zeros(items, dtype=np.bool_)
-        outside[choices.item[~inside[choices.slot]]] = True
-        higher = -(-int(rate[~outside].sum() + base[inside].sum()) // len(member))
-        if higher <= level:
-            break
-        level = higher
-    flow = np.asarray(network.flows(arcs), dtype=np.int64)
-    order = np.lexsort((choices.slot, -flow, choices.item))
-    first = np.searchsorted(choices.item[order], np.arange(items))
-    start = choices.slot[order][first] if items else np.zeros(0, dtype=np.int64)
-    return max(level, heaviest, int(base.max(initial=0))), inside, start
+    found = confine(choices.item, choices.slot, rate, base)
+    order = np.lexsort((choices.slot, -found.flow, choices.item))
+    first = np.searchsorted(choices.item[order], np.arange(len(rate)))
+    start = choices.slot[order][first] if len(rate) else np.zeros(0, dtype=np.int64)
+    # the heaviest single partition is led by someone, too
+    alone = max(int(rate.max(initial=0)), int(base.max(initial=0)))
+    return max(found.level, alone), found.slots, start
 
 
 def _squares(leader: Ints, rate: Ints, base: Ints) -> int:

@@ -17,7 +17,7 @@ from partage.brokers.integer_program import SIZES, SMALL, NothingFitsError, pack
 from partage.brokers.options import Limits
 from partage.brokers.task import Task
 from partage.errors import CannotError
-from partage.flow.filling import Bands, Filled, fair_shares, fill
+from partage.flow.filling import Bands, Filled, fair_shares, fill, narrowest
 from partage.flow.sharing import MOVES, Sharing
 
 Ints = npt.NDArray[np.int64]
@@ -92,35 +92,27 @@ def fill_sizes(task: Task) -> Ints:
 def _filled(task: Task, problem: Sharing) -> Filled:
     """Within the bands, or within the narrowest that the limits on what is moved allow."""
     limits, band = task.options.limits, bands(task)
-
-    def tried(width: float) -> tuple[Filled, bool]:
-        found = fill(problem, band, width)
-        return found, found.tolerance is not None and not _beyond(limits, problem, found.slots)
-
     narrow = float(limits.tolerance)
-    cheapest, ok = tried(narrow)
+    cheapest = fill(problem, band, narrow)
     if cheapest.tolerance is None:
         cheapest = _packed(task, problem, band, cheapest)
-        ok = not _beyond(limits, problem, cheapest.slots)
-    if ok:
+    if not _beyond(limits, problem, cheapest.slots):
         return cheapest
-    wide = max(2 * narrow, _STEP)
-    while not ok and band.share is not None and wide < _WIDEST:
-        found, ok = tried(wide)
-        if found.tolerance is not None:
-            cheapest = found
-        if not ok:
-            narrow, wide = wide, 2 * wide
-    if not ok:
+
+    def tried(width: float) -> Filled | None:
+        nonlocal cheapest
+        found = fill(problem, band, width)
+        if found.tolerance is None:
+            return None
+        cheapest = found
+        return None if _beyond(limits, problem, found.slots) else found
+
+    found = None
+    if band.share is not None:
+        found = narrowest(tried, narrow, max(2 * narrow, _STEP), _WIDEST, _HALVINGS)
+    if found is None:
         raise CannotError(_beyond(limits, problem, cheapest.slots))
-    for _ in range(_HALVINGS):
-        middle = (narrow + wide) / 2
-        found, ok = tried(middle)
-        if ok:
-            wide, cheapest = middle, found
-        else:
-            narrow = middle
-    return cheapest
+    return found
 
 
 def _beyond(limits: Limits, problem: Sharing, slots: Ints) -> str:

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from dataclasses import fields
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
 from partage.cli import output
+from partage.cli.arguments import Json, PlanArgument
 
 ClusterArgument = Annotated[
     str,
@@ -80,7 +83,6 @@ Batch = Annotated[
 Throttle = Annotated[
     str | None, typer.Option(metavar="RATE", help="For the time estimate, for instance 50MB.")
 ]
-Json = Annotated[bool, typer.Option("--json", help="One JSON object on stdout.")]
 
 
 def register(app: typer.Typer) -> None:
@@ -123,6 +125,7 @@ def plan(
 
     Example: partage plan cluster.json --add-broker 7:a --add-broker 8:b -o plan/
     """
+    given = locals()  # the parameters, before anything else has a name
     from partage.brokers.directory import MARKER, REPORT
     from partage.brokers.explain import explain as explain_partition
     from partage.brokers.plan import plan_task
@@ -132,28 +135,7 @@ def plan(
         check_writable_directory(out, MARKER)
     with output.progress(quiet=json) as tell:
         tell("reading")
-        task = _task(
-            cluster,
-            sizes,
-            profile,
-            add_broker=add_broker,
-            remove_broker=remove_broker,
-            replace_broker=replace_broker,
-            replication_factor=replication_factor,
-            topics=topics,
-            strategy=strategy,
-            no_moves=no_moves,
-            balance=balance,
-            leaders=leaders,
-            spread=spread,
-            relieve=relieve,
-            max_moves=max_moves,
-            max_bytes_moved=max_bytes_moved,
-            tolerance=tolerance,
-            concurrency=concurrency,
-            batch=batch,
-            throttle=throttle,
-        )
+        task = _task(given)
         made = plan_task(task, tell)
         reasons = None if explain is None else explain_partition(made, explain)
         if out is not None:
@@ -188,8 +170,9 @@ def compare(
     topics: Topics = None,
     profile: ProfileOption = None,
     sizes: Sizes = None,
-    strategy: Annotated[
-        list[str] | None, typer.Option(metavar="NAME", help="Only these (repeat it); all if none.")
+    strategies: Annotated[
+        list[str] | None,
+        typer.Option("--strategy", metavar="NAME", help="Only these (repeat it); all if none."),
     ] = None,
     no_moves: NoMoves = False,
     balance: Balance = "replicas",
@@ -208,32 +191,13 @@ def compare(
 
     Example: partage compare cluster.json --add-broker 7:a
     """
+    given = locals()  # the parameters, before anything else has a name
     from partage.brokers.compare import compare as compare_strategies
     from partage.brokers.compare import comparison, deterministic
 
     with output.progress(quiet=json) as tell:
-        task = _task(
-            cluster,
-            sizes,
-            profile,
-            add_broker=add_broker,
-            remove_broker=remove_broker,
-            replace_broker=replace_broker,
-            replication_factor=replication_factor,
-            topics=topics,
-            no_moves=no_moves,
-            balance=balance,
-            leaders=leaders,
-            spread=spread,
-            relieve=relieve,
-            max_moves=max_moves,
-            max_bytes_moved=max_bytes_moved,
-            tolerance=tolerance,
-            concurrency=concurrency,
-            batch=batch,
-            throttle=throttle,
-        )
-        answers = compare_strategies(task, strategy, tell)
+        task = _task(given)
+        answers = compare_strategies(task, strategies, tell)
         found = comparison(answers, deterministic(task, answers, tell))
     if json:
         output.print_json(found)
@@ -243,10 +207,7 @@ def compare(
     print_compare(found, output.console())
 
 
-def check(
-    plan: Annotated[str, typer.Argument(metavar="PLAN", help="A plan directory.")],
-    json: Json = False,
-) -> None:
+def check(plan: PlanArgument, json: Json = False) -> None:
     """Prove a plan again from its files: feasible, optimal, and the rollback restores.
 
     Exits 1 on any defect. Example: partage check plan/
@@ -275,10 +236,7 @@ def check(
     raise typer.Exit(0 if verdict.sound else 1)
 
 
-def report(
-    plan: Annotated[str, typer.Argument(metavar="PLAN", help="A plan directory.")],
-    json: Json = False,
-) -> None:
+def report(plan: PlanArgument, json: Json = False) -> None:
     """Draw a plan again: plan/report.html, one file that needs no network.
 
     Example: partage report plan/
@@ -319,8 +277,12 @@ def report(
         output.console().print(path, highlight=False, soft_wrap=True)
 
 
-def _task(cluster: str, sizes: str | None, profile: str | None, **options: Any) -> Any:
+def _task(given: Mapping[str, Any]) -> Any:
+    """The job that a command's parameters ask for; what is no option of a job is left aside."""
+    from partage.brokers.options import Options
     from partage.brokers.plan import task_of
     from partage.cluster import Cluster
 
-    return task_of(Cluster.read(cluster, sizes=sizes), profile, **options)
+    options = {f.name: given[f.name] for f in fields(Options) if f.name in given}
+    cluster = Cluster.read(given["cluster"], sizes=given["sizes"])
+    return task_of(cluster, given["profile"], **options)

@@ -10,6 +10,7 @@ from typing import Annotated
 import typer
 
 from partage.cli import output
+from partage.cli.arguments import Json, Master
 
 _DAY = 86_400
 _PEERS = ("exact", "generate", "leader-flow")
@@ -24,11 +25,8 @@ def demo(
     out: Annotated[
         str, typer.Option("--out", "-o", metavar="DIR", help="Where the plan goes.")
     ] = "demo",
-    master: Annotated[
-        str | None,
-        typer.Option(metavar="URL", help="Spark master; SPARK_REMOTE or this machine if none."),
-    ] = None,
-    json: Annotated[bool, typer.Option("--json", help="One JSON object on stdout.")] = False,
+    master: Master = None,
+    json: Json = False,
 ) -> None:
     """The whole story on bundled data: measure with Spark, compare, plan, prove, report.
 

@@ -7,6 +7,7 @@ from typing import Annotated
 import typer
 
 from partage.cli import output
+from partage.cli.arguments import Json
 
 AssignorOption = Annotated[
     str, typer.Option("--assignor", metavar="NAME", help="Who decides, for instance sticky.")
@@ -15,7 +16,6 @@ Mode = Annotated[
     str,
     typer.Option(metavar="optimal|java", help="The best, or as Kafka's class of that name does."),
 ]
-Json = Annotated[bool, typer.Option("--json", help="One JSON object on stdout.")]
 
 
 def register(app: typer.Typer) -> None:

@@ -7,6 +7,7 @@ from typing import Annotated
 import typer
 
 from partage.cli import output
+from partage.cli.arguments import Json, Master
 
 
 def register(app: typer.Typer) -> None:
@@ -28,11 +29,8 @@ def profile(
     ] = None,
     window: Annotated[int, typer.Option(metavar="SECONDS", help="Length of a load window.")] = 3600,
     top: Annotated[int, typer.Option(metavar="N", help="Hottest keys kept per topic.")] = 100,
-    master: Annotated[
-        str | None,
-        typer.Option(metavar="URL", help="Spark master; SPARK_REMOTE or this machine if none."),
-    ] = None,
-    json: Annotated[bool, typer.Option("--json", help="One JSON object on stdout.")] = False,
+    master: Master = None,
+    json: Json = False,
 ) -> None:
     """Measure records with Spark: bytes, rates, key skew and windows per partition.
 

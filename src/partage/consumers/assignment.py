@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -16,6 +17,21 @@ Ints = npt.NDArray[np.int64]
 
 
 @dataclass(frozen=True, eq=False)
+class Warming:
+    """What is not where it belongs, because its place has not caught up (KIP-441).
+
+    - ``member``, ``partition``: the warm-up replicas, ascending
+    - ``waiting``: tasks and standbys that wait; ``probing_ms``: after how long to ask again, None
+      where nothing waits
+    """
+
+    member: Ints
+    partition: Ints
+    waiting: int
+    probing_ms: int | None
+
+
+@dataclass(frozen=True, eq=False)
 class Assignment:
     """The answer for one round.
 
@@ -25,7 +41,10 @@ class Assignment:
       must give a partition up before another may have it
     - ``bound``: of an assignor that goes by weights, a lower bound on the highest load by weight
       that any assignment has
-    - ``standbys``: (member, partition) of the standby copies, ascending
+    - ``standbys``: (member, partition) of the standby copies, ascending; ``warming``: where lags
+      were told
+    - ``cross_rack``: where racks count, partitions of which no replica is in the rack of their
+      member in ``target``
     - ``delay_ms``: how long what waits for departed members still waits
     - ``notes``: what else the assignor has to say, in sentences
     """
@@ -35,6 +54,8 @@ class Assignment:
     target: Ints
     bound: int | None = None
     standbys: tuple[Ints, Ints] | None = None
+    warming: Warming | None = None
+    cross_rack: int | None = None
     delay_ms: int | None = None
     notes: tuple[str, ...] = ()
 
@@ -86,10 +107,14 @@ class Assignment:
     @cached_property
     def standbys_by_id(self) -> dict[str, list[tuple[str, int]]]:
         """Every member's standby copies by its id."""
-        found: dict[str, list[tuple[str, int]]] = {m.id: [] for m in self.group.members}
-        for at, partition in zip(*(self.standbys or ((), ())), strict=True):
-            found[self.group.members[int(at)].id].append(self.group.named(int(partition)))
-        return found
+        return self._by_id(*(self.standbys or ((), ())))
+
+    @cached_property
+    def warmups_by_id(self) -> dict[str, list[tuple[str, int]]]:
+        """Every member's warm-up replicas by its id."""
+        return self._by_id(
+            *((self.warming.member, self.warming.partition) if self.warming else ((), ()))
+        )
 
     @property
     def moves(self) -> int:
@@ -128,6 +153,14 @@ class Assignment:
             value["standbys"] = {
                 k: [list(p) for p in pairs] for k, pairs in self.standbys_by_id.items()
             }
+        if self.warming is not None:
+            value["warmups"] = {
+                k: [list(p) for p in pairs] for k, pairs in self.warmups_by_id.items()
+            }
+            value["waiting"] = self.warming.waiting
+            value["probing_rebalance_ms"] = self.warming.probing_ms
+        if self.cross_rack is not None:
+            value["cross_rack"] = self.cross_rack
         if self.delay_ms is not None:
             value["delay_ms"] = self.delay_ms
         return value
@@ -137,6 +170,14 @@ class Assignment:
         order = np.argsort(self.owner, kind="stable")
         start = np.searchsorted(self.owner[order], np.arange(len(self.group.members) + 1))
         return order, start
+
+    def _by_id(
+        self, member: Iterable[int], partition: Iterable[int]
+    ) -> dict[str, list[tuple[str, int]]]:
+        found: dict[str, list[tuple[str, int]]] = {m.id: [] for m in self.group.members}
+        for at, row in zip(member, partition, strict=True):
+            found[self.group.members[int(at)].id].append(self.group.named(int(row)))
+        return found
 
     def _rows(self, member: int) -> Ints:
         order, start = self._by_member

@@ -17,7 +17,7 @@ copies put where the state is not. Then each process deals its own to its thread
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import numpy.typing as npt
@@ -60,6 +60,10 @@ class Tasks:
         common = math.lcm(*np.unique(self.threads).tolist())
         return np.asarray(np.rint(min(common, _FINE) / self.threads), dtype=np.int64)
 
+    def process_of(self, thread: Ints) -> Ints:
+        """[T] the process of the thread of each task, ``NOBODY`` where it has none."""
+        return np.where(thread == NOBODY, NOBODY, self.process[thread])
+
     @property
     def open_process(self) -> Bools:
         """[K, N] processes with a thread that may run the subtopology."""
@@ -67,6 +71,14 @@ class Tasks:
         kind, thread = np.nonzero(self.open_to)
         table[kind, self.process[thread]] = True
         return table
+
+    def pinned(self, home: Ints) -> Tasks:
+        """The same tasks, each open to the threads of its process in ``home`` [T] alone."""
+        width = len(self.threads) + 1
+        named, kind = np.unique(self.kind * width + home + 1, return_inverse=True)
+        at_home = self.process == (named % width - 1)[:, np.newaxis]
+        open_to = self.open_to[named // width] & at_home
+        return replace(self, kind=kind.ravel().astype(np.int64), open_to=open_to)
 
 
 # -- actives
@@ -148,15 +160,15 @@ def _active_counts(tasks: Tasks) -> Ints:
     comes = base.arcs(tail, threads_at + thread, count[kind_t], {3: 1})
     even = count[kind_p] * tasks.threads[proc] / max(threads, 1)
     squares = {
-        4: _around(even, enters, leaves, tasks.scale[proc], count[kind_p]),
-        1: _around(
+        4: around(even, enters, leaves, tasks.scale[proc], count[kind_p]),
+        1: around(
             np.full(threads, total / max(threads, 1)),
             threads_at + np.arange(threads),
             processes_at + tasks.process,
             np.ones(threads, dtype=np.int64),
             np.full(threads, total),
         ),
-        0: _around(
+        0: around(
             total * tasks.threads / max(threads, 1),
             processes_at + np.arange(processes),
             np.full(processes, sink),
@@ -178,9 +190,10 @@ def _active_counts(tasks: Tasks) -> Ints:
     return runs
 
 
-def _around(
+def around(
     guess: npt.NDArray[np.float64], tail: Ints, head: Ints, weight: Ints, capacity: Ints
 ) -> Squares:
+    """Squares of flows that are probably near a guess."""
     return Squares(
         tail=tail,
         head=head,
@@ -195,15 +208,21 @@ def _around(
 # -- standbys
 
 
-def share_standbys(tasks: Tasks, active: Ints, stateful: Bools, copies: int) -> Bools:
+def share_standbys(
+    tasks: Tasks, home: Ints, stateful: Bools, copies: int, anew: Ints | None = None
+) -> Bools:
     """[T, N] the processes that hold a standby of each task; as many as ``copies`` of those
-    ``stateful`` [T] that run."""
+    ``stateful`` [T] that run.
+
+    ``home`` [T]: the process that runs each, ``NOBODY``; ``anew`` [T, N]: what it costs to put a
+    standby there, 1 where the state is not unless given.
+    """
     processes = len(tasks.threads)
     holds = np.zeros((len(tasks.kind), processes), dtype=np.bool_)
-    chosen = np.flatnonzero(stateful & (active != NOBODY))
+    chosen = np.flatnonzero(stateful & (home != NOBODY))
     if copies == 0 or len(chosen) == 0:
         return holds
-    runs_on = tasks.process[active[chosen]]
+    runs_on = home[chosen]
     able = tasks.open_process[tasks.kind[chosen]].copy()
     able[np.arange(len(chosen)), runs_on] = False
     row, proc = np.nonzero(able)
@@ -240,11 +259,11 @@ def share_standbys(tasks: Tasks, active: Ints, stateful: Bools, copies: int) -> 
     base = Network(sink + 1, layers)
     base.supply[: len(chosen)], base.supply[sink] = copies, -copies * len(chosen)
     base.arcs(np.arange(len(chosen)), np.full(len(chosen), sink), copies, {0: 1})
-    new = (~tasks.holds[chosen])[row, proc].astype(np.int64)
-    taken = base.arcs(above, processes_at + proc, 1, {layers - 1: new})
+    cost = (~tasks.holds).astype(np.int64) if anew is None else anew
+    taken = base.arcs(above, processes_at + proc, 1, {layers - 1: cost[chosen][row, proc]})
     for level, convex in enumerate(parts):
         convex.add_to(base, 1 + level)
-    runs = np.bincount(tasks.process[active[active != NOBODY]], minlength=processes)
+    runs = np.bincount(home[home != NOBODY], minlength=processes)
     wanted = min(copies, processes - 1) * len(chosen)
     guess = (int(runs.sum()) + wanted) * tasks.threads / len(tasks.process) - runs
     load = Squares(

@@ -25,8 +25,8 @@ from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
-from ortools.graph.python.max_flow import SimpleMaxFlow
 
+from partage.flow.confining import confine
 from partage.group.model import NOBODY
 
 Ints = npt.NDArray[np.int64]
@@ -250,34 +250,12 @@ def load_bound(problem: Weighing) -> int:
 
 
 def _confined(problem: Weighing) -> int:
-    kinds, members = problem.open_to.shape
-    weight = np.zeros(kinds, dtype=np.int64)
+    """By the members that alone may have some kinds of items."""
+    weight = np.zeros(len(problem.open_to), dtype=np.int64)
     np.add.at(weight, problem.kind, problem.weight)
-    total = int(weight.sum())
     kind, member = np.nonzero(problem.open_to)
-    source, sink = kinds + members, kinds + members + 1
-    able = np.unique(member)
-    level = -(-total // len(able))
-    while True:
-        network = SimpleMaxFlow()
-        network.add_arcs_with_capacity(np.full(kinds, source), np.arange(kinds), weight)
-        network.add_arcs_with_capacity(kind, kinds + member, weight[kind])
-        network.add_arcs_with_capacity(
-            kinds + able, np.full(len(able), sink), np.full(len(able), level)
-        )
-        status = network.solve(source, sink)
-        if status != network.OPTIMAL:
-            raise RuntimeError(f"max flow: the solver answered {status!r}")
-        if network.optimal_flow() == total:
-            return level
-        side = np.zeros(kinds + members + 2, dtype=np.bool_)
-        side[network.get_source_side_min_cut()] = True
-        inside = side[kinds : kinds + members]
-        confined = ~(problem.open_to & ~inside).any(axis=1)
-        higher = -(-int(weight[confined].sum()) // max(int(inside.sum()), 1))
-        if higher <= level:
-            return level
-        level = higher
+    able, place = np.unique(member, return_inverse=True)
+    return confine(kind, place, weight, np.zeros(len(able), dtype=np.int64)).level
 
 
 def _heaviest_together(problem: Weighing) -> int:

@@ -24,7 +24,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from partage.flow.network import Network, Squares, minimise
+from partage.flow.network import EMPTY, FREE, FULL, Faces, Network, Squares, minimise
 
 Ints = npt.NDArray[np.int64]
 Floats = npt.NDArray[np.float64]
@@ -59,17 +59,27 @@ class Allotting:
 
 @dataclass(frozen=True, eq=False)
 class Allotted:
-    """``stay``, ``come`` [A]: items on each open pair that sat there already, and new ones."""
+    """``stay``, ``come`` [A]: items on each open pair that sat there already, and new ones.
+
+    What the optima have in common, that is which other counts cost the same:
+
+    - ``staying``, ``coming`` [A]: FREE, or EMPTY or FULL in all of them
+    - ``least``, ``most`` [E]: items on each slot, base aside
+    """
 
     stay: Ints
     come: Ints
+    staying: Faces
+    coming: Faces
+    least: Ints
+    most: Ints
 
 
 def allot(problem: Allotting) -> Allotted:
     """The counts with the least costs, load first, then far, then new."""
     pairs = len(problem.group)
     if pairs <= _LAID_OUT_WHOLE:
-        return _solve(problem, np.arange(pairs))[0]
+        return _with_face(problem, *_solve(problem, np.arange(pairs)))
     # few pairs at first: where items sit, and some of each group that differ from group to group
     first = np.searchsorted(problem.group, np.arange(len(problem.count)))
     width = np.bincount(problem.group)
@@ -78,24 +88,49 @@ def allot(problem: Allotting) -> Allotted:
     chosen = (problem.sits > 0) | ((place + problem.group) % stride == 0)
     while True:
         some = np.flatnonzero(chosen)
-        found, distance = _solve(problem, some)
-        pays = _pays(problem, distance) & ~chosen
+        stay, come, distance = _solve(problem, some)
+        pays = (_face(problem, distance, 1) == FULL) & ~chosen
         if not pays.any():
-            return found
+            return _with_face(problem, stay, come, distance)
         chosen |= pays & (_rank_in_group(problem.group, pays) < _MORE)
 
 
-def _pays(problem: Allotting, distance: Ints) -> Bools:
-    """[A] whether a new item on the pair would cost less, in the order of the costs, than the dual
-    values ``distance`` [3, G + E] say."""
+def _with_face(problem: Allotting, stay: Ints, come: Ints, distance: Ints) -> Allotted:
+    """The counts with what the dual values ``distance`` [3, nodes] say of all optima."""
+    groups, slots = len(problem.count), problem.slots
+    beyond = distance[:, groups + slots, None] - distance[:, groups : groups + slots]
+    # the unit that costs as much as it is worth, on the first cost, and all before it
+    worth = beyond[0] + 1 - (0 if problem.base is None else 2 * problem.base)
+    least = np.maximum((worth - 1) // 2, 0)
+    last = np.where((worth > 0) & (worth % 2 == 0), _sign(-beyond[1:]), EMPTY)
+    total = int(problem.count.sum())
+    return Allotted(
+        stay,
+        come,
+        staying=_face(problem, distance, 0),
+        coming=_face(problem, distance, 1),
+        least=np.minimum(least + (last == FULL), total),
+        most=np.minimum(least + (last != EMPTY), total),
+    )
+
+
+def _face(problem: Allotting, distance: Ints, new: int) -> Faces:
+    """[A] what the dual values leave of an item on the pair, ``new`` or (0) sitting there."""
     head = len(problem.count) + problem.slot
-    undecided = np.ones(len(problem.group), dtype=np.bool_)
-    pays = np.zeros_like(undecided)
-    for layer, cost in enumerate((0, problem.far, 1)):
-        reduced = cost + distance[layer, problem.group] - distance[layer, head]
-        pays |= undecided & (reduced < 0)
-        undecided &= reduced == 0
-    return pays
+    reduced = distance[:, problem.group] - distance[:, head]
+    reduced[1] += problem.far
+    reduced[2] += new
+    return _sign(reduced)
+
+
+def _sign(reduced: Ints) -> Faces:
+    """FREE, EMPTY or FULL by the first reduced cost [layers, n] that is not 0."""
+    found = np.full(reduced.shape[1], FREE, dtype=np.int8)
+    for costs in reduced:
+        undecided = found == FREE
+        found[undecided & (costs > 0)] = EMPTY
+        found[undecided & (costs < 0)] = FULL
+    return found
 
 
 def _rank_in_group(group: Ints, marked: Bools) -> Ints:
@@ -104,8 +139,8 @@ def _rank_in_group(group: Ints, marked: Bools) -> Ints:
     return np.asarray(before - before[np.searchsorted(group, group)])
 
 
-def _solve(problem: Allotting, pairs: Ints) -> tuple[Allotted, Ints]:
-    """The counts over some of the open ``pairs``, and the dual values [3, nodes]."""
+def _solve(problem: Allotting, pairs: Ints) -> tuple[Ints, Ints, Ints]:
+    """What stays and what comes, over some of the open ``pairs``, and the dual values [3, nodes]."""
     groups, slots = len(problem.count), problem.slots
     group, slot, far = problem.group[pairs], problem.slot[pairs], problem.far[pairs]
     sits = problem.sits[pairs]
@@ -137,7 +172,7 @@ def _solve(problem: Allotting, pairs: Ints) -> tuple[Allotted, Ints]:
     stay, come = np.zeros_like(problem.sits), np.zeros_like(problem.sits)
     stay[pairs[sitting]] = optimum.flow[stay_at]
     come[pairs] = optimum.flow[come_at]
-    return Allotted(stay, come), optimum.distance
+    return stay, come, optimum.distance
 
 
 def _guess(group: Ints, slot: Ints, count: Ints, ground: Ints) -> Floats:

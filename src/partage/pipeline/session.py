@@ -13,24 +13,19 @@ from __future__ import annotations
 import logging
 import os
 import re
-import shutil
 import socket
-import subprocess
 import tempfile
 import warnings
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
 from partage.errors import InputError, PartageError
+from partage.java import find_java
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
-
-OLDEST_JAVA = 17
-"""Spark 4 needs Java 17 or newer."""
 
 SQL_SETTINGS: Mapping[str, str] = {
     # A timestamp without a zone is UTC: results must not depend on where the session runs.
@@ -145,29 +140,6 @@ def spark_errors(where: str = "") -> Iterator[None]:
         raise PartageError(f"Spark: {_one_line(text)}") from None
 
 
-def find_java() -> Path:
-    """The home of a Java that Spark runs on: JAVA_HOME's, PATH's, or one in the usual folders.
-
-    Raises PartageError that says what to install.
-    """
-    homes = [Path(os.environ["JAVA_HOME"])] if os.environ.get("JAVA_HOME") else []
-    if on_path := shutil.which("java"):
-        homes.append(Path(on_path).resolve().parent.parent)
-    homes += sorted(Path("/usr/lib/jvm").glob("*"))
-    homes += sorted(Path("/Library/Java/JavaVirtualMachines").glob("*/Contents/Home"))
-    found = ""
-    for home in homes:
-        version = _java_version(home)
-        if version >= OLDEST_JAVA:
-            return home
-        if version and not found:
-            found = f" ({home} is Java {version})"
-    raise PartageError(
-        f"Spark needs Java {OLDEST_JAVA} or newer, and there is none{found}: install a JDK, "
-        "for example openjdk-17-jre-headless, or set JAVA_HOME"
-    )
-
-
 # ---------------------------------------------------------------------- opening
 
 
@@ -213,7 +185,7 @@ def _start_java(conf: Any) -> None:
     if SparkContext._gateway is not None:
         return
     with tempfile.TemporaryFile() as log, _environment_restored():
-        os.environ["JAVA_HOME"] = os.fspath(find_java())
+        os.environ["JAVA_HOME"] = os.fspath(find_java("Spark"))
         # This Java only assembles the other's command line.
         os.environ.setdefault("SPARK_LAUNCHER_OPTS", _FAST_START)
         # With it, the process would be made without the classes of a Connect server.
@@ -274,23 +246,6 @@ def _environment_restored() -> Iterator[None]:
                 os.environ.pop(name, None)
             else:
                 os.environ[name] = value
-
-
-def _java_version(home: Path) -> int:
-    """The feature release of the Java at ``home``; 0 where there is none."""
-    java = home / "bin" / "java"
-    if not os.access(java, os.X_OK):
-        return 0
-    try:
-        text = (home / "release").read_text(encoding="utf-8", errors="replace")
-    except OSError:
-        try:
-            run = subprocess.run([java, "-version"], capture_output=True, text=True, timeout=20)
-        except (OSError, subprocess.SubprocessError):
-            return 0
-        text = run.stderr
-    found = re.search(r'(?:JAVA_VERSION=|version )"(?:1\.)?(\d+)', text)
-    return int(found[1]) if found else 0
 
 
 def _one_line(text: str) -> str:

@@ -20,6 +20,7 @@ from rich.text import Text
 from partage.report import units
 from partage.report.comparison import Column, columns, legend
 from partage.report.view import MARKS, Load, Verdict, View, view
+from partage.report.view.waves import bytes_of
 from partage.report.wave_load import WaveLoad, busiest, wave_load
 
 MANY_BROKERS = 40
@@ -385,7 +386,7 @@ def _waves(plan: View) -> tuple[str, Table]:
             f"{len(rest)} more",
             units.count(sum(wave.partitions for wave in rest)),
             units.count(sum(wave.moves for wave in rest)),
-            units.size(plan.bytes_of(rest)),
+            units.size(bytes_of(rest)),
             "",
             units.duration(sum(known) if len(known) == len(rest) else None),
             style="dim",

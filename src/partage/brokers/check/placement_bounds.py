@@ -13,7 +13,6 @@ from partage.brokers.check.plan_file import (
     MalformedError,
     PlanFile,
     percent,
-    size_in_bytes,
     whole_numbers,
     wrong_bound,
 )
@@ -76,7 +75,7 @@ def placement_bounds(
         found += wrong_bound(name, stages[name]["bound"], proven[name])
     if "budget" in stages:
         found += _budget(plan, problem, stages["budget"], values)
-    return found + check_limits(plan, problem)
+    return found + problem.limits_missed()
 
 
 def _aim(stages: dict[str, Any], prices: Any, slots: int) -> Ints | None:
@@ -197,22 +196,3 @@ def _windows(
         low.append(min(max(ceil(fewest * (1 - width)), a), b))
         high.append(min(max(floor(largest * (1 + width)), a), b))
     return np.array(low), np.array(high)
-
-
-def check_limits(plan: PlanFile, problem: Problem) -> list[str]:
-    """The limits on what is moved hold, whatever the stages say."""
-    found, options = [], plan.options
-    if options.get("max_moves") is not None and problem.moves > int(options["max_moves"]):
-        found.append(f"{MARKER}: {problem.moves} moves, --max-moves {options['max_moves']}")
-    limit = options.get("max_bytes_moved")
-    if limit is not None:
-        moved, allowed = bytes_moved(plan), size_in_bytes(limit, "max_bytes_moved")
-        if moved > allowed:
-            found.append(f"{MARKER}: {moved} bytes are moved, --max-bytes-moved {limit}")
-    return found
-
-
-def bytes_moved(plan: PlanFile) -> int:
-    """Bytes that brokers must newly fetch."""
-    lists = zip(plan.size.tolist(), plan.before, plan.after, strict=True)
-    return sum(size * len(set(a) - set(b)) for size, b, a in lists)

@@ -13,6 +13,7 @@ from partage.brokers.check.plan_file import (
     MalformedError,
     PlanFile,
     most_per_rack,
+    size_in_bytes,
     whole_numbers,
 )
 from partage.brokers.directory import MARKER
@@ -65,6 +66,24 @@ class Problem:
         """Replicas that a broker must newly fetch."""
         lists = zip(self.plan.before, self.plan.after, strict=True)
         return sum(len(set(a) - set(b)) for b, a in lists)
+
+    @property
+    def bytes_moved(self) -> int:
+        """Bytes that brokers must newly fetch."""
+        lists = zip(self.plan.size.tolist(), self.plan.before, self.plan.after, strict=True)
+        return sum(size * len(set(a) - set(b)) for size, b, a in lists)
+
+    def limits_missed(self) -> list[str]:
+        """The limits on what is moved that do not hold, whatever the stages say."""
+        found, options = [], self.plan.options
+        if options.get("max_moves") is not None and self.moves > int(options["max_moves"]):
+            found.append(f"{MARKER}: {self.moves} moves, --max-moves {options['max_moves']}")
+        limit = options.get("max_bytes_moved")
+        if limit is not None:
+            moved, allowed = self.bytes_moved, size_in_bytes(limit, "max_bytes_moved")
+            if moved > allowed:
+                found.append(f"{MARKER}: {moved} bytes are moved, --max-bytes-moved {limit}")
+        return found
 
     def in_zones(self) -> Ints:
         """[I, zones] usable replicas of each item today."""

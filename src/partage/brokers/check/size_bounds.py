@@ -7,7 +7,6 @@ from typing import Any
 
 import numpy as np
 
-from partage.brokers.check.placement_bounds import bytes_moved, check_limits
 from partage.brokers.check.plan_file import Ints, PlanFile, percent, wrong_bound
 from partage.brokers.check.problem import Problem
 from partage.brokers.directory import MARKER
@@ -43,7 +42,7 @@ def size_bounds(plan: PlanFile, stages: dict[str, Any], values: dict[str, int]) 
         "zone": problem.zone,
         "base_size": fixed,
     }
-    found = check_limits(plan, problem)
+    found = problem.limits_missed()
     if plan.relieve is None:
         prices = stages["bytes"]["prices"]
         weight, wrong = problem.weights(prices)
@@ -75,7 +74,7 @@ def size_bounds(plan: PlanFile, stages: dict[str, Any], values: dict[str, int]) 
         high=high,
         price=price,
     )
-    values["bytes moved"] = bytes_moved(plan)
+    values["bytes moved"] = problem.bytes_moved
     return found + wrong_bound("bytes moved", stages["bytes moved"]["bound"], bound)
 
 

@@ -1,190 +1,176 @@
 """Streams: tasks of Kafka Streams, active and standby (StreamsPartitionAssignor's job, exactly).
 
-The group says ``streams``: ``subtopologies``, each with its ``topics`` and whether it is
-``stateful`` (false unless given), and how many ``standbys`` every stateful task shall have. A task
-is one number of a subtopology: that partition of all of its topics, always on one member. A member
-is a thread of the process that it names (itself, where it names none); the ``tags`` of a process
-say where it runs (its rack, where no process has any).
+The group says ``streams`` (``consumers.streams_config``). A task is one number of a subtopology:
+that partition of all of its topics, always on one member. A member is a thread of the process that
+it names, and a process has as much room as it has threads; the ``tags`` of a process say where it
+runs (its rack, where no process has any). Loads are counted in tasks.
 
-Loads are counted in tasks. How actives and standbys are shared out: ``consumers.tasks``. Which task
-a member has is told by its claims: who owns most of a task's partitions owns it. Where a member
-had standbys it says under ``standbys``, in the form in which they are given here.
+1. Each active gets a *home*. Without more said, as ``consumers.tasks`` shares them: processes even,
+   then fewest changes. With ``rack_aware`` or ``lags`` as ``consumers.homes`` does: processes even,
+   stateful tasks even, then the least cost of KIP-925, then fewest homes that are not caught up,
+   then fewest changes.
+2. Standbys are shared out around the homes, apart from each other by tags.
+3. With ``lags``, what would stop until its home has its state waits elsewhere, and the home warms
+   up (``consumers.warmups``, KIP-441). Warm-ups are told apart from standbys, but say so under
+   ``standbys`` when they join again. A task that is withheld until its old thread gives it up stays
+   as a warm-up where it had its state, so that the state is not closed meanwhile.
+4. Each process deals its actives to its threads, evenly and with fewest changes, then the standbys
+   to those with least.
 
-Kafka also delays a move until the new place has caught up (warm-up replicas and probing
-rebalances, KIP-441); that depends on lags the group does not tell, and is not done here. Of the
-costs of KIP-925 there are none either: tags are honoured before even loads.
+Costs (KIP-925): a stateful task costs ``traffic_cost`` for each of its partitions without a
+replica in the rack of the process, and ``non_overlap_cost`` where it did not run before; a
+stateless one 1 and 0. As in Kafka, one process or partition of unknown rack switches them off. The
+defaults 10 and 1 are those of Kafka's HighAvailabilityTaskAssignor; its StickyTaskAssignor has 1
+and 10.
+
+What differs from Kafka, whose default is HighAvailabilityTaskAssignor:
+
+- That one deals tasks round and evens out by single moves, stateful ones first and without regard
+  to who had them. Here all tasks together are even first, and what can stay stays.
+- Its non-overlap counts against that first deal, with the loads of each process fixed as dealt.
+  Here it counts against the last owner, and is least among all the loads that are as even.
+- ``balance_subtopology`` there caps a subtopology's tasks per process at its share, rounded up.
+  Here they are as even as can be before anything is said of costs.
+- Standbys go by tags alone. There they are exchanged by racks of their changelogs, too, which the
+  group does not tell.
+- What waits stays where it ran, if that is caught up. There it goes to a standby, or to whoever has
+  least. Warm-ups go first to homes that lag least, not to tasks in order.
+- What lag is unknown counts as more than any other. Kafka knows the end of the changelog, and puts
+  whoever has nothing at that.
+- A process deals stateful actives, standbys and stateless actives to its threads there, in this
+  order.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
 import numpy.typing as npt
 
-from partage.consumers.assignment import Assignment
+from partage.consumers.assignment import Assignment, Warming
+from partage.consumers.homes import share_homes
+from partage.consumers.streams_config import UNKNOWN_LAG, StreamsConfig
 from partage.consumers.tasks import Tasks, deal_standbys, share_actives, share_standbys
-from partage.errors import InputError
+from partage.consumers.topology import Topology
+from partage.consumers.warmups import Lags, plan_round
 from partage.group import Group
 from partage.group.model import NOBODY
 
 Ints = npt.NDArray[np.int64]
 Bools = npt.NDArray[np.bool_]
 
-_KEYS, _OF_ONE = ("subtopologies", "standbys"), ("topics", "stateful")
-_MOST_STANDBYS = 1_000
+_LONG_LAG = 2**40
+"""Lags are told apart up to this when homes are chosen."""
 
 
 def streams(group: Group, mode: str) -> Assignment:
     """Partitions of the active tasks, with the standbys. Raises InputError where the group's
     ``streams`` is no good."""
-    subtopologies, copies = _settings(group)
-    layout = _Layout.of(group, subtopologies)
-    tasks, had = _tasks(group, layout, subtopologies)
-    active = share_actives(tasks)
-    owner = np.full(group.partitions, NOBODY, dtype=np.int64)
-    owner[layout.row] = active[layout.task]
-    stateful = np.array([s.stateful for s in subtopologies], dtype=np.bool_)[layout.kind]
-    holds = share_standbys(tasks, active, stateful, copies)
-    dealt = deal_standbys(tasks, active, holds, had)
-    rows = [np.flatnonzero(layout.task == task) for _, task in dealt]
-    member = np.repeat([at for at, _ in dealt], [len(r) for r in rows]).astype(np.int64)
-    partition = layout.row[np.concatenate(rows)] if rows else np.zeros(0, dtype=np.int64)
-    order = np.lexsort((partition, member))
-    wanted = copies * int((stateful & (active != NOBODY)).sum())
+    config = StreamsConfig.of(group)
+    app = Topology.of(group, config)
+    tasks = app.tasks
     notes = []
+    by_racks = config.rack_strategy != "none"
+    unknown = app.without_rack() if by_racks else None
+    if unknown is not None:
+        notes.append(f"{unknown}: costs of racks are left out")
+        by_racks = False
+    far = app.far() if by_racks else None
+    lags = _lags(app) if config.lags is not None else None
+
+    if far is None and lags is None:
+        active = share_actives(tasks)
+        home = tasks.process_of(active)
+    else:
+        first = config.rack_strategy == "balance_subtopology" and by_racks
+        home = share_homes(tasks, app.stateful, _costs(app, far, lags), first)
+        active = share_actives(tasks.pinned(home))
+    anew = None if lags is None else _anew(tasks, lags)
+    standby = share_standbys(tasks, home, app.stateful, config.standbys, anew)
+    warming = None
+    if lags is None:
+        dealt = deal_standbys(tasks, active, standby, app.had)
+    else:
+        found = plan_round(tasks, home, standby, app.stateful, lags, config.max_warmup_replicas)
+        active = share_actives(tasks.pinned(found.active))
+        copies = deal_standbys(tasks, active, found.standby | found.warmup, app.had)
+        dealt = [(at, task) for at, task in copies if found.standby[task, tasks.process[at]]]
+        warm = [(at, task) for at, task in copies if found.warmup[task, tasks.process[at]]]
+        due = config.probing_rebalance_interval_ms if found.waiting else None
+        warming = Warming(
+            *_copies(app, sorted(warm + _kept(app, active, lags))), found.waiting, due
+        )
+    wanted = config.standbys * int((app.stateful & (active != NOBODY)).sum())
     if len(dealt) < wanted:
         notes.append(f"{wanted - len(dealt)} of {wanted} standbys find no process of their own")
-    elsewhere = group.partitions - len(layout.row)
+    elsewhere = group.partitions - len(app.row)
     if elsewhere:
         notes.append(f"{elsewhere} partitions are of topics in no subtopology: left out")
+    owner = np.full(group.partitions, NOBODY, dtype=np.int64)
+    owner[app.row] = active[app.task]
     return Assignment(
-        group, owner, owner, standbys=(member[order], partition[order]), notes=tuple(notes)
+        group,
+        owner,
+        owner,
+        standbys=_copies(app, dealt),
+        warming=warming,
+        cross_rack=None if far is None else _sum_at(far, tasks.process_of(active)),
+        notes=tuple(notes),
     )
 
 
-@dataclass(frozen=True)
-class _Subtopology:
-    topics: tuple[int, ...]
-    stateful: bool
+def _lags(app: Topology) -> Lags:
+    able = app.tasks.open_process[app.tasks.kind]
+    return Lags(app.lag(), able, app.config.acceptable_recovery_lag)
 
 
-@dataclass(frozen=True, eq=False)
-class _Layout:
-    """``kind`` [T] subtopology of each task; ``row``, ``task`` [R]: the partitions of each."""
-
-    kind: Ints
-    row: Ints
-    task: Ints
-
-    @classmethod
-    def of(cls, group: Group, subtopologies: list[_Subtopology]) -> _Layout:
-        kind: list[int] = []
-        row: list[Ints] = []
-        task: list[Ints] = []
-        sizes = np.diff(group.offset)
-        for number, subtopology in enumerate(subtopologies):
-            for topic in subtopology.topics:
-                of_topic = np.arange(int(sizes[topic]))
-                row.append(group.offset[topic] + of_topic)
-                task.append(len(kind) + of_topic)
-            kind.extend([number] * max(int(sizes[topic]) for topic in subtopology.topics))
-        none = np.zeros(0, dtype=np.int64)
-        return cls(
-            np.array(kind, dtype=np.int64),
-            np.concatenate([none, *row]),
-            np.concatenate([none, *task]),
-        )
+def _costs(app: Topology, far: Ints | None, lags: Lags | None) -> list[Ints]:
+    """[T, N] each: what homes shall cost least of, one after the other."""
+    tasks, config = app.tasks, app.config
+    stateful = app.stateful[:, np.newaxis]
+    ran_on = tasks.process_of(tasks.owner)[:, np.newaxis]
+    moves = ran_on != np.arange(len(tasks.threads))
+    found: list[Ints] = []
+    if far is not None:
+        of_state = config.traffic_cost * far + config.non_overlap_cost * moves
+        found.append(np.where(stateful, of_state, far))
+    behind: Ints = (~tasks.holds).astype(np.int64)
+    if lags is not None:
+        waits = stateful & ~lags.may_run
+        found.append(waits.astype(np.int64))
+        behind = np.where(waits, np.minimum(lags.lag, _LONG_LAG), 0)
+    return [*found, moves.astype(np.int64), behind]
 
 
-def _tasks(group: Group, layout: _Layout, subtopologies: list[_Subtopology]) -> tuple[Tasks, Bools]:
-    """The tasks, and which member held a standby of which [T, M]."""
-    members, count = len(group.members), len(layout.kind)
-    subscribes = group.subscribes[group.class_of]  # [M, T]
-    open_to = np.array(
-        [subscribes[:, list(s.topics)].all(axis=1) for s in subtopologies], dtype=np.bool_
-    ).reshape(len(subtopologies), members)
-    # whoever owns most of its partitions, the first of equals
-    owned = np.zeros((count, members), dtype=np.int64)
-    owns = group.owner[layout.row]
-    np.add.at(owned, (layout.task[owns >= 0], owns[owns >= 0]), 1)
-    owned[~open_to[layout.kind]] = 0
-    owner = np.where(owned.any(axis=1), owned.argmax(axis=1), NOBODY)
-    had = np.zeros((count, members), dtype=np.bool_)
-    task_of = np.full(group.partitions, NOBODY, dtype=np.int64)
-    task_of[layout.row] = layout.task
-    for at, member in enumerate(group.members):
-        for topic, number in member.standbys:
-            place = group.position(topic)
-            if place is not None and 0 <= number < group.topics[topic]:
-                task = int(task_of[group.offset[place] + number])
-                if task != NOBODY:
-                    had[task, at] = True
-    names = [member.process or member.id for member in group.members]
-    processes, process = np.unique(names, return_inverse=True)
-    process = process.ravel().astype(np.int64)
-    holds = np.zeros((count, len(processes)), dtype=np.bool_)
-    of, thread = np.nonzero((owned > 0) | had)
-    holds[of, process[thread]] = True
-    tasks = Tasks(
-        kind=layout.kind,
-        open_to=open_to,
-        owner=owner.astype(np.int64),
-        holds=holds,
-        process=process,
-        tag=_tags(group, process),
-    )
-    return tasks, had
+def _anew(tasks: Tasks, lags: Lags) -> Ints:
+    """[T, N] what it costs to put a standby there: 0 caught up, 1 with some of the state, 2."""
+    some = tasks.holds | (lags.lag < UNKNOWN_LAG)
+    return np.where(lags.caught_up, 0, np.where(some, 1, 2))
 
 
-def _tags(group: Group, process: Ints) -> Ints:
-    """[G, N] values of the tags by process, as numbers; -1 where it has none."""
-    first = {int(at): member for at, member in zip(process[::-1], group.members[::-1], strict=True)}
-    keys = sorted({key for member in first.values() for key in member.tags})
-    values = [[first[at].tags.get(key) for at in sorted(first)] for key in keys]
-    racks = [first[at].rack or None for at in sorted(first)]
-    if not keys and any(racks):
-        values = [racks]
-    table = np.full((len(values), len(first)), NOBODY, dtype=np.int64)
-    for row, texts in enumerate(values):
-        number = {text: at for at, text in enumerate(sorted({t for t in texts if t is not None}))}
-        table[row] = [NOBODY if text is None else number[text] for text in texts]
-    return table
+def _kept(app: Topology, active: Ints, lags: Lags) -> list[tuple[int, int]]:
+    """(thread, task) of tasks that must be given up by another process first, and whose state lies
+    with the new one."""
+    member, partition = app.group.claims
+    task_of = np.full(app.group.partitions, NOBODY, dtype=np.int64)
+    task_of[app.row] = app.task
+    task = task_of[partition]
+    member, task = member[task != NOBODY], task[task != NOBODY]
+    to = active[task]
+    process = app.tasks.process
+    goes = app.stateful[task] & (to != NOBODY) & (process[member] != process[to])
+    task = np.unique(task[goes])
+    some = (app.tasks.holds | (lags.lag < UNKNOWN_LAG))[task, process[active[task]]]
+    return [(int(active[at]), at) for at in task[some].tolist()]
 
 
-def _settings(group: Group) -> tuple[list[_Subtopology], int]:
-    where, said = group.where, group.streams
-    if said is None:
-        raise InputError(where, 'streams: expected {"subtopologies": [...], "standbys": ...}')
-    for key in said:
-        if key not in _KEYS:
-            raise InputError(where, f"streams: has no {key!r}: expected {', '.join(_KEYS)}")
-    listed, copies = said.get("subtopologies"), said.get("standbys", 0)
-    if not isinstance(listed, (list, tuple)):
-        raise InputError(where, "streams.subtopologies: expected a list")
-    if type(copies) is not int or not 0 <= copies <= _MOST_STANDBYS:
-        raise InputError(
-            where, f"streams.standbys: {copies!r}: expected a number up to {_MOST_STANDBYS}"
-        )
-    found: list[_Subtopology] = []
-    seen: set[int] = set()
-    for at, entry in enumerate(listed):
-        place = f"streams.subtopologies[{at}]"
-        if not isinstance(entry, dict) or not set(entry) <= set(_OF_ONE):
-            raise InputError(where, f'{place}: expected {{"topics": [...], "stateful": ...}}')
-        names, stateful = entry.get("topics"), entry.get("stateful", False)
-        if not isinstance(names, (list, tuple)) or not names:
-            raise InputError(where, f"{place}.topics: expected topics")
-        if type(stateful) is not bool:
-            raise InputError(where, f"{place}.stateful: expected true or false")
-        topics: list[int] = []
-        for name in names:
-            topic = group.position(name) if isinstance(name, str) else None
-            if topic is None:
-                raise InputError(where, f"{place}.topics: {name!r} is not listed under topics")
-            if topic in seen:
-                raise InputError(where, f"{place}.topics: {name!r} is in two places")
-            seen.add(topic)
-            topics.append(topic)
-        found.append(_Subtopology(tuple(topics), stateful))
-    return found, copies
+def _copies(app: Topology, dealt: list[tuple[int, int]]) -> tuple[Ints, Ints]:
+    """(member, partition) ascending, of (member, task)."""
+    member, task = np.array(dealt, dtype=np.int64).reshape(-1, 2).T
+    of, partition = app.rows(task)
+    order = np.lexsort((partition, member[of]))
+    return member[of][order], partition[order]
+
+
+def _sum_at(table: Ints, process: Ints) -> int:
+    rows = np.flatnonzero(process != NOBODY)
+    return int(table[rows, process[rows]].sum())

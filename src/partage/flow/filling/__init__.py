@@ -6,9 +6,9 @@ brings every slot into its band and moves few bytes (``search``), and two bounds
 perfect the answer may be (``bounds``): on the highest load that any arrangement has, and, out of
 the prices of a flow (``pricing``), on the sizes that any arrangement within the bands moves.
 
-Where no arrangement within the bands is found, they are widened, doubling, then halving back. What
-lies within its bands and breaks no rule is left alone; otherwise the search starts again from its
-own answer while that still narrows the bands, so that a second run finds nothing to do.
+Where no arrangement within the bands is found, they are widened (``widths``). What lies within its
+bands and breaks no rule is left alone; otherwise the search starts again from its own answer while
+that still narrows the bands, so that a second run finds nothing to do.
 """
 
 from __future__ import annotations
@@ -22,6 +22,7 @@ from partage.flow.filling.bounds import moved_bound
 from partage.flow.filling.pricing import slot_prices
 from partage.flow.filling.search import Filling
 from partage.flow.filling.shares import fair_shares, tightest
+from partage.flow.filling.widths import narrowest
 from partage.flow.sharing import Sharing
 
 __all__ = [
@@ -32,6 +33,7 @@ __all__ = [
     "fewest_bytes",
     "fewest_moves",
     "fill",
+    "narrowest",
     "slot_prices",
     "tightest",
 ]
@@ -111,28 +113,20 @@ def _as_it_is(problem: Sharing, bands: Bands) -> Filled | None:
 def _attempt(problem: Sharing, bands: Bands, tolerance: float) -> Filled:
     """The narrowest bands that the search reaches from where the items are."""
 
-    def within(width: float) -> tuple[bool, Filled]:
+    last = Filled(problem.own, None)
+
+    def within(width: float) -> Filled | None:
+        nonlocal last
         search = Filling(problem, *bands.at(width))
         ok = search.run()
-        return ok, Filled(search.arrangement(), bands.holding(search.load))
+        last = Filled(search.arrangement(), bands.holding(search.load))
+        return last if ok else None
 
-    ok, best = within(tolerance)
-    if ok or bands.share is None:
-        return best
-    narrow, wide = tolerance, max(2 * tolerance, _FIRST)
-    for _ in range(_DOUBLINGS):
-        ok, best = within(wide)
-        if ok:
-            break
-        narrow, wide = wide, 2 * wide
-    for _ in range(_HALVINGS if ok else 0):
-        middle = (narrow + wide) / 2
-        ok, found = within(middle)
-        if ok:
-            wide, best = middle, found
-        else:
-            narrow = middle
-    return best
+    found = within(tolerance)
+    if found is None and bands.share is not None:
+        first = max(2 * tolerance, _FIRST)
+        found = narrowest(within, tolerance, first, first * 2**_DOUBLINGS, _HALVINGS)
+    return last if found is None else found
 
 
 def fewest_bytes(problem: Sharing, low: Ints, high: Ints, price: Ints) -> int:

@@ -1,0 +1,148 @@
+"""Homes: the process of each task where a task costs more here than there.
+
+Tasks that cost the same everywhere are a class, and classes are the items of a min-cost flow:
+class → (subtopology, process) → (stateful or not, process) → process. Its costs are minimised one
+after the other:
+
+1. processes even, by their threads; then stateful and stateless tasks each, so that state is as
+   even as load;
+2. where ``subtopologies_first``, each subtopology over the processes;
+3. the costs given, in their order;
+4. each subtopology over the processes, if it did not come before.
+
+All of it is exact. Which tasks of a class go where is left open by it: those stay together with
+their process that come first on their threads.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+import numpy.typing as npt
+
+from partage.consumers.tasks import Tasks, around
+from partage.flow.network import Network, minimise
+from partage.group.model import NOBODY
+
+Ints = npt.NDArray[np.int64]
+Bools = npt.NDArray[np.bool_]
+
+
+def share_homes(
+    tasks: Tasks, stateful: Bools, costs: Sequence[Ints], subtopologies_first: bool = False
+) -> Ints:
+    """[T] the process of each task, ``NOBODY`` where none may run it.
+
+    ``stateful`` [T]; ``costs``: tables [T, N] of whole numbers from 0, minimised one after the
+    other.
+    """
+    home = np.full(len(tasks.kind), NOBODY, dtype=np.int64)
+    able = np.flatnonzero(tasks.open_process[tasks.kind].any(axis=1))
+    if len(able) == 0:
+        return home
+    table = np.stack([cost[able] for cost in costs], axis=1)  # [tasks, costs, N]
+    key = np.concatenate((tasks.kind[able, np.newaxis], table.reshape(len(able), -1)), axis=1)
+    _, first, of, count = np.unique(
+        key, axis=0, return_index=True, return_inverse=True, return_counts=True
+    )
+    kind, part = tasks.kind[able[first]], stateful[able[first]].astype(np.int64)
+    flow = _flow(tasks, kind, part, count, table[first], subtopologies_first)
+    _deal(tasks, able, of.ravel(), flow, home)
+    return home
+
+
+def _flow(
+    tasks: Tasks,
+    kind: Ints,
+    part: Ints,
+    count: Ints,
+    table: Ints,
+    subtopologies_first: bool,
+) -> Ints:
+    """[C, N] tasks of each class on each process; ``part`` [C]: 1 stateful, 0 not; ``table``
+    [C, costs, N]."""
+    classes, processes = len(kind), len(tasks.threads)
+    share = tasks.threads / tasks.threads.sum()
+    layers = 3 + table.shape[1]
+    by_kind = 2 if subtopologies_first else layers - 1
+    row, proc = np.nonzero(tasks.open_process[kind])
+    # nodes: classes, (subtopology, process), (stateful or not, process), processes, sink
+    code, one, at = np.unique(kind[row] * processes + proc, return_index=True, return_inverse=True)
+    process = proc[one]
+    kinds_at = classes + np.arange(len(code))
+    parts_at = classes + len(code)
+    processes_at = parts_at + 2 * processes
+    sink = processes_at + processes
+    of_kind = np.bincount(kind, count).astype(np.int64)[kind[row[one]]]
+    of_part = np.bincount(part, count, minlength=2).astype(np.int64)
+    every = np.arange(processes)
+
+    base = Network(sink + 1, layers)
+    base.supply[:classes], base.supply[sink] = count, -int(count.sum())
+    first_cost = 3 if subtopologies_first else 2
+    taken = base.arcs(
+        row,
+        classes + at.ravel(),
+        count[row],
+        {first_cost + number: table[row, number, proc] for number in range(table.shape[1])},
+    )
+    squares = {
+        by_kind: around(
+            of_kind * share[process],
+            kinds_at,
+            parts_at + 2 * process + part[row[one]],
+            tasks.scale[process],
+            of_kind,
+        ),
+        1: around(
+            (of_part * share[:, np.newaxis]).ravel(),
+            parts_at + np.arange(2 * processes),
+            processes_at + np.repeat(every, 2),
+            np.repeat(tasks.scale, 2),
+            np.tile(of_part, processes),
+        ),
+        0: around(
+            count.sum() * share,
+            processes_at + every,
+            np.full(processes, sink),
+            tasks.scale,
+            np.full(processes, count.sum()),
+        ),
+    }
+    while True:
+        network = base.copy()
+        arcs = {layer: convex.add_to(network, layer) for layer, convex in squares.items()}
+        optimum = minimise(network)
+        if optimum is None:
+            raise AssertionError("every class has an open process")
+        wider = [squares[layer].widen(optimum.face[layer, arcs[layer]]) for layer in squares]
+        if not any(wider):
+            break
+    found = np.zeros((classes, processes), dtype=np.int64)
+    found[row, proc] = optimum.flow[taken]
+    return found
+
+
+def _deal(tasks: Tasks, able: Ints, of: Ints, flow: Ints, home: Ints) -> None:
+    """The tasks of a class to its processes: first those that stay, so that what leaves is the
+    last of the fullest threads."""
+    owner = tasks.owner[able]
+    ran_on = tasks.process_of(owner)
+    by_thread = np.lexsort((able, owner))
+    turn = np.arange(len(able)) - np.searchsorted(owner[by_thread], owner[by_thread])
+    rank = np.empty(len(able), dtype=np.int64)
+    rank[by_thread] = turn
+    for number in range(len(flow)):
+        left = flow[number].copy()
+        members = np.flatnonzero(of == number)
+        members = members[np.lexsort((able[members], rank[members]))]
+        leaves: list[int] = []
+        for task in members.tolist():
+            at = int(ran_on[task])
+            if at != NOBODY and left[at]:
+                home[able[task]] = at
+                left[at] -= 1
+            else:
+                leaves.append(task)
+        home[able[sorted(leaves)]] = np.repeat(np.arange(len(left)), left)

@@ -1,0 +1,248 @@
+"""Counts per row and slot whose families are spread as evenly as the totals allow.
+
+Rows are items that are alike (partitions of a topic with replicas in the same racks); a row belongs
+to a family (the topic). Each row has its items, each slot takes between ``least`` and ``most``,
+each open pair between ``low`` and ``high``. What is minimised is the sum of squares of the counts
+per (family, slot): a convex flow ``row -> (family, slot) -> slot -> sink``.
+
+A first arrangement is given. It is as even as can be where no row could take from a slot and give
+to another that has two less. Otherwise the squares are laid out around a guess, the counts if items
+were divisible: a pair has the level of its row plus that of its slot, within its bounds, and the
+levels are corrected in turn until the totals nearly come out.
+
+Where there are too many pairs for that, all but some stay as they are: in each row those that would
+give first and those that would take first. What stays is priced with the dual values, what would
+pay is added, and it is solved again, a limited number of times.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from functools import cached_property
+
+import numpy as np
+import numpy.typing as npt
+
+from partage.flow.network import Network, Squares, minimise
+
+Ints = npt.NDArray[np.int64]
+Floats = npt.NDArray[np.float64]
+Bools = npt.NDArray[np.bool_]
+
+_WHOLE = 400_000
+"""Free pairs up to which all are laid out."""
+_SOME, _TIMES = 8, 8
+"""Pairs of a row to add at a time, in each direction, and how many times."""
+_CORRECTIONS, _NEAR = 40, 0.25
+"""Corrections of the levels, at most, and how near the totals then are."""
+_FAR = 2**40
+
+
+@dataclass(frozen=True, eq=False)
+class Spreading:
+    """R rows, E slots, A open pairs, ascending by row and slot.
+
+    - ``count``, ``family`` [R]
+    - ``row``, ``slot``, ``low``, ``high`` [A]
+    - ``base`` [A]: items of the row's family that the slot has anyway
+    - ``least``, ``most`` [E]
+    """
+
+    count: Ints
+    family: Ints
+    row: Ints
+    slot: Ints
+    low: Ints
+    high: Ints
+    base: Ints
+    least: Ints
+    most: Ints
+
+    @property
+    def rows(self) -> int:
+        return len(self.count)
+
+    @property
+    def slots(self) -> int:
+        return len(self.least)
+
+    @cached_property
+    def cell(self) -> tuple[Ints | None, Ints]:
+        """[A] the (family, slot) of each pair, None if no family has two rows; its first pair."""
+        if len(np.unique(self.family)) == self.rows:
+            return None, np.arange(len(self.row))
+        code = self.family[self.row] * self.slots + self.slot
+        _, first, of = np.unique(code, return_index=True, return_inverse=True)
+        return of.ravel().astype(np.int64), first.astype(np.int64)
+
+    def totals(self, counts: Ints) -> Ints:
+        """[cells] what ``counts`` [A] add up to, base included."""
+        of, first = self.cell
+        if of is None:
+            return self.base + counts
+        return self.base[first] + np.bincount(of, counts, minlength=len(first)).astype(np.int64)
+
+    def of_pairs(self, cells: Ints) -> Ints:
+        """[A] the value of each pair's cell."""
+        of, _ = self.cell
+        return cells if of is None else cells[of]
+
+    def squares(self, counts: Ints) -> int:
+        """What is minimised."""
+        totals = self.totals(counts)
+        return int((totals * totals).sum())
+
+
+def spread(problem: Spreading, given: Ints) -> Ints:
+    """[A] the counts, from ``given`` ones that respect the bounds: the most even there are, or,
+    where there are very many pairs and the rounds do not suffice, at least as even as these."""
+    gives, takes = _would(problem, given, np.zeros(problem.slots, dtype=np.int64))
+    if not (gives | takes).any():
+        return given
+    narrowed = _narrowed(problem)
+    if int((narrowed.low < narrowed.high).sum()) <= _WHOLE:
+        return _solved(narrowed, _guess(narrowed))[0]
+    some, found = _first_to_move(narrowed, given), given
+    for _ in range(_TIMES):
+        around = replace(
+            narrowed,
+            low=np.where(some, np.maximum(narrowed.low, found - 1), found),
+            high=np.where(some, np.minimum(narrowed.high, found + 1), found),
+        )
+        found, price = _solved(_narrowed(around), found)
+        gives, takes = _would(narrowed, found, price)
+        if not (gives | takes).any():
+            break
+        some |= _some(narrowed, gives) | _some(narrowed, takes)
+    return found
+
+
+def _would(problem: Spreading, counts: Ints, price: Ints) -> tuple[Bools, Bools]:
+    """[A] pairs that should give an item, and that should take one, as the squares and the slots'
+    ``price`` [E] have it: none if the counts are optimal."""
+    give, take = _margins(problem, counts, price)
+    first = np.searchsorted(problem.row, np.arange(problem.rows))
+    dearest, cheapest = np.maximum.reduceat(give, first), np.minimum.reduceat(take, first)
+    between = (dearest + cheapest)[problem.row]
+    pays = (dearest > cheapest)[problem.row]
+    return pays & (2 * give > between), pays & (2 * take < between)
+
+
+def _margins(problem: Spreading, counts: Ints, price: Ints) -> tuple[Ints, Ints]:
+    """[A] what one item less would save, and one more cost; far off where it may not be. Where
+    rows of a family may exchange items, both lie in the middle."""
+    level = 2 * problem.of_pairs(problem.totals(counts)) + price[problem.slot]
+    step = 1 if problem.cell[0] is None else 0
+    give = np.where(counts > problem.low, level - step, -_FAR)
+    return give, np.where(counts < problem.high, level + step, _FAR)
+
+
+def _first_to_move(problem: Spreading, counts: Ints) -> Bools:
+    """[A] in each row, some of those that save most and of those that cost least."""
+    give, take = _margins(problem, counts, np.zeros(problem.slots, dtype=np.int64))
+    first = np.searchsorted(problem.row, np.arange(problem.rows))
+    dearest = np.maximum.reduceat(give, first)[problem.row]
+    cheapest = np.minimum.reduceat(take, first)[problem.row]
+    giving = (give == dearest) & (give > -_FAR)
+    return _some(problem, giving) | _some(problem, (take == cheapest) & (take < _FAR))
+
+
+def _some(problem: Spreading, marked: Bools) -> Bools:
+    """[A] up to ``_SOME`` or so of the marked in each row, others in every row."""
+    before = np.cumsum(marked) - marked
+    first = before[np.searchsorted(problem.row, np.arange(problem.rows))]
+    number = np.bincount(problem.row, marked, minlength=problem.rows).astype(np.int64)
+    step = np.maximum(number // _SOME, 1)
+    turn = before - first[problem.row] + problem.row
+    return np.asarray(marked & (turn % step[problem.row] == 0))
+
+
+def _narrowed(problem: Spreading) -> Spreading:
+    """The same, with those pairs fixed that the totals leave no choice."""
+    low, high = problem.low.copy(), problem.high.copy()
+    for _ in range(2):
+        for at, least, most in (
+            (problem.row, problem.count, problem.count),
+            (problem.slot, problem.least, problem.most),
+        ):
+            full = np.bincount(at, low, minlength=len(most)) >= most
+            empty = np.bincount(at, high, minlength=len(least)) <= least
+            high = np.where(full[at], low, high)
+            low = np.where(empty[at], high, low)
+    return replace(problem, low=low, high=high)
+
+
+def _solved(problem: Spreading, guess: Ints) -> tuple[Ints, Ints]:
+    """[A] the most even counts, laid out around a ``guess`` [A] in whole, and the prices [E]."""
+    free = np.flatnonzero(problem.low < problem.high)
+    room = problem.high - problem.low
+    of, first = problem.cell
+    cells = free if of is None else np.unique(of[free])
+    apart = 0 if of is None else len(cells)
+    slot_at = problem.rows + apart
+    sink = slot_at + problem.slots
+    network = Network(sink + 1, 1)
+    network.supply[: problem.rows] = problem.count
+    network.supply[: problem.rows] -= _sums(problem.row, problem.low, problem.rows)
+    network.supply[slot_at:sink] = _sums(problem.slot, problem.low, problem.slots) - problem.least
+    network.supply[sink] = -int(network.supply.sum())
+    network.arcs(slot_at + np.arange(problem.slots), sink, problem.most - problem.least)
+    tail, capacity = problem.row[free], room[free]
+    at = slice(0, 0)
+    if of is not None:
+        number = np.zeros(len(first), dtype=np.int64)
+        number[cells] = np.arange(len(cells))
+        to = number[of[free]]
+        at = network.arcs(tail, problem.rows + to, capacity)
+        tail, capacity = problem.rows + np.arange(len(cells)), _sums(to, capacity, len(cells))
+    base = problem.totals(problem.low)[cells]
+    around = problem.totals(guess)[cells] - base
+    squares = Squares(
+        tail=tail,
+        head=slot_at + problem.slot[first[cells]],
+        capacity=capacity,
+        weight=np.ones(len(cells), dtype=np.int64),
+        base=base,
+        low=around - 1,
+        high=around + 1,
+    )
+    while True:
+        whole = network.copy()
+        bundles = squares.add_to(whole, 0)
+        optimum = minimise(whole)
+        if optimum is None:
+            raise AssertionError("there are counts that respect the bounds")
+        if not squares.widen(optimum.face[0, bundles]):
+            break
+    found = problem.low.copy()
+    found[free] += squares.flows(optimum.flow[bundles]) if of is None else optimum.flow[at]
+    distance = optimum.distance[0]
+    return found, distance[sink] - distance[slot_at:sink]
+
+
+def _guess(problem: Spreading) -> Ints:
+    """[A] the counts, rounded, were items divisible."""
+    low, high = problem.low.astype(np.float64), problem.high.astype(np.float64)
+    slack = problem.most - problem.least
+    part = (int(problem.count.sum()) - int(problem.least.sum())) / max(int(slack.sum()), 1)
+    wanted = (problem.count.astype(np.float64), problem.least + part * slack)
+    levels = (np.zeros(problem.rows), np.zeros(problem.slots))
+    found: Floats = low
+    of, _ = problem.cell
+    for turn in range(2 * _CORRECTIONS):
+        at, level, want = (problem.row, problem.slot)[turn % 2], levels[turn % 2], wanted[turn % 2]
+        missing = want - np.bincount(at, found, minlength=len(want))
+        moves = np.where((missing > 0)[at], found < high, found > low)
+        level += missing / np.maximum(np.bincount(at, moves, minlength=len(want)), 1)
+        aim = levels[0][problem.row] + levels[1][problem.slot] - problem.base
+        if of is not None:
+            # what the family's other rows have there counts too; half a step, as they step as well
+            aim = (aim - np.bincount(of, found)[of] + 2 * found) / 2
+        found = np.clip(aim, low, high)
+        if turn % 2 and np.abs(missing).max() < _NEAR:
+            break
+    return np.rint(found).astype(np.int64)
+
+
+def _sums(at: Ints, values: Ints, length: int) -> Ints:
+    return np.bincount(at, values, minlength=length).astype(np.int64)

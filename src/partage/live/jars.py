@@ -1,0 +1,162 @@
+"""The jars of a Kafka: fetched once, with the Ivy that PySpark ships, and kept in the user's cache.
+
+Ivy resolves what a broker needs from Maven Central and downloads it into a temporary folder, which
+then takes its final name: a folder of that name is whole, and of several runs at once the first to
+finish stays. Ivy's own cache is dropped with the temporary folder, so that nothing is left elsewhere.
+
+``PARTAGE_KAFKA_JARS`` names a folder of jars to use instead, such as ``libs`` of Kafka's own archive;
+``PARTAGE_IVY_SETTINGS`` names an Ivy settings file, for a mirror. Java reads ``JAVA_TOOL_OPTIONS`` by
+itself, for a proxy.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+import tempfile
+from collections.abc import Callable
+from contextlib import suppress
+from importlib.util import find_spec
+from pathlib import Path
+
+from partage.errors import InputError, PartageError
+from partage.java import find_java
+
+KAFKA = "4.3.0"
+"""The Kafka that a sandbox runs unless another is asked for."""
+
+OWN_JARS = "PARTAGE_KAFKA_JARS"
+IVY_SETTINGS = "PARTAGE_IVY_SETTINGS"
+
+_CORE = "kafka_2.13-"
+
+# Connect is most of what kafka-tools depends on, and nothing of it that we start needs it.
+# log4j-slf4j-impl is in Kafka's archive but not among its dependencies: without it nothing is logged.
+_IVY_FILE = """\
+<ivy-module version="2.0">
+  <info organisation="partage" module="sandbox"/>
+  <configurations><conf name="broker"/></configurations>
+  <dependencies defaultconf="broker->default">
+    <dependency org="org.apache.kafka" name="kafka_2.13" rev="{version}"/>
+    <dependency org="org.apache.kafka" name="kafka-tools" rev="{version}">
+      <exclude org="org.apache.kafka" module="connect-runtime"/>
+    </dependency>
+    <dependency org="org.apache.logging.log4j" name="log4j-slf4j-impl" rev="2.25.4"/>
+  </dependencies>
+</ivy-module>
+"""
+
+
+def kafka_jars(version: str | None = None, tell: Callable[[str], None] = lambda _: None) -> Path:
+    """The folder of the jars that run a broker of this version, fetched if need be.
+
+    Raises InputError for a version that cannot be or a folder without a Kafka, PartageError where
+    PySpark, Java or the network is missing.
+    """
+    if version is not None and not re.fullmatch(r"([4-9]|[1-9]\d)\.\d{1,3}\.\d{1,3}", version):
+        raise InputError("--kafka", f"{version!r}: expected a version from 4.0.0 on, as {KAFKA}")
+    if own := os.environ.get(OWN_JARS):
+        folder = Path(own).expanduser().absolute()
+        found = kafka_version(folder)
+        if version not in (None, found):
+            raise InputError("--kafka", f"{version}: the jars in {own} ({OWN_JARS}) are {found}")
+        return folder
+    version = version or KAFKA
+    cache = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache").absolute() / "partage"
+    folder = cache / f"kafka-{version}"
+    if not folder.is_dir():
+        try:
+            _fetch(version, folder, tell)
+        except OSError as error:
+            raise PartageError(f"{cache}: Kafka's jars cannot be kept there ({error})") from None
+    return folder
+
+
+def kafka_version(folder: Path) -> str:
+    """The version of the Kafka whose jars a folder holds. Raises InputError if there is none."""
+    for jar in sorted(folder.glob(f"{_CORE}*.jar")):
+        if found := re.fullmatch(rf"{re.escape(_CORE)}(\d+(?:\.\d+)+)\.jar", jar.name):
+            return found[1]
+    raise InputError(str(folder), f"holds no Kafka (no {_CORE}VERSION.jar)")
+
+
+def _fetch(version: str, folder: Path, tell: Callable[[str], None]) -> None:
+    """Fill ``folder``, whole or not at all."""
+    ivy, java = _ivy(), find_java("Kafka") / "bin" / "java"
+    settings = os.environ.get(IVY_SETTINGS)
+    if settings and not Path(settings).is_file():
+        raise InputError(IVY_SETTINGS, f"{settings}: no such file")
+    folder.parent.mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory(prefix=f".{folder.name}.", dir=folder.parent) as temporary:
+        there = Path(temporary)
+        (there / "ivy.xml").write_text(_IVY_FILE.format(version=version), encoding="utf-8")
+        command = [
+            *(java, "-jar", ivy),
+            *(("-settings", settings) if settings else ()),
+            *("-ivy", there / "ivy.xml", "-cache", there / "cache"),
+            *("-retrieve", f"{there}/jars/[artifact]-[revision].[ext]"),
+        ]
+        tell(f"fetching Kafka {version}: this once, a minute or two")
+        _run(command, version, tell)
+        # Whoever was faster has put the same jars there.
+        with suppress(FileExistsError):
+            _take_place(there / "jars", folder)
+
+
+def _take_place(new: Path, folder: Path) -> None:
+    try:
+        new.rename(folder)
+    except OSError:
+        if not folder.is_dir():
+            raise
+
+
+def _run(command: list[object], version: str, tell: Callable[[str], None]) -> None:
+    """Run Ivy to its end, telling how many files have come."""
+    printed: list[str] = []
+    jars = 0
+    ivy = subprocess.Popen(
+        [os.fspath(part) if isinstance(part, Path) else str(part) for part in command],
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        errors="replace",
+    )
+    try:
+        assert ivy.stdout is not None
+        for line in ivy.stdout:
+            printed.append(line.strip())
+            if line.startswith("downloading "):
+                jars += 1
+                tell(f"fetching Kafka {version}: {jars} jars")
+    finally:
+        ivy.kill()
+        code = ivy.wait()
+    if code != 0:
+        raise PartageError(_why(version, printed))
+
+
+def _why(version: str, printed: list[str]) -> str:
+    """Why Ivy failed, in one line."""
+    start = f"Kafka {version} cannot be fetched"
+    for line in printed:
+        if refused := re.search(r"error at url (https?://[^/\s]+)\S* \((.*)\)$", line):
+            return (
+                f"{start} from {refused[1]} ({refused[2]}): {OWN_JARS} can name a folder of its jars"
+            )
+    missing = [line for line in printed if re.fullmatch(r":: \S+#\S+;\S+: .*", line)]
+    last = [line for line in printed if line][-1:]
+    return f"{start}: {' '.join(missing[:1] or last or ['Ivy said nothing']).removeprefix(':: ')}"
+
+
+def _ivy() -> Path:
+    spec = find_spec("pyspark")
+    for place in (spec.submodule_search_locations or ()) if spec else ():
+        for jar in sorted(Path(place).glob("jars/ivy-*.jar")):
+            return jar
+    raise PartageError(
+        "fetching Kafka needs PySpark, which ships the tool for it: pip install 'partage[spark]', "
+        f"or name a folder of Kafka's jars in {OWN_JARS}"
+    )

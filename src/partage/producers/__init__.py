@@ -1,0 +1,1 @@
+"""The first question: which partition a record goes to."""

@@ -1,0 +1,57 @@
+"""Random numbers that follow from a seed and a place in a row, the same one by one and in bulk.
+
+Number i of a seed is SplitMix64's output i (Steele, Lea, Flood: *Fast splittable pseudorandom
+number generators*, 2014). Each topic has a row of its own, so that what one topic gets does not
+depend on the records of another.
+"""
+
+from __future__ import annotations
+
+import zlib
+
+import numpy as np
+import numpy.typing as npt
+
+_STEP = 0x9E3779B97F4A7C15
+_MIX = ((30, 0xBF58476D1CE4E5B9), (27, 0x94D049BB133111EB))
+_LAST = 31
+_ALL = 2**64 - 1
+_HALF = 32
+_FLOAT_BITS = 53
+
+
+class Draws:
+    """A row of random numbers."""
+
+    def __init__(self, seed: int, topic: str = "") -> None:
+        own = zlib.crc32(topic.encode())  # not hash(): that changes from run to run
+        self._state = _mixed((seed << _HALF ^ own) & _ALL)
+
+    def _next(self) -> int:
+        self._state = (self._state + _STEP) & _ALL
+        return _mixed(self._state)
+
+    def below(self, limit: int) -> int:
+        """A number from 0 to ``limit`` - 1, which is less than 2³¹."""
+        return (self._next() >> _HALF) * limit >> _HALF
+
+    def many_below(self, limit: int, count: int) -> npt.NDArray[np.int64]:
+        """The next ``count`` of them."""
+        steps = np.arange(1, count + 1, dtype=np.uint64) * np.uint64(_STEP)
+        state = steps + np.uint64(self._state)
+        self._state = (self._state + count * _STEP) & _ALL
+        for shift, factor in _MIX:
+            state = (state ^ state >> np.uint64(shift)) * np.uint64(factor)
+        state ^= state >> np.uint64(_LAST)
+        half = np.uint64(_HALF)
+        return ((state >> half) * np.uint64(limit) >> half).astype(np.int64)
+
+    def fraction(self) -> float:
+        """A number from 0 to 1, without 1."""
+        return float((self._next() >> (64 - _FLOAT_BITS)) * 2.0**-_FLOAT_BITS)
+
+
+def _mixed(state: int) -> int:
+    for shift, factor in _MIX:
+        state = (state ^ state >> shift) * factor & _ALL
+    return state ^ state >> _LAST

@@ -1,0 +1,97 @@
+"""Where keys go: the partitioners as one function."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Any, overload
+
+import numpy as np
+
+from partage.errors import InputError
+from partage.producers.custom import KeyFunction, Partitioner, Partitions
+from partage.producers.keys import BYTES, Ints, Keys, as_bytes
+from partage.producers.model import SerializedRecord, Topic
+from partage.producers.partitioners import partitioner_named
+
+RECORD_BYTES = 1024
+"""Bytes of a record where nobody says."""
+
+
+@overload
+def partition(
+    keys: bytes | bytearray | memoryview | None,
+    partitions: int,
+    partitioner: str | Partitioner | KeyFunction = ...,
+    *,
+    seed: int = ...,
+    sizes: int | Iterable[int] = ...,
+    available: Sequence[int] | None = ...,
+    queues: Sequence[int] | None = ...,
+    **options: Any,
+) -> int: ...
+
+
+@overload
+def partition(
+    keys: Any,
+    partitions: int,
+    partitioner: str | Partitioner | KeyFunction = ...,
+    *,
+    seed: int = ...,
+    sizes: int | Iterable[int] = ...,
+    available: Sequence[int] | None = ...,
+    queues: Sequence[int] | None = ...,
+    **options: Any,
+) -> Partitions: ...
+
+
+def partition(
+    keys: Any,
+    partitions: int,
+    partitioner: str | Partitioner | KeyFunction = "murmur2",
+    *,
+    seed: int = 0,
+    sizes: int | Iterable[int] = RECORD_BYTES,
+    available: Sequence[int] | None = None,
+    queues: Sequence[int] | None = None,
+    **options: Any,
+) -> int | Partitions:
+    """The partition, 0 to ``partitions`` - 1, that a producer gives each key: [N] int32, or a
+    number for one key.
+
+    ``keys``: one key (bytes or None), or many: a pyarrow array of binaries, a numpy array, or any
+    sequence of bytes and None. ``partitioner``: a name of ``partage.producers.partitioners``,
+    ``module:Class``, a function of (key, number of partitions), or a ``Partitioner``, whose state
+    goes on from call to call. A named one begins anew with each call, by its ``seed``.
+
+    Records without a key may go by their ``sizes`` (bytes, one number or [N]), by the partitions
+    ``available`` (with a live leader; None: all), by ``queues`` (batches waiting, for each
+    partition) and by the partitioner's own ``options``.
+
+    Raises InputError for what is none of that, PartageError where one of a user's own answers with
+    a partition that does not exist.
+    """
+    topic = Topic(partitions, available=_ascending(available), queues=queues)
+    decider = partitioner_named(partitioner, seed, **options)
+    if keys is None or isinstance(keys, BYTES):
+        size = int(_sizes(sizes, 1)[0])
+        key = as_bytes(keys)
+        return decider.partition(SerializedRecord(key_bytes=key, key=key, size=size), topic)
+    columns = Keys.of(keys)
+    return decider.partitions(columns, topic, _sizes(sizes, len(columns)))
+
+
+def _ascending(available: Sequence[int] | None) -> Sequence[int] | None:
+    return None if available is None else sorted(set(available))
+
+
+def _sizes(sizes: int | Iterable[int], count: int) -> Ints:
+    """[count] bytes of each record."""
+    try:
+        given = np.asarray(sizes if isinstance(sizes, (int, np.ndarray)) else list(sizes))
+        found = np.broadcast_to(given.astype(np.int64, casting="same_kind"), count)
+    except (TypeError, ValueError):
+        raise InputError("sizes", f"expected a number of bytes, or {count} of them") from None
+    if count and found.min() < 0:
+        raise InputError("sizes", f"expected 0 bytes or more, got {found.min()}")
+    return found

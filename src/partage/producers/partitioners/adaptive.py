@@ -1,0 +1,40 @@
+"""adaptive (KIP-794): as uniform, but the next partition is the likelier the less waits for it.
+
+The chance of a partition is in proportion to the longest queue, plus one, minus its own: queues of
+0, 3 and 1 batches give 4, 1 and 3 of 8. Without knowledge of queues it is uniform.
+
+``availability_timeout_ms`` (Kafka's ``partitioner.availability.timeout.ms``): a partition whose
+broker has not taken anything for longer than that is left out, unless all are. 0: none is.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from partage.producers.model import Topic
+from partage.producers.partitioners.uniform import BATCH_SIZE, Uniform
+
+
+class Adaptive(Uniform):
+    """The queues come with the topic (``Topic.queues``, ``Topic.not_taken_ms``)."""
+
+    def __init__(
+        self, seed: int, batch_size: int = BATCH_SIZE, availability_timeout_ms: float = 0
+    ) -> None:
+        super().__init__(seed, batch_size)
+        self._timeout_ms = availability_timeout_ms
+
+    def weights(self, topic: Topic) -> Sequence[float] | None:
+        taking = [self._takes(topic, number) for number in topic.choices]
+        if topic.queues is None or not any(taking):
+            return None
+        queues = [topic.queues[number] for number in topic.choices]
+        most = max(queue for queue, takes in zip(queues, taking, strict=True) if takes)
+        return [
+            most + 1 - queue if takes else 0 for queue, takes in zip(queues, taking, strict=True)
+        ]
+
+    def _takes(self, topic: Topic, number: int) -> bool:
+        if not self._timeout_ms or topic.not_taken_ms is None:
+            return True
+        return topic.not_taken_ms[number] <= self._timeout_ms

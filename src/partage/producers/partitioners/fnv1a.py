@@ -1,0 +1,39 @@
+"""FNV-1a as Sarama takes it: a signed number, and the sign of the remainder dropped.
+
+librdkafka's ``fnv1a`` drops the sign before it takes the remainder, which comes to the same.
+Sarama's *reference* hash partitioner clears the sign bit instead, as Java does with murmur2, which
+is something else. (Sources: Sarama's ``partitioner.go``, librdkafka's ``rdfnv1a.c``.)
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from partage.producers import hashing
+from partage.producers.hashing import Words
+from partage.producers.keyed import KeyHash
+from partage.producers.keys import Keys
+
+_POSITIVE = 0x7FFFFFFF
+
+
+def _without_sign(key: bytes) -> int:
+    number = hashing.fnv1a(key)
+    return number if number <= _POSITIVE else 2**32 - number
+
+
+def _all_without_sign(keys: Keys) -> Words:
+    number = hashing.fnv1a_of(keys)
+    return np.where(number <= _POSITIVE, number, np.uint32(0) - number)
+
+
+def _reference(key: bytes) -> int:
+    return hashing.fnv1a(key) & _POSITIVE
+
+
+def _all_reference(keys: Keys) -> Words:
+    return hashing.fnv1a_of(keys) & np.uint32(_POSITIVE)
+
+
+FNV1A = KeyHash(_without_sign, _all_without_sign)
+FNV1A_REFERENCE = KeyHash(_reference, _all_reference)

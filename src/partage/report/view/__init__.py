@@ -1,0 +1,116 @@
+"""From the plan.json document to everything that a reader sees, as arrays and finished sentences.
+
+The terminal and the page show the same ``View``, so they cannot disagree. Nothing here decides:
+the document's ``figures`` are taken as they stand, and what they do not hold (one broker's load,
+who takes over from whom, who copies to whom) is counted from its replica lists.
+
+The document is read part by part (``brokers``, ``stages``, ``waves``), its lists are counted
+(``counting``, ``loads``), which makes the ``facts``; ``sentences`` and ``criteria`` are said of
+them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import chain
+from typing import Any
+
+import numpy as np
+
+from partage.brokers.directory import FORMAT_VERSION
+from partage.errors import InputError
+from partage.report.view import sentences
+from partage.report.view.brokers import brokers_of
+from partage.report.view.counting import (
+    movement,
+    positions,
+    takeovers,
+    topic_counts,
+    worst_survivor,
+)
+from partage.report.view.criteria import MARKS, Criterion, Verdict, criteria_of
+from partage.report.view.facts import Facts
+from partage.report.view.loads import Load, loads_of, racks_of
+from partage.report.view.stages import stages_of
+from partage.report.view.waves import Wave, waves_of
+
+__all__ = ["MARKS", "Load", "Verdict", "View", "Wave", "view"]
+
+
+@dataclass(frozen=True, eq=False)
+class View(Facts):
+    """Everything shown of one plan: the facts, and what is said of them."""
+
+    @cached_property
+    def headline(self) -> str:
+        """What the plan does, in one sentence."""
+        return sentences.headline(self)
+
+    @cached_property
+    def effect(self) -> str:
+        """What becomes of the cluster, in one sentence; empty for a plan that changes nothing."""
+        return sentences.effect(self)
+
+    @property
+    def proof(self) -> str:
+        """The certificate in one line."""
+        return sentences.proof(self)
+
+    @property
+    def fair_moves(self) -> str:
+        """The fewest moves of the fairest share."""
+        return sentences.fair_moves(self)
+
+    @cached_property
+    def criteria(self) -> tuple[Criterion, ...]:
+        """The field's six criteria, each with a verdict."""
+        return criteria_of(self)
+
+
+def view(document: Mapping[str, Any]) -> View:
+    """The document as arrays and sentences. Raises InputError for another format's version."""
+    version = document.get("format_version")
+    if version != FORMAT_VERSION:
+        raise InputError("plan.json", f"format_version {version!r}, expected {FORMAT_VERSION}")
+    brokers = brokers_of(document["brokers"])
+    topics = tuple(map(str, document["topics"]))
+    columns = document["partitions"]
+    topic = np.array(columns["topic"], dtype=np.int64)
+    ids = np.array([broker.id for broker in brokers], dtype=np.int64)
+    width = max(map(len, chain(columns["before"], columns["after"])), default=1)
+    before = positions(columns["before"], ids, width)
+    after = positions(columns["after"], ids, width)
+    size = np.array(columns["size_bytes"], dtype=np.float64)  # None becomes NaN
+    rates = columns.get("bytes_per_second")
+    rate = None if rates is None else np.nan_to_num(np.array(rates, dtype=np.float64))
+
+    alive = np.array([broker.alive for broker in brokers], dtype=np.bool_)
+    usable = np.array([broker.usable for broker in brokers], dtype=np.bool_)
+    capacity = np.array([broker.capacity for broker in brokers], dtype=np.float64)
+    loads = loads_of(before, after, size, rate, usable, capacity)
+    takeover, lost = takeovers(after, usable)
+    moved, moved_bytes = movement(before, after, alive, np.nan_to_num(size))
+    return View(
+        document=document,
+        brokers=brokers,
+        topics=topics,
+        topic=topic,
+        number=np.array(columns["partition"], dtype=np.int64),
+        size=size,
+        before=before,
+        after=after,
+        loads=loads,
+        topic_before=topic_counts(before, topic, len(topics), len(brokers)),
+        topic_after=topic_counts(after, topic, len(topics), len(brokers)),
+        takeover=takeover,
+        lost=lost,
+        worst_before=worst_survivor(before, alive),
+        worst_after=worst_survivor(after, usable),
+        move_replicas=moved,
+        move_bytes=moved_bytes,
+        racks=racks_of(brokers, loads),
+        waves=waves_of(document.get("waves") or (), ids.tolist()),
+        stages=stages_of(document.get("certificate") or {}),
+    )

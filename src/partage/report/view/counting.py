@@ -1,0 +1,95 @@
+"""Replica lists into counts: who holds what of which topic, who takes over, who copies to whom.
+
+Two rules to know:
+
+- *After a failure.* A partition led by the broker that fails is led by the next live replica of its
+  list. ``takeover[f, s]`` counts those for every pair, so the leaders of survivor ``s`` are its own
+  plus ``takeover[f, s]``; a partition without a live replica left is ``lost``.
+- *Movement.* A new replica is fetched from the partition's current leader: the first replica of
+  ``before`` on a live broker. Where there is none, the row is "no live source".
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import chain
+
+import numpy as np
+import numpy.typing as npt
+
+Ints = npt.NDArray[np.int64]
+Floats = npt.NDArray[np.float64]
+Bools = npt.NDArray[np.bool_]
+
+
+def positions(lists: Sequence[Sequence[int]], ids: Ints, width: int) -> Ints:
+    """[P, width] places in ``ids`` (ascending) of the broker ids in each list, padded with -1."""
+    lengths = np.fromiter(map(len, lists), dtype=np.int64, count=len(lists))
+    flat = np.fromiter(chain.from_iterable(lists), dtype=np.int64, count=int(lengths.sum()))
+    table = np.full((len(lists), width), -1, dtype=np.int64)
+    table[np.arange(width) < lengths[:, None]] = np.searchsorted(ids, flat)
+    return table
+
+
+def topic_counts(lists: Ints, topic: Ints, topics: int, brokers: int) -> Ints:
+    """[T, B] replicas of each topic on each broker."""
+    cell = topic[:, None] * brokers + lists
+    counts = np.bincount(cell[lists >= 0], minlength=topics * brokers)
+    return counts.reshape(topics, brokers).astype(np.int64)
+
+
+def takeovers(lists: Ints, there: Bools) -> tuple[Ints, Ints]:
+    """[B, B] leaders taken over, failed × survivor, and [B] partitions lost with the failed broker.
+
+    ``there``: [B] the brokers that run. One that was not there has nothing to hand over.
+    """
+    brokers = len(there)
+    leader = lists[:, 0]
+    candidates = lists[:, 1:]
+    live = (candidates >= 0) & there[candidates]
+    led = (leader >= 0) & there[leader]
+    heir = np.full(len(lists), -1, dtype=np.int64)
+    if candidates.shape[1]:
+        first = live.argmax(axis=1)
+        heir = np.where(live.any(axis=1), candidates[np.arange(len(lists)), first], -1)
+    kept = led & (heir >= 0)
+    pairs = np.bincount(leader[kept] * brokers + heir[kept], minlength=brokers * brokers)
+    lost = np.bincount(leader[led & (heir < 0)], minlength=brokers)
+    return pairs.reshape(brokers, brokers).astype(np.int64), lost.astype(np.int64)
+
+
+def worst_survivor(lists: Ints, there: Bools) -> Ints:
+    """[B] the most leaders on one survivor after that broker fails, -1 where it is not there."""
+    brokers = len(there)
+    pairs, _ = takeovers(lists, there)
+    own = np.bincount(lists[:, 0], minlength=brokers)
+    total = own[None, :] + pairs
+    survivors = there[None, :] & ~np.eye(brokers, dtype=np.bool_)
+    worst = np.where(survivors, total, 0).max(axis=1, initial=0)
+    return np.where(there, worst, -1).astype(np.int64)
+
+
+def movement(before: Ints, after: Ints, alive: Bools, size: Floats) -> tuple[Ints, Floats]:
+    """[B + 1, B] replicas and bytes fetched by each target from each current leader.
+
+    The last row is for partitions that no live broker holds.
+    """
+    brokers = len(alive)
+    live = (before >= 0) & alive[before]
+    first = live.argmax(axis=1)
+    source = np.where(live.any(axis=1), before[np.arange(len(before)), first], brokers)
+    row, column = np.nonzero(new_replicas(before, after))
+    cell = source[row] * brokers + after[row, column]
+    shape = (brokers + 1, brokers)
+    length = shape[0] * shape[1]
+    replicas = np.bincount(cell, minlength=length).reshape(shape)
+    moved = np.bincount(cell, weights=size[row], minlength=length).reshape(shape)
+    return replicas.astype(np.int64), moved.astype(np.float64)
+
+
+def new_replicas(before: Ints, after: Ints) -> Bools:
+    """[P, R] which entries of ``after`` are on a broker that ``before`` does not name."""
+    held = np.zeros(after.shape, dtype=np.bool_)
+    for column in range(before.shape[1]):
+        held |= after == before[:, column, None]
+    return (after >= 0) & ~held

@@ -1,0 +1,114 @@
+"""What brokers and racks hold, before and after: replicas, leaders, bytes, bytes in per second."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+
+from partage.report import units
+from partage.report.view.brokers import BrokerView
+from partage.report.view.counting import Bools, Floats, Ints
+
+Unit = Literal["count", "bytes", "rate"]
+
+
+@dataclass(frozen=True, eq=False)
+class Load:
+    """One quantity per broker: [B] before, [B] after, [B] the fair share of what is after."""
+
+    key: str
+    title: str
+    unit: Unit
+    before: Floats
+    after: Floats
+    fair: Floats
+
+    def text(self, value: float) -> str:
+        """One of its values as people read it."""
+        return {"count": units.count, "bytes": units.size, "rate": units.rate}[self.unit](value)
+
+    @property
+    def fair_text(self) -> str:
+        """The fair share of a usable broker; from–to where capacities differ."""
+        shares = self.fair[self.fair > 0]
+        if not len(shares):
+            return units.MISSING
+        show = units.tenth if self.unit == "count" else self.text
+        low, high = show(float(shares.min())), show(float(shares.max()))
+        return low if low == high else f"{low} – {high}"
+
+
+@dataclass(frozen=True)
+class RackView:
+    """One rack: its usable brokers and what they hold."""
+
+    name: str
+    brokers: int
+    replicas: tuple[int, int]
+    leaders: tuple[int, int]
+    bytes: tuple[float, float]
+
+
+def loads_of(
+    before: Ints, after: Ints, size: Floats, rate: Floats | None, usable: Bools, capacity: Floats
+) -> tuple[Load, ...]:
+    """Every quantity that is known, from lists [P, R], sizes [P] (NaN: unknown) and rates [P], for
+    brokers that are ``usable`` [B] and have a ``capacity`` [B]."""
+    brokers = len(usable)
+
+    def per_broker(lists: Ints, weight: Floats | None, leaders_only: bool) -> Floats:
+        entries = lists[:, :1] if leaders_only else lists
+        weights = None if weight is None else np.broadcast_to(weight[:, None], entries.shape)
+        held = entries >= 0
+        chosen = None if weights is None else weights[held]
+        counts = np.bincount(entries[held], weights=chosen, minlength=brokers)
+        return counts.astype(np.float64)
+
+    def load(
+        key: str, title: str, unit: Unit, weight: Floats | None, part: Floats, leaders_only: bool
+    ) -> Load:
+        now = per_broker(after, weight, leaders_only)
+        shares = np.where(usable, part, 0.0)
+        fair = shares * (now.sum() / shares.sum()) if shares.sum() else shares
+        return Load(key, title, unit, per_broker(before, weight, leaders_only), now, fair)
+
+    even = np.ones(brokers)
+    loads = [
+        load("replicas", "Replicas", "count", None, capacity, False),
+        load("leaders", "Leaders", "count", None, even, True),
+    ]
+    if not np.isnan(size).all():
+        loads.append(load("bytes", "Bytes", "bytes", np.nan_to_num(size), even, False))
+    if rate is not None:
+        loads.append(load("rate", "Bytes in per second, as leader", "rate", rate, even, True))
+    return tuple(loads)
+
+
+def racks_of(brokers: Sequence[BrokerView], loads: Sequence[Load]) -> tuple[RackView, ...]:
+    """The loads added up by rack, in order of name."""
+    names = sorted({broker.rack for broker in brokers if broker.rack is not None})
+    by_key = {load.key: load for load in loads}
+
+    def total(key: str, members: list[int]) -> tuple[float, float]:
+        load = by_key.get(key)
+        if load is None:
+            return (0.0, 0.0)
+        return (float(load.before[members].sum()), float(load.after[members].sum()))
+
+    racks = []
+    for name in names:
+        members = [i for i, broker in enumerate(brokers) if broker.rack == name]
+        replicas, leaders = total("replicas", members), total("leaders", members)
+        racks.append(
+            RackView(
+                name=name,
+                brokers=sum(brokers[i].usable for i in members),
+                replicas=(round(replicas[0]), round(replicas[1])),
+                leaders=(round(leaders[0]), round(leaders[1])),
+                bytes=total("bytes", members),
+            )
+        )
+    return tuple(racks)
