@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from partage.consumers.assignment import Assignment
     from partage.errors import CannotError, InputError, PartageError
     from partage.group import Group, Member
+    from partage.producers.partition import partition
     from partage.profile import Profile
 
 __version__ = "0.1.0"
@@ -31,6 +32,7 @@ _HOME = {
     "Plan": "partage.brokers.plan",
     "Profile": "partage.profile",
     "assign": "partage.consumers.assign",
+    "partition": "partage.producers.partition",
     "plan": "partage.brokers.plan",
 }
 
@@ -46,6 +48,7 @@ __all__ = [
     "Plan",
     "Profile",
     "assign",
+    "partition",
     "plan",
 ]
 

@@ -11,14 +11,13 @@ from typing import Any
 import numpy as np
 import pytest
 
+from matrices import Lists, partitions
 from partage import Cluster
 from partage.brokers import plan as planning
 from partage.brokers.check import check
 from partage.brokers.directory import fingerprint
 from partage.brokers.plan import Plan, plan, plan_task, task_of
 from partage.brokers.strategies import Strategy
-
-Lists = list[list[int]]
 
 HELD = "no wave asks too much of a broker or a disk, and their bound follows from the limits"
 
@@ -33,13 +32,8 @@ def planned(
 ) -> Plan:
     """The plan of a strategy that answers ``after``."""
     ids = sorted({b for lists in (before, after) for row in lists for b in row})
-    rows = [
-        {"topic": "t", "partition": p, "replicas": row}
-        | ({} if sizes is None else {"size_bytes": sizes[p]})
-        for p, row in enumerate(before)
-    ]
     brokers = [{"id": b, "disk_bytes": (disks or {}).get(b)} for b in ids]
-    cluster = Cluster.from_json({"brokers": brokers, "partitions": rows})
+    cluster = Cluster.from_json({"brokers": brokers, "partitions": partitions(before, sizes)})
     width = max(map(len, after))
     answer = np.array([[ids.index(b) for b in row] + [-1] * (width - len(row)) for row in after])
     if [len(row) for row in before] != [len(row) for row in after]:

@@ -9,14 +9,13 @@ from typing import Any
 import numpy as np
 import pytest
 
-from partage import CannotError, Cluster
+from matrices import cluster_of
+from partage import CannotError
 from partage.brokers import disks
 from partage.brokers.disks import overfull, relieve_disks
 from partage.brokers.figures import Placement
 from partage.brokers.plan import Plan, plan, task_of
 from partage.brokers.task import Task
-
-Row = tuple[list[int], int | None]
 
 
 @pytest.fixture(autouse=True, params=["integer program", "exchanges"])
@@ -25,18 +24,6 @@ def way(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
     if request.param == "exchanges":
         monkeypatch.setattr(disks, "SMALL", 0)
     return str(request.param)
-
-
-def cluster_of(disks: dict[int, int | None], rows: list[Row], racks: str = "") -> Cluster:
-    brokers = [
-        {"id": b, "disk_bytes": disk} | ({"rack": racks[i]} if racks else {})
-        for i, (b, disk) in enumerate(disks.items())
-    ]
-    partitions = [
-        {"topic": "t", "partition": p, "replicas": r, "size_bytes": s}
-        for p, (r, s) in enumerate(rows)
-    ]
-    return Cluster.from_json({"brokers": brokers, "partitions": partitions})
 
 
 def used(made: Plan) -> dict[int, int]:
@@ -49,24 +36,24 @@ def counts(task: Task, sets: Any) -> list[int]:
 
 
 def test_nothing_overflows() -> None:
-    task = task_of(cluster_of({1: 10, 2: 10}, [([1], 10), ([2], 10)]))
+    task = task_of(cluster_of("1/10 2/10", "1/10 2/10"))
     sets = task.cluster.replicas
     assert overfull(task, sets).tolist() == [0, 0]
     assert relieve_disks(task, sets) is sets
 
 
 def test_unknown_disks_and_sizes_do_not_overflow() -> None:
-    task = task_of(cluster_of({1: None, 2: 5}, [([1], 10**9), ([2], None), ([2], 5)]))
+    task = task_of(cluster_of("1/1000000000 2 2/5", "1 2/5"))
     assert overfull(task, task.cluster.replicas).tolist() == [0, 0]
 
 
 def test_overfull_in_bytes() -> None:
-    task = task_of(cluster_of({1: 10, 2: 3}, [([1, 2], 7), ([1], 8), ([2], 0)]))
+    task = task_of(cluster_of("1,2/7 1/8 2/0", "1/10 2/3"))
     assert overfull(task, task.cluster.replicas).tolist() == [5, 4]
 
 
 def test_an_exchange_changes_no_count() -> None:
-    cluster = cluster_of({1: 100, 2: 300}, [([1], 60), ([1], 60), ([2], 10), ([2], 10)])
+    cluster = cluster_of("1/60 1/60 2/10 2/10", "1/100 2/300")
     task = task_of(cluster)
     sets = relieve_disks(task, task.cluster.replicas)
     assert not overfull(task, sets).any()
@@ -75,7 +62,7 @@ def test_an_exchange_changes_no_count() -> None:
 
 def test_of_exchanges_that_do_the_one_with_fewest_moves() -> None:
     # t-0 came from 2 in the first place: to send it back costs no move
-    cluster = cluster_of({1: 100, 2: 300}, [([2], 60), ([1], 60), ([2], 10), ([2], 10)])
+    cluster = cluster_of("2/60 1/60 2/10 2/10", "1/100 2/300")
     task = task_of(cluster)
     sets = np.array([[0], [0], [1], [1]])
     relieved = relieve_disks(task, sets)
@@ -84,9 +71,7 @@ def test_of_exchanges_that_do_the_one_with_fewest_moves() -> None:
 
 
 def test_a_plan_keeps_its_counts_and_racks() -> None:
-    rows: list[Row] = [([1, 3], 50)] * 4 + [([2, 4], 1)] * 4
-    cluster = cluster_of({1: 110, 2: 500, 3: 500, 4: 500}, rows, racks="aabb")
-    made = plan(cluster)
+    made = plan(cluster_of("1,3/50 " * 4 + "2,4/1 " * 4, "1:a/110 2:a 3:b 4:b", disk=500))
     assert used(made)[1] <= 110
     assert made.figures["replicas_per_broker"] == [4, 4]
     assert made.figures["rack_violations"] == 0
@@ -95,7 +80,7 @@ def test_a_plan_keeps_its_counts_and_racks() -> None:
 
 def test_a_replica_moves_away_if_no_exchange_helps() -> None:
     # every partition weighs the same, so an exchange relieves nothing
-    cluster = cluster_of({1: 10, 2: 100}, [([1], 10), ([1], 10), ([2], 10), ([2], 10)])
+    cluster = cluster_of("1/10 1/10 2/10 2/10", "1/10 2/100")
     made = plan(cluster)
     assert used(made) == {1: 10, 2: 30}
     assert made.figures["replicas_per_broker"] == [1, 3]
@@ -103,27 +88,22 @@ def test_a_replica_moves_away_if_no_exchange_helps() -> None:
 
 
 def test_a_disk_that_cannot_be_relieved_is_named() -> None:
-    cluster = cluster_of({1: 10, 2: 100, 9: 5}, [([1], 10), ([2], 10), ([9], 10)])
+    cluster = cluster_of("1/10 2/10 9/10", "1/10 2/100 9/5")
     made = plan(cluster)
     assert used(made)[9] == 0
-    full = cluster_of({1: 10, 9: 5}, [([1], 10), ([9], 10)])
+    full = cluster_of("1/10 9/10", "1/10 9/5")
     with pytest.raises(CannotError, match=r"broker 9: its disk of 5 bytes overflows"):
         plan(full)
 
 
 def test_replicas_that_are_left_out_stay_though_they_overflow() -> None:
-    brokers = [{"id": 1, "disk_bytes": 10}, {"id": 2, "disk_bytes": 100}]
-    rows = [
-        {"topic": "kept", "partition": 0, "replicas": [1], "size_bytes": 50},
-        {"topic": "t", "partition": 0, "replicas": [2], "size_bytes": 1},
-    ]
-    cluster = Cluster.from_json({"brokers": brokers, "partitions": rows})
+    cluster = cluster_of("kept: 1/50 t: 2/1", "1/10 2/100")
     with pytest.raises(CannotError, match="broker 1: its disk"):
         plan(cluster, topics="t")
 
 
 def test_without_moves_an_overflow_is_a_warning() -> None:
-    cluster = cluster_of({1: 10, 2: 100}, [([1, 2], 10), ([1, 2], 10)])
+    cluster = cluster_of("1,2/10 1,2/10", "1/10 2/100")
     made = plan(cluster, no_moves=True)
     assert made.moves == 0
     assert made.task.warnings == ["broker 1: 10 bytes more than its disk holds"]
@@ -131,9 +111,7 @@ def test_without_moves_an_overflow_is_a_warning() -> None:
 
 
 def test_a_dead_brokers_disk_does_not_matter() -> None:
-    brokers = [{"id": 1, "disk_bytes": 1, "alive": False}, {"id": 2}, {"id": 3}]
-    rows = [{"topic": "t", "partition": 0, "replicas": [1, 2], "size_bytes": 50}]
-    made = plan(Cluster.from_json({"brokers": brokers, "partitions": rows}))
+    made = plan(cluster_of("1,2/50", "1/1! 2 3"))
     assert made.after.replica_lists() == [[2, 3]]
 
 
@@ -147,12 +125,13 @@ def test_random_clusters_with_tight_disks() -> None:
         sizes = [int(rng.lognormvariate(3, 1.5)) + 1 for _ in range(rng.randint(10, 30))]
         tight = rng.choice((1.05, 1.2, 1.5))
         disk = int(2 * sum(sizes) / count * tight) + max(sizes) // 2
-        rows: list[Row] = [(rng.sample(range(count), 2), size) for size in sizes]
-        racks = "abcabc"[:count] if rng.random() < 0.5 else ""
-        cluster = cluster_of(dict.fromkeys(range(count), disk), rows, racks)
-        free = plan(cluster_of(dict.fromkeys(range(count)), rows, racks))
+        matrix = " ".join("{},{}/{}".format(*rng.sample(range(count), 2), size) for size in sizes)
+        brokers = [str(b) for b in range(count)]
+        if rng.random() < 0.5:
+            brokers = [f"{b}:{'abc'[b % 3]}" for b in range(count)]
+        free = plan(cluster_of(matrix, " ".join(brokers)))
         try:
-            made = plan(cluster)
+            made = plan(cluster_of(matrix, " ".join(brokers), disk))
         except CannotError:
             cannot += 1
             continue

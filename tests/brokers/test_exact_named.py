@@ -12,6 +12,7 @@ from typing import Any
 
 import pytest
 
+from matrices import cluster_json, cluster_of
 from oracles import brute_force, mip
 from oracles.job import (
     after_failure,
@@ -28,31 +29,11 @@ from partage.cluster.model import Cluster
 from partage.errors import InputError
 
 
-def cluster_of(matrix: str, brokers: str) -> dict[str, Any]:
-    """``"1,2 2,3 u: 3"`` on ``"1a 2a 3b"`` (or ``"1 2 3"``: no racks; ``!``: dead)."""
-    entries: list[dict[str, Any]] = []
-    for text in brokers.split():
-        name = text.strip("!abcd")
-        entry: dict[str, Any] = {"id": int(name), "alive": not text.endswith("!")}
-        rack = text.strip("!")[len(name) :]
-        entries.append(entry | ({"rack": rack} if rack else {}))
-    partitions: list[dict[str, Any]] = []
-    topic, number = "t", 0
-    for word in matrix.split():
-        if word.endswith(":"):
-            topic, number = word[:-1], 0
-            continue
-        replicas = [int(b) for b in word.split(",")]
-        partitions.append({"topic": topic, "partition": number, "replicas": replicas})
-        number += 1
-    return {"brokers": entries, "partitions": partitions}
-
-
 class Outcome:
     """A plan, held against the oracle on the way."""
 
     def __init__(self, matrix: str, brokers: str, **options: Any) -> None:
-        cluster = cluster_of(matrix, brokers)
+        cluster = cluster_json(matrix, brokers)
         self.job = read_job(cluster, options)
         self.plan = plan(Cluster.from_json(cluster), **options)
         assert_best_placement(self.job, self.plan, brute_force)
@@ -70,7 +51,7 @@ class Outcome:
 
 def test_four_leaders_out_of_two_without_a_move() -> None:
     matrix, brokers = "1,2,3 2,3,4 1,2,3 2,1,3", "1 2 3 4"
-    before = read_job(cluster_of(matrix, brokers), {})
+    before = read_job(cluster_json(matrix, brokers), {})
     assert list(leader_counts(before, [r.before for r in before.rows]).values()) == [2, 2, 0, 0]
     outcome = Outcome(matrix, brokers, no_moves=True)
     assert outcome.leaders == [1, 1, 1, 1]
@@ -79,7 +60,7 @@ def test_four_leaders_out_of_two_without_a_move() -> None:
 
 def test_three_replicas_each_in_two_moves() -> None:
     matrix, brokers = "1,2,3 2,1,4 1,2,4 2,1,3", "1 2 3 4"
-    before = read_job(cluster_of(matrix, brokers), {})
+    before = read_job(cluster_json(matrix, brokers), {})
     assert list(loads(before, [r.before for r in before.rows]).values()) == [4, 4, 2, 2]
     outcome = Outcome(matrix, brokers)
     assert outcome.loads == [3, 3, 3, 3]
@@ -130,11 +111,11 @@ def test_factors_of_two_topics() -> None:
 def test_a_factor_above_the_brokers_is_bad_input() -> None:
     for options in ({"replication_factor": ["4"]}, {"replication_factor": ["t=4"]}):
         with pytest.raises(InputError):
-            plan(Cluster.from_json(cluster_of("1,2", "1 2 3")), **options)
+            plan(cluster_of("1,2", "1 2 3"), **options)
     with pytest.raises(InputError):
-        plan(Cluster.from_json(cluster_of("1,2,3", "1 2 3")), remove_broker=[3])
+        plan(cluster_of("1,2,3", "1 2 3"), remove_broker=[3])
     with pytest.raises(InputError):
-        plan(Cluster.from_json(cluster_of("1,2", "1 2!")))
+        plan(cluster_of("1,2", "1 2!"))
 
 
 # ---------------------------------------------------------------- degenerate clusters
@@ -147,7 +128,7 @@ def test_one_broker() -> None:
 
 
 def test_one_rack_is_no_rule() -> None:
-    outcome = Outcome("1,2,3 1,2,3 1,2,3 1,2,3", "1a 2a 3a 4a")
+    outcome = Outcome("1,2,3 1,2,3 1,2,3 1,2,3", "1:a 2:a 3:a 4:a")
     assert outcome.loads == [3, 3, 3, 3]
     assert outcome.moves == 3
 
@@ -197,7 +178,7 @@ def test_a_removed_broker_is_empty() -> None:
 
 
 def test_a_replacement_takes_exactly_what_the_old_broker_had() -> None:
-    outcome = Outcome("1,2 2,3 3,1", "1a 2b 3c", replace_broker=["3=9"])
+    outcome = Outcome("1,2 2,3 3,1", "1:a 2:b 3:c", replace_broker=["3=9"])
     assert outcome.moves == 2
     assert [sorted(a) for a in outcome.lists] == [[1, 2], [2, 9], [1, 9]]
     added = [b for b in outcome.plan.document()["brokers"] if b["added"]]
@@ -205,7 +186,7 @@ def test_a_replacement_takes_exactly_what_the_old_broker_had() -> None:
 
 
 def test_a_replacement_has_the_rack_and_the_capacity_of_the_old_broker() -> None:
-    cluster = cluster_of("1 1 1 2 2 2", "1a 2b")
+    cluster = cluster_json("1 1 1 2 2 2", "1:a 2:b")
     cluster["brokers"][1]["capacity"] = 2
     planned = plan(Cluster.from_json(cluster), replace_broker=["2=9"])
     assert planned.figures["replicas_per_broker"] == [2, 4]
@@ -232,7 +213,7 @@ def test_a_dead_broker_cannot_lead_though_it_must_stay() -> None:
 
 def test_a_left_out_partition_on_a_removed_broker_is_bad_input() -> None:
     with pytest.raises(InputError):
-        plan(Cluster.from_json(cluster_of("1,2 u: 3", "1 2 3")), topics="t", remove_broker=[3])
+        plan(cluster_of("1,2 u: 3", "1 2 3"), topics="t", remove_broker=[3])
 
 
 @pytest.mark.parametrize(
@@ -254,33 +235,33 @@ def test_a_left_out_partition_on_a_removed_broker_is_bad_input() -> None:
 )
 def test_options_that_make_no_sense_are_bad_input(options: dict[str, Any]) -> None:
     with pytest.raises(InputError):
-        plan(Cluster.from_json(cluster_of("1,2", "1 2 3")), **options)
+        plan(cluster_of("1,2", "1 2 3"), **options)
 
 
 # ---------------------------------------------------------------- racks
 
 
 def test_a_small_rack_carries_more() -> None:
-    outcome = Outcome("1,2 1,2 3,4 3,4", "1a 2a 3a 4b")
+    outcome = Outcome("1,2 1,2 3,4 3,4", "1:a 2:a 3:a 4:b")
     assert outcome.loads[3] == 4  # every partition must have its second replica in rack b
     assert sorted(outcome.loads[:3]) == [1, 1, 2]
 
 
 def test_more_replicas_than_racks_spread_evenly_over_them() -> None:
-    outcome = Outcome("1,2,3 1,2,3", "1a 2a 3a 4b 5b")
+    outcome = Outcome("1,2,3 1,2,3", "1:a 2:a 3:a 4:b 5:b")
     rack = outcome.job.rack
     for replicas in outcome.lists:
         assert sorted(map([rack[b] for b in replicas].count, "ab")) == [1, 2]
 
 
 def test_a_rack_with_too_few_brokers_for_its_share() -> None:
-    outcome = Outcome("1,2,3,4", "1a 2a 3a 4a 5b")
+    outcome = Outcome("1,2,3,4", "1:a 2:a 3:a 4:a 5:b")
     assert sum(outcome.job.rack[b] == "a" for b in outcome.lists[0]) == 3
     assert outcome.moves == 1
 
 
 def test_a_rack_without_a_live_broker_is_out_of_play() -> None:
-    outcome = Outcome("1,3 2,3", "1a 2a 3b!")
+    outcome = Outcome("1,3 2,3", "1:a 2:a 3:b!")
     assert [sorted(a) for a in outcome.lists] == [[1, 2], [1, 2]]
 
 
@@ -323,7 +304,7 @@ def test_pairs_that_are_even_and_yet_not_even_after_a_failure() -> None:
 
 
 def test_a_rack_never_takes_over_from_itself() -> None:
-    outcome = Outcome("1,3 1,4 2,3 2,4 3,1 3,2 4,1 4,2", "1a 2a 3b 4b", no_moves=True)
+    outcome = Outcome("1,3 1,4 2,3 2,4 3,1 3,2 4,1 4,2", "1:a 2:a 3:b 4:b", no_moves=True)
     assert outcome.leaders == [2, 2, 2, 2]
     assert outcome.worst == 3
 

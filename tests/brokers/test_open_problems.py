@@ -17,6 +17,7 @@ from hypothesis import HealthCheck, Phase, assume, find, given, settings
 from hypothesis import strategies as st
 
 import partage
+from matrices import cluster_of, text
 from partage.brokers.options import Options
 from partage.brokers.plan import Plan, plan_task
 from partage.brokers.strategies import STRATEGIES
@@ -29,22 +30,6 @@ from strategies import jobs, plain_clusters
 Lists = Sequence[Sequence[int]]
 
 quiet = settings(deadline=None, suppress_health_check=list(HealthCheck))
-
-
-def cluster_of(matrix: str, brokers: str) -> Cluster:
-    """``"1,2 2,3 u: 3"`` (partitions of t, then of u) on ``"1 2:a"`` (with racks or without)."""
-    partitions: list[dict[str, Any]] = []
-    topic, number = "t", 0
-    for word in matrix.split():
-        if word.endswith(":"):
-            topic, number = word[:-1], 0
-            continue
-        replicas = [int(b) for b in word.split(",")]
-        partitions.append({"topic": topic, "partition": number, "replicas": replicas})
-        number += 1
-    pairs = [word.partition(":") for word in brokers.split()]
-    entries = [{"id": int(name), "rack": rack or None} for name, _, rack in pairs]
-    return Cluster.from_json({"brokers": entries, "partitions": partitions})
 
 
 def loads(plan: Plan, lists: Lists) -> list[int]:
@@ -230,11 +215,8 @@ def random_sets(seed: int, brokers: int, partitions: int, factor: int) -> Cluste
     """Replica sets at random, without racks."""
     draw = random.Random(seed)
     ids = range(1, brokers + 1)
-    rows = [
-        {"topic": "t", "partition": p, "replicas": draw.sample(ids, factor)}
-        for p in range(partitions)
-    ]
-    return Cluster.from_json({"brokers": [{"id": b} for b in ids], "partitions": rows})
+    brokers = " ".join(map(str, ids))
+    return cluster_of(text(draw.sample(ids, factor) for _ in range(partitions)), brokers)
 
 
 @pytest.mark.parametrize(
@@ -298,16 +280,9 @@ def test_a_rack_never_takes_over_from_itself() -> None:
     the 24 of the other racks take over, so that 139 + ceil(139 / 24) is the least, and reached."""
     draw = random.Random(3)
     racks = [range(rack, 36, 3) for rack in range(3)]
-    brokers = [{"id": b, "rack": "abc"[b % 3]} for b in range(36)]
-    rows = [
-        {
-            "topic": "t",
-            "partition": p,
-            "replicas": draw.sample([draw.choice(rack) for rack in racks], 3),
-        }
-        for p in range(36 * 139)
-    ]
-    cluster = Cluster.from_json({"brokers": brokers, "partitions": rows})
+    brokers = " ".join(f"{b}:{'abc'[b % 3]}" for b in range(36))
+    lists = [draw.sample([draw.choice(rack) for rack in racks], 3) for _ in range(36 * 139)]
+    cluster = cluster_of(text(lists), brokers)
     plan = partage.plan(cluster, no_moves=True)
     assert plan.figures["leaders_per_broker"] == [139, 139]
     assert worst(plan) == ideal(plan) == 139 + ceil(139 / 24) == 145

@@ -16,6 +16,7 @@ from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 
 import partage
+from matrices import Json, cluster_json, cluster_of, partitions
 from oracles.job import BadJobError, Job, Row, defects, moves, read_job
 from partage.brokers.plan import Plan
 from partage.cluster import Cluster
@@ -23,7 +24,6 @@ from partage.errors import CannotError, InputError
 from partage.flow.certificate import unpack
 from strategies import jobs
 
-Json = dict[str, Any]
 Loads = tuple[int, ...]
 
 QUICK = settings(deadline=None, suppress_health_check=list(HealthCheck))
@@ -61,6 +61,10 @@ def planned(cluster: Json, **options: Any) -> Plan | str:
     except CannotError as error:
         return str(error)
     raise AssertionError
+
+
+def sized_partitions(rows: list[tuple[list[int], int]]) -> list[Json]:
+    return partitions(*zip(*rows, strict=True))
 
 
 def size_of(cluster: Json) -> list[int]:
@@ -194,18 +198,11 @@ def test_bands_that_can_be_reached_nearly_always_are() -> None:
     for _ in range(200):
         brokers = rng.randint(2, 4)
         ids = list(range(1, brokers + 1))
-        cluster = {
-            "brokers": [{"id": b} for b in ids],
-            "partitions": [
-                {
-                    "topic": "t",
-                    "partition": p,
-                    "replicas": rng.sample(ids, rng.randint(1, min(2, brokers))),
-                    "size_bytes": rng.randint(1, 30),
-                }
-                for p in range(rng.randint(3, 6))
-            ],
-        }
+        rows = [
+            (rng.sample(ids, rng.randint(1, min(2, brokers))), rng.randint(1, 30))
+            for _ in range(rng.randint(3, 6))
+        ]
+        cluster = {"brokers": [{"id": b} for b in ids], "partitions": sized_partitions(rows)}
         asked, sizes = read_job(cluster, {}), size_of(cluster)
         width = rng.choice((5, 10, 25))
         total = sum(held(asked, sizes, [row.before for row in asked.rows]))
@@ -232,18 +229,6 @@ def test_bands_that_can_be_reached_nearly_always_are() -> None:
     assert fewest >= 0.85 * cases
 
 
-def cluster_of(*brokers: Json, rows: list[tuple[list[int], int]]) -> Cluster:
-    return Cluster.from_json(
-        {
-            "brokers": list(brokers),
-            "partitions": [
-                {"topic": "t", "partition": p, "replicas": r, "size_bytes": s}
-                for p, (r, s) in enumerate(rows)
-            ],
-        }
-    )
-
-
 def used(made: Plan) -> dict[int, int]:
     sizes = np.maximum(made.after.size_bytes, 0).tolist()
     count: dict[int, int] = dict.fromkeys(made.after.broker_ids.tolist(), 0)
@@ -254,49 +239,42 @@ def used(made: Plan) -> dict[int, int]:
 
 
 def test_bytes_are_shared_by_capacity() -> None:
-    rows = [([1], 10)] * 60
-    made = partage.plan(cluster_of({"id": 1}, {"id": 2, "capacity": 2}, rows=rows), balance="bytes")
+    cluster = cluster_json("1/10 " * 60, "1 2")
+    cluster["brokers"][1]["capacity"] = 2
+    made = partage.plan(Cluster.from_json(cluster), balance="bytes")
     assert used(made) == {1: 200, 2: 400}
     assert made.settled
 
 
 def test_what_a_full_disk_cannot_take_is_shared_by_the_others() -> None:
     """Broker 1 may hold 10 of 90: 40 each for the others, within 2 %."""
-    for racks in ({}, {"rack": "a"}):
-        brokers = [{"id": b, **racks} for b in (1, 2, 3)]
-        brokers[0]["disk_bytes"] = 100
-        made = partage.plan(cluster_of(*brokers, rows=[([2], 10)] * 90), balance="bytes")
+    for brokers in ("1/100 2 3", "1:a/100 2:a 3:a"):
+        made = partage.plan(cluster_of("2/10 " * 90, brokers), balance="bytes")
         assert used(made) == {1: 100, 2: 400, 3: 400}
 
 
 def test_a_disk_in_every_rack_with_a_replica_in_each() -> None:
     """Each of the two racks holds every partition; in rack a one disk is small."""
-    brokers = [{"id": b, "rack": "ab"[b % 2]} for b in range(4)]
-    brokers[0]["disk_bytes"] = 120
-    made = partage.plan(cluster_of(*brokers, rows=[([2, 1], 10)] * 40), balance="bytes")
+    made = partage.plan(cluster_of("2,1/10 " * 40, "0:a/120 1:b 2:a 3:b"), balance="bytes")
     assert used(made) == {0: 120, 1: 200, 2: 280, 3: 200}
 
 
 def test_a_small_rack_is_no_reason_to_leave_the_others_uneven() -> None:
     """Rack a has one broker, which must hold a replica of all."""
-    brokers = [{"id": 1, "rack": "a"}, *({"id": b, "rack": "b"} for b in (2, 3, 4))]
-    made = partage.plan(cluster_of(*brokers, rows=[([1, 2], 10)] * 30), balance="bytes")
+    made = partage.plan(cluster_of("1,2/10 " * 30, "1:a 2:b 3:b 4:b"), balance="bytes")
     assert used(made) == {1: 300, 2: 100, 3: 100, 4: 100}
     assert stage(made, "bytes").bound == 300
 
 
 def test_counts_are_not_bounded() -> None:
-    made = partage.plan(
-        cluster_of({"id": 1}, {"id": 2}, rows=[([1], 100), *[([2], 1)] * 100]), balance="bytes"
-    )
+    made = partage.plan(cluster_of("1/100 " + "2/1 " * 100, "1 2"), balance="bytes")
     assert made.moves == 0
     assert made.figures["replicas_per_broker"] == [1, 100]
 
 
 def test_disks_that_are_too_small_are_named() -> None:
-    brokers = [{"id": 1, "disk_bytes": 5}, {"id": 2, "disk_bytes": 5}]
     with pytest.raises(CannotError, match=r"^broker \d: its disk of 5 bytes would hold 10 "):
-        partage.plan(cluster_of(*brokers, rows=[([1], 10)]), balance="bytes")
+        partage.plan(cluster_of("1/10", "1/5 2/5"), balance="bytes")
 
 
 @given(
@@ -395,10 +373,7 @@ def test_relieving_is_nearly_always_found_and_mostly_the_least() -> None:
                 {"id": b, "disk_bytes": max(1, int(total / brokers * rng.uniform(1, 2)))}
                 for b in ids
             ],
-            "partitions": [
-                {"topic": "t", "partition": p, "replicas": r, "size_bytes": s}
-                for p, (r, s) in enumerate(rows)
-            ],
+            "partitions": sized_partitions(rows),
         }
         asked, sizes = read_job(cluster, {}), size_of(cluster)
         most = {b["id"]: b["disk_bytes"] * 9 // 10 for b in cluster["brokers"]}
@@ -423,34 +398,30 @@ def test_relieving_is_nearly_always_found_and_mostly_the_least() -> None:
 
 
 def test_the_smallest_that_is_enough_goes() -> None:
-    brokers = [{"id": 1, "disk_bytes": 100}, {"id": 2, "disk_bytes": 100}, {"id": 3}]
-    rows = [([1], 50), ([1], 25), ([1], 12), ([2], 70), ([3], 1)]
-    made = partage.plan(cluster_of(*brokers, rows=rows), relieve="80%")
+    cluster = cluster_of("1/50 1/25 1/12 2/70 3/1", "1/100 2/100 3")
+    made = partage.plan(cluster, relieve="80%")
     assert used(made)[1] == 75
-    assert [row for row, (old, _) in zip(lists(made), rows, strict=True) if row != old] != []
+    assert lists(made) != cluster.replica_lists()
     assert made.moves == 1
     assert made.figures["bytes_moved"] == made.figures["bytes_moved_lower_bound"] + 5 == 12
 
 
 def test_a_partition_that_breaks_the_rack_rule_stays_even_on_a_full_disk() -> None:
-    brokers = [{"id": b, "rack": "ab"[b > 2], "disk_bytes": 10} for b in (1, 2, 3, 4)]
+    brokers = "1:a 2:a 3:b 4:b"
     with pytest.raises(CannotError, match=r"^broker 1: 80% of its disk, 8 bytes, would hold 10 "):
-        partage.plan(cluster_of(*brokers, rows=[([1, 2], 10)]), relieve="80%")
-    roomy = [{"id": b["id"], "rack": b["rack"], "disk_bytes": 100} for b in brokers]
-    made = partage.plan(cluster_of(*roomy, rows=[([1, 2], 10)]), relieve="80%")
+        partage.plan(cluster_of("1,2/10", brokers, disk=10), relieve="80%")
+    made = partage.plan(cluster_of("1,2/10", brokers, disk=100), relieve="80%")
     assert made.moves == 0
 
 
 def test_leaders_may_still_be_balanced_where_nothing_is_full() -> None:
-    brokers = [{"id": b, "disk_bytes": 1000} for b in (1, 2)]
-    made = partage.plan(cluster_of(*brokers, rows=[([1, 2], 10)] * 4), relieve="50%")
+    made = partage.plan(cluster_of("1,2/10 " * 4, "1 2", disk=1000), relieve="50%")
     assert made.moves == 0
     assert made.figures["leaders_per_broker"] == [2, 2]
 
 
 def test_relieving_within_limits() -> None:
-    brokers = [{"id": b, "disk_bytes": 100} for b in (1, 2)]
-    cluster = cluster_of(*brokers, rows=[([1], 10)] * 9)
+    cluster = cluster_of("1/10 " * 9, "1 2", disk=100)
     assert partage.plan(cluster, relieve="70%", max_moves=2).moves == 2
     with pytest.raises(CannotError, match=r"^--max-moves 1: the least .* moves 2 replicas$"):
         partage.plan(cluster, relieve="70%", max_moves=1)
@@ -462,17 +433,13 @@ def test_relieving_within_limits() -> None:
 
 
 def test_why_no_disk_can_be_relieved_where_counting_tells() -> None:
-    brokers = [{"id": b, "disk_bytes": 100} for b in (1, 2)]
-    cluster = cluster_of(*brokers, rows=[([1], 10)] * 9)
+    cluster = cluster_of("1/10 " * 9, "1 2", disk=100)
     with pytest.raises(CannotError, match=r"proven: 90 bytes are to be placed, .* room for 80\)"):
         partage.plan(cluster, relieve="40%")
-    crowded = cluster_of(
-        *({"id": b, "disk_bytes": 50, "rack": "ab"[b > 2]} for b in (1, 2, 3)),
-        rows=[([1, 2], 40), ([1], 5)],
-    )
+    crowded = cluster_of("1,2/40 1/5", "1:a 2:a 3:b", disk=50)
     with pytest.raises(CannotError, match=r"^broker 1: 70% of .* \(proven: 40 of them are left"):
         partage.plan(crowded, relieve="70%")
-    large = cluster_of(*brokers, rows=[([1], 60)])
+    large = cluster_of("1/60", "1 2", disk=100)
     with pytest.raises(CannotError, match=r"proven: replicas of 60 bytes find too few brokers"):
         partage.plan(large, relieve="50%")
 

@@ -12,23 +12,17 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from matrices import Lists, cluster_of, partitions
 from partage import CannotError, Cluster, InputError
 from partage.brokers import disk_order
 from partage.brokers.plan import plan
 from partage.brokers.waves import Cut, Wave, cut_into_waves
 from strategies import clusters
 
-Lists = list[list[int]]
 
-
-def cluster_of(lists: Lists, sizes: list[int] | None = None, dead: tuple[int, ...] = ()) -> Cluster:
-    rows = [
-        {"topic": "t", "partition": p, "replicas": r}
-        | ({} if sizes is None else {"size_bytes": sizes[p]})
-        for p, r in enumerate(lists)
-    ]
+def placed(lists: Lists, sizes: list[int] | None = None, dead: tuple[int, ...] = ()) -> Cluster:
     brokers = [{"id": b, "alive": b not in dead} for b in range(8)]
-    return Cluster.from_json({"brokers": brokers, "partitions": rows})
+    return Cluster.from_json({"brokers": brokers, "partitions": partitions(lists, sizes)})
 
 
 def waves(
@@ -39,7 +33,7 @@ def waves(
     throttle: int | None = None,
     dead: tuple[int, ...] = (),
 ) -> list[Wave]:
-    one, other = cluster_of(before, sizes, dead), cluster_of(after, sizes, dead)
+    one, other = placed(before, sizes, dead), placed(after, sizes, dead)
     return list(cut_into_waves(one, other, concurrency, throttle).waves)
 
 
@@ -123,8 +117,7 @@ def test_without_a_throttle_or_sizes_there_is_no_time() -> None:
 
 
 def test_the_throttle_of_a_plan() -> None:
-    lists = [{"topic": "t", "partition": p, "replicas": [1], "size_bytes": 10**9} for p in range(4)]
-    cluster = Cluster.from_json({"brokers": [{"id": 1}, {"id": 2}], "partitions": lists})
+    cluster = cluster_of("1/1000000000 " * 4, "1 2")
     made = plan(cluster, throttle="50MB", concurrency=1)
     assert [(w.moves, w.seconds) for w in made.waves] == [(1, 20), (1, 20)]
     with pytest.raises(InputError):
@@ -189,7 +182,7 @@ def test_one_move_each_meets_the_bound() -> None:
     rng = random.Random(2)
     before = [[rng.randrange(5)] for _ in range(200)]
     after = [[rng.randrange(5, 8)] for _ in range(200)]
-    one, other = cluster_of(before), cluster_of(after)
+    one, other = placed(before), placed(after)
     for concurrency, batch in ((1, None), (2, None), (3, 7), (50, 9)):
         cut = cut_into_waves(one, other, concurrency, batch=batch)
         assert len(cut.waves) == cut.bound
@@ -202,7 +195,7 @@ def test_one_move_each_meets_the_bound() -> None:
 
 def test_batch_cuts_the_waves_without_data_too() -> None:
     before, after = [[1, 2]] * 5 + [[3]], [[2, 1]] * 5 + [[4]]
-    cut = cut_into_waves(cluster_of(before), cluster_of(after), 2, batch=2)
+    cut = cut_into_waves(placed(before), placed(after), 2, batch=2)
     assert [wave.rows.tolist() for wave in cut.waves] == [[5], [0, 1], [2, 3], [4]]
     assert cut.bound == 4
     assert [wave.brokers.tolist() for wave in cut.waves] == [[3, 4], [], [], []]
@@ -210,8 +203,8 @@ def test_batch_cuts_the_waves_without_data_too() -> None:
 
 def test_the_load_of_a_wave() -> None:
     cut = cut_into_waves(
-        cluster_of([[1], [1], [2]], [30, 50, 7]),
-        cluster_of([[1, 3, 4], [5], [5]], [30, 50, 7]),
+        placed([[1], [1], [2]], [30, 50, 7]),
+        placed([[1, 3, 4], [5], [5]], [30, 50, 7]),
         3,
     )
     (wave,) = cut.waves
@@ -233,17 +226,12 @@ def test_without_a_live_leader_nobody_sends() -> None:
 
 @pytest.mark.parametrize("value", [0, -1, 1.5, "3", True])
 def test_a_batch_is_a_number_from_1(value: Any) -> None:
-    cluster = Cluster.from_json(
-        {"brokers": [{"id": 1}], "partitions": [{"topic": "t", "partition": 0, "replicas": [1]}]}
-    )
     with pytest.raises(InputError, match="--batch"):
-        plan(cluster, batch=value)
+        plan(cluster_of("1", "1"), batch=value)
 
 
 def test_the_bound_and_the_gap_of_a_plan() -> None:
-    lists = [{"topic": "t", "partition": p, "replicas": [1], "size_bytes": 9} for p in range(8)]
-    cluster = Cluster.from_json({"brokers": [{"id": 1}, {"id": 2}], "partitions": lists})
-    made = plan(cluster, batch=1)
+    made = plan(cluster_of("1/9 " * 8, "1 2"), batch=1)
     assert made.figures["waves"] == made.figures["waves_lower_bound"] == 4
     assert "waves" not in made.gaps
     assert made.document()["options"] == {"batch": 1}
@@ -256,7 +244,7 @@ def on_disks(
     lists: Lists, sizes: list[int], disks: dict[int, int], dead: tuple[int, ...] = ()
 ) -> Cluster:
     """Brokers 0 to 7; those not in ``disks`` have disks of unknown size."""
-    cluster = cluster_of(lists, sizes, dead)
+    cluster = placed(lists, sizes, dead)
     return cluster.with_brokers(
         [replace(broker, disk_bytes=disks.get(broker.id)) for broker in cluster.brokers]
     )

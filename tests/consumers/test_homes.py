@@ -84,7 +84,7 @@ def test_no_way_costs_less() -> None:
 
 
 def test_what_leaves_is_the_last_of_the_fullest_thread() -> None:
-    """Six tasks on threads of four and two, and a second process: three go, of the four at first."""
+    """Six tasks on threads of four and two, and a second process: three go, the last ones."""
     tasks = Tasks(
         kind=np.zeros(6, dtype=np.int64),
         open_to=np.ones((1, 4), dtype=np.bool_),

@@ -16,7 +16,7 @@ pytest.importorskip("pyspark")
 
 import pyarrow.parquet as pq
 
-from partage.errors import InputError, PartageError
+from partage.errors import InputError
 from partage.pipeline import session, write_profile
 from partage.profile import Profile
 

@@ -127,9 +127,7 @@ class _Kinds:
         return cls(of_partition, count, kind, member, far, len(group.members))
 
 
-def _keep(
-    group: Group, partition: Ints, member: Ints, arc: Ints, stay: Ints, answer: Ints
-) -> None:
+def _keep(group: Group, partition: Ints, member: Ints, arc: Ints, stay: Ints, answer: Ints) -> None:
     """Each member keeps its partitions of a kind, rank by rank of their topics."""
     if len(partition) == 0:
         return
@@ -141,7 +139,9 @@ def _keep(
     by_topic = np.argsort(code, kind="stable")
     rank = np.empty(len(partition), dtype=np.int64)
     rank[by_topic] = _rank_within(code[by_topic])
-    order = np.lexsort((partition, rank, arc))
+    # not everyone gives up the same topic
+    shifted = (group.topic[partition] + member) % len(group.topics)
+    order = np.lexsort((partition, shifted, rank, arc))
     kept = order[_rank_within(arc[order]) < stay[arc[order]]]
     answer[partition[kept]] = member[kept]
 
@@ -153,13 +153,12 @@ def _deal(label: Ints, of_arc: Ints, member: Ints, come: Ints, answer: Ints) -> 
     free = free[np.argsort(label[free], kind="stable")]
     arc = np.repeat(np.arange(len(come)), come)
     turn = _rank_within(arc)
-    order = np.lexsort((turn, of_arc[arc]))
+    # those that get more go first: the last, shorter round goes on where the one before it ended
+    order = np.lexsort((-come[arc], turn, of_arc[arc]))
     answer[free] = member[arc[order]]
 
 
-def _spread(
-    group: Group, kinds: _Kinds, found: Allotted, rest: Ints | None, answer: Ints
-) -> None:
+def _spread(group: Group, kinds: _Kinds, found: Allotted, rest: Ints | None, answer: Ints) -> None:
     """Even the counts per topic and member out, at no other cost."""
     members, listed = len(group.members), np.flatnonzero(kinds.of_partition >= 0)
     # rows: the partitions of a kind within each topic
@@ -211,7 +210,13 @@ def _spread(
     pair = start[at] + kinds.arc_of(kind[at], group.owner[has]) - kinds.first[kind[at]]
     stay = np.minimum(counts, sits)
     _keep(group, has, group.owner[has], pair, stay, answer)
-    _deal(np.where(answer == NOBODY, row, -1), row_of, problem.slot, np.where(changed[row_of], counts - stay, 0), answer)
+    _deal(
+        np.where(answer == NOBODY, row, -1),
+        row_of,
+        problem.slot,
+        np.where(changed[row_of], counts - stay, 0),
+        answer,
+    )
 
 
 def _elsewhere(group: Group, rest: Ints | None, topic: Ints, member: Ints) -> Ints:

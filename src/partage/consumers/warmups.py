@@ -14,8 +14,9 @@ A standby whose place is not caught up waits likewise: another process that lags
 nothing of the task keeps one for it, a caught-up one of little load if there is, else the one that
 lags least; and its place gets a warm-up if one is left.
 
-In a later round what is caught up is no longer in the way. As homes are chosen to have fewest that
-are not caught up, each round that finds w of its warm-ups caught up has w less of them.
+In a later round what has caught up is no longer in the way. As homes are chosen to have fewest that
+are not caught up, a round that finds w more of them caught up has at least w less that wait. (Costs
+of racks come before that; there it is so where nobody has left.)
 """
 
 from __future__ import annotations

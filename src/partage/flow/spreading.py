@@ -32,7 +32,7 @@ Bools = npt.NDArray[np.bool_]
 _WHOLE = 400_000
 """Free pairs up to which all are laid out."""
 _SOME, _TIMES = 8, 8
-"""Pairs of a row to add at a time, in each direction, and how many times."""
+"""Pairs of a row to add, in each direction, at first, and how many times; then twice as many."""
 _CORRECTIONS, _NEAR = 40, 0.25
 """Corrections of the levels, at most, and how near the totals then are."""
 _FAR = 2**40
@@ -99,21 +99,26 @@ def spread(problem: Spreading, given: Ints) -> Ints:
     gives, takes = _would(problem, given, np.zeros(problem.slots, dtype=np.int64))
     if not (gives | takes).any():
         return given
-    narrowed = _narrowed(problem)
-    if int((narrowed.low < narrowed.high).sum()) <= _WHOLE:
-        return _solved(narrowed, _guess(narrowed))[0]
-    some, found = _first_to_move(narrowed, given), given
-    for _ in range(_TIMES):
-        around = replace(
-            narrowed,
-            low=np.where(some, np.maximum(narrowed.low, found - 1), found),
-            high=np.where(some, np.minimum(narrowed.high, found + 1), found),
-        )
-        found, price = _solved(_narrowed(around), found)
-        gives, takes = _would(narrowed, found, price)
+    free, part = _undecided(problem)
+    found = given[free]
+    if len(free) <= _WHOLE:
+        found, _ = _solved(part, found, np.arange(len(free)), _guess(part))
+    else:
+        found = _in_parts(part, found)
+    answer = given.copy()
+    answer[free] = found
+    return answer
+
+
+def _in_parts(problem: Spreading, found: Ints) -> Ints:
+    some = _first_to_move(problem, found)
+    for turn in range(_TIMES):
+        found, price = _solved(problem, found, np.flatnonzero(some), found)
+        gives, takes = _would(problem, found, price)
         if not (gives | takes).any():
             break
-        some |= _some(narrowed, gives) | _some(narrowed, takes)
+        more = _SOME << turn
+        some |= _some(problem, gives, more) | _some(problem, takes, more)
     return found
 
 
@@ -144,58 +149,75 @@ def _first_to_move(problem: Spreading, counts: Ints) -> Bools:
     dearest = np.maximum.reduceat(give, first)[problem.row]
     cheapest = np.minimum.reduceat(take, first)[problem.row]
     giving = (give == dearest) & (give > -_FAR)
-    return _some(problem, giving) | _some(problem, (take == cheapest) & (take < _FAR))
+    taking = (take == cheapest) & (take < _FAR)
+    return _some(problem, giving, _SOME) | _some(problem, taking, _SOME)
 
 
-def _some(problem: Spreading, marked: Bools) -> Bools:
-    """[A] up to ``_SOME`` or so of the marked in each row, others in every row."""
+def _some(problem: Spreading, marked: Bools, wanted: int) -> Bools:
+    """[A] about as many as ``wanted`` of the marked in each row, others in every row."""
     before = np.cumsum(marked) - marked
     first = before[np.searchsorted(problem.row, np.arange(problem.rows))]
     number = np.bincount(problem.row, marked, minlength=problem.rows).astype(np.int64)
-    step = np.maximum(number // _SOME, 1)
+    step = np.maximum(number // wanted, 1)
     turn = before - first[problem.row] + problem.row
     return np.asarray(marked & (turn % step[problem.row] == 0))
 
 
-def _narrowed(problem: Spreading) -> Spreading:
-    """The same, with those pairs fixed that the totals leave no choice."""
-    low, high = problem.low.copy(), problem.high.copy()
-    for _ in range(2):
-        for at, least, most in (
-            (problem.row, problem.count, problem.count),
-            (problem.slot, problem.least, problem.most),
-        ):
-            full = np.bincount(at, low, minlength=len(most)) >= most
-            empty = np.bincount(at, high, minlength=len(least)) <= least
-            high = np.where(full[at], low, high)
-            low = np.where(empty[at], high, low)
-    return replace(problem, low=low, high=high)
+def _undecided(problem: Spreading) -> tuple[Ints, Spreading]:
+    """The pairs to which the totals leave a choice, and the problem of these alone."""
+    low, high = problem.low, problem.high
+    for at, least, most in (
+        (problem.row, problem.count, problem.count),
+        (problem.slot, problem.least, problem.most),
+        (problem.row, problem.count, problem.count),
+    ):
+        full = _sums(at, low, len(most)) >= most
+        empty = _sums(at, high, len(least)) <= least
+        low, high = np.where(empty[at], high, low), np.where(full[at], low, high)
+    free = np.flatnonzero(low < high)
+    fixed = np.where(low < high, 0, low)
+    used = np.zeros(problem.rows, dtype=np.bool_)
+    used[problem.row[free]] = True
+    in_slot = _sums(problem.slot, fixed, problem.slots)
+    return free, Spreading(
+        count=(problem.count - _sums(problem.row, fixed, problem.rows))[used],
+        family=problem.family[used],
+        row=(np.cumsum(used) - 1)[problem.row[free]],
+        slot=problem.slot[free],
+        low=low[free],
+        high=high[free],
+        base=problem.of_pairs(problem.totals(fixed))[free],
+        least=problem.least - in_slot,
+        most=problem.most - in_slot,
+    )
 
 
-def _solved(problem: Spreading, guess: Ints) -> tuple[Ints, Ints]:
-    """[A] the most even counts, laid out around a ``guess`` [A] in whole, and the prices [E]."""
-    free = np.flatnonzero(problem.low < problem.high)
-    room = problem.high - problem.low
+def _solved(problem: Spreading, given: Ints, free: Ints, guess: Ints) -> tuple[Ints, Ints]:
+    """[A] the most even counts where only the pairs ``free`` may differ from those ``given``, laid
+    out around a ``guess`` [A]; and the prices of the slots [E]."""
+    row, slot, low = problem.row[free], problem.slot[free], problem.low[free]
+    beyond = given[free] - low
     of, first = problem.cell
     cells = free if of is None else np.unique(of[free])
-    apart = 0 if of is None else len(cells)
-    slot_at = problem.rows + apart
+    slot_at = problem.rows + (0 if of is None else len(cells))
     sink = slot_at + problem.slots
     network = Network(sink + 1, 1)
-    network.supply[: problem.rows] = problem.count
-    network.supply[: problem.rows] -= _sums(problem.row, problem.low, problem.rows)
-    network.supply[slot_at:sink] = _sums(problem.slot, problem.low, problem.slots) - problem.least
+    network.supply[: problem.rows] = _sums(row, beyond, problem.rows)
+    fixed = _sums(problem.slot, given, problem.slots) - _sums(slot, beyond, problem.slots)
+    network.supply[slot_at:sink] = fixed - problem.least
     network.supply[sink] = -int(network.supply.sum())
     network.arcs(slot_at + np.arange(problem.slots), sink, problem.most - problem.least)
-    tail, capacity = problem.row[free], room[free]
-    at = slice(0, 0)
-    if of is not None:
+    tail, capacity, at = row, problem.high[free] - low, slice(0, 0)
+    base = problem.totals(given)[cells]
+    if of is None:
+        base = base - beyond
+    else:
         number = np.zeros(len(first), dtype=np.int64)
         number[cells] = np.arange(len(cells))
         to = number[of[free]]
-        at = network.arcs(tail, problem.rows + to, capacity)
+        at = network.arcs(row, problem.rows + to, capacity)
         tail, capacity = problem.rows + np.arange(len(cells)), _sums(to, capacity, len(cells))
-    base = problem.totals(problem.low)[cells]
+        base = base - _sums(to, beyond, len(cells))
     around = problem.totals(guess)[cells] - base
     squares = Squares(
         tail=tail,
@@ -214,20 +236,21 @@ def _solved(problem: Spreading, guess: Ints) -> tuple[Ints, Ints]:
             raise AssertionError("there are counts that respect the bounds")
         if not squares.widen(optimum.face[0, bundles]):
             break
-    found = problem.low.copy()
-    found[free] += squares.flows(optimum.flow[bundles]) if of is None else optimum.flow[at]
+    flow = squares.flows(optimum.flow[bundles]) if of is None else optimum.flow[at]
+    found = given.copy()
+    found[free] = low + flow
     distance = optimum.distance[0]
     return found, distance[sink] - distance[slot_at:sink]
 
 
 def _guess(problem: Spreading) -> Ints:
     """[A] the counts, rounded, were items divisible."""
-    low, high = problem.low.astype(np.float64), problem.high.astype(np.float64)
+    low, high = problem.low, problem.high
     slack = problem.most - problem.least
     part = (int(problem.count.sum()) - int(problem.least.sum())) / max(int(slack.sum()), 1)
     wanted = (problem.count.astype(np.float64), problem.least + part * slack)
     levels = (np.zeros(problem.rows), np.zeros(problem.slots))
-    found: Floats = low
+    found: Floats = low.astype(np.float64)
     of, _ = problem.cell
     for turn in range(2 * _CORRECTIONS):
         at, level, want = (problem.row, problem.slot)[turn % 2], levels[turn % 2], wanted[turn % 2]

@@ -16,7 +16,6 @@ import re
 import subprocess
 import tempfile
 from collections.abc import Callable
-from contextlib import suppress
 from importlib.util import find_spec
 from pathlib import Path
 
@@ -92,49 +91,42 @@ def _fetch(version: str, folder: Path, tell: Callable[[str], None]) -> None:
         there = Path(temporary)
         (there / "ivy.xml").write_text(_IVY_FILE.format(version=version), encoding="utf-8")
         command = [
-            *(java, "-jar", ivy),
+            *(str(java), "-jar", str(ivy)),
             *(("-settings", settings) if settings else ()),
-            *("-ivy", there / "ivy.xml", "-cache", there / "cache"),
+            *("-ivy", f"{there}/ivy.xml", "-cache", f"{there}/cache"),
             *("-retrieve", f"{there}/jars/[artifact]-[revision].[ext]"),
         ]
-        tell(f"fetching Kafka {version}: this once, a minute or two")
+        tell(f"fetching Kafka {version}, this once: about a minute")
         _run(command, version, tell)
-        # Whoever was faster has put the same jars there.
-        with suppress(FileExistsError):
-            _take_place(there / "jars", folder)
+        try:
+            (there / "jars").rename(folder)
+        except OSError:
+            if not folder.is_dir():  # otherwise another run was faster, with the same jars
+                raise
 
 
-def _take_place(new: Path, folder: Path) -> None:
-    try:
-        new.rename(folder)
-    except OSError:
-        if not folder.is_dir():
-            raise
-
-
-def _run(command: list[object], version: str, tell: Callable[[str], None]) -> None:
+def _run(command: list[str], version: str, tell: Callable[[str], None]) -> None:
     """Run Ivy to its end, telling how many files have come."""
     printed: list[str] = []
     jars = 0
-    ivy = subprocess.Popen(
-        [os.fspath(part) if isinstance(part, Path) else str(part) for part in command],
+    with subprocess.Popen(
+        command,
         stdin=subprocess.DEVNULL,
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
         text=True,
         errors="replace",
-    )
-    try:
-        assert ivy.stdout is not None
-        for line in ivy.stdout:
-            printed.append(line.strip())
-            if line.startswith("downloading "):
-                jars += 1
-                tell(f"fetching Kafka {version}: {jars} jars")
-    finally:
-        ivy.kill()
-        code = ivy.wait()
-    if code != 0:
+    ) as ivy:
+        try:
+            for line in ivy.stdout or ():
+                printed.append(line.strip())
+                if line.startswith("downloading "):
+                    jars += 1
+                    tell(f"fetching Kafka {version}, this once: {jars} jars")
+        except BaseException:
+            ivy.kill()
+            raise
+    if ivy.returncode != 0:
         raise PartageError(_why(version, printed))
 
 

@@ -13,7 +13,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
 from importlib import import_module
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import numpy.typing as npt
@@ -29,6 +29,9 @@ KeyFunction = Callable[[bytes | None, int], int]
 
 class Partitioner(ABC):
     """Base of all partitioners. One object serves one producer: it may keep a state."""
+
+    trusted: ClassVar[bool] = False
+    """Whether its answers need no check."""
 
     def configure(self, config: Mapping[str, Any]) -> None:
         """Take what concerns it out of the producer's configuration."""
@@ -56,6 +59,8 @@ class Partitioner(ABC):
 
 class Checked(Partitioner):
     """One of a user's own, whose answers are checked."""
+
+    trusted = True
 
     def __init__(self, own: Partitioner | KeyFunction) -> None:
         self._own = own
@@ -91,6 +96,20 @@ class Checked(Partitioner):
         return int(number)
 
 
+def own(given: Any) -> Partitioner:
+    """A user's own, as an object, a class or a function. One of partage's stays as it is. Raises
+    InputError where it is none of these."""
+    if isinstance(given, type) and issubclass(given, Partitioner):
+        return Checked(given())
+    if isinstance(given, Partitioner):
+        return given if given.trusted else Checked(given)
+    if isinstance(given, type) or not callable(given):
+        raise InputError(
+            "partitioner", f"expected a name, a Partitioner or a function, got {given!r}"
+        )
+    return Checked(given)
+
+
 def imported(name: str) -> Partitioner:
     """What ``module:Class`` or ``module:function`` leads to. Raises InputError where that is
     nothing, or no partitioner."""
@@ -99,10 +118,4 @@ def imported(name: str) -> Partitioner:
         found = getattr(import_module(module), attribute)
     except (ImportError, AttributeError, ValueError) as problem:
         raise InputError("partitioner", f"{name!r}: {problem}") from None
-    if isinstance(found, type):
-        if not issubclass(found, Partitioner):
-            raise InputError("partitioner", f"{name!r}: is no subclass of Partitioner")
-        return Checked(found())
-    if not callable(found):
-        raise InputError("partitioner", f"{name!r}: is neither a class nor a function")
-    return Checked(found)
+    return own(found)

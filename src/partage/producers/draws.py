@@ -25,7 +25,7 @@ class Draws:
 
     def __init__(self, seed: int, topic: str = "") -> None:
         own = zlib.crc32(topic.encode())  # not hash(): that changes from run to run
-        self._state = _mixed((seed << _HALF ^ own) & _ALL)
+        self._state = _mixed(_mixed(seed & _ALL) ^ own)
 
     def _next(self) -> int:
         self._state = (self._state + _STEP) & _ALL

@@ -124,7 +124,8 @@ def _by_blocks(
         order = _longest_first(part)
         start, length = keys.start[at : at + BLOCK][order], part[order]
         units = length // unit
-        limit = max(FEW, *units[FEW : FEW + 1].tolist())  # steps: as many as more than a few take
+        # as many steps as more than a few keys take
+        limit = max([FEW, *units[FEW : FEW + 1].tolist()])
         having = len(units) - np.cumsum(np.bincount(np.minimum(units, limit)))[:limit]
         found = hash_block(_Block(data, word, start, length, having.tolist()))
         for row in range(int(np.count_nonzero(units > limit))):

@@ -52,6 +52,8 @@ class HashPartitioner(Partitioner):
     is none.
     """
 
+    trusted = True
+
     def __init__(
         self, key_hash: KeyHash | None, spread: Spread | None = None, empty_is_null: bool = False
     ) -> None:

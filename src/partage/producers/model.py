@@ -81,17 +81,18 @@ class Topic:
 
     @classmethod
     def of(cls, cluster: Cluster, name: str) -> Topic:
-        """The topic of a cluster: a partition is available if a replica of it is alive. Raises
-        InputError where the cluster has no such topic."""
-        return cls(
-            len(leaders := leaders_of(cluster, name)),
-            name,
-            tuple(sorted(number for number, leader in leaders.items() if leader is not None)),
-        )
+        """The topic of a cluster; available is what has a living replica. Raises InputError where
+        the cluster has no such topic, or has not all of its partitions."""
+        leaders = leaders_of(cluster, name)
+        if max(leaders) >= len(leaders):
+            raise InputError("topic", f"the cluster lacks partitions of {name!r}")
+        available = [number for number, leader in leaders.items() if leader is not None]
+        return cls(len(leaders), name, tuple(available))
 
 
 def leaders_of(cluster: Cluster, name: str) -> dict[int, int | None]:
-    """The leader of each partition, the first live broker of its list; None where none lives."""
+    """By partition, ascending, the leader: the first live broker of its list, None where none
+    lives."""
     if name not in cluster.topics:
         raise InputError("topic", f"the cluster has no topic {name!r}")
     rows = np.flatnonzero(cluster.topic == cluster.topics.index(name)).tolist()

@@ -82,7 +82,11 @@ def partition(
 
 
 def _ascending(available: Sequence[int] | None) -> Sequence[int] | None:
-    return None if available is None else sorted(set(available))
+    if available is None:
+        return None
+    if not all(isinstance(number, (int, np.integer)) for number in available):
+        raise InputError("available", f"expected partitions' numbers, got {available!r}")
+    return sorted({int(number) for number in available})
 
 
 def _sizes(sizes: int | Iterable[int], count: int) -> Ints:

@@ -69,6 +69,8 @@ class ProducerPath:
             getattr(interceptor, "on_send", interceptor) for interceptor in interceptors
         ]
         self._serializers = key_serializer, value_serializer
+        self._cluster: Cluster | None = None
+        self._seen: dict[str, tuple[Topic, Mapping[int, int | None]]] = {}
 
     def send(self, record: ProducerRecord, topics: Topics) -> RoutedRecord:
         """Where the record goes, and as what. ``topics``: the cluster, or by name the number of
@@ -77,7 +79,7 @@ class ProducerPath:
         record = self._intercepted(record)
         key_bytes = _serialized("key", self._serializers[0], record.key)
         value_bytes = _serialized("value", self._serializers[1], record.value)
-        topic = _topic_of(topics, record.topic)
+        topic, leaders = self._found(topics, record.topic)
         number = record.partition
         if number is None:
             number = self._partitioner.partition(
@@ -91,7 +93,7 @@ class ProducerPath:
                 ),
                 topic,
             )
-        elif not 0 <= number < topic.partitions:
+        elif not isinstance(number, int) or not 0 <= number < topic.partitions:
             raise InputError(
                 "partition", f"{number}: topic {record.topic!r} has {topic.partitions}, from 0"
             )
@@ -102,15 +104,29 @@ class ProducerPath:
             value=value_bytes,
             headers=record.headers,
             timestamp_ms=record.timestamp_ms,
-            leader=leaders_of(topics, record.topic).get(number)
-            if isinstance(topics, Cluster)
-            else None,
+            leader=leaders.get(number),
         )
+
+    def _found(self, topics: Topics, name: str) -> tuple[Topic, Mapping[int, int | None]]:
+        """The topic, and its leaders where they are known."""
+        if not isinstance(topics, Cluster):
+            if name not in topics:
+                raise InputError("topic", f"there is no topic {name!r}")
+            known = topics[name]
+            return (known if isinstance(known, Topic) else Topic(known, name)), {}
+        if topics is not self._cluster:
+            self._cluster, self._seen = topics, {}
+        if name not in self._seen:
+            self._seen[name] = Topic.of(topics, name), leaders_of(topics, name)
+        return self._seen[name]
 
     def _intercepted(self, record: ProducerRecord) -> ProducerRecord:
         for interceptor in self._interceptors:
             try:
-                record = interceptor(record)
+                changed = interceptor(record)
+                if not isinstance(changed, ProducerRecord):
+                    raise TypeError(f"gave {changed!r}, expected a ProducerRecord")
+                record = changed
             except Exception:  # whatever it is, the record goes on
                 log.warning(
                     "an interceptor failed on a record of topic %s", record.topic, exc_info=True
@@ -130,12 +146,3 @@ def _serialized(part: str, serializer: Serializer | None, content: Any) -> bytes
         return None if made is None else bytes(made)
     whence = f"{part}_serializer" if serializer else part
     raise InputError(whence, f"expected bytes or None, got {type(made).__name__}")
-
-
-def _topic_of(topics: Topics, name: str) -> Topic:
-    if isinstance(topics, Cluster):
-        return Topic.of(topics, name)
-    if name not in topics:
-        raise InputError("topic", f"there is no topic {name!r}")
-    found = topics[name]
-    return found if isinstance(found, Topic) else Topic(found, name)

@@ -60,10 +60,30 @@ def print_assignment(found: Assignment, assignor: str, console: Console) -> None
         for member, copies in found.standbys_by_id.items():
             if copies:
                 console.print(Text(f"{member} standby: {partitions(copies)}"))
+    if found.warming is not None:
+        _warming(found, console)
+    if found.cross_rack is not None:
+        console.print(
+            Text(f"\n{units.plural(found.cross_rack, 'partition')} read from another rack")
+        )
     if found.delay_ms:
         console.print(Text(f"\nWaits {units.duration(found.delay_ms / 1000)} for who left."))
     for warning in (*group.warnings, *found.notes):
         console.print(Text(f"! {warning}", "yellow"))
+
+
+def _warming(found: Assignment, console: Console) -> None:
+    """Who warms up for what, and when to ask again."""
+    for member, copies in found.warmups_by_id.items():
+        if copies:
+            console.print(Text(f"{member} warm-up: {partitions(copies)}"))
+    warming = found.warming
+    if warming is not None and warming.probing_ms is not None:
+        tasks = units.plural(warming.waiting, "task")
+        when = units.duration(warming.probing_ms / 1000)
+        console.print(
+            Text(f"\n{tasks} not yet in place: a probing rebalance is due in {when}", "yellow")
+        )
 
 
 def _members(found: Assignment, load: npt.NDArray[np.int64], order: Iterable[int]) -> Table:

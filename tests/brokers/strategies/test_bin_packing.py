@@ -5,10 +5,12 @@ from __future__ import annotations
 
 import random
 from collections import Counter
+from functools import partial
 from typing import Any
 
 import pytest
 
+from matrices import decided, task_of, text
 from partage.brokers.compare import compare, comparison
 from partage.brokers.options import Options
 from partage.brokers.plan import Plan
@@ -17,48 +19,7 @@ from partage.brokers.task import Task
 from partage.cluster import Cluster
 from partage.errors import CannotError, InputError
 
-
-def task_of(matrix: str, brokers: str, disk: int | None = None, **options: Any) -> Task:
-    """``"1,2/90 2,3 u: 3"`` (partitions of t with their sizes, then of u) on ``"1:a 2:b! 3:a"``
-    (racks, ``!``: dead), every disk of ``disk`` bytes."""
-    partitions: list[dict[str, Any]] = []
-    topic, number = "t", 0
-    for word in matrix.split():
-        if word.endswith(":"):
-            topic, number = word[:-1], 0
-            continue
-        brokers_of, _, size = word.partition("/")
-        partitions.append(
-            {
-                "topic": topic,
-                "partition": number,
-                "replicas": [int(b) for b in brokers_of.split(",")],
-                "size_bytes": int(size) if size else None,
-            }
-        )
-        number += 1
-    entries = []
-    for word in brokers.split():
-        name, _, rack = word.strip("!").partition(":")
-        entries.append(
-            {
-                "id": int(name),
-                "rack": rack or None,
-                "alive": not word.endswith("!"),
-                "disk_bytes": disk,
-            }
-        )
-    cluster = Cluster.from_json({"brokers": entries, "partitions": partitions})
-    return Task.resolve(cluster, Options.of(**options))
-
-
-def lists_of(task: Task) -> list[list[int]]:
-    return task.cluster.with_replicas(bin_packing(task)).replica_lists()
-
-
-def text(lists: list[list[int]]) -> str:
-    return " ".join(",".join(map(str, row)) for row in lists)
-
+lists_of = partial(decided, bin_packing)
 
 SIZED = "1,2/90 2,1/10 1,2/70 2,1/40 u: 1,2/60 2,1/30"
 

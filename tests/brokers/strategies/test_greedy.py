@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import random
+from functools import partial
 from typing import Any
 
 import pytest
 
+from matrices import decided, task_of, text
 from partage.brokers.compare import compare, comparison
 from partage.brokers.options import Options
 from partage.brokers.plan import plan
@@ -15,32 +17,7 @@ from partage.brokers.task import Task
 from partage.cluster import Cluster
 from partage.errors import CannotError
 
-
-def task_of(matrix: str, brokers: str, **options: Any) -> Task:
-    """``"1,2 2,3 u: 3"`` (partitions of t, then of u) on ``"1 2 3"`` (``!``: dead)."""
-    partitions: list[dict[str, Any]] = []
-    topic, number = "t", 0
-    for word in matrix.split():
-        if word.endswith(":"):
-            topic, number = word[:-1], 0
-            continue
-        replicas = [int(b) for b in word.split(",")]
-        partitions.append({"topic": topic, "partition": number, "replicas": replicas})
-        number += 1
-    entries = [
-        {"id": int(word.strip("!")), "alive": not word.endswith("!")} for word in brokers.split()
-    ]
-    cluster = Cluster.from_json({"brokers": entries, "partitions": partitions})
-    return Task.resolve(cluster, Options.of(**options))
-
-
-def lists_of(task: Task) -> list[list[int]]:
-    return task.cluster.with_replicas(greedy(task)).replica_lists()
-
-
-def text(lists: list[list[int]]) -> str:
-    return " ".join(",".join(map(str, row)) for row in lists)
-
+lists_of = partial(decided, greedy)
 
 README = "1,2 2,4 2,4 3,1"
 """The topic of the examples in the tool's README, its brokers shortened."""

@@ -6,42 +6,20 @@ from __future__ import annotations
 import random
 from collections import Counter
 from collections.abc import Sequence
+from functools import partial
 from typing import Any
 
 import networkx as nx
 import pytest
 
+from matrices import decided, partitions, task_of, text
 from partage.brokers.options import Options
 from partage.brokers.strategies.leader_flow import leader_flow
 from partage.brokers.task import Task
 from partage.cluster import Cluster
 from partage.errors import CannotError
 
-
-def task_of(matrix: str, brokers: str, **options: Any) -> Task:
-    """``"1,2 2,3 u: 3"`` (partitions of t, then of u) on ``"1 2 3"`` (``!``: dead)."""
-    partitions: list[dict[str, Any]] = []
-    topic, number = "t", 0
-    for word in matrix.split():
-        if word.endswith(":"):
-            topic, number = word[:-1], 0
-            continue
-        replicas = [int(b) for b in word.split(",")]
-        partitions.append({"topic": topic, "partition": number, "replicas": replicas})
-        number += 1
-    entries = [
-        {"id": int(word.strip("!")), "alive": not word.endswith("!")} for word in brokers.split()
-    ]
-    cluster = Cluster.from_json({"brokers": entries, "partitions": partitions})
-    return Task.resolve(cluster, Options.of(**options))
-
-
-def led(task: Task) -> list[list[int]]:
-    return task.cluster.with_replicas(leader_flow(task)).replica_lists()
-
-
-def text(lists: Sequence[Sequence[int]]) -> str:
-    return " ".join(",".join(map(str, row)) for row in lists)
+led = partial(decided, leader_flow)
 
 
 def counts(lists: Sequence[Sequence[int]], task: Task) -> list[int]:
@@ -159,14 +137,14 @@ def random_cluster(seed: int) -> dict[str, Any]:
     size = draw.randint(2, 10)
     weight = [draw.random() ** draw.choice((0, 1, 4)) for _ in range(size)]
     sorted_lists = draw.random() < 0.4
-    partitions = []
-    for number in range(draw.randint(1, 40)):
+    lists = []
+    for _ in range(draw.randint(1, 40)):
         keys = sorted(range(size), key=lambda b: draw.random() ** (1 / (weight[b] + 1e-3)))
         replicas = keys[::-1][: draw.randint(1, min(4, size))]
         if sorted_lists:
             replicas.sort()
-        partitions.append({"topic": "t", "partition": number, "replicas": replicas})
-    return {"brokers": [{"id": b} for b in range(size)], "partitions": partitions}
+        lists.append(replicas)
+    return {"brokers": [{"id": b} for b in range(size)], "partitions": partitions(lists)}
 
 
 def evenly_led(lists: Sequence[Sequence[int]], size: int) -> int:

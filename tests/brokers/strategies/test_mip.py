@@ -5,15 +5,16 @@ from __future__ import annotations
 
 import importlib
 from collections import Counter
+from functools import partial
 from itertools import combinations
 from pathlib import Path
-from typing import Any
 
 import pytest
 from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 
 import partage
+from matrices import Json, cluster_of, decided, loads, moves, partitions, task_of
 from partage.brokers.options import Options
 from partage.brokers.strategies.mip import mip, window
 from partage.brokers.task import Task
@@ -21,43 +22,7 @@ from partage.cluster import Cluster
 from partage.errors import CannotError, InputError
 from strategies import jobs, shuffled
 
-Lists = list[list[int]]
-Json = dict[str, Any]
-
-
-def cluster_of(matrix: str, brokers: str) -> Cluster:
-    """``"1,2 2,3 u: 3"`` (partitions of t, then of u) on ``"1 2 3"`` (``!``: dead)."""
-    partitions: list[Json] = []
-    topic, number = "t", 0
-    for word in matrix.split():
-        if word.endswith(":"):
-            topic, number = word[:-1], 0
-            continue
-        replicas = [int(b) for b in word.split(",")]
-        partitions.append({"topic": topic, "partition": number, "replicas": replicas})
-        number += 1
-    entries = [
-        {"id": int(word.strip("!")), "alive": not word.endswith("!")} for word in brokers.split()
-    ]
-    return Cluster.from_json({"brokers": entries, "partitions": partitions})
-
-
-def task_of(matrix: str, brokers: str, **options: Any) -> Task:
-    return Task.resolve(cluster_of(matrix, brokers), Options.of(**options))
-
-
-def decided(task: Task) -> Lists:
-    return task.cluster.with_replicas(mip(task)).replica_lists()
-
-
-def loads(lists: Lists, task: Task) -> list[int]:
-    count = Counter(b for row in lists for b in row)
-    return [count[b] for b in task.cluster.broker_ids.tolist()]
-
-
-def moves(task: Task, lists: Lists) -> int:
-    before = task.cluster.replica_lists()
-    return sum(len(set(new) - set(old)) for old, new in zip(before, lists, strict=True))
+lists_of = partial(decided, mip)
 
 
 # ------------------------------------------------------------------ the tool's own scenarios
@@ -104,7 +69,7 @@ def test_scenario(
     matrix: str, brokers: str, options: Json, fetched: int, after: list[int] | None
 ) -> None:
     task = task_of(matrix, brokers, **options)
-    lists = decided(task)
+    lists = lists_of(task)
     assert moves(task, lists) == fetched
     assert after is None or loads(lists, task) == after
     assert max(loads(lists, task)) <= 2
@@ -129,36 +94,36 @@ def test_what_is_within_the_window_stays() -> None:
     """19 is below the average of 61 / 3, yet above its nine tenths; ``exact`` moves one to it."""
     matrix = " ".join(["1"] + ["1,2"] * 11 + ["3,1"] * 9 + ["2,3"] * 10)
     task = task_of(matrix, "1 2 3")
-    assert loads(decided(task), task) == [21, 21, 19]
+    assert loads(lists_of(task), task) == [21, 21, 19]
     assert partage.plan(cluster_of(matrix, "1 2 3")).moves == 1
 
 
 def test_followers_keep_their_order_and_new_ones_come_last() -> None:
     task = task_of("4,3,1 3,4,1", "1 2 3 4", remove_broker=[1])
-    assert decided(task) == [[4, 3, 2], [3, 4, 2]]
+    assert lists_of(task) == [[4, 3, 2], [3, 4, 2]]
 
 
 def test_what_has_no_move_keeps_its_list() -> None:
     matrix = "2,1,3 3,2,1 1,3,2"
-    assert decided(task_of(matrix, "1 2 3")) == [[2, 1, 3], [3, 2, 1], [1, 3, 2]]
+    assert lists_of(task_of(matrix, "1 2 3")) == [[2, 1, 3], [3, 2, 1], [1, 3, 2]]
 
 
 def test_leaders_that_go_are_spread_by_a_shuffle() -> None:
     task = task_of(" ".join(["1,2,3"] * 12), "1 2 3 4", remove_broker=[1])
-    leaders = Counter(row[0] for row in decided(task))
+    leaders = Counter(row[0] for row in lists_of(task))
     assert set(leaders) == {2, 3, 4}, "4 fetches everything, and may lead all the same"
-    assert decided(task) == decided(task)
+    assert lists_of(task) == lists_of(task)
 
 
 def test_a_dead_broker_is_left_as_a_removed_one_is() -> None:
-    lists = decided(task_of("1,2 2,1", "1! 2 3"))
+    lists = lists_of(task_of("1,2 2,1", "1! 2 3"))
     assert sorted(lists[0]) == [2, 3]
     assert lists[1] == [2, 3]
 
 
 def test_topics_left_out_stay_and_do_not_count() -> None:
     task = task_of("1,2 2,1 u: 3 3 3 3", "1 2 3 4", topics="t")
-    lists = decided(task)
+    lists = lists_of(task)
     assert lists[2:] == [[3], [3], [3], [3]]
     assert loads(lists[:2], task) == [1, 1, 1, 1]
 
@@ -243,7 +208,7 @@ def test_as_few_moves_as_brute_force(job: tuple[Json, Json]) -> None:
         return
     best = fewest_moves(task)
     try:
-        lists = decided(task)
+        lists = lists_of(task)
     except CannotError:
         assert best is None
         return
@@ -270,10 +235,10 @@ def test_same_input_in_another_order_gives_the_same(
     if task is None or other is None:
         return
     try:
-        assert decided(task) == decided(other)
+        assert lists_of(task) == lists_of(other)
     except CannotError:
         with pytest.raises(CannotError):
-            decided(other)
+            lists_of(other)
 
 
 @settings(max_examples=200, deadline=None, suppress_health_check=list(HealthCheck))
@@ -288,12 +253,7 @@ def test_no_fewer_moves_than_the_bound_where_both_ask_for_the_same_loads(
     low, high = window(sum(map(len, lists)), brokers)
     assume(high - low <= 1 and low == sum(map(len, lists)) // brokers)
     cluster = Cluster.from_json(
-        {
-            "brokers": [{"id": b} for b in ids],
-            "partitions": [
-                {"topic": "t", "partition": n, "replicas": row} for n, row in enumerate(lists)
-            ],
-        }
+        {"brokers": [{"id": b} for b in ids], "partitions": partitions(lists)}
     )
     try:
         plan = partage.plan(cluster, strategy="mip")

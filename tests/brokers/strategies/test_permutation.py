@@ -7,28 +7,24 @@ import random
 import subprocess
 import sys
 from collections import Counter
+from functools import partial
 from itertools import islice, pairwise, permutations
 from math import perm
-from typing import Any
 
 import pytest
 
+from matrices import decided, matrix, task_of, text
 from partage.brokers.compare import compare, comparison
-from partage.brokers.options import Options
 from partage.brokers.strategies.permutation import LIMIT, assignments, permutation
 from partage.brokers.task import Task
 from partage.cluster import Cluster
 from partage.errors import CannotError
 
 SURVEY = """
-(1,2) (2,3) (3,4) (4,1)
-(1,3) (2,4) (3,1) (4,2)
-(1,4) (2,1) (3,2) (4,3)
+1,2 2,3 3,4 4,1
+1,3 2,4 3,1 4,2
+1,4 2,1 3,2 4,3
 """
-
-
-def matrix(words: str) -> list[list[int]]:
-    return [[int(b) for b in word.strip("()").split(",")] for word in words.split()]
 
 
 def laid_out(brokers: int, factor: int, count: int | None = None) -> list[list[int]]:
@@ -36,26 +32,7 @@ def laid_out(brokers: int, factor: int, count: int | None = None) -> list[list[i
     return [[b + 1 for b in row] for row in islice(assignments(brokers, factor), count)]
 
 
-def task_of(before: str, brokers: str, **options: Any) -> Task:
-    """``"1,2 2,3 u: 3"`` (partitions of t, then of u) on ``"1 2 3"`` (``!``: dead)."""
-    partitions: list[dict[str, Any]] = []
-    topic, number = "t", 0
-    for word in before.split():
-        if word.endswith(":"):
-            topic, number = word[:-1], 0
-            continue
-        replicas = [int(b) for b in word.split(",")]
-        partitions.append({"topic": topic, "partition": number, "replicas": replicas})
-        number += 1
-    entries = [
-        {"id": int(word.strip("!")), "alive": not word.endswith("!")} for word in brokers.split()
-    ]
-    cluster = Cluster.from_json({"brokers": entries, "partitions": partitions})
-    return Task.resolve(cluster, Options.of(**options))
-
-
-def lists_of(task: Task) -> list[list[int]]:
-    return task.cluster.with_replicas(permutation(task)).replica_lists()
+lists_of = partial(decided, permutation)
 
 
 # ------------------------------------------------------------------ the order
@@ -120,9 +97,8 @@ def test_no_way_to_deal_them_out_costs_less(seed: int) -> None:
     size = draw.randint(2, 5)
     had, factor = draw.randint(1, size), draw.randint(1, size)
     before = [draw.sample(range(1, size + 1), had) for _ in range(draw.randint(1, 6))]
-    words = " ".join(",".join(map(str, row)) for row in before)
     brokers = " ".join(map(str, range(1, size + 1)))
-    lists = lists_of(task_of(words, brokers, replication_factor=str(factor)))
+    lists = lists_of(task_of(text(before), brokers, replication_factor=str(factor)))
 
     table = laid_out(size, factor)
     dealt = [table[i % len(table)] for i in range(len(before))]

@@ -5,10 +5,12 @@ from __future__ import annotations
 
 import random
 from collections import Counter
+from functools import partial
 from typing import Any
 
 import pytest
 
+from matrices import decided, partitions, task_of, text
 from partage.brokers.compare import compare, comparison
 from partage.brokers.options import Options
 from partage.brokers.strategies.rack_greedy import java_hash, rack_greedy
@@ -16,33 +18,7 @@ from partage.brokers.task import Task
 from partage.cluster import Cluster
 from partage.errors import CannotError
 
-
-def task_of(matrix: str, brokers: str, **options: Any) -> Task:
-    """``"test: 1,2 2,3 u: 3"`` (topics and their partitions) on ``"1:a 2:b 3:c!"`` (racks, ``!``:
-    dead)."""
-    partitions: list[dict[str, Any]] = []
-    topic, number = "t", 0
-    for word in matrix.split():
-        if word.endswith(":"):
-            topic, number = word[:-1], 0
-            continue
-        replicas = [int(b) for b in word.split(",")]
-        partitions.append({"topic": topic, "partition": number, "replicas": replicas})
-        number += 1
-    entries = []
-    for word in brokers.split():
-        name, _, rack = word.strip("!").partition(":")
-        entries.append({"id": int(name), "rack": rack or None, "alive": not word.endswith("!")})
-    cluster = Cluster.from_json({"brokers": entries, "partitions": partitions})
-    return Task.resolve(cluster, Options.of(**options))
-
-
-def lists_of(task: Task) -> list[list[int]]:
-    return task.cluster.with_replicas(rack_greedy(task)).replica_lists()
-
-
-def text(lists: list[list[int]]) -> str:
-    return " ".join(",".join(map(str, row)) for row in lists)
+lists_of = partial(decided, rack_greedy)
 
 
 @pytest.mark.parametrize(
@@ -161,14 +137,12 @@ def random_value(seed: int) -> dict[str, Any]:
     draw = random.Random(seed)
     size = 3 * draw.randint(1, 4)
     brokers = [{"id": b, "rack": "abc"[b % 3]} for b in range(size)]
-    partitions = []
+    rows = []
     for topic in "tuv":
         factor = draw.randint(1, 3)
-        partitions += [
-            {"topic": topic, "partition": p, "replicas": draw.sample(range(size), factor)}
-            for p in range(draw.randint(1, 12))
-        ]
-    return {"brokers": brokers, "partitions": partitions}
+        lists = [draw.sample(range(size), factor) for _ in range(draw.randint(1, 12))]
+        rows += partitions(lists, topic=topic)
+    return {"brokers": brokers, "partitions": rows}
 
 
 def test_promises_on_random_clusters() -> None:

@@ -9,6 +9,7 @@ import importlib
 from collections import Counter
 from collections.abc import Sequence
 from fractions import Fraction
+from functools import partial
 from math import floor
 from typing import Any
 
@@ -17,6 +18,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 import partage
+from matrices import Lists, cluster_of, decided, loads, moves, task_of
 from oracles.job import BadJobError, defects, read_job
 from partage.brokers.options import Options
 from partage.brokers.strategies.three_flows import followed, three_flows
@@ -25,47 +27,11 @@ from partage.cluster import Cluster
 from partage.errors import CannotError, InputError
 from strategies import jobs, plain_clusters, shuffled
 
-Lists = list[list[int]]
-
-
-def cluster_of(matrix: str, brokers: str) -> Cluster:
-    """``"1,2 2,3 u: 3"`` (partitions of t, then of u) on ``"1 2:a 3!"`` (racks, ``!``: dead)."""
-    partitions: list[dict[str, Any]] = []
-    topic, number = "t", 0
-    for word in matrix.split():
-        if word.endswith(":"):
-            topic, number = word[:-1], 0
-            continue
-        replicas = [int(b) for b in word.split(",")]
-        partitions.append({"topic": topic, "partition": number, "replicas": replicas})
-        number += 1
-    entries = []
-    for word in brokers.split():
-        name, _, rack = word.strip("!").partition(":")
-        entries.append({"id": int(name), "rack": rack or None, "alive": not word.endswith("!")})
-    return Cluster.from_json({"brokers": entries, "partitions": partitions})
-
-
-def task_of(matrix: str, brokers: str, **options: Any) -> Task:
-    return Task.resolve(cluster_of(matrix, brokers), Options.of(**options))
-
-
-def decided(task: Task) -> Lists:
-    return task.cluster.with_replicas(three_flows(task)).replica_lists()
-
-
-def loads(lists: Lists, task: Task) -> list[int]:
-    count = Counter(b for row in lists for b in row)
-    return [count[b] for b in task.cluster.broker_ids.tolist()]
+lists_of = partial(decided, three_flows)
 
 
 def led(lists: Lists, task: Task) -> list[int]:
     return loads([row[:1] for row in lists], task)
-
-
-def moves(task: Task, lists: Lists) -> int:
-    before = task.cluster.replica_lists()
-    return sum(len(set(new) - set(old)) for old, new in zip(before, lists, strict=True))
 
 
 # ------------------------------------------------------------------ the figures of the source
@@ -73,7 +39,7 @@ def moves(task: Task, lists: Lists) -> int:
 
 def test_the_figure_of_the_partitions() -> None:
     task = task_of("1,2,3 2,1,4 1,2,4 2,1,3", "1 2 3 4")
-    lists = decided(task)
+    lists = lists_of(task)
     assert loads(task.cluster.replica_lists(), task) == [4, 4, 2, 2]
     assert loads(lists, task) == [3, 3, 3, 3]
     assert moves(task, lists) == 2
@@ -82,7 +48,7 @@ def test_the_figure_of_the_partitions() -> None:
 
 def test_the_figure_of_the_leaders() -> None:
     task = task_of("1,2,3 2,3,4 1,2,3 2,1,3", "1 2 3 4", no_moves=True)
-    lists = decided(task)
+    lists = lists_of(task)
     assert led(task.cluster.replica_lists(), task) == [2, 2, 0, 0]
     assert led(lists, task) == [1, 1, 1, 1]
     assert moves(task, lists) == 0
@@ -100,7 +66,7 @@ def test_the_figure_of_the_first_followers() -> None:
 
 def test_the_figure_of_a_higher_replication_factor() -> None:
     task = task_of("1,2 2,1 1,2 2,1", "1 2 3 4", replication_factor="3")
-    lists = decided(task)
+    lists = lists_of(task)
     assert loads(lists, task) == [3, 3, 3, 3]
     assert moves(task, lists) == 6, "four that are new, and two from each of 1 and 2"
 
@@ -111,7 +77,7 @@ def test_the_figure_of_a_higher_replication_factor() -> None:
 def test_what_is_even_stays() -> None:
     """2, 2, 1 and 1: the residue nodes would carry one unit, and a replica would move."""
     task = task_of("1,2 3,1 2,4", "1 2 3 4")
-    assert [set(row) for row in decided(task)] == [{1, 2}, {3, 1}, {2, 4}]
+    assert [set(row) for row in lists_of(task)] == [{1, 2}, {3, 1}, {2, 4}]
 
 
 @pytest.mark.parametrize(
@@ -134,7 +100,7 @@ def test_loads(matrix: str, brokers: str, options: dict[str, Any], after: Sequen
     """``by a chain``: of 1's replica broker 2 has one already, so 3 takes it and gives another.
     ``below``: brokers 3 and 4 are below the average, yet one must give its replica up."""
     task = task_of(matrix, brokers, **options)
-    lists = decided(task)
+    lists = lists_of(task)
     assert sorted(loads(lists, task)) == sorted(after)
     assert [len(row) for row in lists] == task.target.tolist()
     usable = task.cluster.broker_ids[task.usable].tolist()
@@ -144,7 +110,7 @@ def test_loads(matrix: str, brokers: str, options: dict[str, Any], after: Sequen
 def test_direct_ways_come_before_chains() -> None:
     """4 moves are enough; a flow that may chain at once takes 5."""
     task = task_of("1,5,2 1,2,3 5,1,2 1,2,3 5,1,2 1,2,3", "1 2 3 4 5")
-    lists = decided(task)
+    lists = lists_of(task)
     assert sorted(loads(lists, task)) == [3, 3, 4, 4, 4]
     assert moves(task, lists) == 4
 
@@ -152,19 +118,19 @@ def test_direct_ways_come_before_chains() -> None:
 def test_a_lower_factor_goes_through_a_chain() -> None:
     """t-2 is on brokers too little above the average to give it up; one gets another for it."""
     task = task_of("3,5 3,5 2,4 3,5", "1 2 3 4 5", replication_factor="1")
-    lists = decided(task)
+    lists = lists_of(task)
     assert sorted(loads(lists, task)) == [0, 1, 1, 1, 1]
     assert moves(task, lists) == 1
 
 
 def test_a_list_keeps_its_order_and_new_replicas_come_last() -> None:
     task = task_of("4,3,1 3,4,1", "1 2 3 4", remove_broker=[4])
-    assert decided(task)[1] in ([3, 1, 2], [1, 3, 2])
+    assert lists_of(task)[1] in ([3, 1, 2], [1, 3, 2])
 
 
 def test_topics_left_out_stay_and_count() -> None:
     task = task_of("1,2 1,2 1,2 1,2 u: 3 3", "1 2 3 4", topics="t")
-    lists = decided(task)
+    lists = lists_of(task)
     assert lists[4:] == [[3], [3]]
     assert sorted(loads(lists, task)) == [2, 2, 3, 3]
 
@@ -172,13 +138,13 @@ def test_topics_left_out_stay_and_count() -> None:
 def test_what_topics_left_out_keep_uneven_is_evened_as_far_as_the_flow_goes() -> None:
     """Broker 3 is 2 above the average and gives nothing, 1 is 1 above and gives that."""
     task = task_of("1 1 1 1 1 2 u: 3 3 3 3 3 3", "1 2 3", topics="t")
-    assert loads(decided(task), task) == [4, 2, 6]
+    assert loads(lists_of(task), task) == [4, 2, 6]
 
 
 def test_a_flow_that_does_not_help_is_not_taken() -> None:
     """u keeps broker 1 above the average; t-0 could move to 4, and all be as uneven."""
     task = task_of("3 u: 1 1 1", "1:b 2:a 3:a 4:b", topics="t")
-    assert decided(task) == [[3], [1], [1], [1]]
+    assert lists_of(task) == [[3], [1], [1], [1]]
 
 
 def test_rules_come_before_even_loads() -> None:
@@ -187,7 +153,7 @@ def test_rules_come_before_even_loads() -> None:
     task = task_of(
         "0,1,2,3 u: 0,1,2,3 0 0,5 0,1 0", "0 1 2 3 5", topics="t", replication_factor="1"
     )
-    assert decided(task)[0] in ([2], [3])
+    assert lists_of(task)[0] in ([2], [3])
 
 
 # ------------------------------------------------------------------ racks
@@ -195,13 +161,13 @@ def test_rules_come_before_even_loads() -> None:
 
 def test_topics_left_out_count_in_the_average_of_their_rack() -> None:
     task = task_of("2 2 2 2 2 2 u: 1 1 1 1 1 1 1 1 1", "1:a 2:b 3:c", topics="t")
-    assert loads(decided(task), task) == [9, 3, 3]
+    assert loads(lists_of(task), task) == [9, 3, 3]
 
 
 def test_a_rack_that_the_rule_fills_has_an_average_of_its_own() -> None:
     """Every partition needs broker 3, the only one in its rack: 4, and 4 / 3 for the others."""
     task = task_of("1,3 1,3 1,3 1,3", "1:a 2:a 3:b 4:a")
-    lists = decided(task)
+    lists = lists_of(task)
     assert sorted(loads(lists, task)) == [1, 1, 2, 4]
     assert moves(task, lists) == 2
     assert all(3 in row for row in lists)
@@ -242,14 +208,14 @@ def test_the_rack_rule_is_restored(matrix: str, brokers: str, options: dict[str,
 
 def test_without_moves_only_orders_change() -> None:
     task = task_of("1,2,3 1,2,3 1,2,3", "1 2 3 4", no_moves=True)
-    lists = decided(task)
+    lists = lists_of(task)
     assert [sorted(row) for row in lists] == [[1, 2, 3]] * 3
     assert led(lists, task) == [1, 1, 1, 0]
 
 
 def test_a_dead_leader_hands_over_without_moves() -> None:
     task = task_of("1,2 1,3 1,2 1", "1! 2 3", no_moves=True)
-    lists = decided(task)
+    lists = lists_of(task)
     assert sorted(led(lists, task)) == [1, 1, 2], "the last one has nobody else"
     assert lists[3] == [1]
 
@@ -288,10 +254,10 @@ def test_rules_hold_and_the_order_of_the_input_does_not_matter(
     except BadJobError:
         return
     task = Task.resolve(Cluster.from_json(value), Options.of(**options))
-    lists = decided(task)
+    lists = lists_of(task)
     assert defects(asked, lists) == []
     again = Task.resolve(Cluster.from_json(data.draw(shuffled(value))), Options.of(**options))
-    assert decided(again) == lists
+    assert lists_of(again) == lists
 
 
 @settings(max_examples=300, deadline=None, suppress_health_check=list(HealthCheck))
@@ -304,12 +270,14 @@ def test_without_racks_and_topics_loads_are_even(value: Any, factor: int, remove
         task = Task.resolve(Cluster.from_json(value), Options.of(**options))
     except InputError:
         return  # more replicas than brokers
-    count = [n for n, usable in zip(loads(decided(task), task), task.usable, strict=True) if usable]
+    count = [
+        n for n, usable in zip(loads(lists_of(task), task), task.usable, strict=True) if usable
+    ]
     assert max(count) - min(count) <= 1
     again = task.again(task.cluster.with_replicas(three_flows(task)))
-    assert moves(again, decided(again)) == 0
+    assert moves(again, lists_of(again)) == 0
     if not options:
         before = loads(task.cluster.replica_lists(), task)
         mean = Fraction(sum(before), len(before))
         surplus = floor(sum(max(n - mean, Fraction(0)) for n in before))
-        assert moves(task, decided(task)) in (0, surplus)
+        assert moves(task, lists_of(task)) in (0, surplus)

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from partage.errors import InputError
-from partage.producers.custom import Checked, KeyFunction, Partitioner, imported
+from partage.producers.custom import KeyFunction, Partitioner, imported, own
 from partage.producers.keyed import HashPartitioner, KeyHash, Spread
 from partage.producers.partitioners.adaptive import Adaptive
 from partage.producers.partitioners.consistent import CONSISTENT
@@ -67,16 +67,12 @@ def partitioner_named(
 ) -> Partitioner:
     """A partitioner as one producer holds it, at its beginning. One that is an object already, with
     its state, stays the same. Raises InputError where the name or an option is none."""
-    if not isinstance(name, str):
+    if isinstance(seed, bool) or not isinstance(seed, int):
+        raise InputError("seed", f"expected a whole number, got {seed!r}")
+    if not isinstance(name, str) or ":" in name:
         if options:
             raise InputError("partitioner", f"one of your own takes no {', '.join(options)}")
-        if isinstance(name, (HashPartitioner, Checked)):
-            return name
-        if isinstance(name, Partitioner) or (callable(name) and not isinstance(name, type)):
-            return Checked(name)
-        raise InputError("partitioner", f"expected a name, a Partitioner or a function: {name!r}")
-    if ":" in name and not options:
-        return imported(name)
+        return imported(name) if isinstance(name, str) else own(name)
     kind = PARTITIONERS.get(ALIASES.get(name, name))
     if kind is None:
         known = ", ".join(PARTITIONERS)

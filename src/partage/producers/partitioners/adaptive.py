@@ -11,8 +11,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from partage.producers.batches import BATCH_SIZE
 from partage.producers.model import Topic
-from partage.producers.partitioners.uniform import BATCH_SIZE, Uniform
+from partage.producers.partitioners.uniform import Uniform
 
 
 class Adaptive(Uniform):
@@ -25,14 +26,14 @@ class Adaptive(Uniform):
         self._timeout_ms = availability_timeout_ms
 
     def weights(self, topic: Topic) -> Sequence[float] | None:
-        taking = [self._takes(topic, number) for number in topic.choices]
-        if topic.queues is None or not any(taking):
+        if topic.queues is None:
             return None
-        queues = [topic.queues[number] for number in topic.choices]
-        most = max(queue for queue, takes in zip(queues, taking, strict=True) if takes)
-        return [
-            most + 1 - queue if takes else 0 for queue, takes in zip(queues, taking, strict=True)
-        ]
+        taking = [number for number in topic.choices if self._takes(topic, number)]
+        if not taking:
+            return None
+        most = max(topic.queues[number] for number in taking)
+        chances = {number: most + 1 - topic.queues[number] for number in taking}
+        return [chances.get(number, 0) for number in topic.choices]
 
     def _takes(self, topic: Topic, number: int) -> bool:
         if not self._timeout_ms or topic.not_taken_ms is None:

@@ -11,6 +11,7 @@ from collections.abc import Callable
 
 import numpy as np
 
+from partage.errors import InputError
 from partage.producers.draws import Draws
 from partage.producers.keyed import Spread
 from partage.producers.keys import Ints
@@ -23,6 +24,8 @@ class Random(Spread):
     def __init__(
         self, seed: int, linger_ms: float = 0, clock: Callable[[], float] = time.monotonic
     ) -> None:
+        if not linger_ms >= 0:
+            raise InputError("linger_ms", f"expected 0 or more, got {linger_ms!r}")
         self._seed = seed
         self._linger = linger_ms / 1000
         self._clock = clock

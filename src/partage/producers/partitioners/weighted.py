@@ -8,10 +8,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
+from numbers import Real
 
 from partage.errors import InputError
+from partage.producers.batches import BATCH_SIZE
 from partage.producers.model import Topic
-from partage.producers.partitioners.uniform import BATCH_SIZE, Uniform
+from partage.producers.partitioners.uniform import Uniform
 
 Weights = Sequence[float] | Mapping[str, Sequence[float]]
 
@@ -22,25 +24,29 @@ class Weighted(Uniform):
 
     def __init__(self, seed: int, weights: Weights, batch_size: int = BATCH_SIZE) -> None:
         super().__init__(seed, batch_size)
-        self._by_topic = dict(weights) if isinstance(weights, Mapping) else None
-        self._same = None if isinstance(weights, Mapping) else weights
-        for given in (weights,) if self._by_topic is None else self._by_topic.values():
-            bad = next((w for w in given if not (_is_number(w) and 0 <= w < math.inf)), None)
-            if bad is not None or not any(given):
-                wrong = "only zeros" if bad is None else repr(bad)
-                raise InputError("weights", f"expected numbers from 0 up, not all 0, got {wrong}")
+        self._of_all: list[float] | None = None
+        self._by_topic: dict[str, list[float]] = {}
+        if isinstance(weights, Mapping):
+            self._by_topic = {name: _checked(given) for name, given in weights.items()}
+        else:
+            self._of_all = _checked(weights)
 
     def weights(self, topic: Topic) -> Sequence[float] | None:
-        given = self._same if self._by_topic is None else self._by_topic.get(topic.name)
+        given = self._by_topic.get(topic.name, self._of_all)
         if given is None:
             return None
         if len(given) != topic.partitions:
             raise InputError(
-                "weights", f"{len(given)} for topic {topic.name!r} of {topic.partitions} partitions"
+                "weights", f"expected {topic.partitions} for topic {topic.name!r}, got {len(given)}"
             )
-        chosen = [float(given[number]) for number in topic.choices]
+        chosen = [given[number] for number in topic.choices]
         return chosen if any(chosen) else None
 
 
-def _is_number(value: object) -> bool:
-    return isinstance(value, (int, float)) and not isinstance(value, bool)
+def _checked(weights: Sequence[float]) -> list[float]:
+    for weight in weights:
+        if not isinstance(weight, Real) or not 0 <= weight < math.inf:
+            raise InputError("weights", f"expected numbers from 0 up, got {weight!r}")
+    if not any(weights):
+        raise InputError("weights", "expected a number that is not 0")
+    return [float(weight) for weight in weights]
