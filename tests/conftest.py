@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import signal
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -26,3 +27,19 @@ def spark() -> Iterator[Any]:
 def change_events() -> str:
     """The bundled records: 378,940 changes of files, as Parquet."""
     return str(Path(partage.__file__).parent / "data" / "change-events.parquet")
+
+
+@pytest.fixture(scope="session")
+def kafka(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
+    """The one real Kafka of all tests, a ``Sandbox``: brokers 1, 2, 3 in racks a, b, c.
+
+    A test that stops a broker or adds one puts back what it found; topics have names of their own.
+    """
+    from partage.live.sandbox import Sandbox
+
+    # Ended by SIGTERM, as timeout does it, the run still ends the brokers.
+    before = signal.signal(signal.SIGTERM, signal.default_int_handler)
+    folder = tmp_path_factory.mktemp("kafka") / "sandbox"
+    with Sandbox.start(folder, brokers=3, racks=("a", "b", "c")) as sandbox:
+        yield sandbox
+    signal.signal(signal.SIGTERM, before)

@@ -1,6 +1,6 @@
 """The benchmarks run: clusters keep their bytes, the evaluator counts right, a job is measured.
 
-Nothing is downloaded: of the tools only partage is run.
+Nothing is downloaded: of the tools only partage and kafka-python's classes are run.
 """
 
 from __future__ import annotations
@@ -8,7 +8,9 @@ from __future__ import annotations
 import hashlib
 import importlib
 import json
+import random
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -216,3 +218,122 @@ def test_jobs_have_the_brokers_that_they_empty() -> None:
     assert len(jobs) == 9
     assert jobs["removal-30"].removed_ids == "31,32,33,34,35,36"
     assert jobs["expansion-30"].removed_ids == ""
+
+
+# ---------------------------------------------------------------- assignors
+
+
+GROUP: dict[str, Any] = {
+    "topics": {"t": 3, "u": 1},
+    "members": [
+        {"id": "a", "topics": ["t"], "owned": [["t", 0], ["t", 1]], "generation": 1},
+        {"id": "b", "topics": ["t", "u"], "owned": [["t", 2]], "generation": 1},
+    ],
+}
+
+
+def judged(a: list[tuple[str, int]], b: list[tuple[str, int]]) -> dict[str, Any]:
+    assignors = module("assignors")
+    found = assignors.verdict(GROUP, {"a": a, "b": b})
+    return {name: getattr(found, name) for name in ("faults", "fairest", "moves", "spread")}
+
+
+def test_an_answer_is_judged() -> None:
+    right = judged([("t", 0), ("t", 1)], [("t", 2), ("u", 0)])
+    assert right == {"faults": 0, "fairest": True, "moves": 1, "spread": 1}
+    unfair = judged([("t", 0), ("t", 1), ("t", 2)], [("u", 0)])
+    assert unfair == {"faults": 0, "fairest": False, "moves": 2, "spread": 3}
+
+
+@pytest.mark.parametrize(
+    ("a", "b"),
+    [
+        ([("t", 0), ("t", 1)], [("t", 2)]),  # left over
+        ([("t", 0), ("t", 1), ("t", 2)], [("t", 2), ("u", 0)]),  # twice
+        ([("t", 0), ("t", 1)], [("t", 2), ("u", 0), ("u", 1)]),  # not there
+    ],
+)
+def test_a_fault_is_counted(a: list[tuple[str, int]], b: list[tuple[str, int]]) -> None:
+    assert judged(a, b)["faults"] == 1
+
+
+def test_not_subscribed_to_is_a_fault() -> None:
+    assert judged([("t", 0), ("t", 1), ("u", 0)], [("t", 2)])["faults"] == 1
+
+
+def test_loads_are_the_fairest_if_no_chain_leads_down() -> None:
+    """Against the fairest loads that partage finds, and what moving one partition makes of them."""
+    assignors, groups = module("assignors"), module("groups")
+    draw = random.Random(3)
+    made_worse = 0
+    for _ in range(20):
+        group = groups.unequal_group(draw)
+        found = assignors.ours(group)
+        assert assignors.verdict(group, found).fairest
+        for _ in range(10):
+            giver, taker = draw.sample(group["members"], 2)
+            passing = [pair for pair in found[giver["id"]] if pair[0] in taker["topics"]]
+            if not passing or len(found[taker["id"]]) < len(found[giver["id"]]):
+                continue
+            other = {at: list(held) for at, held in found.items()}
+            other[giver["id"]].remove(passing[0])
+            other[taker["id"]].append(passing[0])
+            assert not assignors.verdict(group, other).fairest
+            made_worse += 1
+    assert made_worse > 20
+
+
+@pytest.fixture
+def kafka_python() -> Iterator[Any]:
+    pytest.importorskip("kafka")
+    module("assignors")
+    with module("runners").Runner(module("runners").kafka_python) as runner:
+        yield runner
+
+
+def test_assignors_are_compared(kafka_python: Any) -> None:
+    assignors, groups = module("assignors"), module("groups")
+    tools = {"partage": assignors.ours, "kafka-python": assignors.asking(kafka_python, 60)}
+    worth = assignors.worth(tools, 6, seed=2)
+    for when in assignors.ROUNDS:
+        assert worth[when]["partage"]["answers"] == worth[when]["kafka-python"]["answers"] == 6
+        assert not assignors.wrong(worth[when]["partage"])
+        assert worth[when]["kafka-python"]["faults"] == 0
+    shapes = [
+        groups.Shape("", 60, 4, 5, kind, ("kafka-python",))
+        for kind in ("alike", "odd", "never level", "random", "classes")
+    ]
+    found = {
+        shape.subscriptions: assignors.seconds(shape, {"kafka-python": kafka_python}, 60, 1)
+        for shape in shapes
+    }
+    for figures in found.values():
+        for job in assignors.JOBS:
+            ours, theirs = figures["partage"][job], figures["kafka-python"][job]
+            assert ours["seconds"] > 0
+            assert theirs["seconds"] > 0
+            assert ours["loads"][1] <= theirs["loads"][1]
+    text = assignors.report({"groups": 6, "worth": worth, "seconds": found})
+    assert "- holds: partage's answers" in text
+    assert "| one left" in text
+
+
+def test_a_peer_that_takes_too_long_is_not_asked_again() -> None:
+    assignors, groups = module("assignors"), module("groups")
+    sleeper = [sys.executable, "-c", "import time; time.sleep(60)"]
+    with module("runners").Runner(lambda: sleeper) as runner:
+        shape = groups.Shape("", 20, 2, 2, "alike", ("Kafka",))
+        found = assignors.seconds(shape, {"Kafka": runner}, 0.3, 1)
+    assert [found["Kafka"][job]["problem"] for job in assignors.JOBS] == ["> 0.3", "–", "–"]
+    assert "> 0.3" in assignors.report({"seconds": {"tiny": found}})
+
+
+def test_what_is_wrong_is_told() -> None:
+    assignors = module("assignors")
+    row = dict.fromkeys(assignors.COUNTED, 0)
+    assert not assignors.wrong(row)
+    assert assignors.wrong({**row, "unfair": 1})
+    worth = {when: {"partage": {**row, "answers": 1}} for when in assignors.ROUNDS}
+    worth["own"]["partage"]["more moves"] = 1
+    text = assignors.report({"groups": 1, "worth": worth, "seconds": {}})
+    assert "- does not hold: partage's answers" in text

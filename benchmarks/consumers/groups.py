@@ -1,4 +1,4 @@
-"""Random groups that are hard for assignors, from a seed, as GROUP.json values.
+"""Random groups that are hard for assignors, from a seed, as GROUP.json values; and large ones.
 
 Claims are right here (one owner each, of one generation): on wrong ones Kafka's classes fail.
 """
@@ -6,9 +6,13 @@ Claims are right here (one owner each, of one generation): on wrong ones Kafka's
 from __future__ import annotations
 
 import random
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 Json = dict[str, Any]
+Held = Mapping[str, Sequence[Any]]
+"""(topic, number) pairs by member."""
 
 
 def random_group(draw: random.Random, *, alike: bool, racks: bool, large: bool) -> Json:
@@ -53,3 +57,93 @@ def random_group(draw: random.Random, *, alike: bool, racks: bool, large: bool) 
             if draw.random() < 0.95
         }
     return group
+
+
+# -- groups whose subscriptions differ, and what happens to them
+
+
+def unequal_group(draw: random.Random) -> Json:
+    """5 to 40 members and 3 to 20 topics, up to some hundreds of partitions; nobody owns any."""
+    names = [f"topic-{number}" for number in range(draw.randint(3, 20))]
+    largest, share = draw.choice([5, 20, 40]), draw.uniform(0.1, 0.9)
+    everything = draw.choice([0.0, 0.0, 0.5])
+    members = []
+    for number in range(draw.randint(5, 40)):
+        some = [name for name in names if draw.random() < share] or [draw.choice(names)]
+        topics = names if draw.random() < everything else some
+        members.append({"id": f"c{number:02}", "topics": topics, "owned": [], "generation": -1})
+    return {"topics": {name: draw.randint(1, largest) for name in names}, "members": members}
+
+
+def changed(draw: random.Random, group: Json) -> Callable[[Held], Json]:
+    """One thing that happens to a group: a member leaves or joins, or a topic grows. The result
+    makes the group after it, in which all claim what they ``held``."""
+    topics, ids = dict(group["topics"]), [member["id"] for member in group["members"]]
+    what = draw.choice(["leaves", "joins", "grows"])
+    leaves = draw.choice(ids) if what == "leaves" else None
+    joins: list[Json] = []
+    if what == "joins":
+        some = draw.sample(list(topics), draw.randint(1, len(topics)))
+        joins = [{"id": "new", "topics": some, "owned": [], "generation": -1}]
+    if what == "grows":
+        topics[draw.choice(list(topics))] += draw.randint(1, 10)
+
+    def after(held: Held) -> Json:
+        members = [
+            {**member, "owned": [list(pair) for pair in held[member["id"]]], "generation": 6}
+            for member in group["members"]
+            if member["id"] != leaves
+        ]
+        return {"topics": topics, "members": [*members, *joins]}
+
+    return after
+
+
+# -- large groups
+
+
+@dataclass(frozen=True)
+class Shape:
+    """Topics of equal size and the topics of each member; ``peers`` are asked beside partage."""
+
+    what: str
+    partitions: int
+    topics: int
+    members: int
+    subscriptions: str
+    peers: tuple[str, ...]
+
+    def made(self, seed: int) -> tuple[dict[str, int], dict[str, list[str]]]:
+        """Partitions by topic, and topics by member."""
+        draw = random.Random(seed)
+        topics = {
+            f"topic-{number:04}": self.partitions // self.topics for number in range(self.topics)
+        }
+        names = list(topics)
+        ids = [f"member-{number:05}" for number in range(self.members)]
+        middle = ids[self.members // 2]
+        if self.subscriptions == "odd":
+            return topics, {**dict.fromkeys(ids, names), middle: names[::2]}
+        if self.subscriptions == "never level":
+            topics["small"] = 1
+            return topics, {at: ["small"] if at == middle else list(topics) for at in ids}
+        if self.subscriptions == "random":
+            chosen = {at: [name for name in names if draw.random() < 0.2] for at in ids}
+            return topics, {at: some or names[:1] for at, some in chosen.items()}
+        if self.subscriptions == "classes":
+            sets = [sorted(draw.sample(names, len(names) * 3 // 10)) for _ in range(40)]
+            return topics, {at: sets[number % 40] for number, at in enumerate(ids)}
+        return topics, dict.fromkeys(ids, names)
+
+
+_ALL, _KAFKA = ("Kafka", "kafka-python"), ("Kafka",)
+SHAPES = {
+    "10k": Shape("all alike", 10_000, 100, 100, "alike", _ALL),
+    "10k-random": Shape("random topics", 10_000, 100, 100, "random", _ALL),
+    "50k": Shape("all alike", 50_000, 500, 1_000, "alike", _ALL),
+    "50k-random": Shape("random topics", 50_000, 500, 1_000, "random", _KAFKA),
+    "50k-never": Shape("one can never catch up", 50_000, 500, 1_000, "never level", _KAFKA),
+    "200k-classes": Shape("40 classes", 200_000, 500, 500, "classes", _KAFKA),
+    "1M": Shape("all alike", 1_000_000, 1_000, 2_000, "alike", _KAFKA),
+    "1M-odd": Shape("one has half the topics", 1_000_000, 1_000, 2_000, "odd", _KAFKA),
+}

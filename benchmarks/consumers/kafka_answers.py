@@ -18,7 +18,7 @@ from typing import Any
 sys.path.insert(0, str(Path(__file__).resolve().parent))
 
 from groups import random_group
-from java import answers
+from runners import answers
 
 from partage import assign
 from partage.group.formats import group_from_json

@@ -1,4 +1,5 @@
-"""The two ways in which a command ends without doing what it was asked to."""
+"""The two ways in which a command ends without doing what it was asked to; and what Python raises
+where a value from outside is not what it should be."""
 
 from __future__ import annotations
 
@@ -20,3 +21,7 @@ class InputError(PartageError):
 
 class CannotError(PartageError):
     """A strategy, or a set of rules, that has no answer for this job: the text says why."""
+
+
+MISSHAPEN = (LookupError, TypeError, ValueError, AttributeError, ArithmeticError)
+"""What Python raises where a value is read that has another shape than the code expects."""

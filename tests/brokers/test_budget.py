@@ -20,6 +20,7 @@ from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 
 import partage
+from matrices import cluster_of
 from oracles.job import BadJobError, Job, defects, loads, moves, read_job, unfairness
 from partage.brokers.plan import Plan
 from partage.cluster import Cluster
@@ -191,15 +192,7 @@ def test_never_more_moves_than_allowed(job: tuple[Json, Json], data: st.DataObje
 def test_a_partition_that_gives_replicas_up_is_not_in_two_places() -> None:
     """Counted together, the four partitions could stay and yet be on all three brokers. But the one
     that has to give up two replicas keeps one alone."""
-    rows = [[0], [0, 1, 2], [0], [0]]
-    cluster = Cluster.from_json(
-        {
-            "brokers": [{"id": b} for b in (0, 1, 2)],
-            "partitions": [
-                {"topic": "t", "partition": p, "replicas": r} for p, r in enumerate(rows)
-            ],
-        }
-    )
+    cluster = cluster_of("0 0,1,2 0 0", "0 1 2")
     made = partage.plan(cluster, replication_factor=["1"], max_moves=0)
     assert made.moves == 0
     assert made.figures["replicas_per_broker"] == [0, 3]
@@ -264,16 +257,9 @@ def test_without_tolerance_it_is_the_plain_plan(job: tuple[Json, Json]) -> None:
 
 def counts_of(*loads: int) -> Cluster:
     """Broker n holds so many partitions of one replica."""
-    rows = [b for b, n in enumerate(loads, start=1) for _ in range(n)]
-    return Cluster.from_json(
-        {
-            "brokers": [{"id": b} for b in range(1, len(loads) + 1)],
-            "partitions": [
-                {"topic": "t", "partition": p, "replicas": [b], "size_bytes": p + 1}
-                for p, b in enumerate(rows)
-            ],
-        }
-    )
+    held = [b for b, n in enumerate(loads, start=1) for _ in range(n)]
+    rows = " ".join(f"{b}/{size}" for size, b in enumerate(held, start=1))
+    return cluster_of(rows, " ".join(map(str, range(1, len(loads) + 1))))
 
 
 @pytest.mark.parametrize(
@@ -352,15 +338,7 @@ def test_never_more_bytes_than_allowed_and_nearly_always_what_can_be_done() -> N
 
 
 def sizes_on_one(*sizes: int) -> Cluster:
-    return Cluster.from_json(
-        {
-            "brokers": [{"id": 1}, {"id": 2}],
-            "partitions": [
-                {"topic": "t", "partition": p, "replicas": [1], "size_bytes": s}
-                for p, s in enumerate(sizes)
-            ],
-        }
-    )
+    return cluster_of(" ".join(f"1/{size}" for size in sizes), "1 2")
 
 
 @pytest.mark.parametrize(

@@ -14,7 +14,6 @@ import tempfile
 import zlib
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from importlib.resources import files
 from pathlib import Path
 from typing import Any, NoReturn
 
@@ -23,6 +22,8 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from bundled import grown
+from matrices import cluster_of, partitions
 from partage import CannotError, Cluster, InputError
 from partage.brokers.check import Verdict, check
 from partage.brokers.directory import fingerprint
@@ -38,18 +39,6 @@ Value = dict[str, Any]
 
 
 # ---------------------------------------------------------------- sound plans
-
-
-def grown(disks: bool = True, racks: bool = True) -> Cluster:
-    text = files("partage.data").joinpath("cluster-grown.json").read_text(encoding="utf-8")
-    value = json.loads(text)
-    if not disks:
-        for entry in value["brokers"]:
-            del entry["disk_bytes"]
-    if not racks:
-        for entry in value["brokers"]:
-            del entry["rack"]
-    return Cluster.from_json(value)
 
 
 def by_rate() -> Plan:
@@ -69,7 +58,7 @@ def mixed() -> Plan:
         for t in ("t", "u", "w.x")
         for p in range(12)
     ]
-    rows += [{"topic": "kept", "partition": p, "replicas": [1, 2]} for p in range(4)]
+    rows += partitions([[1, 2]] * 4, topic="kept")
     cluster = Cluster.from_json({"brokers": brokers, "partitions": rows})
     return plan(
         cluster,
@@ -83,31 +72,22 @@ def mixed() -> Plan:
 
 def with_a_floor() -> Plan:
     """No order reaches the bound that counting gives, so the failure stage has prices."""
-    lists = [[2, 0], [3, 2, 1], [3, 2, 1], [2, 0], [1, 3], [2, 3], [2, 1, 3], [3, 2, 0], [0, 1, 3]]
-    rows = [{"topic": "t", "partition": p, "replicas": r} for p, r in enumerate(lists)]
-    cluster = Cluster.from_json({"brokers": [{"id": b} for b in range(4)], "partitions": rows})
-    made = plan(cluster, no_moves=True)
+    lists = "2,0 3,2,1 3,2,1 2,0 1,3 2,3 2,1,3 3,2,0 0,1,3"
+    made = plan(cluster_of(lists, "0 1 2 3"), no_moves=True)
     assert next(stage for stage in made.stages if stage.name == "failure").prices
     return made
 
 
 def with_full_disks() -> Plan:
     """An exchange keeps the disk of broker 1 from overflowing."""
-    rows = [
-        {"topic": "t", "partition": p, "replicas": [1], "size_bytes": 60 if p < 4 else 1}
-        for p in range(8)
-    ]
-    brokers = [{"id": 1, "disk_bytes": 130}, {"id": 2, "disk_bytes": 500}]
-    made = plan(Cluster.from_json({"brokers": brokers, "partitions": rows}))
+    made = plan(cluster_of("1/60 " * 4 + "1/1 " * 4, "1/130 2/500"))
     assert made.moves == 4
     return made
 
 
 def with_a_disk_too_small() -> Plan:
     """Fewer moves than the fairest share needs: broker 2 has room for none of them."""
-    rows = [{"topic": "t", "partition": p, "replicas": [1], "size_bytes": 10} for p in range(4)]
-    brokers = [{"id": 1, "disk_bytes": 100}, {"id": 2, "disk_bytes": 15}]
-    made = plan(Cluster.from_json({"brokers": brokers, "partitions": rows}))
+    made = plan(cluster_of("1/10 " * 4, "1/100 2/15"))
     assert made.moves == made.lower_bound == 1
     assert next(stage for stage in made.stages if stage.name == "moves").bound == 2
     return made
@@ -1184,15 +1164,7 @@ def test_a_worse_plan_cannot_call_itself_optimal(
 def test_prices_whose_sum_wraps_around(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     """In 64 bits the price C for every broker gives the bound (1 - E) * I * C + E * I**2 for E
     brokers and I partitions, modulo 2**64: some C makes it whatever a forger wants."""
-    cluster = Cluster.from_json(
-        {
-            "brokers": [{"id": b} for b in range(4)],
-            "partitions": [
-                {"topic": "t", "partition": p, "replicas": [b, *(x for x in range(4) if x != b)]}
-                for p, b in enumerate((0, 0, 0, 1, 2))
-            ],
-        }
-    )
+    cluster = cluster_of("0,1,2,3 0,1,2,3 0,1,2,3 1,0,2,3 2,0,1,3", "0 1 2 3")
     as_it_is = Strategy(lambda task: task.cluster.replicas.copy())
     monkeypatch.setitem(STRATEGIES, "exact", as_it_is)
     made = plan(cluster, no_moves=True)
@@ -1214,9 +1186,7 @@ def test_prices_whose_sum_wraps_around(monkeypatch: pytest.MonkeyPatch, tmp_path
 
 def test_weights_that_are_nearly_right(tmp_path: Path) -> None:
     """Brokers of equal capacity weigh the same: with 8 and 9 another share would be the fairest."""
-    rows = [{"topic": "t", "partition": p, "replicas": [1 if p < 9 else 2]} for p in range(17)]
-    cluster = Cluster.from_json({"brokers": [{"id": 1}, {"id": 2}], "partitions": rows})
-    plan(cluster).write(tmp_path / "plan")
+    plan(cluster_of("1 " * 9 + "2 " * 8, "1 2")).write(tmp_path / "plan")
     found = Files(tmp_path / "plan")
     for name in ("replicas", "moves", "topic spread"):
         found.stage(name)["prices"]["load_weights"] = [8, 9]
@@ -1226,10 +1196,7 @@ def test_weights_that_are_nearly_right(tmp_path: Path) -> None:
 
 def test_waves_may_be_cut_otherwise(tmp_path: Path) -> None:
     """Two partitions that weigh the same may change places: every figure still holds."""
-    lists = [[1], [1], [1], [1], [1], [1]]
-    rows = [{"topic": "t", "partition": p, "replicas": r} for p, r in enumerate(lists)]
-    brokers = [{"id": b} for b in (1, 2, 3)]
-    made = plan(Cluster.from_json({"brokers": brokers, "partitions": rows}), concurrency=1)
+    made = plan(cluster_of("1 " * 6, "1 2 3"), concurrency=1)
     made.write(tmp_path / "plan")
     found = Files(tmp_path / "plan")
     first, *others = found.plan["waves"]
@@ -1245,17 +1212,8 @@ def test_waves_may_be_cut_otherwise(tmp_path: Path) -> None:
 def crowded_disks() -> Plan:
     """Broker 1 is to be relieved of more than a half; broker 2 may only be filled to three
     quarters, broker 3 to as much as it likes; a partition breaks the rack rule."""
-    rows: list[Value] = [
-        {"topic": "t", "partition": p, "replicas": [1], "size_bytes": 7 + p % 5} for p in range(40)
-    ]
-    rows.append({"topic": "u", "partition": 0, "replicas": [1, 2], "size_bytes": 3})
-    brokers: list[Value] = [
-        {"id": 1, "rack": "a", "disk_bytes": 400},
-        {"id": 2, "rack": "a", "disk_bytes": 100},
-        {"id": 3, "rack": "b"},
-        {"id": 4, "rack": "b", "disk_bytes": 200},
-    ]
-    return plan(Cluster.from_json({"brokers": brokers, "partitions": rows}), relieve="75%")
+    rows = "1/7 1/8 1/9 1/10 1/11 " * 8 + "u: 1,2/3"
+    return plan(cluster_of(rows, "1:a/400 2:a/100 3:b 4:b/200"), relieve="75%")
 
 
 LIMITED: dict[str, Callable[[], Plan]] = {

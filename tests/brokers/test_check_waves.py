@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from bundled import grown
 from matrices import Lists, partitions
 from partage import Cluster
 from partage.brokers import plan as planning
@@ -260,17 +261,9 @@ def test_every_bound_of_the_planner_is_the_checkers(
         assert made.cut.bound <= len(made.waves)
 
 
-def test_the_bundled_plan_holds(directory: Path, grown_cluster: Cluster) -> None:
-    made = plan(grown_cluster, throttle="50MB", batch=5)
+def test_the_bundled_plan_holds(directory: Path) -> None:
+    made = plan(grown(), throttle="50MB", batch=5)
     made.write(directory)
     # some partitions have two new replicas: met or nearly so
     assert made.cut.bound <= len(made.waves) <= made.cut.bound + 1
     assert check(directory).sound
-
-
-@pytest.fixture
-def grown_cluster() -> Cluster:
-    from importlib.resources import files
-
-    text = files("partage.data").joinpath("cluster-grown.json").read_text(encoding="utf-8")
-    return Cluster.from_json(json.loads(text))

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import json
-from importlib.resources import files
 from random import Random
 from typing import Any
 
 import pytest
 
+from bundled import grown
+from matrices import cluster_of
 from partage import CannotError, Cluster, InputError
 from partage.brokers.compare import compare, comparison, deterministic
 from partage.brokers.plan import Plan, task_of
@@ -16,14 +16,8 @@ from partage.brokers.strategies import STRATEGIES, Strategy
 from partage.brokers.task import Task
 
 
-def grown() -> Cluster:
-    text = files("partage.data").joinpath("cluster-grown.json").read_text(encoding="utf-8")
-    return Cluster.from_json(json.loads(text))
-
-
 def small() -> Cluster:
-    rows = [{"topic": "t", "partition": p, "replicas": [1, 2]} for p in range(6)]
-    return Cluster.from_json({"brokers": [{"id": b} for b in (1, 2, 3)], "partitions": rows})
+    return cluster_of("1,2 " * 6, "1 2 3")
 
 
 def test_all_strategies_on_one_job() -> None:
@@ -197,11 +191,7 @@ def test_input_is_shuffled_and_the_job_the_same(monkeypatch: pytest.MonkeyPatch)
 
 def test_a_warning_of_the_plan_is_no_difference() -> None:
     """What the plan adds to the warnings of its job is not there twice."""
-    rows = [{"topic": "t", "partition": p, "replicas": [1], "size_bytes": 9} for p in range(4)]
-    cluster = Cluster.from_json(
-        {"brokers": [{"id": 1, "disk_bytes": 10}, {"id": 2, "disk_bytes": 99}], "partitions": rows}
-    )
-    task = task_of(cluster)
+    task = task_of(cluster_of("1/9 " * 4, "1/10 2/99"))
     answers = compare(task, ["greedy", "three-flows"])
     assert all(isinstance(a, Plan) and a.task.warnings for a in answers.values())
     assert deterministic(task, answers) == {"greedy": True, "three-flows": True}

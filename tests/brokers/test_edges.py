@@ -9,7 +9,6 @@ list that is none.
 from __future__ import annotations
 
 import json
-import re
 from collections import Counter
 from itertools import chain
 from pathlib import Path
@@ -18,6 +17,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from matrices import Json, brokers_of, partitions
 from oracles import brute_force, mip
 from oracles.job import Job, read_job
 from oracles.verify import assert_best_order, assert_best_placement, assert_true_figures
@@ -27,30 +27,15 @@ from partage.brokers.strategies import STRATEGIES
 from partage.cluster.model import Cluster
 from partage.errors import CannotError, InputError, PartageError
 
-Json = dict[str, Any]
 Case = tuple[Json, Json]
 
 
-def brokers(text: str) -> list[Json]:
-    """``"1a 2a! 3b"``: ids with their racks, if any; ``!`` dead."""
-    found: list[Json] = []
-    for word in text.split():
-        match = re.fullmatch(r"(\d+)([a-z]*)(!?)", word)
-        assert match is not None
-        found.append({"id": int(match[1]), "rack": match[2] or None, "alive": not match[3]})
-    return found
-
-
 def topic(name: str, *lists: list[int], size: int | None = None) -> list[Json]:
-    sized = {} if size is None else {"size_bytes": size}
-    return [
-        {"topic": name, "partition": number, "replicas": replicas, **sized}
-        for number, replicas in enumerate(lists)
-    ]
+    return partitions(lists, [size] * len(lists), name)
 
 
-def case(text: str, *partitions: list[Json], **options: Any) -> Case:
-    return {"brokers": brokers(text), "partitions": list(chain(*partitions))}, options
+def case(brokers: str, *topics: list[Json], **options: Any) -> Case:
+    return {"brokers": brokers_of(brokers), "partitions": list(chain(*topics))}, options
 
 
 def with_capacity(cluster_and_options: Case, **capacity: Any) -> Case:
@@ -81,13 +66,13 @@ def scattered(racks: tuple[int, ...], partitions: int, topics: int, seed: int = 
 CASES: dict[str, Case] = {
     # the number of brokers
     "one broker": case("1", topic("t", [1], [1], [1])),
-    "one broker, in a rack": case("1a", topic("t", [1], [1])),
+    "one broker, in a rack": case("1:a", topic("t", [1], [1])),
     "one broker of two is dead": case("1 2!", topic("t", [2], [1], [2])),
     "all but one removed": case("1 2 3", topic("t", [1], [2], [3], [2]), remove_broker=[1, 3]),
-    "a broker for a broker": case("1a 2b", topic("t", [1, 2], [2, 1]), replace_broker=["1=9"]),
+    "a broker for a broker": case("1:a 2:b", topic("t", [1, 2], [2, 1]), replace_broker=["1=9"]),
     "the only broker replaced": case("1", topic("t", [1], [1]), replace_broker=["1=2"]),
     "all brokers replaced": case(
-        "1a 2b", topic("t", [1, 2], [2, 1], [1, 2]), replace_broker=["1=3", "2=4"]
+        "1:a 2:b", topic("t", [1, 2], [2, 1], [1, 2]), replace_broker=["1=3", "2=4"]
     ),
     "all but as many as replicas removed": case(
         "1 2 3 4 5 6",
@@ -95,7 +80,7 @@ CASES: dict[str, Case] = {
         remove_broker=[1, 3, 5],
     ),
     "all but as many as replicas removed, one per rack": case(
-        "1a 2a 3b 4b 5c 6c",
+        "1:a 2:a 3:b 4:b 5:c 6:c",
         topic("t", [1, 2, 3], [4, 5, 6], [6, 1, 2], [3, 4, 5]),
         remove_broker=[1, 3, 5],
     ),
@@ -103,59 +88,64 @@ CASES: dict[str, Case] = {
         "1 2 3 4", topic("t", [1, 2], [1, 2], [2, 1]), remove_broker=[1, 2]
     ),
     "only new brokers are left": case(
-        "1a 2b",
+        "1:a 2:b",
         topic("t", [1, 2], [2, 1], [1, 2]),
         remove_broker=[1, 2],
         add_broker=["3:a", "4:b", "5:c"],
     ),
     # racks
-    "one rack": case("1a 2a 3a 4a", topic("t", [1, 2], [1, 2], [1, 2], [1, 3])),
-    "a rack per broker": case("1a 2b 3c 4d", topic("t", [1, 2], [1, 2], [1, 2], [1, 3])),
+    "one rack": case("1:a 2:a 3:a 4:a", topic("t", [1, 2], [1, 2], [1, 2], [1, 3])),
+    "a rack per broker": case("1:a 2:b 3:c 4:d", topic("t", [1, 2], [1, 2], [1, 2], [1, 3])),
     "two racks, three replicas": case(
-        "1a 2a 3b 4b", topic("t", [1, 2, 3], [1, 2, 4], [1, 2, 3]), topic("u", [3, 4, 1])
+        "1:a 2:a 3:b 4:b", topic("t", [1, 2, 3], [1, 2, 4], [1, 2, 3]), topic("u", [3, 4, 1])
     ),
     "racks of 4, 1 and 1": case(
-        "1a 2a 3a 4a 5b 6c", topic("t", [1, 2, 3], [2, 3, 4], [1, 2, 4], [4, 3, 1], [1, 5, 6])
+        "1:a 2:a 3:a 4:a 5:b 6:c", topic("t", [1, 2, 3], [2, 3, 4], [1, 2, 4], [4, 3, 1], [1, 5, 6])
     ),
     "racks of 5 and 1, four replicas": case(
-        "1a 2a 3a 4a 5a 6b", topic("t", [1, 2, 3, 4], [1, 2, 3, 5], [2, 3, 4, 5], [6, 1, 2, 3])
+        "1:a 2:a 3:a 4:a 5:a 6:b",
+        topic("t", [1, 2, 3, 4], [1, 2, 3, 5], [2, 3, 4, 5], [6, 1, 2, 3]),
     ),
     "racks of 4, 2 and 2, all in the first": case(
-        "1a 2a 3a 4a 5b 6b 7c 8c", topic("t", *[[1, 2, 3]] * 4), topic("u", *[[2, 3, 4]] * 3)
+        "1:a 2:a 3:a 4:a 5:b 6:b 7:c 8:c",
+        topic("t", *[[1, 2, 3]] * 4),
+        topic("u", *[[2, 3, 4]] * 3),
     ),
     "racks of 3, 2 and 1, half of them scattered": case(
-        "1a 2a 3a 4b 5b 6c",
+        "1:a 2:a 3:a 4:b 5:b 6:c",
         topic("t", [1, 2, 4], [4, 5, 6], [1, 2, 3], [3, 5, 6]),
         topic("u", [4, 5, 1], [2, 4, 6], [2, 3, 6]),
     ),
     "a rack whose brokers are all dead": case(
-        "1a 2a 3b 4b 5c! 6c!", topic("t", [1, 3, 5], [2, 4, 6], [1, 4, 5], [5, 6, 2])
+        "1:a 2:a 3:b 4:b 5:c! 6:c!", topic("t", [1, 3, 5], [2, 4, 6], [1, 4, 5], [5, 6, 2])
     ),
     # dead brokers
     "a replica on a dead broker each": case("1 2 3 4!", topic("t", [4, 1], [2, 4], [4, 3], [1, 4])),
     "all replicas on dead brokers": case(
-        "1a 2b 3c 4a! 5b! 6c!", topic("t", [4, 5, 6], [1, 2, 3], [6, 5, 4])
+        "1:a 2:b 3:c 4:a! 5:b! 6:c!", topic("t", [4, 5, 6], [1, 2, 3], [6, 5, 4])
     ),
     "every replica there is on dead brokers": case(
         "1 2 3 4! 5!", topic("t", [4, 5], [5, 4], [4, 5])
     ),
     "dead and removed": case("1 2 3 4! 5", topic("t", [4, 5], [5, 1], [2, 4]), remove_broker=[5]),
     "the dead one is removed too": case("1 2 3!", topic("t", [3, 1], [1, 2]), remove_broker=[3]),
-    "a dead broker replaced": case("1a 2b 3c!", topic("t", [3, 1], [1, 2]), replace_broker=["3=4"]),
+    "a dead broker replaced": case(
+        "1:a 2:b 3:c!", topic("t", [3, 1], [1, 2]), replace_broker=["3=4"]
+    ),
     "a left-out topic on a dead broker": case(
         "1 2 3 4!", topic("t", [1, 2], [1, 2], [2, 1]), topic("u", [4, 1]), topics="t"
     ),
     # replication factors
-    "factor 1": case("1a 2a 3b", topic("t", [1], [1], [1], [1], [2])),
-    "a replica on every broker": case("1a 2a 3b", topic("t", [1, 2, 3], [1, 2, 3], [1, 2, 3])),
+    "factor 1": case("1:a 2:a 3:b", topic("t", [1], [1], [1], [1], [2])),
+    "a replica on every broker": case("1:a 2:a 3:b", topic("t", [1, 2, 3], [1, 2, 3], [1, 2, 3])),
     "up to a replica on every broker": case(
-        "1a 2a 3b 4c", topic("t", [1], [2, 1], [4]), replication_factor=["4"]
+        "1:a 2:a 3:b 4:c", topic("t", [1], [2, 1], [4]), replication_factor=["4"]
     ),
     "down from every broker to one": case(
         "1 2 3 4", topic("t", *[[1, 2, 3, 4]] * 5), replication_factor=["1"]
     ),
     "one topic up, one down": case(
-        "1a 2a 3b 4c",
+        "1:a 2:a 3:b 4:c",
         topic("t", [1, 3], [2, 3], [1, 4]),
         topic("u", [1, 3, 4], [2, 3, 4], [4, 3, 1]),
         replication_factor=["t=3", "u=2"],
@@ -168,10 +158,12 @@ CASES: dict[str, Case] = {
         replication_factor=["3", "u=1"],
     ),
     "factors mixed within a topic": case(
-        "1a 2a 3b 4c", topic("t", [1], [1, 2], [1, 2, 3], [4, 3, 2, 1], [2], [2, 1])
+        "1:a 2:a 3:b 4:c", topic("t", [1], [1, 2], [1, 2, 3], [4, 3, 2, 1], [2], [2, 1])
     ),
     "factors mixed, made one": case(
-        "1a 2a 3b 4c", topic("t", [1], [1, 2], [1, 2, 3], [4, 3, 2, 1]), replication_factor=["2"]
+        "1:a 2:a 3:b 4:c",
+        topic("t", [1], [1, 2], [1, 2, 3], [4, 3, 2, 1]),
+        replication_factor=["2"],
     ),
     "down, and off two brokers": case(
         "1 2 3 4 5",
@@ -180,7 +172,7 @@ CASES: dict[str, Case] = {
         remove_broker=[1, 2],
     ),
     # sizes of topics
-    "one partition": case("1a 2b 3c", topic("t", [2])),
+    "one partition": case("1:a 2:b 3:c", topic("t", [2])),
     "one partition on all there is": case("1 2", topic("t", [2, 1])),
     "a partition moves off its broker": case("1 2 3", topic("t", [1]), remove_broker=[1]),
     "topics of one partition, all on one broker": case(
@@ -188,7 +180,7 @@ CASES: dict[str, Case] = {
     ),
     "fewer partitions than brokers": case("1 2 3 4 5 6 7", topic("t", [1, 2], [2, 1])),
     "more partitions than brokers": case("1 2 3", topic("t", *[[1, 2]] * 17)),
-    "all partitions equal": case("1a 2b 3c 4a 5b 6c", topic("t", *[[1, 2, 3]] * 6, size=7)),
+    "all partitions equal": case("1:a 2:b 3:c 4:a 5:b 6:c", topic("t", *[[1, 2, 3]] * 6, size=7)),
     "all partitions of no size": case("1 2 3", topic("t", *[[1, 2]] * 4, size=0)),
     "gaps in the numbers": case(
         "1 2 3",
@@ -209,20 +201,20 @@ CASES: dict[str, Case] = {
         case("1 2 3", topic("t", [1], [2], [3], [1])), b1=1000
     ),
     "a replica each, though one could hold all": with_capacity(
-        case("1a 2b", topic("t", [1], [2], [1], [2])), b2=20_000
+        case("1:a 2:b", topic("t", [1], [2], [1], [2])), b2=20_000
     ),
     "capacities 1, 2 and 4": with_capacity(
         case("1 2 3", topic("t", *[[1, 2]] * 7)), b1=1, b2=2, b3=4
     ),
     "a capacity below 1": with_capacity(
-        case("1a 2b 3c", topic("t", *[[1, 2]] * 5)), b1=0.25, b2=0.5
+        case("1:a 2:b 3:c", topic("t", *[[1, 2]] * 5)), b1=0.25, b2=0.5
     ),
     # spread first
     "topics before brokers": case(
-        "1a 2a 3b 4c", *[topic(name, [1, 3], [1, 3], [1, 4]) for name in "tu"], spread="topic"
+        "1:a 2:a 3:b 4:c", *[topic(name, [1, 3], [1, 3], [1, 4]) for name in "tu"], spread="topic"
     ),
     "topics before brokers, rack rule broken": case(
-        "1a 2a 3a 4b 5c",
+        "1:a 2:a 3:a 4:b 5:c",
         *[topic(name, [1, 2, 3], [1, 2, 4]) for name in "tu"],
         spread="topic",
     ),
@@ -393,7 +385,7 @@ def test_violations_against_a_mip(seed: int, spread: str) -> None:
 
 def test_no_partitions() -> None:
     """A cluster without topics: refused in one line, or planned as nothing to do."""
-    cluster = {"brokers": brokers("1 2"), "partitions": []}
+    cluster = {"brokers": brokers_of("1 2"), "partitions": []}
     try:
         planned = plan(Cluster.from_json(cluster))
     except InputError as error:

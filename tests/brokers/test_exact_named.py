@@ -6,12 +6,11 @@ in the answer (ties) is not pinned: the figures are, and each answer is held aga
 
 from __future__ import annotations
 
-import json
-from importlib.resources import files
 from typing import Any
 
 import pytest
 
+from bundled import bundled
 from matrices import cluster_json, cluster_of
 from oracles import brute_force, mip
 from oracles.job import (
@@ -316,10 +315,6 @@ def test_fewest_leader_changes() -> None:
 
 
 # ---------------------------------------------------------------- the bundled clusters
-
-
-def bundled(name: str) -> dict[str, Any]:
-    return json.loads(files("partage.data").joinpath(name).read_text(encoding="utf-8"))
 
 
 def plain(name: str) -> dict[str, Any]:

@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-from importlib.resources import files
-
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from bundled import grown
 from partage.brokers.explain import explain
 from partage.brokers.plan import plan
 from partage.cluster import Cluster
 from partage.errors import InputError
 
-GROWN = Cluster.read(str(files("partage") / "data" / "cluster-grown.json"))
+GROWN = grown()
 
 
 @pytest.mark.parametrize("options", [{}, {"spread": "topic"}, {"remove_broker": [2]}])

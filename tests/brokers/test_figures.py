@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 
+from matrices import brokers_of, partitions
 from oracles.job import after_failure, leader_counts, loads, read_job
 from partage import Cluster
 from partage.brokers.figures import (
@@ -27,20 +28,10 @@ Lists = dict[str, list[list[int]]]
 
 
 def placement(brokers: str, lists: Lists, sizes: list[int | None] | None = None) -> Placement:
-    """Brokers as ``"1a 2b 3b!"``: id, rack, dead."""
-    entries: list[dict[str, Any]] = []
-    for word in brokers.split():
-        identity = int("".join(c for c in word if c.isdigit()))
-        rack = "".join(c for c in word if c.isalpha()) or None
-        entries.append({"id": identity, "rack": rack, "alive": "!" not in word})
-    rows = [
-        {"topic": topic, "partition": p, "replicas": r}
-        for topic, replicas in lists.items()
-        for p, r in enumerate(replicas)
-    ]
+    rows = [row for topic, replicas in lists.items() for row in partitions(replicas, topic=topic)]
     for row, size in zip(rows, sizes or [], strict=False):
         row["size_bytes"] = size
-    cluster = Cluster.from_json({"brokers": entries, "partitions": rows})
+    cluster = Cluster.from_json({"brokers": brokers_of(brokers), "partitions": rows})
     return Placement(cluster, cluster.alive)
 
 
@@ -50,7 +41,7 @@ def placement(brokers: str, lists: Lists, sizes: list[int | None] | None = None)
 #  t-2         L
 #  u-0       2 1 L
 HAND = placement(
-    "1a 2b 3b 4c",
+    "1:a 2:b 3:b 4:c",
     {"t": [[1, 2, 3], [1, 3], [2]], "u": [[3, 2, 1]]},
     [100, 10, None, 1],
 )
@@ -106,15 +97,15 @@ def test_a_leader_that_is_dead_counts_on_the_dead_broker() -> None:
     ("brokers", "replicas", "expected"),
     [
         pytest.param("1 2 3", [[1, 2], [2, 3]], None, id="no racks"),
-        pytest.param("1a 2a 3a", [[1, 2], [2, 3]], None, id="one rack"),
-        pytest.param("1a 2a 3b!", [[1, 2]], None, id="one rack that is alive"),
+        pytest.param("1:a 2:a 3:a", [[1, 2], [2, 3]], None, id="one rack"),
+        pytest.param("1:a 2:a 3:b!", [[1, 2]], None, id="one rack that is alive"),
         # a fails: the next outside it is 3, though 2 comes first in the lists
-        pytest.param("1a 2a 3b 4b", [[1, 2, 3], [2, 1, 3]], (2, 2, 0), id="round the rack"),
-        pytest.param("1a 2a 3b 4b", [[1, 3, 4], [2, 3, 4]], (2, 1, 0), id="worse than need be"),
-        pytest.param("1a 2a 3b 4b", [[1, 2], [1, 2], [3, 1]], (3, 3, 2), id="offline"),
-        pytest.param("1a 2b! 3b", [[1, 2]], (1, 1, 1), id="the other one is dead"),
-        pytest.param("1a 2b! 3c", [[1, 2, 3]], (1, 1, 0), id="a dead one does not take over"),
-        pytest.param("1a 2b 3b!", [[3], [1, 2]], (1, 1, 1), id="offline whatever fails"),
+        pytest.param("1:a 2:a 3:b 4:b", [[1, 2, 3], [2, 1, 3]], (2, 2, 0), id="round the rack"),
+        pytest.param("1:a 2:a 3:b 4:b", [[1, 3, 4], [2, 3, 4]], (2, 1, 0), id="worse than need be"),
+        pytest.param("1:a 2:a 3:b 4:b", [[1, 2], [1, 2], [3, 1]], (3, 3, 2), id="offline"),
+        pytest.param("1:a 2:b! 3:b", [[1, 2]], (1, 1, 1), id="the other one is dead"),
+        pytest.param("1:a 2:b! 3:c", [[1, 2, 3]], (1, 1, 0), id="a dead one does not take over"),
+        pytest.param("1:a 2:b 3:b!", [[3], [1, 2]], (1, 1, 1), id="offline whatever fails"),
     ],
 )
 def test_after_a_rack_failure(
@@ -192,22 +183,22 @@ def test_figures() -> None:
 
 RACKS = [
     # brokers, replicas, violated?
-    ("1a 2b 3c", [1, 2], False),
-    ("1a 2b 3c", [1, 2, 3], False),
-    ("1a 2a 3b", [1, 3], False),
-    ("1a 2a 3b", [1, 2], True),
-    ("1a 2a 3b", [1, 2, 3], False),
-    ("1a 2a 3a 4b 5b", [1, 2, 4], False),
-    ("1a 2a 3a 4b 5b", [1, 2, 3], True),  # one rack of two
-    ("1a 2a 3a 4b 5b", [1, 2, 3, 4], True),  # 3 and 1 where 2 and 2 can be
-    ("1a 2a 3a 4b", [1, 2, 3, 4], False),  # 3 in a cannot be helped: b has one broker
-    ("1a 2a 3b 4b 5c", [1, 2, 3, 4], True),  # two racks of three
-    ("1a 2a 3b 4b 5c", [1, 3, 4, 5], False),
-    ("1a 2a 3a", [1, 2], False),  # one rack is no rule
+    ("1:a 2:b 3:c", [1, 2], False),
+    ("1:a 2:b 3:c", [1, 2, 3], False),
+    ("1:a 2:a 3:b", [1, 3], False),
+    ("1:a 2:a 3:b", [1, 2], True),
+    ("1:a 2:a 3:b", [1, 2, 3], False),
+    ("1:a 2:a 3:a 4:b 5:b", [1, 2, 4], False),
+    ("1:a 2:a 3:a 4:b 5:b", [1, 2, 3], True),  # one rack of two
+    ("1:a 2:a 3:a 4:b 5:b", [1, 2, 3, 4], True),  # 3 and 1 where 2 and 2 can be
+    ("1:a 2:a 3:a 4:b", [1, 2, 3, 4], False),  # 3 in a cannot be helped: b has one broker
+    ("1:a 2:a 3:b 4:b 5:c", [1, 2, 3, 4], True),  # two racks of three
+    ("1:a 2:a 3:b 4:b 5:c", [1, 3, 4, 5], False),
+    ("1:a 2:a 3:a", [1, 2], False),  # one rack is no rule
     ("1 2 3", [1, 2], False),  # and none is none
-    ("1a 2a 3b!", [1, 2], False),  # b has no live broker
-    ("1a 2a 3b! 4b", [1, 3], False),
-    ("1a", [1], False),
+    ("1:a 2:a 3:b!", [1, 2], False),  # b has no live broker
+    ("1:a 2:a 3:b! 4:b", [1, 3], False),
+    ("1:a", [1], False),
 ]
 
 
@@ -219,7 +210,7 @@ def test_the_rack_rule(brokers: str, replicas: list[int], violated: bool) -> Non
 
 
 def test_racks_of_mixed_factors() -> None:
-    found = placement("1a 2a 3b 4c", {"t": [[1, 2], [1, 3], [1, 2, 3], [1], [1, 3, 4]]})
+    found = placement("1:a 2:a 3:b 4:c", {"t": [[1, 2], [1, 3], [1, 2, 3], [1], [1, 3, 4]]})
     assert rack_violations(found.cluster, found.usable).tolist() == [
         True,
         False,

@@ -10,21 +10,19 @@ from typing import Any
 import numpy as np
 import pytest
 
-from partage import Cluster, InputError
+from matrices import Lists, cluster_of, task_of, text
+from partage import InputError
 from partage.brokers.options import Options
 from partage.brokers.plan import Plan, Stage, plan_task
 from partage.brokers.rates import SCALE, scaled
 from partage.brokers.task import Task
 
-Lists = list[list[int]]
-
 
 def made(lists: Lists, rates: Sequence[float], brokers: int | None = None, **options: Any) -> Plan:
     count = brokers if brokers is not None else max(map(max, lists)) + 1
-    rows = [{"topic": "t", "partition": p, "replicas": r} for p, r in enumerate(lists)]
-    value = {"brokers": [{"id": b} for b in range(count)], "partitions": rows}
+    cluster = cluster_of(text(lists), " ".join(map(str, range(count))))
     asked = Options.of(leaders="rate", **({"no_moves": True} | options))
-    return plan_task(Task.resolve(Cluster.from_json(value), asked, np.array(rates, dtype=float)))
+    return plan_task(Task.resolve(cluster, asked, np.array(rates, dtype=float)))
 
 
 def stage(found: Plan) -> Stage:
@@ -101,10 +99,7 @@ def test_what_is_even_already_is_left_alone() -> None:
 
 def test_rates_are_needed() -> None:
     with pytest.raises(InputError, match="--leaders rate: needs measured rates: give --profile"):
-        Task.resolve(
-            Cluster.from_json({"partitions": [{"topic": "t", "partition": 0, "replicas": [1]}]}),
-            Options.of(leaders="rate"),
-        )
+        task_of("1", "1", leaders="rate")
 
 
 def test_scaled() -> None:

@@ -25,6 +25,8 @@ from partage.flow.certificate import unpack
 from strategies import jobs
 
 Loads = tuple[int, ...]
+Sized = tuple[list[int], int]
+"""Replicas of a partition, and its bytes."""
 
 QUICK = settings(deadline=None, suppress_health_check=list(HealthCheck))
 
@@ -63,7 +65,15 @@ def planned(cluster: Json, **options: Any) -> Plan | str:
     raise AssertionError
 
 
-def sized_partitions(rows: list[tuple[list[int], int]]) -> list[Json]:
+def random_rows(rng: random.Random) -> tuple[list[int], list[Sized]]:
+    """Ids of 2 to 4 brokers, and 3 to 6 partitions of one or two replicas and a size."""
+    ids = list(range(1, rng.randint(2, 4) + 1))
+    return ids, [
+        (rng.sample(ids, rng.randint(1, 2)), rng.randint(1, 30)) for _ in range(rng.randint(3, 6))
+    ]
+
+
+def sized_partitions(rows: list[Sized]) -> list[Json]:
     return partitions(*zip(*rows, strict=True))
 
 
@@ -196,17 +206,12 @@ def test_bands_that_can_be_reached_nearly_always_are() -> None:
     rng = random.Random(6)
     cases = inside = fewest = 0
     for _ in range(200):
-        brokers = rng.randint(2, 4)
-        ids = list(range(1, brokers + 1))
-        rows = [
-            (rng.sample(ids, rng.randint(1, min(2, brokers))), rng.randint(1, 30))
-            for _ in range(rng.randint(3, 6))
-        ]
+        ids, rows = random_rows(rng)
         cluster = {"brokers": [{"id": b} for b in ids], "partitions": sized_partitions(rows)}
         asked, sizes = read_job(cluster, {}), size_of(cluster)
         width = rng.choice((5, 10, 25))
         total = sum(held(asked, sizes, [row.before for row in asked.rows]))
-        share = Fraction(total, brokers)
+        share = Fraction(total, len(ids))
         # rounded outwards, half a byte at most
         low, high = share * (100 - width) / 100 + Fraction(1, 2), share * (100 + width) / 100
         high -= Fraction(1, 2)
@@ -361,16 +366,11 @@ def test_relieving_is_nearly_always_found_and_mostly_the_least() -> None:
     rng = random.Random(9)
     cases = found = least = 0
     for _ in range(250):
-        brokers = rng.randint(2, 4)
-        ids = list(range(1, brokers + 1))
-        rows = [
-            (rng.sample(ids, rng.randint(1, min(2, brokers))), rng.randint(1, 30))
-            for _ in range(rng.randint(3, 6))
-        ]
+        ids, rows = random_rows(rng)
         total = sum(s * len(r) for r, s in rows)
         cluster = {
             "brokers": [
-                {"id": b, "disk_bytes": max(1, int(total / brokers * rng.uniform(1, 2)))}
+                {"id": b, "disk_bytes": max(1, int(total / len(ids) * rng.uniform(1, 2)))}
                 for b in ids
             ],
             "partitions": sized_partitions(rows),

@@ -12,6 +12,7 @@ from typing import Any
 
 import pytest
 
+from matrices import cluster_json
 from partage.cli import main
 
 
@@ -64,15 +65,8 @@ def grown(tmp_path: Path) -> str:
 @pytest.fixture
 def small(tmp_path: Path) -> str:
     """Three brokers, two topics; broker 3 is nearly empty. ``small.json``."""
-    lists = {"t": [[1, 2], [2, 1], [1, 2], [2, 1]], "u": [[1, 3], [2, 1]]}
-    value = {
-        "brokers": [{"id": b, "rack": f"r{b}"} for b in (1, 2, 3)],
-        "partitions": [
-            {"topic": t, "partition": p, "replicas": r, "size_bytes": 1000 * (p + 1)}
-            for t, rows in lists.items()
-            for p, r in enumerate(rows)
-        ],
-    }
+    matrix = "1,2/1000 2,1/2000 1,2/3000 2,1/4000 u: 1,3/1000 2,1/2000"
+    value = cluster_json(matrix, "1:r1 2:r2 3:r3")
     (tmp_path / "small.json").write_text(json.dumps(value), encoding="utf-8")
     return "small.json"
 

@@ -10,6 +10,8 @@ from typing import Any
 
 import pytest
 
+from matrices import cluster_json, partitions
+
 Run = Callable[..., Any]
 Files = Callable[[], dict[str, bytes]]
 
@@ -18,10 +20,7 @@ Files = Callable[[], dict[str, bytes]]
 def disks(tmp_path: Path) -> str:
     """The disk of broker 1 is nine tenths full, that of broker 2 a tenth; broker 3 has none known.
     ``disks.json``."""
-    rows = [{"topic": "t", "partition": p, "replicas": [1], "size_bytes": 10} for p in range(9)]
-    rows.append({"topic": "t", "partition": 9, "replicas": [2], "size_bytes": 10})
-    brokers = [{"id": 1, "disk_bytes": 100}, {"id": 2, "disk_bytes": 100}, {"id": 3}]
-    text = json.dumps({"brokers": brokers, "partitions": rows})
+    text = json.dumps(cluster_json("1/10 " * 9 + "2/10", "1/100 2/100 3"))
     (tmp_path / "disks.json").write_text(text, encoding="utf-8")
     return "disks.json"
 
@@ -29,8 +28,7 @@ def disks(tmp_path: Path) -> str:
 @pytest.fixture
 def sizeless(tmp_path: Path) -> str:
     """Kafka's own reassignment JSON, which knows no sizes. ``lists.json``."""
-    rows = [{"topic": "t", "partition": p, "replicas": [1, 2]} for p in range(4)]
-    text = json.dumps({"version": 1, "partitions": rows})
+    text = json.dumps({"version": 1, "partitions": partitions([[1, 2]] * 4)})
     (tmp_path / "lists.json").write_text(text, encoding="utf-8")
     return "lists.json"
 

@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 
 import partage
+from matrices import partitions
 from partage.brokers.strategies import STRATEGIES
 from partage.files import write_directory
 
@@ -310,8 +311,8 @@ def test_long_names_and_many_brokers_in_a_hundred_columns(run: Run, tmp_path: Pa
 
 
 def test_a_plan_that_changes_nothing_says_so(run: Run, tmp_path: Path) -> None:
-    rows = [{"topic": "t", "partition": p, "replicas": [p + 1]} for p in range(3)]
-    (tmp_path / "even.json").write_text(json.dumps({"partitions": rows}), encoding="utf-8")
+    text = json.dumps({"partitions": partitions([[1], [2], [3]])})
+    (tmp_path / "even.json").write_text(text, encoding="utf-8")
     ended = run("plan", "even.json")
     assert ended.out.startswith("Nothing to do: the plan changes nothing.")
     assert "-o DIR" not in ended.out

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 from collections import Counter
+from importlib.resources import files
 from itertools import combinations, product
 from math import lcm
 from typing import Any
@@ -12,6 +13,7 @@ import pytest
 
 from partage import Assignment, Group, InputError, Member, assign
 
+GROUPS = files("partage") / "data" / "groups"
 TOPICS = {"a": 6, "b": 4, "c": 3}
 STREAMS = {
     "subtopologies": [{"topics": ["a", "b"], "stateful": True}, {"topics": ["c"]}],
@@ -444,6 +446,18 @@ def test_subtopologies_balanced_or_near() -> None:
         found = assign(group, "streams")
         assert found.loads.tolist() == [4, 4]
         assert found.to_json()["cross_rack"] == far
+
+
+def test_the_example_of_the_page_on_racks() -> None:
+    group = Group.read(str(GROUPS / "streams-racks.json"))
+    found = assign(group, "streams")
+    target = Assignment(group, found.target, found.target).as_dict()
+    numbers = {member: [n for _, n in held] for member, held in target.items()}
+    assert numbers == {"A": [0, 4], "B": [1, 3], "C": [2, 5]}
+    assert group.streams is not None
+    plain = {"subtopologies": group.streams["subtopologies"]}
+    before = assign(Group(group.topics, group.members, racks=group.racks, streams=plain), "streams")
+    assert before.moves == 0
 
 
 @pytest.mark.parametrize(

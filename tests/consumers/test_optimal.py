@@ -11,7 +11,16 @@ import pytest
 from scipy.optimize import linprog
 from scipy.sparse import coo_array
 
-from oracles.sharing_groups import best, is_far, owners, partitions, small_group, value
+from oracles.sharing_groups import (
+    best,
+    evenest,
+    is_far,
+    owners,
+    partitions,
+    small_group,
+    unevenness,
+    value,
+)
 from partage import Assignment, Group, Member, assign
 from partage.group.formats import group_from_json
 
@@ -40,6 +49,16 @@ def test_no_way_to_share_out_is_better(seed: int) -> None:
         found = shared(group)
         assert value(group, found.as_dict()) == best(group), group
         assert found.moves == best(group)[2]
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_of_the_best_ways_the_one_that_spreads_topics_most_evenly(seed: int) -> None:
+    draw = random.Random(100 + seed)
+    for _ in range(250):
+        group = small_group(draw, most=6 + seed % 2)
+        found = shared(group).as_dict()
+        assert value(group, found) == best(group)
+        assert unevenness(found) == evenest(group), group
 
 
 @pytest.mark.parametrize("seed", range(40))

@@ -5,12 +5,17 @@ from __future__ import annotations
 import random
 from collections import Counter
 from dataclasses import dataclass, field
-from math import ceil
+from importlib.resources import files
+from itertools import product
+from math import ceil, lcm
 from typing import Any
 
+import numpy as np
 import pytest
 
 from partage import Assignment, Group, Member, assign
+from partage.consumers.tasks import Tasks
+from partage.consumers.warmups import Lags, Round, plan_round
 
 ACCEPTABLE = 10_000
 Task = tuple[int, int]
@@ -192,6 +197,23 @@ def test_scaling_out_converges() -> None:
     assert world.round().to_json()["probing_rebalance_ms"] is None
 
 
+def test_the_example_of_the_page() -> None:
+    """Of two stateful tasks for B one has caught up there, and the other warms up."""
+    group = Group.read(str(files("partage") / "data" / "groups" / "streams-scale-out.json"))
+    found = assign(group, "streams")
+    assert found.revoke_first == [
+        ("clicks", 1, "A-1"),
+        ("customers", 4, "A-2"),
+        ("orders", 4, "A-2"),
+    ]
+    assert found.warmups_by_id["B-1"] == [(t, n) for t in ("customers", "orders") for n in (4, 5)]
+    assert found.to_json()["waiting"] == 1
+    assert group.streams is not None
+    plain = {"subtopologies": group.streams["subtopologies"]}
+    at_once = assign(Group(group.topics, group.members, streams=plain), "streams")
+    assert len([n for t, n, _ in at_once.revoke_first if t == "orders"]) == 2
+
+
 @pytest.mark.parametrize("most", [1, 2, 3, 7])
 def test_rounds_are_as_few_as_warmups_allow(most: int) -> None:
     """Twelve tasks, from one process to three: eight homes lag, and every probing rebalance but
@@ -246,6 +268,54 @@ def test_who_is_warm_is_chosen_before_who_moves_least() -> None:
     assert found.to_json()["waiting"] == 0
 
 
+def test_two_moves_to_the_warm_before_one_to_the_cold() -> None:
+    """z shall have one of three. x could give it one, but z is warm for that of y alone."""
+    group = Group(
+        {"s": 3},
+        [
+            Member("x", ["s"], owned={"s": [0, 1]}),
+            Member("y", ["s"], owned={"s": [2]}),
+            Member("z", ["s"]),
+        ],
+        streams={
+            "subtopologies": [{"topics": ["s"], "stateful": True}],
+            "lags": {"y": {"0_0": 5}, "z": {"0_2": 5}},
+        },
+    )
+    found = assign(group, "streams")
+    assert found.revoke_first == [("s", 0, "x"), ("s", 2, "y")]
+    assert found.to_json()["waiting"] == 0
+
+
+def test_warmups_begin_where_least_is_missing() -> None:
+    group = Group(
+        {"s": 10},
+        [Member("x", ["s"], owned={"s": list(range(10))}), Member("y", ["s"])],
+        streams={
+            "subtopologies": [{"topics": ["s"], "stateful": True}],
+            "lags": {"y": {"0_6": 90_000, "0_8": 50_000, "0_9": 40_000}},
+            "max_warmup_replicas": 2,
+        },
+    )
+    assert assign(group, "streams").warmups_by_id["y"] == [("s", 8), ("s", 9)]
+
+
+@pytest.mark.parametrize(("warm", "cool"), ["yz", "zy"])
+def test_a_standby_goes_where_it_has_caught_up(warm: str, cool: str) -> None:
+    group = Group(
+        {"s": 1},
+        [Member("x", ["s"], owned={"s": [0]}), Member("y", ["s"]), Member("z", ["s"])],
+        streams={
+            "subtopologies": [{"topics": ["s"], "stateful": True}],
+            "standbys": 1,
+            "lags": {warm: {"0_0": 10}, cool: {"0_0": 20_000}},
+        },
+    )
+    found = assign(group, "streams")
+    assert found.standbys_by_id[warm] == [("s", 0)]
+    assert found.to_json()["waiting"] == 0
+
+
 def test_where_nobody_has_caught_up_the_one_that_lags_least_runs_it() -> None:
     members = [Member(m, ["s"]) for m in "xyz"]
     group = Group(
@@ -261,6 +331,22 @@ def test_where_nobody_has_caught_up_the_one_that_lags_least_runs_it() -> None:
     # nobody knows of the third: whoever has room
     assert found.of("z") == [("s", 2)]
     assert found.to_json()["waiting"] == 0
+
+
+def test_who_still_restores_what_it_runs_gives_it_to_one_that_is_warm() -> None:
+    group = Group(
+        {"s": 2},
+        [Member("x", ["s"], owned={"s": [0, 1]}), Member("y", ["s"])],
+        streams={
+            "subtopologies": [{"topics": ["s"], "stateful": True}],
+            "lags": {"x": {"0_0": 500_000, "0_1": 400_000}, "y": {"0_0": 10, "0_1": 20}},
+        },
+    )
+    found = assign(group, "streams")
+    assert [n for _, n, _ in found.revoke_first] == [0, 1]
+    # one shall be with x once it has restored it
+    assert found.warmups_by_id["x"] == [("s", 1)]
+    assert found.to_json()["waiting"] == 1
 
 
 def test_all_may_have_it_where_any_lag_is_acceptable() -> None:
@@ -354,6 +440,91 @@ def test_when_a_process_fails_its_standbys_take_over_at_once() -> None:
     assert all(now[pair] == before[pair] for pair in lost)
     world.settle()
     assert world.loads() == {"y": 6, "z": 6}
+
+
+@dataclass
+class Snapshot:
+    """One round at random, whatever sense it makes; a lag up to 10 is acceptable."""
+
+    process: list[int]
+    lag: list[list[int]]
+    home: list[int]
+    owner: list[int]
+    standby: list[list[bool]]
+
+    @classmethod
+    def draw(cls, draw: random.Random) -> Snapshot:
+        places, count = draw.randint(2, 4), draw.randint(1, 6)
+        process = sorted([*range(places), *draw.choices(range(places), k=2)])
+        home = [draw.randrange(places) for _ in range(count)]
+        return cls(
+            process,
+            [[draw.choice((0, 5, 50, 80, 80)) for _ in range(places)] for _ in home],
+            home,
+            [draw.choice((-1, *range(len(process)))) if draw.random() < 0.5 else -1 for _ in home],
+            [[p != at and draw.random() < 0.4 for p in range(places)] for at in home],
+        )
+
+    def may_run(self, task: int) -> list[int]:
+        lag = self.lag[task]
+        ready = [p for p, behind in enumerate(lag) if behind <= 10]
+        return ready or [p for p, behind in enumerate(lag) if behind == min(lag)]
+
+    def ways(self) -> list[list[int]]:
+        """Where each task may be this round: at home, where it ran, or wherever it may run."""
+        found = []
+        for task, at in enumerate(self.home):
+            may = self.may_run(task)
+            ran_on = self.process[self.owner[task]] if self.owner[task] >= 0 else None
+            if at in may:
+                found.append([at])
+            else:
+                found.append([ran_on] if ran_on in may else may)
+        return found
+
+    def measure(self, way: tuple[int, ...]) -> tuple[int, int]:
+        """How uneven it is, and how many that wait are not where their standby was."""
+        size = Counter(self.process)
+        even = sum(lcm(*size.values()) // size[p] * n * n for p, n in Counter(way).items())
+        waits = [t for t, at in enumerate(self.home) if at not in self.may_run(t)]
+        return even, sum(not self.standby[t][way[t]] for t in waits)
+
+
+def test_no_round_is_more_even_and_none_loses_a_copy() -> None:
+    draw = random.Random(3)
+    open_ = 0
+    for _ in range(300):
+        case, most = Snapshot.draw(draw), draw.randint(1, 3)
+        count, places = np.shape(case.lag)
+        tasks = Tasks(
+            kind=np.zeros(count, dtype=np.int64),
+            open_to=np.ones((1, len(case.process)), dtype=np.bool_),
+            owner=np.array(case.owner),
+            holds=np.zeros((count, places), dtype=np.bool_),
+            process=np.array(case.process),
+            tag=np.zeros((0, places), dtype=np.int64),
+        )
+        lags = Lags(np.array(case.lag), np.ones((count, places), dtype=np.bool_), 10)
+        every = np.ones(count, dtype=np.bool_)
+        rest = Round.at_rest(np.array(case.home), np.array(case.standby))
+        found = plan_round(tasks, rest, every, lags, most)
+
+        active, ways = tuple(found.active.tolist()), case.ways()
+        assert all(place in of for place, of in zip(active, ways, strict=True))
+        assert case.measure(active) == min(map(case.measure, product(*ways)))
+        open_ += sum(len(of) > 1 for of in ways)
+
+        assert found.standby.sum(axis=1).tolist() == [sum(row) for row in case.standby]
+        copies = found.standby.astype(np.int64) + found.warmup
+        copies[np.arange(count), active] += 1
+        assert copies.max() == 1
+        assert found.warmup.sum() <= most
+        for task, place in np.argwhere(found.standby).tolist():
+            better = [lag for lag, n in zip(case.lag[task], copies[task], strict=True) if n == 0]
+            assert case.lag[task][place] <= max(10, min(better, default=99))
+        empty = [t for t, at in enumerate(case.home) if copies[t, at] == 0]
+        assert not empty or found.warmup.sum() == most
+    assert open_ > 100
 
 
 def at_random(draw: random.Random) -> World:

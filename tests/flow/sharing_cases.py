@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+from typing import Any
 
 import numpy as np
 from hypothesis import strategies as st
@@ -10,6 +11,23 @@ from hypothesis import strategies as st
 from partage.flow.sharing import LOAD, MOVES, SPREAD, Sharing
 
 ORDERS = ((LOAD, MOVES, SPREAD), (SPREAD, LOAD, MOVES))
+
+
+def plain(own: np.ndarray, zone: np.ndarray, **given: Any) -> Sharing:
+    """Items of one family and of no size that want one slot each of slots that are alike, where
+    nothing else is; what is ``given`` is otherwise."""
+    items, slots = len(own), len(zone)
+    usual: dict[str, Any] = {
+        "family": np.zeros(items, dtype=np.int64),
+        "demand": np.ones(items, dtype=np.int64),
+        "weight": np.ones(slots, dtype=np.int64),
+        "base": np.zeros(slots, dtype=np.int64),
+        "family_base": np.zeros((1, slots), dtype=np.int64),
+        "zoned": False,
+        "size": np.zeros(items, dtype=np.int64),
+        "base_size": np.zeros(slots, dtype=np.int64),
+    }
+    return Sharing(own=own, zone=zone, **(usual | given))
 
 
 @st.composite
@@ -60,17 +78,14 @@ def crowded_problems(draw: st.DrawFn, max_slots: int = 5, max_items: int = 5) ->
     own[:, 1:] = np.where(rng.random((items, width - 1)) < 0.2, -1, own[:, 1:])
     most = draw(st.integers(1, min(4, slots)))
     mixed = draw(st.booleans())
-    return Sharing(
+    return plain(
+        own.astype(np.int64),
+        zone,
         family=rng.integers(0, families, items),
         demand=rng.integers(1, most + 1, items) if mixed else np.full(items, most),
-        own=own.astype(np.int64),
-        zone=zone,
-        weight=np.ones(slots, dtype=np.int64),
-        base=np.zeros(slots, dtype=np.int64),
         family_base=np.zeros((families, slots), dtype=np.int64),
         zoned=draw(st.integers(0, 3)) > 0,
         size=rng.integers(0, 99, items),
-        base_size=np.zeros(slots, dtype=np.int64),
     )
 
 

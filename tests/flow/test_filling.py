@@ -13,7 +13,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from scipy.optimize import linprog
-from sharing_cases import allowed, chosen_slots, problems
+from sharing_cases import allowed, chosen_slots, plain, problems
 
 from partage.flow.filling import (
     Bands,
@@ -188,19 +188,8 @@ def test_bounds_of_many_items_are_summed_in_parts(monkeypatch: pytest.MonkeyPatc
 
 def packing(sizes: list[int], *, slots: int, own: list[int] | np.ndarray) -> Sharing:
     """One slot each, no zones."""
-    items = len(sizes)
-    return Sharing(
-        family=np.zeros(items, dtype=np.int64),
-        demand=np.ones(items, dtype=np.int64),
-        own=np.array(own, dtype=np.int64).reshape(items, 1),
-        zone=np.zeros(slots, dtype=np.int64),
-        weight=np.ones(slots, dtype=np.int64),
-        base=np.zeros(slots, dtype=np.int64),
-        family_base=np.zeros((1, slots), dtype=np.int64),
-        zoned=False,
-        size=np.array(sizes),
-        base_size=np.zeros(slots, dtype=np.int64),
-    )
+    at = np.array(own, dtype=np.int64)[:, None]
+    return plain(at, np.zeros(slots, dtype=np.int64), size=np.array(sizes))
 
 
 def test_two_large_items_of_three_share_a_slot() -> None:

@@ -53,41 +53,53 @@ def test_fairest_picks_with_fewest_changes(case, data) -> None:  # type: ignore[
     assert bound == value(chosen)[0]
 
 
-@given(case=offers(), data=st.data())
-@settings(max_examples=300, deadline=None)
-def test_pairs_under_caps(case, data) -> None:  # type: ignore[no-untyped-def]
-    """Ordered pairs with fixed leaders' counts and a cap: least squares, then fewest changes."""
-    slots, items, _ = case
-    items = [row for row in items if len(row) >= 2]
+def pairs_of(
+    case: tuple[int, list[list[int]], list[int]], data: st.DataObject
+) -> tuple[tuple[np.ndarray, np.ndarray, int, np.ndarray], np.ndarray]:
+    """Ordered pairs of each item's slots, of items that have two: item and option of each arc, how
+    many items, each option's first slot; and how often each slot is to be the first."""
+    slots, every, _ = case
+    items = [row for row in every if len(row) >= 2]
     assume(items)
     pairs = [list(itertools.permutations(row, 2)) for row in items]
     options = sorted({p for row in pairs for p in row})
     first = [data.draw(st.sampled_from(row))[0] for row in pairs]
-    quota = np.array([first.count(s) for s in range(slots)])
+    arcs = (
+        np.array([i for i, row in enumerate(pairs) for _ in row]),
+        np.array([options.index(p) for row in pairs for p in row]),
+        len(items),
+        np.array([p[0] for p in options]),
+    )
+    return arcs, np.array([first.count(s) for s in range(slots)])
+
+
+@given(case=offers(), data=st.data())
+@settings(max_examples=300, deadline=None)
+def test_pairs_under_caps(case, data) -> None:  # type: ignore[no-untyped-def]
+    """Ordered pairs with fixed leaders' counts and a cap: least squares, then fewest changes."""
+    (item, option, items, option_slot), quota = pairs_of(case, data)
+    options = range(len(option_slot))
     base = np.array([data.draw(st.integers(0, 3)) for _ in options])
     cap = np.array([data.draw(st.integers(0, 3)) for _ in options])
-    item = np.array([i for i, row in enumerate(pairs) for _ in row])
-    option = np.array([options.index(p) for row in pairs for p in row])
     change = np.array([data.draw(st.integers(0, 1)) for _ in option])
-    option_slot = np.array([p[0] for p in options])
-    answer = pick_pairs(item, option, len(items), option_slot, base, cap, quota, (change,))
+    answer = pick_pairs(item, option, items, option_slot, base, cap, quota, (change,))
 
     best = None
-    for choice in itertools.product(*[np.flatnonzero(item == i) for i in range(len(items))]):
+    for choice in itertools.product(*[np.flatnonzero(item == i) for i in range(items)]):
         picks = np.bincount(option[list(choice)], minlength=len(options))
-        leaders = np.bincount(option_slot[option[list(choice)]], minlength=slots)
+        leaders = np.bincount(option_slot[option[list(choice)]], minlength=len(quota))
         if (picks <= cap).all() and (leaders == quota).all():
             value = (int(((base + picks) ** 2).sum()), int(change[list(choice)].sum()))
             best = value if best is None else min(best, value)
     offered = np.bincount(option, minlength=len(options))
     if best is None:
         assert answer is None
-        prices = overflow_prices(item, option, len(items), option_slot, cap, quota)
+        prices = overflow_prices(item, option, items, option_slot, cap, quota)
         assert (
             overflow_bound(
                 item=item,
                 option=option,
-                items=len(items),
+                items=items,
                 option_cap=cap,
                 option_price=prices[0],
                 option_slot=option_slot,
@@ -104,7 +116,7 @@ def test_pairs_under_caps(case, data) -> None:  # type: ignore[no-untyped-def]
     bound = picking_bound(
         item=item,
         option=option,
-        items=len(items),
+        items=items,
         option_base=base,
         option_cap=np.minimum(cap, offered),
         option_price=option_price,
@@ -119,20 +131,8 @@ def test_pairs_under_caps(case, data) -> None:  # type: ignore[no-untyped-def]
 @settings(max_examples=200, deadline=None)
 def test_the_least_level(case, data) -> None:  # type: ignore[no-untyped-def]
     """One less cannot be picked, found however far off the search begins."""
-    slots, items, _ = case
-    items = [row for row in items if len(row) >= 2]
-    assume(items)
-    pairs = [list(itertools.permutations(row, 2)) for row in items]
-    options = sorted({p for row in pairs for p in row})
-    first = [data.draw(st.sampled_from(row))[0] for row in pairs]
-    quota = np.array([first.count(s) for s in range(slots)])
-    base = np.array([data.draw(st.integers(0, 9)) for _ in options])
-    arcs = (
-        np.array([i for i, row in enumerate(pairs) for _ in row]),
-        np.array([options.index(p) for row in pairs for p in row]),
-        len(items),
-        np.array([p[0] for p in options]),
-    )
+    arcs, quota = pairs_of(case, data)
+    base = np.array([data.draw(st.integers(0, 9)) for _ in arcs[3]])
 
     def does(level: int) -> bool:
         return pick_pairs(*arcs, base, level - base, quota, ()) is not None

@@ -8,7 +8,16 @@ import numpy as np
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from sharing_cases import ORDERS, allowed, best, chosen_slots, cost, crowded_problems, problems
+from sharing_cases import (
+    ORDERS,
+    allowed,
+    best,
+    chosen_slots,
+    cost,
+    crowded_problems,
+    plain,
+    problems,
+)
 
 from partage.flow import sharing
 from partage.flow.proof import prove
@@ -221,17 +230,13 @@ def test_counts_that_cannot_be_dealt_out_are_found_item_by_item() -> None:
             slots, items = 4, 4
             own = np.array([rng.permutation(slots) for _ in range(items)])
             own[:, 2:] = np.where(rng.random((items, 2)) < 0.5, -1, own[:, 2:])
-            problem = Sharing(
+            problem = plain(
+                own,
+                np.array([0, 0, 1, 1]),
                 family=rng.integers(0, 2, items),
                 demand=rng.integers(1, 4, items),
-                own=own,
-                zone=np.array([0, 0, 1, 1]),
-                weight=np.ones(slots, dtype=np.int64),
-                base=np.zeros(slots, dtype=np.int64),
                 family_base=np.zeros((2, slots), dtype=np.int64),
                 zoned=True,
-                size=np.zeros(items, dtype=np.int64),
-                base_size=np.zeros(slots, dtype=np.int64),
             )
             order = (LOAD, MOVES, SPREAD)
             answer = share(problem, order)

@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from sharing_cases import allowed, chosen_slots, cost, problems
+from sharing_cases import allowed, chosen_slots, cost, plain, problems
 
 from partage.flow.proof import fairest_loads_for
 from partage.flow.sharing import LOAD, MOVES, SPREAD, Sharing, share
@@ -218,18 +218,8 @@ def test_more_moves_are_never_less_fair(problem: Sharing) -> None:
 
 def test_below_what_the_rules_force_there_is_nothing() -> None:
     """Both items must leave zone 0 by one slot each."""
-    problem = Sharing(
-        family=np.zeros(2, dtype=np.int64),
-        demand=np.array([2, 2]),
-        own=np.array([[0, 1], [0, 1]]),
-        zone=np.array([0, 0, 1, 1]),
-        weight=np.ones(4, dtype=np.int64),
-        base=np.zeros(4, dtype=np.int64),
-        family_base=np.zeros((1, 4), dtype=np.int64),
-        zoned=True,
-        size=np.zeros(2, dtype=np.int64),
-        base_size=np.zeros(4, dtype=np.int64),
-    )
+    own = np.array([[0, 1], [0, 1]])
+    problem = plain(own, np.array([0, 0, 1, 1]), demand=np.array([2, 2]), zoned=True)
     assert loads_for(problem, 1) is None
     trade = loads_for(problem, 2)
     assert trade is not None
@@ -238,18 +228,7 @@ def test_below_what_the_rules_force_there_is_nothing() -> None:
 
 @pytest.mark.parametrize(("moves", "load"), [(0, [9, 0, 0]), (2, [7, 1, 1]), (4, [5, 2, 2])])
 def test_of_equal_brokers_the_emptiest_are_filled_first(moves: int, load: list[int]) -> None:
-    problem = Sharing(
-        family=np.zeros(9, dtype=np.int64),
-        demand=np.ones(9, dtype=np.int64),
-        own=np.zeros((9, 1), dtype=np.int64),
-        zone=np.zeros(3, dtype=np.int64),
-        weight=np.ones(3, dtype=np.int64),
-        base=np.zeros(3, dtype=np.int64),
-        family_base=np.zeros((1, 3), dtype=np.int64),
-        zoned=False,
-        size=np.zeros(9, dtype=np.int64),
-        base_size=np.zeros(3, dtype=np.int64),
-    )
+    problem = plain(np.zeros((9, 1), dtype=np.int64), np.zeros(3, dtype=np.int64))
     trade = loads_for(problem, moves)
     assert trade is not None
     assert trade.load.tolist() == load

@@ -17,6 +17,7 @@ from kafka.coordinator.assignors.abstract import RebalanceProtocol
 from kafka.coordinator.assignors.cooperative_sticky import (
     CooperativeStickyAssignor as TheirCooperativeSticky,
 )
+from kafka.coordinator.consumer import ConsumerCoordinator
 from kafka.protocol.consumer.metadata import ConsumerProtocolSubscription
 from kafka.structs import TopicPartition
 
@@ -190,39 +191,48 @@ def test_cooperative_hands_over_in_two_rounds() -> None:
     assert sorted(after["m1"] + after["m2"]) == [("t", n) for n in range(4)]
 
 
-def test_who_does_not_get_back_what_it_claimed_joins_again() -> None:
-    """The set of topics handed to ``metadata`` is what kafka-python compares with its
-    subscription."""
-    assignor = kp.CooperativeStickyAssignor()
-    assignor.hear([("t", 0), ("t", 1), ("gone", 0)], 4)
-    topics = {"t"}
-    assignor.metadata(topics)
-    answer = kp.ConsumerProtocolAssignment(0, [("t", [0, 1])], b"")
-    assignor.on_assignment(answer, 5)
-    assert topics == {"t"}, "got back all that it could claim"
-    assignor.metadata(topics)
-    assignor.on_assignment(kp.ConsumerProtocolAssignment(0, [("t", [1, 2])], b""), 6)
-    assert topics == set()
-
-
-def test_kafka_python_still_compares_the_set_it_hands_out() -> None:
-    """What the test above rests on, in the client itself."""
-    from kafka.coordinator.consumer import ConsumerCoordinator
-
-    seen: list[set[str]] = []
-
-    class Spy(kp.CooperativeStickyAssignor):
-        def metadata(self, topics: set[str]) -> Any:
-            seen.append(topics)
-            return super().metadata(topics)
-
+def coordinator_of(*strategies: Any) -> ConsumerCoordinator:
+    """kafka-python's, as far as it goes without a connection: it holds t-0 and t-1 of generation 4,
+    and gone-0."""
     coordinator = ConsumerCoordinator.__new__(ConsumerCoordinator)
+    coordinator._assignors = {strategy.name: strategy for strategy in strategies}
+    coordinator._rebalance_protocol = coordinator._validate_rebalance_protocol()
     coordinator._subscription = SubscriptionState()
-    coordinator._subscription.subscribe(topics=["t"])
-    coordinator._assignors = {"cooperative-sticky": Spy()}
-    coordinator.group_protocols()
-    assert seen[0] == {"t"}
-    assert coordinator._joined_subscription is seen[0]
+    coordinator._subscription.subscribe(topics=["t", "gone"])
+    held = [TopicPartition("t", 0), TopicPartition("t", 1), TopicPartition("gone", 0)]
+    coordinator._subscription.assign_from_subscribed(held)
+    for strategy in strategies:
+        given = [("t", [0, 1]), ("gone", [0])]
+        strategy.on_assignment(kp.ConsumerProtocolAssignment(0, given, b""), 4)
+    return coordinator
+
+
+def claims(coordinator: ConsumerCoordinator, strategy: str) -> list[tuple[str, int]]:
+    said = over_the_wire(dict(coordinator.group_protocols())[strategy])
+    return [(claim.topic, n) for claim in said.owned_partitions for n in claim.partitions]
+
+
+def test_a_cooperative_member_claims_what_its_consumer_holds() -> None:
+    coordinator = coordinator_of(kp.CooperativeStickyAssignor())
+    coordinator._subscription.change_subscription(["t"])
+    assert claims(coordinator, "cooperative-sticky") == [("t", 0), ("t", 1)]
+    # put out of the group it has lost everything
+    coordinator._subscription.assign_from_subscribed([])
+    assert claims(coordinator, "cooperative-sticky") == []
+
+
+def test_beside_an_eager_assignor_it_claims_nothing() -> None:
+    coordinator = coordinator_of(kp.CooperativeStickyAssignor(), kp.RangeAssignor())
+    assert coordinator._rebalance_protocol is RebalanceProtocol.EAGER
+    assert claims(coordinator, "cooperative-sticky") == []
+
+
+def test_asked_by_anything_else_it_claims_its_last_assignment() -> None:
+    assignor = kp.CooperativeStickyAssignor()
+    assignor.on_assignment(kp.ConsumerProtocolAssignment(0, [("t", [2]), ("u", [0])], b""), 4)
+    said = over_the_wire(assignor.metadata({"t"}))
+    assert [(c.topic, list(c.partitions)) for c in said.owned_partitions] == [("t", [2])]
+    assert said.generation_id == 4
 
 
 def test_beside_kafka_pythons_own_cooperative_sticky() -> None:

@@ -8,6 +8,7 @@ vector that is best when its loads are compared from the highest down.
 from __future__ import annotations
 
 import random
+from collections import Counter
 from typing import Any
 
 Json = dict[str, Any]
@@ -65,6 +66,43 @@ def best(group: Json) -> tuple[list[int], int, int]:
                     after[now] = value
         reached = after
     return min((sorted(loads, reverse=True), *value) for loads, value in reached.items())
+
+
+def evenest(group: Json) -> int:
+    """The least sum of squares of the counts per topic and member that the best assignments have:
+    topic by topic, and within a topic every way to count."""
+    had = owners(group)
+    members = group["members"]
+    reached: dict[tuple[int, ...], tuple[int, int, int]] = {(0,) * len(members): (0, 0, 0)}
+    for topic, count in group["topics"].items():
+        able = [at for at, member in enumerate(members) if topic in member["topics"]]
+        inside = {((0,) * len(members), loads): cost for loads, cost in reached.items()}
+        for number in range(count if able else 0):
+            after: dict[tuple[tuple[int, ...], tuple[int, ...]], tuple[int, int, int]] = {}
+            for (counts, loads), (far, moved, squares) in inside.items():
+                for at in able:
+                    place = (_one_more(counts, at), _one_more(loads, at))
+                    cost = (
+                        far + is_far(group, members[at], (topic, number)),
+                        moved + (had.get((topic, number)) != members[at]["id"]),
+                        squares + 2 * counts[at] + 1,
+                    )
+                    after[place] = min(cost, after.get(place, cost))
+            inside = after
+        reached = {}
+        for (_, loads), cost in inside.items():
+            reached[loads] = min(cost, reached.get(loads, cost))
+    return min((sorted(loads, reverse=True), cost) for loads, cost in reached.items())[1][2]
+
+
+def _one_more(counts: tuple[int, ...], at: int) -> tuple[int, ...]:
+    return (*counts[:at], counts[at] + 1, *counts[at + 1 :])
+
+
+def unevenness(assignment: dict[str, Any]) -> int:
+    """The sum of squares of the counts per topic and member."""
+    held = Counter((member, topic) for member, pairs in assignment.items() for topic, _ in pairs)
+    return sum(count * count for count in held.values())
 
 
 def value(group: Json, assignment: dict[str, Any]) -> tuple[list[int], int, int]:

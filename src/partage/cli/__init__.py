@@ -9,7 +9,13 @@ from io import TextIOWrapper
 import typer
 from typer._click.exceptions import ClickException
 
-from partage.cli import cluster_commands, demo_command, group_commands, record_commands
+from partage.cli import (
+    cluster_commands,
+    demo_command,
+    group_commands,
+    record_commands,
+    sandbox_commands,
+)
 from partage.errors import PartageError
 
 app = typer.Typer(
@@ -23,6 +29,7 @@ app = typer.Typer(
 cluster_commands.register(app)
 group_commands.register(app)
 record_commands.register(app)
+sandbox_commands.register(app)
 demo_command.register(app)
 
 

@@ -241,11 +241,10 @@ def report(plan: PlanArgument, json: Json = False) -> None:
 
     Example: partage report plan/
     """
-
     from jinja2 import TemplateError
 
     from partage.brokers.directory import COMPARE, MARKER, MEASURED, REPORT
-    from partage.errors import InputError
+    from partage.errors import MISSHAPEN, InputError
     from partage.files import parse_json, read_text, write_text
     from partage.report.html import render
 
@@ -259,14 +258,7 @@ def report(plan: PlanArgument, json: Json = False) -> None:
     )
     try:
         page = render(document, compare=compare, measured=measured)
-    except (
-        LookupError,
-        TypeError,
-        ValueError,
-        AttributeError,
-        ArithmeticError,
-        TemplateError,
-    ) as error:
+    except (*MISSHAPEN, TemplateError) as error:
         problem = f"is no plan that can be drawn ({type(error).__name__}: {error})"
         raise InputError(str(Path(plan) / MARKER), problem) from None
     path = str(Path(plan) / REPORT)

@@ -59,7 +59,7 @@ def balanced(
     )
     _keep(group, has, owner[has], arc, found.stay, answer)
     _deal(kinds.of_partition, kinds.kind, kinds.member, found.come, answer)
-    _spread(group, kinds, found, rest, answer)
+    _spread(group, kinds, found, has[found.staying[arc] == FULL], rest, answer)
     return answer
 
 
@@ -90,7 +90,7 @@ class _Kinds:
 
     def arc_of(self, kind: Ints, member: Ints) -> Ints:
         """The position of (kind, member) among the pairs."""
-        return self._arc[kind * self.members + member]
+        return np.asarray(self._arc[kind * self.members + member])
 
     @cached_property
     def first(self) -> Ints:
@@ -158,65 +158,93 @@ def _deal(label: Ints, of_arc: Ints, member: Ints, come: Ints, answer: Ints) -> 
     answer[free] = member[arc[order]]
 
 
-def _spread(group: Group, kinds: _Kinds, found: Allotted, rest: Ints | None, answer: Ints) -> None:
-    """Even the counts per topic and member out, at no other cost."""
-    members, listed = len(group.members), np.flatnonzero(kinds.of_partition >= 0)
-    # rows: the partitions of a kind within each topic
-    code = group.topic[listed] * len(kinds.count) + kinds.of_partition[listed]
-    named, first, of = np.unique(code, return_index=True, return_inverse=True)
-    row = np.full(group.partitions, -1, dtype=np.int64)
-    row[listed] = of.ravel()
-    topic, kind = np.divmod(named, len(kinds.count))
-    count = np.bincount(of.ravel(), minlength=len(named)).astype(np.int64)
-    width = np.diff(kinds.first)[kind]
-    start = np.cumsum(width) - width
-    row_of = np.repeat(np.arange(len(named)), width)
-    arc = np.arange(len(row_of)) + np.repeat(kinds.first[kind] - start, width)
-
-    def pairs(partition: Ints, member: Ints) -> Ints:
-        """Counts [A] per row and member."""
-        at = row[partition]
-        pair = start[at] + kinds.arc_of(kind[at], member) - kinds.first[kind[at]]
-        return np.bincount(pair, minlength=len(arc)).astype(np.int64)
-
-    has = listed[group.owner[listed] != NOBODY]
-    sits = pairs(has, group.owner[has])
-    most = np.where(found.coming[arc] == EMPTY, sits, count[row_of])
+def _spread(
+    group: Group, kinds: _Kinds, found: Allotted, stays: Ints, rest: Ints | None, answer: Ints
+) -> None:
+    """Even the counts per topic and member out, at no other cost. ``stays``: the partitions that
+    every optimum keeps where they are."""
+    # a topic of which all stay leaves nothing to decide
+    open_ = kinds.of_partition >= 0
+    open_[stays] = False
+    topics = np.zeros(len(group.topics), dtype=np.bool_)
+    topics[group.topic[open_]] = True
+    if not topics.any():
+        return
+    listed = (kinds.of_partition >= 0) & topics[group.topic]
+    aside = _loads(answer[(kinds.of_partition >= 0) & ~listed], len(group.members))
+    rows = _Rows.of(group, kinds, np.flatnonzero(listed))
+    arc, pair_row, member = rows.arc, rows.row, kinds.member[rows.arc]
+    has = rows.listed[group.owner[rows.listed] != NOBODY]
+    sits = rows.counted(rows.pair(has, group.owner[has]))
+    low = np.where(found.staying[arc] == FULL, sits, 0)
+    high = np.where(found.coming[arc] == EMPTY, sits, rows.count[pair_row])
     problem = Spreading(
-        count=count,
-        family=topic,
-        row=row_of,
-        slot=kinds.member[arc],
-        low=np.where(
-            found.coming[arc] == FULL,
-            count[row_of],
-            np.where(found.staying[arc] == FULL, sits, 0),
-        ),
-        high=np.where(found.staying[arc] == EMPTY, 0, most),
-        base=_elsewhere(group, rest, topic[row_of], kinds.member[arc]),
-        least=found.least,
-        most=found.most,
+        count=rows.count,
+        family=rows.topic,
+        row=pair_row,
+        slot=member,
+        low=np.where(found.coming[arc] == FULL, high, low),
+        high=np.where(found.staying[arc] == EMPTY, 0, high),
+        base=_elsewhere(group, rest, rows.topic[pair_row], member),
+        least=found.least - aside,
+        most=found.most - aside,
     )
-    given = pairs(listed, answer[listed])
+    given = rows.counted(rows.pair(rows.listed, answer[rows.listed]))
     counts = spread(problem, given)
-    changed = np.zeros(len(named), dtype=np.bool_)
-    changed[row_of[counts != given]] = True
+    changed = np.zeros(len(rows.count), dtype=np.bool_)
+    changed[pair_row[counts != given]] = True
     if not changed.any():
         return
-    again = listed[changed[row[listed]]]
+    again = rows.listed[changed[rows.of_partition[rows.listed]]]
     answer[again] = NOBODY
     has = again[group.owner[again] != NOBODY]
-    at = row[has]
-    pair = start[at] + kinds.arc_of(kind[at], group.owner[has]) - kinds.first[kind[at]]
     stay = np.minimum(counts, sits)
-    _keep(group, has, group.owner[has], pair, stay, answer)
-    _deal(
-        np.where(answer == NOBODY, row, -1),
-        row_of,
-        problem.slot,
-        np.where(changed[row_of], counts - stay, 0),
-        answer,
-    )
+    _keep(group, has, group.owner[has], rows.pair(has, group.owner[has]), stay, answer)
+    come = np.where(changed[pair_row], counts - stay, 0)
+    _deal(rows.of_partition, pair_row, member, come, answer)
+
+
+@dataclass(frozen=True, eq=False)
+class _Rows:
+    """The partitions of a kind within each topic, R rows, and who may have them, A pairs.
+
+    - ``listed``: the partitions of some topics; ``of_partition`` [P] their row
+    - ``topic``, ``kind``, ``count`` [R]; ``row``, ``arc`` [A]: the pair of the row's kind
+    - ``shift`` [R]: from a pair of the kind to that of the row
+    """
+
+    kinds: _Kinds
+    listed: Ints
+    of_partition: Ints
+    topic: Ints
+    kind: Ints
+    count: Ints
+    row: Ints
+    arc: Ints
+    shift: Ints
+
+    @classmethod
+    def of(cls, group: Group, kinds: _Kinds, listed: Ints) -> _Rows:
+        code = group.topic[listed] * len(kinds.count) + kinds.of_partition[listed]
+        named, of = np.unique(code, return_inverse=True)
+        of_partition = np.full(group.partitions, NOBODY, dtype=np.int64)
+        of_partition[listed] = of.ravel()
+        topic, kind = np.divmod(named, len(kinds.count))
+        width = np.diff(kinds.first)[kind]
+        shift = np.cumsum(width) - width - kinds.first[kind]
+        row = np.repeat(np.arange(len(named)), width)
+        count = np.bincount(of.ravel(), minlength=len(named)).astype(np.int64)
+        arc = np.arange(len(row)) - np.repeat(shift, width)
+        return cls(kinds, listed, of_partition, topic, kind, count, row, arc, shift)
+
+    def pair(self, partition: Ints, member: Ints) -> Ints:
+        """The pair of each partition's row and the member."""
+        row = self.of_partition[partition]
+        return self.kinds.arc_of(self.kind[row], member) + self.shift[row]
+
+    def counted(self, pair: Ints) -> Ints:
+        """[A] how often each pair occurs."""
+        return np.bincount(pair, minlength=len(self.row)).astype(np.int64)
 
 
 def _elsewhere(group: Group, rest: Ints | None, topic: Ints, member: Ints) -> Ints:

@@ -21,7 +21,7 @@ of racks come before that; there it is so where nobody has left.)
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import numpy.typing as npt
@@ -56,10 +56,15 @@ class Lags:
         least = self.able & (lag == lag.min(axis=1, keepdims=True))
         return np.where(ready.any(axis=1, keepdims=True), ready, least)
 
+    def by_need(self, task: Ints, place: Ints) -> Ints:
+        """Order of (task, place) pairs: what lags least there, then what is caught up in fewest
+        places."""
+        return np.lexsort((place, task, self.caught_up.sum(axis=1)[task], self.lag[task, place]))
+
 
 @dataclass(frozen=True, eq=False)
 class Round:
-    """What is done while something waits.
+    """What is done in a round.
 
     - ``active`` [T]: the process of each task; ``standby``, ``warmup`` [T, N]
     - ``waiting``: how many actives and standbys are not where they belong
@@ -70,51 +75,61 @@ class Round:
     warmup: Bools
     waiting: int
 
+    @classmethod
+    def at_rest(cls, home: Ints, standby: Bools) -> Round:
+        """All where it belongs."""
+        return cls(home, standby, np.zeros_like(standby), 0)
 
-def plan_round(
-    tasks: Tasks, home: Ints, standby: Bools, stateful: Bools, lags: Lags, most: int
-) -> Round:
-    """This round on the way to ``home`` [T] and ``standby`` [T, N], with at most ``most`` warm-ups;
-    ``stateful`` [T]."""
-    places = np.arange(len(tasks.threads))
-    may_run = lags.may_run
+
+def plan_round(tasks: Tasks, rest: Round, stateful: Bools, lags: Lags, most: int) -> Round:
+    """This round on the way to ``rest``, with at most ``most`` warm-ups; ``stateful`` [T]."""
+    home, may_run = rest.active, lags.may_run
     waits = stateful & (home != NOBODY)
     waits[waits] = ~may_run[waits, home[waits]]
-    active = _while_waiting(tasks, home, waits, standby, may_run)
-    standby, warmup = standby.copy(), np.zeros_like(standby)
-    moved = np.flatnonzero(waits)
-    swapped = standby[moved, active[moved]]
-    standby[moved[swapped], active[moved[swapped]]] = False
-    standby[moved[swapped], home[moved[swapped]]] = True
-    rest = moved[~swapped]
-    ready = lags.caught_up.sum(axis=1)
-    rest = rest[np.lexsort((rest, ready[rest], lags.lag[rest, home[rest]]))]
-    warmup[rest[:most], home[rest[:most]]] = True
-    left = most - min(most, len(rest))
-    # standbys: those that lag least first, too
-    load = np.bincount(active[active != NOBODY], minlength=len(places)) + standby.sum(axis=0)
-    copies = standby | warmup
-    runs = np.flatnonzero(active != NOBODY)
-    copies[runs, active[runs]] = True
-    task, place = np.nonzero(standby & ~lags.caught_up)
-    order = np.lexsort((place, task, ready[task], lags.lag[task, place]))
-    waiting = len(moved)
+    active = _while_waiting(tasks, home, waits, rest.standby, may_run)
+    now = Round(active, rest.standby.copy(), np.zeros_like(rest.standby), int(waits.sum()))
+    left = most - _warm_up_homes(now, np.flatnonzero(waits), home, lags, most)
+    kept = _keep_hot_standbys(tasks, now, lags, left)
+    return replace(now, waiting=now.waiting + kept)
+
+
+def _warm_up_homes(now: Round, waits: Ints, home: Ints, lags: Lags, most: int) -> int:
+    """Something for the homes of tasks that wait: the standby that became active, or a warm-up; how
+    many of these."""
+    swaps = waits[now.standby[waits, now.active[waits]]]
+    now.standby[swaps, now.active[swaps]] = False
+    now.standby[swaps, home[swaps]] = True
+    rest = np.setdiff1d(waits, swaps)
+    begun = rest[lags.by_need(rest, home[rest])][:most]
+    now.warmup[begun, home[begun]] = True
+    return len(begun)
+
+
+def _keep_hot_standbys(tasks: Tasks, now: Round, lags: Lags, left: int) -> int:
+    """Standbys whose place is not caught up to whoever is more so, and warm-ups in their places as
+    long as there are some ``left``; how many such standbys."""
+    runs = np.flatnonzero(now.active != NOBODY)
+    copies = now.standby | now.warmup
+    copies[runs, now.active[runs]] = True
+    load = np.bincount(now.active[runs], minlength=len(tasks.threads)) + now.standby.sum(axis=0)
+    task, place = np.nonzero(now.standby & ~lags.caught_up)
+    order = lags.by_need(task, place)
+    kept = 0
     for at, to in zip(task[order].tolist(), place[order].tolist(), strict=True):
         free = lags.able[at] & ~copies[at] & (lags.lag[at] < lags.lag[at, to])
+        hot = free & lags.caught_up[at]
         if not free.any():
             continue
-        hot = free & lags.caught_up[at]
         weight = load * tasks.scale if hot.any() else lags.lag[at]
-        keeps = np.flatnonzero(hot if hot.any() else free)
-        keeper = int(keeps[weight[keeps].argmin()])
-        standby[at, keeper], standby[at, to] = True, False
-        copies[at, keeper], copies[at, to] = True, left > 0
-        warmup[at, to] = left > 0
+        able = np.flatnonzero(hot if hot.any() else free)
+        keeper = int(able[weight[able].argmin()])
+        now.standby[at, keeper], now.standby[at, to] = True, False
+        now.warmup[at, to] = kept < left
+        copies[at, keeper], copies[at, to] = True, kept < left
         load[keeper] += 1
         load[to] -= 1
-        left -= min(left, 1)
-        waiting += 1
-    return Round(active, standby, warmup, waiting)
+        kept += 1
+    return kept
 
 
 def _while_waiting(tasks: Tasks, home: Ints, waits: Bools, standby: Bools, may_run: Bools) -> Ints:

@@ -140,7 +140,7 @@ def _rank_in_group(group: Ints, marked: Bools) -> Ints:
 
 
 def _solve(problem: Allotting, pairs: Ints) -> tuple[Ints, Ints, Ints]:
-    """What stays and what comes, over some of the open ``pairs``, and the dual values [3, nodes]."""
+    """What stays and what comes [A], with some of the ``pairs``, and the dual values [3, nodes]."""
     groups, slots = len(problem.count), problem.slots
     group, slot, far = problem.group[pairs], problem.slot[pairs], problem.far[pairs]
     sits = problem.sits[pairs]

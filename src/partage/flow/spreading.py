@@ -17,7 +17,7 @@ pay is added, and it is solved again, a limited number of times.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
@@ -87,11 +87,6 @@ class Spreading:
         of, _ = self.cell
         return cells if of is None else cells[of]
 
-    def squares(self, counts: Ints) -> int:
-        """What is minimised."""
-        totals = self.totals(counts)
-        return int((totals * totals).sum())
-
 
 def spread(problem: Spreading, given: Ints) -> Ints:
     """[A] the counts, from ``given`` ones that respect the bounds: the most even there are, or,
@@ -100,6 +95,8 @@ def spread(problem: Spreading, given: Ints) -> Ints:
     if not (gives | takes).any():
         return given
     free, part = _undecided(problem)
+    if len(free) == 0:
+        return given
     found = given[free]
     if len(free) <= _WHOLE:
         found, _ = _solved(part, found, np.arange(len(free)), _guess(part))
@@ -111,6 +108,7 @@ def spread(problem: Spreading, given: Ints) -> Ints:
 
 
 def _in_parts(problem: Spreading, found: Ints) -> Ints:
+    """[A] counts at least as even as those ``found``, with few of the pairs laid out."""
     some = _first_to_move(problem, found)
     for turn in range(_TIMES):
         found, price = _solved(problem, found, np.flatnonzero(some), found)
@@ -155,8 +153,8 @@ def _first_to_move(problem: Spreading, counts: Ints) -> Bools:
 
 def _some(problem: Spreading, marked: Bools, wanted: int) -> Bools:
     """[A] about as many as ``wanted`` of the marked in each row, others in every row."""
-    before = np.cumsum(marked) - marked
-    first = before[np.searchsorted(problem.row, np.arange(problem.rows))]
+    before: Ints = np.cumsum(marked) - marked
+    first: Ints = before[np.searchsorted(problem.row, np.arange(problem.rows))]
     number = np.bincount(problem.row, marked, minlength=problem.rows).astype(np.int64)
     step = np.maximum(number // wanted, 1)
     turn = before - first[problem.row] + problem.row

@@ -41,7 +41,7 @@ class Member:
     - ``generation``: of the claim, -1 for a new member; ``instance_id``: of a static member
     - ``priority``: for failover, the highest number first
     - ``process``, ``tags``: for streams, the client that the member is a thread of, and where that
-      runs; ``standbys``: the partitions of which it holds standby copies
+      runs; ``standbys``: the partitions of which it holds standby copies, warm-ups too
     - ``user_data``: for an assignor of one's own, what came with the subscription
     - ``left_at_ms``: for connect, when the worker left; None: it is there
     """
@@ -68,7 +68,8 @@ class Group:
     - ``topics``: partitions by name; ``members`` in any order, ids are unique
     - ``racks``: by topic, for each partition the racks of its replicas
     - ``weights``: by topic, a whole number from 0 per partition (lag, bytes)
-    - ``streams``, ``connect``: what those assignors need beside it (see their files)
+    - ``streams``, ``connect``: what those assignors need beside it (see
+      ``consumers.streams_config`` and ``consumers.assignors.connect``)
     - ``where``: named in errors
     """
 

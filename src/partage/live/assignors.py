@@ -8,11 +8,8 @@ What a member must tell about itself goes where Kafka's own classes put it, so t
 kinds can share a group, whoever leads: sticky's last assignment and failover's priority in the user
 data, cooperative-sticky's partitions in the subscription, with the generation in both places.
 
-Sticky remembers the last assignment it heard of. So does cooperative-sticky, as these clients do
-not tell an assignor what the consumer holds. It may therefore claim what its consumer has lost in
-the meantime, or gave up because it speaks eager; what is claimed is withheld from others for a
-round, so that is safe, but somebody has to start the next round. ``hear`` says when: the member did
-not get back all that it had claimed. Its client's plug-in then joins again.
+What a consumer holds it says itself where its client lets the assignor know (``held``); otherwise
+the assignor goes by the last assignment that it heard of.
 """
 
 from __future__ import annotations
@@ -20,7 +17,7 @@ from __future__ import annotations
 import logging
 import struct
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, ClassVar, TypeAlias
 
 from partage.consumers.assign import assign, withheld
@@ -71,25 +68,25 @@ class GroupAssignor:
         self._mode = mode
         self._held: tuple[Partition, ...] = ()
         self._generation = NO_GENERATION
-        self._claimed: frozenset[Partition] = frozenset()
 
     # -- the member
 
-    def say(self, topics: Iterable[str]) -> Subscription:
-        """What goes to the leader."""
+    def say(self, topics: Iterable[str], held: Iterable[Partition] | None = None) -> Subscription:
+        """What goes to the leader. ``held``: what the consumer has kept, None if that is not
+        known."""
+        wanted = set(topics)
+        kept = self._held if held is None else held
         return Subscription(
-            tuple(sorted(topics)),
+            tuple(sorted(wanted)),
             user_data=self._user_data(),
+            owned=tuple(sorted(p for p in kept if p[0] in wanted)) if self.cooperative else (),
             generation=self._generation,
             rack=self._rack,
         )
 
-    def hear(self, given: Iterable[Partition], generation: int = NO_GENERATION) -> bool:
-        """The answer; whether the member has to join again, as another waits for something that it
-        claimed."""
+    def hear(self, given: Iterable[Partition], generation: int = NO_GENERATION) -> None:
+        """The answer."""
         self._held, self._generation = tuple(given), generation
-        claimed, self._claimed = self._claimed, frozenset()
-        return not claimed.issubset(self._held)
 
     def _user_data(self) -> bytes | None:
         return None
@@ -224,16 +221,8 @@ class CooperativeSticky(GroupAssignor):
     name = "cooperative-sticky"
     cooperative = True
 
-    def say(self, topics: Iterable[str]) -> Subscription:
-        wanted = set(topics)
-        self._claimed = frozenset(held for held in self._held if held[0] in wanted)
-        return Subscription(
-            tuple(sorted(wanted)),
-            user_data=write_generation(self._generation),
-            owned=tuple(sorted(self._claimed)),
-            generation=self._generation,
-            rack=self._rack,
-        )
+    def _user_data(self) -> bytes:
+        return write_generation(self._generation)
 
     def _member(self, member_id: str, said: Subscription) -> Member:
         generation = said.generation
@@ -310,23 +299,19 @@ class Custom(GroupAssignor):
         self.name = self._assignor.name  # type: ignore[misc]
         self.cooperative = self._assignor.cooperative  # type: ignore[misc]
 
-    def say(self, topics: Iterable[str]) -> Subscription:
-        wanted = set(topics)
-        said = self._assignor.subscription(sorted(wanted))
-        if self.cooperative:
-            self._claimed = frozenset(held for held in self._held if held[0] in wanted)
-        return Subscription(
-            tuple(said.topics),
+    def say(self, topics: Iterable[str], held: Iterable[Partition] | None = None) -> Subscription:
+        plain = super().say(topics, held)
+        said = self._assignor.subscription(plain.topics)
+        return replace(
+            plain,
+            topics=tuple(said.topics),
             user_data=said.user_data,
-            owned=tuple(sorted(self._claimed)),
-            generation=self._generation,
-            rack=said.rack or self._rack,
+            rack=said.rack or plain.rack,
         )
 
-    def hear(self, given: Iterable[Partition], generation: int = NO_GENERATION) -> bool:
-        again = super().hear(given, generation)
+    def hear(self, given: Iterable[Partition], generation: int = NO_GENERATION) -> None:
+        super().hear(given, generation)
         self._assignor.on_assignment(self._held, generation)
-        return again
 
     def _assign(self, group: Group) -> Assignment:
         owner = decide(self._assignor, group)

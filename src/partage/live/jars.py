@@ -1,12 +1,12 @@
 """The jars of a Kafka: fetched once, with the Ivy that PySpark ships, and kept in the user's cache.
 
-Ivy resolves what a broker needs from Maven Central and downloads it into a temporary folder, which
+Ivy resolves what a broker needs at Maven Central and downloads it into a temporary folder, which
 then takes its final name: a folder of that name is whole, and of several runs at once the first to
-finish stays. Ivy's own cache is dropped with the temporary folder, so that nothing is left elsewhere.
+finish stays. Ivy's own cache goes with the temporary folder: nothing is left elsewhere.
 
-``PARTAGE_KAFKA_JARS`` names a folder of jars to use instead, such as ``libs`` of Kafka's own archive;
-``PARTAGE_IVY_SETTINGS`` names an Ivy settings file, for a mirror. Java reads ``JAVA_TOOL_OPTIONS`` by
-itself, for a proxy.
+``PARTAGE_KAFKA_JARS`` names a folder of jars to use instead, such as ``libs`` of Kafka's archive;
+``PARTAGE_IVY_SETTINGS`` names a file of Ivy settings, for a mirror. Java reads what it needs for a
+proxy from ``JAVA_TOOL_OPTIONS`` by itself.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ IVY_SETTINGS = "PARTAGE_IVY_SETTINGS"
 _CORE = "kafka_2.13-"
 
 # Connect is most of what kafka-tools depends on, and nothing of it that we start needs it.
-# log4j-slf4j-impl is in Kafka's archive but not among its dependencies: without it nothing is logged.
+# log4j-slf4j-impl is in Kafka's archive, not among its dependencies: without it there is no log.
 _IVY_FILE = """\
 <ivy-module version="2.0">
   <info organisation="partage" module="sandbox"/>
@@ -132,15 +132,13 @@ def _run(command: list[str], version: str, tell: Callable[[str], None]) -> None:
 
 def _why(version: str, printed: list[str]) -> str:
     """Why Ivy failed, in one line."""
-    start = f"Kafka {version} cannot be fetched"
+    start, own = f"Kafka {version} cannot be fetched", f"{OWN_JARS} can name a folder of its jars"
     for line in printed:
         if refused := re.search(r"error at url (https?://[^/\s]+)\S* \((.*)\)$", line):
-            return (
-                f"{start} from {refused[1]} ({refused[2]}): {OWN_JARS} can name a folder of its jars"
-            )
-    missing = [line for line in printed if re.fullmatch(r":: \S+#\S+;\S+: .*", line)]
-    last = [line for line in printed if line][-1:]
-    return f"{start}: {' '.join(missing[:1] or last or ['Ivy said nothing']).removeprefix(':: ')}"
+            return f"{start} from {refused[1]} ({refused[2]}): {own}"
+    missing = [line[3:] for line in printed if re.fullmatch(r":: \S+#\S+;\S+: .*", line)]
+    last = [line for line in printed if line]
+    return f"{start}: {missing[0] if missing else last[-1] if last else 'Ivy said nothing'}"
 
 
 def _ivy() -> Path:

@@ -8,19 +8,23 @@ kafka-python supplies no rack: give it to the assignor as well as to the consume
 restarts: first with ``[CooperativeStickyAssignor, RangeAssignor]``, which all speak eager, then
 with the first alone. (kafka-python's own class of that name cannot be listed beside an eager one.)
 
-One thing is not in kafka-python's interface: that an assignor asks for another round. It is needed
-where a member claimed what it does not hold (see ``assignors``). The client compares the set of
-topics that it hands to ``metadata`` with its subscription, and joins again when they differ; so the
-plug-in empties that set.
+One thing that cooperative members must say is not in kafka-python's interface: what the consumer
+holds. The last assignment does not tell: a member that was put out of the group has lost it, and
+one that speaks eager has given it up. To claim it nevertheless would keep it from others for ever,
+as nobody is there to revoke it. So the plug-in looks at its caller, which is the coordinator of its
+consumer. (kafka-python's own class claims its last assignment.)
 """
 
 from __future__ import annotations
 
+import sys
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
+from types import FrameType
 from typing import Any
 
 from kafka.coordinator.assignors.abstract import AbstractPartitionAssignor, RebalanceProtocol
+from kafka.coordinator.consumer import ConsumerCoordinator
 from kafka.protocol.consumer.metadata import (
     ConsumerProtocolAssignment,
     ConsumerProtocolSubscription,
@@ -39,8 +43,6 @@ _ASSIGNMENT_VERSION = 0
 class _Plugin(assignors.GroupAssignor, AbstractPartitionAssignor):  # type: ignore[misc]
     """kafka-python's four questions, put to the assignor."""
 
-    _topics: set[str] | None = None
-
     def supported_protocols(self) -> list[RebalanceProtocol]:
         """What consumers with this assignor may speak, best first."""
         if self.cooperative:
@@ -49,8 +51,7 @@ class _Plugin(assignors.GroupAssignor, AbstractPartitionAssignor):  # type: igno
 
     def metadata(self, topics: set[str]) -> ConsumerProtocolSubscription:
         """What this member sends when it joins."""
-        self._topics = topics
-        said = self.say(topics)
+        said = self.say(topics, _held(sys._getframe(1)) if self.cooperative else None)
         return ConsumerProtocolSubscription(
             version=_SUBSCRIPTION_VERSION,
             topics=list(said.topics),
@@ -93,9 +94,7 @@ class _Plugin(assignors.GroupAssignor, AbstractPartitionAssignor):  # type: igno
 
     def on_assignment(self, assignment: ConsumerProtocolAssignment, generation: int) -> None:
         """This member's part of the answer."""
-        given = [(topic, n) for topic, numbers in assignment.assigned_partitions for n in numbers]
-        if self.hear(given, generation) and self._topics is not None:
-            self._topics.clear()
+        self.hear([(p.topic, p.partition) for p in assignment.partitions()], generation)
 
 
 class RangeAssignor(_Plugin, assignors.Range):
@@ -124,6 +123,17 @@ class WeightedAssignor(_Plugin, assignors.Weighted):
 
 class CustomAssignor(_Plugin, assignors.Custom):
     __doc__ = assignors.Custom.__doc__
+
+
+def _held(caller: FrameType) -> list[tuple[str, int]] | None:
+    """What the consumer of the coordinator that called holds at the moment; None where it was
+    called by anything else."""
+    coordinator = caller.f_locals.get("self")
+    if not isinstance(coordinator, ConsumerCoordinator):
+        return None
+    if coordinator._rebalance_protocol != RebalanceProtocol.COOPERATIVE:
+        return []
+    return [(p.topic, p.partition) for p in coordinator._subscription.assigned_partitions()]
 
 
 def _racks(

@@ -68,7 +68,8 @@ class Partitioner:
         self._batches: Mapping[tuple[str, int], Sized] | None = None
         self._lock = threading.Lock()
         self._asked = _Asked()
-        if find_spec("kafka") is not None:  # else kafka-python would take it for an old one
+        if find_spec("kafka") is not None:
+            # kafka-python asks what is one of its own for a partition, and calls what is not
             import_module("kafka.partitioner").Partitioner.register(type(self))
 
     # ------------------------------------------------------------------ kafka-python

@@ -1,8 +1,8 @@
 """Processes that outlive the command that starts them, known again by their command line.
 
-A process id alone says little: once its process has ended, the number goes to another. So a process
-is asked for by its id together with how its command line ends, and nothing is ever sent to one whose
-command line ends otherwise. Linux tells command lines in ``/proc``, others through ``ps``.
+A process id alone says little: once its process has ended, the number goes to another. So a
+process is asked for by its id together with how its command line ends, and nothing is ever sent to
+one whose command line ends otherwise. Linux has command lines in ``/proc``; elsewhere ``ps`` tells.
 """
 
 from __future__ import annotations
@@ -16,18 +16,19 @@ from contextlib import suppress
 from pathlib import Path
 
 _PROC = Path("/proc")
-_SECONDS = 0.05
+_KILL_SECONDS = 30.0
+_POLL_SECONDS = 0.05
 
 
 def spawn(command: Sequence[str], log: Path) -> int:
-    """Start a program, by its path, in a session of its own: no Ctrl-C of ours reaches it.
+    """Start a program, named by its path, in a session of its own: no Ctrl-C of ours reaches it.
 
     Its output is appended to ``log``. Gives its process id.
     """
     append = os.O_WRONLY | os.O_CREAT | os.O_APPEND
-    return os.posix_spawn(
+    pid = os.posix_spawn(
         command[0],
-        command,
+        list(command),
         os.environ,
         file_actions=[
             (os.POSIX_SPAWN_OPEN, 0, os.devnull, os.O_RDONLY, 0),
@@ -36,31 +37,47 @@ def spawn(command: Sequence[str], log: Path) -> int:
         ],
         setsid=True,
     )
+    # For a moment the new program has no command line yet.
+    while not _command_line(pid) and _lives(pid, command[-1]):
+        time.sleep(0.001)
+    return pid
 
 
 def runs(pid: int, ending: str) -> bool:
     """Whether a process has this id and a command line (words joined by a space) that ends so."""
-    with suppress(ChildProcessError):
-        os.waitpid(pid, os.WNOHANG)  # a child that has ended is listed until its parent asks
-    return _command_line(pid).endswith(ending)
+    return _lives(pid, ending) and _command_line(pid).endswith(ending)
 
 
 def end(processes: Mapping[int, str], patience: float) -> None:
-    """End processes (id → ending): by SIGTERM, and after ``patience`` seconds by SIGKILL.
+    """End processes (id → ending) by SIGTERM; those left after ``patience`` seconds by SIGKILL.
 
-    Returns when none of them is left.
+    No patience is SIGKILL at once. Returns when none is left.
     """
-    for kind, seconds in ((signal.SIGTERM, patience), (signal.SIGKILL, 30.0)):
-        left = [pid for pid, ending in processes.items() if runs(pid, ending)]
-        if kind == signal.SIGTERM and not patience:
-            continue
-        for pid in left:
-            with suppress(ProcessLookupError):
-                os.kill(pid, kind)
-        deadline = time.monotonic() + seconds
-        while left and time.monotonic() < deadline:
-            time.sleep(_SECONDS)
-            left = [pid for pid in left if runs(pid, processes[pid])]
+    if patience:
+        _end(processes, signal.SIGTERM, patience)
+    _end(processes, signal.SIGKILL, _KILL_SECONDS)
+
+
+def _end(processes: Mapping[int, str], how: signal.Signals, seconds: float) -> None:
+    left = [pid for pid, ending in processes.items() if runs(pid, ending)]
+    for pid in left:
+        with suppress(ProcessLookupError):
+            os.kill(pid, how)
+    deadline = time.monotonic() + seconds
+    while left and time.monotonic() < deadline:
+        time.sleep(_POLL_SECONDS)
+        left = [pid for pid in left if _lives(pid, processes[pid])]
+
+
+def _lives(pid: int, ending: str) -> bool:
+    """Whether it has not wholly ended: a child is there a moment longer than its command line.
+
+    A child that has ended is listed by the system until it is asked for here.
+    """
+    try:
+        return os.waitpid(pid, os.WNOHANG) == (0, 0)
+    except ChildProcessError:
+        return _command_line(pid).endswith(ending)
 
 
 def _command_line(pid: int) -> str:

@@ -23,6 +23,9 @@ Bools = npt.NDArray[np.bool_]
 WHERE = "keys"
 EXPECTED = "expected keys as bytes or None"
 
+AFTER = 4
+"""So many bytes after the last key are kept where they are there: a hash may read a whole word."""
+
 BYTES = (bytes, bytearray, memoryview)
 """What one key may come in."""
 
@@ -86,13 +89,16 @@ def as_bytes(key: Any, where: str = WHERE) -> bytes | None:
 
 
 def _of_sequence(keys: list[Any]) -> Keys:
-    if not all(isinstance(key, bytes) for key in keys):
+    kinds = set(map(type, keys))
+    if not kinds <= {bytes, type(None)}:
         keys = [as_bytes(key, f"{WHERE}[{row}]") for row, key in enumerate(keys)]
-    there = [key or b"" for key in keys]
-    length = np.fromiter(map(len, there), dtype=np.int64, count=len(there))
-    valid = np.fromiter((key is not None for key in keys), dtype=np.bool_, count=len(keys))
-    data = np.frombuffer(b"".join(there), dtype=np.uint8)
-    return Keys(data, np.cumsum(length) - length, length, None if valid.all() else valid)
+    valid = None
+    if type(None) in kinds:
+        valid = np.fromiter((key is not None for key in keys), dtype=np.bool_, count=len(keys))
+        keys = [key or b"" for key in keys]
+    length = np.fromiter(map(len, keys), dtype=np.int64, count=len(keys))
+    data = np.frombuffer(b"".join(keys), dtype=np.uint8)
+    return Keys(data, np.cumsum(length) - length, length, valid)
 
 
 def _of_fixed(array: npt.NDArray[Any]) -> Keys:
@@ -107,8 +113,6 @@ def _of_fixed(array: npt.NDArray[Any]) -> Keys:
 def _of_arrow(keys: Any) -> Keys:
     import pyarrow as pa
 
-    if isinstance(keys, pa.Scalar):
-        return Keys.of([keys.as_py()])
     if isinstance(keys, pa.ChunkedArray):
         return _joined([_of_arrow(chunk) for chunk in keys.chunks])
     if not isinstance(keys, pa.Array):
@@ -123,27 +127,27 @@ def _of_arrow(keys: Any) -> Keys:
         return _of_sequence(keys.to_pylist())
     if pa.types.is_fixed_size_binary(kind):
         valid, data = keys.buffers()
-        start = np.arange(keys.offset, keys.offset + count, dtype=np.int64) * kind.byte_width
-        length = np.full(count, kind.byte_width, dtype=np.int64)
+        offsets = np.arange(keys.offset, keys.offset + count + 1, dtype=np.int64) * kind.byte_width
     elif pa.types.is_binary(kind) or pa.types.is_large_binary(kind):
         valid, places, data = keys.buffers()
         offset_type = np.dtype(np.int64 if pa.types.is_large_binary(kind) else np.int32)
-        if places is None:  # an empty array may lack them
-            start = length = np.zeros(count, dtype=np.int64)
-        else:
-            offsets = np.frombuffer(
-                places, offset_type, count + 1, keys.offset * offset_type.itemsize
-            ).astype(np.int64)
-            start, length = offsets[:-1], np.diff(offsets)
+        offsets = np.zeros(count + 1, dtype=np.int64)
+        if count:  # an empty array may lack them
+            skipped = keys.offset * offset_type.itemsize
+            offsets[:] = np.frombuffer(places, offset_type, count + 1, skipped)
     else:
         raise InputError(WHERE, f"{EXPECTED}, got an array of {kind}")
-    there = None
+    length, there = np.diff(offsets), None
     if valid is not None and keys.null_count:
-        bits = np.unpackbits(np.frombuffer(valid, dtype=np.uint8), bitorder="little")
-        there = bits[keys.offset : keys.offset + count].astype(np.bool_)
+        skipped, within = divmod(keys.offset, 8)
+        packed = np.frombuffer(valid, dtype=np.uint8)[skipped : skipped + count // 8 + 2]
+        bits = np.unpackbits(packed, bitorder="little")
+        there = bits[within : within + count].astype(np.bool_)
         length = np.where(there, length, 0)  # what lies under a null may be anything
     bytes_ = np.empty(0, dtype=np.uint8) if data is None else np.frombuffer(data, dtype=np.uint8)
-    return Keys(bytes_, start, length, there)
+    # a slice may be a small part of a large buffer; what follows it is kept to be read into
+    first, last = int(offsets[0]), int(offsets[-1]) + AFTER
+    return Keys(bytes_[first:last], offsets[:-1] - first, length, there)
 
 
 def _of_dictionary(keys: Any) -> Keys:

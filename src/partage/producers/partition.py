@@ -71,8 +71,12 @@ def partition(
     Raises InputError for what is none of that, PartageError where one of a user's own answers with
     a partition that does not exist.
     """
+    if isinstance(partitions, np.integer):
+        partitions = int(partitions)
     topic = Topic(partitions, available=_ascending(available), queues=queues)
     decider = partitioner_named(partitioner, seed, **options)
+    if hasattr(keys, "as_py"):  # a scalar of pyarrow
+        keys = keys.as_py()
     if keys is None or isinstance(keys, BYTES):
         size = int(_sizes(sizes, 1)[0])
         key = as_bytes(keys)

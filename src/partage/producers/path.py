@@ -14,6 +14,8 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
+
 from partage.cluster import Cluster
 from partage.errors import InputError
 from partage.producers.custom import KeyFunction, Partitioner
@@ -93,18 +95,18 @@ class ProducerPath:
                 ),
                 topic,
             )
-        elif not isinstance(number, int) or not 0 <= number < topic.partitions:
+        elif not isinstance(number, (int, np.integer)) or not 0 <= number < topic.partitions:
             raise InputError(
                 "partition", f"{number}: topic {record.topic!r} has {topic.partitions}, from 0"
             )
         return RoutedRecord(
             topic=record.topic,
-            partition=number,
+            partition=int(number),
             key=key_bytes,
             value=value_bytes,
             headers=record.headers,
             timestamp_ms=record.timestamp_ms,
-            leader=leaders.get(number),
+            leader=leaders.get(int(number)),
         )
 
     def _found(self, topics: Topics, name: str) -> tuple[Topic, Mapping[int, int | None]]:

@@ -55,28 +55,23 @@ def print_assignment(found: Assignment, assignor: str, console: Console) -> None
                 + (units.gap(found.gap) if found.gap else "proven best")
             )
         )
-    if found.standbys is not None:
-        console.print()
-        for member, copies in found.standbys_by_id.items():
-            if copies:
-                console.print(Text(f"{member} standby: {partitions(copies)}"))
-    if found.warming is not None:
-        _warming(found, console)
-    if found.cross_rack is not None:
-        console.print(
-            Text(f"\n{units.plural(found.cross_rack, 'partition')} read from another rack")
-        )
+    _copies(found, console)
     if found.delay_ms:
         console.print(Text(f"\nWaits {units.duration(found.delay_ms / 1000)} for who left."))
     for warning in (*group.warnings, *found.notes):
         console.print(Text(f"! {warning}", "yellow"))
 
 
-def _warming(found: Assignment, console: Console) -> None:
-    """Who warms up for what, and when to ask again."""
-    for member, copies in found.warmups_by_id.items():
-        if copies:
-            console.print(Text(f"{member} warm-up: {partitions(copies)}"))
+def _copies(found: Assignment, console: Console) -> None:
+    """Streams: who holds standbys and warm-ups, what waits for them, what is read across racks."""
+    lines = [
+        f"{member} {what}: {partitions(copies)}"
+        for what, by_id in (("standby", found.standbys_by_id), ("warm-up", found.warmups_by_id))
+        for member, copies in by_id.items()
+        if copies
+    ]
+    for line in ["", *lines] if lines else []:
+        console.print(Text(line))
     warming = found.warming
     if warming is not None and warming.probing_ms is not None:
         tasks = units.plural(warming.waiting, "task")
@@ -84,6 +79,9 @@ def _warming(found: Assignment, console: Console) -> None:
         console.print(
             Text(f"\n{tasks} not yet in place: a probing rebalance is due in {when}", "yellow")
         )
+    if found.cross_rack is not None:
+        far = units.plural(found.cross_rack, "partition")
+        console.print(Text(f"\n{far} without a replica in the rack of the member"))
 
 
 def _members(found: Assignment, load: npt.NDArray[np.int64], order: Iterable[int]) -> Table:

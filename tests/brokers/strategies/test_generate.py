@@ -5,11 +5,13 @@ from __future__ import annotations
 
 import random
 from collections import Counter
+from functools import partial
 from itertools import product
 from typing import Any
 
 import pytest
 
+from matrices import brokers_of, decided, matrix, partitions
 from partage.brokers.options import Options
 from partage.brokers.strategies.generate import Draw, generate, layout
 from partage.brokers.task import Task
@@ -48,10 +50,6 @@ def racks_of(brokers: str) -> list[list[int]]:
         name, _, rack = word.partition(":")
         racks.setdefault(rack, []).append(int(name))
     return [sorted(racks[rack]) for rack in sorted(racks)]
-
-
-def matrix(text: str) -> list[list[int]]:
-    return [[int(b) for b in word.split(",")] for word in text.split()]
 
 
 # ------------------------------------------------------------------ the method
@@ -200,21 +198,14 @@ def task_of(
     numbers: list[int] | None = None,
     **options: Any,
 ) -> Task:
-    entries = []
-    for word in brokers.split():
-        name, _, rack = word.strip("!").partition(":")
-        entries.append({"id": int(name), "rack": rack or None, "alive": not word.endswith("!")})
-    partitions = [
-        {"topic": topic, "partition": numbers[i] if numbers else i, "replicas": replicas}
-        for topic, lists in before.items()
-        for i, replicas in enumerate(lists)
-    ]
-    cluster = Cluster.from_json({"brokers": entries, "partitions": partitions})
+    rows = [row for topic, lists in before.items() for row in partitions(lists, topic=topic)]
+    for row, number in zip(rows, numbers or (), strict=False):
+        row["partition"] = number
+    cluster = Cluster.from_json({"brokers": brokers_of(brokers), "partitions": rows})
     return Task.resolve(cluster, Options.of(**options))
 
 
-def proposed(task: Task) -> list[list[int]]:
-    return task.cluster.with_replicas(generate(task)).replica_lists()
+proposed = partial(decided, generate)
 
 
 def test_lays_out_on_usable_brokers_only() -> None:

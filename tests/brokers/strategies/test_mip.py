@@ -7,13 +7,13 @@ import importlib
 from collections import Counter
 from functools import partial
 from itertools import combinations
-from pathlib import Path
 
 import pytest
 from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 
 import partage
+from bundled import grown
 from matrices import Json, cluster_of, decided, loads, moves, partitions, task_of
 from partage.brokers.options import Options
 from partage.brokers.strategies.mip import mip, window
@@ -159,9 +159,8 @@ def test_what_it_cannot_do(matrix: str, options: Json, why: str) -> None:
 )
 def test_limits(limit: str, value: float, why: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(importlib.import_module("partage.brokers.strategies.mip"), limit, value)
-    grown = Cluster.read(Path(partage.__file__).parent / "data" / "cluster-grown.json")
     with pytest.raises(CannotError, match=why):
-        mip(Task.resolve(grown, Options()))
+        mip(Task.resolve(grown(), Options()))
 
 
 # ------------------------------------------------------------------ random jobs

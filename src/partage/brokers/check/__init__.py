@@ -21,7 +21,7 @@ from partage.brokers.check.plan_files import check_files, check_waves
 from partage.brokers.check.rules import check_fingerprint, check_options, check_rules
 from partage.brokers.check.wave_limits import check_wave_limits
 from partage.brokers.directory import MARKER
-from partage.errors import InputError
+from partage.errors import MISSHAPEN, InputError
 
 _LONGEST = 500
 """Characters shown of a defect."""
@@ -87,15 +87,7 @@ def check(directory: str | os.PathLike[str]) -> Verdict:
             found = step(plan)
         except MalformedError as error:
             found = [str(error)]
-        except (
-            LookupError,
-            TypeError,
-            ValueError,
-            AttributeError,
-            ArithmeticError,
-            AssertionError,
-            re.error,
-        ) as error:
+        except (*MISSHAPEN, AssertionError, re.error) as error:
             found = [f"{MARKER}: malformed ({type(error).__name__}: {error})"]
         verdict.defects.extend(map(_one_line, found))
         if not found:

@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from partage.brokers.directory import FORMAT_VERSION, MARKER
-from partage.errors import InputError
+from partage.errors import MISSHAPEN, InputError
 from partage.files import parse_json, read_text
 
 Ints = npt.NDArray[np.int64]
@@ -45,7 +45,7 @@ class PlanFile:
         self.root = root
         try:
             self._load(value)
-        except (LookupError, TypeError, ValueError, AttributeError, ArithmeticError) as error:
+        except MISSHAPEN as error:
             problem = f"malformed ({type(error).__name__}: {error})"
             raise MalformedError(f"{MARKER}: {problem}") from None
 

@@ -49,9 +49,9 @@ import numpy.typing as npt
 from partage.consumers.assignment import Assignment, Warming
 from partage.consumers.homes import share_homes
 from partage.consumers.streams_config import UNKNOWN_LAG, StreamsConfig
-from partage.consumers.tasks import Tasks, deal_standbys, share_actives, share_standbys
+from partage.consumers.tasks import deal_standbys, share_actives, share_standbys
 from partage.consumers.topology import Topology
-from partage.consumers.warmups import Lags, plan_round
+from partage.consumers.warmups import Lags, Round, plan_round
 from partage.group import Group
 from partage.group.model import NOBODY
 
@@ -68,57 +68,61 @@ def streams(group: Group, mode: str) -> Assignment:
     config = StreamsConfig.of(group)
     app = Topology.of(group, config)
     tasks = app.tasks
-    notes = []
-    by_racks = config.rack_strategy != "none"
-    unknown = app.without_rack() if by_racks else None
-    if unknown is not None:
-        notes.append(f"{unknown}: costs of racks are left out")
-        by_racks = False
-    far = app.far() if by_racks else None
-    lags = _lags(app) if config.lags is not None else None
-
+    notes: list[str] = []
+    far, lags = _far(app, notes), _lags(app)
     if far is None and lags is None:
         active = share_actives(tasks)
         home = tasks.process_of(active)
+        now = Round.at_rest(home, _standbys(app, home, lags))
     else:
-        first = config.rack_strategy == "balance_subtopology" and by_racks
-        home = share_homes(tasks, app.stateful, _costs(app, far, lags), first)
-        active = share_actives(tasks.pinned(home))
-    anew = None if lags is None else _anew(tasks, lags)
-    standby = share_standbys(tasks, home, app.stateful, config.standbys, anew)
+        by_kind = far is not None and config.rack_strategy == "balance_subtopology"
+        home = share_homes(tasks, app.stateful, _costs(app, far, lags), by_kind)
+        now = Round.at_rest(home, _standbys(app, home, lags))
+        if lags is not None:
+            most = config.max_warmup_replicas
+            now = plan_round(tasks, now, app.stateful, lags, most)
+        active = share_actives(tasks.pinned(now.active))
+    owner = np.full(group.partitions, NOBODY, dtype=np.int64)
+    owner[app.row] = active[app.task]
+    copies = deal_standbys(tasks, active, now.standby | now.warmup, app.had)
+    standbys = [(at, task) for at, task in copies if now.standby[task, tasks.process[at]]]
+    warmups = [(at, task) for at, task in copies if now.warmup[task, tasks.process[at]]]
     warming = None
-    if lags is None:
-        dealt = deal_standbys(tasks, active, standby, app.had)
-    else:
-        found = plan_round(tasks, home, standby, app.stateful, lags, config.max_warmup_replicas)
-        active = share_actives(tasks.pinned(found.active))
-        copies = deal_standbys(tasks, active, found.standby | found.warmup, app.had)
-        dealt = [(at, task) for at, task in copies if found.standby[task, tasks.process[at]]]
-        warm = [(at, task) for at, task in copies if found.warmup[task, tasks.process[at]]]
-        due = config.probing_rebalance_interval_ms if found.waiting else None
-        warming = Warming(
-            *_copies(app, sorted(warm + _kept(app, active, lags))), found.waiting, due
-        )
+    if lags is not None:
+        warmups = sorted(warmups + _kept(app, active, lags))
+        due = config.probing_rebalance_interval_ms if now.waiting else None
+        warming = Warming(*_copies(app, warmups), now.waiting, due)
     wanted = config.standbys * int((app.stateful & (active != NOBODY)).sum())
-    if len(dealt) < wanted:
-        notes.append(f"{wanted - len(dealt)} of {wanted} standbys find no process of their own")
+    if len(standbys) < wanted:
+        notes.append(f"{wanted - len(standbys)} of {wanted} standbys find no process of their own")
     elsewhere = group.partitions - len(app.row)
     if elsewhere:
         notes.append(f"{elsewhere} partitions are of topics in no subtopology: left out")
-    owner = np.full(group.partitions, NOBODY, dtype=np.int64)
-    owner[app.row] = active[app.task]
     return Assignment(
         group,
         owner,
         owner,
-        standbys=_copies(app, dealt),
+        standbys=_copies(app, standbys),
         warming=warming,
-        cross_rack=None if far is None else _sum_at(far, tasks.process_of(active)),
+        cross_rack=None if far is None else _sum_at(far, now.active),
         notes=tuple(notes),
     )
 
 
-def _lags(app: Topology) -> Lags:
+def _far(app: Topology, notes: list[str]) -> Ints | None:
+    """[T, N] partitions that would be read across racks, None where racks do not count."""
+    if app.config.rack_strategy == "none":
+        return None
+    unknown = app.without_rack()
+    if unknown is not None:
+        notes.append(f"{unknown}: costs of racks are left out")
+        return None
+    return app.far()
+
+
+def _lags(app: Topology) -> Lags | None:
+    if app.config.lags is None:
+        return None
     able = app.tasks.open_process[app.tasks.kind]
     return Lags(app.lag(), able, app.config.acceptable_recovery_lag)
 
@@ -141,10 +145,14 @@ def _costs(app: Topology, far: Ints | None, lags: Lags | None) -> list[Ints]:
     return [*found, moves.astype(np.int64), behind]
 
 
-def _anew(tasks: Tasks, lags: Lags) -> Ints:
-    """[T, N] what it costs to put a standby there: 0 caught up, 1 with some of the state, 2."""
-    some = tasks.holds | (lags.lag < UNKNOWN_LAG)
-    return np.where(lags.caught_up, 0, np.where(some, 1, 2))
+def _standbys(app: Topology, home: Ints, lags: Lags | None) -> Bools:
+    """[T, N] standbys around the homes, rather where they have caught up, then where some of the
+    state is."""
+    anew = None
+    if lags is not None:
+        some = app.tasks.holds | (lags.lag < UNKNOWN_LAG)
+        anew = np.where(lags.caught_up, 0, np.where(some, 1, 2))
+    return share_standbys(app.tasks, home, app.stateful, app.config.standbys, anew)
 
 
 def _kept(app: Topology, active: Ints, lags: Lags) -> list[tuple[int, int]]:

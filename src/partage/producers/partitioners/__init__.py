@@ -12,6 +12,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
+
 from partage.errors import InputError
 from partage.producers.custom import KeyFunction, Partitioner, imported, own
 from partage.producers.keyed import HashPartitioner, KeyHash, Spread
@@ -67,8 +69,9 @@ def partitioner_named(
 ) -> Partitioner:
     """A partitioner as one producer holds it, at its beginning. One that is an object already, with
     its state, stays the same. Raises InputError where the name or an option is none."""
-    if isinstance(seed, bool) or not isinstance(seed, int):
+    if isinstance(seed, bool) or not isinstance(seed, (int, np.integer)):
         raise InputError("seed", f"expected a whole number, got {seed!r}")
+    seed = int(seed)
     if not isinstance(name, str) or ":" in name:
         if options:
             raise InputError("partitioner", f"one of your own takes no {', '.join(options)}")

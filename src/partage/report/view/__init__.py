@@ -30,7 +30,7 @@ from partage.report.view.counting import (
     topic_counts,
     worst_survivor,
 )
-from partage.report.view.criteria import MARKS, Criterion, Verdict, criteria_of
+from partage.report.view.criteria import MARKS, Verdict, criteria_of
 from partage.report.view.facts import Facts
 from partage.report.view.loads import Load, loads_of, racks_of
 from partage.report.view.stages import stages_of
@@ -43,30 +43,11 @@ __all__ = ["MARKS", "Load", "Verdict", "View", "Wave", "view"]
 class View(Facts):
     """Everything shown of one plan: the facts, and what is said of them."""
 
-    @cached_property
-    def headline(self) -> str:
-        """What the plan does, in one sentence."""
-        return sentences.headline(self)
-
-    @cached_property
-    def effect(self) -> str:
-        """What becomes of the cluster, in one sentence; empty for a plan that changes nothing."""
-        return sentences.effect(self)
-
-    @property
-    def proof(self) -> str:
-        """The certificate in one line."""
-        return sentences.proof(self)
-
-    @property
-    def fair_moves(self) -> str:
-        """The fewest moves of the fairest share."""
-        return sentences.fair_moves(self)
-
-    @cached_property
-    def criteria(self) -> tuple[Criterion, ...]:
-        """The field's six criteria, each with a verdict."""
-        return criteria_of(self)
+    headline = cached_property(sentences.headline)
+    effect = cached_property(sentences.effect)
+    proof = cached_property(sentences.proof)
+    fair_moves = cached_property(sentences.fair_moves)
+    criteria = cached_property(criteria_of)
 
 
 def view(document: Mapping[str, Any]) -> View:

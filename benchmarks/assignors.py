@@ -1,0 +1,437 @@
+"""partage's sticky beside those of Kafka and of kafka-python, on the same groups, in one run.
+
+    python benchmarks/assignors.py [SHAPE...] [--groups 400] [--limit 120] [--json FILE]
+    python benchmarks/assignors.py --from FILE --page docs/assignors-compared.md
+
+*Worth*: random groups whose subscriptions differ (``consumers/groups.py``). Everyone joins; then a
+member leaves or joins, or a topic grows. Every tool goes on from what it decided itself, and all
+once more from the same start, what partage decided. ``consumers/judging.py`` counts what each
+answer is worth.
+
+*Seconds*: large groups. Everyone joins; then one member has left, and then one more has joined,
+and the others say what they own. Peers are timed inside their own class, Kafka's after a warm-up;
+the fastest of some times counts. partage gets what members own as arrays; writing its answer out as
+lists of pairs is timed apart.
+
+The tables go to stdout, or with ``--page`` into a page; progress goes to stderr. The exit code is 1
+if partage gave an answer with a fault, loads that are not the fairest, or more moves than a peer
+that is as fair.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import random
+import sys
+import time
+from collections import Counter
+from collections.abc import Callable, Sequence
+from contextlib import ExitStack
+from pathlib import Path
+from typing import Any
+
+sys.path.insert(0, str(Path(__file__).resolve().parent / "consumers"))
+
+import runners
+from groups import SHAPES, Held, Shape, changed, unequal_group
+from judging import Verdict, verdict
+from runners import Runner
+
+from environments import UnavailableError
+from harness import table
+from partage import Group, Member, assign
+from partage.group.formats import group_from_json
+from peer_tables import put
+
+Json = dict[str, Any]
+Answer = dict[str, list[list[Any]]]
+Tool = Callable[[Json], Answer | None]
+
+OURS = "partage"
+PEERS = {"Kafka": runners.kafka, "kafka-python": runners.kafka_python}
+ROUNDS = ("fresh", "own", "common")
+JOBS = ("fresh", "one left", "one joined")
+REPEAT = 3
+COUNTED = (
+    "answers",
+    "faults",
+    "unfair",
+    "more moves",
+    "moves",
+    "least moves",
+    "spread",
+    "squares",
+    "least squares",
+    "more even than partage",
+)
+
+
+# -- worth
+
+
+def ours(group: Json) -> Answer:
+    found = assign(group_from_json(group, "group"), "sticky").as_dict()
+    return {member: [list(pair) for pair in held] for member, held in found.items()}
+
+
+def asking(runner: Runner, limit: float) -> Tool:
+    """A peer's answers; None where it throws or takes too long."""
+
+    def ask(group: Json) -> Answer | None:
+        answer = runner.ask({"assignor": "sticky", **group}, limit)
+        return answer.get("assignment") if answer else None
+
+    return ask
+
+
+def worth(tools: dict[str, Tool], count: int, seed: int) -> dict[str, Json]:
+    """By round and tool: how many answers have ``faults``, are ``unfair``, or make ``more moves``
+    than needed from the same start at the fairest loads; their moves and unevenness. Answers with
+    faults or unfair loads count in no later column."""
+    draw = random.Random(seed)
+    tally = {when: {tool: _empty() for tool in tools} for when in ROUNDS}
+    for number in range(count):
+        if number % 50 == 0:
+            print(f"  group {number} of {count}", file=sys.stderr)
+        group = unequal_group(draw)
+        after = changed(draw, group)
+        first = {tool: answer(group) for tool, answer in tools.items()}
+        judge(tally["fresh"], group, first)
+        start = first[OURS]
+        assert start is not None
+        common = after(start)
+        judge(tally["common"], common, {tool: answer(common) for tool, answer in tools.items()})
+        for tool, answer in tools.items():
+            own = after(_usable(group, first[tool]) or start)
+            found = {OURS: ours(own), tool: answer(own)}
+            judge({tool: tally["own"][tool]}, own, found)
+    return tally
+
+
+def _empty() -> Json:
+    return dict.fromkeys(COUNTED, 0)
+
+
+def _usable(group: Json, answer: Answer | None) -> Held | None:
+    """The answer, if members can go on from it."""
+    return answer if answer is not None and not verdict(group, answer).faults else None
+
+
+def judge(tally: Json, group: Json, answers: dict[str, Answer | None]) -> None:
+    """Add the answers of the tools in ``tally`` to it. partage's must be among the answers."""
+    found = {tool: verdict(group, answer) for tool, answer in answers.items() if answer is not None}
+    fair = {tool: each for tool, each in found.items() if not each.faults and each.fairest}
+    # the best that any tool found: partage's, or its own count below says so
+    best = min(((each.moves, each.squares) for each in fair.values()), default=(0, 0))
+    for tool, row in tally.items():
+        row["answers"] += 1
+        if tool not in found or found[tool].faults:
+            row["faults"] += 1
+        elif not found[tool].fairest:
+            row["unfair"] += 1
+        else:
+            _add(row, found[tool], best, fair.get(OURS))
+
+
+def _add(row: Json, one: Verdict, best: tuple[int, int], mine: Verdict | None) -> None:
+    row["more moves"] += one.moves > best[0]
+    row["moves"] += one.moves
+    row["least moves"] += best[0]
+    row["spread"] += one.spread
+    row["squares"] += one.squares
+    row["least squares"] += mine.squares if mine else one.squares
+    row["more even than partage"] += (
+        mine is not None and one.moves == mine.moves and one.squares < mine.squares
+    )
+
+
+# -- seconds
+
+
+def seconds(shape: Shape, peers: dict[str, Runner], limit: float, seed: int) -> dict[str, Json]:
+    """By tool and job: ``seconds``, ``moves``, the range of the ``loads``, ``spread`` (the most
+    that two subscribers of a topic differ in it), or the ``problem``. A peer without an answer is
+    not asked again."""
+    topics, subscribed = shape.made(seed)
+    found = {OURS: _our_seconds(topics, subscribed)}
+    print(f"  {OURS} ... " + ", ".join(map(_said, found[OURS].values())), file=sys.stderr)
+    for peer, runner in peers.items():
+        if peer in shape.peers:
+            print(f"  {peer} ...", end=" ", file=sys.stderr, flush=True)
+            found[peer] = _their_seconds(topics, subscribed, runner, limit)
+            print(", ".join(_said(figures) for figures in found[peer].values()), file=sys.stderr)
+    return found
+
+
+def _said(figures: Json) -> str:
+    return figures.get("problem") or _digits(figures["seconds"])
+
+
+def _digits(seconds: float) -> str:
+    return f"{seconds:.3f}" if seconds < 1 else f"{seconds:.2f}"
+
+
+def _joining(subscribed: dict[str, list[str]], job: str) -> dict[str, list[str]]:
+    """The topics of all that join."""
+    ids = list(subscribed)
+    if job == "one left":
+        ids.pop(len(ids) // 3)
+    more = {"member-new": subscribed[ids[0]]} if job == "one joined" else {}
+    return {**{at: subscribed[at] for at in ids}, **more}
+
+
+def _our_seconds(topics: dict[str, int], subscribed: dict[str, list[str]]) -> Json:
+    figures: Json = {}
+    owned: dict[str, Any] = {}
+    first: Held = {}
+    for job in JOBS:
+        joining = _joining(subscribed, job)
+        spent, expanding = [], []
+        for _ in range(REPEAT):
+            members = [
+                Member(at, of, owned=owned.get(at, ()), generation=1 if at in owned else -1)
+                for at, of in joining.items()
+            ]
+            began = time.perf_counter()
+            found = assign(Group(topics, members), "sticky")
+            spent.append(time.perf_counter() - began)
+            began = time.perf_counter()
+            answer = found.as_dict()
+            expanding.append(time.perf_counter() - began)
+        figures[job] = {"seconds": min(spent), "expanding": min(expanding)}
+        figures[job] |= _counted(topics, joining, owned and first, answer)
+        if job == "fresh":
+            first = answer
+            owned = {m.id: found.partitions_of(at) for at, m in enumerate(found.group.members)}
+    return figures
+
+
+def _their_seconds(
+    topics: dict[str, int], subscribed: dict[str, list[str]], runner: Runner, limit: float
+) -> Json:
+    figures: Json = {}
+    owned: Answer = {}
+    for job in JOBS:
+        if any("problem" in each for each in figures.values()):
+            figures[job] = {"problem": "–"}
+            continue
+        joining = _joining(subscribed, job)
+        members = [
+            {
+                "id": at,
+                "topics": of,
+                "owned": owned.get(at, []),
+                "generation": 1 if at in owned else -1,
+            }
+            for at, of in joining.items()
+        ]
+        group = {"assignor": "sticky", "topics": topics, "members": members}
+        try:
+            answer = runner.ask(group, limit)
+            if answer and REPEAT * answer.get("seconds", limit) < limit / 4:
+                answer = runner.ask({**group, "repeat": REPEAT}, limit)
+        except UnavailableError as problem:
+            answer = {"error": f"not available: {problem}"}
+        if answer is None:
+            figures[job] = {"problem": f"> {limit:g}", "limit": limit}
+        elif "error" in answer:
+            figures[job] = {"problem": f"failed: {answer['error'][:60]}"}
+        else:
+            figures[job] = {"seconds": answer["seconds"]}
+            figures[job] |= _counted(topics, joining, owned, answer["assignment"])
+            owned = owned or answer["assignment"]
+    return figures
+
+
+def _counted(
+    topics: dict[str, int], joining: dict[str, list[str]], owned: Held, answer: Held
+) -> Json:
+    """``moves``, ``loads`` and ``spread`` of an answer that gives each partition once."""
+    had = {(t, n): at for at in joining for t, n in owned.get(at, ())}
+    given = [(t, n) for held in answer.values() for t, n in held]
+    counts: dict[str, Counter[str]] = {}
+    for at, of in joining.items():
+        for topic in of:
+            counts.setdefault(topic, Counter())[at] = 0
+    if len(given) != sum(topics[topic] for topic in counts) or len(set(given)) != len(given):
+        return {"problem": "not each partition once"}
+    moves = 0
+    for at, held in answer.items():
+        for topic, number in held:
+            counts[topic][at] += 1
+            moves += had.get((topic, number)) != at
+    loads = [len(answer[at]) for at in joining]
+    spread = max(max(each.values()) - min(each.values()) for each in counts.values())
+    return {"moves": moves, "loads": [min(loads), max(loads)], "spread": spread}
+
+
+# -- what is written
+
+
+WORTH_HEAD = [
+    "round",
+    "tool",
+    "faulty",
+    "unfair",
+    "more moves",
+    "moves ÷ least",
+    "topic spread",
+    "squares ÷ partage",
+]
+SECONDS_HEAD = [
+    "shape",
+    "joins",
+    "tool",
+    "seconds",
+    "÷ partage",
+    "as lists",
+    "moves",
+    "loads",
+    "topic spread",
+]
+ROUND_NAMES = {"fresh": "fresh", "own": "then, from its own", "common": "then, from the same"}
+TARGETS = {"1M": 1, "1M-odd": 1, "50k-never": 3, "50k-random": 3, "200k-classes": 3}
+"""Seconds that partage may take for each of the jobs."""
+
+
+def report(results: Json) -> str:
+    """The tables, and what was aimed at."""
+    parts = []
+    if "worth" in results:
+        lines = [
+            _worth_line(when, tool, row)
+            for when in ROUNDS
+            for tool, row in results["worth"][when].items()
+        ]
+        parts += [f"Of {results['groups']} groups:", table(WORTH_HEAD, lines, 2)]
+    timed = [
+        _seconds_line(name, job, tool, figures[job], found[OURS][job])
+        for name, found in results["seconds"].items()
+        for job in JOBS
+        for tool, figures in found.items()
+    ]
+    parts += [table(SECONDS_HEAD, timed, 3)] if timed else []
+    return "\n\n".join([*parts, "\n".join(_targets(results))])
+
+
+def _worth_line(when: str, tool: str, row: Json) -> list[str]:
+    fair = row["answers"] - row["faults"] - row["unfair"]
+    moves, least = row["moves"], row["least moves"]
+    return [
+        ROUND_NAMES[when],
+        tool,
+        str(row["faults"]),
+        str(row["unfair"]),
+        str(row["more moves"]) if when != "fresh" else "",
+        f"{moves / least:.3f}" if least and when != "fresh" else "",
+        f"{row['spread'] / fair:.2f}" if fair else "–",
+        f"{row['squares'] / row['least squares']:.3f}" if row["least squares"] else "–",
+    ]
+
+
+def _seconds_line(name: str, job: str, tool: str, figures: Json, mine: Json) -> list[str]:
+    if "seconds" not in figures:
+        over = f"> {figures['limit'] / mine['seconds']:,.0f}" if "limit" in figures else ""
+        return [name, job, tool, figures["problem"], over, *[""] * 4]
+    start = [name, job, tool, _digits(figures["seconds"])]
+    start += [f"{figures['seconds'] / mine['seconds']:,.1f}"]
+    start += [_digits(figures["expanding"]) if "expanding" in figures else ""]
+    if "problem" in figures:
+        return [*start, figures["problem"], "", ""]
+    least, most = figures["loads"]
+    return [*start, f"{figures['moves']:,}", f"{least}–{most}", str(figures["spread"])]
+
+
+def _targets(results: Json) -> list[str]:
+    lines = []
+    for tool_row in [results["worth"]] if "worth" in results else []:
+        bad = any(wrong(tool_row[when][OURS]) for when in ROUNDS)
+        lines.append(
+            f"- {'does not hold' if bad else 'holds'}: partage's answers have no fault, the fairest"
+            " loads, and no more moves than any other that is as fair"
+        )
+    for name, limit in TARGETS.items():
+        if name in results["seconds"]:
+            most = max(figures["seconds"] for figures in results["seconds"][name][OURS].values())
+            verb = "holds" if most <= limit else "does not hold"
+            lines.append(f"- {verb}: {name}: partage within {limit} s ({most:.2f} s at most)")
+    return lines
+
+
+def wrong(row: Json) -> bool:
+    """Whether some answer was not as good as it must be."""
+    return any(row[what] for what in ("faults", "unfair", "more moves", "more even than partage"))
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description="Measure partage's sticky and those of its peers.")
+    parser.add_argument("shapes", nargs="*", metavar="SHAPE", help=f"of {', '.join(SHAPES)}")
+    parser.add_argument("--groups", type=int, default=400, help="random groups to judge; 0: none")
+    parser.add_argument("--limit", type=float, default=120, help="seconds a peer may take")
+    parser.add_argument("--seed", type=int, default=1, help="of the groups")
+    parser.add_argument("--json", type=Path, help="write all figures here too")
+    parser.add_argument("--from", type=Path, dest="measured", help="measure nothing: that file")
+    parser.add_argument("--page", type=Path, help="put the tables into this page, at its marks")
+    given = parser.parse_args()
+    unknown = set(given.shapes) - set(SHAPES)
+    if unknown or given.limit <= 0 or given.groups < 0:
+        parser.error(f"no shape {min(unknown)}" if unknown else "--limit and --groups: too small")
+    if given.measured:
+        results = json.loads(given.measured.read_text(encoding="utf-8"))
+    else:
+        results = measure(given.shapes or list(SHAPES), given.groups, given.limit, given.seed)
+    if given.json:
+        given.json.write_text(json.dumps(results, indent=2) + "\n", encoding="utf-8")
+    if given.page:
+        given.page.write_text(put(report(results), given.page), encoding="utf-8")
+    else:
+        print(report(results))
+    return int(any(wrong(row[OURS]) for row in results.get("worth", {}).values()))
+
+
+def measure(shapes: Sequence[str], groups: int, limit: float, seed: int) -> Json:
+    """All figures."""
+    results: Json = {"seconds": {}}
+    with ExitStack() as ends:
+        peers = {
+            name: ends.enter_context(Runner(command, warm_up(seed) if name == "Kafka" else ()))
+            for name, command in PEERS.items()
+            if _there(name, command)
+        }
+        if groups:
+            print(f"{groups} random groups", file=sys.stderr)
+            tools = {OURS: ours, **{name: asking(each, limit) for name, each in peers.items()}}
+            results |= {"groups": groups, "worth": worth(tools, groups, seed)}
+        for name in shapes:
+            shape = SHAPES[name]
+            print(f"{name}: {shape.what}", file=sys.stderr)
+            results["seconds"][name] = seconds(shape, peers, limit, seed)
+    return results
+
+
+def _there(name: str, command: Callable[[], list[str]]) -> bool:
+    try:
+        command()
+    except UnavailableError as problem:
+        print(f"{name} is left out: {problem}", file=sys.stderr)
+        return False
+    return True
+
+
+def warm_up(seed: int) -> list[Json]:
+    """Groups of both kinds, small ones many times, for Java's compiler."""
+    shapes = (
+        Shape("", 10_000, 100, 100, "alike", ()),
+        Shape("", 1_000, 20, 30, "random", ()),
+    )
+    groups = []
+    for shape in shapes:
+        topics, subscribed = shape.made(seed)
+        members = [{"id": at, "topics": of} for at, of in subscribed.items()]
+        groups.append({"topics": topics, "members": members, "assignor": "sticky", "repeat": 20})
+    return groups
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,179 @@
+"""sandbox: a real Kafka on this machine to try things on."""
+
+from __future__ import annotations
+
+import signal
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from partage.cli import output
+from partage.cli.arguments import Json
+
+if TYPE_CHECKING:
+    from partage.live.sandbox import Sandbox
+
+Dir = Annotated[
+    str, typer.Option("--dir", metavar="FOLDER", help="Where its state, data and logs are.")
+]
+BrokerArgument = Annotated[int, typer.Argument(metavar="ID", help="A broker of the sandbox.")]
+
+_FOLDER = "sandbox"
+"""In the current directory: in sight, and one for each piece of work."""
+
+
+def register(app: typer.Typer) -> None:
+    """Add this room's commands."""
+    sandbox = typer.Typer(
+        name="sandbox",
+        help="A real Kafka on this machine to try things on: no Docker, only on the loopback.",
+        no_args_is_help=True,
+    )
+    for command in (up, down, add, stop, start):
+        sandbox.command()(command)
+    app.add_typer(sandbox)
+
+
+def up(
+    brokers: Annotated[
+        int | None, typer.Option(metavar="N", help="How many; 3 for a new sandbox.")
+    ] = None,
+    racks: Annotated[
+        str | None, typer.Option(metavar="a,b,c", help="Racks that the brokers are dealt round.")
+    ] = None,
+    directory: Dir = _FOLDER,
+    kafka: Annotated[
+        str | None, typer.Option(metavar="VERSION", help="Kafka's version; 4.3.0 for a new one.")
+    ] = None,
+    json: Json = False,
+) -> None:
+    """Start a Kafka, or what is down of one that is there; returns when every broker is ready.
+
+    Example: partage sandbox up --brokers 5 --racks a,b,c
+    """
+    from partage.live.sandbox import Sandbox
+
+    signal.signal(signal.SIGTERM, signal.default_int_handler)  # cleans up as Ctrl-C does
+    with output.progress(quiet=json) as tell:
+        sandbox = Sandbox.start(
+            directory,
+            brokers=brokers,
+            racks=None if racks is None else racks.split(","),
+            kafka=kafka,
+            tell=tell,
+        )
+    _show(sandbox, json, _started(sandbox))
+
+
+def down(
+    keep: Annotated[
+        bool, typer.Option("--keep", help="End its processes only; up starts them on its data.")
+    ] = False,
+    directory: Dir = _FOLDER,
+    json: Json = False,
+) -> None:
+    """End the Kafka and remove its folder.
+
+    Example: partage sandbox down
+    """
+    from partage.live.sandbox import Sandbox
+
+    sandbox = Sandbox.open(directory)
+    with output.progress(quiet=json) as tell:
+        tell(f"ending Kafka {sandbox.kafka}")
+        ended, left = sandbox.down(keep=keep)
+    if json:
+        output.print_json({"directory": directory, "ended": ended, "left": left})
+        return
+    _say(f"Ended: {', '.join(ended) or 'nothing ran'}")
+    if keep:
+        _say(f"Kept: {directory}   Next: partage sandbox up{_dir(directory)}")
+    elif left:
+        _say(f"Left in {directory}, which is not the sandbox's: {', '.join(left)}")
+
+
+def add(
+    rack: Annotated[str | None, typer.Option(metavar="NAME", help="The rack it stands in.")] = None,
+    directory: Dir = _FOLDER,
+    json: Json = False,
+) -> None:
+    """Start one more broker, empty, with the next id.
+
+    Example: partage sandbox add --rack d
+    """
+    from partage.live.sandbox import Sandbox
+
+    sandbox = Sandbox.open(directory)
+    with output.progress(quiet=json) as tell:
+        broker = sandbox.add_broker(rack, tell)
+    _show(sandbox, json, f"added broker {broker}")
+
+
+def stop(
+    broker: BrokerArgument,
+    kill: Annotated[
+        bool, typer.Option("--kill", help="As a failure would: it hands nothing over.")
+    ] = False,
+    directory: Dir = _FOLDER,
+    json: Json = False,
+) -> None:
+    """End one broker; its data stays.
+
+    Example: partage sandbox stop 2 --kill
+    """
+    from partage.live.sandbox import Sandbox
+
+    sandbox = Sandbox.open(directory)
+    (sandbox.kill_broker if kill else sandbox.stop_broker)(broker)
+    _show(sandbox, json, f"{'killed' if kill else 'stopped'} broker {broker}")
+
+
+def start(broker: BrokerArgument, directory: Dir = _FOLDER, json: Json = False) -> None:
+    """Start a broker again that was stopped.
+
+    Example: partage sandbox start 2
+    """
+    from partage.live.sandbox import Sandbox
+
+    sandbox = Sandbox.open(directory)
+    with output.progress(quiet=json) as tell:
+        sandbox.start_broker(broker, tell)
+    _show(sandbox, json, _started(sandbox))
+
+
+def _started(sandbox: Sandbox) -> str:
+    brokers = ", ".join(map(str, sandbox.started))
+    return f"started broker {brokers}" if brokers else "runs already"
+
+
+def _show(sandbox: Sandbox, json: bool, done: str) -> None:
+    """What was done, the brokers, where they are, and what to do next."""
+    found = sandbox.to_json()
+    if json:
+        output.print_json(found)
+        return
+    from rich import box
+    from rich.table import Table
+    from rich.text import Text
+
+    table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
+    for name in ("broker", "rack", "address", "process", "log"):
+        table.add_column(name, overflow="fold")
+    for of in found["brokers"]:
+        pid = "down" if of["pid"] is None else str(of["pid"])
+        table.add_row(*map(Text, (str(of["id"]), of["rack"] or "-", of["address"], pid, of["log"])))
+    _say(f"Kafka {sandbox.kafka} in {sandbox.directory}: {done}")
+    output.console().print(table)
+    _say(f"Bootstrap servers: {sandbox.bootstrap_servers}")
+    first = sandbox.brokers[0].address
+    _say(f"Next: partage snapshot --bootstrap-server {first} -o cluster.json")
+    _say(f"      partage sandbox down{_dir(sandbox.directory)}")
+
+
+def _say(line: str) -> None:
+    """One line as it is, however long: people copy from it."""
+    output.console().print(line, highlight=False, markup=False, soft_wrap=True)
+
+
+def _dir(directory: str) -> str:
+    return "" if directory == _FOLDER else f" --dir {directory}"
