@@ -36,6 +36,7 @@ from typing import Any
 import pytest
 
 from partage.brokers.strategies import STRATEGIES
+from partage.live.sandbox import MARKER, Sandbox
 
 ROOT = Path(__file__).resolve().parent.parent
 DATA = ROOT / "src" / "partage" / "data"
@@ -45,6 +46,7 @@ NOT_RUN = {"make": "builds the environment or runs all tests"}
 """Programs that need no comment to be left out."""
 
 SPARK_COMMANDS = ("profile", "demo")
+KAFKA_COMMANDS = ("sandbox",)
 
 _FENCE = re.compile(
     r"(?:<!-- (?P<note>[^\n]*?) -->\n+)?^(?P<indent> *)```(?P<language>\w+)\n(?P<body>.*?)^ *```",
@@ -191,23 +193,30 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     yield tmp_path
     STRATEGIES.clear()
     STRATEGIES.update(strategies)
+    if (tmp_path / "sandbox" / MARKER).exists():  # a page that failed halfway
+        Sandbox.open(tmp_path / "sandbox").down()
 
 
-def needs_spark(page: Path) -> bool:
+def runs_any(page: Path, commands: tuple[str, ...]) -> bool:
     return any(
-        words[:1] == ["partage"] and words[1] in SPARK_COMMANDS
+        words[:1] == ["partage"] and words[1] in commands
         for fence in fences(page)
         if fence.language in ("sh", "console") and not fence.left_out
         for words in (program(command) for command, _ in fence.steps())
     )
 
 
+def needs_spark(page: Path) -> bool:
+    return runs_any(page, SPARK_COMMANDS)
+
+
 def pages() -> list[Any]:
+    needs = [(pytest.mark.spark, SPARK_COMMANDS), (pytest.mark.kafka, KAFKA_COMMANDS)]
     return [
         pytest.param(
             page,
             id=str(page.relative_to(ROOT)),
-            marks=[pytest.mark.spark] if needs_spark(page) else [],
+            marks=[mark for mark, commands in needs if runs_any(page, commands)],
         )
         for page in PAGES
     ]

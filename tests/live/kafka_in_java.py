@@ -8,14 +8,19 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
-from py4j.java_gateway import GatewayParameters, JavaGateway, launch_gateway
+from py4j.java_gateway import (
+    CallbackServerParameters,
+    GatewayParameters,
+    JavaGateway,
+    launch_gateway,
+)
 
 CONSUMER = "org.apache.kafka.clients.consumer"
 
 
 @contextmanager
 def java_with(jars: Path) -> Iterator[Any]:
-    """``.jvm`` of a Java that ends with the block."""
+    """The gateway to a Java that ends with the block."""
     spec = find_spec("pyspark")
     assert spec is not None
     assert spec.origin is not None
@@ -29,11 +34,24 @@ def java_with(jars: Path) -> Iterator[Any]:
     )
     gateway = JavaGateway(gateway_parameters=GatewayParameters(port=port, auto_convert=True))
     try:
-        yield gateway.jvm
+        yield gateway
     finally:
         gateway.shutdown()
         process.stdin.close()
         process.wait(timeout=20)
+
+
+@contextmanager
+def called_back(gateway: Any) -> Iterator[None]:
+    """Java may call Python's objects within the block."""
+    gateway.start_callback_server(CallbackServerParameters(port=0, daemonize=True))
+    port = gateway.get_callback_server().get_listening_port()
+    server = gateway.java_gateway_server
+    server.resetCallbackClient(server.getCallbackClient().getAddress(), port)
+    try:
+        yield
+    finally:
+        gateway.shutdown_callback_server()
 
 
 class Java:

@@ -72,11 +72,13 @@ def kafka_python(said: dict[str, Any]) -> None:
             **said["config"],
         },
     )
+    consumer.subscribe(said["topics"], listener=Listener())
     # A leader that learns of a topic only after it has joined joins again, and kafka-python 3.0.12
     # waits for ever if a poll ends while it does. So it learns of them before.
-    for topic in said["topics"]:
-        consumer.partitions_for_topic(topic)
-    consumer.subscribe(said["topics"], listener=Listener())
+    seen = consumer._coordinator._metadata_snapshot.get
+    while not all(map(seen, said["topics"])):
+        time.sleep(0.01)
+        seen = consumer._coordinator._metadata_snapshot.get
     while not stopped.is_set():
         batch = consumer.poll(timeout_ms=500)
         if batch:
@@ -148,12 +150,24 @@ def confluent(said: dict[str, Any]) -> None:
 
 
 def java(said: dict[str, Any]) -> None:
-    """Kafka's own consumer; the assignors are its classes. What it has is looked at after every
-    poll."""
-    from kafka_in_java import CONSUMER, Java, java_with
+    """Kafka's own consumer; the assignors are its classes."""
+    from kafka_in_java import CONSUMER, Java, called_back, java_with
 
-    with java_with(Path(said["config"]["jars"])) as jvm:
-        settings = jvm.java.util.Properties()
+    class Listener:
+        def onPartitionsAssigned(self, assigned: Any) -> None:  # noqa: N802
+            tell("assigned", places(assigned))
+
+        def onPartitionsRevoked(self, revoked: Any) -> None:  # noqa: N802
+            tell("revoked", places(revoked))
+
+        def onPartitionsLost(self, lost: Any) -> None:  # noqa: N802
+            tell("lost", places(lost))
+
+        class Java:
+            implements = [f"{CONSUMER}.ConsumerRebalanceListener"]  # noqa: RUF012
+
+    with java_with(Path(said["config"]["jars"])) as gateway, called_back(gateway):
+        settings = gateway.jvm.java.util.Properties()
         for key, value in {
             "bootstrap.servers": said["bootstrap"],
             "group.id": said["group"],
@@ -167,32 +181,22 @@ def java(said: dict[str, Any]) -> None:
             "value.deserializer": "org.apache.kafka.common.serialization.ByteArrayDeserializer",
         }.items():
             settings.setProperty(key, value)
-        consumer = Java(jvm).named(f"{CONSUMER}.KafkaConsumer")(settings)
-        consumer.subscribe(said["topics"])
-        had: set[Place] = set()
+        consumer = Java(gateway.jvm).named(f"{CONSUMER}.KafkaConsumer")(settings)
+        consumer.subscribe(said["topics"], Listener())
         while not stopped.is_set():
-            batch = consumer.poll(jvm.java.time.Duration.ofMillis(50))
-            have = {Place(p.topic(), p.partition()) for p in consumer.assignment()}
-            if had - have:
-                tell("revoked", had - have)
-            if have - had:
-                tell("assigned", have - had)
-            had = have
+            batch = consumer.poll(gateway.jvm.java.time.Duration.ofMillis(50))
             if not batch.isEmpty():
-                tell("read", [Place(p.topic(), p.partition()) for p in batch.partitions()])
-        tell("revoked", had)
+                tell("read", places(batch.partitions()))
         consumer.close()
+
+
+def places(partitions: Any) -> list[Place]:
+    return [Place(p.topic(), p.partition()) for p in partitions]
 
 
 class Place:
     def __init__(self, topic: str, partition: int) -> None:
         self.topic, self.partition = topic, partition
-
-    def __hash__(self) -> int:
-        return hash((self.topic, self.partition))
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, Place) and vars(self) == vars(other)
 
 
 def main() -> None:

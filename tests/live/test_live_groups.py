@@ -252,7 +252,7 @@ def test_rolling_restart_of_dynamic_members(start: Callable[..., Consumers]) -> 
             others = {m.name: m.held for m in group.alive if m is not member}
             member.leave()
             group.settle(3, 3)
-            assert all(others[m.name] < m.held for m in group.alive)
+            assert all(others[m.name] < m.held for m in group.alive), group.story()
             group.join(name, [ours("CooperativeSticky")])
             group.settle(2, 2, 2)
         assert group.two_owners() == []

@@ -30,8 +30,8 @@ HELD = [("t0", 1), ("t0", 3), ("t1", 0)]
 
 @pytest.fixture(scope="module")
 def java() -> Iterator[Java]:
-    with java_with(kafka_jars()) as jvm:
-        yield Java(jvm)
+    with java_with(kafka_jars()) as gateway:
+        yield Java(gateway.jvm)
 
 
 def said(assignor: Any, *topics: str) -> bytes:

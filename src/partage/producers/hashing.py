@@ -108,7 +108,7 @@ class _Block:
 
     def tail(self) -> tuple[Words, Ints]:
         """What is left of each key after its last full word: as a word, and how many bytes."""
-        rest = self.length % _WORD
+        rest = self.length & (_WORD - 1)  # as % _WORD, only faster
         return self.word[self.start + (self.length - rest)] & _TAIL[rest], rest
 
 

@@ -13,7 +13,6 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 
 from partage.producers.custom import Partitioner, Partitions
 from partage.producers.hashing import Words
@@ -89,8 +88,9 @@ class HashPartitioner(Partitioner):
 
     def _hashed(self, keys: Keys, topic: Topic) -> Partitions:
         assert self._hash is not None
-        found: npt.NDArray[np.uint32] = self._hash.many(keys)
-        return (found % np.uint32(topic.partitions)).astype(np.int32)
+        number, partitions = self._hash.many(keys), np.uint32(topic.partitions)
+        number -= number // partitions * partitions  # as %=, only faster
+        return number.view(np.int32)
 
     def _are_free(self, keys: Keys) -> Bools:
         if self._hash is None:
