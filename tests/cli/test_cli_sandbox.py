@@ -123,7 +123,13 @@ def test_what_is_not_its_own_stays(run: Run, tmp_path: Path) -> None:
     (folder / "broker-1").mkdir(parents=True)
     (folder / "notes").write_text("mine")
     nodes = [{"id": n, "rack": None, "port": 1, "pid": None} for n in (0, 1)]
-    state = {"format_version": 1, "kafka": "4.3.0", "cluster_id": "x", "nodes": nodes}
+    state = {
+        "format_version": 1,
+        "kafka": "4.3.0",
+        "cluster_id": "x",
+        "folder": "/",
+        "nodes": nodes,
+    }
     (folder / sandbox.MARKER).write_text(json.dumps(state))
     ended = run("sandbox", "down", "--dir", "other")
     assert ended.code == 0

@@ -22,6 +22,7 @@ from oracles.sharing_groups import (
     value,
 )
 from partage import Assignment, Group, Member, assign
+from partage.consumers import optimal
 from partage.group.formats import group_from_json
 
 Json = dict[str, Any]
@@ -152,6 +153,15 @@ def test_large_groups_are_shared_out_whole_and_kept(members: int, subscribes: fl
     left = assign(Group(group.topics, rejoin[1:]), "sticky")
     if subscribes == 1.0:
         assert left.moves == found.loads[0]
+
+
+def test_too_many_pairs_for_topics_change_nothing_else(monkeypatch: pytest.MonkeyPatch) -> None:
+    group = large(40, 12, 30, 0.4, 3)
+    found = assign(group, "sticky")
+    monkeypatch.setattr(optimal, "_PAIRS", 10)
+    dealt = assign(group, "sticky")
+    assert sorted(dealt.loads.tolist()) == sorted(found.loads.tolist())
+    assert unevenness(dealt.as_dict()) > unevenness(found.as_dict())
 
 
 def test_a_topic_goes_round_the_members() -> None:

@@ -76,12 +76,18 @@ def least(problem: Spreading) -> int:
     return min(costs)
 
 
-@pytest.mark.parametrize("whole", [spreading._WHOLE, 0])
+def lay_out_in_parts(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(spreading, "_WHOLE", 0)
+    monkeypatch.setattr(spreading, "_MUCH", 1)
+
+
+@pytest.mark.parametrize("in_parts", [False, True])
 @pytest.mark.parametrize("families", [1, 2, 3])
 def test_no_counts_are_more_even(
-    families: int, whole: int, monkeypatch: pytest.MonkeyPatch
+    families: int, in_parts: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(spreading, "_WHOLE", whole)
+    if in_parts:
+        lay_out_in_parts(monkeypatch)
     draw = random.Random(families)
     seen = 0
     while seen < 60:
@@ -113,7 +119,11 @@ def test_few_pairs_at_a_time_are_as_good(monkeypatch: pytest.MonkeyPatch) -> Non
         most=load,
     )
     whole = tuple(spread(problem, given).tolist())
-    monkeypatch.setattr(spreading, "_WHOLE", 0)
+    lay_out_in_parts(monkeypatch)
     parts = tuple(spread(problem, given).tolist())
     assert cost(problem, whole) <= cost(problem, parts) < cost(problem, tuple(given.tolist()))
     assert cost(problem, parts) <= 1.02 * cost(problem, whole)
+    # too many for either
+    monkeypatch.setattr(spreading, "_MUCH", 0)
+    monkeypatch.setattr(spreading, "_MOST", 0)
+    assert spread(problem, given).tolist() == given.tolist()

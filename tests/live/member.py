@@ -201,6 +201,8 @@ class Place:
 
 def main() -> None:
     said = json.loads(sys.argv[1])
+    if isinstance(said["config"].get("api_version"), list):
+        said["config"]["api_version"] = tuple(said["config"]["api_version"])
     logging.basicConfig(level=logging.INFO, format="%(asctime)s %(name)s %(message)s")
     threading.Thread(target=wait_for_the_end, daemon=True).start()
     run = {

@@ -418,6 +418,7 @@ def test_only_partitions_with_a_leader_for_records_without_a_key() -> None:
     assert found[3:] == found[:3]
     assert {ask(partitioner, some, key=b"%d" % n) for n in range(50)} == set(range(7))
     assert {ask(partitioner, Metadata(3, set())) for _ in range(9)} == {0, 1, 2}
+    assert ask(partitioner, Metadata(3, {1, 9})) == 1, "what is not counted yet is left out"
     assert {partitioner(None, [2, 0, 1], [2]) for _ in range(9)} == {2}
     assert {partitioner(b"%d" % n, [2, 0, 1], [2]) for n in range(50)} == {0, 1, 2}
 

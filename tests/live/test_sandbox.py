@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import signal
 import socket
 import subprocess
@@ -404,6 +405,12 @@ def test_racks_are_dealt_in_turn() -> None:
     assert racks(None, None) == [None, None, None]
 
 
+def test_ids_are_of_the_form_of_kafka() -> None:
+    made = {module._random_id() for _ in range(2000)}
+    assert len(made) == 2000
+    assert all(re.fullmatch(r"[A-Za-z0-9_][A-Za-z0-9_-]{21}", each) for each in made)
+
+
 def test_folders_that_are_refused(tmp_path: Path) -> None:
     (tmp_path / "theirs").mkdir()
     (tmp_path / "theirs" / "file").write_text("x")
@@ -427,7 +434,14 @@ def test_folders_that_are_refused(tmp_path: Path) -> None:
 
 def state(**changed: Any) -> dict[str, Any]:
     nodes = [{"id": n, "rack": None, "port": 1, "pid": None} for n in (0, 1)]
-    return {"format_version": 1, "kafka": "4.3.0", "cluster_id": "x", "nodes": nodes} | changed
+    found = {
+        "format_version": 1,
+        "kafka": "4.3.0",
+        "cluster_id": "x",
+        "folder": "/",
+        "nodes": nodes,
+    }
+    return found | changed
 
 
 @pytest.mark.parametrize(
@@ -442,6 +456,7 @@ def state(**changed: Any) -> dict[str, Any]:
         json.dumps(state(nodes=[{"id": 0, "rack": None, "port": 1, "pid": -1}])),
         json.dumps(state(nodes=[{"id": 0, "rack": None, "port": "1", "pid": None}])),
         json.dumps(state(nodes=[{"id": 0, "role": "x"}])),
+        json.dumps(state(folder=None)),
     ],
 )
 def test_a_state_that_is_none(tmp_path: Path, text: str) -> None:
@@ -469,3 +484,41 @@ def test_a_recycled_process_id_is_not_killed(tmp_path: Path) -> None:
         finally:
             other.kill()
     assert not folder.exists()
+
+
+@pytest.fixture
+def posing(tmp_path: Path) -> Iterator[tuple[Path, Any]]:
+    """A sandbox's folder, and a process that poses as its controller."""
+    folder = tmp_path / "s"
+    folder.mkdir()
+    config = folder / "controller" / "server.properties"
+    sleep = [sys.executable, "-c", "import time; time.sleep(600)", "kafka.Kafka", str(config)]
+    with subprocess.Popen(sleep) as node:
+        nodes = [{"id": 0, "rack": None, "port": 1, "pid": node.pid}]
+        text = json.dumps(state(nodes=nodes, folder=str(folder)))
+        (folder / MARKER).write_text(text)
+        yield folder, node
+        node.kill()
+
+
+def test_a_sandbox_that_was_moved_while_it_runs(posing: tuple[Path, Any]) -> None:
+    folder, node = posing
+    moved = folder.with_name("t")
+    folder.rename(moved)
+    for call in (Sandbox.start, Sandbox.open):
+        with pytest.raises(InputError, match=rf"moved or copied from {folder} while"):
+            call(moved)
+    assert node.poll() is None
+    node.kill()
+    node.wait()
+    assert Sandbox.open(moved).down() == ([], [])
+    assert not moved.exists()
+
+
+def test_a_link_to_a_sandbox_is_the_sandbox(posing: tuple[Path, Any]) -> None:
+    folder, node = posing
+    link = folder.with_name("link")
+    link.symlink_to(folder)
+    assert Sandbox.open(link).to_json()["controller"]["pid"] == node.pid
+    assert Sandbox.open(link).down() == (["controller"], [])
+    assert not exists(node.pid)

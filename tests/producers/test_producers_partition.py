@@ -499,7 +499,14 @@ def test_what_is_no_good(arguments: tuple[Any, ...], problem: str) -> None:
         ("random", {"sizes": -1}, "sizes: expected 0 bytes or more, got -1"),
         ("random", {"available": [3]}, r"available: .*\[3\].*: expected numbers below 3"),
         ("random", {"available": ["a"]}, "available: expected partitions' numbers, got"),
+        ("random", {"available": 3}, "available: expected numbers, got 3"),
+        ("random", {"linger_ms": "x"}, "linger_ms: expected 0 or more, got 'x'"),
+        ("weighted", {"weights": 5}, "weights: expected a number for each partition, got 5"),
         ("adaptive", {"queues": [1, 2]}, "queues: expected 3 numbers, got 2"),
+        ("adaptive", {"queues": [1, "a", 2]}, "queues: expected numbers from 0 up, got 'a'"),
+        ("adaptive", {"queues": [1, -1, 2]}, "queues: expected numbers from 0 up, got -1"),
+        ("adaptive", {"availability_timeout_ms": -1}, "availability_timeout_ms: expected 0 or"),
+        ("sticky", {"batch_size": 1.5}, "batch_size: expected 1 byte or more, got 1.5"),
         (to_the_last, {"batch_size": 1}, "partitioner: one of your own takes no batch_size"),
         ("json:none", {"x": 1}, "partitioner: one of your own takes no x"),
     ],
@@ -521,6 +528,10 @@ def test_numbers_of_numpy_are_numbers(name: str) -> None:
     found = partage.partition(b"a", np.int32(7), name, seed=np.int64(3))
     assert type(found) is int
     assert found == partage.partition(b"a", 7, name, seed=3)
+    options: dict[str, Any] = {"queues": np.array([0, 3, 1]), "available": np.array([2, 0])}
+    assert partage.partition(None, 3, "adaptive", **options) in (0, 2)
+    options = {"weights": np.array([0, 0, 3.5]), "batch_size": np.int64(9)}
+    assert partage.partition(None, 3, "weighted", **options) == 2
 
 
 def test_lists_need_no_pyarrow() -> None:

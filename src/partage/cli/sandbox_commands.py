@@ -147,7 +147,7 @@ def _started(sandbox: Sandbox) -> str:
 
 
 def _show(sandbox: Sandbox, json: bool, done: str) -> None:
-    """What was done, the brokers, where they are, and what to do next."""
+    """What was done, where the brokers are, and how to end them."""
     found = sandbox.to_json()
     if json:
         output.print_json(found)
@@ -165,9 +165,7 @@ def _show(sandbox: Sandbox, json: bool, done: str) -> None:
     _say(f"Kafka {sandbox.kafka} in {sandbox.directory}: {done}")
     output.console().print(table)
     _say(f"Bootstrap servers: {sandbox.bootstrap_servers}")
-    first = sandbox.brokers[0].address
-    _say(f"Next: partage snapshot --bootstrap-server {first} -o cluster.json")
-    _say(f"      partage sandbox down{_dir(sandbox.directory)}")
+    _say(f"End it: partage sandbox down{_dir(sandbox.directory)}")
 
 
 def _say(line: str) -> None:

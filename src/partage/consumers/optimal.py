@@ -26,6 +26,9 @@ from partage.group.model import NOBODY
 
 Ints = npt.NDArray[np.int64]
 
+_PAIRS = 10_000_000
+"""Pairs of topic and member beyond which the dealing decides about topics alone, to save memory."""
+
 
 def balanced(
     group: Group, rest: Ints | None = None, among: npt.NDArray[np.bool_] | None = None
@@ -173,6 +176,8 @@ def _spread(
     listed = (kinds.of_partition >= 0) & topics[group.topic]
     aside = _loads(answer[(kinds.of_partition >= 0) & ~listed], len(group.members))
     rows = _Rows.of(group, kinds, np.flatnonzero(listed))
+    if rows is None:
+        return
     arc, pair_row, member = rows.arc, rows.row, kinds.member[rows.arc]
     has = rows.listed[group.owner[rows.listed] != NOBODY]
     sits = rows.counted(rows.pair(has, group.owner[has]))
@@ -224,13 +229,16 @@ class _Rows:
     shift: Ints
 
     @classmethod
-    def of(cls, group: Group, kinds: _Kinds, listed: Ints) -> _Rows:
+    def of(cls, group: Group, kinds: _Kinds, listed: Ints) -> _Rows | None:
+        """None where there would be more than ``_PAIRS``."""
         code = group.topic[listed] * len(kinds.count) + kinds.of_partition[listed]
         named, of = np.unique(code, return_inverse=True)
         of_partition = np.full(group.partitions, NOBODY, dtype=np.int64)
         of_partition[listed] = of.ravel()
         topic, kind = np.divmod(named, len(kinds.count))
         width = np.diff(kinds.first)[kind]
+        if int(width.sum()) > _PAIRS:
+            return None
         shift = np.cumsum(width) - width - kinds.first[kind]
         row = np.repeat(np.arange(len(named)), width)
         count = np.bincount(of.ravel(), minlength=len(named)).astype(np.int64)

@@ -10,9 +10,10 @@ to another that has two less. Otherwise the squares are laid out around a guess,
 were divisible: a pair has the level of its row plus that of its slot, within its bounds, and the
 levels are corrected in turn until the totals nearly come out.
 
-Where there are too many pairs for that, all but some stay as they are: in each row those that would
-give first and those that would take first. What stays is priced with the dual values, what would
-pay is added, and it is solved again, a limited number of times.
+Where there are very many pairs and little is to be changed, all but some stay as they are: in each
+row those that would give first and those that would take first may change. What stays is priced
+with the dual values, what would pay is added, and it is solved again, a limited number of times.
+Where there are very many and much is to be changed, what was given is the answer.
 """
 
 from __future__ import annotations
@@ -29,8 +30,10 @@ Ints = npt.NDArray[np.int64]
 Floats = npt.NDArray[np.float64]
 Bools = npt.NDArray[np.bool_]
 
-_WHOLE = 400_000
-"""Free pairs up to which all are laid out."""
+_WHOLE, _MOST = 400_000, 3_000_000
+"""Free pairs up to which all are laid out; the same where much is to be changed."""
+_MUCH = 0.01
+"""Pairs that should give an item, as a part of all: from there on it is much."""
 _SOME, _TIMES = 8, 8
 """Pairs of a row to add, in each direction, at first, and how many times; then twice as many."""
 _CORRECTIONS, _NEAR = 40, 0.25
@@ -90,7 +93,7 @@ class Spreading:
 
 def spread(problem: Spreading, given: Ints) -> Ints:
     """[A] the counts, from ``given`` ones that respect the bounds: the most even there are, or,
-    where there are very many pairs and the rounds do not suffice, at least as even as these."""
+    where there are very many pairs, at least as even as these."""
     gives, takes = _would(problem, given, np.zeros(problem.slots, dtype=np.int64))
     if not (gives | takes).any():
         return given
@@ -98,9 +101,10 @@ def spread(problem: Spreading, given: Ints) -> Ints:
     if len(free) == 0:
         return given
     found = given[free]
-    if len(free) <= _WHOLE:
+    much = int(gives.sum()) > _MUCH * len(free)
+    if len(free) <= (_MOST if much else _WHOLE):
         found, _ = _solved(part, found, np.arange(len(free)), _guess(part))
-    else:
+    elif not much:
         found = _in_parts(part, found)
     answer = given.copy()
     answer[free] = found

@@ -179,6 +179,13 @@ class _Queues(Sequence[int]):
         return len(self.batches.get((self.topic, at), ()))
 
 
+class _ClientTopic(Topic):
+    """A topic as a client knows it, which need not be checked for every record."""
+
+    def __post_init__(self) -> None:
+        return
+
+
 def _known(
     name: str,
     count: int,
@@ -186,6 +193,8 @@ def _known(
     queues: Sequence[int] | None = None,
     tells_batches: bool = False,
 ) -> Topic:
-    # the metadata may be half new: a leader of a partition that it does not count yet
-    numbers = tuple(sorted(number for number in available if number < count))
-    return Topic(count, name, numbers, queues, tells_batches=tells_batches)
+    numbers = sorted(available)
+    if numbers and numbers[-1] >= count:
+        # the metadata may be half new: a leader of a partition that it does not count yet
+        numbers = [number for number in numbers if number < count]
+    return _ClientTopic(count, name, numbers, queues, tells_batches=tells_batches)

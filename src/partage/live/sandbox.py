@@ -131,7 +131,7 @@ class Sandbox:
         self.cluster_id = ""
         self.started: list[int] = []
         """The brokers that the last call started."""
-        self._folder = Path(directory).absolute()
+        self._folder = Path(directory).resolve()
         self._nodes = {node.id: node for node in nodes}
 
     # ------------------------------------------------------------------ making, finding, ending
@@ -406,9 +406,9 @@ class Sandbox:
 
     # ------------------------------------------------------------------ processes
 
-    def _ending(self, node: Node) -> str:
+    def _ending(self, node: Node, folder: Path | None = None) -> str:
         """How the command line of a node's process ends: no other process's does."""
-        return f"kafka.Kafka {self._folder / node.name / 'server.properties'}"
+        return f"kafka.Kafka {(folder or self._folder) / node.name / 'server.properties'}"
 
     def _running(self) -> list[Node]:
         return [
@@ -493,6 +493,7 @@ class Sandbox:
             "format_version": FORMAT_VERSION,
             "kafka": self.kafka,
             "cluster_id": self.cluster_id,
+            "folder": str(self._folder),
             "nodes": [asdict(node) for _, node in sorted(self._nodes.items())],
         }
         write_text(self._marker, to_json(state, indent=1))
@@ -507,11 +508,18 @@ class Sandbox:
                 raise ValueError
             nodes = [Node(**node) for node in state["nodes"]]
             kafka, cluster_id = str(state["kafka"]), str(state["cluster_id"])
+            home = Path(state["folder"])
             numbers = [n for node in nodes for n in (node.id, node.port, node.pid or 1)]
             if not all(type(n) is int and n >= 0 for n in numbers) or nodes[0].id != _CONTROLLER:
                 raise ValueError
         except (LookupError, TypeError, ValueError):
             raise InputError(where, "is not the state of a sandbox of this partage") from None
+        if home != self._folder and any(
+            node.pid is not None and process.runs(node.pid, self._ending(node, home))
+            for node in nodes
+        ):
+            problem = f"moved or copied from {home} while its processes run: use it there"
+            raise InputError(self.directory, problem)
         self.kafka, self.cluster_id = kafka, cluster_id
         self._nodes = {node.id: node for node in nodes}
 
@@ -566,8 +574,11 @@ def _bound(port: int) -> Iterator[socket.socket]:
 
 
 def _random_id() -> str:
-    """An id as Kafka makes them: 16 bytes in 22 characters."""
-    return base64.urlsafe_b64encode(uuid.uuid4().bytes).decode().rstrip("=")
+    """An id as Kafka makes them: 16 bytes in 22 characters, not beginning as an option would."""
+    while True:
+        made = base64.urlsafe_b64encode(uuid.uuid4().bytes).decode().rstrip("=")
+        if not made.startswith("-"):
+            return made
 
 
 def _reason(log: str) -> str:

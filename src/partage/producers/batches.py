@@ -18,7 +18,7 @@ from partage.errors import InputError
 from partage.producers.draws import Draws
 from partage.producers.keyed import Spread
 from partage.producers.keys import Ints
-from partage.producers.model import Topic
+from partage.producers.model import Topic, is_number
 
 BATCH_SIZE = 16384
 """Kafka's default of ``batch.size``, in bytes."""
@@ -43,10 +43,10 @@ class ByBatches(Spread):
     """Whether a record is counted when it is asked if it still goes to the partition."""
 
     def __init__(self, seed: int, batch_size: int = BATCH_SIZE) -> None:
-        if isinstance(batch_size, bool) or not isinstance(batch_size, int) or batch_size < 1:
+        if not is_number(batch_size) or batch_size < 1 or batch_size != int(batch_size):
             raise InputError("batch_size", f"expected 1 byte or more, got {batch_size!r}")
         self._seed = seed
-        self._batch_size = batch_size
+        self._batch_size = int(batch_size)
         self._topics: dict[str, Held] = {}
 
     @abstractmethod

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from numbers import Real
 from typing import Any
 
 import numpy as np
@@ -73,6 +74,9 @@ class Topic:
         for where, column in (("queues", self.queues), ("not_taken_ms", self.not_taken_ms)):
             if column is not None and len(column) != count:
                 raise InputError(where, f"expected {count} numbers, got {len(column)}")
+            for number in column or ():
+                if not is_number(number) or number < 0:
+                    raise InputError(where, f"expected numbers from 0 up, got {number!r}")
 
     @cached_property
     def choices(self) -> Sequence[int]:
@@ -88,6 +92,11 @@ class Topic:
             raise InputError("topic", f"the cluster lacks partitions of {name!r}")
         available = [number for number, leader in leaders.items() if leader is not None]
         return cls(len(leaders), name, tuple(available))
+
+
+def is_number(value: object) -> bool:
+    """Of Python or numpy; True and False are none."""
+    return isinstance(value, Real) and not isinstance(value, bool)
 
 
 def leaders_of(cluster: Cluster, name: str) -> dict[int, int | None]:

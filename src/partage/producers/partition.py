@@ -73,7 +73,7 @@ def partition(
     """
     if isinstance(partitions, np.integer):
         partitions = int(partitions)
-    topic = Topic(partitions, available=_ascending(available), queues=queues)
+    topic = Topic(partitions, available=_ascending(available), queues=_listed("queues", queues))
     decider = partitioner_named(partitioner, seed, **options)
     if hasattr(keys, "as_py"):  # a scalar of pyarrow
         keys = keys.as_py()
@@ -86,11 +86,18 @@ def partition(
 
 
 def _ascending(available: Sequence[int] | None) -> Sequence[int] | None:
+    available = _listed("available", available)
     if available is None:
         return None
     if not all(isinstance(number, (int, np.integer)) for number in available):
         raise InputError("available", f"expected partitions' numbers, got {available!r}")
     return sorted({int(number) for number in available})
+
+
+def _listed(where: str, numbers: Iterable[int] | None) -> list[int] | None:
+    if numbers is not None and not isinstance(numbers, Iterable):
+        raise InputError(where, f"expected numbers, got {numbers!r}")
+    return None if numbers is None else list(numbers)
 
 
 def _sizes(sizes: int | Iterable[int], count: int) -> Ints:

@@ -11,8 +11,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from partage.errors import InputError
 from partage.producers.batches import BATCH_SIZE
-from partage.producers.model import Topic
+from partage.producers.model import Topic, is_number
 from partage.producers.partitioners.uniform import Uniform
 
 
@@ -23,6 +24,10 @@ class Adaptive(Uniform):
         self, seed: int, batch_size: int = BATCH_SIZE, availability_timeout_ms: float = 0
     ) -> None:
         super().__init__(seed, batch_size)
+        if not is_number(availability_timeout_ms) or not availability_timeout_ms >= 0:
+            raise InputError(
+                "availability_timeout_ms", f"expected 0 or more, got {availability_timeout_ms!r}"
+            )
         self._timeout_ms = availability_timeout_ms
 
     def weights(self, topic: Topic) -> Sequence[float] | None:

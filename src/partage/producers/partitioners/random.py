@@ -15,7 +15,7 @@ from partage.errors import InputError
 from partage.producers.draws import Draws
 from partage.producers.keyed import Spread
 from partage.producers.keys import Ints
-from partage.producers.model import Topic
+from partage.producers.model import Topic, is_number
 
 
 class Random(Spread):
@@ -24,7 +24,7 @@ class Random(Spread):
     def __init__(
         self, seed: int, linger_ms: float = 0, clock: Callable[[], float] = time.monotonic
     ) -> None:
-        if not linger_ms >= 0:
+        if not is_number(linger_ms) or not linger_ms >= 0:
             raise InputError("linger_ms", f"expected 0 or more, got {linger_ms!r}")
         self._seed = seed
         self._linger = linger_ms / 1000

@@ -7,12 +7,11 @@ partition to be spared. Records with a key go where the hash says, whatever the 
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
-from numbers import Real
+from collections.abc import Iterable, Mapping, Sequence
 
 from partage.errors import InputError
 from partage.producers.batches import BATCH_SIZE
-from partage.producers.model import Topic
+from partage.producers.model import Topic, is_number
 from partage.producers.partitioners.uniform import Uniform
 
 Weights = Sequence[float] | Mapping[str, Sequence[float]]
@@ -44,8 +43,10 @@ class Weighted(Uniform):
 
 
 def _checked(weights: Sequence[float]) -> list[float]:
+    if not isinstance(weights, Iterable):
+        raise InputError("weights", f"expected a number for each partition, got {weights!r}")
     for weight in weights:
-        if not isinstance(weight, Real) or not 0 <= weight < math.inf:
+        if not is_number(weight) or not 0 <= weight < math.inf:
             raise InputError("weights", f"expected numbers from 0 up, got {weight!r}")
     if not any(weights):
         raise InputError("weights", "expected a number that is not 0")
