@@ -229,7 +229,7 @@ def _their_seconds(
         group = {"assignor": "sticky", "topics": topics, "members": members}
         try:
             answer = runner.ask(group, limit)
-            if answer and REPEAT * answer.get("seconds", limit) < limit / 4:
+            if answer and REPEAT * answer.get("seconds", limit) < limit / 8:
                 answer = runner.ask({**group, "repeat": REPEAT}, limit)
         except UnavailableError as problem:
             answer = {"error": f"not available: {problem}"}

@@ -78,7 +78,7 @@ def least(problem: Spreading) -> int:
 
 def lay_out_in_parts(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(spreading, "_WHOLE", 0)
-    monkeypatch.setattr(spreading, "_MUCH", 1)
+    monkeypatch.setattr(spreading, "_MUCH", 1_000)
 
 
 @pytest.mark.parametrize("in_parts", [False, True])

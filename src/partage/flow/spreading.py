@@ -33,7 +33,7 @@ Bools = npt.NDArray[np.bool_]
 _WHOLE, _MOST = 400_000, 3_000_000
 """Free pairs up to which all are laid out; the same where much is to be changed."""
 _MUCH = 0.01
-"""Pairs that should give an item, as a part of all: from there on it is much."""
+"""Items on pairs that should give some, for each free pair: from there on it is much."""
 _SOME, _TIMES = 8, 8
 """Pairs of a row to add, in each direction, at first, and how many times; then twice as many."""
 _CORRECTIONS, _NEAR = 40, 0.25
@@ -101,7 +101,7 @@ def spread(problem: Spreading, given: Ints) -> Ints:
     if len(free) == 0:
         return given
     found = given[free]
-    much = int(gives.sum()) > _MUCH * len(free)
+    much = int(given[gives].sum()) > _MUCH * len(free)
     if len(free) <= (_MOST if much else _WHOLE):
         found, _ = _solved(part, found, np.arange(len(free)), _guess(part))
     elif not much:

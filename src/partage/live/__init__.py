@@ -21,6 +21,7 @@ if TYPE_CHECKING:
         WeightedAssignor,
     )
     from partage.live.lag import Lag
+    from partage.live.sandbox import Sandbox
 
 _HOME = {
     "CooperativeStickyAssignor": "partage.live.kafka_python",
@@ -29,6 +30,7 @@ _HOME = {
     "Lag": "partage.live.lag",
     "RangeAssignor": "partage.live.kafka_python",
     "RoundRobinAssignor": "partage.live.kafka_python",
+    "Sandbox": "partage.live.sandbox",
     "StickyAssignor": "partage.live.kafka_python",
     "WeightedAssignor": "partage.live.kafka_python",
 }
@@ -40,6 +42,7 @@ __all__ = [
     "Lag",
     "RangeAssignor",
     "RoundRobinAssignor",
+    "Sandbox",
     "StickyAssignor",
     "WeightedAssignor",
 ]
