@@ -11,7 +11,6 @@ import threading
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
-from itertools import pairwise
 from pathlib import Path
 from types import TracebackType
 from typing import Any
@@ -68,16 +67,6 @@ class Member:
             for e in list(self.events)
             if e["kind"] == kind and e["at"] >= since and e["partitions"]
         ]
-
-    def longest_pause(self, partition: Partition, start: float, end: float) -> float:
-        """Seconds between two reads of a partition, at the longest."""
-        reads = [
-            e["at"]
-            for e in list(self.events)
-            if e["kind"] == "read" and partition in e["partitions"]
-        ]
-        times = [start, *(at for at in reads if start < at < end), end]
-        return max(b - a for a, b in pairwise(times))
 
     def leave(self) -> None:
         """End as a consumer that is closed."""

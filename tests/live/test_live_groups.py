@@ -244,9 +244,9 @@ def test_rolling_restart_of_static_members(start: Callable[..., Consumers]) -> N
 def test_rolling_restart_of_dynamic_members(start: Callable[..., Consumers]) -> None:
     """Under cooperative-sticky, who leaves is all that moves; nothing ever has two owners."""
     with start(6) as group:
-        for name in ("a", "b", "c"):
+        for name, sizes in (("a", (6,)), ("b", (3, 3)), ("c", (2, 2, 2))):
             group.join(name, [ours("CooperativeSticky")])
-            group.settle()
+            group.settle(*sizes)
         for name in ("a", "b", "c"):
             member = next(m for m in group.alive if m.name == name)
             others = {m.name: m.held for m in group.alive if m is not member}
