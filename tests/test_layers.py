@@ -13,7 +13,7 @@ import partage
 ROOT = Path(partage.__file__).parent
 
 LAYERS: tuple[tuple[str, ...], ...] = (
-    ("errors", "files", "java"),
+    ("errors", "files", "java", "ivy"),
     ("flow",),
     ("cluster", "group"),
     ("profile",),
@@ -28,7 +28,7 @@ LEVEL = {room: level for level, rooms in enumerate(LAYERS) for room in rooms}
 TOP = ("__init__", "__main__")
 """The package itself and ``python -m partage`` hand on what is anywhere in it."""
 
-SAME_LAYER = {("files", "errors"), ("java", "errors")}
+SAME_LAYER = {("files", "errors"), ("java", "errors"), ("ivy", "errors"), ("ivy", "java")}
 
 ONLY_IN = {
     "pyspark": ("pipeline",),

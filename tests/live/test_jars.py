@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from partage import ivy
 from partage.errors import InputError, PartageError
 from partage.live import jars
 from partage.live.jars import kafka_jars, kafka_version
@@ -20,7 +21,7 @@ OFFLINE = (
 @pytest.fixture
 def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.delenv(jars.OWN_JARS, raising=False)
-    monkeypatch.delenv(jars.IVY_SETTINGS, raising=False)
+    monkeypatch.delenv(ivy.IVY_SETTINGS, raising=False)
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
     return tmp_path / "cache" / "partage"
 
@@ -41,7 +42,7 @@ def play(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Play:
         java.write_text(f'#!/bin/sh\necho "$@" > {tmp_path}/asked\n{last}\n{script}\n')
         java.chmod(0o755)
         monkeypatch.setenv("JAVA_HOME", str(home))
-        monkeypatch.setattr(jars, "_ivy", lambda: tmp_path / "ivy-2.jar")
+        monkeypatch.setattr(ivy, "_ivy", lambda *_: tmp_path / "ivy-2.jar")
         return tmp_path / "asked"
 
     return as_java
@@ -105,17 +106,17 @@ def test_of_two_at_once_the_first_stays(cache: Path, play: Play) -> None:
 
 def test_a_mirror(cache: Path, play: Play, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     asked = play("echo 1 > $JARS/a.jar")
-    monkeypatch.setenv(jars.IVY_SETTINGS, str(tmp_path / "no.xml"))
+    monkeypatch.setenv(ivy.IVY_SETTINGS, str(tmp_path / "no.xml"))
     with pytest.raises(InputError, match=r"^PARTAGE_IVY_SETTINGS: .*no.xml: no such file$"):
         kafka_jars("4.3.0")
     (tmp_path / "settings.xml").write_text("<ivysettings/>")
-    monkeypatch.setenv(jars.IVY_SETTINGS, str(tmp_path / "settings.xml"))
+    monkeypatch.setenv(ivy.IVY_SETTINGS, str(tmp_path / "settings.xml"))
     kafka_jars("4.3.0")
     assert f"-settings {tmp_path}/settings.xml" in asked.read_text()
 
 
 def test_without_pyspark(cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(jars, "find_spec", lambda _: None)
+    monkeypatch.setattr(ivy, "find_spec", lambda _: None)
     with pytest.raises(PartageError, match=r"pip install 'partage\[spark\]'.*PARTAGE_KAFKA_JARS"):
         kafka_jars("4.3.0")
     assert not cache.exists()

@@ -174,9 +174,10 @@ class _Queues(Sequence[int]):
     @overload
     def __getitem__(self, at: slice) -> Sequence[int]: ...
     def __getitem__(self, at: int | slice) -> int | Sequence[int]:
-        if isinstance(at, slice):
-            return [self[number] for number in range(*at.indices(self.partitions))]
-        return len(self.batches.get((self.topic, at), ()))
+        numbers = range(self.partitions)[at]  # IndexError past the end
+        if isinstance(numbers, range):
+            return [self[number] for number in numbers]
+        return len(self.batches.get((self.topic, numbers), ()))
 
 
 class _ClientTopic(Topic):

@@ -1,4 +1,5 @@
-"""Where records come from. A source is one module here and one line in ``SOURCES``."""
+"""Where records come from. A format of files is one module here and one line in ``SOURCES``; a
+cluster is named by a URL (``kafka``)."""
 
 from __future__ import annotations
 
@@ -9,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from partage.errors import InputError
 from partage.pipeline.session import spark_errors
-from partage.pipeline.sources import csv, jsonl, parquet
+from partage.pipeline.sources import csv, jsonl, kafka, parquet
 from partage.pipeline.sources.files import Files, Source, list_files, literal
 
 if TYPE_CHECKING:
@@ -27,9 +28,9 @@ SOURCES: tuple[Source, ...] = (
 def read_records(spark: SparkSession, paths: Sequence[str | os.PathLike[str]]) -> DataFrame:
     """The rows of all ``paths`` as ``partage.pipeline.records`` has them: good ones and bad ones.
 
-    A path is a file, a directory (searched to the bottom) or a glob, wherever Spark can read; the
-    format follows from the files' names. Nothing but names, headers and first rows is read yet.
-    Raises InputError for what is missing, empty, unreadable, given twice or lacks a column.
+    A path is a URL of a cluster (``kafka``), or a file, a directory (searched to the bottom) or a
+    glob, wherever Spark can read; the format follows from the files' names. Nothing but names,
+    headers and first rows is read yet. Raises InputError for what is missing, empty, unreadable, given twice or lacks a column.
     """
     if not paths:
         raise InputError("", "no records given: name a file or a directory")
@@ -37,6 +38,12 @@ def read_records(spark: SparkSession, paths: Sequence[str | os.PathLike[str]]) -
     seen: set[str] = set()
     for path in [os.fspath(path) for path in paths]:
         with spark_errors(path):
+            if path.startswith(kafka.SCHEME):
+                if path in seen:
+                    raise InputError(path, "is given twice")
+                seen.add(path)
+                frames.append(kafka.read(spark, path))
+                continue
             files = list_files(spark, path)
             if not files:
                 raise InputError(path, "holds no files")

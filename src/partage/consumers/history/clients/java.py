@@ -1,0 +1,307 @@
+"""Kafka's Java client, from the lines of 2.3 on (and of KIP-415/429) to those of 4.3.
+
+Every line of a consumer has ``[Consumer clientId=…, groupId=…]``, with ``instanceId`` before it for
+a static member, whatever comes before and after. Read at INFO:
+
+- ``Subscribed to topic(s)``, ``(Re-)joining group``, ``Successfully joined group with generation``
+- ``Finished assignment for group at generation``: the leader's decision, for all members
+- ``Updating assignment with`` and four lines: a cooperative member's assignment. Newer versions
+  word the four lines otherwise, and none of them names the member
+- ``Adding newly assigned partitions``, ``Setting newly assigned partitions`` (up to 2.3)
+- ``Revoke previously assigned partitions``, ``Revoking previously assigned partitions`` (2.3)
+- ``Lost previously assigned partitions``, ``Member … sending LeaveGroup request``
+- ``ConsumerConfig values`` and the settings below it: ``client.id``, ``group.id``,
+  ``session.timeout.ms``, ``heartbeat.interval.ms``
+
+and at DEBUG: ``Executing onJoinComplete with generation … and memberId``, ``Joining group with
+current subscription``, ``Sending JoinGroup`` (the session timeout), ``Performing assignment using
+strategy`` (every member's subscription), heartbeats (it was alive).
+
+Of the protocol of KIP-848 (``group.protocol=consumer``) nothing is read; its lines are rejected.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+from typing import Any
+
+from partage.consumers.history.events import Event, Kind, Partition, Rejected, Unreadable
+from partage.consumers.history.stamps import Stamp, stamp
+
+_CONSUMER = re.compile(
+    r"\[Consumer (?:instanceId=(?P<instance>.*?), )?clientId=(?P<id>.*?), groupId=(?P<group>.*?)\] "
+    r"(?P<message>.*)",
+    re.DOTALL,
+)
+_LOGGER = re.compile(r"\s*\([\w.$]+\)\s*$")
+_NAME = re.compile(r"([A-Za-z0-9._-]+)-(\d+)")
+_GENERATION = re.compile(
+    r"with generation Generation\{generationId=(-?\d+), memberId='(.*?)', protocol='(.*?)'\}"
+)
+_COMPLETE = re.compile(r"with generation (-?\d+) and memberId (\S+)")
+_OF_MEMBER = re.compile(r"(?:^|\), )(?P<id>\S.*?)=Assignment\(partitions=\[(?P<held>.*?)\]")
+_SUBSCRIPTION = re.compile(
+    r"(?:^|\), )(?P<id>\S.*?)=Subscription\(topics=\[(?P<topics>.*?)\]"
+    r"(?:.*?groupInstanceId=(?P<instance>[^,)]*))?"
+)
+_UPDATE = re.compile(
+    r"(?:now a|\bA)ssigned partitions:\s*(?P<now>.*?)\s*"
+    r"(?:compare with previously|Current) owned partitions:\s*(?P<owned>.*?)\s*"
+    r"(?:newly added partitions|Added partitions [^:]*):\s*(?P<added>.*?)\s*"
+    r"(?:revoked partitions|Revoked partitions [^:]*):[^\S\n]*(?P<revoked>[^\n]*)",
+    re.DOTALL,
+)
+_PARTS = (
+    "now assigned partitions:",
+    "compare with previously owned partitions:",
+    "newly added partitions:",
+    "revoked partitions:",
+    "Assigned partitions:",
+    "Current owned partitions:",
+    "Added partitions (",
+    "Revoked partitions (",
+)
+_SETTING = re.compile(r"^\s*(client\.id|group\.id|session\.timeout\.ms|heartbeat\.interval\.ms) = (.*)")
+_SETTINGS = {"session.timeout.ms": "session_timeout", "heartbeat.interval.ms": "heartbeat_interval"}
+
+
+@dataclass
+class _Open:
+    """A message of several lines, as far as it has been read."""
+
+    number: int
+    lines: list[str] = field(default_factory=list)
+    settings: dict[str, str] = field(default_factory=dict)
+
+
+class JavaLog:
+    """See the head of this file."""
+
+    NAME = "java"
+    MARKERS = (
+        "[Consumer ",
+        *_PARTS,
+        "ConsumerConfig values",
+        "session.timeout.ms = ",
+        "heartbeat.interval.ms = ",
+        "client.id = ",
+        "group.id = ",
+    )
+
+    def __init__(self, source: str) -> None:
+        self.source = source
+        self._update: _Open | None = None
+        self._config: _Open | None = None
+
+    def feed(self, number: int, text: str) -> Iterator[Event | Rejected]:
+        """A line."""
+        if self._config is not None and (setting := _SETTING.match(text)):
+            self._config.settings[setting[1]] = setting[2].strip()
+            return
+        head = "[Consumer " in text or "ConsumerConfig values" in text
+        update = self._update
+        if update is not None and not head and number <= update.number + len(update.lines) + 1:
+            update.lines.append(text)
+            if len(update.lines) < 5:
+                return
+            head = False
+        yield from self.close()
+        if "ConsumerConfig values" in text:
+            self._config = _Open(number, [text])
+        elif head and (found := _CONSUMER.search(text)):
+            if found["message"].startswith("Updating assignment with"):
+                self._update = _Open(number, [text])
+                if _UPDATE.search(text):  # a layout that writes messages in one line
+                    yield from self.close()
+            else:
+                yield from self._told(number, text, found)
+
+    def close(self) -> Iterator[Event | Rejected]:
+        """What is still open is over."""
+        if self._update is not None:
+            update, self._update = self._update, None
+            text = "\n".join(update.lines)
+            found = _CONSUMER.search(text)
+            assert found is not None
+            yield from self._told(update.number, text, found)
+        if self._config is not None:
+            config, self._config = self._config, None
+            yield from self._configured(config)
+
+    def _told(self, number: int, text: str, found: re.Match[str]) -> Iterator[Event | Rejected]:
+        message = _LOGGER.sub("", found["message"])
+        try:
+            told = list(_read(message))
+            when = _stamp(text) if told else None
+        except Unreadable as why:
+            yield Rejected(self.source, number, text, str(why))
+            return
+        for values in told:
+            assert when is not None
+            common = {"instance": found["instance"] or "", "consumer": found["id"]}
+            yield self._event(number, when, group=found["group"], **(common | values))
+
+    def _configured(self, config: _Open) -> Iterator[Event]:
+        said, when = config.settings, stamp(config.lines[0])
+        seconds = {
+            name: int(said[key]) / 1000
+            for key, name in _SETTINGS.items()
+            if said.get(key, "").isdigit()
+        }
+        if when is not None and seconds and said.get("group.id", "null") != "null":
+            yield self._event(
+                config.number,
+                when,
+                kind=Kind.SETTINGS,
+                settings=seconds,
+                group=said["group.id"],
+                consumer=said.get("client.id", ""),
+            )
+
+    def _event(self, number: int, when: Stamp, **values: Any) -> Event:
+        return Event(
+            source=self.source,
+            line=number,
+            at=when.at,
+            zoned=when.zoned,
+            client=self.NAME,
+            **values,
+        )
+
+
+def _stamp(text: str) -> Stamp:
+    when = stamp(text)
+    if when is None:
+        raise Unreadable("no date and time of a known layout")
+    return when
+
+
+def _read(message: str) -> Iterator[dict[str, Any]]:
+    """What a message tells; raises Unreadable for one that begins like one of ours."""
+    for start, read in _MESSAGES:
+        if message.startswith(start):
+            yield from read(message[len(start) :].strip(), message)
+            return
+    if message.startswith("Member ") and "sending LeaveGroup request" in message:
+        yield {"kind": Kind.LEFT, "member": message.split()[1]}
+    elif "eartbeat" in message:
+        yield {"kind": Kind.SEEN}
+
+
+def _subscribed(rest: str, _: str) -> Iterator[dict[str, Any]]:
+    topics = tuple(topic.strip() for topic in rest.strip("[]").split(",") if topic.strip())
+    yield {"kind": Kind.SUBSCRIBED, "topics": topics}
+
+
+def _joining(_: str, __: str) -> Iterator[dict[str, Any]]:
+    yield {"kind": Kind.JOINING}
+
+
+def _joined(rest: str, message: str) -> Iterator[dict[str, Any]]:
+    if found := _GENERATION.search(message):
+        yield {
+            "kind": Kind.JOINED,
+            "generation": int(found[1]),
+            "member": found[2],
+            "assignor": found[3],
+        }
+    elif rest.isdigit():  # before 2.5
+        yield {"kind": Kind.JOINED, "generation": int(rest)}
+    else:
+        raise Unreadable("no generation where one is expected")
+
+
+def _complete(_: str, message: str) -> Iterator[dict[str, Any]]:
+    found = _COMPLETE.search(message)
+    if found is None:
+        raise Unreadable("no generation and memberId where they are expected")
+    yield {"kind": Kind.JOINED, "generation": int(found[1]), "member": found[2]}
+
+
+def _timeout(_: str, message: str) -> Iterator[dict[str, Any]]:
+    if found := re.search(r"sessionTimeoutMs=(\d+)", message):
+        yield {"kind": Kind.SETTINGS, "settings": {"session_timeout": int(found[1]) / 1000}}
+
+
+def _subscriptions(rest: str, _: str) -> Iterator[dict[str, Any]]:
+    assignor, _, listed = rest.partition(" with subscriptions ")
+    for found in _SUBSCRIPTION.finditer(listed.strip().strip("{}")):
+        instance = (found["instance"] or "").removeprefix("Optional[").removesuffix("]")
+        known = instance not in ("null", "Optional.empty")
+        yield {
+            "kind": Kind.SUBSCRIBED,
+            "member": found["id"],
+            "topics": tuple(found["topics"].split(", ")) if found["topics"] else (),
+            "instance": instance if known else "",
+            "assignor": assignor,
+        }
+
+
+def _plan(rest: str, _: str) -> Iterator[dict[str, Any]]:
+    number, brace, listed = rest.partition("{")
+    number = number.removeprefix("at generation").strip(" :")
+    body = listed.strip().removesuffix("}")
+    if not brace or (number and not number.isdigit()):
+        raise Unreadable("no generation and members where they are expected")
+    plan = {found["id"]: _partitions(found["held"]) for found in _OF_MEMBER.finditer(body)}
+    if body and (not plan or not listed.rstrip().endswith("}")):
+        raise Unreadable("the assignment is cut off or not of a known form")
+    yield {"kind": Kind.PLAN, "generation": int(number or -1), "plan": plan}
+
+
+def _updated(_: str, message: str) -> Iterator[dict[str, Any]]:
+    found = _UPDATE.search(message)
+    if found is None:
+        raise Unreadable("its four lists of partitions do not follow")
+    now, owned = _partitions(found["now"]), _partitions(found["owned"])
+    added, revoked = _partitions(found["added"]), _partitions(_LOGGER.sub("", found["revoked"]))
+    if set(added) != set(now) - set(owned) or set(revoked) != set(owned) - set(now):
+        raise Unreadable("its four lists of partitions contradict each other")
+    yield {"kind": Kind.HELD, "partitions": now, "owned": owned, "cooperative": True}
+
+
+def _listed(kind: Kind) -> Any:
+    def read(rest: str, _: str) -> Iterator[dict[str, Any]]:
+        yield {"kind": kind, "partitions": _partitions(rest)}
+
+    return read
+
+
+def _refused(_: str, __: str) -> Iterator[dict[str, Any]]:
+    raise Unreadable("a line of the protocol of KIP-848 (group.protocol=consumer): not read")
+    yield {}
+
+
+_MESSAGES = (
+    ("Subscribed to topic(s):", _subscribed),
+    ("Joining group with current subscription:", _subscribed),
+    ("(Re-)joining group", _joining),
+    ("Successfully joined group with generation", _joined),
+    ("Executing onJoinComplete with generation", _complete),
+    ("Sending JoinGroup (", _timeout),
+    ("Performing assignment using strategy", _subscriptions),
+    ("Finished assignment for group", _plan),
+    ("Updating assignment with", _updated),
+    ("Adding newly assigned partitions", _listed(Kind.ADDED)),
+    ("Setting newly assigned partitions", _listed(Kind.ADDED)),
+    ("Revoke previously assigned partitions", _listed(Kind.REVOKED)),
+    ("Revoking previously assigned partitions", _listed(Kind.REVOKED)),
+    ("Lost previously assigned partitions", _listed(Kind.LOST)),
+    ("Reconciling assignment with local epoch", _refused),
+)
+
+
+def _partitions(listed: str) -> tuple[Partition, ...]:
+    """``[t-0, t-1]`` or without brackets."""
+    body = _LOGGER.sub("", listed).strip().removeprefix(":").strip().removeprefix("[")
+    return tuple(sorted(_pairs(part for part in body.removesuffix("]").split(",") if part.strip())))
+
+
+def _pairs(parts: Iterable[str]) -> Iterator[Partition]:
+    for part in parts:
+        found = _NAME.fullmatch(part.strip())
+        if found is None:
+            raise Unreadable(f"{part.strip()[:60]!r} is no topic and partition")
+        yield found[1], int(found[2])

@@ -1,0 +1,261 @@
+"""kafka-python, the lines of 2.x and 3.x of ``kafka.coordinator``, in any layout.
+
+Its lines name the group but not the consumer: several consumers of a group in one file are told
+apart by the member id last named and by what each of them has. Read at INFO:
+
+- ``(Re-)joining group G``, ``Successfully joined group G <Generation 2 (member_id: …, protocol:
+  …)>`` (2.x: ``with generation 2``)
+- ``Cooperative rebalance complete for group G: owned=…, assigned=…``
+- ``Setting newly assigned partitions … for group G``
+- ``Revoking previously assigned partitions … for group G``, also ``on close``
+- ``Cooperative pre-rebalance for group G: revoking``, ``Group G lost membership``
+- ``Leaving consumer group G``, ``Updating subscribed topics to``
+
+and at DEBUG: ``Performing assignment for group G`` (every member's subscription), ``Finished
+assignment for group G``, ``Sending JoinGroup`` (the session timeout), heartbeats.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator
+from typing import Any
+
+from partage.consumers.history.events import Event, Kind, Partition, Rejected, Unreadable
+from partage.consumers.history.stamps import stamp
+
+_PARTITION = re.compile(r"TopicPartition\(topic='([^']*)', partition=(\d+)\)")
+_SETS = r"(set\(\)|frozenset\(\)|\{.*?\})"
+_MEMBER = re.compile(
+    r"member_id='(?P<id>[^']*)', group_instance_id=(?P<instance>None|'[^']*'), "
+    r"metadata=ConsumerProtocolSubscription\(version=\d+, topics=\[(?P<topics>[^\]]*)\]"
+)
+_PLANNED = re.compile(
+    r"'(?P<id>[^']*)': ConsumerProtocolAssignment\(version=\d+, assigned_partitions="
+    r"\[(?P<held>(?:\('[^']*', \[[\d, ]*\]\)(?:, )?)*)\]"
+)
+_OF_TOPIC = re.compile(r"\('([^']*)', \[([\d, ]*)\]\)")
+_QUOTED = re.compile(r"'([^']*)'")
+
+Told = dict[str, Any]
+
+
+class KafkaPythonLog:
+    """See the head of this file."""
+
+    NAME = "kafka-python"
+    MARKERS = (
+        "(Re-)joining group ",
+        "Successfully joined group ",
+        "Cooperative rebalance complete for group ",
+        "Cooperative pre-rebalance for group ",
+        "Setting newly assigned partitions ",
+        "Revoking previously assigned partitions ",
+        "lost membership; forcibly revoking",
+        "Leaving consumer group ",
+        "Updating subscribed topics to: ",
+        "Performing assignment for group ",
+        "Finished assignment for group ",
+        "Sending JoinGroup (JoinGroupRequest(",
+        "eartbeat response for group ",
+    )
+
+    def __init__(self, source: str) -> None:
+        self.source = source
+
+    def feed(self, number: int, text: str) -> Iterator[Event | Rejected]:
+        """A line."""
+        if "[Consumer " in text or "[thrd:" in text:  # of another client
+            return
+        try:
+            told = list(_read(text))
+        except Unreadable as why:
+            yield Rejected(self.source, number, text, str(why))
+            return
+        when = stamp(text)
+        if told and when is None:
+            yield Rejected(self.source, number, text, "no date and time of a known layout")
+            return
+        for values in told:
+            assert when is not None
+            yield Event(
+                source=self.source,
+                line=number,
+                at=when.at,
+                zoned=when.zoned,
+                client=self.NAME,
+                **values,
+            )
+
+    def close(self) -> Iterator[Event | Rejected]:
+        """Nothing stays open: every message is one line."""
+        yield from ()
+
+
+def _read(text: str) -> Iterator[Told]:
+    for pattern, read in _MESSAGES:
+        if found := pattern.search(text):
+            yield from read(found)
+            return
+    for start in _MUST:
+        if start in text:
+            raise Unreadable(f"not of a known form after {start.strip()!r}")
+
+
+def _joining(found: re.Match[str]) -> Iterator[Told]:
+    yield {"kind": Kind.JOINING, "group": found[1]}
+
+
+def _joined(found: re.Match[str]) -> Iterator[Told]:
+    yield {
+        "kind": Kind.JOINED,
+        "group": found[1],
+        "generation": int(found[2]),
+        "member": found[3],
+        "assignor": found[4],
+    }
+
+
+def _joined_before_3(found: re.Match[str]) -> Iterator[Told]:
+    yield {"kind": Kind.JOINED, "group": found[1], "generation": int(found[2])}
+
+
+def _cooperative(found: re.Match[str]) -> Iterator[Told]:
+    yield {
+        "kind": Kind.HELD,
+        "group": found[1],
+        "partitions": _partitions(found[3]),
+        "owned": _partitions(found[2]),
+        "cooperative": True,
+    }
+
+
+def _given_up(found: re.Match[str]) -> Iterator[Told]:
+    kind = Kind.LOST if "lost membership" in found[0] else Kind.REVOKED
+    yield {"kind": kind, "group": found["group"], "partitions": _partitions(found["held"])}
+
+
+def _assigned(found: re.Match[str]) -> Iterator[Told]:
+    held = _partitions(found["held"])
+    yield {"kind": Kind.HELD, "group": found["group"], "partitions": held, "cooperative": False}
+
+
+def _left(found: re.Match[str]) -> Iterator[Told]:
+    yield {"kind": Kind.LEFT, "group": found[1], "member": found[2] or ""}
+
+
+def _subscribed(found: re.Match[str]) -> Iterator[Told]:
+    yield {"kind": Kind.SUBSCRIBED, "topics": tuple(sorted(_QUOTED.findall(found[1])))}
+
+
+def _subscriptions(found: re.Match[str]) -> Iterator[Told]:
+    for member in _MEMBER.finditer(found[3]):
+        yield {
+            "kind": Kind.SUBSCRIBED,
+            "group": found[1],
+            "assignor": found[2],
+            "member": member["id"],
+            "instance": "" if member["instance"] == "None" else member["instance"].strip("'"),
+            "topics": tuple(_QUOTED.findall(member["topics"])),
+        }
+
+
+def _plan(found: re.Match[str]) -> Iterator[Told]:
+    plan = {
+        member["id"]: tuple(
+            sorted(
+                (topic, int(number))
+                for topic, numbers in _OF_TOPIC.findall(member["held"])
+                for number in numbers.split(",")
+                if number.strip()
+            )
+        )
+        for member in _PLANNED.finditer(found[2])
+    }
+    if len(plan) != found[2].count("ConsumerProtocolAssignment("):
+        raise Unreadable("the assignment is cut off or not of a known form")
+    yield {"kind": Kind.PLAN, "group": found[1], "plan": plan}
+
+
+def _timeout(found: re.Match[str]) -> Iterator[Told]:
+    settings = {"session_timeout": int(found[2]) / 1000}
+    yield {"kind": Kind.SETTINGS, "group": found[1], "settings": settings}
+
+
+def _seen(found: re.Match[str]) -> Iterator[Told]:
+    yield {"kind": Kind.SEEN, "group": found[1]}
+
+
+_MESSAGES: tuple[tuple[re.Pattern[str], Callable[[re.Match[str]], Iterator[Told]]], ...] = (
+    (re.compile(r"\(Re-\)joining group (\S+)\s*$"), _joining),
+    (
+        re.compile(
+            r"Successfully joined group (\S+) "
+            r"<Generation (-?\d+) \(member_id: (.*), protocol: (.*?)\)>"
+        ),
+        _joined,
+    ),
+    (re.compile(r"Successfully joined group (\S+) with generation (\d+)"), _joined_before_3),
+    (
+        re.compile(
+            rf"Cooperative rebalance complete for group (\S+): owned={_SETS}, assigned={_SETS}, "
+            r"revoked="
+        ),
+        _cooperative,
+    ),
+    (
+        re.compile(
+            rf"Cooperative pre-rebalance for group (?P<group>\S+): revoking (?P<held>{_SETS})"
+        ),
+        _given_up,
+    ),
+    (
+        re.compile(rf"Group (?P<group>\S+) lost membership; forcibly revoking (?P<held>{_SETS})"),
+        _given_up,
+    ),
+    (
+        re.compile(
+            rf"Revoking previously assigned partitions (?P<held>{_SETS}) for group (?P<group>\S+)"
+        ),
+        _given_up,
+    ),
+    (
+        re.compile(
+            rf"Setting newly assigned partitions (?P<held>{_SETS}) for group (?P<group>\S+)"
+        ),
+        _assigned,
+    ),
+    (re.compile(r"Leaving consumer group (\S+?)(?: \(member (.*)\))?\.\s*$"), _left),
+    (re.compile(r"Updating subscribed topics to: (.*)"), _subscribed),
+    (
+        re.compile(
+            r"Performing assignment for group (\S+) using strategy (\S+) with subscriptions (.*)"
+        ),
+        _subscriptions,
+    ),
+    (re.compile(r"Finished assignment for group (\S+): (\{.*\})"), _plan),
+    (
+        re.compile(
+            r"Sending JoinGroup \(JoinGroupRequest\(group_id='([^']*)', session_timeout_ms=(\d+)"
+        ),
+        _timeout,
+    ),
+    (re.compile(r"eartbeat response for group (\S+):"), _seen),
+)
+_MUST = (
+    "Successfully joined group ",
+    "Cooperative rebalance complete for group ",
+    "Setting newly assigned partitions ",
+    "Revoking previously assigned partitions ",
+    "lost membership; forcibly revoking",
+    "Finished assignment for group ",
+)
+
+
+def _partitions(listed: str) -> tuple[Partition, ...]:
+    found = tuple(sorted((topic, int(number)) for topic, number in _PARTITION.findall(listed)))
+    if len(found) != listed.count("("):
+        if listed in ("set()", "frozenset()"):
+            return ()
+        raise Unreadable("its partitions are not of a known form")
+    return found

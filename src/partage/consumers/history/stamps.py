@@ -1,0 +1,63 @@
+"""Date and time of a log line, in whatever layout the application's logger has.
+
+Known are a date and a time of day (``2026-11-20 10:00:00,123``, with ``T``, ``.``, ``/``, with or
+without fractions, brackets and a zone), and seconds or milliseconds since 1970 as librdkafka writes
+them (``%7|1795242288.583|``) or at the start of the line. A time without a zone is taken as UTC:
+within one log only differences count.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+
+MICROSECONDS = 1_000_000
+_HEAD = 120
+_EPOCH = re.compile(r"^(?:%\d\|)?\s*(\d{10})(?:[.,](\d{1,9}))?(?=[|\s\]])|^\s*(\d{13})(?=[|\s\]])")
+_DATE = re.compile(
+    r"(?<!\d)(\d{4})([-/])(\d\d)\2(\d\d)[T _](\d\d):(\d\d):(\d\d)(?:[.,](\d{1,9}))?"
+    r"\s?(Z|[+-]\d\d:?\d\d(?!\d))?"
+)
+
+
+@dataclass(frozen=True)
+class Stamp:
+    """``at`` in microseconds since 1970; ``zoned``: whether the line says in which zone."""
+
+    at: int
+    zoned: bool
+
+
+def stamp(line: str) -> Stamp | None:
+    """That of a line, None where its head has none that is known."""
+    head = line[:_HEAD]
+    if found := _EPOCH.search(head):
+        seconds, fraction, millis = found.groups()
+        if millis:
+            return Stamp(int(millis) * 1000, True)
+        return Stamp(int(seconds) * MICROSECONDS + _micros(fraction), True)
+    if found := _DATE.search(head):
+        year, _, *rest = found.groups()
+        month, day, hour, minute, second = map(int, rest[:5])
+        fraction, zone = rest[5:]
+        try:
+            moment = datetime(int(year), month, day, hour, minute, min(second, 59), tzinfo=UTC)
+        except ValueError:
+            return None
+        if zone and zone != "Z":
+            sign = -1 if zone[0] == "-" else 1
+            moment -= sign * timedelta(hours=int(zone[1:3]), minutes=int(zone[-2:]))
+        return Stamp(round(moment.timestamp()) * MICROSECONDS + _micros(fraction), bool(zone))
+    return None
+
+
+def shown(at: int, zoned: bool = True) -> str:
+    """ISO 8601 with milliseconds; ``Z`` where the zone is known."""
+    moment = datetime.fromtimestamp(at // MICROSECONDS, UTC)
+    text = moment.strftime("%Y-%m-%dT%H:%M:%S")
+    return f"{text}.{at % MICROSECONDS // 1000:03d}{'Z' if zoned else ''}"
+
+
+def _micros(fraction: str | None) -> int:
+    return int((fraction or "0")[:6].ljust(6, "0"))

@@ -1,0 +1,220 @@
+"""Records straight from a cluster, through Spark's Kafka connector, as one bounded batch.
+
+``kafka://HOST:PORT[,HOST:PORT]/TOPIC[,TOPIC]`` names them; ``*`` in a topic stands for anything.
+After ``?``, joined by ``&``:
+
+- ``from``, ``to``: times, ISO 8601 (UTC where no zone is said) or milliseconds since 1970; from the
+  beginning to the end of every partition where they are left out
+- ``config``: a properties file of a client, as Kafka's own tools take it (``security.protocol`` and
+  what belongs to it)
+
+Only the length of a value is kept, though the connector fetches the values too. The connector is
+the one that the session has. Where it has none, the jars are added to the session: those that
+``PARTAGE_SPARK_KAFKA`` names (a folder of jars, or Maven coordinates), or else the connector of
+PySpark's own version, out of Maven Central.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import socket
+from collections.abc import Mapping
+from contextlib import suppress
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from importlib.metadata import version
+from pathlib import Path
+from typing import TYPE_CHECKING
+from urllib.parse import unquote
+
+from pyspark.errors import AnalysisException, PySparkException
+from pyspark.sql import functions as sf
+
+from partage import ivy
+from partage.errors import InputError
+from partage.pipeline.records import canonical
+from partage.pipeline.session import is_connect
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, DataFrameReader, SparkSession
+
+SCHEME = "kafka://"
+CONNECTOR = "PARTAGE_SPARK_KAFKA"
+
+_PARAMETERS = ("from", "to", "config")
+_TOPIC = re.compile(r"[\w.*-]{1,249}", re.ASCII)
+_COORDINATES = re.compile(r"([\w.-]+):([\w.-]+):([\w.-]+)", re.ASCII)
+
+# Spark sets these itself and refuses them.
+_NOT_OURS = ("auto.offset.reset", "bootstrap.servers", "enable.auto.commit", "interceptor.classes")
+
+# What Spark brings must not come twice; Hadoop's client is Spark's too.
+_DEPENDENCY = """\
+    <dependency org="{organisation}" name="{name}" rev="{version}">
+      <exclude org="org.apache.hadoop"/>
+      <exclude org="org.scala-lang" module="scala-library"/>
+    </dependency>"""
+
+
+@dataclass(frozen=True)
+class Place:
+    """What a URL says. Times are in milliseconds since 1970."""
+
+    url: str
+    servers: str
+    topics: tuple[str, ...]
+    since: int | None = None
+    until: int | None = None
+    config: Mapping[str, str] = field(default_factory=dict)
+
+
+def place(url: str) -> Place:
+    """Read a URL; InputError names what is wrong in it."""
+    found = re.fullmatch(rf"{SCHEME}([^/?]+)/([^?]+)(?:\?(.*))?", url)
+    if found is None:
+        raise InputError(url, f"expected {SCHEME}HOST:PORT/TOPIC[,TOPIC][?from=TIME&to=TIME]")
+    servers, listed, query = found.groups()
+    for server in servers.split(","):
+        if not re.fullmatch(r"(\[[0-9A-Fa-f:]+\]|[\w.-]+):\d{1,5}", server):
+            raise InputError(url, f"{server!r}: expected HOST:PORT")
+    topics = tuple(listed.split(","))
+    for topic in topics:
+        if not _TOPIC.fullmatch(topic):
+            raise InputError(url, f"{topic!r}: no topic has such a name")
+    said: dict[str, str] = {}
+    for part in (query or "").split("&") if query else ():
+        name, equals, value = part.partition("=")
+        if name not in _PARAMETERS or not equals or name in said:
+            raise InputError(url, f"{part!r}: expected one each of {', '.join(_PARAMETERS)}")
+        said[name] = unquote(value)
+    since = _time(url, said["from"]) if "from" in said else None
+    until = _time(url, said["to"]) if "to" in said else None
+    if since is not None and until is not None and since >= until:
+        raise InputError(url, f"nothing is from {said['from']} to {said['to']}")
+    config = properties(said["config"]) if "config" in said else {}
+    return Place(url, servers, topics, since, until, config)
+
+
+def properties(path: str) -> dict[str, str]:
+    """A client's properties file: ``name=value`` lines, ``#`` before a comment, a backslash at the
+    end where a line goes on. InputError names the line that is none."""
+    try:
+        text = Path(path).read_text(encoding="utf-8")
+    except (OSError, ValueError) as error:
+        raise InputError(
+            path, f"cannot be read: {getattr(error, 'strerror', None) or error}"
+        ) from None
+    found: dict[str, str] = {}
+    lines = re.sub(r"\\\n[ \t]*", "", text).splitlines()
+    for number, line in enumerate(lines, 1):
+        line = line.strip()
+        if not line or line[0] in "#!":
+            continue
+        name, equals, value = line.partition("=")
+        if not equals:
+            raise InputError(path, f"line {number}: expected name=value")
+        found[name.strip()] = value.strip()
+    return found
+
+
+def read(spark: SparkSession, url: str) -> DataFrame:
+    """The records as ``partage.pipeline.records`` has them. Raises InputError."""
+    said = place(url)
+    _check_listening(said)
+    frame = _load(spark, said)
+    try:
+        frame.select("partition").take(1)  # so that what is wrong with the URL is told with it
+    except PySparkException as error:
+        if "UnknownTopicOrPartition" in str(error):
+            raise InputError(url, "a topic is not there, or may not be read") from None
+        raise
+    rows = frame.select(
+        "topic",
+        "partition",
+        "offset",
+        "timestamp",
+        "key",
+        sf.coalesce(sf.octet_length("value"), sf.lit(0)).alias("value_bytes"),
+        sf.lit(f"{SCHEME}{said.servers}").alias("source"),
+        sf.lit(None).cast("string").alias("broken"),
+    )
+    row = sf.concat_ws("-", "topic", "partition", "offset")
+    return canonical(rows, row, url)
+
+
+def _load(spark: SparkSession, said: Place) -> DataFrame:
+    reader = _reader(spark, said)
+    try:
+        return reader.load()
+    except AnalysisException as error:
+        if "Failed to find data source" not in str(error) and "DATA_SOURCE_NOT" not in str(error):
+            raise
+    for jar in sorted(connector().glob("*.jar")):
+        if is_connect(spark):
+            spark.addArtifact(str(jar))
+        else:
+            escaped = str(jar).replace("'", "\\'")
+            spark.sql(f"ADD JAR '{escaped}'")
+    return reader.load()
+
+
+def _reader(spark: SparkSession, said: Place) -> DataFrameReader:
+    options = {f"kafka.{k}": v for k, v in said.config.items() if k not in _NOT_OURS}
+    options["kafka.bootstrap.servers"] = said.servers
+    if any("*" in topic for topic in said.topics):
+        patterns = (re.escape(topic).replace(r"\*", ".*") for topic in said.topics)
+        options["subscribePattern"] = "|".join(patterns)
+    else:
+        options["subscribe"] = ",".join(said.topics)
+    if said.since is not None:
+        options["startingTimestamp"] = str(said.since)
+        # a partition with nothing since then has nothing to read, rather than an error
+        options["startingOffsetsByTimestampStrategy"] = "latest"
+    if said.until is not None:
+        options["endingTimestamp"] = str(said.until)
+    return spark.read.format("kafka").options(**options)
+
+
+def connector() -> Path:
+    """The folder of the connector's jars, fetched if need be. Raises InputError, PartageError."""
+    said = os.environ.get(CONNECTOR, "")
+    if said and (folder := Path(said).expanduser()).is_dir():
+        if not any(folder.glob("spark-sql-kafka-*.jar")):
+            raise InputError(CONNECTOR, f"{said}: holds no spark-sql-kafka-….jar")
+        return folder.absolute()
+    default = f"org.apache.spark:spark-sql-kafka-0-10_2.13:{version('pyspark')}"
+    found = _COORDINATES.fullmatch(said or default)
+    if found is None:
+        raise InputError(CONNECTOR, f"{said!r}: expected a folder, or coordinates as {default}")
+    organisation, name, number = found.groups()
+    return ivy.jars(
+        f"{name}-{number}",
+        _DEPENDENCY.format(organisation=organisation, name=name, version=number),
+        f"Spark's Kafka connector {number}",
+        f"{CONNECTOR} can name a folder of its jars, or other coordinates",
+    )
+
+
+def _time(url: str, text: str) -> int:
+    if re.fullmatch(r"\d{1,14}", text):
+        return int(text)
+    with suppress(ValueError):
+        time = datetime.fromisoformat(text)
+        aware = time if time.tzinfo else time.replace(tzinfo=UTC)
+        return int(aware.timestamp() * 1000)
+    raise InputError(url, f"{text!r}: expected a time such as 2026-11-20T08:00, or milliseconds")
+
+
+def _check_listening(said: Place) -> None:
+    """Say at once that nobody listens: Kafka's client tries again for a minute."""
+    why = ""
+    for server in said.servers.split(","):
+        host, _, port = server.rpartition(":")
+        try:
+            socket.create_connection((host.strip("[]"), int(port)), timeout=5).close()
+        except (OSError, OverflowError) as error:
+            why = why or f"{server}: {getattr(error, 'strerror', None) or error}"
+        else:
+            return
+    raise InputError(said.url, f"no broker answers ({why})")

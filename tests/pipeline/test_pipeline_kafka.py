@@ -1,0 +1,218 @@
+"""Records straight from a Kafka."""
+
+from __future__ import annotations
+
+import socket
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+pytest.importorskip("pyspark")
+pytest.importorskip("kafka")
+
+from kafka import KafkaAdminClient, KafkaProducer
+from kafka.admin import NewTopic
+
+from partage import ivy
+from partage.errors import InputError
+from partage.pipeline import read_records
+from partage.pipeline.profile import write_profile
+from partage.pipeline.sources import kafka as source
+
+NOON = 1_790_000_000_000
+RECORDS = [
+    # topic, partition, timestamp, key, value
+    ("orders", 0, NOON, b"a", b"12345"),
+    ("orders", 0, NOON + 60_000, b"", b""),
+    ("orders", 1, NOON + 120_000, None, b"1"),
+    ("orders", 1, NOON + 180_000, b"\xff\x00", None),
+    ("orders-late", 0, NOON + 3_600_000, b"z", b"123"),
+    ("payments", 2, NOON + 60_000, b"p", b"1234567"),
+]
+
+
+@pytest.fixture(scope="module")
+def connector() -> Path:
+    """The connector has to be one that the registry holds whole: 4.3.0 is not there, and of 4.2.0's
+    dependencies the token provider is not."""
+    return ivy.jars(
+        "spark-kafka-4.2.0-tests",
+        """<dependency org="org.apache.spark" name="spark-sql-kafka-0-10_2.13" rev="4.2.0">
+             <exclude org="org.apache.spark" module="spark-token-provider-kafka-0-10_2.13"/>
+             <exclude org="org.apache.hadoop"/>
+             <exclude org="org.scala-lang" module="scala-library"/>
+           </dependency>
+           <dependency org="org.apache.spark" name="spark-token-provider-kafka-0-10_2.13"
+             rev="4.0.0" transitive="false"/>""",
+        "Spark's Kafka connector",
+        "",
+    )
+
+
+@pytest.fixture(scope="module")
+def filled(kafka: Any) -> str:
+    """The bootstrap servers of a Kafka that has ``RECORDS``."""
+    admin = KafkaAdminClient(bootstrap_servers=kafka.bootstrap_servers)
+    admin.create_topics([NewTopic(name, 3, 1) for name in ("orders", "orders-late", "payments")])
+    admin.close()
+    producer = KafkaProducer(bootstrap_servers=kafka.bootstrap_servers)
+    for topic, partition, timestamp, key, value in RECORDS:
+        producer.send(topic, value, key=key, partition=partition, timestamp_ms=timestamp).get(30)
+    producer.close()
+    return str(kafka.bootstrap_servers)
+
+
+@pytest.fixture
+def read(spark: Any, filled: str, connector: Path, monkeypatch: pytest.MonkeyPatch) -> Any:
+    monkeypatch.setenv(source.CONNECTOR, str(connector))
+
+    def rows(what: str) -> list[tuple[Any, ...]]:
+        frame = read_records(spark, [f"kafka://{filled}/{what}"])
+        assert frame.where("reason is not null").count() == 0
+        found = frame.selectExpr(
+            "topic", "partition", "unix_millis(timestamp)", "key", "value_bytes", "offset"
+        ).collect()
+        return sorted((*row[:3], row[3] and bytes(row[3]), row[4], row[5]) for row in found)
+
+    return rows
+
+
+def expected(*topics: str) -> list[tuple[Any, ...]]:
+    """What a consumer would see of these topics, with the offsets."""
+    at: dict[tuple[str, int], int] = {}
+    found = []
+    for topic, partition, timestamp, key, value in RECORDS:
+        offset = at.setdefault((topic, partition), 0)
+        at[topic, partition] += 1
+        if topic in topics:
+            found.append((topic, partition, timestamp, key, len(value or b""), offset))
+    return sorted(found, key=str)
+
+
+@pytest.mark.kafka
+@pytest.mark.spark
+def test_every_record_of_some_topics(read: Any) -> None:
+    assert sorted(read("orders,payments"), key=str) == expected("orders", "payments")
+    assert sorted(read("orders*"), key=str) == expected("orders", "orders-late")
+    assert sorted(read("orders"), key=str) == expected("orders"), "the dot and the dash are literal"
+
+
+@pytest.mark.kafka
+@pytest.mark.spark
+def test_between_two_times(read: Any) -> None:
+    inside = [row for row in expected("orders") if NOON + 60_000 <= row[2] < NOON + 180_000]
+    assert len(inside) == 2
+    assert sorted(read(f"orders?from={NOON + 60_000}&to={NOON + 180_000}"), key=str) == inside
+    # NOON is 2026-09-21T14:13:20Z
+    assert (
+        sorted(read("orders?from=2026-09-21T14:14:20&to=2026-09-21T16:16:20%2B02:00"), key=str)
+        == inside
+    )
+    assert read("orders?from=2026-11-01") == []
+
+
+@pytest.mark.kafka
+@pytest.mark.spark
+def test_a_profile_of_a_running_cluster(
+    spark: Any, filled: str, connector: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv(source.CONNECTOR, str(connector))
+    about = write_profile(spark, [f"kafka://{filled}/orders,payments"], tmp_path / "profile")
+    assert about["totals"] == {
+        "records": 5,
+        "bytes": 13 + 4,  # values and keys
+        "rejected": 0,
+        "topics": 2,
+        "partitions": 3,
+    }
+
+
+@pytest.mark.kafka
+@pytest.mark.spark
+def test_what_is_not_there(
+    spark: Any, filled: str, connector: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv(source.CONNECTOR, str(connector))
+    url = f"kafka://{filled}/orders"
+    with pytest.raises(InputError, match="is given twice"):
+        read_records(spark, [url, url])
+    with pytest.raises(InputError, match="no-such-topic: a topic is not there"):
+        read_records(spark, [f"kafka://{filled}/no-such-topic"])
+
+
+def test_nobody_listens() -> None:
+    with socket.socket() as bound:
+        bound.bind(("127.0.0.1", 0))
+        address = f"127.0.0.1:{bound.getsockname()[1]}"
+        with pytest.raises(InputError, match=rf"no broker answers \({address}: .*refused"):
+            source.read(None, f"kafka://{address}/t")  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    ("url", "problem"),
+    [
+        ("kafka://h:9092", "expected kafka://HOST:PORT/TOPIC"),
+        ("kafka:///t", "expected kafka://HOST:PORT/TOPIC"),
+        ("kafka://h/t", "'h': expected HOST:PORT"),
+        ("kafka://h:1,:2/t", "':2': expected HOST:PORT"),
+        ("kafka://h:1/t,", "'': no topic has such a name"),
+        ("kafka://h:1/a b", "'a b': no topic"),
+        ("kafka://h:1/t?since=3", "'since=3': expected one each of from, to, config"),
+        ("kafka://h:1/t?from=3&from=4", "'from=4': expected one each"),
+        ("kafka://h:1/t?from=noon", "'noon': expected a time such as"),
+        ("kafka://h:1/t?from=5&to=5", "nothing is from 5 to 5"),
+        ("kafka://h:1/t?config=/no/where", "/no/where: cannot be read: No such file"),
+    ],
+)
+def test_urls_that_say_nothing(url: str, problem: str) -> None:
+    with pytest.raises(InputError) as raised:
+        source.place(url)
+    assert problem in str(raised.value)
+
+
+def test_a_url() -> None:
+    said = source.place("kafka://a:1,[::1]:2/t,u*?from=2026-01-01&to=1767229200000")
+    assert (said.servers, said.topics) == ("a:1,[::1]:2", ("t", "u*"))
+    assert (said.since, said.until) == (1767225600000, 1767229200000)
+
+
+def test_a_clients_properties(tmp_path: Path) -> None:
+    file = tmp_path / "client.properties"
+    file.write_text(
+        "# how to get in\nsecurity.protocol = SASL_SSL\n\n"
+        'sasl.jaas.config=org.apache.kafka.Login required \\\n   username="me=1";\n'
+    )
+    assert source.properties(str(file)) == {
+        "security.protocol": "SASL_SSL",
+        "sasl.jaas.config": 'org.apache.kafka.Login required username="me=1";',
+    }
+    file.write_text("a=1\nsecurity.protocol\n")
+    with pytest.raises(InputError, match="line 2: expected name=value"):
+        source.properties(str(file))
+
+
+def test_where_the_connector_comes_from(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: list[tuple[str, str]] = []
+
+    def jars(name: str, dependencies: str, what: str, instead: str) -> Path:
+        asked.append((name, dependencies))
+        return tmp_path
+
+    monkeypatch.setattr(ivy, "jars", jars)
+    monkeypatch.delenv(source.CONNECTOR, raising=False)
+    import pyspark
+
+    source.connector()
+    assert asked[-1][0] == f"spark-sql-kafka-0-10_2.13-{pyspark.__version__}"
+    monkeypatch.setenv(source.CONNECTOR, "org.example:connector:7.1")
+    source.connector()
+    assert 'org="org.example" name="connector" rev="7.1"' in asked[-1][1]
+    monkeypatch.setenv(source.CONNECTOR, str(tmp_path))
+    with pytest.raises(InputError, match="holds no spark-sql-kafka"):
+        source.connector()
+    (tmp_path / "spark-sql-kafka-0-10_2.13-4.2.0.jar").touch()
+    assert source.connector() == tmp_path
+    monkeypatch.setenv(source.CONNECTOR, "4.2.0")
+    with pytest.raises(InputError, match="expected a folder, or coordinates as org"):
+        source.connector()
