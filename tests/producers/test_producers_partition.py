@@ -252,6 +252,12 @@ def test_random_may_linger() -> None:
     assert decider.partition(record, left) != lost
 
 
+def test_random_lingers_in_bulk_too() -> None:
+    options: dict[str, Any] = {"linger_ms": 10, "clock": lambda: 5.0}
+    found = partage.partition(nulls(30), 50, "random", **options)
+    assert len(set(found.tolist())) == 1
+
+
 def runs(numbers: list[int]) -> list[tuple[int, int]]:
     """(number, how often in a row)."""
     found: list[tuple[int, int]] = []

@@ -30,7 +30,8 @@ def read_records(spark: SparkSession, paths: Sequence[str | os.PathLike[str]]) -
 
     A path is a URL of a cluster (``kafka``), or a file, a directory (searched to the bottom) or a
     glob, wherever Spark can read; the format follows from the files' names. Nothing but names,
-    headers and first rows is read yet. Raises InputError for what is missing, empty, unreadable, given twice or lacks a column.
+    headers and first rows is read yet. Raises InputError for what is missing, empty, unreadable,
+    given twice or lacks a column.
     """
     if not paths:
         raise InputError("", "no records given: name a file or a directory")

@@ -28,6 +28,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 from urllib.parse import unquote
 
+from py4j.protocol import Py4JError
 from pyspark.errors import AnalysisException, PySparkException
 from pyspark.sql import functions as sf
 
@@ -125,7 +126,7 @@ def read(spark: SparkSession, url: str) -> DataFrame:
     frame = _load(spark, said)
     try:
         frame.select("partition").take(1)  # so that what is wrong with the URL is told with it
-    except PySparkException as error:
+    except (PySparkException, Py4JError) as error:
         if "UnknownTopicOrPartition" in str(error):
             raise InputError(url, "a topic is not there, or may not be read") from None
         raise
