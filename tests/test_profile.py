@@ -98,6 +98,10 @@ def test_aligned_with_a_cluster(write: Write) -> None:
     assert measured.not_measured == ("a-1", "c-0")
 
 
+def test_weights_for_a_group(write: Write) -> None:
+    assert Profile.read(write()).weights() == {"a": {2: 1500, 10: 1000}, "b": {0: 500}}
+
+
 def test_hot_keys(write: Write) -> None:
     profile = Profile.read(write())
     assert [(k.topic, k.rank, k.key, k.share) for k in profile.hot_keys()] == [

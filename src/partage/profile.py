@@ -157,6 +157,17 @@ class Profile:
             not_measured=tuple(cluster.names[row] for row in np.flatnonzero(~known).tolist()),
         )
 
+    def weights(self) -> dict[str, dict[int, int]]:
+        """Bytes per 1,000 seconds by topic and partition: rates as the whole numbers that a group's
+        weights are."""
+        found: dict[str, dict[int, int]] = {topic: {} for topic in self.topics}
+        rates = np.ceil(self.bytes_per_second * 1000).astype(np.int64)
+        for topic, number, rate in zip(
+            self.topic.tolist(), self.partition.tolist(), rates.tolist(), strict=True
+        ):
+            found[self.topics[topic]][number] = rate
+        return found
+
     def hot_keys(self, top: int | None = None) -> list[HotKey]:
         """The hottest keys, ``top`` per topic (all that were kept when None), by (topic, rank).
 

@@ -197,6 +197,18 @@ def test_who_is_turned_away_is_said(run: Run) -> None:
         (("assign", "none.json", "--assignor", "range"), "none.json: no such file"),
         (("assign", "group.json", "--assignor", "x"), "--assignor: 'x': expected one of range"),
         (("assign", "group.json", "--assignor", "sticky", "--mode", "x"), "--mode: 'x'"),
+        (
+            ("assign", "group.json", "--assignor", "weighted", "--lag", "x", "--profile", "y"),
+            "--lag: and --profile: expected one of them",
+        ),
+        (
+            ("assign", "group.json", "--assignor", "weighted", "--group", "x"),
+            "--group: says whose lag it is",
+        ),
+        (
+            ("assign", "group.json", "--assignor", "weighted", "--lag", "empty.json"),
+            "empty.json: no output of kafka-consumer-groups.sh",
+        ),
         (("simulate", "none.json", "--assignor", "range"), "none.json: no such file"),
         (("simulate", "group.json", "--assignor", "range"), "members[0]: a member: has no 'owned'"),
         (("simulate", "empty.json", "--assignor", "range"), "empty.json: is empty"),
@@ -221,6 +233,34 @@ def test_bad_input(
     assert ended.out == ""
     assert problem in ended.err
     assert len(ended.err.splitlines()) == 1
+
+
+def test_weights_by_lag_and_by_profile(run: Run, tmp_path: Path) -> None:
+    pa = pytest.importorskip("pyarrow")
+    import pyarrow.parquet as pq
+
+    by_lag = run(
+        *("assign", bundled("lagging"), "--assignor", "weighted"),
+        *("--lag", str(GROUPS / "lag.txt"), "--group", "billing", "--json"),
+    ).json
+    assert by_lag["weights"] == {"app-1": 309 + 20 + 10, "app-2": 165 + 206}
+    profile = tmp_path / "profile"
+    (profile / "partitions").mkdir(parents=True)
+    numbers = {"records": 1, "bytes": 1, "peak_bytes_per_second": 1.0}
+    rows = [
+        {"topic": "orders", "partition": n, "bytes_per_second": rate, **numbers}
+        | {"distinct_keys": 1, "null_keys": 0}
+        for n, rate in enumerate((0.5, 0.25, 0.25, 1.0))
+    ]
+    pq.write_table(pa.Table.from_pylist(rows), profile / "partitions" / "0.parquet")
+    totals = dict.fromkeys(("records", "bytes", "rejected", "topics", "partitions"), 1)
+    about = {"format_version": 1, "window_seconds": 60, "sources": [], "totals": totals}
+    (profile / "profile.json").write_text(json.dumps(about))
+    by_rate = run(
+        *("assign", bundled("lagging"), "--assignor", "weighted"),
+        *("--profile", str(profile), "--json"),
+    ).json
+    assert by_rate["weights"] == {"app-1": 1000, "app-2": 1000}
 
 
 def test_assign_is_light(tmp_path: Path, group: str) -> None:

@@ -27,8 +27,9 @@ PRODUCER = "org.apache.kafka.clients.producer"
 class Java:
     """Kafka's classes by their full names."""
 
-    def __init__(self, jvm: Any) -> None:
-        self.jvm = jvm
+    def __init__(self, gateway: Any) -> None:
+        self._gateway = gateway
+        self.jvm = gateway.jvm
 
     def named(self, name: str) -> Any:
         found = self.jvm
@@ -43,13 +44,13 @@ class Java:
         return made
 
     def ints(self, numbers: list[int]) -> Any:
-        array = self._gateway().new_array(self.jvm.int, len(numbers))
+        array = self._gateway.new_array(self.jvm.int, len(numbers))
         for at, number in enumerate(numbers):
             array[at] = number
         return array
 
     def nodes(self, *nodes: Any) -> Any:
-        array = self._gateway().new_array(self.named("org.apache.kafka.common.Node"), len(nodes))
+        array = self._gateway.new_array(self.named("org.apache.kafka.common.Node"), len(nodes))
         for at, node in enumerate(nodes):
             array[at] = node
         return array
@@ -69,16 +70,11 @@ class Java:
         nodes = self.listed([node])
         return self.named("org.apache.kafka.common.Cluster")("id", nodes, infos, nobody, nobody)
 
-    def _gateway(self) -> Any:
-        from py4j.java_gateway import JavaGateway
-
-        return JavaGateway(self.jvm._gateway_client)
-
 
 @pytest.fixture(scope="module")
 def java() -> Iterator[Java]:
-    with java_with(kafka_jars()) as jvm:
-        yield Java(jvm)
+    with java_with(kafka_jars()) as gateway:
+        yield Java(gateway)
 
 
 def some_keys(count: int) -> list[bytes]:

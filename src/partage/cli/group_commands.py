@@ -36,6 +36,21 @@ def assign(
             "--max-skew", metavar="5%", help="Weighted: how uneven is even enough, to move less."
         ),
     ] = None,
+    lag: Annotated[
+        str | None,
+        typer.Option(
+            metavar="FILE",
+            help="Weigh by lag: what kafka-consumer-groups.sh --describe prints; .gz too.",
+        ),
+    ] = None,
+    of_group: Annotated[
+        str | None,
+        typer.Option("--group", metavar="NAME", help="Whose lag, where FILE has several groups."),
+    ] = None,
+    profile: Annotated[
+        str | None,
+        typer.Option(metavar="DIR", help="Weigh by measured bytes in per second."),
+    ] = None,
     json: Json = False,
 ) -> None:
     """Decide which member of a consumer group gets which partition.
@@ -44,12 +59,25 @@ def assign(
     """
     from partage.brokers.options import parse_percent
     from partage.consumers.assign import assign as assign_group
+    from partage.errors import InputError
     from partage.group import Group
+    from partage.group.lags import read_lags
 
+    if lag is not None and profile is not None:
+        raise InputError("--lag", "and --profile: expected one of them")
+    if of_group is not None and lag is None:
+        raise InputError("--group", "says whose lag it is: expected --lag FILE")
+    given = Group.read(group)
+    if lag is not None:
+        given = given.weighed(read_lags(lag, of_group))
+    elif profile is not None:
+        from partage.profile import Profile
+
+        given = given.weighed(Profile.read(profile).weights())
     options = {}
     if max_skew is not None:
         options["max_skew"] = float(parse_percent(max_skew, "--max-skew"))
-    found = assign_group(Group.read(group), assignor, mode, **options)
+    found = assign_group(given, assignor, mode, **options)
     if json:
         output.print_json(found.to_json())
         return

@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import pairwise
 from typing import Any
@@ -120,6 +120,15 @@ class Group:
         from partage.group.formats import read_group
 
         return read_group(path)
+
+    def weighed(self, weights: Mapping[str, Mapping[int, int]]) -> Group:
+        """The same group with these weights by topic and partition, 0 for those that are not among
+        them; others than the group's are left aside."""
+        columns = {
+            topic: [weights.get(topic, {}).get(number, 0) for number in range(count)]
+            for topic, count in self.topics.items()
+        }
+        return replace(self, weights=columns)
 
     # -- topics and partitions
 

@@ -1,8 +1,8 @@
 """The door to running Kafka clusters and clients.
 
 The assignors for kafka-python are here by name: ``from partage.live import StickyAssignor``; those
-for aiokafka in ``partage.live.aiokafka``. Each is loaded when it is first used, as each needs the
-client it is for.
+for aiokafka in ``partage.live.aiokafka``; ``Partitioner`` is for the producers of both. Each is
+loaded when it is first used, as each needs the client it is for.
 """
 
 from __future__ import annotations
@@ -21,6 +21,7 @@ if TYPE_CHECKING:
         WeightedAssignor,
     )
     from partage.live.lag import Lag
+    from partage.live.partitioners import Partitioner
     from partage.live.sandbox import Sandbox
 
 _HOME = {
@@ -28,6 +29,7 @@ _HOME = {
     "CustomAssignor": "partage.live.kafka_python",
     "FailoverAssignor": "partage.live.kafka_python",
     "Lag": "partage.live.lag",
+    "Partitioner": "partage.live.partitioners",
     "RangeAssignor": "partage.live.kafka_python",
     "RoundRobinAssignor": "partage.live.kafka_python",
     "Sandbox": "partage.live.sandbox",
@@ -40,6 +42,7 @@ __all__ = [
     "CustomAssignor",
     "FailoverAssignor",
     "Lag",
+    "Partitioner",
     "RangeAssignor",
     "RoundRobinAssignor",
     "Sandbox",

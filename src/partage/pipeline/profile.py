@@ -23,6 +23,7 @@ import partage
 from partage.errors import InputError
 from partage.files import check_writable_directory, new_directory, to_json
 from partage.pipeline import measure
+from partage.pipeline.cache import Cache
 from partage.pipeline.progress import Progress, reported
 from partage.pipeline.session import spark_errors
 from partage.pipeline.sources import read_records
@@ -95,7 +96,7 @@ def profile_tables(
         raise InputError("window", f"{window} seconds: a window has at least one")
     if top < 1:
         raise InputError("top", f"{top}: at least one key per topic")
-    with spark_errors(), _Cache() as cached:
+    with spark_errors(), Cache() as cached:
         with reported(spark, progress, "reading"):
             records = cached(read_records(spark, paths))
         good = records.transform(measure.accepted)
@@ -166,21 +167,3 @@ def _why_none(rejected: pa.Table) -> str:
         return "no records: the input is empty"
     first = rejected["reason"][0].as_py()
     return f"no records: all {rejected.num_rows} rows are rejected, the first because {first}"
-
-
-class _Cache:
-    """Frames that Spark keeps while they are used more than once."""
-
-    def __init__(self) -> None:
-        self._frames: list[DataFrame] = []
-
-    def __call__(self, frame: DataFrame) -> DataFrame:
-        self._frames.append(frame.persist())
-        return self._frames[-1]
-
-    def __enter__(self) -> _Cache:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        for frame in reversed(self._frames):
-            frame.unpersist()

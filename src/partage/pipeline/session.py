@@ -14,6 +14,7 @@ import logging
 import os
 import re
 import socket
+import sys
 import tempfile
 import warnings
 from collections.abc import Iterator, Mapping
@@ -65,6 +66,7 @@ _FAST_START = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
 
 _ENVIRONMENT = (
     "JAVA_HOME",
+    "PYSPARK_PYTHON",
     "SPARK_CONNECT_MODE_ENABLED",
     "SPARK_LAUNCHER_OPTS",
     "SPARK_LOCAL_IP",
@@ -157,6 +159,8 @@ def _open(url: str, connect: bool, short: bool, config: Mapping[str, str]) -> Sp
         settings |= {**_OUR_JAVA, **(_LOCAL if local else {})}
     if ours and local:
         os.environ["SPARK_LOCAL_IP"] = "127.0.0.1"
+        # Spark's Python is the one of the path otherwise, which may lack our packages.
+        os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
         if short:
             settings["spark.driver.extraJavaOptions"] = _FAST_START
     settings |= config

@@ -21,8 +21,8 @@ seen; where that leaves much unexplained, a sample of the rest is tried with all
 larger numbers (``search``). Records without a key, or with an empty one, say nothing about a hash:
 they are counted apart (librdkafka takes an empty key for none).
 
-Chance: of k placements a model that explains each with probability c explains a share s ≥ c with a
-probability of at most exp(-k·KL(s, c)), KL being the Kullback-Leibler divergence (Chernoff's bound).
+Chance: of k placements a model that explains each with probability c explains a share s ≥ c with
+a probability of at most exp(-k·KL(s, c)), KL being the Kullback-Leibler divergence (Chernoff).
 """
 
 from __future__ import annotations
@@ -31,6 +31,7 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -208,7 +209,8 @@ def choose(tally: Tally) -> list[int]:
 
 def unexplained(tally: Tally, chosen: Sequence[int]) -> Bools:
     """[G] which groups none of the chosen models explains."""
-    return ~tally.fits[:, list(chosen)].any(axis=1)
+    explained: Bools = np.logical_or.reduce(tally.fits[:, list(chosen)], axis=1)
+    return ~explained
 
 
 def counts_to_try(partitions: int, keys: int, from_cluster: bool) -> range:
@@ -392,7 +394,7 @@ def _growth(tally: Tally, chosen: Sequence[int]) -> list[dict[str, Any]]:
             key=lambda at: tally.models[at].partitions,
         )
         alone = {at: tally.fits[:, at] & (tally.fits[:, own].sum(axis=1) == 1) for at in own}
-        for before, after in zip(own, own[1:], strict=False):
+        for before, after in pairwise(own):
             steps.append(
                 {
                     "from": tally.models[before].partitions,
@@ -434,7 +436,8 @@ def _mixture(writers: Sequence[_Writer], rest_reason: str) -> str:
     if len(spans) < 2:
         return f"{shares} of the records"
     (_, end, former), (start, _, latter) = spans[0], spans[1]
-    assert end is not None and start is not None
+    assert end is not None
+    assert start is not None
     if end <= start:
         return f"{shares} of the records: {former} until {_iso(end)}, {latter} from {_iso(start)}"
     return f"{shares} of the records: {latter} besides {former} since {_iso(start)}"

@@ -97,10 +97,11 @@ class JavaLog:
 
     def feed(self, number: int, text: str) -> Iterator[Event | Rejected]:
         """A line."""
-        if self._config is not None and (setting := _SETTING.match(text)):
-            self._config.settings[setting[1]] = setting[2].strip()
-            return
         head = "[Consumer " in text or "ConsumerConfig values" in text
+        if self._config is not None and not head:
+            if setting := _SETTING.match(text):
+                self._config.settings[setting[1]] = setting[2].strip()
+            return
         update = self._update
         if update is not None and not head and number <= update.number + len(update.lines) + 1:
             update.lines.append(text)
@@ -186,7 +187,7 @@ def _read(message: str) -> Iterator[dict[str, Any]]:
             return
     if message.startswith("Member ") and "sending LeaveGroup request" in message:
         yield {"kind": Kind.LEFT, "member": message.split()[1]}
-    elif "eartbeat" in message:
+    elif message.startswith("Received successful Heartbeat response"):
         yield {"kind": Kind.SEEN}
 
 

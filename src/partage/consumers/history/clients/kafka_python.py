@@ -57,7 +57,7 @@ class KafkaPythonLog:
         "Performing assignment for group ",
         "Finished assignment for group ",
         "Sending JoinGroup (JoinGroupRequest(",
-        "eartbeat response for group ",
+        "heartbeat response for group ",
     )
 
     def __init__(self, source: str) -> None:
@@ -240,7 +240,7 @@ _MESSAGES: tuple[tuple[re.Pattern[str], Callable[[re.Match[str]], Iterator[Told]
         ),
         _timeout,
     ),
-    (re.compile(r"eartbeat response for group (\S+):"), _seen),
+    (re.compile(r"heartbeat response for group (\S+):.*error_code=0\b"), _seen),
 )
 _MUST = (
     "Successfully joined group ",

@@ -1,0 +1,83 @@
+"""Lags out of what Kafka 4.3's own tool printed, and weights made of them."""
+
+from __future__ import annotations
+
+import gzip
+from pathlib import Path
+
+import pytest
+
+from partage import Group, Member, assign
+from partage.errors import InputError
+from partage.group.lags import read_lags
+
+# of a group with one member, before it committed more than one partition
+PRINTED = """
+GROUP           TOPIC           PARTITION  CURRENT-OFFSET  LOG-END-OFFSET  LAG             CONSUMER-ID                              HOST            CLIENT-ID
+billing         clicks          0          0               10              10              app-9cb21355-8892-4e07-9812-b4de6d73a2b8 /127.0.0.1      app
+billing         clicks          1          0               0               0               app-9cb21355-8892-4e07-9812-b4de6d73a2b8 /127.0.0.1      app
+billing         orders          0          0               309             309             app-9cb21355-8892-4e07-9812-b4de6d73a2b8 /127.0.0.1      app
+billing         orders          1          0               165             165             app-9cb21355-8892-4e07-9812-b4de6d73a2b8 /127.0.0.1      app
+billing         orders          2          0               206             206             app-9cb21355-8892-4e07-9812-b4de6d73a2b8 /127.0.0.1      app
+billing         orders          3          300             320             20              app-9cb21355-8892-4e07-9812-b4de6d73a2b8 /127.0.0.1      app
+"""  # noqa: E501
+VERBOSE = """
+Consumer group 'billing' has no active members.
+
+GROUP           TOPIC           PARTITION  LEADER-EPOCH    CURRENT-OFFSET  LOG-END-OFFSET  LAG             CONSUMER-ID     HOST            CLIENT-ID
+billing         orders          3          0               300             320             20              -               -               -
+two words       orders          0          -               -               7               -               -               -               -
+two words       orders          1          -               -               -               -               -               -               -
+"""  # noqa: E501
+LAGS = {"clicks": {0: 10, 1: 0}, "orders": {0: 309, 1: 165, 2: 206, 3: 20}}
+
+
+def written(tmp_path: Path, text: str) -> Path:
+    path = tmp_path / "lag.txt"
+    path.write_text(text)
+    return path
+
+
+def test_what_the_tool_prints(tmp_path: Path) -> None:
+    assert read_lags(written(tmp_path, PRINTED)) == LAGS
+    packed = tmp_path / "lag.txt.gz"
+    packed.write_bytes(gzip.compress(PRINTED.encode()))
+    assert read_lags(packed, "billing") == LAGS
+
+
+def test_a_group_of_several(tmp_path: Path) -> None:
+    path = written(tmp_path, VERBOSE)
+    assert read_lags(path, "billing") == {"orders": {3: 20}}
+    # nothing committed: all that is there
+    assert read_lags(path, "two words") == {"orders": {0: 7, 1: 0}}
+    with pytest.raises(InputError, match="several groups, say which: billing, two words"):
+        read_lags(path)
+    with pytest.raises(InputError, match="has no group 'other': billing, two words"):
+        read_lags(path, "other")
+
+
+@pytest.mark.parametrize(
+    ("text", "problem"),
+    [
+        ("", "no lags in it"),
+        ("GROUP TOPIC\n", "no lags in it"),
+        (PRINTED.replace("309             309", "309             much"), "line 5: lag 'much'"),
+        (PRINTED.replace("orders          1", "orders          0"), "line 6: orders-0 is there"),
+        (PRINTED.replace("orders          1", "orders          x"), "line 6: partition 'x'"),
+    ],
+)
+def test_what_is_none(tmp_path: Path, text: str, problem: str) -> None:
+    with pytest.raises(InputError) as raised:
+        read_lags(written(tmp_path, text))
+    assert problem in str(raised.value)
+
+
+def test_a_group_with_these_weights() -> None:
+    group = Group({"orders": 4, "other": 2}, [Member("a", ["orders"]), Member("b", ["orders"])])
+    weighed = group.weighed({**LAGS, "orders": {0: 300, 1: 100, 2: 200, 7: 9}})
+    assert weighed.weight.tolist() == [300, 100, 200, 0, 0, 0]
+    assert weighed.topics == group.topics
+    assert weighed.members == group.members
+    found = assign(weighed, "weighted")
+    assert sorted(found.weights.tolist()) == [300, 300]
+    assert group.weights is None
