@@ -1,4 +1,4 @@
-"""profile: the command about records, on Spark."""
+"""profile and keys: the commands about records, on Spark."""
 
 from __future__ import annotations
 
@@ -9,6 +9,11 @@ import typer
 from partage.cli import output
 from partage.cli.arguments import Json, Master
 
+Records = Annotated[
+    list[str],
+    typer.Argument(metavar="RECORDS...", help="Parquet, JSON or CSV: files, folders, patterns."),
+]
+
 
 def register(app: typer.Typer) -> None:
     """Add this room's commands."""
@@ -16,12 +21,7 @@ def register(app: typer.Typer) -> None:
 
 
 def profile(
-    records: Annotated[
-        list[str],
-        typer.Argument(
-            metavar="RECORDS...", help="Parquet, JSON or CSV: files, folders, patterns."
-        ),
-    ],
+    records: Records,
     out: Annotated[str, typer.Option("--out", "-o", metavar="DIR", help="Where the tables go.")],
     cluster: Annotated[
         str | None,
@@ -63,3 +63,86 @@ def profile(
         f"\nWritten: {out}   Next: partage plan CLUSTER --profile {out} --leaders rate",
         highlight=False,
     )
+
+
+def keys(
+    records: Records,
+    partitions: Annotated[
+        str, typer.Option(metavar="12,24,48", help="Numbers of partitions to work out.")
+    ],
+    partitioner: Annotated[
+        str | None,
+        typer.Option(
+            metavar="murmur2,crc32", help="By these; the one that wrote the topic if none."
+        ),
+    ] = None,
+    fail_above: Annotated[
+        float | None,
+        typer.Option(metavar="1.5", help="Exit 1 if a skew (max/mean) is above that."),
+    ] = None,
+    consumers: Annotated[
+        int | None,
+        typer.Option(metavar="N", help="Recommend at least so many; as many as now if none."),
+    ] = None,
+    cluster: Annotated[
+        str | None, typer.Option(metavar="FILE", help="A cluster: how many partitions topics have.")
+    ] = None,
+    master: Master = None,
+    json: Json = False,
+) -> None:
+    """Say which partitioner wrote each topic, and what other numbers of partitions would do to it.
+
+    Example: partage keys events/*.parquet --partitions 12,24,48 --fail-above 1.5
+    """
+    import math
+
+    from partage.cluster import Cluster
+    from partage.errors import InputError
+    from partage.producers.candidates import THRESHOLD, counts_named, partition_counts
+    from partage.producers.detection import hash_named
+
+    counts = counts_named(partitions)
+    names = [] if partitioner is None else [hash_named(n.strip()) for n in partitioner.split(",")]
+    if fail_above is not None and not (math.isfinite(fail_above) and fail_above >= 1):
+        raise InputError("--fail-above", f"{fail_above:g}: max/mean is 1 or more")
+    if consumers is not None and consumers < 1:
+        raise InputError("--consumers", f"{consumers}: expected 1 or more")
+    known = None if cluster is None else partition_counts(Cluster.read(cluster))
+    with output.bar(quiet=json) as tell:
+        tell(0, 0, "starting Spark")
+        from partage.pipeline import key_report, session
+
+        with session(master, short=True) as spark:
+            found = key_report(
+                spark,
+                records,
+                counts,
+                names,
+                known=known,
+                consumers=consumers,
+                threshold=THRESHOLD if fail_above is None else fail_above,
+                progress=tell,
+            )
+    failed = (
+        [] if fail_above is None else [(t, c) for t in found.topics for c in t.above(fail_above)]
+    )
+    if json:
+        output.print_json(
+            {
+                "topics": {topic.name: topic.to_json() for topic in found.topics},
+                "records": found.records,
+                "bytes": found.bytes,
+                "rejected": found.rejected,
+                "fail_above": fail_above,
+                "failed": [
+                    {"topic": t.name, "partitions": c.partitions, "partitioner": c.partitioner}
+                    for t, c in failed
+                ],
+            }
+        )
+    else:
+        from partage.report.keys_tables import print_keys
+
+        totals = found.records, found.bytes, found.rejected
+        print_keys(found.topics, totals, output.console(), fail_above)
+    raise typer.Exit(1 if failed else 0)

@@ -18,6 +18,7 @@ try:
     from partage.pipeline.profile import profile_tables, write_profile
     from partage.pipeline.session import session
     from partage.pipeline.sources import read_records
+    from partage.pipeline.what_if import key_report
 except ImportError as error:
     package = (error.name or "").partition(".")[0]
     if package not in ("pyspark", "py4j", "pyarrow"):
@@ -28,6 +29,7 @@ __all__ = [
     "accepted",
     "by_key",
     "by_window",
+    "key_report",
     "keys",
     "partitions",
     "profile_tables",

@@ -1,4 +1,4 @@
-"""Who wrote each topic, out of hashed placements: what Spark counts, ``producers.detection`` judges.
+"""Who wrote each topic: Spark counts hashed placements, ``producers.detection`` judges.
 
 All placements are counted against the four hashes. Only for topics where these leave something
 unexplained comes more: a sample of what is left is searched here for other numbers of partitions,

@@ -68,7 +68,7 @@ def hashes_of(keys: pa.Array) -> pa.Array:
 def hashed(placements: DataFrame) -> DataFrame:
     """``placements`` + a column for each hash."""
     kind = ", ".join(f"`{name}` bigint" for name in HASHES)
-    hashes = sf.arrow_udf(hashes_of, f"struct<{kind}>")  # type: ignore[call-overload]
+    hashes = sf.arrow_udf(hashes_of, f"struct<{kind}>")
     return placements.withColumn("hashes", hashes("key")).select(
         *placements.columns, *(sf.col("hashes")[name].alias(name) for name in HASHES)
     )

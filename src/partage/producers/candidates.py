@@ -8,10 +8,10 @@ a consumer busy.
 
 A record without a key goes anywhere: such records are counted as spread evenly.
 
-Which number is recommended: the smallest with at least as many partitions as asked for (or as the
-topic has: a topic cannot shrink) whose skew is within the threshold. Where none is, the smallest
-that comes within a tenth of the most parallelism that any of them gives: more would cost and bring
-nothing.
+Which number is recommended: the smallest with at least as many partitions as there are consumers
+(or as the topic has: a topic cannot shrink) whose skew is within the threshold, or hardly more than
+the hottest key makes it anyway. Where none is, the one of the least skew: more partitions make more
+of it.
 """
 
 from __future__ import annotations
@@ -23,8 +23,9 @@ from typing import Any
 
 import numpy as np
 
+from partage.cluster import Cluster
 from partage.errors import InputError
-from partage.producers.detection import UNKNOWN, Verdict
+from partage.producers.detection import Verdict
 from partage.producers.keys import Ints
 from partage.profile import shown_key
 
@@ -36,7 +37,6 @@ MEASURES = ("records", "bytes")
 MOST_PARTITIONS = 100_000
 """More than any topic has."""
 
-_NEAR = 0.9
 _AT_LIMIT = 1.1
 
 
@@ -184,6 +184,13 @@ def counts_named(text: str) -> list[int]:
     return sorted(counts)
 
 
+def partition_counts(cluster: Cluster) -> dict[str, int]:
+    """How many partitions each topic of a cluster has, counted to the highest number."""
+    highest = np.zeros(len(cluster.topics), dtype=np.int64)
+    np.maximum.at(highest, cluster.topic, cluster.partition)
+    return dict(zip(cluster.topics, (highest + 1).tolist(), strict=True))
+
+
 def max_over_mean(load: Ints) -> float:
     """The fullest over the mean; 1 where there is no load."""
     total = int(load.sum())
@@ -227,50 +234,49 @@ def recommended(
     """One of the candidates (at least one, of one partitioner). ``consumers``: so many shall have
     work at the same time; None: as many as there are partitions today."""
     need = verdict.partitions if consumers is None else consumers
+    whom = f"the {need} partitions of today" if consumers is None else f"{need} consumers"
     ascending = sorted(candidates, key=lambda one: one.partitions)
     enough = [one for one in ascending if one.partitions >= need]
-    whom = f"the {need} partitions of today" if consumers is None else f"{need} consumers"
-    few = "" if enough else f", though none is enough for {whom}"
-    level = [one for one in enough or ascending[-1:] if max(one.skew.values()) <= threshold]
-    if level:
-        one = level[0]
-        why = (
-            f"the smallest that is enough for {whom} and within {threshold:g}"
-            if enough
-            else f"the largest asked for, and within {threshold:g}"
-        )
-        reason = f"{why}: {one.worst} {max(one.skew.values()):.2f} max/mean{few}"
-        return Recommendation(one.partitions, one.partitioner, f"{reason}{_moves(one, verdict)}")
-    most = max(one.parallelism for one in enough or ascending)
-    one = next(c for c in enough or ascending if c.parallelism >= _NEAR * most)
-    skew = max(one.skew.values())
-    reason = (
-        f"none is within {threshold:g}; it keeps {one.parallelism:.1f} consumers busy, "
-        + ("the most of all" if one.parallelism == most else f"of {most:.1f} at most")
-        + f" ({one.worst} {skew:.2f} max/mean){few}; {_whence(one)}"
-    )
-    return Recommendation(one.partitions, one.partitioner, f"{reason}{_moves(one, verdict)}")
+    content = [one for one in enough if _content(one, threshold)]
+    one = min(enough, key=lambda c: max(c.skew.values())) if enough else ascending[-1]
+    one = content[0] if content else one
+    skew = f"{one.worst} {one.skew[one.worst]:.2f} max/mean"
+    reasons = []
+    if not enough:
+        reasons.append(f"the largest asked for, though fewer than {whom}: {skew}")
+    elif content:
+        reasons.append(f"the smallest that is enough for {whom} and even enough: {skew}")
+    else:
+        reasons.append(f"none is within {threshold:g}, this is the least uneven: {skew}")
+    if one.skew[one.worst] > threshold:
+        reasons.append(_whence(one, threshold))
+    reasons.append(f"keeps {one.parallelism:.1f} consumers busy")
+    reasons += _moves(one)
+    return Recommendation(one.partitions, one.partitioner, "; ".join(reasons))
 
 
-def _whence(one: Candidate) -> str:
+def _content(one: Candidate, threshold: float) -> bool:
+    return all(one.skew[name] <= max(threshold, _AT_LIMIT * one.limit[name]) for name in MEASURES)
+
+
+def _whence(one: Candidate, threshold: float) -> str:
     """Where a skew comes from: one key, or what keys happen to fall together."""
     name = one.worst
-    if one.too_hot and one.skew[name] <= _AT_LIMIT * one.limit[name]:
-        hottest = max(one.too_hot, key=lambda hot: hot.share[name])
-        return (
-            f"no count spreads the key {shown_key(hottest.key)}, "
-            f"{100 * hottest.share[name]:.1f} % of the {name}"
-        )
-    return "keys of unequal size fall together"
+    if one.limit[name] <= threshold:
+        return "keys of unequal size fall together"
+    hottest = max(one.too_hot, key=lambda hot: hot.share[name])
+    return (
+        f"the key {shown_key(hottest.key)} alone, {100 * hottest.share[name]:.1f} % of the {name}, "
+        f"makes it {one.limit[name]:.2f} at least"
+    )
 
 
-def _moves(one: Candidate, verdict: Verdict) -> str:
+def _moves(one: Candidate) -> list[str]:
     if not one.keys:
-        return ""
+        return []
     if not one.keys_moved:
-        return "; no key changes partition"
-    also = "" if verdict.partitioner != UNKNOWN else f" if {one.partitioner} decides"
-    return f"; {100 * one.moved:.0f} % of the keys change partition{also}"
+        return ["no key changes partition"]
+    return [f"{100 * one.moved:.0f} % of the keys change partition"]
 
 
 def _rounded(values: Mapping[str, float]) -> dict[str, float]:

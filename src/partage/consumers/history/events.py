@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from dataclasses import asdict, dataclass, field, fields
 from enum import StrEnum
-from typing import Any, Protocol
+from typing import Any, ClassVar, Protocol
 
 Partition = tuple[str, int]
 
@@ -73,7 +73,7 @@ class Event:
 
     def to_json(self) -> dict[str, Any]:
         """What differs from nothing told."""
-        empty = ("", (), {}, None, -1)
+        empty: tuple[Any, ...] = ("", (), {}, None, -1)
         found = {k: v for k, v in asdict(self).items() if k in _NEEDED or v not in empty}
         return found | {"partitions": self.partitions, "owned": self.owned}
 
@@ -111,8 +111,8 @@ class Log(Protocol):
     """One client's lines in one file. ``feed`` gets those that contain one of ``MARKERS``, in the
     order of the file, and gives what they tell as soon as it is whole; ``close`` gives the rest."""
 
-    NAME: str
-    MARKERS: tuple[str, ...]
+    NAME: ClassVar[str]
+    MARKERS: ClassVar[tuple[str, ...]]
 
     def __init__(self, source: str) -> None: ...
 

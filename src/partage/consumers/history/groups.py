@@ -14,6 +14,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import pairwise
 from pathlib import PurePath
 from typing import Any
 
@@ -105,12 +106,19 @@ class Member:
 
 @dataclass(frozen=True)
 class History:
-    """Of one group. ``unowned``: seconds without an owner by partition; ``moved``: times that a
-    partition came to another member; ``empty``: seconds without a member; ``unknown``: what the
-    logs leave open, in sentences; ``settings``: seconds by name, where a log tells them."""
+    """Of one group.
+
+    - ``start``: when it begins; ``start_at``: the same in microseconds since 1970
+    - ``until``: seconds from then to its last event
+    - ``unowned``: seconds without an owner by partition; ``empty``: seconds without a member
+    - ``moved``: times that a partition came to another member
+    - ``settings``: seconds by name, where a log tells them
+    - ``unknown``: what the logs leave open, in sentences
+    """
 
     group: str
     start: str
+    start_at: int
     until: float
     members: tuple[Member, ...]
     rounds: tuple[Round, ...]
@@ -267,6 +275,7 @@ class _Assembly:
         return History(
             group=self.group,
             start=self._shown(self.start),
+            start_at=self.start,
             until=self._seconds(self.until),
             members=tuple(members),
             rounds=tuple(rounds),
@@ -386,7 +395,7 @@ class _Assembly:
                 self._note(this, "added", member, new, event.at)
                 self._note(this, "revoked", member, old, event.at)
                 self._release(held, member, old, event.at)
-                held |= {partition: (event.at, key) for partition in sorted(new)}
+                held |= dict.fromkeys(sorted(new), (event.at, key))
             elif event.kind in (Kind.REVOKED, Kind.LOST):
                 gone = frozenset(event.partitions or ()) & held.keys()
                 unheard = event.kind is Kind.LOST
@@ -449,8 +458,8 @@ class _Assembly:
             else f"counted from a session timeout ({session:g} s) before that"
         )
         self.unknown.append(
-            f"{seat.id}: no line tells that it left, and at {self._shown(missed.begins)} the others "
-            f"began to join without it; {counted}, {self._shown(end)}"
+            f"{seat.id}: no line tells that it left, and at {self._shown(missed.begins)} the "
+            f"others began to join without it; {counted}, {self._shown(end)}"
         )
         self._release(held, seat.id, list(held), end)
         seat.ends_at, seat.ended = self._seconds(end), "gone"
@@ -498,7 +507,7 @@ class _Assembly:
                     self._note(this, "added", member, new, this.at)
                     self._note(this, "revoked", member, old, this.at)
                     self._release(held, member, old, this.at)
-                    held |= {partition: (this.at, this.key) for partition in sorted(new)}
+                    held |= dict.fromkeys(sorted(new), (this.at, this.key))
                     this.assigned[member] = (this.at, now)
                 elif there:
                     self._note(this, "lost", member, held, this.begins)
@@ -566,7 +575,7 @@ class _Assembly:
         """By partition and time, without overlaps: the later owner is the owner."""
         owned = sorted(self.owned, key=lambda o: (o.partition, o.start, o.end, o.member))
         worst: dict[tuple[str, str], int] = {}
-        for one, other in zip(owned, owned[1:], strict=False):
+        for one, other in pairwise(owned):
             if one.partition == other.partition and other.start < one.end:
                 if one.member != other.member:
                     pair = (one.member, other.member)
@@ -584,9 +593,7 @@ class _Assembly:
         spans = sorted(
             (
                 self.start + round(m.joins_at * MICROSECONDS),
-                self.until
-                if m.ends_at is None
-                else self.start + round(m.ends_at * MICROSECONDS),
+                self.until if m.ends_at is None else self.start + round(m.ends_at * MICROSECONDS),
             )
             for m in self.members.values()
         )
@@ -627,7 +634,7 @@ class _Assembly:
 
     def _moved(self, owned: Sequence[_Owned]) -> int:
         moved = 0
-        for one, other in zip(owned, owned[1:], strict=False):
+        for one, other in pairwise(owned):
             if one.partition == other.partition and one.member != other.member:
                 instance = self.members[one.member].instance_id
                 moved += instance is None or instance != self.members[other.member].instance_id
@@ -675,7 +682,7 @@ class _Assembly:
             )
         missing = [
             number
-            for one, other in zip(generations, generations[1:], strict=False)
+            for one, other in pairwise(generations)
             if one[0] == other[0]
             for number in range(one[1] + 1, other[1])
         ]

@@ -2,12 +2,13 @@
 
 A line names its consumer as that client does, which need not tell its members apart: two processes
 may share a client id, and Java's ``Updating assignment`` names no member at all. So a *stream* is
-what one consumer's name says in one file (rotated files, ``app.log.1`` before ``app.log``, are one),
-and within it a nameless line belongs to
+what one consumer's name says in one file, and within it a nameless line belongs to
 
 - the member that the last line with a member id named, unless
 - it tells what was owned, or gives up, or gets what the leader decided, and only another member of
   the stream fits that.
+
+Rotated files (``app.log.1``, ``app.log``) are one.
 
 A consumer of which no line tells the member id (Java before 2.5 without DEBUG) gets it from the
 leader's decisions, where just one member id always was assigned what it says it got.
@@ -99,7 +100,7 @@ def _numbered(events: Sequence[Event]) -> list[Event]:
             if one.kind is Kind.JOINED:
                 generation = one.generation
             elif one.kind is Kind.PLAN and one.generation < 0:
-                one = replace(one, generation=generation)  # noqa: PLW2901
+                one = replace(one, generation=generation)
             found.append(one)
     return found
 
@@ -238,7 +239,7 @@ def _named_by_plan(seats: Sequence[_Seat], plans: Sequence[Event]) -> list[str]:
         if len(fits[at]) == 1 and fits[at][0] not in others:
             notes.append(
                 f"{seat.name}: no line tells its member id (Java tells it at DEBUG, in "
-                f"\"Executing onJoinComplete\"); taken for {fits[at][0]}, the only one that the "
+                f'"Executing onJoinComplete"); taken for {fits[at][0]}, the only one that the '
                 "leader gave what it got"
             )
             seat.name = fits[at][0]

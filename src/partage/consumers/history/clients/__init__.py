@@ -6,5 +6,7 @@ from partage.consumers.history.clients.librdkafka import LibrdkafkaLog
 from partage.consumers.history.events import Log
 
 CLIENTS: dict[str, type[Log]] = {
-    log.NAME: log for log in (JavaLog, LibrdkafkaLog, KafkaPythonLog)
+    "java": JavaLog,
+    "librdkafka": LibrdkafkaLog,
+    "kafka-python": KafkaPythonLog,
 }

@@ -25,7 +25,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, ClassVar
 
 from partage.consumers.history.events import Event, Kind, Partition, Rejected, Unreadable
 from partage.consumers.history.stamps import Stamp, stamp
@@ -63,8 +63,10 @@ _PARTS = (
     "Added partitions (",
     "Revoked partitions (",
 )
-_SETTING = re.compile(r"^\s*(client\.id|group\.id|session\.timeout\.ms|heartbeat\.interval\.ms) = (.*)")
-_SETTINGS = {"session.timeout.ms": "session_timeout", "heartbeat.interval.ms": "heartbeat_interval"}
+_SETTING = re.compile(
+    r"^\s*(client\.id|group\.id|session\.timeout\.ms|heartbeat\.interval\.ms) = (.*)"
+)
+_SECONDS = {"session.timeout.ms": "session_timeout", "heartbeat.interval.ms": "heartbeat_interval"}
 
 
 @dataclass
@@ -79,8 +81,8 @@ class _Open:
 class JavaLog:
     """See the head of this file."""
 
-    NAME = "java"
-    MARKERS = (
+    NAME: ClassVar[str] = "java"
+    MARKERS: ClassVar[tuple[str, ...]] = (
         "[Consumer ",
         *_PARTS,
         "ConsumerConfig values",
@@ -148,7 +150,7 @@ class JavaLog:
         said, when = config.settings, stamp(config.lines[0])
         seconds = {
             name: int(said[key]) / 1000
-            for key, name in _SETTINGS.items()
+            for key, name in _SECONDS.items()
             if said.get(key, "").isdigit()
         }
         if when is not None and seconds and said.get("group.id", "null") != "null":
@@ -272,7 +274,7 @@ def _listed(kind: Kind) -> Any:
 
 def _refused(_: str, __: str) -> Iterator[dict[str, Any]]:
     raise Unreadable("a line of the protocol of KIP-848 (group.protocol=consumer): not read")
-    yield {}
+    yield {}  # a generator, as the others are
 
 
 _MESSAGES = (

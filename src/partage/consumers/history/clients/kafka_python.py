@@ -19,7 +19,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator
-from typing import Any
+from typing import Any, ClassVar
 
 from partage.consumers.history.events import Event, Kind, Partition, Rejected, Unreadable
 from partage.consumers.history.stamps import stamp
@@ -43,8 +43,8 @@ Told = dict[str, Any]
 class KafkaPythonLog:
     """See the head of this file."""
 
-    NAME = "kafka-python"
-    MARKERS = (
+    NAME: ClassVar[str] = "kafka-python"
+    MARKERS: ClassVar[tuple[str, ...]] = (
         "(Re-)joining group ",
         "Successfully joined group ",
         "Cooperative rebalance complete for group ",

@@ -1,9 +1,9 @@
 """librdkafka (confluent-kafka and the others built on it), the lines of ``debug=cgrp``.
 
-Without that setting librdkafka logs nothing of a rebalance. A line is ``%7|1795242288.583|FACILITY|
-client.id#consumer-1| [thrd:main]: …``, or with a ``logger`` of Python ``FACILITY [client.id#consumer-1]
-[thrd:main]: …`` after whatever that logger puts first. The handle tells the consumers of a process
-apart. Read:
+Without that setting librdkafka logs nothing of a rebalance. A line has ``FACILITY|handle|
+[thrd:main]:`` after level and time (``%7|1795242288.583|``), or with a ``logger`` of Python
+``FACILITY [handle] [thrd:main]:`` after whatever that logger puts first. The handle, the client id
+and ``#consumer-1``, tells the consumers of a process apart. Read:
 
 - ``Joining group "G" with … and member id``, ``JoinGroup response: GenerationId …, Protocol …, my
   MemberId …`` (which names no group: it is the handle's)
@@ -22,7 +22,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, ClassVar
 
 from partage.consumers.history.events import Event, Kind, Partition, Rejected
 from partage.consumers.history.stamps import stamp
@@ -74,8 +74,8 @@ class _Handle:
 class LibrdkafkaLog:
     """See the head of this file."""
 
-    NAME = "librdkafka"
-    MARKERS = ("#consumer-",)
+    NAME: ClassVar[str] = "librdkafka"
+    MARKERS: ClassVar[tuple[str, ...]] = ("#consumer-",)
 
     def __init__(self, source: str) -> None:
         self.source = source

@@ -1,0 +1,75 @@
+"""history: the command about consumers' logs, on Spark."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from partage.cli import output
+from partage.cli.arguments import Json, Master
+
+
+def register(app: typer.Typer) -> None:
+    """Add this room's command."""
+    app.command()(history)
+
+
+def history(
+    logs: Annotated[
+        list[str],
+        typer.Argument(
+            metavar="LOGS...", help="Logs of consumers: files, folders, patterns; .gz too."
+        ),
+    ],
+    out: Annotated[
+        str | None, typer.Option("--out", "-o", metavar="DIR", help="Where the tables go.")
+    ] = None,
+    group: Annotated[str | None, typer.Option(metavar="NAME", help="Show only this group.")] = None,
+    by: Annotated[
+        str | None,
+        typer.Option(metavar="partition|member", help="What the lines of the picture are."),
+    ] = None,
+    master: Master = None,
+    json: Json = False,
+) -> None:
+    """Read rebalances out of consumers' logs: who owned what when, what had no owner, and what
+    other assignors would have made of it.
+
+    Example: partage history app-1.log app-2.log -o history/
+    """
+    from partage.errors import InputError
+    from partage.report.history_tables import print_history, print_rejected
+
+    if by not in (None, "partition", "member"):
+        raise InputError("--by", f"{by!r}: expected partition or member")
+    with output.bar(quiet=json) as tell:
+        tell(0, 0, "starting Spark")
+        from partage.pipeline import session
+        from partage.pipeline.history import MARKER, read_history, write_history
+
+        if out is not None:
+            from partage.files import check_writable_directory
+
+            check_writable_directory(out, MARKER)
+        with session(master, short=True) as spark:
+            if out is None:
+                found = read_history(spark, logs, progress=tell)
+            else:
+                found = write_history(spark, logs, out, progress=tell)
+    if group is not None and group not in found.groups:
+        raise InputError("--group", f"{group!r}: the logs tell of {', '.join(found.groups)}")
+    shown = [group] if group is not None else list(found.groups)
+    if json:
+        value = found.to_json()
+        value["groups"] = {name: value["groups"][name] for name in shown}
+        output.print_json(value)
+        return
+    console = output.console()
+    for number, name in enumerate(shown):
+        if number:
+            console.print()
+        print_history(found.groups[name], found.replays[name], console, by)
+    print_rejected(found.rejected, console)
+    if out is not None:
+        console.print(f"\nWritten: {out}", highlight=False)
