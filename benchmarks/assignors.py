@@ -3,9 +3,9 @@
     python benchmarks/assignors.py [SHAPE...] [--groups 400] [--limit 120] [--json FILE]
     python benchmarks/assignors.py --from FILE --page docs/assignors-compared.md
 
-*Worth*: random groups whose subscriptions differ (``consumers/groups.py``). Everyone joins; then a
-member leaves or joins, or a topic grows. Every tool goes on from what it decided itself, and all
-once more from the same start, what partage decided. ``consumers/judging.py`` counts what each
+*Worth*: random groups whose subscriptions differ (``consumers/random_groups.py``). Everyone joins;
+then a member leaves or joins, or a topic grows. Every tool goes on from what it decided itself, and
+all once more from the same start, what partage decided. ``consumers/judging.py`` counts what each
 answer is worth.
 
 *Seconds*: large groups. Everyone joins; then one member has left, and then one more has joined,
@@ -34,8 +34,8 @@ from typing import Any
 sys.path.insert(0, str(Path(__file__).resolve().parent / "consumers"))
 
 import runners
-from groups import SHAPES, Held, Shape, changed, unequal_group
 from judging import Verdict, verdict
+from random_groups import SHAPES, Held, Shape, changed, unequal_group
 from runners import Runner
 
 from environments import UnavailableError

@@ -263,7 +263,7 @@ def test_not_subscribed_to_is_a_fault() -> None:
 
 def test_loads_are_the_fairest_if_no_chain_leads_down() -> None:
     """Against the fairest loads that partage finds, and what moving one partition makes of them."""
-    assignors, groups = module("assignors"), module("groups")
+    assignors, groups = module("assignors"), module("random_groups")
     draw = random.Random(3)
     made_worse = 0
     for _ in range(20):
@@ -292,7 +292,7 @@ def kafka_python() -> Iterator[Any]:
 
 
 def test_assignors_are_compared(kafka_python: Any) -> None:
-    assignors, groups = module("assignors"), module("groups")
+    assignors, groups = module("assignors"), module("random_groups")
     tools = {"partage": assignors.ours, "kafka-python": assignors.asking(kafka_python, 60)}
     worth = assignors.worth(tools, 6, seed=2)
     for when in assignors.ROUNDS:
@@ -319,7 +319,7 @@ def test_assignors_are_compared(kafka_python: Any) -> None:
 
 
 def test_a_peer_that_takes_too_long_is_not_asked_again() -> None:
-    assignors, groups = module("assignors"), module("groups")
+    assignors, groups = module("assignors"), module("random_groups")
     sleeper = [sys.executable, "-c", "import time; time.sleep(60)"]
     with module("runners").Runner(lambda: sleeper) as runner:
         shape = groups.Shape("", 20, 2, 2, "alike", ("Kafka",))

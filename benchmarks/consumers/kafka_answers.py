@@ -17,7 +17,7 @@ from typing import Any
 
 sys.path.insert(0, str(Path(__file__).resolve().parent))
 
-from groups import random_group
+from random_groups import random_group
 from runners import answers
 
 from partage import assign

@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 
+from partage import ivy
 from partage.live import jars, sandbox
 
 Run = Callable[..., Any]
@@ -110,7 +111,7 @@ def test_a_failed_start_is_one_line(
 ) -> None:
     monkeypatch.delenv(jars.OWN_JARS, raising=False)
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
-    monkeypatch.setattr(jars, "find_spec", lambda _: None)
+    monkeypatch.setattr(ivy, "find_spec", lambda _: None)
     ended = run("sandbox", "up")
     assert (ended.code, ended.out) == (1, "")
     assert ended.err.count("\n") == 1

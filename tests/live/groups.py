@@ -168,7 +168,9 @@ class Consumers:
     def shares(self) -> dict[str, frozenset[Partition]]:
         return {member.name: member.held for member in self.alive}
 
-    def settle(self, *sizes: int, still: float = 1.0) -> dict[str, frozenset[Partition]]:
+    def settle(
+        self, *sizes: int, still: float = 1.0, patience: float = PATIENCE
+    ) -> dict[str, frozenset[Partition]]:
         """Wait until every partition has one owner (and the members hold so many, in any order),
         and nothing changes for a while. Who holds what then; AssertionError, with all that
         happened, if it never comes to that."""
@@ -179,7 +181,7 @@ class Consumers:
             once = sum(map(len, shares)) == len(self.partitions)
             return whole and once and (not sizes or sorted(map(len, shares)) == sorted(sizes))
 
-        assert wait(done, still), f"not settled on {sizes}:\n{self.story()}"
+        assert wait(done, still, patience), f"not settled on {sizes}:\n{self.story()}"
         return self.shares()
 
     def story(self) -> str:
