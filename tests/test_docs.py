@@ -45,8 +45,8 @@ PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").r
 NOT_RUN = {"make": "builds the environment or runs all tests"}
 """Programs that need no comment to be left out."""
 
-SPARK_COMMANDS = ("profile", "demo")
-KAFKA_COMMANDS = ("sandbox",)
+SPARK_COMMANDS = ("profile", "keys", "demo", "what-if", "watch", "history")
+KAFKA_COMMANDS = ("sandbox", "snapshot", "groups", "apply", "rollback", "verify")
 
 _FENCE = re.compile(
     r"(?:<!-- (?P<note>[^\n]*?) -->\n+)?^(?P<indent> *)```(?P<language>\w+)\n(?P<body>.*?)^ *```",
@@ -189,8 +189,10 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     for name in ("src", "benchmarks"):
         (tmp_path / name).symlink_to(ROOT / name)
     monkeypatch.chdir(tmp_path)
-    strategies = dict(STRATEGIES)
+    strategies, environment = dict(STRATEGIES), dict(os.environ)
     yield tmp_path
+    os.environ.clear()
+    os.environ.update(environment)
     STRATEGIES.clear()
     STRATEGIES.update(strategies)
     if (tmp_path / "sandbox" / MARKER).exists():  # a page that failed halfway
@@ -323,7 +325,7 @@ def test_every_option_and_strategy_is_described() -> None:
     from partage.cli import app
 
     text = "".join(page.read_text(encoding="utf-8") for page in PAGES)
-    for name, command in get_command(app).commands.items():  # type: ignore[attr-defined]
+    for name, command in commands_of(get_command(app)):
         assert f"partage {name}" in text, f"partage {name} is described nowhere"
         for parameter in command.params:
             options = [option for option in parameter.opts if option.startswith("-")]
@@ -332,6 +334,14 @@ def test_every_option_and_strategy_is_described() -> None:
             )
     for name in STRATEGIES:
         assert f"`{name}`" in text
+
+
+def commands_of(group: Any, before: str = "") -> Iterator[tuple[str, Any]]:
+    """Every command by name, those of groups too: ``sandbox up``."""
+    for name, command in group.commands.items():
+        yield f"{before}{name}", command
+        if hasattr(command, "commands"):
+            yield from commands_of(command, f"{before}{name} ")
 
 
 def test_every_field_of_the_files_is_described(folder: Path) -> None:

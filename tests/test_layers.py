@@ -13,7 +13,7 @@ import partage
 ROOT = Path(partage.__file__).parent
 
 LAYERS: tuple[tuple[str, ...], ...] = (
-    ("errors", "files", "java", "ivy"),
+    ("errors", "files", "java", "ivy", "period"),
     ("flow",),
     ("cluster", "group"),
     ("profile",),
@@ -28,7 +28,7 @@ LEVEL = {room: level for level, rooms in enumerate(LAYERS) for room in rooms}
 TOP = ("__init__", "__main__")
 """The package itself and ``python -m partage`` hand on what is anywhere in it."""
 
-SAME_LAYER = {("files", "errors"), ("java", "errors"), ("ivy", "errors"), ("ivy", "java")}
+SAME_LAYER = {(room, "errors") for room in ("files", "java", "ivy", "period")} | {("ivy", "java")}
 
 ONLY_IN = {
     "pyspark": ("pipeline",),
@@ -87,6 +87,12 @@ def imports(path: Path) -> Iterator[tuple[str, int, bool]]:
 def test_every_room_has_a_layer() -> None:
     rooms = {room_of(path) for path in MODULES} - {*TOP, "__pycache__"}
     assert rooms <= LEVEL.keys(), f"no layer for {sorted(rooms - LEVEL.keys())}"
+
+
+def test_every_folder_is_a_package() -> None:
+    """The zip that Spark's workers get of it knows no others."""
+    folders = {path.parent for path in MODULES}
+    assert [folder for folder in folders if not (folder / "__init__.py").is_file()] == []
 
 
 @pytest.mark.parametrize("path", MODULES, ids=dotted)

@@ -15,8 +15,10 @@ pytest.importorskip("pyarrow")
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+import partage
 from partage.cluster import Cluster
 from partage.errors import InputError
+from partage.period import Period
 from partage.profile import Profile, shown_key
 
 PARTITIONS: dict[str, list[Any]] = {
@@ -37,6 +39,42 @@ KEYS: dict[str, list[Any]] = {
     "bytes": [10, 5, 30],
     "share": [1.0, 0.2, 0.6],
 }
+HOUR = 3_600_000
+BEGIN = 1_767_225_600_000  # 2026-01-01T00:00Z
+WINDOWS: dict[str, list[Any]] = {
+    "topic": ["a", "a", "a", "b"],
+    "partition": [2, 2, 10, 0],
+    "window_start": [BEGIN, BEGIN + HOUR, BEGIN + 3 * HOUR, BEGIN + HOUR],
+    "records": [1, 2, 2, 1],
+    "bytes": [7200, 36_000, 3600, 1800],
+}
+DAY = 24 * HOUR
+SIZES: dict[str, list[Any]] = {
+    "topic": ["a", "a", "b"],
+    "partition": [2, 10, 0],
+    "samples": [3, 3, 1],
+    "first": [BEGIN, BEGIN, BEGIN],
+    "last": [BEGIN + 2 * DAY, BEGIN + 2 * DAY, BEGIN],
+    "size_bytes": [1000, 300, 5],
+    "peak_bytes": [1000, 900, 5],
+    "grown_bytes": [500, 1200, 0],
+    "deleted_bytes": [0, 1000, 0],
+}
+LAGS: dict[str, list[Any]] = {
+    "group": ["g", "g", "h"],
+    "topic": ["a", "b", "a"],
+    "partition": [2, 0, 2],
+    "samples": [2, 1, 2],
+    "first": [BEGIN, BEGIN, BEGIN],
+    "last": [BEGIN + 10_000, BEGIN, BEGIN + 10_000],
+    "committed": [5, 6, 7],
+    "end_offset": [15, 6, 8],
+    "lag": [10, 0, 1],
+    "peak_lag": [12, 0, 1],
+    "consumed": [5, 0, 4],
+    "produced": [25, 0, 4],
+}
+TIMES = ("window_start", "first", "last")
 ABOUT: dict[str, Any] = {
     "format_version": 1,
     "partage": "0.1.0",
@@ -64,6 +102,16 @@ def write(tmp_path: Path) -> Write:
         return directory
 
     return make
+
+
+def add(directory: Path, name: str, table: dict[str, list[Any]]) -> None:
+    """One more table of the profile; its times are in microseconds, as ``profile`` writes them."""
+    columns = {
+        k: pa.array([1000 * t for t in v], pa.timestamp("us", "UTC")) if k in TIMES else v
+        for k, v in table.items()
+    }
+    (directory / name).mkdir()
+    pq.write_table(pa.table(columns), directory / name / "part-0.parquet")
 
 
 def _cluster(*partitions: tuple[str, int]) -> Cluster:
@@ -102,6 +150,169 @@ def test_weights_for_a_group(write: Write) -> None:
     assert Profile.read(write()).weights() == {"a": {2: 1500, 10: 1000}, "b": {0: 500}}
 
 
+# ---------------------------------------------------------------- rates of a part of the time
+
+
+def rates(profile: Profile) -> list[float]:
+    """Of a-2, a-10 and b-0."""
+    return profile.bytes_per_second.tolist()
+
+
+def test_rates_over_a_part_of_the_time(write: Write) -> None:
+    directory = write()
+    add(directory, "windows", WINDOWS)
+    profile = Profile.read(directory)
+    assert profile.over() is profile
+    assert profile.rates == "the mean of all records"
+    peak = profile.over(rate="peak")
+    assert rates(peak) == [7.0, 6.0, 5.0]
+    assert peak.rates == "each partition's fullest window of 3600 s"
+    assert profile.reach() == (BEGIN, BEGIN + 4 * HOUR)
+
+    two = Period.of("2026-01-01T00:00", "2026-01-01T02:00")
+    mean = profile.over(two)
+    assert rates(mean) == [43_200 / 7200, 0.0, 1800 / 7200]
+    assert mean.rates == (
+        "the mean of 2 windows of 3600 s, from 2026-01-01T00:00Z to 2026-01-01T02:00Z"
+    )
+    assert rates(profile.over(two, "peak")) == [10.0, 0.0, 0.5]
+    # what is not about rates stays
+    assert mean.bytes.tolist() == profile.bytes.tolist() == [30, 20, 10]
+    # windows count that lie wholly in the time asked for
+    late = profile.over(Period.of("2026-01-01T00:30"))
+    assert rates(late) == [36_000 / (3 * 3600), 3600 / (3 * 3600), 1800 / (3 * 3600)]
+    assert late.rates == (
+        "the mean of 3 windows of 3600 s, from 2026-01-01T01:00Z to 2026-01-01T04:00Z"
+    )
+    assert rates(profile.over(Period.of(None, "2026-01-01T01:59"))) == [2.0, 0.0, 0.0]
+    weights = profile.over(two).weights()
+    assert weights == {"a": {2: 6000, 10: 0}, "b": {0: 250}}
+
+
+@pytest.mark.parametrize(
+    ("since", "until", "problem"),
+    [
+        ("2025-12-31", None, "from 2025-12-31T00:00Z is beyond that"),
+        (None, "2026-01-01T04:01", None),
+        (None, "2026-01-01T05:00", "to 2026-01-01T05:00Z is beyond that"),
+        ("2026-01-01T00:10", "2026-01-01T01:50", "is no whole one"),
+        ("2027-01-01", "2027-01-02", "is beyond that"),
+    ],
+)
+def test_a_time_that_was_not_measured(
+    write: Write, since: str | None, until: str | None, problem: str | None
+) -> None:
+    directory = write()
+    add(directory, "windows", WINDOWS)
+    profile = Profile.read(directory)
+    if problem is None:  # less than a window more is nothing more
+        assert profile.over(Period.of(since, until)).rates.startswith("the mean of 4 windows")
+        return
+    reach = r"was measured from 2026-01-01T00:00Z to 2026-01-01T04:00Z, in windows of 3600 s; "
+    with pytest.raises(InputError, match=f"{reach}.*{problem}$"):
+        profile.over(Period.of(since, until))
+    with pytest.raises(InputError, match=r"^--rate: 'median': expected mean or peak$"):
+        profile.over(rate="median")
+
+
+def test_a_limited_measurement_reaches_to_its_limits(write: Write) -> None:
+    directory = write({"from": "2025-12-31T22:10Z", "to": "2026-01-01T06:10Z", "outside": 3})
+    add(directory, "windows", WINDOWS)
+    profile = Profile.read(directory)
+    assert profile.outside == 3
+    assert profile.rates == ("the mean of all records from 2025-12-31T22:10Z to 2026-01-01T06:10Z")
+    assert profile.reach() == (BEGIN - HOUR, BEGIN + 6 * HOUR)
+    empty = profile.over(Period.of("2026-01-01T04:00", "2026-01-01T06:00"))
+    assert rates(empty) == [0.0, 0.0, 0.0]
+
+
+def test_windows_of_a_partition_that_is_not_there(write: Write) -> None:
+    directory = write()
+    add(directory, "windows", WINDOWS | {"partition": [2, 2, 11, 0]})
+    with pytest.raises(InputError, match=r"a-11 has windows, but is not in partitions"):
+        Profile.read(directory).over(Period.of("2026-01-01"))
+
+
+# ---------------------------------------------------------------- sizes and lags over time
+
+
+def test_sizes_over_time(write: Write) -> None:
+    directory = write()
+    profile = Profile.read(directory)
+    assert profile.sizes() is None
+    assert profile.aligned(_cluster(("a", 2))).size_bytes.tolist() == [-1]
+    add(directory, "sizes", SIZES)
+    sizes = profile.sizes()
+    assert sizes is not None
+    assert sizes.bytes_per_day.tolist() == [250.0, 600.0, 0.0]
+    assert sizes.after(0).tolist() == [1000, 300, 5]
+    # growing on; up to the largest where retention deletes; one sample tells no growth
+    assert sizes.after(10).tolist() == [3500, 900, 5]
+    cluster = _cluster(("a", 2), ("a", 3), ("a", 10))
+    assert profile.aligned(cluster).size_bytes.tolist() == [1000, -1, 300]
+    assert profile.ahead(10).aligned(cluster).size_bytes.tolist() == [3500, -1, 900]
+
+
+def test_a_plan_takes_sizes_that_are_missing(write: Write) -> None:
+    directory = write()
+    cluster = _cluster(("a", 2), ("a", 10), ("b", 0))
+    plan = partage.plan(cluster, profile=directory)
+    assert plan.before.size_bytes.tolist() == [30, 20, 10]
+    assert plan.document()["loads"] == ["rates: the mean of all records"]
+    add(directory, "sizes", SIZES)
+    plan = partage.plan(cluster, profile=directory)
+    assert plan.before.size_bytes.tolist() == [1000, 300, 5]
+    assert plan.document()["loads"][1] == "sizes: log dirs, 2026-01-03T00:00Z"
+    assert not any("retention" in line for line in plan.document()["warnings"])
+    known = cluster.with_sizes(np.array([7, -1, 7]))
+    assert partage.plan(known, profile=directory).before.size_bytes.tolist() == [7, 300, 7]
+    ahead = partage.plan(known, profile=Profile.read(directory).ahead(10))
+    assert ahead.before.size_bytes.tolist() == [3500, 900, 5]
+    assert ahead.document()["loads"][1] == (
+        "sizes: log dirs, 2026-01-03T00:00Z, expected 10 days later"
+    )
+
+
+def test_sizes_ahead_need_sizes(write: Write) -> None:
+    with pytest.raises(InputError, match=r"^--horizon: .* has no log-dir sizes"):
+        partage.plan(_cluster(("a", 2)), profile=Profile.read(write()).ahead(1))
+
+
+def test_lags_over_time(write: Write) -> None:
+    directory = write()
+    profile = Profile.read(directory)
+    assert profile.lags() is None
+    with pytest.raises(InputError, match="has no lags: measure with --lags"):
+        profile.weights("lag")
+    add(directory, "lags", LAGS)
+    assert profile.weights("lag", "g") == {"a": {2: 10}, "b": {0: 0}}
+    assert profile.weights("lag", "h") == {"a": {2: 1}}
+    assert profile.weights() == {"a": {2: 1500, 10: 1000}, "b": {0: 500}}
+    with pytest.raises(InputError, match="has several groups, say which: g, h"):
+        profile.weights("lag")
+    with pytest.raises(InputError, match="has no group 'x': g, h"):
+        profile.weights("lag", "x")
+    with pytest.raises(InputError, match=r"^--weigh: 'bytes': expected rate or lag"):
+        profile.weights("bytes")
+    lags = profile.lags()
+    assert lags is not None
+    assert lags.consumed_per_second.tolist() == [0.5, 0.0, 0.4]
+
+
+def test_without_records(write: Write) -> None:
+    empty = {name: pa.array([], pa.table({name: v})[name].type) for name, v in PARTITIONS.items()}
+    directory = write(**empty)
+    add(directory, "lags", LAGS)
+    profile = Profile.read(directory)
+    assert profile.topics == ()
+    # records produced per 1,000 seconds, since no bytes were measured
+    assert profile.weights(group="g") == {"a": {2: 2500}, "b": {0: 0}}
+    cluster = _cluster(("a", 2))
+    assert partage.plan(cluster, profile=profile).document()["warnings"] == []
+    with pytest.raises(InputError, match=r"^--leaders rate: needs measured rates"):
+        partage.plan(cluster, profile=profile, leaders="rate")
+
+
 def test_hot_keys(write: Write) -> None:
     profile = Profile.read(write())
     assert [(k.topic, k.rank, k.key, k.share) for k in profile.hot_keys()] == [
@@ -128,6 +339,9 @@ def test_keys_as_text(key: bytes, shown: str) -> None:
         ({"window_seconds": "1h"}, "window_seconds"),
         ({"sources": "x"}, "sources"),
         ({"totals": {}}, "totals"),
+        ({"from": "noon"}, "from, to, outside"),
+        ({"to": 3}, "from, to, outside"),
+        ({"outside": "many"}, "from, to, outside"),
     ],
 )
 def test_a_bad_marker_is_refused(write: Write, about: dict[str, Any], problem: str) -> None:

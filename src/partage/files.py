@@ -4,6 +4,7 @@ A single file is written beside its final place and renamed over it. A directory
 temporary name, then takes the place of the one before by two renames; what was there is deleted
 only after the new one stands. A directory that holds anything partage did not write is never
 touched: every directory that partage writes has a *marker* file (``plan.json``, ``profile.json``).
+Whoever asks so (``overwrite=False``) is refused where such a directory stands already, too.
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ from __future__ import annotations
 import gzip
 import json
 import os
+import re
 import shutil
 import tempfile
 import zlib
@@ -22,6 +24,7 @@ from typing import Any
 from partage.errors import InputError
 
 _GZIP_MAGIC = b"\x1f\x8b"
+_URL = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://")
 
 
 def read_text(path: str | os.PathLike[str]) -> str:
@@ -91,24 +94,31 @@ def write_text(path: str | os.PathLike[str], text: str) -> None:
         Path(temporary).unlink(missing_ok=True)
 
 
-def check_writable_directory(path: str | os.PathLike[str], marker: str) -> None:
+def check_writable_directory(
+    path: str | os.PathLike[str], marker: str, overwrite: bool = True
+) -> None:
     """Say now, before long work, that ``new_directory`` would refuse this path."""
     name = os.fspath(path)
     if not name:
         raise InputError("output", "the name of the directory is empty")
+    if _URL.match(name):
+        raise InputError(name, "is no directory of this machine: write one here and copy it there")
     try:
-        _refuse_others_files(Path(path), name, marker)
+        _refuse_others_files(Path(path), name, marker, overwrite)
     except (OSError, ValueError) as error:
         raise InputError(name, f"cannot be written ({_reason(error)})") from None
 
 
-def _refuse_others_files(target: Path, name: str, marker: str) -> None:
+def _refuse_others_files(target: Path, name: str, marker: str, overwrite: bool) -> None:
     if target.is_dir():
-        if any(target.iterdir()) and not (target / marker).is_file():
+        ours = (target / marker).is_file()
+        if any(target.iterdir()) and not ours:
             raise InputError(
                 name,
                 f"holds files that partage did not write (no {marker}): name another directory",
             )
+        if ours and not overwrite:
+            raise InputError(name, "is there already: --overwrite replaces it")
     elif target.exists():
         raise InputError(name, "is a file, expected a directory to write")
     parent = target.absolute().parent
@@ -119,13 +129,16 @@ def _refuse_others_files(target: Path, name: str, marker: str) -> None:
 
 
 @contextmanager
-def new_directory(path: str | os.PathLike[str], marker: str) -> Iterator[Path]:
+def new_directory(
+    path: str | os.PathLike[str], marker: str, overwrite: bool = True
+) -> Iterator[Path]:
     """A temporary directory to fill; on a clean exit it becomes ``path``, on any other it is gone.
 
-    ``marker`` is the file by which partage knows a directory as its own and may replace it.
+    ``marker`` is the file by which partage knows a directory as its own and may replace it, unless
+    ``overwrite`` is False.
     """
     name = os.fspath(path)
-    check_writable_directory(path, marker)
+    check_writable_directory(path, marker, overwrite)
     try:
         target = Path(path).resolve()
         target.parent.mkdir(parents=True, exist_ok=True)
@@ -137,6 +150,8 @@ def new_directory(path: str | os.PathLike[str], marker: str) -> Iterator[Path]:
         temporary.chmod(0o755)
         if not (temporary / marker).is_file():
             raise AssertionError(f"{marker} was not written")
+        # again, since filling it took its time: somebody else may have been faster
+        _refuse_others_files(target, name, marker, overwrite)
         if target.exists():
             aside = Path(tempfile.mkdtemp(prefix=f".{target.name}.old.", dir=target.parent))
             _exchange(target, temporary, aside)

@@ -79,11 +79,41 @@ def test_profile(run: Run, spark: Any, tmp_path: Path) -> None:
     assert value["totals"]["rejected"] == 1
     assert value["not_measured"] == ["t-2"]
     assert value["not_in_cluster"] == []
-    text = run("profile", records, "-o", "prof", "--cluster", "cluster.json")
+    again = run("profile", records, "-o", "prof")
+    assert (again.code, again.err) == (
+        2,
+        "partage: prof: is there already: --overwrite replaces it\n",
+    )
+    text = run("profile", records, "-o", "prof", "--cluster", "cluster.json", "--overwrite")
     assert text.code == 0
     assert max(map(len, text.out.splitlines())) <= 100
     figures = run("plan", "cluster.json", "--profile", "prof", "--leaders", "rate", "--json").json
     assert figures["bytes_moved"] is not None
+
+    # written by Spark, for others than plan
+    text = run("profile", records, "-o", "prof", "--overwrite", "--format", "csv")
+    assert text.out == "4 records, 503 B, 1 topics, 2 partitions, 1 rejected\n\nWritten: prof\n"
+    refused = run("plan", "cluster.json", "--profile", "prof", "--leaders", "rate")
+    assert refused.code == 2
+    assert "its tables are csv, only Parquet is read" in refused.err
+    refused = run("profile", records, "-o", "new", "--format", "csv", "--cluster", "cluster.json")
+    assert refused.err == "partage: --cluster: is compared with a profile in Parquet, not in csv\n"
+
+
+def test_profile_of_a_part_of_the_time(run: Run, spark: Any, tmp_path: Path) -> None:
+    (tmp_path / "records.csv").write_text(CSV)
+    records = str(tmp_path / "records.csv")
+    ended = run("profile", records, "--from", "2026-01-01T00:00:05", "--window", "5", "-o", "prof")
+    assert ended.code == 0
+    assert ended.out.startswith("2 records, 351 B, 1 topics, 2 partitions, 1 rejected\n")
+    assert "\n2 rows left aside: not from 2026-01-01T00:00:05Z\n" in ended.out
+    assert max(map(len, ended.out.splitlines())) <= 100
+    ended = run("profile", records, "--to", "2025-01-01", "-o", "other")
+    assert (ended.code, ended.out) == (2, "")
+    assert "no records: none to 2025-01-01T00:00Z, all are from 2026-01-01T00:00Z to" in ended.err
+    ended = run("profile", records, "--from", "noon", "-o", "other")
+    assert (ended.code, ended.out) == (2, "")
+    assert ended.err.startswith("partage: --from: 'noon': expected a time")
 
 
 def test_profile_of_records_that_are_none(run: Run, spark: Any, tmp_path: Path) -> None:

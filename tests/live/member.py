@@ -11,6 +11,7 @@ from __future__ import annotations
 import asyncio
 import json
 import logging
+import os
 import sys
 import threading
 import time
@@ -203,7 +204,8 @@ def main() -> None:
     said = json.loads(sys.argv[1])
     if isinstance(said["config"].get("api_version"), list):
         said["config"]["api_version"] = tuple(said["config"]["api_version"])
-    logging.basicConfig(level=logging.INFO, format="%(asctime)s %(name)s %(message)s")
+    level = os.environ.get("MEMBER_LOG", "INFO")
+    logging.basicConfig(level=level, format="%(asctime)s %(levelname)s %(name)s %(message)s")
     threading.Thread(target=wait_for_the_end, daemon=True).start()
     run = {
         "kafka-python": kafka_python,

@@ -80,8 +80,10 @@ def test_what_stands_is_kept_when_the_new_one_fails(
     write_profile(spark, [good], tmp_path / "out")
     before = (tmp_path / "out" / "profile.json").read_text()
     with pytest.raises(InputError, match="no records"):
-        write_profile(spark, [bad], tmp_path / "out")
+        write_profile(spark, [bad], tmp_path / "out", overwrite=True)
     assert (tmp_path / "out" / "profile.json").read_text() == before
+    with pytest.raises(InputError, match="is there already: --overwrite replaces it"):
+        write_profile(spark, [good], tmp_path / "out")
     (tmp_path / "mine").mkdir()
     (tmp_path / "mine" / "file").touch()
     with pytest.raises(InputError, match="did not write"):

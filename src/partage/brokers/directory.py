@@ -54,6 +54,7 @@ def document(plan: Plan) -> dict[str, Any]:
         "format_version": FORMAT_VERSION,
         "partage": __version__,
         "strategy": task.options.strategy,
+        "cluster_id": before.cluster_id,
         "changes": len(plan.changed) > 0,
         "options": task.options.given(),
         "brokers": brokers,
@@ -66,6 +67,7 @@ def document(plan: Plan) -> dict[str, Any]:
         },
         "binding": list(plan.binding),
         "gaps": plan.gaps,
+        "loads": list(task.loads),
         "warnings": list(task.warnings),
         "certificate": {"stages": [stage.to_json() for stage in plan.stages]},
         "waves": [_wave(plan, i, wave) for i, wave in enumerate(plan.waves, start=1)],
@@ -94,6 +96,7 @@ def fingerprint(value: dict[str, Any]) -> str:
     """SHA-256 over the cluster as it was and what was asked: what ``apply`` must find again."""
     part = value["partitions"]
     found = {
+        "cluster_id": value.get("cluster_id"),
         "brokers": value["brokers"],
         "topics": value["topics"],
         "options": value["options"],

@@ -27,7 +27,8 @@ from partage.brokers.strategies import Strategy, strategy_named
 from partage.brokers.task import Task
 from partage.brokers.waves import Cut, Wave, cut_into_waves
 from partage.cluster import Cluster
-from partage.errors import CannotError
+from partage.errors import CannotError, InputError
+from partage.period import shown
 from partage.profile import Measured, Profile
 
 Ints = npt.NDArray[np.int64]
@@ -166,23 +167,49 @@ def task_of(
     asked = Options.of(**options)
     strategy_named(asked.strategy)
     rates = None
+    loads: list[str] = []
     warnings: list[str] = []
     if profile is not None:
         if not isinstance(profile, Profile):
             profile = Profile.read(profile)
         measured = profile.aligned(cluster)
         rates = measured.bytes_per_second
-        if (cluster.size_bytes < 0).any():
-            sizes = np.where(cluster.size_bytes < 0, measured.bytes, cluster.size_bytes)
-            cluster = cluster.with_sizes(sizes)
-            warnings.append(
-                "sizes that the cluster file lacks are taken from the profile: the bytes of the "
-                "records measured, which retention may since have dropped"
-            )
-        warnings += _measured_warnings(measured)
+        if rates is not None:
+            loads.append(f"rates: {profile.rates}")
+        cluster, told, missing = _sized(cluster, profile, measured)
+        loads += told
+        warnings += missing + _measured_warnings(measured)
     task = Task.resolve(cluster, asked, rates)
+    task.loads.extend(loads)
     task.warnings.extend(warnings)
     return task
+
+
+def _sized(
+    cluster: Cluster, profile: Profile, measured: Measured
+) -> tuple[Cluster, list[str], list[str]]:
+    """The cluster with the sizes it lacks, where they come from, and what is to be minded.
+
+    Sizes of log dirs go before bytes of records; what is expected goes before what the cluster's
+    own file says.
+    """
+    if profile.horizon and (measured.size_bytes < 0).all():
+        raise InputError("--horizon", f"{profile.path} has no log-dir sizes: measure with --sizes")
+    sizes, told, warnings = cluster.size_bytes, [], []
+    sampled = measured.size_bytes >= 0
+    taken = sampled if profile.horizon else sampled & (sizes < 0)
+    if taken.any() and measured.sampled is not None:
+        sizes = np.where(taken, measured.size_bytes, sizes)
+        ahead = f", expected {profile.horizon:g} days later" if profile.horizon else ""
+        told.append(f"sizes: log dirs, {shown(measured.sampled)}{ahead}")
+    counted = (sizes < 0) & (measured.bytes >= 0)
+    if counted.any():
+        sizes = np.where(counted, measured.bytes, sizes)
+        warnings.append(
+            "sizes that the cluster file lacks are taken from the profile: the bytes of the "
+            "records measured, which retention may since have dropped"
+        )
+    return cluster.with_sizes(sizes), told, warnings
 
 
 def plan_task(task: Task, progress: Progress | None = None) -> Plan:
@@ -275,6 +302,8 @@ def _gaps(stages: Sequence[Stage], cut: Cut) -> dict[str, float]:
 
 def _measured_warnings(measured: Measured) -> list[str]:
     found = []
+    if measured.bytes_per_second is None:
+        return []
     for names, what in (
         (measured.not_measured, "of the cluster have no record in the profile: rate 0"),
         (measured.not_in_cluster, "of the profile are not in the cluster: left aside"),

@@ -39,6 +39,7 @@ class Task:
     - ``usable`` [B]: may hold replicas afterwards; ``excluded``, ``added`` [B]
     - ``chosen`` [P]: partitions that may change; ``target`` [P]: replicas each must have
     - ``bytes_per_second`` [P] measured bytes in, or None
+    - ``loads``: which measurement rates and sizes are out of, in words
     """
 
     cluster: Cluster
@@ -50,6 +51,7 @@ class Task:
     target: Ints
     bytes_per_second: Floats | None = None
     warnings: list[str] = field(default_factory=list)
+    loads: list[str] = field(default_factory=list)
 
     @classmethod
     def resolve(

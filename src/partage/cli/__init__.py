@@ -12,9 +12,14 @@ from typer._click.exceptions import ClickException
 from partage.cli import (
     cluster_commands,
     demo_command,
+    execution_commands,
     group_commands,
+    history_command,
+    live_commands,
     record_commands,
     sandbox_commands,
+    watch_command,
+    what_if_command,
 )
 from partage.errors import PartageError
 
@@ -29,6 +34,11 @@ app = typer.Typer(
 cluster_commands.register(app)
 group_commands.register(app)
 record_commands.register(app)
+history_command.register(app)
+what_if_command.register(app)
+live_commands.register(app)
+execution_commands.register(app)
+watch_command.register(app)
 sandbox_commands.register(app)
 demo_command.register(app)
 

@@ -10,15 +10,11 @@ from typing import Annotated, Any
 import typer
 
 from partage.cli import output
-from partage.cli.arguments import Json, PlanArgument
+from partage.cli.arguments import BootstrapServer, CommandConfig, Json, PlanArgument
+from partage.cli.loads import From, Horizon, Rate, To, profile_of
 
-ClusterArgument = Annotated[
-    str,
-    typer.Argument(
-        metavar="CLUSTER",
-        help="Cluster or reassignment JSON, or kafka-topics.sh --describe output; .gz too.",
-    ),
-]
+_CLUSTER_HELP = "Cluster or reassignment JSON, or kafka-topics.sh --describe output; .gz too."
+ClusterArgument = Annotated[str, typer.Argument(metavar="CLUSTER", help=_CLUSTER_HELP)]
 AddBroker = Annotated[
     list[str] | None,
     typer.Option("--add-broker", metavar="ID:RACK", help="A new, empty broker, as large as most."),
@@ -92,14 +88,21 @@ def register(app: typer.Typer) -> None:
 
 
 def plan(
-    cluster: ClusterArgument,
+    cluster: Annotated[
+        str | None,
+        typer.Argument(metavar="[CLUSTER]", help=f"{_CLUSTER_HELP} None: --bootstrap-server's."),
+    ] = None,
     add_broker: AddBroker = None,
     remove_broker: RemoveBroker = None,
     replace_broker: ReplaceBroker = None,
     replication_factor: ReplicationFactor = None,
     topics: Topics = None,
     profile: ProfileOption = None,
+    since: From = None,
+    until: To = None,
+    rate: Rate = "mean",
     sizes: Sizes = None,
+    horizon: Horizon = 0,
     strategy: Annotated[str, typer.Option(metavar="NAME", help="Who decides.")] = "exact",
     no_moves: NoMoves = False,
     balance: Balance = "replicas",
@@ -119,6 +122,8 @@ def plan(
     out: Annotated[
         str | None, typer.Option("--out", "-o", metavar="DIR", help="Write the plan directory.")
     ] = None,
+    bootstrap_server: BootstrapServer = None,
+    command_config: CommandConfig = None,
     json: Json = False,
 ) -> None:
     """Decide who holds which replica and who leads: the fairest share, with the fewest moves.
@@ -135,7 +140,7 @@ def plan(
         check_writable_directory(out, MARKER)
     with output.progress(quiet=json) as tell:
         tell("reading")
-        task = _task(given)
+        task = task_given(given)
         made = plan_task(task, tell)
         reasons = None if explain is None else explain_partition(made, explain)
         if out is not None:
@@ -169,7 +174,11 @@ def compare(
     replication_factor: ReplicationFactor = None,
     topics: Topics = None,
     profile: ProfileOption = None,
+    since: From = None,
+    until: To = None,
+    rate: Rate = "mean",
     sizes: Sizes = None,
+    horizon: Horizon = 0,
     strategies: Annotated[
         list[str] | None,
         typer.Option("--strategy", metavar="NAME", help="Only these (repeat it); all if none."),
@@ -196,7 +205,7 @@ def compare(
     from partage.brokers.compare import comparison, deterministic
 
     with output.progress(quiet=json) as tell:
-        task = _task(given)
+        task = task_given(given)
         answers = compare_strategies(task, strategies, tell)
         found = comparison(answers, deterministic(task, answers, tell))
     if json:
@@ -269,12 +278,31 @@ def report(plan: PlanArgument, json: Json = False) -> None:
         output.console().print(path, highlight=False, soft_wrap=True)
 
 
-def _task(given: Mapping[str, Any]) -> Any:
+def task_given(given: Mapping[str, Any]) -> Any:
     """The job that a command's parameters ask for; what is no option of a job is left aside."""
     from partage.brokers.options import Options
     from partage.brokers.plan import task_of
     from partage.cluster import Cluster
+    from partage.errors import InputError
 
     options = {f.name: given[f.name] for f in fields(Options) if f.name in given}
-    cluster = Cluster.read(given["cluster"], sizes=given["sizes"])
-    return task_of(cluster, given["profile"], **options)
+    wished = (given[name] for name in ("profile", "since", "until", "rate", "horizon"))
+    profile = profile_of(*wished)
+    if given["cluster"] is None:
+        cluster = _running_cluster(given)
+    elif given.get("bootstrap_server") or given.get("command_config"):
+        raise InputError("--bootstrap-server", "and a CLUSTER: expected one of them")
+    else:
+        cluster = Cluster.read(given["cluster"], sizes=given["sizes"])
+    return task_of(cluster, profile, **options)
+
+
+def _running_cluster(given: Mapping[str, Any]) -> Any:
+    from partage.errors import InputError
+    from partage.live.connection import Connection
+    from partage.live.snapshot import take
+
+    if given["sizes"] is not None:
+        raise InputError("--sizes", "a running cluster tells its sizes itself")
+    with Connection.of(given["bootstrap_server"], given["command_config"]).admin() as admin:
+        return take(admin, groups=False).cluster()

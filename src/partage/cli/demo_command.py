@@ -13,6 +13,7 @@ from partage.cli import output
 from partage.cli.arguments import Json, Master
 
 _DAY = 86_400
+_YEAR = 365 * _DAY * 1000
 _PEERS = ("exact", "generate", "leader-flow")
 
 
@@ -40,6 +41,7 @@ def demo(
     from partage.cluster import Cluster
     from partage.errors import PartageError
     from partage.files import check_writable_directory, to_json
+    from partage.period import Period
     from partage.profile import MARKER as PROFILE_MARKER
     from partage.profile import Profile
     from partage.report.html import render
@@ -67,7 +69,7 @@ def demo(
         from partage.pipeline import session, write_profile
 
         with session(master, short=True) as spark:
-            write_profile(spark, [events], profile_dir, window=_DAY, progress=tell)
+            write_profile(spark, [events], profile_dir, window=_DAY, overwrite=True, progress=tell)
     profile = Profile.read(profile_dir)
     if not json:
         print_profile(profile, cluster, console)
@@ -80,6 +82,8 @@ def demo(
         plan = answers["exact"]
         assert isinstance(plan, Plan)
         by_count = plan_task(task_of(cluster, profile), say)
+        lately = profile.over(Period(since=profile.reach()[1] - _YEAR))
+        by_lately = plan_task(task_of(cluster, lately, leaders="rate"), say)
     if not json:
         print_compare(compared, console)
 
@@ -100,7 +104,10 @@ def demo(
     assert task.bytes_per_second is not None
     led = max(leader_rates(task.bytes_per_second, plan.after))
     led_by_count = max(leader_rates(task.bytes_per_second, by_count.after))
-    otherwise = int((plan.after.replicas[:, 0] != by_count.after.replicas[:, 0]).sum())
+    otherwise, otherwise_lately = (
+        int((plan.after.replicas[:, 0] != other.after.replicas[:, 0]).sum())
+        for other in (by_count, by_lately)
+    )
     seconds = round(time.perf_counter() - began, 1)
     page = str(Path(plan_dir) / REPORT)
     if json:
@@ -113,6 +120,7 @@ def demo(
                 "figures": plan.figures,
                 "checked": verdict.held,
                 "leaders_other_than_by_count": otherwise,
+                "leaders_other_than_by_last_year": otherwise_lately,
                 "busiest_leader_bytes_per_second": led,
                 "busiest_leader_bytes_per_second_by_count": led_by_count,
                 **compared,
@@ -124,6 +132,11 @@ def demo(
     console.print(
         f"\nThe measurement changed who leads {otherwise} of {cluster.partitions} partitions: the "
         f"busiest broker leads {rate(led)} instead of {rate(led_by_count)}.",
+        highlight=False,
+    )
+    console.print(
+        f"By {lately.rates}, it would lead {otherwise_lately} of them otherwise: "
+        "plan --from TIME --to TIME takes such a part of the time.",
         highlight=False,
     )
     console.print(

@@ -8,6 +8,7 @@ import typer
 
 from partage.cli import output
 from partage.cli.arguments import Json
+from partage.cli.loads import From, Rate, To, profile_of
 
 AssignorOption = Annotated[
     str, typer.Option("--assignor", metavar="NAME", help="Who decides, for instance sticky.")
@@ -45,12 +46,18 @@ def assign(
     ] = None,
     of_group: Annotated[
         str | None,
-        typer.Option("--group", metavar="NAME", help="Whose lag, where FILE has several groups."),
+        typer.Option("--group", metavar="NAME", help="Whose lag, where there are several groups."),
     ] = None,
     profile: Annotated[
         str | None,
-        typer.Option(metavar="DIR", help="Weigh by measured bytes in per second."),
+        typer.Option(metavar="DIR", help="Weigh by what partage profile measured."),
     ] = None,
+    weigh: Annotated[
+        str, typer.Option(metavar="rate|lag", help="With --profile: by bytes in, or by lag.")
+    ] = "rate",
+    since: From = None,
+    until: To = None,
+    rate: Rate = "mean",
     json: Json = False,
 ) -> None:
     """Decide which member of a consumer group gets which partition.
@@ -65,15 +72,18 @@ def assign(
 
     if lag is not None and profile is not None:
         raise InputError("--lag", "and --profile: expected one of them")
-    if of_group is not None and lag is None:
-        raise InputError("--group", "says whose lag it is: expected --lag FILE")
+    if of_group is not None and lag is None and profile is None:
+        raise InputError("--group", "says whose lag it is: expected --lag FILE or --profile DIR")
+    if weigh != "rate" and profile is None:
+        raise InputError("--weigh", "says what is taken of a profile: expected --profile DIR")
+    if weigh == "lag" and (since or until or rate != "mean"):
+        raise InputError("--weigh lag", "is the lag at the last sample: no --from, --to, --rate")
+    measured = profile_of(profile, since, until, rate)
     given = Group.read(group)
     if lag is not None:
         given = given.weighed(read_lags(lag, of_group))
-    elif profile is not None:
-        from partage.profile import Profile
-
-        given = given.weighed(Profile.read(profile).weights())
+    elif measured is not None:
+        given = given.weighed(measured.weights(weigh, of_group))
     options = {}
     if max_skew is not None:
         options["max_skew"] = float(parse_percent(max_skew, "--max-skew"))

@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 
 from partage.cli import output
-from partage.cli.arguments import Json, Master
+from partage.cli.arguments import Format, Json, Master, Overwrite
 
 
 def register(app: typer.Typer) -> None:
@@ -30,6 +30,8 @@ def history(
         str | None,
         typer.Option(metavar="partition|member", help="What the lines of the picture are."),
     ] = None,
+    format: Format = "parquet",
+    overwrite: Overwrite = False,
     master: Master = None,
     json: Json = False,
 ) -> None:
@@ -51,12 +53,14 @@ def history(
         if out is not None:
             from partage.files import check_writable_directory
 
-            check_writable_directory(out, MARKER)
+            check_writable_directory(out, MARKER, overwrite)
         with session(master, short=True) as spark:
             if out is None:
                 found = read_history(spark, logs, progress=tell)
             else:
-                found = write_history(spark, logs, out, progress=tell)
+                found = write_history(
+                    spark, logs, out, format=format, overwrite=overwrite, progress=tell
+                )
     if group is not None and group not in found.groups:
         raise InputError("--group", f"{group!r}: the logs tell of {', '.join(found.groups)}")
     shown = [group] if group is not None else list(found.groups)
@@ -69,7 +73,7 @@ def history(
     for number, name in enumerate(shown):
         if number:
             console.print()
-        print_history(found.groups[name], found.replays[name], console, by)
+        print_history(found.groups[name], found.replays.get(name, {}), console, by)
     print_rejected(found.rejected, console)
     if out is not None:
         console.print(f"\nWritten: {out}", highlight=False)

@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 
 from partage.cli import output
-from partage.cli.arguments import Json, Master
+from partage.cli.arguments import Format, Json, Master, Overwrite
 
 Records = Annotated[
     list[str],
@@ -17,38 +17,81 @@ Records = Annotated[
 
 def register(app: typer.Typer) -> None:
     """Add this room's commands."""
-    app.command()(profile)
+    for command in (profile, keys):
+        app.command()(command)
 
 
 def profile(
-    records: Records,
     out: Annotated[str, typer.Option("--out", "-o", metavar="DIR", help="Where the tables go.")],
+    records: Annotated[
+        list[str] | None,
+        typer.Argument(metavar="RECORDS", help="Parquet, JSON or CSV: files, folders, patterns."),
+    ] = None,
+    sizes: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="FILES", help="Log-dir sizes over time: columns, or the tool's output."
+        ),
+    ] = None,
+    lags: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="FILES", help="Groups' offsets over time: columns, or the tool's output."
+        ),
+    ] = None,
+    since: Annotated[
+        str | None,
+        typer.Option("--from", metavar="TIME", help="Only what is since then: 2026-11-20T08:00."),
+    ] = None,
+    until: Annotated[
+        str | None, typer.Option("--to", metavar="TIME", help="Only what is before then.")
+    ] = None,
     cluster: Annotated[
         str | None,
         typer.Option(metavar="FILE", help="A cluster, to say which partitions were not measured."),
     ] = None,
     window: Annotated[int, typer.Option(metavar="SECONDS", help="Length of a load window.")] = 3600,
     top: Annotated[int, typer.Option(metavar="N", help="Hottest keys kept per topic.")] = 100,
+    format: Format = "parquet",
+    overwrite: Overwrite = False,
     master: Master = None,
     json: Json = False,
 ) -> None:
     """Measure records with Spark: bytes, rates, key skew and windows per partition.
 
+    And sizes and lags over time, where samples of them are given.
     Example: partage profile events/*.parquet -o profile/
     """
     from partage.cluster import Cluster
+    from partage.errors import InputError
     from partage.files import check_writable_directory
+    from partage.period import Period
     from partage.profile import MARKER, Profile
-    from partage.report.measured import print_profile
+    from partage.report.measured import print_profile, print_totals
 
-    check_writable_directory(out, MARKER)
+    check_writable_directory(out, MARKER, overwrite)
+    if cluster is not None and format.lower() != "parquet":
+        raise InputError("--cluster", f"is compared with a profile in Parquet, not in {format}")
+    period = Period.of(since, until)
     known = None if cluster is None else Cluster.read(cluster)
     with output.bar(quiet=json) as tell:
         tell(0, 0, "starting Spark")
         from partage.pipeline import session, write_profile
 
         with session(master, short=True) as spark:
-            about = write_profile(spark, records, out, window=window, top=top, progress=tell)
+            about = write_profile(
+                spark,
+                records or [],
+                out,
+                sizes=sizes or [],
+                lags=lags or [],
+                window=window,
+                top=top,
+                period=period,
+                format=format,
+                overwrite=overwrite,
+                progress=tell,
+            )
     if json:
         if known is not None:
             measured = Profile.read(out).aligned(known)
@@ -58,10 +101,18 @@ def profile(
             }
         output.print_json(about)
         return
-    print_profile(Profile.read(out), known, output.console())
-    output.console().print(
-        f"\nWritten: {out}   Next: partage plan CLUSTER --profile {out} --leaders rate",
-        highlight=False,
+    console = output.console()
+    if format.lower() != "parquet":
+        print_totals(about["totals"], console)
+        console.print(f"\nWritten: {out}", highlight=False)
+        return
+    print_profile(Profile.read(out), known, console)
+    use = "plan CLUSTER", "--leaders rate"
+    if not records:
+        balance, weigh = "--balance bytes", "--assignor weighted --weigh lag"
+        use = ("plan CLUSTER", balance) if sizes else ("assign GROUP", weigh)
+    console.print(
+        f"\nWritten: {out}   Next: partage {use[0]} --profile {out} {use[1]}", highlight=False
     )
 
 
@@ -72,9 +123,7 @@ def keys(
     ],
     partitioner: Annotated[
         str | None,
-        typer.Option(
-            metavar="murmur2,crc32", help="By these; the one that wrote the topic if none."
-        ),
+        typer.Option(metavar="NAME,…", help="By these; the one that wrote the topic if none."),
     ] = None,
     fail_above: Annotated[
         float | None,
@@ -82,7 +131,7 @@ def keys(
     ] = None,
     consumers: Annotated[
         int | None,
-        typer.Option(metavar="N", help="Recommend at least so many; as many as now if none."),
+        typer.Option(metavar="N", help="Recommend enough for so many; as many as now if none."),
     ] = None,
     cluster: Annotated[
         str | None, typer.Option(metavar="FILE", help="A cluster: how many partitions topics have.")
@@ -99,7 +148,7 @@ def keys(
     from partage.cluster import Cluster
     from partage.errors import InputError
     from partage.producers.candidates import THRESHOLD, counts_named, partition_counts
-    from partage.producers.detection import hash_named
+    from partage.producers.fitting import hash_named
 
     counts = counts_named(partitions)
     names = [] if partitioner is None else [hash_named(n.strip()) for n in partitioner.split(",")]
@@ -123,26 +172,15 @@ def keys(
                 threshold=THRESHOLD if fail_above is None else fail_above,
                 progress=tell,
             )
-    failed = (
-        [] if fail_above is None else [(t, c) for t in found.topics for c in t.above(fail_above)]
-    )
+    above = [] if fail_above is None else found.above(fail_above)
     if json:
-        output.print_json(
-            {
-                "topics": {topic.name: topic.to_json() for topic in found.topics},
-                "records": found.records,
-                "bytes": found.bytes,
-                "rejected": found.rejected,
-                "fail_above": fail_above,
-                "failed": [
-                    {"topic": t.name, "partitions": c.partitions, "partitioner": c.partitioner}
-                    for t, c in failed
-                ],
-            }
-        )
+        failed = [
+            {"topic": topic, "partitions": one.partitions, "partitioner": one.partitioner}
+            for topic, one in above
+        ]
+        output.print_json({**found.to_json(), "fail_above": fail_above, "failed": failed})
     else:
         from partage.report.keys_tables import print_keys
 
-        totals = found.records, found.bytes, found.rejected
-        print_keys(found.topics, totals, output.console(), fail_above)
-    raise typer.Exit(1 if failed else 0)
+        print_keys(found, output.console(), fail_above)
+    raise typer.Exit(1 if above else 0)

@@ -11,6 +11,7 @@ import json
 import os
 import re
 from collections import Counter
+from dataclasses import replace
 from fractions import Fraction
 from typing import Any
 
@@ -82,7 +83,11 @@ def cluster_from_json(value: Any, where: str) -> Cluster:
         listed = [_broker(entry, where, f"brokers[{i}]") for i, entry in enumerate(entries)]
     else:
         listed = [Broker(b) for b in {b for row in replicas for b in row}]
-    return Cluster.build(listed, topics, numbers, replicas, sizes, where)
+    cluster_id = top.get("cluster_id")
+    if cluster_id is not None and type(cluster_id) is not str:
+        raise InputError(where, f"cluster_id: expected text or null, got {_show(cluster_id)}")
+    built = Cluster.build(listed, topics, numbers, replicas, sizes, where)
+    return replace(built, cluster_id=cluster_id)
 
 
 def cluster_from_describe(text: str, where: str) -> Cluster:

@@ -58,6 +58,7 @@ class Cluster:
     - ``topic``, ``partition``: [P] index into ``topics`` and Kafka's partition number
     - ``replicas``: [P, R] broker positions, preferred leader first, -1 after the last
     - ``size_bytes``: [P] bytes of one replica, -1 where unknown
+    - ``cluster_id``: Kafka's own, where it is known: of a snapshot
 
     Build one with ``Cluster.read`` (a file), ``Cluster.from_json`` (the plain form as Python
     values) or ``Cluster.build``; all of them validate, the bare constructor does not.
@@ -69,6 +70,7 @@ class Cluster:
     partition: Ints
     replicas: Ints
     size_bytes: Ints
+    cluster_id: str | None = None
 
     # ------------------------------------------------------------------ ways in
 
@@ -261,7 +263,8 @@ class Cluster:
 
     def to_json(self) -> dict[str, Any]:
         """The plain CLUSTER form as JSON values."""
-        return {
+        known = {} if self.cluster_id is None else {"cluster_id": self.cluster_id}
+        return known | {
             "brokers": [
                 {
                     "id": b.id,

@@ -6,6 +6,7 @@ Importing it needs pyspark and pyarrow, and raises a PartageError that says so w
 from partage.errors import PartageError
 
 try:
+    from partage.pipeline.key_report import key_report
     from partage.pipeline.measure import (
         accepted,
         by_key,
@@ -15,10 +16,11 @@ try:
         rejected,
         windows,
     )
+    from partage.pipeline.placements import hashed, per_key, placed
     from partage.pipeline.profile import profile_tables, write_profile
     from partage.pipeline.session import session
+    from partage.pipeline.shipping import ship
     from partage.pipeline.sources import read_records
-    from partage.pipeline.what_if import key_report
 except ImportError as error:
     package = (error.name or "").partition(".")[0]
     if package not in ("pyspark", "py4j", "pyarrow"):
@@ -29,13 +31,17 @@ __all__ = [
     "accepted",
     "by_key",
     "by_window",
+    "hashed",
     "key_report",
     "keys",
     "partitions",
+    "per_key",
+    "placed",
     "profile_tables",
     "read_records",
     "rejected",
     "session",
+    "ship",
     "windows",
     "write_profile",
 ]

@@ -1,8 +1,8 @@
-"""Who wrote each topic: Spark counts hashed placements, ``producers.detection`` judges.
+"""Who wrote each topic: Spark counts placements, ``producers.fitting`` and ``detection`` judge.
 
 All placements are counted against the four hashes. Only for topics where these leave something
 unexplained comes more: a sample of what is left is searched here for other numbers of partitions,
-the models found are counted against all placements in turn, and what is still left is looked at for
+the rules found are counted against all placements in turn, and what is still left is looked at for
 keys that come again.
 """
 
@@ -16,28 +16,21 @@ import pyarrow as pa
 
 from partage.pipeline import placements
 from partage.pipeline.progress import Progress, reported
-from partage.producers.detection import (
-    HASHES,
-    SAMPLE,
-    Facts,
-    Model,
-    Scatter,
-    Tally,
-    Verdict,
-    choose,
-    counts_to_try,
-    judge,
-    search,
-    unexplained,
-)
+from partage.producers.detection import Facts, Scatter, Verdict, judge
+from partage.producers.fitting import HASHES, Rule, Tally, choose, counts_to_try, search
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
-_POSITION = {name: at for at, name in enumerate(HASHES)}
+SAMPLE = 5000
+"""Unexplained placements of a topic that are enough to search."""
+
+POSITION = {name: at for at, name in enumerate(HASHES)}
+"""By which Spark's columns name a hash."""
+
 _THOUSAND = 1000
 
-Models = Mapping[str, Sequence[Model]]
+Rules = Mapping[str, Sequence[Rule]]
 
 
 def detect(
@@ -46,26 +39,22 @@ def detect(
     facts: Mapping[str, Facts],
     progress: Progress | None = None,
 ) -> dict[str, Verdict]:
-    """A verdict for each topic of ``facts``."""
-    basic: Models = {
-        topic: [Model(name, own.partitions) for name in HASHES] for topic, own in facts.items()
+    """A verdict for each topic of ``facts``; ``hashed`` as ``placements`` has it, cached."""
+    basic: Rules = {
+        topic: [Rule(name, own.partitions) for name in HASHES] for topic, own in facts.items()
     }
     with reported(spark, progress, "agreement"):
         tallies = _tallies(spark, hashed, facts, basic)
-    left = [topic for topic, tally in tallies.items() if _left(tally)]
-    if left:
+    if left := _unexplained(tallies):
         with reported(spark, progress, "other counts"):
-            found = _search(spark, hashed, facts, {topic: basic[topic] for topic in left})
-            if found:
+            if found := _search(spark, hashed, facts, left):
                 more = {t: list(dict.fromkeys([*basic[t], *own])) for t, own in found.items()}
                 tallies |= _tallies(spark, hashed, facts, more)
-    chosen = {t: [tally.models[at] for at in choose(tally)] for t, tally in tallies.items()}
     scatters: dict[str, Scatter] = {}
-    left = [topic for topic, tally in tallies.items() if _left(tally)]
-    if left:
+    if left := _unexplained(tallies):
         with reported(spark, progress, "scatter"):
-            frame = _frame(spark, facts, {topic: chosen[topic] for topic in left})
-            for row in hashed.transform(placements.scatter, frame).toArrow().to_pylist():
+            rules = _frame(spark, facts, left)
+            for row in hashed.transform(placements.scatter, rules).toArrow().to_pylist():
                 scatters[row["topic"]] = Scatter(
                     row["again"], row["excess"], row["expected"] / _THOUSAND
                 )
@@ -75,46 +64,50 @@ def detect(
     }
 
 
-def _left(tally: Tally) -> bool:
-    return bool(unexplained(tally, choose(tally)).any())
+def _unexplained(tallies: Mapping[str, Tally]) -> dict[str, list[Rule]]:
+    """The rules found for the topics where they do not explain everything."""
+    chosen = {topic: choose(tally) for topic, tally in tallies.items()}
+    return {
+        topic: [tallies[topic].rules[at] for at in own]
+        for topic, own in chosen.items()
+        if tallies[topic].unexplained(own).any()
+    }
 
 
-def _frame(spark: SparkSession, facts: Mapping[str, Facts], models: Models) -> DataFrame:
+def _frame(spark: SparkSession, facts: Mapping[str, Facts], rules: Rules) -> DataFrame:
     rows = [
-        (topic, facts[topic].partitions, [(_POSITION[m.hash], m.partitions) for m in own])
-        for topic, own in models.items()
+        (topic, facts[topic].partitions, [(POSITION[r.hash], r.partitions) for r in own])
+        for topic, own in rules.items()
     ]
-    return spark.createDataFrame(rows, placements.MODELS)
+    return spark.createDataFrame(rows, placements.RULES)
 
 
 def _tallies(
-    spark: SparkSession, hashed: DataFrame, facts: Mapping[str, Facts], models: Models
+    spark: SparkSession, hashed: DataFrame, facts: Mapping[str, Facts], rules: Rules
 ) -> dict[str, Tally]:
-    frame = hashed.transform(placements.agreement, _frame(spark, facts, models))
-    by_topic = _by_topic(frame.toArrow())
-    return {topic: _tally(by_topic.get(topic), tuple(own)) for topic, own in models.items()}
+    counted = hashed.transform(placements.agreement, _frame(spark, facts, rules)).toArrow()
+    groups = _by_topic(counted)
+    none = counted.slice(0, 0)
+    return {topic: _tally(groups.get(topic, none), tuple(own)) for topic, own in rules.items()}
 
 
-def _tally(groups: pa.Table | None, models: tuple[Model, ...]) -> Tally:
-    if groups is None:  # no keys
-        nothing = np.zeros(0, dtype=np.int64)
-        return Tally(models, np.zeros((0, len(models)), dtype=np.bool_), *[nothing] * 5)
-    fits = np.array(groups["fits"].to_pylist(), dtype=np.bool_)
+def _tally(groups: pa.Table, rules: tuple[Rule, ...]) -> Tally:
+    fits = np.array(groups["fits"].to_pylist(), dtype=np.bool_).reshape(-1, len(rules))
     names = ("partition", "placements", "records", "first", "last")
-    return Tally(models, fits, *(groups[name].to_numpy().astype(np.int64) for name in names))
+    return Tally(rules, fits, *(groups[name].to_numpy().astype(np.int64) for name in names))
 
 
 def _search(
-    spark: SparkSession, hashed: DataFrame, facts: Mapping[str, Facts], models: Models
-) -> dict[str, list[Model]]:
-    """Models with other numbers of partitions, for the topics that have any."""
-    frame = hashed.transform(placements.sample, _frame(spark, facts, models), SAMPLE)
+    spark: SparkSession, hashed: DataFrame, facts: Mapping[str, Facts], rules: Rules
+) -> dict[str, list[Rule]]:
+    """Rules that explain what these leave, for the topics that have any."""
+    drawn = hashed.transform(placements.sample, _frame(spark, facts, rules), SAMPLE).toArrow()
     found = {}
-    for topic, table in _by_topic(frame.toArrow()).items():
+    for topic, table in _by_topic(drawn).items():
         own = facts[topic]
-        counts = counts_to_try(own.partitions, own.keys, own.from_cluster)
+        counts = counts_to_try(own.partitions, own.keys, own.known)
         hashes = {name: table[name].to_numpy() for name in HASHES}
-        if more := search(hashes, table["partition"].to_numpy().astype(np.int64), counts):
+        if more := search(hashes, table["partition"].to_numpy(), counts):
             found[topic] = more
     return found
 

@@ -19,10 +19,11 @@ from typing import TYPE_CHECKING
 from pyspark.sql import Window
 from pyspark.sql import functions as sf
 
+from partage.period import ALWAYS, Period
 from partage.pipeline.records import COLUMNS
 
 if TYPE_CHECKING:
-    from pyspark.sql import DataFrame
+    from pyspark.sql import Column, DataFrame
 
 WINDOW_SECONDS = 3600
 """The default length of a window: an hour is short enough to show a daily peak."""
@@ -41,6 +42,16 @@ def accepted(records: DataFrame) -> DataFrame:
 def rejected(records: DataFrame) -> DataFrame:
     """What ``read_records`` gave → the rows that are none: source, row, reason."""
     return records.where(sf.col("reason").isNotNull()).select("source", "row", "reason")
+
+
+def within(period: Period) -> Column:
+    """Whether a row's timestamp lies in the period."""
+    inside = sf.lit(True)
+    if period.since is not None:
+        inside &= sf.col("timestamp") >= sf.timestamp_millis(sf.lit(period.since))
+    if period.until is not None:
+        inside &= sf.col("timestamp") < sf.timestamp_millis(sf.lit(period.until))
+    return inside
 
 
 def by_window(records: DataFrame, seconds: int = WINDOW_SECONDS) -> DataFrame:
@@ -71,12 +82,18 @@ def windows(by_window: DataFrame) -> DataFrame:
     return by_window.select("topic", "partition", "window_start", "records", "bytes")
 
 
-def partitions(by_window: DataFrame, by_key: DataFrame, seconds: int = WINDOW_SECONDS) -> DataFrame:
+def partitions(
+    by_window: DataFrame,
+    by_key: DataFrame,
+    seconds: int = WINDOW_SECONDS,
+    period: Period = ALWAYS,
+) -> DataFrame:
     """``by_window`` and ``by_key`` → one row per partition that has records.
 
     topic, partition, records, bytes, bytes_per_second, peak_bytes_per_second, distinct_keys,
-    null_keys, first, last. bytes_per_second is over the time from the first to the last record of
-    the whole topic, but at least one window; the peak is that of the fullest window.
+    null_keys, first, last. bytes_per_second is over the period; where that has no bound, from the
+    first or to the last record of the whole topic, but at least one window. The peak is that of the
+    fullest window.
     """
     totals = by_window.groupBy("topic", "partition").agg(
         sf.sum("records").alias("records"),
@@ -88,7 +105,10 @@ def partitions(by_window: DataFrame, by_key: DataFrame, seconds: int = WINDOW_SE
     )
     distinct = by_key.groupBy("topic", "partition").agg(sf.count("key").alias("distinct_keys"))
     topic = Window.partitionBy("topic")
-    span = sf.unix_micros(sf.max("last").over(topic)) - sf.unix_micros(sf.min("first").over(topic))
+    first, last = sf.min("first").over(topic), sf.max("last").over(topic)
+    since = sf.unix_micros(first) if period.since is None else sf.lit(period.since * 1000)
+    until = sf.unix_micros(last) if period.until is None else sf.lit(period.until * 1000)
+    span = until - since
     span_seconds = sf.greatest(span, sf.lit(seconds * _MICROSECONDS)) / sf.lit(float(_MICROSECONDS))
     return (
         totals.join(distinct, ["topic", "partition"])

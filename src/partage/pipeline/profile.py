@@ -1,36 +1,43 @@
-"""``partage profile``: records in, a directory of measured tables out.
+"""``partage profile``: records, and samples of sizes and lags, in; a directory of tables out.
 
-The tables come home through Arrow and are written here, not by Spark's executors: only so do they
-end up on this machine whether Spark runs inside it, on a cluster or behind Spark Connect, and whole
-or not at all. They are small against the records (a row per partition, per window of a partition,
-per hot key, per bad row); each is sorted and written as one file, so that the same records give the
-same bytes.
+The tables come home through Arrow and are written from here (``sinks``): only so do they end up on
+this machine whether Spark runs inside it, on a cluster or behind Spark Connect, and whole or not at
+all. They are small against the records (a row per partition, per window of a partition, per hot
+key, per bad row); each is sorted and written as one file, so that the same records give the same
+bytes.
 
-Records are cached when they are first read: three jobs use them (windows, keys, rejected).
+What is read is cached at once: several jobs use it (windows, keys, rejected rows).
 """
 
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from functools import reduce
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
-import pyarrow.parquet as pq
+from pyspark.sql import functions as sf
 
 import partage
 from partage.errors import InputError
-from partage.files import check_writable_directory, new_directory, to_json
-from partage.pipeline import measure
+from partage.period import ALWAYS, Period, shown
+from partage.pipeline import measure, samples
 from partage.pipeline.cache import Cache
 from partage.pipeline.progress import Progress, reported
+from partage.pipeline.records import RECORDS
+from partage.pipeline.rows import Kind
+from partage.pipeline.samples import LAGS, SIZES
 from partage.pipeline.session import spark_errors
-from partage.pipeline.sources import read_records
+from partage.pipeline.sinks import PARQUET, Sink
+from partage.pipeline.sources import read_rows
 from partage.profile import FORMAT_VERSION, MARKER
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
+
+Paths = Sequence[str | os.PathLike[str]]
 
 _TIME = pa.timestamp("us", "UTC")
 
@@ -68,92 +75,167 @@ SCHEMAS: dict[str, pa.Schema] = {
             ("bytes", pa.int64()),
         ]
     ),
+    "sizes": pa.schema(
+        [
+            ("topic", pa.string()),
+            ("partition", pa.int32()),
+            ("samples", pa.int64()),
+            ("first", _TIME),
+            ("last", _TIME),
+            ("size_bytes", pa.int64()),
+            ("peak_bytes", pa.int64()),
+            ("grown_bytes", pa.int64()),
+            ("deleted_bytes", pa.int64()),
+        ]
+    ),
+    "lags": pa.schema(
+        [
+            ("group", pa.string()),
+            ("topic", pa.string()),
+            ("partition", pa.int32()),
+            ("samples", pa.int64()),
+            ("first", _TIME),
+            ("last", _TIME),
+            ("committed", pa.int64()),
+            ("end_offset", pa.int64()),
+            ("lag", pa.int64()),
+            ("peak_lag", pa.int64()),
+            ("consumed", pa.int64()),
+            ("produced", pa.int64()),
+        ]
+    ),
     "rejected": pa.schema([("source", pa.string()), ("row", pa.string()), ("reason", pa.string())]),
 }
-"""The tables' columns."""
+"""The tables' columns. ``sizes`` and ``lags`` are there where samples of them were given."""
 
 _ORDER = {
     "partitions": ("topic", "partition"),
     "keys": ("topic", "rank"),
     "windows": ("topic", "partition", "window_start"),
+    "sizes": ("topic", "partition"),
+    "lags": ("group", "topic", "partition"),
     "rejected": ("source", "row", "reason"),
 }
 
 
 def profile_tables(
     spark: SparkSession,
-    paths: Sequence[str | os.PathLike[str]],
+    paths: Paths,
     *,
+    sizes: Paths = (),
+    lags: Paths = (),
     window: int = measure.WINDOW_SECONDS,
     top: int = measure.TOP_KEYS,
+    period: Period = ALWAYS,
     progress: Progress | None = None,
 ) -> dict[str, pa.Table]:
-    """The four tables of ``SCHEMAS``, sorted, in memory. ``window`` is in seconds.
+    """The tables of ``SCHEMAS``, sorted, in memory.
 
-    Raises InputError for input that cannot be read or holds no record.
+    ``paths``: records, which may be left out where there are samples of ``sizes`` or ``lags``.
+    ``window`` is in seconds; rows outside of ``period`` are left aside. Raises InputError for
+    input that cannot be read or holds nothing.
     """
+    given = {RECORDS: paths, SIZES: sizes, LAGS: lags}
+    return _measured(spark, given, window, top, period, progress)[0]
+
+
+def _measured(
+    spark: SparkSession,
+    given: Mapping[Kind, Paths],
+    window: int,
+    top: int,
+    period: Period,
+    progress: Progress | None,
+) -> tuple[dict[str, pa.Table], int]:
+    """The tables, and how many good rows lie outside of the period."""
     if window < 1:
         raise InputError("window", f"{window} seconds: a window has at least one")
+    if period.since is not None and period.until is not None:
+        length = (period.until - period.since) / 1000
+        if window > length:
+            raise InputError("window", f"{window} seconds: longer than the {length:g} {period}")
     if top < 1:
         raise InputError("top", f"{top}: at least one key per topic")
     with spark_errors(), Cache() as cached:
+        kinds = [kind for kind, paths in given.items() if paths] or [RECORDS]
         with reported(spark, progress, "reading"):
-            records = cached(read_records(spark, paths))
-        good = records.transform(measure.accepted)
-        windowed = cached(good.transform(measure.by_window, window))
-        keyed = cached(good.transform(measure.by_key))
-        frames = {
-            "windows": windowed.transform(measure.windows),
-            "partitions": windowed.transform(measure.partitions, keyed, window),
-            "keys": keyed.transform(measure.keys, top),
-            "rejected": records.transform(measure.rejected),
-        }
-        tables = {}
+            rows = {kind: cached(read_rows(spark, given[kind], kind)) for kind in kinds}
+        good = {kind: kind.accepted(frame) for kind, frame in rows.items()}
+        counted = {kind: frame.where(measure.within(period)) for kind, frame in good.items()}
+        frames = {}
+        if RECORDS in counted:
+            windowed = cached(counted[RECORDS].transform(measure.by_window, window))
+            keyed = cached(counted[RECORDS].transform(measure.by_key))
+            frames["windows"] = windowed.transform(measure.windows)
+            frames["partitions"] = windowed.transform(measure.partitions, keyed, window, period)
+            frames["keys"] = keyed.transform(measure.keys, top)
+        if SIZES in counted:
+            frames["sizes"] = counted[SIZES].transform(samples.sizes)
+        if LAGS in counted:
+            frames["lags"] = counted[LAGS].transform(samples.lags)
+        rejected = [frame.transform(measure.rejected) for frame in rows.values()]
+        frames["rejected"] = reduce(lambda one, other: one.unionAll(other), rejected)
+        tables = {name: SCHEMAS[name].empty_table() for name in ("windows", "partitions", "keys")}
         for name, frame in frames.items():
             with reported(spark, progress, name):
                 tables[name] = _fetch(frame, name)
-    if tables["partitions"].num_rows == 0:
-        raise InputError(os.fspath(paths[0]), _why_none(tables["rejected"]))
-    return tables
+        outside = 0
+        for kind, table in ((RECORDS, "partitions"), (SIZES, "sizes"), (LAGS, "lags")):
+            if kind not in rows:
+                continue
+            found = _outside(good[kind], period) if period else (0, "")
+            if tables[table].num_rows == 0:
+                why = found[1] or _why_none(rows[kind])
+                raise InputError(os.fspath(given[kind][0]), f"no {kind.name}: {why}")
+            outside += found[0]
+    return tables, outside
 
 
 def write_profile(
     spark: SparkSession,
-    paths: Sequence[str | os.PathLike[str]],
+    paths: Paths,
     out: str | os.PathLike[str],
     *,
+    sizes: Paths = (),
+    lags: Paths = (),
     window: int = measure.WINDOW_SECONDS,
     top: int = measure.TOP_KEYS,
+    period: Period = ALWAYS,
+    format: str = PARQUET,
+    overwrite: bool = False,
     progress: Progress | None = None,
 ) -> dict[str, Any]:
-    """Measure the records under ``paths`` and write ``out`` whole or not at all.
+    """Measure what ``profile_tables`` does and write ``out`` whole or not at all.
 
-    Returns what ``profile.json`` in it says: format_version, partage, sources, window_seconds,
-    top_keys and totals (records, bytes, rejected, topics, partitions). Raises InputError.
+    ``format``: any that Spark has by name; plans read Parquet only. A profile that is there already
+    is replaced only with ``overwrite``. Returns what ``profile.json`` in it says: format_version,
+    partage, sources, window_seconds, top_keys, from and to (``period``), outside (good rows that
+    are not in it), totals (records, bytes, rejected, topics, partitions) and format. Raises
+    InputError.
     """
-    check_writable_directory(out, MARKER)
-    tables = profile_tables(spark, paths, window=window, top=top, progress=progress)
+    sink = Sink(out, MARKER, format, overwrite)
+    sink.check(spark)
+    given = {RECORDS: paths, SIZES: sizes, LAGS: lags}
+    tables, outside = _measured(spark, given, window, top, period, progress)
     measured = tables["partitions"]
     about = {
         "format_version": FORMAT_VERSION,
         "partage": partage.__version__,
-        "sources": [os.fspath(path) for path in paths],
+        "sources": [os.fspath(path) for own in given.values() for path in own],
         "window_seconds": window,
         "top_keys": top,
+        "from": None if period.since is None else shown(period.since),
+        "to": None if period.until is None else shown(period.until),
+        "outside": outside,
         "totals": {
-            "records": pc.sum(measured["records"]).as_py(),
-            "bytes": pc.sum(measured["bytes"]).as_py(),
+            "records": pc.sum(measured["records"]).as_py() or 0,
+            "bytes": pc.sum(measured["bytes"]).as_py() or 0,
             "rejected": tables["rejected"].num_rows,
             "topics": len(pc.unique(measured["topic"])),
             "partitions": measured.num_rows,
         },
     }
-    with new_directory(out, MARKER) as directory:
-        for name, table in tables.items():
-            (directory / name).mkdir()
-            pq.write_table(table, directory / name / "part-00000.parquet", compression="zstd")
-        (directory / MARKER).write_text(to_json(about, indent=2), encoding="utf-8")
-    return about
+    return sink.write(spark, tables, about)
 
 
 def _fetch(frame: DataFrame, name: str) -> pa.Table:
@@ -162,8 +244,23 @@ def _fetch(frame: DataFrame, name: str) -> pa.Table:
     return table.sort_by([(column, "ascending") for column in _ORDER[name]]).combine_chunks()
 
 
-def _why_none(rejected: pa.Table) -> str:
-    if rejected.num_rows == 0:
-        return "no records: the input is empty"
-    first = rejected["reason"][0].as_py()
-    return f"no records: all {rejected.num_rows} rows are rejected, the first because {first}"
+def _outside(rows: DataFrame, period: Period) -> tuple[int, str]:
+    """How many rows are not in the period, and a sentence about them; empty where there are
+    none."""
+    seen = rows.where(~measure.within(period)).agg(
+        sf.count("*"),
+        sf.unix_millis(sf.min("timestamp")),
+        sf.unix_millis(sf.max("timestamp")),
+    )
+    (count, first, last) = seen.collect()[0]
+    if not count:
+        return 0, ""
+    return count, f"none {period}, all are from {shown(first)} to {shown(last)}"
+
+
+def _why_none(rows: DataFrame) -> str:
+    bad = rows.transform(measure.rejected).sort("source", "row", "reason").select("reason")
+    first = bad.head()
+    if first is None:
+        return "the input is empty"
+    return f"all {bad.count()} rows are rejected, the first because {first[0]}"

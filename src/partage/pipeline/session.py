@@ -5,7 +5,10 @@ Three ways to Spark, told apart by the URL: inside this machine (``local[2]``, t
 ``SPARK_REMOTE`` says). In all but the last, pyspark starts a Java process that writes warnings to
 the terminal long before any log level can be set. So that process is started here, with its output
 in a temporary file: standard output stays clean for ``--json``, and when the start fails the file
-says why.
+says why. Under ``spark-submit`` that process is there already, and knows the master.
+
+Anywhere but on this machine the package goes along (``shipping``), and what the user's own settings
+say goes before ours.
 """
 
 from __future__ import annotations
@@ -24,6 +27,7 @@ from urllib.parse import urlsplit
 
 from partage.errors import InputError, PartageError
 from partage.java import find_java
+from partage.pipeline.shipping import ship
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -38,8 +42,10 @@ SQL_SETTINGS: Mapping[str, str] = {
 }
 """What every session needs, also one on a server that is not ours."""
 
+_NAMED: Mapping[str, str] = {"spark.app.name": "partage"}
+
 _OUR_JAVA: Mapping[str, str] = {
-    "spark.app.name": "partage",
+    **_NAMED,
     "spark.log.level": "ERROR",
     "spark.sql.catalogImplementation": "in-memory",
     "spark.ui.showConsoleProgress": "false",
@@ -47,18 +53,22 @@ _OUR_JAVA: Mapping[str, str] = {
     "spark.driver.maxResultSize": "4g",
 }
 
+_SHUFFLES = "spark.sql.shuffle.partitions"
+_NOBODYS = "200"
+"""How many there are where nobody has said: a server tells no more than the number."""
+
 _LOCAL: Mapping[str, str] = {
     "spark.ui.enabled": "false",
     "spark.driver.host": "127.0.0.1",
     "spark.driver.bindAddress": "127.0.0.1",
     "spark.connect.grpc.binding.address": "127.0.0.1",
     "spark.driver.memory": "2g",
-    "spark.sql.shuffle.partitions": "4",
+    _SHUFFLES: "4",
 }
 
 _CLUSTER: Mapping[str, str] = {
     # Cached results keep their number: with Spark's 200, two cores spend a minute on empty tasks.
-    "spark.sql.shuffle.partitions": "64",
+    _SHUFFLES: "64",
 }
 
 _FAST_START = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
@@ -75,6 +85,9 @@ _ENVIRONMENT = (
 )
 """The variables that pyspark reads or leaves behind: put back when the session ends."""
 
+_SUBMITTED = "PYSPARK_GATEWAY_PORT"
+"""Set by ``spark-submit`` for the program that it runs: where its Java listens."""
+
 _PORTS = {"spark": 7077, "sc": 15002}
 
 
@@ -87,17 +100,17 @@ def session(
 ) -> Iterator[SparkSession]:
     """The Spark session of one command, stopped on the way out.
 
-    ``master`` is a master URL or ``sc://...``; None means ``SPARK_REMOTE`` where that is set, and
-    otherwise all cores of this machine. ``short`` tunes a local Java for a run of seconds.
-    ``config`` adds Spark settings or overrides ours. Where the process already has a session, that
-    one is used and left running. Raises PartageError, in one line, when Java or the cluster is
-    missing, or the packages of Spark Connect.
+    ``master`` is a master URL or ``sc://...``; None means that of ``spark-submit`` under it, or
+    ``SPARK_REMOTE`` where that is set, and otherwise all cores of this machine. ``short`` tunes a
+    local Java for a run of seconds. ``config`` adds Spark settings or overrides all others. Where
+    the process already has a session, that one is used, as it is, and left running. Raises
+    PartageError, in one line, when Java or the cluster is missing, or the packages of Spark
+    Connect.
     """
     from pyspark.sql import SparkSession
 
     with _environment_restored():
-        url = master or os.environ.get("SPARK_REMOTE") or "local[*]"
-        connect = url.startswith("sc://") or (not master and "SPARK_REMOTE" in os.environ)
+        url, connect = _where(master)
         if not connect:
             # pyspark lets SPARK_REMOTE win, but this master was asked for by name.
             os.environ.pop("SPARK_REMOTE", None)
@@ -135,8 +148,16 @@ def spark_errors(where: str = "") -> Iterator[None]:
         file = where or (named[1] if named else "")
         if "PATH_NOT_FOUND" in text:
             raise InputError(file, "no such file or directory") from None
+        if "FAILED_READ_FILE" in text and ":" in file.rpartition("/")[2]:
+            problem = "cannot be read: Spark takes no colon in a file's name"
+            raise InputError(file, problem) from None
         if re.search("FAILED_READ_FILE|UNABLE_TO_INFER_SCHEMA|is not a Parquet file", text):
             raise InputError(file, "cannot be read: broken, or not what its name says") from None
+        if lacking := re.search(r"ModuleNotFoundError: No module named '(\w+)", text):
+            raise PartageError(
+                f"Python on the workers has no {lacking[1]}: install it there, or let "
+                "PYSPARK_PYTHON name a Python that has it"
+            ) from None
         if where:
             raise InputError(where, _one_line(text)) from None
         raise PartageError(f"Spark: {_one_line(text)}") from None
@@ -154,30 +175,55 @@ def _open(url: str, connect: bool, short: bool, config: Mapping[str, str]) -> Sp
         logging.getLogger(name).setLevel(logging.CRITICAL + 1)
     local = url.startswith("local")
     ours = not connect or (local and not _reuses_local_server())
-    settings = {**SQL_SETTINGS, **({} if local else _CLUSTER)}
+    settings = dict(SQL_SETTINGS)
     if ours:
-        settings |= {**_OUR_JAVA, **(_LOCAL if local else {})}
+        settings |= {**_OUR_JAVA, **(_LOCAL if local else _CLUSTER)}
     if ours and local:
         os.environ["SPARK_LOCAL_IP"] = "127.0.0.1"
         # Spark's Python is the one of the path otherwise, which may lack our packages.
         os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
         if short:
             settings["spark.driver.extraJavaOptions"] = _FAST_START
-    settings |= config
     if not local:
         _check_listening(url)
     if ours:
-        _start_java(SparkConf(loadDefaults=False).setAll(list(settings.items())))
+        # A cluster's user has settings of his own, which these would override.
+        given = {**settings, **config} if local else {**_NAMED, "spark.master": url}
+        _start_java(SparkConf(loadDefaults=False).setAll(list(given.items())))
     if not connect:
-        conf = SparkConf().setAll(list({**settings, "spark.master": url}.items()))
-        return SparkSession(SparkContext(conf=conf))
-    builder = SparkSession.builder.remote(url)
-    for key, value in settings.items():
-        builder = builder.config(key, value)
-    with warnings.catch_warnings():
-        # The client sets again what the server it started already has, and may not.
-        warnings.simplefilter("ignore")
-        return builder.getOrCreate()
+        conf = SparkConf()
+        for key, value in settings.items():
+            if key in SQL_SETTINGS or not conf.contains(key):
+                conf.set(key, value)
+        conf.setAll(list({**config, "spark.master": url}.items()))
+        spark = SparkSession(SparkContext(conf=conf))
+    else:
+        builder = SparkSession.builder.remote(url)
+        for key, value in {**settings, **config}.items():
+            builder = builder.config(key, value)
+        with warnings.catch_warnings():
+            # The client sets again what the server it started already has, and may not.
+            warnings.simplefilter("ignore")
+            spark = builder.getOrCreate()
+        if not ours and _SHUFFLES not in config and spark.conf.get(_SHUFFLES) == _NOBODYS:
+            spark.conf.set(_SHUFFLES, _CLUSTER[_SHUFFLES])
+    if not local:
+        ship(spark)
+    return spark
+
+
+def _where(master: str | None) -> tuple[str, bool]:
+    """The URL of Spark, and whether that is Spark Connect."""
+    if master:
+        return master, master.startswith("sc://")
+    if _SUBMITTED in os.environ:
+        from pyspark import SparkConf
+
+        _start_java(None)
+        return SparkConf().get("spark.master", "local[*]"), False
+    if os.environ.get("SPARK_REMOTE"):
+        return os.environ["SPARK_REMOTE"], True
+    return "local[*]", False
 
 
 def _start_java(conf: Any) -> None:
@@ -187,6 +233,9 @@ def _start_java(conf: Any) -> None:
     from pyspark.java_gateway import launch_gateway
 
     if SparkContext._gateway is not None:
+        return
+    if _SUBMITTED in os.environ:
+        SparkContext._ensure_initialized()
         return
     with tempfile.TemporaryFile() as log, _environment_restored():
         os.environ["JAVA_HOME"] = os.fspath(find_java("Spark"))
@@ -258,6 +307,13 @@ def _one_line(text: str) -> str:
     if len(lines) > 1 and lines[0].startswith("An error occurred while calling"):
         lines = lines[1:]
     line = lines[0] if lines else "no message"
+    if "Traceback (most recent call last)" in text:  # of Python on a worker
+        raised = [line for line in lines if re.match(r"[\w.]+(Error|Exception): ", line)]
+        line = next(iter(raised), line)
+    elif "Exception thrown in awaitResult" in line:  # of who only waited for the job
+        causes = [line for line in lines if line.startswith("Caused by: ")]
+        line = next(iter(causes), line).removeprefix("Caused by: ")
+        line = re.sub(r".*Job aborted due to stage failure: .*? executor \w+\): ", "", line)
     line = re.sub(r"^:?\s*(?:[\w$]+\.)+[\w$]+:\s*", "", line)
     line = re.sub(r"^\[[A-Z_.0-9]+\]\s*", "", line)
     line = re.sub(r"\s*SQLSTATE: \w+;?$", "", line)

@@ -3,15 +3,14 @@
 *Skew* is the fullest partition over the mean of all, by records or by bytes. No number of
 partitions spreads one key: with n partitions the fullest holds at least the hottest key, so the
 skew is at least n times that key's share (``limit``). How many consumers can work at full speed
-side by side is n over the skew (``parallelism``): it grows with n until the hottest key alone keeps
-a consumer busy.
+side by side is n over the skew (``busy``): it grows with n until the hottest key alone keeps a
+consumer busy.
 
 A record without a key goes anywhere: such records are counted as spread evenly.
 
-Which number is recommended: the smallest with at least as many partitions as there are consumers
-(or as the topic has: a topic cannot shrink) whose skew is within the threshold, or hardly more than
-the hottest key makes it anyway. Where none is, the one of the least skew: more partitions make more
-of it.
+Which number is recommended: the smallest with at least as many partitions as the topic has (it
+cannot shrink), or as there are consumers, whose skew is within the threshold. Where none is, the
+one of the least skew: a hot key, or keys of unequal size, make more of it with more partitions.
 """
 
 from __future__ import annotations
@@ -26,6 +25,7 @@ import numpy as np
 from partage.cluster import Cluster
 from partage.errors import InputError
 from partage.producers.detection import Verdict
+from partage.producers.fitting import EMPTY_IS_NULL
 from partage.producers.keys import Ints
 from partage.profile import shown_key
 
@@ -34,10 +34,11 @@ THRESHOLD = 1.5
 
 MEASURES = ("records", "bytes")
 
+EMPTY = "(empty key)"
+"""How the empty key is shown to people."""
+
 MOST_PARTITIONS = 100_000
 """More than any topic has."""
-
-_AT_LIMIT = 1.1
 
 
 @dataclass(frozen=True)
@@ -54,48 +55,56 @@ class HotKey:
             "key": shown_key(self.key),
             "records": self.records,
             "bytes": self.bytes,
-            "share": {name: round(share, 6) for name, share in self.share.items()},
+            "share": _rounded(self.share, 6),
         }
 
 
 @dataclass(frozen=True, eq=False)
 class Candidate:
-    """A number of partitions, and what it does to a topic.
+    """A number of partitions and a hash, and what they do to a topic.
 
     - ``loads``: by measure, [partitions]
-    - ``limit``: by measure, the least skew that any partitioner can reach
     - ``keys``, ``keys_moved``: distinct keys, and those whose next record would go to another
       partition than their latest
     - ``records_moved``: records of those keys
-    - ``too_hot``: keys that no partitioner spreads, hottest first: more than a partition's share
+    - ``hot_keys``: those that hold more than the mean of a partition, hottest first
     """
 
     partitions: int
     partitioner: str
     loads: Mapping[str, Ints]
-    limit: Mapping[str, float]
     keys: int
     keys_moved: int
     records_moved: int
-    too_hot: tuple[HotKey, ...]
+    hot_keys: tuple[HotKey, ...]
 
     @property
     def skew(self) -> dict[str, float]:
+        """By measure, the fullest partition over the mean."""
         return {name: max_over_mean(load) for name, load in self.loads.items()}
 
     @property
     def gini(self) -> dict[str, float]:
+        """By measure, 0: all partitions alike; towards 1: all on one."""
         return {name: gini(load) for name, load in self.loads.items()}
+
+    @property
+    def limit(self) -> dict[str, float]:
+        """By measure, the least skew that any partitioner can reach."""
+        return {
+            name: max([1.0, *(hot.share[name] * self.partitions for hot in self.hot_keys)])
+            for name in self.loads
+        }
 
     @property
     def worst(self) -> str:
         """The measure of the larger skew."""
-        return max(MEASURES, key=lambda name: self.skew[name])
+        return max(self.skew, key=self.skew.__getitem__)
 
     @property
-    def parallelism(self) -> float:
+    def busy(self) -> float:
         """Consumers that can be kept busy, by the larger skew."""
-        return self.partitions / max(self.skew.values())
+        return self.partitions / self.skew[self.worst]
 
     @property
     def moved(self) -> float:
@@ -104,16 +113,14 @@ class Candidate:
 
     def to_json(self) -> dict[str, Any]:
         return {
-            **{name: load.tolist() for name, load in self.loads.items()},
-            "max_over_mean": _rounded(self.skew),
-            "gini": _rounded(self.gini),
+            **_loads_to_json(self.loads),
             "limit": _rounded(self.limit),
-            "parallelism": round(self.parallelism, 3),
+            "busy_consumers": round(self.busy, 3),
             "keys": self.keys,
             "keys_moved": self.keys_moved,
             "share_of_keys_moved": round(self.moved, 6),
             "records_moved": self.records_moved,
-            "hot_keys": [shown_key(hot.key) for hot in self.too_hot],
+            "hot_keys": [shown_key(hot.key) for hot in self.hot_keys],
         }
 
 
@@ -137,7 +144,8 @@ class Recommendation:
 class TopicKeys:
     """All that is known of a topic: who wrote it, and what other numbers of partitions would do.
 
-    ``today``: by measure, [partitions] as they are; ``candidates`` in the order asked for.
+    ``today``: by measure, [partitions] as they are; ``hot_keys``: the hottest there are;
+    ``candidates`` in the order asked for.
     """
 
     name: str
@@ -148,6 +156,13 @@ class TopicKeys:
     candidates: tuple[Candidate, ...]
     recommended: Recommendation
 
+    @property
+    def unspreadable(self) -> dict[str, float]:
+        """By measure, the hottest key's share: one partition has it, however many there are."""
+        return {
+            name: max((hot.share[name] for hot in self.hot_keys), default=0.0) for name in MEASURES
+        }
+
     def to_json(self) -> dict[str, Any]:
         candidates: dict[str, dict[str, Any]] = {}
         for one in self.candidates:
@@ -155,20 +170,40 @@ class TopicKeys:
         return {
             "partitioner": self.verdict.partitioner,
             "evidence": self.verdict.evidence,
-            "today": {
-                "partitions": self.verdict.partitions,
-                **{name: load.tolist() for name, load in self.today.items()},
-                "max_over_mean": _rounded({k: max_over_mean(v) for k, v in self.today.items()}),
-                "gini": _rounded({k: gini(v) for k, v in self.today.items()}),
-            },
+            "today": {"partitions": self.verdict.partitions, **_loads_to_json(self.today)},
             "hot_keys": [hot.to_json() for hot in self.hot_keys],
+            "unspreadable_share": _rounded(self.unspreadable, 6),
             "candidates": candidates,
             "recommended": self.recommended.to_json(),
         }
 
-    def above(self, threshold: float) -> list[Candidate]:
-        """The candidates whose skew is above a threshold."""
-        return [one for one in self.candidates if max(one.skew.values()) > threshold]
+
+@dataclass(frozen=True, eq=False)
+class KeyReport:
+    """The topics by name, ascending, and totals over all of them; ``rejected``: rows that are no
+    records."""
+
+    topics: tuple[TopicKeys, ...]
+    records: int
+    bytes: int
+    rejected: int
+
+    def above(self, threshold: float) -> list[tuple[str, Candidate]]:
+        """The candidates whose skew, by records or by bytes, is above a threshold."""
+        return [
+            (topic.name, one)
+            for topic in self.topics
+            for one in topic.candidates
+            if one.skew[one.worst] > threshold
+        ]
+
+    def to_json(self) -> dict[str, Any]:
+        return {
+            "topics": {topic.name: topic.to_json() for topic in self.topics},
+            "records": self.records,
+            "bytes": self.bytes,
+            "rejected": self.rejected,
+        }
 
 
 def counts_named(text: str) -> list[int]:
@@ -213,11 +248,9 @@ def evenly(total: int, partitions: int) -> Ints:
     return each + (np.arange(partitions) < more).astype(np.int64)
 
 
-def limits(hot_keys: Sequence[HotKey], partitions: int) -> dict[str, float]:
-    """By measure, the least skew that any partitioner can reach."""
-    return {
-        name: max([1.0, *(hot.share[name] * partitions for hot in hot_keys)]) for name in MEASURES
-    }
+def hashed_keys(hot_keys: Sequence[HotKey], partitioner: str | None) -> tuple[HotKey, ...]:
+    """Without the empty key where the partitioner takes it for none."""
+    return tuple(hot for hot in hot_keys if hot.key or partitioner not in EMPTY_IS_NULL)
 
 
 def too_hot(hot_keys: Sequence[HotKey], partitions: int) -> tuple[HotKey, ...]:
@@ -227,36 +260,36 @@ def too_hot(hot_keys: Sequence[HotKey], partitions: int) -> tuple[HotKey, ...]:
 
 def recommended(
     candidates: Sequence[Candidate],
-    verdict: Verdict,
+    today: Mapping[str, Ints],
     threshold: float = THRESHOLD,
     consumers: int | None = None,
 ) -> Recommendation:
-    """One of the candidates (at least one, of one partitioner). ``consumers``: so many shall have
-    work at the same time; None: as many as there are partitions today."""
-    need = verdict.partitions if consumers is None else consumers
-    whom = f"the {need} partitions of today" if consumers is None else f"{need} consumers"
+    """One of the candidates (at least one, of one partitioner), for a topic with the loads of
+    ``today``. ``consumers``: so many shall have work at the same time; None: as many as there are
+    partitions."""
+    now = len(today["records"])
+    need = now if consumers is None else max(now, consumers)
     ascending = sorted(candidates, key=lambda one: one.partitions)
     enough = [one for one in ascending if one.partitions >= need]
-    content = [one for one in enough if _content(one, threshold)]
-    one = min(enough, key=lambda c: max(c.skew.values())) if enough else ascending[-1]
-    one = content[0] if content else one
-    skew = f"{one.worst} {one.skew[one.worst]:.2f} max/mean"
-    reasons = []
-    if not enough:
-        reasons.append(f"the largest asked for, though fewer than {whom}: {skew}")
-    elif content:
-        reasons.append(f"the smallest that is enough for {whom} and even enough: {skew}")
+    content = [one for one in enough if one.skew[one.worst] <= threshold]
+    if content:
+        whom = f"not below today's {now}" if need == now else f"for {need} consumers"
+        one, why = content[0], f"the smallest {whom} and within {threshold:g}"
+    elif enough:
+        one = min(enough, key=lambda one: one.skew[one.worst])
+        why = f"none is within {threshold:g}, this is the least uneven"
     else:
-        reasons.append(f"none is within {threshold:g}, this is the least uneven: {skew}")
+        whom = f"below today's {now}" if need == now else f"too few for {need} consumers"
+        one, why = ascending[-1], f"the largest asked for, though {whom}"
+    reasons = [
+        f"{why}: max/mean of {one.worst} {one.skew[one.worst]:.2f}, "
+        f"today {max_over_mean(today[one.worst]):.2f}"
+    ]
     if one.skew[one.worst] > threshold:
         reasons.append(_whence(one, threshold))
-    reasons.append(f"keeps {one.parallelism:.1f} consumers busy")
-    reasons += _moves(one)
+    if one.keys_moved:
+        reasons.append(f"{_percent(one.moved)} of the keys change partition")
     return Recommendation(one.partitions, one.partitioner, "; ".join(reasons))
-
-
-def _content(one: Candidate, threshold: float) -> bool:
-    return all(one.skew[name] <= max(threshold, _AT_LIMIT * one.limit[name]) for name in MEASURES)
 
 
 def _whence(one: Candidate, threshold: float) -> str:
@@ -264,20 +297,23 @@ def _whence(one: Candidate, threshold: float) -> str:
     name = one.worst
     if one.limit[name] <= threshold:
         return "keys of unequal size fall together"
-    hottest = max(one.too_hot, key=lambda hot: hot.share[name])
-    return (
-        f"the key {shown_key(hottest.key)} alone, {100 * hottest.share[name]:.1f} % of the {name}, "
-        f"makes it {one.limit[name]:.2f} at least"
-    )
+    hottest = max(one.hot_keys, key=lambda hot: hot.share[name])
+    share = f"{_percent(hottest.share[name])} of the {name}"
+    key = shown_key(hottest.key) or EMPTY
+    return f"{key} alone, {share}, makes it {one.limit[name]:.2f} at least"
 
 
-def _moves(one: Candidate) -> list[str]:
-    if not one.keys:
-        return []
-    if not one.keys_moved:
-        return ["no key changes partition"]
-    return [f"{100 * one.moved:.0f} % of the keys change partition"]
+def _percent(share: float) -> str:
+    return f"{100 * share:.1f} %"
 
 
-def _rounded(values: Mapping[str, float]) -> dict[str, float]:
-    return {name: round(value, 4) for name, value in values.items()}
+def _loads_to_json(loads: Mapping[str, Ints]) -> dict[str, Any]:
+    return {
+        **{name: load.tolist() for name, load in loads.items()},
+        "max_over_mean": _rounded({name: max_over_mean(load) for name, load in loads.items()}),
+        "gini": _rounded({name: gini(load) for name, load in loads.items()}),
+    }
+
+
+def _rounded(values: Mapping[str, float], digits: int = 4) -> dict[str, float]:
+    return {name: round(value, digits) for name, value in values.items()}

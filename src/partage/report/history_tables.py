@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from itertools import chain
+from os.path import commonpath
+from pathlib import PurePath
 from typing import Any
 
 from rich import box
@@ -10,12 +13,19 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from partage.consumers.history.groups import History, Round
+from partage.consumers.history import History, Rejected, Round
+from partage.consumers.history.model import seconds
 from partage.consumers.history.replay import as_simulation
+from partage.consumers.history.stamps import shown
+from partage.consumers.protocol import PROTOCOLS
 from partage.report import units
 from partage.report.group_tables import partitions
 from partage.report.timeline import MANY_LINES, print_timeline
 
+Replays = Mapping[str, Mapping[str, Mapping[str, Any]]]
+"""What came of each by assignor and protocol."""
+
+_ENDED = {None: "still there", "left": "left", "gone": "gone without a word"}
 _ROUNDS = 30
 _NAMES = 8
 _LONG = 44
@@ -23,49 +33,54 @@ _SHORT = 8
 
 
 def print_history(
-    history: History,
-    replays: Mapping[str, Mapping[str, Mapping[str, Any]]],
-    console: Console,
-    by: str | None = None,
+    history: History, replays: Replays, console: Console, by: str | None = None
 ) -> None:
     """One group. ``by``: whether the picture's lines are partitions or members."""
     names = labels(history)
-    rounds = [one for one in history.rounds if one.generation is not None]
-    console.print(
-        Text(
-            f"{history.group}: {units.plural(len(history.members), 'member')}, "
-            f"{units.plural(len(rounds), 'round')}, "
-            f"{units.plural(history.moved, 'partition')} moved",
-            style="bold",
-        )
-    )
-    longest = max(history.unowned, key=lambda p: history.unowned[p], default=None)
-    text = f"{history.unowned_seconds:,.3f} partition-seconds without an owner"
-    if longest is not None:
-        text += f", the most {longest[0]}-{longest[1]} with {history.unowned[longest]:,.3f} s"
-    console.print(text, highlight=False)
-    console.print(f"From {history.start}, {history.until:,.3f} s", style="dim", highlight=False)
+    _head(history, console)
     console.print()
-    console.print(_rounds(history.rounds, names))
-    if len(history.rounds) > _ROUNDS:
-        console.print(Text(f"and {len(history.rounds) - _ROUNDS} more rounds", "dim"))
-    console.print()
-    if history.topics and history.until > 0:
+    console.print(_members(history, names))
+    _more(len(history.members), "members", console)
+    if history.rounds:
+        console.print()
+        console.print(_rounds(history, names))
+    _more(len(history.rounds), "rounds", console)
+    if history.topics and history.until > history.start:
         few = sum(history.topics.values()) <= MANY_LINES
-        shown = by or ("partition" if few else "member")
-        print_timeline(as_simulation(history, names), console, shown)
+        console.print()
+        print_timeline(
+            as_simulation(history, names), console, by or ("partition" if few else "member")
+        )
     if replays:
         console.print(Text("\nThe same members under other assignors", "bold"))
-        console.print(_replays(replays))
+        console.print()
+        console.print(_replays(history, replays))
+        if none := [name for name, one in replays.items() if _cannot(one)]:
+            console.print(Text(f"Not possible: {', '.join(none)} (--json says why)", "dim"))
     if history.unknown:
-        console.print(Text("What the logs leave unknown", "bold"))
-        for sentence in history.unknown:
-            for full, short in names.items():
-                sentence = sentence.replace(full, short)
-            console.print(Text(f" • {sentence}"))
+        console.print(Text("\nWhat the logs leave unknown", "bold"))
+        console.print(_unknown(history.unknown, names))
 
 
-def print_rejected(rejected: Sequence[Any], console: Console) -> None:
+def _head(history: History, console: Console) -> None:
+    rounds = sum(one.generation is not None for one in history.rounds)
+    counts = (
+        units.plural(len(history.members), "member"),
+        units.plural(rounds, "round"),
+        f"{units.plural(history.moved, 'partition')} moved",
+    )
+    console.print(Text(f"{history.group}: {', '.join(counts)}", style="bold"))
+    text = f"{seconds(sum(history.unowned.values())):,.3f} partition-seconds without an owner"
+    longest = max(history.unowned, key=lambda p: history.unowned[p], default=None)
+    if longest is not None:
+        most = seconds(history.unowned[longest])
+        text += f", the most {longest[0]}-{longest[1]} with {most:,.3f} s"
+    console.print(text, highlight=False)
+    start, length = shown(history.start, history.zoned), history.since_start(history.until)
+    console.print(f"From {start}, {length:,.3f} s", style="dim", highlight=False)
+
+
+def print_rejected(rejected: Sequence[Rejected], console: Console) -> None:
     """How many lines could not be read, and the first of them."""
     if rejected:
         first = rejected[0]
@@ -78,18 +93,23 @@ def print_rejected(rejected: Sequence[Any], console: Console) -> None:
         )
 
 
+def _more(number: int, what: str, console: Console) -> None:
+    if number > _ROUNDS:
+        console.print(Text(f"and {number - _ROUNDS} more {what}", "dim"))
+
+
 def labels(history: History) -> dict[str, str]:
-    """Short names of members: a member id without the coordinator's random end, where that still
-    tells all apart, else with a bit of it."""
-    found: dict[str, str] = {}
+    """Short names of members: a member id without what all have in common, Java's
+    ``consumer-GROUP-``, and without the coordinator's random end, where that still tells all apart,
+    else with a bit of it."""
+    common = f"consumer-{history.group}-"
     stems = {member.id: _stem(member.id) for member in history.members}
-    for member in history.members:
-        stem = stems[member.id]
+    found: dict[str, str] = {}
+    for identity, stem in stems.items():
         shared = list(stems.values()).count(stem) > 1
-        found[member.id] = f"{stem}-{member.id[len(stem) + 1 :][:_SHORT]}" if shared else stem
-    if len(set(found.values())) < len(found):
-        return {member.id: member.id for member in history.members}
-    return found
+        name = f"{stem}-{identity[len(stem) + 1 :][:_SHORT]}" if shared else stem
+        found[identity] = name.removeprefix(common) or name
+    return found if len(set(found.values())) == len(found) else {one: one for one in stems}
 
 
 def _stem(member_id: str) -> str:
@@ -99,14 +119,40 @@ def _stem(member_id: str) -> str:
     return parts[0] if sizes == [8, 4, 4, 4, 12] and parts[0] else member_id
 
 
-def _rounds(rounds: Sequence[Round], names: Mapping[str, str]) -> Table:
+def _members(history: History, names: Mapping[str, str]) -> Table:
+    table = _table("member", "from", "to", "", "client", "log")
+    for column in table.columns[1:3]:
+        column.justify, column.no_wrap = "right", True
+    table.columns[-1].overflow = "fold"
+    files = _files(history)
+    for member in history.members[:_ROUNDS]:
+        end = history.until if member.ends is None else member.ends
+        table.add_row(
+            Text(names[member.id]),
+            f"{history.since_start(member.joins):,.3f} s",
+            f"{history.since_start(end):,.3f} s",
+            _ENDED[member.ended],
+            member.client or units.MISSING,
+            Text(units.MISSING if member.source is None else files[member.source]),
+        )
+    return table
+
+
+def _files(history: History) -> dict[str, str]:
+    """Where the members' logs are, without what all of them have in common."""
+    sources = sorted({one.source for one in history.members if one.source is not None})
+    common = len(commonpath([PurePath(one).parent for one in sources])) if sources else 0
+    return {one: one[common:].lstrip("/") if common else one for one in sources}
+
+
+def _rounds(history: History, names: Mapping[str, str]) -> Table:
     table = _table("at", "generation", "added", "given up", "no owner before")
-    for name in ("at", "generation"):
-        next(c for c in table.columns if c.header == name).justify = "right"
-    for one in rounds[:_ROUNDS]:
+    for column in table.columns[:2]:
+        column.justify, column.no_wrap = "right", True
+    for one in history.rounds[:_ROUNDS]:
         gone = [_told(one.revoked, names), _told(one.lost, names, "lost ")]
         table.add_row(
-            f"{one.at:,.3f} s",
+            f"{history.since_start(one.at):,.3f} s",
             "" if one.generation is None else str(one.generation),
             Text(_told(one.added, names)),
             Text("\n".join(text for text in gone if text)),
@@ -130,29 +176,53 @@ def _told(
 def _unowned(one: Round) -> str:
     if not one.unowned:
         return ""
-    longest = max(one.unowned.values())
-    return f"{partitions(sorted(one.unowned))}: {'up to ' if len(one.unowned) > 1 else ''}" + (
-        f"{longest:,.3f} s"
-    )
+    upto = "up to " if len(set(one.unowned.values())) > 1 else ""
+    longest = seconds(max(one.unowned.values()))
+    return f"{_short(partitions(sorted(one.unowned)))}: {upto}{longest:,.3f} s"
 
 
-def _replays(replays: Mapping[str, Mapping[str, Mapping[str, Any]]]) -> Table:
-    table = _table("assignor", "eager: moved", "no owner", "rounds", "cooperative: moved")
-    for name in ("no owner", "rounds"):
-        table.add_column(name)
-    for column in table.columns[1:]:
-        column.justify = "right"
+def _replays(history: History, replays: Replays) -> Table:
+    table = _table("assignor")
+    for protocol in PROTOCOLS:
+        for name in (f"{protocol}: moved", "no owner", "rounds"):
+            table.add_column(name, justify="right", no_wrap=True)
+    observed = {one.protocol for one in history.rounds if one.generation is not None}
+    if len(observed) == 1:
+        result = {
+            "moved": history.moved,
+            "unowned_partition_seconds": seconds(sum(history.unowned.values())),
+            "rounds": sum(one.generation is not None for one in history.rounds),
+        }
+        cells = [_cells(result) if one in observed else [""] * 3 for one in PROTOCOLS]
+        table.add_row("as in the logs", *chain(*cells), style="bold")
     for assignor, by_protocol in replays.items():
-        cells: list[str] = []
-        for protocol in ("eager", "cooperative"):
-            result = by_protocol.get(protocol, {"cannot": ""})
-            if "cannot" in result:
-                cells += ["cannot", units.MISSING, units.MISSING]
-            else:
-                seconds = f"{result['unowned_partition_seconds']:,.1f} s"
-                cells += [str(result["moved"]), seconds, str(result["rounds"])]
-        table.add_row(assignor, *cells)
+        if not _cannot(by_protocol):
+            results = (by_protocol[protocol] for protocol in PROTOCOLS)
+            table.add_row(assignor, *chain(*map(_cells, results)))
     return table
+
+
+def _cannot(by_protocol: Mapping[str, Mapping[str, Any]]) -> bool:
+    return all("cannot" in result for result in by_protocol.values())
+
+
+def _unknown(sentences: Sequence[str], names: Mapping[str, str]) -> Table:
+    table = Table.grid(padding=(0, 1))
+    for sentence in sentences:
+        for full, short in names.items():
+            sentence = sentence.replace(full, short)
+        table.add_row(" •", Text(sentence))
+    return table
+
+
+def _cells(result: Mapping[str, Any]) -> list[str]:
+    if "cannot" in result:
+        return ["cannot", units.MISSING, units.MISSING]
+    return [
+        units.count(result["moved"]),
+        f"{result['unowned_partition_seconds']:,.1f} s",
+        units.count(result["rounds"]),
+    ]
 
 
 def _short(text: str) -> str:

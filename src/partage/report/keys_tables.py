@@ -17,69 +17,61 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from partage.producers.candidates import TopicKeys, max_over_mean
-from partage.producers.detection import HASHES
+from partage.producers.candidates import EMPTY, MEASURES, KeyReport, TopicKeys, gini, max_over_mean
 from partage.profile import shown_key
 from partage.report import units
 
 _BARS = "▁▂▃▄▅▆▇█"
 _WIDTH = 24
 _NAME = 20
-_KEY = 32
+_SHORT = 12
+"""Up to that a name takes nothing of the bars' width."""
+_KEY = 52
 _MANY = 60
 _HOT = 3
 
 _SHOWN = {"sarama-reference": "fnv1a"}
+_UNSURE = ("mixed", "unknown")
 
 
-def print_keys(
-    topics: Sequence[TopicKeys],
-    totals: tuple[int, int, int],
-    console: Console,
-    fail_above: float | None = None,
-) -> None:
-    """``totals``: records, bytes and rejected rows of all topics. With ``fail_above`` also which
-    candidates are above it."""
-    records, size, rejected = totals
-    keys = sum(topic.keys for topic in topics)
-    console.print(
-        Text(
-            f"{units.plural(records, 'record')}, {units.size(size)}, "
-            f"{units.plural(len(topics), 'topic')}, {units.plural(keys, 'key')}, "
-            f"{units.count(rejected)} rejected",
-            "bold",
-        )
+def print_keys(found: KeyReport, console: Console, fail_above: float | None = None) -> None:
+    """With ``fail_above`` also which candidates are above it."""
+    keys = sum(topic.keys for topic in found.topics)
+    _title(
+        f"{units.plural(found.records, 'record')}, {units.size(found.bytes)}, "
+        f"{units.plural(len(found.topics), 'topic')}, {units.plural(keys, 'key')}, "
+        f"{units.count(found.rejected)} rejected",
+        console,
     )
-    shown = topics[:_MANY]
-    console.print(Text("\nWho wrote each topic", "bold"))
+    shown = found.topics[:_MANY]
+    _title("\nWho wrote each topic", console)
     console.print(_writers(shown))
-    console.print(
-        Text(
-            "hashes: keys on a partition that lie where the hash puts them; chance: where any "
-            "other puts them",
-            "dim",
-        )
+    _note(
+        "murmur2, crc32, fnv1a: keys on a partition that lie where the hash puts them; chance: "
+        "where any other hash puts them; null: records without a key",
+        console,
     )
-    _remarks(shown, console)
-    console.print(Text("\nWhat other numbers of partitions would do", "bold"))
+    for topic in shown:
+        if not _plain(topic):
+            console.print(_named(topic.name, f": {topic.verdict.reason}"))
+    _title("\nWhat other numbers of partitions would do", console)
     console.print(_candidates(shown, fail_above))
-    console.print(
-        Text(
-            "skew: the fullest partition over the mean; limit: no count and no partitioner gets it "
-            "lower, for one key; move: keys that change partition; busy: consumers with work; "
-            "bars: bytes",
-            "dim",
-        )
+    _note(
+        "skew: the fullest partition over the mean; limit: no partitioner gets it lower, because "
+        "of one key; move: keys that change partition; busy: consumers with work; load: bytes of "
+        "the partitions",
+        console,
     )
-    console.print(Text("\nRecommended", "bold"))
+    _title("\nRecommended", console)
     for topic in shown:
         one = topic.recommended
-        console.print(_named(topic.name, f"{one.partitions} by {one.partitioner}: {one.reason}"))
-    if len(topics) > len(shown):
-        console.print(Text(f"and {len(topics) - len(shown)} topics more: --json has all", "dim"))
+        by = f" by {one.partitioner}" if _by_another(topic) else ""
+        console.print(_named(topic.name, f" → {one.partitions}{by}: {one.reason}"))
+    if len(found.topics) > len(shown):
+        _note(f"and {len(found.topics) - len(shown)} topics more: --json has all", console)
     _hot(shown, console)
     if fail_above is not None:
-        _gate(topics, fail_above, console)
+        _gate(found, fail_above, console)
 
 
 def _writers(topics: Iterable[TopicKeys]) -> Table:
@@ -87,12 +79,10 @@ def _writers(topics: Iterable[TopicKeys]) -> Table:
     for topic in topics:
         verdict, evidence = topic.verdict, topic.verdict.evidence
         agreement: dict[str, float] = {}
-        for name in HASHES if evidence["agreement"] else ():
+        for name, share in evidence["agreement"].items():
             column = _SHOWN.get(name, name)
-            share = evidence["agreement"][name]
             agreement[column] = max(agreement.get(column, 0.0), share)
         records = int(topic.today["records"].sum())
-        sure = verdict.partitioner not in ("mixed", "unknown")
         table.add_row(
             _short(topic.name, _NAME),
             units.count(verdict.partitions),
@@ -100,67 +90,62 @@ def _writers(topics: Iterable[TopicKeys]) -> Table:
             *(_share(agreement.get(name)) for name in ("murmur2", "crc32", "fnv1a")),
             _share(evidence["chance"]) if agreement else units.MISSING,
             _share(evidence["null_keys"]["records"] / records),
-            Text(verdict.partitioner, "green" if sure else "yellow"),
+            Text(verdict.partitioner, "yellow" if verdict.partitioner in _UNSURE else "green"),
         )
     return table
 
 
-def _remarks(topics: Iterable[TopicKeys], console: Console) -> None:
-    """The reasons, where they are not just that one hash explains all."""
-    for topic in topics:
-        evidence = topic.verdict.evidence
-        plain = (
-            topic.verdict.partitioner not in ("mixed", "unknown", "round-robin")
-            and not evidence["unexplained"]["placements"]
-            and not evidence["grew"]
-        )
-        if not plain:
-            console.print(
-                _named(topic.name, f"{topic.verdict.partitioner}: {topic.verdict.reason}")
-            )
+def _plain(topic: TopicKeys) -> bool:
+    """Whether one hash explains all, so that there is no more to say."""
+    evidence = topic.verdict.evidence
+    return (
+        topic.verdict.partitioner not in (*_UNSURE, "round-robin")
+        and not evidence["unexplained"]["placements"]
+        and not evidence["grew"]
+    )
 
 
-def _candidates(topics: Iterable[TopicKeys], fail_above: float | None) -> Table:
-    several = any(len({one.partitioner for one in topic.candidates}) > 1 for topic in topics)
-    columns = ("parts", "records", "bytes", "limit", "Gini", "move", "busy", "load")
-    table = _table("topic", *columns)
+def _by_another(topic: TopicKeys) -> bool:
+    """Whether it is worked out by other hashes than the one that wrote it."""
+    return {one.partitioner for one in topic.candidates} != {topic.verdict.leading}
+
+
+def _candidates(topics: Sequence[TopicKeys], fail_above: float | None) -> Table:
+    table = _table("topic", "parts", "records", "bytes", "limit", "Gini", "move", "busy", "load")
     table.columns[2].header = Text("skew:\nrecords")
     table.columns[3].header = Text("\nbytes")
     table.columns[5].header = Text("Gini\nbytes")
+    width = _WIDTH - max(0, min(_NAME, max(len(topic.name) for topic in topics)) - _SHORT)
+
+    def skew(value: float) -> Text:
+        above = fail_above is not None and value > fail_above
+        return Text(_ratio(value), "red" if above else "")
+
     for topic in topics:
-        recommended = topic.recommended
-        today = topic.today
-        skews = [max_over_mean(today[name]) for name in ("records", "bytes")]
+        now, recommended = topic.verdict.partitions, topic.recommended
+        skews = [max_over_mean(topic.today[name]) for name in MEASURES]
         table.add_row(
             _short(topic.name, _NAME),
-            f"{topic.verdict.partitions} now",
-            *map(units.decimal, skews),
+            f"{now} now",
+            *map(_ratio, skews),
             "",
+            units.decimal(gini(topic.today["bytes"])),
             "",
-            "",
-            units.tenth(topic.verdict.partitions / max(skews)),
-            bars(today["bytes"]),
+            units.decimal(now / max(skews), 1),
+            bars(topic.today["bytes"], width),
         )
         for one in topic.candidates:
-            chosen = (one.partitions, one.partitioner) == (
-                recommended.partitions,
-                recommended.partitioner,
-            )
+            name = (one.partitions, one.partitioner)
+            chosen = name == (recommended.partitions, recommended.partitioner)
             table.add_row(
-                Text(f"  {one.partitioner}" if several else "", "dim"),
+                Text(f"  {one.partitioner}" if _by_another(topic) else "", "dim"),
                 Text(f"{'→ ' if chosen else ''}{one.partitions}", "bold" if chosen else ""),
-                *(
-                    Text(
-                        units.decimal(one.skew[name]),
-                        "red" if fail_above is not None and one.skew[name] > fail_above else "",
-                    )
-                    for name in ("records", "bytes")
-                ),
-                units.decimal(max(one.limit.values())),
+                *(skew(one.skew[name]) for name in MEASURES),
+                _ratio(one.limit[one.worst]),
                 units.decimal(one.gini["bytes"]),
-                f"{100 * one.moved:.0f} %" if one.keys else units.MISSING,
-                units.tenth(one.parallelism),
-                bars(one.loads["bytes"]),
+                _share(one.moved if one.keys else None),
+                units.decimal(one.busy, 1),
+                bars(one.loads["bytes"], width),
             )
     return table
 
@@ -185,14 +170,13 @@ def _hot(topics: Iterable[TopicKeys], console: Console) -> None:
     """Keys that no number of partitions spreads, of those asked for."""
     rows: list[tuple[str | Text, ...]] = []
     for topic in topics:
-        most = max((one.partitions for one in topic.candidates), default=0)
-        hot = [key for key in topic.hot_keys if max(key.share.values()) * most > 1]
+        hot = max(topic.candidates, key=lambda one: one.partitions).hot_keys
         for key in hot[:_HOT]:
             share = max(key.share.values())
             rows.append(
                 (
                     _short(topic.name, _NAME),
-                    _short(shown_key(key.key), _KEY),
+                    _short(shown_key(key.key) or EMPTY, _KEY),
                     _share(key.share["records"]),
                     _share(key.share["bytes"]),
                     f"{int(1 / share) + 1}",
@@ -202,34 +186,32 @@ def _hot(topics: Iterable[TopicKeys], console: Console) -> None:
             rows.append(("", f"and {len(hot) - _HOT} more", "", "", ""))
     if not rows:
         return
-    console.print(Text("\nHot keys, which no number of partitions spreads", "bold"))
+    _title("\nHot keys, which no number of partitions spreads", console)
     table = _table("topic", "key", "records", "bytes", "from")
     for row in rows:
         table.add_row(*row)
     console.print(table)
-    console.print(
-        Text("from: with so many partitions the key alone is more than a partition's mean", "dim")
-    )
+    _note("from: with so many partitions the key alone is more than a partition's mean", console)
 
 
-def _gate(topics: Sequence[TopicKeys], threshold: float, console: Console) -> None:
-    above = [(topic, one) for topic in topics for one in topic.above(threshold)]
+def _gate(found: KeyReport, threshold: float, console: Console) -> None:
+    above = found.above(threshold)
     if not above:
         console.print(Text(f"\n✓ Every skew is within {threshold:g}.", "green"))
         return
-    tried = sum(len(topic.candidates) for topic in topics)
-    console.print(
-        Text(f"\n✗ Above {threshold:g}: {len(above)} of {tried} candidates, first", "red"),
-        end=" ",
-    )
-    topic, one = above[0]
+    tried = sum(len(topic.candidates) for topic in found.topics)
+    topic, one = max(above, key=lambda pair: pair[1].skew[pair[1].worst])
     console.print(
         Text(
-            f"{topic.name} with {units.plural(one.partitions, 'partition')} by {one.partitioner}: "
-            f"{one.worst} {one.skew[one.worst]:.2f}",
+            f"\n✗ Above {threshold:g}: {len(above)} of {tried} candidates, most of all {topic} "
+            f"with {one.partitions}: {one.worst} {one.skew[one.worst]:.2f}",
             "red",
         )
     )
+
+
+def _ratio(value: float) -> str:
+    return units.decimal(value) if value < 1000 else units.count(value)
 
 
 def _share(share: float | None) -> str:
@@ -245,10 +227,18 @@ def _short(text: str, width: int) -> Text:
     return Text(text if len(text) <= width else text[: width - 1] + "…")
 
 
+def _title(text: str, console: Console) -> None:
+    console.print(Text(text, "bold"))
+
+
+def _note(text: str, console: Console) -> None:
+    console.print(Text(text, "dim"))
+
+
 def _named(name: str, said: str) -> Table:
     """A line that is broken beside the bullet, not under it."""
     line = Table.grid(padding=(0, 1))
-    line.add_row(" •", Text.assemble((name, "bold"), " ", said))
+    line.add_row(" •", Text.assemble((name, "bold"), said))
     return line
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -11,6 +12,9 @@ from rich.table import Table
 from partage.cluster import Cluster
 from partage.profile import Profile
 from partage.report import units
+
+_DAYS = 30
+"""How far ahead sizes are shown."""
 
 
 def summary(profile: Profile, top: int = 10) -> dict[str, Any]:
@@ -36,13 +40,10 @@ def print_profile(profile: Profile, cluster: Cluster | None, console: Console) -
 
     With a cluster, also which of its partitions have no record.
     """
-    totals = profile.totals
-    console.print(
-        f"[bold]{units.count(totals['records'])} records[/], {units.size(totals['bytes'])}, "
-        f"{totals['topics']} topics, {totals['partitions']} partitions, "
-        f"{units.count(totals['rejected'])} rejected",
-        highlight=False,
-    )
+    if profile.topics:
+        print_totals(profile.totals, console)
+    elif profile.totals["rejected"]:
+        console.print(f"{units.count(profile.totals['rejected'])} rejected", highlight=False)
     hottest = {key.topic: key for key in profile.hot_keys(1)}
     table = Table(box=None, pad_edge=False, header_style="bold")
     table.add_column("topic", max_width=24, overflow="ellipsis", no_wrap=True)
@@ -65,8 +66,16 @@ def print_profile(profile: Profile, cluster: Cluster | None, console: Console) -
             key.key if key else units.MISSING,
             f"{100 * key.share:.1f} %" if key else units.MISSING,
         )
-    console.print(table)
-    console.print("[dim]skew: bytes of the topic's fullest partition over the mean of all[/]")
+    if profile.topics:
+        console.print(table)
+        console.print("[dim]skew: bytes of the topic's fullest partition over the mean of all[/]")
+    _print_sizes(profile, console)
+    _print_lags(profile, console)
+    if profile.outside:
+        console.print(
+            f"{units.plural(profile.outside, 'row')} left aside: not {profile.period}",
+            highlight=False,
+        )
     if cluster is not None:
         missing = profile.aligned(cluster).not_measured
         if missing:
@@ -74,6 +83,63 @@ def print_profile(profile: Profile, cluster: Cluster | None, console: Console) -
                 f"{len(missing)} partitions of the cluster have no record, first {missing[0]}",
                 highlight=False,
             )
+
+
+def _print_sizes(profile: Profile, console: Console) -> None:
+    """One line per topic of the log dirs' sizes over time."""
+    sizes = profile.sizes()
+    if sizes is None:
+        return
+    later = sizes.after(_DAYS)
+    table = Table(box=None, pad_edge=False, header_style="bold")
+    table.add_column("topic", max_width=40, overflow="ellipsis", no_wrap=True)
+    for name in ("parts", "size", "grows a day", "deleted", f"in {_DAYS} days"):
+        table.add_column(name, justify="right", no_wrap=True)
+    topics = np.array([topic for topic, _ in sizes.names], dtype=object)
+    for topic in sorted(set(topics.tolist())):
+        rows = topics == topic
+        table.add_row(
+            topic,
+            units.count(int(rows.sum())),
+            units.size(int(sizes.size_bytes[rows].sum())),
+            units.size(float(sizes.bytes_per_day[rows].sum())),
+            units.size(int(sizes.deleted_bytes[rows].sum())),
+            units.size(int(later[rows].sum())),
+        )
+    console.print(table)
+    console.print("[dim]sizes of one replica each, out of the log dirs[/]")
+
+
+def _print_lags(profile: Profile, console: Console) -> None:
+    """One line per group of the lags over time."""
+    lags = profile.lags()
+    if lags is None:
+        return
+    table = Table(box=None, pad_edge=False, header_style="bold")
+    table.add_column("group", max_width=40, overflow="ellipsis", no_wrap=True)
+    for name in ("parts", "lag", "consumed /s", "produced /s"):
+        table.add_column(name, justify="right", no_wrap=True)
+    groups = np.array(lags.group, dtype=object)
+    for group in sorted(set(lags.group)):
+        rows = groups == group
+        table.add_row(
+            group,
+            units.count(int(rows.sum())),
+            units.count(int(lags.lag[rows].sum())),
+            units.significant(float(lags.consumed_per_second[rows].sum())),
+            units.significant(float(lags.produced_per_second[rows].sum())),
+        )
+    console.print(table)
+
+
+def print_totals(totals: Mapping[str, int], console: Console) -> None:
+    """How much was measured, in one line."""
+    console.print(
+        f"[bold]{units.count(totals['records'])} records[/], {units.size(totals['bytes'])}, "
+        f"{totals['topics']} topics, {totals['partitions']} partitions, "
+        f"{units.count(totals['rejected'])} rejected",
+        highlight=False,
+    )
 
 
 def leader_rates(rates: np.ndarray[Any, np.dtype[np.float64]], cluster: Cluster) -> list[float]:

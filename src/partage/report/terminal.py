@@ -57,6 +57,7 @@ def print_plan(document: Mapping[str, Any], console: Console) -> None:
         _show(console, *_wave_load(plan, load))
     _list(console, "What binds", plan.binding, "yellow")
     _list(console, "Gaps", [f"{name}: {value}" for name, value in plan.gaps], "yellow")
+    _list(console, "Loads", plan.measured, "dim")
     _list(console, "Warnings", plan.warnings, "yellow")
     console.print()
     console.print(Text(plan.proof, style="green" if plan.fewest else "yellow"))

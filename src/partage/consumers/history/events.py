@@ -13,6 +13,9 @@ from typing import Any, ClassVar, Protocol
 
 Partition = tuple[str, int]
 
+HEARTBEATS_SEEN = "heartbeats_seen"
+"""A setting that no line tells: the seconds between one sign of life and the next."""
+
 
 class Kind(StrEnum):
     """Of an event."""
@@ -70,6 +73,11 @@ class Event:
     counts: dict[str, int] = field(default_factory=dict)
     settings: dict[str, float] = field(default_factory=dict)
     cooperative: bool | None = None
+
+    @property
+    def of_roster(self) -> bool:
+        """Whether a leader tells it of another member."""
+        return self.kind is Kind.SUBSCRIBED and bool(self.member)
 
     def to_json(self) -> dict[str, Any]:
         """What differs from nothing told."""

@@ -10,14 +10,15 @@ what one consumer's name says in one file, and within it a nameless line belongs
 
 Rotated files (``app.log.1``, ``app.log``) are one.
 
-A consumer of which no line tells the member id (Java before 2.5 without DEBUG) gets it from the
+A consumer of which no line tells the member id (older Java without DEBUG) gets it from the
 leader's decisions, where just one member id always was assigned what it says it got.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from bisect import bisect_right
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import PurePath
 
@@ -31,7 +32,7 @@ _OF_CONSUMER = (Kind.JOINING, Kind.SETTINGS)
 _ROTATED = re.compile(r"(\.gz|\.\d+|[-.]\d{4}-?\d\d-?\d\d(?:[-T.]\d+)*)+$")
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Told:
     """An event of a member; ``generation`` is that of the member then, -1 for unknown. ``held`` is
     what it had after the event."""
@@ -40,6 +41,22 @@ class Told:
     member: str
     generation: int
     held: Held = frozenset()
+
+
+@dataclass(frozen=True)
+class Lines:
+    """The events of one group.
+
+    - ``of``: by member, each one's in order; members in the order of their first line
+    - ``plans``: the leaders' decisions; ``roster``: every member's subscription, as a leader sees
+      it
+    - ``notes``: which member ids had to be guessed, in sentences
+    """
+
+    of: dict[str, list[Told]]
+    plans: list[Told]
+    roster: list[Event]
+    notes: list[str]
 
 
 @dataclass
@@ -55,23 +72,27 @@ class _Seat:
     told: list[Told] = field(default_factory=list)
 
 
-def members_of(events: Sequence[Event]) -> tuple[list[Told], list[str]]:
-    """All events of one group (files in any order, lines of a file in theirs) by member, members in
-    order of their first line and each member's events in order; and what had to be guessed."""
+def members_of(events: Sequence[Event]) -> Lines:
+    """Of one group: files in any order, the lines of a file in theirs."""
+    streams = _streams(events)
     plans = sorted(
-        (one for one in _numbered(events) if one.kind is Kind.PLAN), key=lambda one: one.at
+        (plan for stream in streams for plan in _plans_of(stream)), key=lambda plan: plan.at
     )
-    seats: list[_Seat] = []
-    roster: list[Told] = []
-    for stream in _streams(events):
-        reader = _Stream(stream, plans)
-        seats += reader.seats
-        roster += reader.roster
+    seats = [seat for stream in streams for seat in _Stream(stream, plans).seats if seat.told]
     notes = _named_by_plan(seats, plans)
-    seats.sort(key=lambda seat: (seat.told[0].event.at, seat.name) if seat.told else (0, seat.name))
-    told = [replace(one, member=seat.name) for seat in seats for one in seat.told]
-    told += [Told(plan, "", plan.generation) for plan in plans]
-    return told + roster, notes
+    found: dict[str, list[Told]] = {}
+    for seat in sorted(seats, key=lambda seat: (seat.told[0].event.at, seat.name)):
+        lines = found.setdefault(seat.name, [])
+        several = bool(lines)
+        lines += [replace(one, member=seat.name) for one in seat.told]
+        if several:  # it wrote into more than one log
+            lines.sort(key=lambda one: one.event.at)
+    return Lines(
+        found,
+        [Told(plan, "", plan.generation) for plan in plans],
+        [one for one in events if one.of_roster],
+        notes,
+    )
 
 
 def family(source: str) -> str:
@@ -91,18 +112,14 @@ def _streams(events: Iterable[Event]) -> list[list[Event]]:
     return streams
 
 
-def _numbered(events: Sequence[Event]) -> list[Event]:
-    """Plans that do not say their generation have that of the stream's last line that does."""
-    found = []
-    for stream in _streams(events):
-        generation = -1
-        for one in stream:
-            if one.kind is Kind.JOINED:
-                generation = one.generation
-            elif one.kind is Kind.PLAN and one.generation < 0:
-                one = replace(one, generation=generation)
-            found.append(one)
-    return found
+def _plans_of(stream: Iterable[Event]) -> Iterator[Event]:
+    """Those that do not say their generation have that of the last line that does."""
+    generation = -1
+    for one in stream:
+        if one.kind is Kind.JOINED:
+            generation = one.generation
+        elif one.kind is Kind.PLAN:
+            yield replace(one, generation=generation) if one.generation < 0 else one
 
 
 class _Stream:
@@ -111,9 +128,9 @@ class _Stream:
     def __init__(self, events: Sequence[Event], plans: Sequence[Event]) -> None:
         self.plans = plans
         self.seats: list[_Seat] = []
-        self.roster: list[Told] = []
         self._current: _Seat | None = None
         self._waiting: list[Event] = []  # of a member that is not known yet
+        self._subscribed: Event | None = None
         self._place = f"{events[0].consumer or events[0].client}@{PurePath(events[0].source).name}"
         for event in events:
             self._read(event)
@@ -122,11 +139,13 @@ class _Stream:
                 self._tell(self._current, event)
 
     def _read(self, event: Event) -> None:
-        if event.kind is Kind.PLAN:
+        if event.kind is Kind.PLAN or event.of_roster:
             return
-        if event.kind is Kind.SUBSCRIBED and event.member:
-            self.roster.append(Told(event, event.member, -1))
-        elif event.kind is Kind.JOINED:
+        if event.kind is Kind.SEEN and sum(not seat.out for seat in self.seats) > 1:
+            return  # a sign of life of any of them
+        if event.kind is Kind.SUBSCRIBED:
+            self._subscribed = event
+        if event.kind is Kind.JOINED:
             self._joined(event)
         elif event.kind in _OF_CONSUMER or event.kind in (Kind.SUBSCRIBED, Kind.SEEN):
             if self._current is None or self._current.out:
@@ -142,6 +161,9 @@ class _Stream:
 
     def _joined(self, event: Event) -> None:
         seat = self._seat(event.member) if event.member else self._current or self._seat("")
+        others = [one for one in self.seats if one is not seat]
+        if self._subscribed and others and not seat.told and all(one.out for one in others):
+            self._tell(seat, self._subscribed)  # the same consumer under another id
         seat.generation, seat.fresh, seat.out = event.generation, True, False
         self._current = seat
         for before in self._waiting:
@@ -177,13 +199,16 @@ class _Stream:
         if event.owned is not None:
             score += 4 if frozenset(event.owned) == seat.held else -4
         if event.kind in _GIVEN_UP and event.partitions:
-            score += 4 if seat.held.issuperset(event.partitions) else -4
+            given_up = frozenset(event.partitions)  # mostly all that it has
+            score += 6 if seat.held == given_up else 4 if seat.held > given_up else -4
         if event.kind in _ASSIGNED and (plan := self._plan(event.at)) and seat.name in plan.plan:
             score += 2 if frozenset(plan.plan[seat.name]) == _after(seat.held, event) else -1
         return score
 
     def _plan(self, at: int) -> Event | None:
-        return next((plan for plan in reversed(self.plans) if plan.at <= at), None)
+        """The last before a time."""
+        number = bisect_right(self.plans, at, key=lambda plan: plan.at)
+        return self.plans[number - 1] if number else None
 
     def _changed(self, seat: _Seat, event: Event) -> None:
         if event.kind in _ASSIGNED:

@@ -3,66 +3,75 @@
 Who was there from when to when becomes a ``Scenario``: who left leaves, who went without a word
 crashes when it fell silent, and the session timeout and heartbeat interval are those of the logs or
 else Kafka's. Subscriptions and partition counts that no log tells are those of ``History``.
+Messages take as long as in the logs.
 
 Nothing happens in a stable group, however long it lasts. So the quiet between two changes is
 shortened to what a group needs at most to settle, and a history of weeks is played in a moment.
+After the last change it goes on as long, so that no rebalance is counted in part.
 """
 
 from __future__ import annotations
 
 import json
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from typing import Any
 
 from partage.consumers.assignors import ASSIGNORS
-from partage.consumers.history.groups import History, Member
+from partage.consumers.history.model import (
+    HEARTBEAT_INTERVAL,
+    SESSION_TIMEOUT,
+    History,
+    Member,
+    seconds,
+)
 from partage.consumers.protocol import PROTOCOLS
+from partage.consumers.reading import Span
 from partage.consumers.scenario import Actor, Scenario
 from partage.consumers.simulation import Round, Simulation, simulate
 from partage.errors import PartageError
 
-_SESSION_TIMEOUT, _HEARTBEAT_INTERVAL = 45.0, 3.0
 _SETTLES = 20
 """Heartbeats after which a group has settled; three rounds need a few."""
 _LEAST = 0.001
 
 
 def scenario_of(history: History, *, shortened: bool = True) -> Scenario:
-    """The membership as a scenario, by member id; ``shortened``: with its quiet times cut."""
-    session = history.settings.get("session_timeout", _SESSION_TIMEOUT)
-    beat = min(history.settings.get("heartbeat_interval", _HEARTBEAT_INTERVAL), session / 3)
-    times = [0.0, history.until]
-    for member in history.members:
-        times += [member.joins_at, _end(member, history)]
+    """The membership as a scenario, by member id; ``shortened``: with its quiet times cut, and time
+    to settle at the end."""
+    session = history.settings.get("session_timeout", SESSION_TIMEOUT)
+    beat = min(history.settings.get("heartbeat_interval", HEARTBEAT_INTERVAL), session / 3)
+    stays = [_stay(member, history) for member in history.members]
+    until = history.since_start(history.until)
     quiet = session + _SETTLES * beat
-    at = _shortening(times, quiet) if shortened else float
-    members = []
-    for member in history.members:
-        joins, ends = at(member.joins_at), at(_end(member, history))
-        members.append(
-            Actor(
-                id=member.id,
-                topics=_topics(member, history),
-                joins_at=joins,
-                leaves_at=ends if member.ended == "left" else None,
-                crashes_at=ends if member.ended == "gone" else None,
-                instance_id=member.instance_id,
-            )
+    times = [0.0, until, *(time for stay in stays for time in stay)]
+    at = _shortening(times, quiet, beat) if shortened else float
+    members = tuple(
+        Actor(
+            id=member.id,
+            topics=_topics(member, history),
+            joins_at=at(joins),
+            leaves_at=at(ends) if member.ended == "left" else None,
+            crashes_at=at(ends) if member.ended == "gone" else None,
+            instance_id=member.instance_id,
         )
+        for member, (joins, ends) in zip(history.members, stays, strict=True)
+    )
     generations = [one.generation for one in history.rounds if one.generation is not None]
     return Scenario(
         topics=dict(history.topics),
-        members=tuple(members),
-        until=max(at(history.until), _LEAST),
+        members=members,
+        until=at(until) + quiet if shortened else max(until, _LEAST),
         session_timeout=session,
         heartbeat_interval=beat,
+        latency=min(seconds(history.latency), beat / 4),
         generation=max(generations[0] - 1, 0) if generations else 0,
     )
 
 
 def replay(scenario: Scenario, assignor: str, protocol: str) -> dict[str, Any]:
-    """``moved``, ``unowned_partition_seconds`` and ``rounds``, or ``cannot``: why not."""
+    """``moved``, ``unowned_partition_seconds`` and ``rounds`` (with members, as in
+    logs), or ``cannot``: why not."""
     try:
         found = simulate(scenario, assignor, protocol)
     except PartageError as why:
@@ -70,7 +79,7 @@ def replay(scenario: Scenario, assignor: str, protocol: str) -> dict[str, Any]:
     return {
         "moved": found.moved,
         "unowned_partition_seconds": round(found.unowned, 3),
-        "rounds": len(found.rounds),
+        "rounds": sum(bool(one.assignment) for one in found.rounds),
     }
 
 
@@ -86,20 +95,25 @@ def to_text(scenario: Scenario) -> str:
 
 def as_simulation(history: History, names: Mapping[str, str]) -> Simulation:
     """What was observed in the form of what is simulated, members by other names: for pictures."""
-    scenario = asdict(scenario_of(history, shortened=False))
-    members = [Actor(**{**actor, "id": names[actor["id"]]}) for actor in scenario.pop("members")]
-    last = history.rounds[-1] if history.rounds else None
+    scenario = scenario_of(history, shortened=False)
+    members = tuple(replace(actor, id=names[actor.id]) for actor in scenario.members)
+    since = history.since_start
     return Simulation(
-        scenario=Scenario(members=tuple(members), **scenario),
-        assignor=(last.assignor if last else None) or "unknown",
-        protocol=(last.protocol if last else None) or "unknown",
-        rounds=tuple(Round(one.at, one.generation or 0, {}) for one in history.rounds),
-        spans=tuple(
-            type(span)(span.partition, names[span.member], span.start, span.end)
-            for span in history.spans
+        scenario=replace(scenario, members=members),
+        assignor="",
+        protocol="",
+        rounds=tuple(
+            Round(since(one.at), one.generation, {})
+            for one in history.rounds
+            if one.generation is not None
         ),
-        unowned=history.unowned_seconds,
-        moved=history.moved,
+        spans=tuple(
+            Span(one.partition, names[one.member], since(one.start), since(one.end))
+            for one in history.owned
+            if one.end > one.start
+        ),
+        unowned=0.0,
+        moved=0,
         refused={},
         violations=(),
     )
@@ -111,16 +125,18 @@ def _topics(member: Member, history: History) -> tuple[str, ...]:
     return tuple(topic for topic in member.topics if topic in history.topics)
 
 
-def _end(member: Member, history: History) -> float:
-    end = history.until if member.ends_at is None else member.ends_at
-    return max(end, member.joins_at)
+def _stay(member: Member, history: History) -> tuple[float, float]:
+    end = history.until if member.ends is None else member.ends
+    return history.since_start(member.joins), history.since_start(max(end, member.joins))
 
 
-def _shortening(times: Sequence[float], quiet: float) -> Callable[[float], float]:
-    """A time → the time when no stretch without a change is longer than ``quiet``."""
+def _shortening(times: Sequence[float], quiet: float, beat: float) -> Callable[[float], float]:
+    """A time → the time when no stretch without a change is much longer than ``quiet``. Whole
+    heartbeats are left out, so that members are where they were between two of them."""
     new: dict[float, float] = {}
     before, now = 0.0, 0.0
     for time in sorted(set(times)):
-        now += min(time - before, quiet)
+        cut = max(time - before - quiet, 0.0) // beat
+        now += time - before - cut * beat
         new[time], before = now, time
     return new.__getitem__

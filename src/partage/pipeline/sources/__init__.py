@@ -1,4 +1,5 @@
-"""Where records come from. A format of files is one module here and one line in ``SOURCES``; a
+"""Where rows come from: records, and samples of sizes and lags. A format of files is one module
+here and one line in ``SOURCES`` (any kind of rows) or ``TOOLS`` (what a tool of Kafka's prints); a
 cluster is named by a URL (``kafka``)."""
 
 from __future__ import annotations
@@ -9,14 +10,17 @@ from functools import reduce
 from typing import TYPE_CHECKING
 
 from partage.errors import InputError
+from partage.pipeline.records import RECORDS
+from partage.pipeline.rows import Kind
+from partage.pipeline.samples import LAGS, SIZES
 from partage.pipeline.session import spark_errors
-from partage.pipeline.sources import csv, jsonl, kafka, parquet
+from partage.pipeline.sources import consumer_groups, csv, jsonl, kafka, log_dirs, parquet
 from partage.pipeline.sources.files import Files, Source, list_files, literal
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
-__all__ = ["SOURCES", "Files", "Source", "read_records"]
+__all__ = ["SOURCES", "TOOLS", "Files", "Source", "read_files", "read_records", "read_rows"]
 
 SOURCES: tuple[Source, ...] = (
     Source("Parquet", (".parquet", ".parq"), parquet.read),
@@ -24,22 +28,39 @@ SOURCES: tuple[Source, ...] = (
     Source("CSV", csv.SUFFIXES, csv.read),
 )
 
+TOOLS: dict[Kind, tuple[Source, ...]] = {
+    SIZES: (Source("kafka-log-dirs.sh", log_dirs.SUFFIXES, log_dirs.read),),
+    LAGS: (Source("kafka-consumer-groups.sh", consumer_groups.SUFFIXES, consumer_groups.read),),
+}
+
 
 def read_records(spark: SparkSession, paths: Sequence[str | os.PathLike[str]]) -> DataFrame:
     """The rows of all ``paths`` as ``partage.pipeline.records`` has them: good ones and bad ones.
 
-    A path is a URL of a cluster (``kafka``), or a file, a directory (searched to the bottom) or a
-    glob, wherever Spark can read; the format follows from the files' names. Nothing but names,
-    headers and first rows is read yet. Raises InputError for what is missing, empty, unreadable,
-    given twice or lacks a column.
+    See ``read_rows``.
+    """
+    return read_rows(spark, paths, RECORDS)
+
+
+def read_rows(
+    spark: SparkSession, paths: Sequence[str | os.PathLike[str]], kind: Kind
+) -> DataFrame:
+    """The rows of all ``paths`` as columns of their kind, with ``BOOKKEEPING``.
+
+    A path is a URL of a cluster (``kafka``, records only), or a file, a directory (searched to the
+    bottom) or a glob, wherever Spark can read; the format follows from the files' names. Nothing
+    but names, headers and first rows is read yet. Raises InputError for what is missing, empty,
+    unreadable, given twice or lacks a column.
     """
     if not paths:
-        raise InputError("", "no records given: name a file or a directory")
+        raise InputError("", f"no {kind.name} given: name a file or a directory")
     frames: list[DataFrame] = []
     seen: set[str] = set()
     for path in [os.fspath(path) for path in paths]:
         with spark_errors(path):
             if path.startswith(kafka.SCHEME):
+                if kind != RECORDS:
+                    raise InputError(path, f"has records, expected files of {kind.name}")
                 if path in seen:
                     raise InputError(path, "is given twice")
                 seen.add(path)
@@ -51,12 +72,41 @@ def read_records(spark: SparkSession, paths: Sequence[str | os.PathLike[str]]) -
             if again := seen.intersection(files):
                 raise InputError(path, f"{min(again)} was already given by another path")
             seen.update(files)
-            before = len(frames)
-            for source in SOURCES:
-                own = tuple(name for name in files if name.endswith(source.suffixes))
-                if own:
-                    frames.append(source.read(spark, Files(path, literal(path), source, own)))
-            if len(frames) == before:
-                known = ", ".join(source.suffixes[0] for source in SOURCES)
+            own = _by_format(spark, path, literal(path), files, kind)
+            if not own:
+                known = ", ".join(source.suffixes[0] for source in _sources(kind))
                 raise InputError(path, f"no file of a known format (names that end in {known})")
+            frames += own
+    return _union(frames)
+
+
+def read_files(spark: SparkSession, names: Sequence[str]) -> DataFrame:
+    """The rows of just these files, of known formats, as ``read_records`` has them."""
+    with spark_errors():
+        return _union(_by_format(spark, None, [literal(name) for name in names], names))
+
+
+def _by_format(
+    spark: SparkSession,
+    named: str | None,
+    pattern: str | list[str],
+    names: Sequence[str],
+    kind: Kind = RECORDS,
+) -> list[DataFrame]:
+    """A frame for each format that there are files of; told by their names where None is given."""
+    frames = []
+    for source in _sources(kind):
+        own = tuple(name for name in names if name.endswith(source.suffixes))
+        if own:
+            several = f"{own[0]} and {len(own) - 1} more" if len(own) > 1 else own[0]
+            files = Files(named or several, pattern, source, own, kind)
+            frames.append(source.read(spark, files))
+    return frames
+
+
+def _sources(kind: Kind) -> tuple[Source, ...]:
+    return (*SOURCES, *TOOLS.get(kind, ()))
+
+
+def _union(frames: Sequence[DataFrame]) -> DataFrame:
     return reduce(lambda one, other: one.unionAll(other), frames)

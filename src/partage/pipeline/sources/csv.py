@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 from pyspark.sql import functions as sf
 
 from partage.errors import InputError
-from partage.pipeline.records import INPUT_COLUMNS, canonical, check_columns
+from partage.pipeline.rows import Kind
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -38,29 +38,29 @@ def read(spark: SparkSession, files: Files) -> DataFrame:
     )
     sharing: dict[str, list[str]] = defaultdict(list)
     for file, source, header in headers.sort("file").collect():
-        check_columns(_names(header, source), source)
+        files.kind.check_columns(_names(header, files.kind, source), source)
         sharing[header].append(file)
     if not sharing:
         raise InputError(files.named, "is empty")
     frames = []
     for header, same in sharing.items():
         own = lines if len(sharing) == 1 else lines.where(sf.col("file").isin(same))
-        frames.append(_read_with(own.where(sf.col("line") != header), header, files.named))
+        frames.append(_read_with(own.where(sf.col("line") != header), header, files))
     return reduce(lambda one, other: one.unionAll(other), frames)
 
 
-def _names(header: str, where: str) -> list[str]:
+def _names(header: str, kind: Kind, where: str) -> list[str]:
     names = [name.strip() for name in next(csv.reader([header.lstrip("\ufeff")]), [])]
     for name in names:
-        if name in INPUT_COLUMNS and names.count(name) > 1:
+        if name in kind.input_columns and names.count(name) > 1:
             raise InputError(where, f"column {name} is there twice")
     return names
 
 
-def _read_with(lines: DataFrame, header: str, where: str) -> DataFrame:
-    names = _names(header, where)
+def _read_with(lines: DataFrame, header: str, files: Files) -> DataFrame:
+    names, known = _names(header, files.kind, files.named), files.kind.input_columns
     # Columns are told apart by place: what else is in the file may have any name, or none.
-    fields = [name if name in INPUT_COLUMNS else f"_{i}" for i, name in enumerate(names)]
+    fields = [name if name in known else f"_{i}" for i, name in enumerate(names)]
     schema = ", ".join(f"`{name}` string" for name in (*fields, _BROKEN))
     options = {
         "columnNameOfCorruptRecord": _BROKEN,
@@ -74,6 +74,6 @@ def _read_with(lines: DataFrame, header: str, where: str) -> DataFrame:
         sf.col(f"record.{_BROKEN}").isNotNull(),
         sf.lit(f"line does not have the header's {len(names)} fields"),
     )
-    wanted = [sf.col(f"record.{name}") for name in fields if name in INPUT_COLUMNS]
+    wanted = [sf.col(f"record.{name}") for name in fields if name in known]
     typed = rows.select("line", "source", broken.alias("broken"), *wanted)
-    return canonical(typed, sf.col("line"), where)
+    return files.kind.canonical(typed, sf.col("line"), files.named)

@@ -11,15 +11,18 @@ from urllib.parse import unquote
 
 from pyspark.sql import functions as sf
 
+from partage.pipeline.records import RECORDS
+from partage.pipeline.rows import Kind
+
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame, DataFrameReader, SparkSession
 
 
 @dataclass(frozen=True)
 class Source:
-    """A format of records: its name, the ends of its files' names, and how to read them.
+    """A format of rows: its name, the ends of its files' names, and how to read them.
 
-    ``read`` gives the columns of ``partage.pipeline.records`` and raises InputError.
+    ``read`` gives the columns of the files' kind and raises InputError.
     """
 
     name: str
@@ -29,12 +32,14 @@ class Source:
 
 @dataclass(frozen=True)
 class Files:
-    """The files of one source under one path: as the user ``named`` it, as Spark's ``pattern``."""
+    """The files of one source under one path: as the user ``named`` it, as Spark's ``pattern`` (or
+    several); ``kind``: what their rows are."""
 
     named: str
-    pattern: str
+    pattern: str | list[str]
     source: Source
     names: tuple[str, ...]
+    kind: Kind = RECORDS
 
     def reader(self, spark: SparkSession) -> DataFrameReader:
         """A reader that sees these files and no others under ``pattern``."""

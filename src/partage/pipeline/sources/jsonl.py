@@ -11,8 +11,6 @@ from typing import TYPE_CHECKING
 
 from pyspark.sql import functions as sf
 
-from partage.pipeline.records import INPUT_COLUMNS, canonical, check_columns
-
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
@@ -40,8 +38,9 @@ def read(spark: SparkSession, files: Files) -> DataFrame:
         if isinstance(value, dict):
             found |= dict.fromkeys(value)
     if found:
-        check_columns(found, files.named, '; a record without a key is written "key": null')
-    columns = [name for name in INPUT_COLUMNS if name in found] or list(INPUT_COLUMNS)
+        files.kind.check_columns(found, files.named, files.kind.hint)
+    known = files.kind.input_columns
+    columns = [name for name in known if name in found] or list(known)
     schema = ", ".join(f"`{name}` string" for name in columns)
     # Spark stops reading at the end of the first value. Inside an array there must be a bracket
     # next, so that two records in one line, or rubbish after one, do not go unnoticed.
@@ -55,4 +54,4 @@ def read(spark: SparkSession, files: Files) -> DataFrame:
         sf.col("record").isNull() | (sf.size("parsed") != 1), sf.lit("line is not one JSON object")
     )
     typed = rows.select("line", "source", broken.alias("broken"), "record.*")
-    return canonical(typed, sf.col("line"), files.named)
+    return files.kind.canonical(typed, sf.col("line"), files.named)

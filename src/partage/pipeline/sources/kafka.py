@@ -1,4 +1,4 @@
-"""Records straight from a cluster, through Spark's Kafka connector, as one bounded batch.
+"""Records straight from a cluster, through Spark's Kafka connector: a bounded batch, or a stream.
 
 ``kafka://HOST:PORT[,HOST:PORT]/TOPIC[,TOPIC]`` names them; ``*`` in a topic stands for anything.
 After ``?``, joined by ``&``:
@@ -20,9 +20,7 @@ import os
 import re
 import socket
 from collections.abc import Mapping
-from contextlib import suppress
 from dataclasses import dataclass, field
-from datetime import UTC, datetime
 from importlib.metadata import version
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -34,11 +32,12 @@ from pyspark.sql import functions as sf
 
 from partage import ivy
 from partage.errors import InputError
+from partage.period import ALWAYS, Period
 from partage.pipeline.records import canonical
 from partage.pipeline.session import is_connect
 
 if TYPE_CHECKING:
-    from pyspark.sql import DataFrame, DataFrameReader, SparkSession
+    from pyspark.sql import DataFrame, SparkSession
 
 SCHEME = "kafka://"
 CONNECTOR = "PARTAGE_SPARK_KAFKA"
@@ -60,13 +59,12 @@ _DEPENDENCY = """\
 
 @dataclass(frozen=True)
 class Place:
-    """What a URL says. Times are in milliseconds since 1970."""
+    """What a URL says."""
 
     url: str
     servers: str
     topics: tuple[str, ...]
-    since: int | None = None
-    until: int | None = None
+    period: Period = ALWAYS
     config: Mapping[str, str] = field(default_factory=dict)
 
 
@@ -89,12 +87,9 @@ def place(url: str) -> Place:
         if name not in _PARAMETERS or not equals or name in said:
             raise InputError(url, f"{part!r}: expected one each of {', '.join(_PARAMETERS)}")
         said[name] = unquote(value)
-    since = _time(url, said["from"]) if "from" in said else None
-    until = _time(url, said["to"]) if "to" in said else None
-    if since is not None and until is not None and since >= until:
-        raise InputError(url, f"nothing is from {said['from']} to {said['to']}")
+    period = Period.of(said.get("from"), said.get("to"), (url, url))
     config = properties(said["config"]) if "config" in said else {}
-    return Place(url, servers, topics, since, until, config)
+    return Place(url, servers, topics, period, config)
 
 
 def properties(path: str) -> dict[str, str]:
@@ -130,6 +125,21 @@ def read(spark: SparkSession, url: str) -> DataFrame:
         if "UnknownTopicOrPartition" in str(error):
             raise InputError(url, "a topic is not there, or may not be read") from None
         raise
+    return _rows(frame, said)
+
+
+def stream(spark: SparkSession, url: str) -> DataFrame:
+    """The same as a streaming DataFrame, from the beginning or from ``from`` on, without an end.
+
+    Raises InputError.
+    """
+    read(spark, url)  # brings the connector, and tells what is wrong with the URL
+    said = place(url)
+    options = {"startingOffsets": "earliest", **_options(said)}
+    return _rows(spark.readStream.format("kafka").options(**options).load(), said)
+
+
+def _rows(frame: DataFrame, said: Place) -> DataFrame:
     rows = frame.select(
         "topic",
         "partition",
@@ -141,11 +151,11 @@ def read(spark: SparkSession, url: str) -> DataFrame:
         sf.lit(None).cast("string").alias("broken"),
     )
     row = sf.concat_ws("-", "topic", "partition", "offset")
-    return canonical(rows, row, url)
+    return canonical(rows, row, said.url)
 
 
 def _load(spark: SparkSession, said: Place) -> DataFrame:
-    reader = _reader(spark, said)
+    reader = spark.read.format("kafka").options(**_options(said))
     try:
         return reader.load()
     except AnalysisException as error:
@@ -160,7 +170,7 @@ def _load(spark: SparkSession, said: Place) -> DataFrame:
     return reader.load()
 
 
-def _reader(spark: SparkSession, said: Place) -> DataFrameReader:
+def _options(said: Place) -> dict[str, str]:
     options = {f"kafka.{k}": v for k, v in said.config.items() if k not in _NOT_OURS}
     options["kafka.bootstrap.servers"] = said.servers
     if any("*" in topic for topic in said.topics):
@@ -168,13 +178,13 @@ def _reader(spark: SparkSession, said: Place) -> DataFrameReader:
         options["subscribePattern"] = "|".join(patterns)
     else:
         options["subscribe"] = ",".join(said.topics)
-    if said.since is not None:
-        options["startingTimestamp"] = str(said.since)
+    if said.period.since is not None:
+        options["startingTimestamp"] = str(said.period.since)
         # a partition with nothing since then has nothing to read, rather than an error
         options["startingOffsetsByTimestampStrategy"] = "latest"
-    if said.until is not None:
-        options["endingTimestamp"] = str(said.until)
-    return spark.read.format("kafka").options(**options)
+    if said.period.until is not None:
+        options["endingTimestamp"] = str(said.period.until)
+    return options
 
 
 def connector() -> Path:
@@ -195,16 +205,6 @@ def connector() -> Path:
         f"Spark's Kafka connector {number}",
         f"{CONNECTOR} can name a folder of its jars, or other coordinates",
     )
-
-
-def _time(url: str, text: str) -> int:
-    if re.fullmatch(r"\d{1,14}", text):
-        return int(text)
-    with suppress(ValueError):
-        time = datetime.fromisoformat(text)
-        aware = time if time.tzinfo else time.replace(tzinfo=UTC)
-        return int(aware.timestamp() * 1000)
-    raise InputError(url, f"{text!r}: expected a time such as 2026-11-20T08:00, or milliseconds")
 
 
 def _check_listening(said: Place) -> None:

@@ -6,8 +6,6 @@ from typing import TYPE_CHECKING
 
 from pyspark.sql import functions as sf
 
-from partage.pipeline.records import INPUT_COLUMNS, canonical, check_columns
-
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
@@ -16,10 +14,11 @@ if TYPE_CHECKING:
 
 def read(spark: SparkSession, files: Files) -> DataFrame:
     """Every file's footer is read, so that files of different types are refused at once."""
-    frame = files.reader(spark).option("mergeSchema", "true").parquet(files.pattern)
-    check_columns(frame.columns, files.named)
-    columns = [name for name in frame.columns if name in INPUT_COLUMNS]
+    reader = files.reader(spark).option("mergeSchema", "true")
+    frame = reader.load(files.pattern, format="parquet")
+    files.kind.check_columns(frame.columns, files.named)
+    columns = [name for name in frame.columns if name in files.kind.input_columns]
     rows = frame.select(
         *columns, files.origin().alias("source"), sf.lit(None).cast("string").alias("broken")
     )
-    return canonical(rows, sf.to_json(sf.struct(*columns)), files.named)
+    return files.kind.canonical(rows, sf.to_json(sf.struct(*columns)), files.named)

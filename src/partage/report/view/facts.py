@@ -129,6 +129,11 @@ class Facts:
         return given
 
     @property
+    def measured(self) -> tuple[str, ...]:
+        """Which measurement the loads are out of."""
+        return tuple(map(units.plain, self.document.get("loads") or ()))
+
+    @property
     def asked(self) -> Mapping[str, Any]:
         """The options as the document has them."""
         asked: Mapping[str, Any] = self.document.get("options") or {}

@@ -1,4 +1,4 @@
-"""Kafka's Java client, from the lines of 2.3 on (and of KIP-415/429) to those of 4.3.
+"""Kafka's Java client: the lines of 4.3, and what older ones (2.x, KIP-415/429) word otherwise.
 
 Every line of a consumer has ``[Consumer clientId=…, groupId=…]``, with ``instanceId`` before it for
 a static member, whatever comes before and after. Read at INFO:
@@ -7,8 +7,8 @@ a static member, whatever comes before and after. Read at INFO:
 - ``Finished assignment for group at generation``: the leader's decision, for all members
 - ``Updating assignment with`` and four lines: a cooperative member's assignment. Newer versions
   word the four lines otherwise, and none of them names the member
-- ``Adding newly assigned partitions``, ``Setting newly assigned partitions`` (up to 2.3)
-- ``Revoke previously assigned partitions``, ``Revoking previously assigned partitions`` (2.3)
+- ``Adding newly assigned partitions``, ``Setting newly assigned partitions`` (older)
+- ``Revoke previously assigned partitions``, ``Revoking …`` (older)
 - ``Lost previously assigned partitions``, ``Member … sending LeaveGroup request``
 - ``ConsumerConfig values`` and the settings below it: ``client.id``, ``group.id``,
   ``session.timeout.ms``, ``heartbeat.interval.ms``
@@ -17,7 +17,8 @@ and at DEBUG: ``Executing onJoinComplete with generation … and memberId``, ``J
 current subscription``, ``Sending JoinGroup`` (the session timeout), ``Performing assignment using
 strategy`` (every member's subscription), heartbeats (it was alive).
 
-Of the protocol of KIP-848 (``group.protocol=consumer``) nothing is read; its lines are rejected.
+Under the protocol of KIP-848 (``group.protocol=consumer``) a member goes through no generations:
+only when it joins (``Member … transitioned from … to JOINING``), leaves and what it owns is read.
 """
 
 from __future__ import annotations
@@ -35,12 +36,14 @@ _CONSUMER = re.compile(
     r"(?P<message>.*)",
     re.DOTALL,
 )
+_WORKER = re.compile(r"\[Worker clientId=.*?, groupId=.*?\] (.*)")
 _LOGGER = re.compile(r"\s*\([\w.$]+\)\s*$")
 _NAME = re.compile(r"([A-Za-z0-9._-]+)-(\d+)")
 _GENERATION = re.compile(
     r"with generation Generation\{generationId=(-?\d+), memberId='(.*?)', protocol='(.*?)'\}"
 )
 _COMPLETE = re.compile(r"with generation (-?\d+) and memberId (\S+)")
+_TRANSITION = re.compile(r"Member (\S+) with epoch -?\d+ transitioned from \w+ to (\w+)")
 _OF_MEMBER = re.compile(r"(?:^|\), )(?P<id>\S.*?)=Assignment\(partitions=\[(?P<held>.*?)\]")
 _SUBSCRIPTION = re.compile(
     r"(?:^|\), )(?P<id>\S.*?)=Subscription\(topics=\[(?P<topics>.*?)\]"
@@ -66,6 +69,7 @@ _PARTS = (
 _SETTING = re.compile(
     r"^\s*(client\.id|group\.id|session\.timeout\.ms|heartbeat\.interval\.ms) = (.*)"
 )
+_NO_DATE = "no date and time of a known layout"
 _SECONDS = {"session.timeout.ms": "session_timeout", "heartbeat.interval.ms": "heartbeat_interval"}
 
 
@@ -84,6 +88,7 @@ class JavaLog:
     NAME: ClassVar[str] = "java"
     MARKERS: ClassVar[tuple[str, ...]] = (
         "[Consumer ",
+        "[Worker ",
         *_PARTS,
         "ConsumerConfig values",
         "session.timeout.ms = ",
@@ -99,10 +104,15 @@ class JavaLog:
 
     def feed(self, number: int, text: str) -> Iterator[Event | Rejected]:
         """A line."""
+        if worker := _WORKER.search(text):
+            if any(worker[1].startswith(start) for start, _ in _MESSAGES):
+                yield Rejected(self.source, number, text, "of a Kafka Connect worker: not read")
+            return
         head = "[Consumer " in text or "ConsumerConfig values" in text
         if self._config is not None and not head:
             if setting := _SETTING.match(text):
-                self._config.settings[setting[1]] = setting[2].strip()
+                # What follows may be settings of a producer: the first count.
+                self._config.settings.setdefault(setting[1], setting[2].strip())
             return
         update = self._update
         if update is not None and not head and number <= update.number + len(update.lines) + 1:
@@ -146,14 +156,18 @@ class JavaLog:
             common = {"instance": found["instance"] or "", "consumer": found["id"]}
             yield self._event(number, when, group=found["group"], **(common | values))
 
-    def _configured(self, config: _Open) -> Iterator[Event]:
+    def _configured(self, config: _Open) -> Iterator[Event | Rejected]:
         said, when = config.settings, stamp(config.lines[0])
         seconds = {
             name: int(said[key]) / 1000
             for key, name in _SECONDS.items()
             if said.get(key, "").isdigit()
         }
-        if when is not None and seconds and said.get("group.id", "null") != "null":
+        if not seconds or said.get("group.id", "null") == "null":
+            return
+        if when is None:
+            yield Rejected(self.source, config.number, config.lines[0], _NO_DATE)
+        else:
             yield self._event(
                 config.number,
                 when,
@@ -177,7 +191,7 @@ class JavaLog:
 def _stamp(text: str) -> Stamp:
     when = stamp(text)
     if when is None:
-        raise Unreadable("no date and time of a known layout")
+        raise Unreadable(_NO_DATE)
     return when
 
 
@@ -189,6 +203,11 @@ def _read(message: str) -> Iterator[dict[str, Any]]:
             return
     if message.startswith("Member ") and "sending LeaveGroup request" in message:
         yield {"kind": Kind.LEFT, "member": message.split()[1]}
+    elif found := _TRANSITION.match(message):
+        if found[2] == "JOINING":
+            yield {"kind": Kind.JOINED, "member": found[1]}
+        elif found[2] == "LEAVING":
+            yield {"kind": Kind.LEFT, "member": found[1]}
     elif message.startswith("Received successful Heartbeat response"):
         yield {"kind": Kind.SEEN}
 
@@ -210,7 +229,7 @@ def _joined(rest: str, message: str) -> Iterator[dict[str, Any]]:
             "member": found[2],
             "assignor": found[3],
         }
-    elif rest.isdigit():  # before 2.5
+    elif rest.isdigit():  # of older clients
         yield {"kind": Kind.JOINED, "generation": int(rest)}
     else:
         raise Unreadable("no generation where one is expected")
@@ -272,11 +291,6 @@ def _listed(kind: Kind) -> Any:
     return read
 
 
-def _refused(_: str, __: str) -> Iterator[dict[str, Any]]:
-    raise Unreadable("a line of the protocol of KIP-848 (group.protocol=consumer): not read")
-    yield {}  # a generator, as the others are
-
-
 _MESSAGES = (
     ("Subscribed to topic(s):", _subscribed),
     ("Joining group with current subscription:", _subscribed),
@@ -292,7 +306,6 @@ _MESSAGES = (
     ("Revoke previously assigned partitions", _listed(Kind.REVOKED)),
     ("Revoking previously assigned partitions", _listed(Kind.REVOKED)),
     ("Lost previously assigned partitions", _listed(Kind.LOST)),
-    ("Reconciling assignment with local epoch", _refused),
 )
 
 

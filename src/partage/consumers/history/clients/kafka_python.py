@@ -65,7 +65,7 @@ class KafkaPythonLog:
 
     def feed(self, number: int, text: str) -> Iterator[Event | Rejected]:
         """A line."""
-        if "[Consumer " in text or "[thrd:" in text:  # of another client
+        if any(other in text for other in ("[Consumer ", "[Worker ", "[thrd:")):  # Java, librdkafka
             return
         try:
             told = list(_read(text))
@@ -253,9 +253,9 @@ _MUST = (
 
 
 def _partitions(listed: str) -> tuple[Partition, ...]:
+    if listed in ("set()", "frozenset()"):
+        return ()
     found = tuple(sorted((topic, int(number)) for topic, number in _PARTITION.findall(listed)))
-    if len(found) != listed.count("("):
-        if listed in ("set()", "frozenset()"):
-            return ()
+    if not found or len(found) != listed.count("("):
         raise Unreadable("its partitions are not of a known form")
     return found

@@ -41,7 +41,6 @@ _PLACE = re.compile(r"^ +(\S+) \[(\d+)\]")
 _RUN = re.compile(r'^Group "(.*?)" (\S+) assignment for (\d+) member\(s\) finished')
 _MEMBER = re.compile(r'^ +Member "(.*?)"(?: \(me\))? assigned (\d+) partition')
 _LIST = re.compile(r"^List with (\d+) partition")
-_ALIVE = ("HEARTBEAT", "COMMIT", "OFFSET")
 
 
 @dataclass
@@ -91,9 +90,16 @@ class LibrdkafkaLog:
         message = found["message"]
         if group := _GROUP.search(message):
             handle.group = group[1]
+        if handle.plan is not None:
+            if _into_plan(handle, found["facility"], message):
+                return
+            yield from self._decided(handle, name)
+        cut = handle.listed
         told, problem = _read(handle, number, text, found["facility"], message)
         yield from self._events(handle, name, number, text, told)
-        if problem:
+        if problem is _CUT and cut is not None:
+            yield Rejected(self.source, cut.number, cut.text, problem)
+        elif problem:
             yield Rejected(self.source, number, text, problem)
 
     def close(self) -> Iterator[Event | Rejected]:
@@ -102,13 +108,18 @@ class LibrdkafkaLog:
             if handle.listed is not None:
                 cut = handle.listed
                 yield Rejected(self.source, cut.number, cut.text, _CUT)
-            if handle.plan is not None:
-                number, text, *_ = handle.planned
-                told = _planned(handle)
-                if told is None:
-                    yield Rejected(self.source, number, text, _CUT)
-                else:
-                    yield from self._events(handle, name, number, text, [told])
+            yield from self._decided(handle, name)
+
+    def _decided(self, handle: _Handle, name: str) -> Iterator[Event | Rejected]:
+        """The leader's decision, if there is one, is whole or cut off."""
+        if handle.plan is not None:
+            number, text, *_ = handle.planned
+            told = _planned(handle)
+            handle.plan = None
+            if told is None:
+                yield Rejected(self.source, number, text, _CUT)
+            else:
+                yield from self._events(handle, name, number, text, [told])
 
     def _events(
         self, handle: _Handle, name: str, number: int, text: str, told: list[dict[str, Any]]
@@ -139,16 +150,9 @@ def _read(
 ) -> tuple[list[dict[str, Any]], str]:
     """What the line tells, and why it cannot be read if so."""
     told: list[dict[str, Any]] = []
-    if handle.plan is not None:
-        if _into_plan(handle, facility, message):
-            return told, ""
-        plan = _planned(handle)
-        told += [] if plan is None else [plan]
-        handle.plan = None
     match facility:
         case "GRPASSIGNMENT":
-            more, problem = _assignment(handle, number, text, message)
-            return told + more, problem
+            return _assignment(handle, number, text, message)
         case "JOINGROUP" if found := _JOINED.search(message):
             generation = int(found[1])
             handle.generation = generation
@@ -177,7 +181,7 @@ def _read(
             told.append({"kind": Kind.LOST, "cooperative": handle.cooperative})
         case "LEAVE" if "leave (in state" in message:
             told.append({"kind": Kind.LEFT})
-        case _ if facility in _ALIVE:
+        case "HEARTBEAT" if "Heartbeat for group" in message:
             told.append({"kind": Kind.SEEN})
     return told, ""
 

@@ -1,0 +1,87 @@
+"""snapshot and groups: the commands that look at a running Kafka."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from partage.cli import output
+from partage.cli.arguments import BootstrapServer, CommandConfig, Json
+
+
+def register(app: typer.Typer) -> None:
+    """Add this room's commands."""
+    for command in (snapshot, groups):
+        app.command()(command)
+
+
+def snapshot(
+    bootstrap_server: BootstrapServer = None,
+    command_config: CommandConfig = None,
+    out: Annotated[
+        str | None, typer.Option("--out", "-o", metavar="FILE", help="Where it is written.")
+    ] = None,
+    json: Json = False,
+) -> None:
+    """See a running cluster: brokers, replicas with sizes, throttles, groups. What it writes is a
+    CLUSTER, for every command that takes one.
+
+    Example: partage snapshot --bootstrap-server localhost:9092 -o cluster.json
+    """
+    from partage.files import to_json, write_text
+    from partage.live.connection import Connection
+    from partage.live.snapshot import take
+    from partage.report.live_tables import print_snapshot
+
+    connection = Connection.of(bootstrap_server, command_config)
+    with output.progress(quiet=json) as tell, connection.admin() as admin:
+        found = take(admin, tell=tell).to_json()
+    if out is not None:
+        write_text(out, to_json(found, indent=1))
+    if json:
+        output.print_json(found)
+        return
+    console = output.console()
+    print_snapshot(found, console)
+    if out is not None:
+        console.print(f"\nWritten: {out}   Next: partage plan {out} -o plan/", highlight=False)
+
+
+def groups(
+    name: Annotated[
+        str | None, typer.Argument(metavar="[GROUP]", help="One of them; all if none.")
+    ] = None,
+    bootstrap_server: BootstrapServer = None,
+    command_config: CommandConfig = None,
+    json: Json = False,
+) -> None:
+    """See consumer groups: who has what, what waits, and what an exact assignment would give.
+
+    Example: partage groups --bootstrap-server localhost:9092 billing
+    """
+    from partage.live.connection import Connection
+    from partage.live.groups import read_groups
+    from partage.report.group_tables import print_assignment
+    from partage.report.live_tables import print_group, print_groups
+
+    connection = Connection.of(bootstrap_server, command_config)
+    warnings: list[str] = []
+    with output.progress(quiet=json) as tell, connection.admin() as admin:
+        tell("groups")
+        found = read_groups(admin, warnings, None if name is None else [name])
+    rows = [group.described() for group in found]
+    if json:
+        output.print_json({"groups": rows, "warnings": warnings})
+        return
+    console = output.console()
+    if name is None:
+        print_groups(rows, console)
+    for group, row in zip(found, rows, strict=True) if name is not None else ():
+        print_group(row, console)
+        exact = group.exact()
+        if exact is not None:
+            console.print("\nAn exact assignment, from here:", highlight=False)
+            print_assignment(exact, group.exact_assignor, console)
+    for warning in warnings:
+        console.print(f"! {warning}", highlight=False, style="yellow")

@@ -1,0 +1,165 @@
+"""What is to be carried out: a plan directory, as the executor needs it.
+
+A job goes one of two ways, *forth* to the plan's placement or *back* to the one before. Where a
+partition stands on that way follows from the cluster alone, never from what an earlier run thought.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from enum import Enum
+from pathlib import Path
+from typing import Any, Self
+
+from partage.brokers.directory import MARKER
+from partage.errors import MISSHAPEN, InputError
+from partage.files import parse_json, read_text
+from partage.live.snapshot import PartitionState
+
+Key = tuple[str, int]
+"""Topic and number."""
+
+
+class Standing(Enum):
+    """Where a partition is on its way."""
+
+    WAITING = "waiting"
+    MOVING = "moving"
+    DONE = "done"
+    GONE = "gone"
+    """The topic, or the partition, is not there any more."""
+    ELSEWHERE = "elsewhere"
+    """Neither where it was nor where it shall be, or on a way of others."""
+
+
+@dataclass(frozen=True)
+class Change:
+    """One partition: from where to where (broker ids, preferred leader first). ``size_bytes`` of a
+    replica and measured ``bytes_per_second`` are None where they are not known."""
+
+    topic: str
+    partition: int
+    origin: tuple[int, ...]
+    goal: tuple[int, ...]
+    size_bytes: int | None = None
+    bytes_per_second: float | None = None
+
+    @property
+    def key(self) -> Key:
+        return self.topic, self.partition
+
+    @property
+    def name(self) -> str:
+        """``topic-3``."""
+        return f"{self.topic}-{self.partition}"
+
+    @property
+    def adding(self) -> tuple[int, ...]:
+        """Brokers that have to fetch it."""
+        return tuple(broker for broker in self.goal if broker not in self.origin)
+
+    def standing(self, now: PartitionState | None) -> Standing:
+        """Where it is, by what the cluster says of it.
+
+        The order of its replicas may be another than it was: Kafka, when it cancels a move, takes
+        out the new ones and leaves the rest as the move had ordered them.
+        """
+        if now is None:
+            return Standing.GONE
+        if now.adding or now.removing:
+            return Standing.MOVING if now.replicas == self.goal else Standing.ELSEWHERE
+        if now.replicas == self.goal:
+            return Standing.DONE
+        near = sorted(now.replicas) in (sorted(self.origin), sorted(self.goal))
+        return Standing.WAITING if near else Standing.ELSEWHERE
+
+    def back(self) -> Change:
+        """The way back."""
+        return Change(
+            self.topic,
+            self.partition,
+            self.goal,
+            self.origin,
+            self.size_bytes,
+            self.bytes_per_second,
+        )
+
+
+@dataclass(frozen=True)
+class Job:
+    """Changes by (topic, number), in ``waves``; ``lists``: how every partition of the plan's
+    cluster lay, those that do not change included."""
+
+    directory: str
+    cluster_id: str | None
+    fingerprint: str
+    changes: Mapping[Key, Change]
+    waves: tuple[tuple[Key, ...], ...]
+    lists: Mapping[Key, tuple[int, ...]]
+    forth: bool = True
+
+    @classmethod
+    def read(cls, directory: str | os.PathLike[str]) -> Self:
+        """A directory that ``partage plan -o`` wrote. Raises InputError for anything else."""
+        where = os.fspath(directory)
+        value = _json(Path(directory) / MARKER)
+        try:
+            part = value["partitions"]
+            names = [value["topics"][t] for t in part["topic"]]
+            keys = list(zip(names, part["partition"], strict=True))
+            rates = part["bytes_per_second"] or [None] * len(keys)
+            columns = (part["before"], part["after"], part["size_bytes"], rates)
+            changes = {
+                key: Change(*key, tuple(before), tuple(after), size, rate)
+                for key, before, after, size, rate in zip(keys, *columns, strict=True)
+                if before != after
+            }
+            lists = {key: tuple(before) for key, before in zip(keys, part["before"], strict=True)}
+            waves = tuple(
+                tuple(_wave(Path(directory) / wave["file"], changes)) for wave in value["waves"]
+            )
+            cluster_id, fingerprint = value.get("cluster_id"), str(value["fingerprint"])
+        except MISSHAPEN as error:
+            problem = f"is no plan that can be carried out ({type(error).__name__}: {error})"
+            raise InputError(str(Path(directory) / MARKER), problem) from None
+        if sorted(key for wave in waves for key in wave) != sorted(changes):
+            raise InputError(where, "the waves are not the plan: partage check says more")
+        return cls(where, cluster_id, fingerprint, changes, waves, lists)
+
+    def back(self) -> Job:
+        """The job of undoing it: the last wave first."""
+        return Job(
+            self.directory,
+            self.cluster_id,
+            self.fingerprint,
+            {key: change.back() for key, change in self.changes.items()},
+            tuple(reversed(self.waves)),
+            self.lists,
+            not self.forth,
+        )
+
+    def standings(self, now: Iterable[PartitionState]) -> dict[Key, Standing]:
+        """Where every change is."""
+        states = {(one.topic, one.partition): one for one in now}
+        return {key: change.standing(states.get(key)) for key, change in self.changes.items()}
+
+    @property
+    def topics(self) -> list[str]:
+        """Those with a change, ascending."""
+        return sorted({topic for topic, _ in self.changes})
+
+
+def _json(path: Path) -> Any:
+    return parse_json(read_text(path), os.fspath(path))
+
+
+def _wave(path: Path, changes: Mapping[Key, Change]) -> list[Key]:
+    keys = []
+    for entry in _json(path)["partitions"]:
+        key = entry["topic"], entry["partition"]
+        if changes[key].goal != tuple(entry["replicas"]):
+            raise InputError(os.fspath(path), f"{key[0]}-{key[1]}: other replicas than in {MARKER}")
+        keys.append(key)
+    return keys

@@ -1,0 +1,98 @@
+"""What a run did, line by line, in the plan's directory: whatever ends it, the next goes on.
+
+Every line is one JSON object with ``at`` (UTC) and ``event``, written and synced before what it
+announces is done. Of a line that a crash cut short nothing is believed. One run at a time holds it.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import json
+import os
+from collections.abc import Callable
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any, Self
+
+from partage.errors import PartageError
+from partage.live.snapshot import Throttles
+
+NAME = "journal.jsonl"
+
+
+def _now() -> datetime:
+    return datetime.now(UTC)
+
+
+class Journal:
+    """``with Journal.open(directory) as journal``. Raises PartageError where another run has it."""
+
+    def __init__(self, path: Path, clock: Callable[[], datetime] = _now) -> None:
+        self.path = path
+        self._clock = clock
+        self._file = path.open("a+b")
+        try:
+            fcntl.flock(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            self._file.close()
+            raise PartageError(f"{path.parent}: another partage is carrying it out") from None
+        self._file.seek(0)
+        text = self._file.read()
+        whole = text.rfind(b"\n") + 1
+        if whole < len(text):
+            self._file.truncate(whole)
+        self.entries: list[dict[str, Any]] = [
+            json.loads(line) for line in text[:whole].splitlines()
+        ]
+
+    @classmethod
+    def open(cls, directory: str | os.PathLike[str]) -> Self:
+        """The journal of a plan directory, begun if there is none."""
+        return cls(Path(directory) / NAME)
+
+    def write(self, event: str, **said: Any) -> None:
+        """One line more, on the disk when this returns."""
+        entry = {"at": self._clock().strftime("%Y-%m-%dT%H:%M:%SZ"), "event": event, **said}
+        self.entries.append(entry)
+        self._file.write(json.dumps(entry, separators=(",", ":")).encode() + b"\n")
+        self._file.flush()
+        os.fsync(self._file.fileno())
+
+    def close(self) -> None:
+        self._file.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    # ------------------------------------------------------------------ what it tells
+
+    @property
+    def throttles_before(self) -> Throttles:
+        """The throttles as they were before any of ours, of all that are not put back yet: the
+        first that was noted of each broker and topic. Empty values: nothing was set."""
+        found = Throttles()
+        for entry in self.entries:
+            if entry["event"] == "throttles before":
+                for broker, own in entry["brokers"].items():
+                    found.brokers.setdefault(int(broker), own)
+                for topic, own in entry["topics"].items():
+                    found.topics.setdefault(topic, own)
+            elif entry["event"] == "throttles put back":
+                for broker in entry["brokers"]:
+                    found.brokers.pop(int(broker), None)
+                for topic in entry["topics"]:
+                    found.topics.pop(topic, None)
+        return found
+
+    @property
+    def submitted(self) -> set[tuple[str, int]]:
+        """Partitions that a run has asked the cluster to move."""
+        return {
+            (topic, number)
+            for entry in self.entries
+            if entry["event"] == "submitted"
+            for topic, number in entry["partitions"]
+        }

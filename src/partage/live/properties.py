@@ -1,0 +1,272 @@
+"""A client's settings as Kafka's own tools take them: ``--command-config client.properties``.
+
+The file has Java's form, and the names are those of Kafka's clients. What a Java client and this
+one understand alike is turned into the settings of kafka-python. A security setting that cannot be
+honoured is refused, as a connection less safe than asked for must not be; anything else that only
+a Java client needs (``metric.reporters``, say) is left aside, as Kafka's tools do.
+
+The same settings may come as environment variables: ``PARTAGE_SASL_JAAS_CONFIG`` is
+``sasl.jaas.config``. The file comes first. Values are never repeated in a message: they may be
+secrets.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import ssl
+import tempfile
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from partage.errors import InputError
+from partage.files import read_text
+
+PREFIX = "PARTAGE_"
+
+_PROTOCOLS = ("PLAINTEXT", "SSL", "SASL_PLAINTEXT", "SASL_SSL")
+_MECHANISMS = ("PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512")
+
+KNOWN = (
+    "bootstrap.servers",
+    "client.id",
+    "request.timeout.ms",
+    "security.protocol",
+    "sasl.mechanism",
+    "sasl.jaas.config",
+    "ssl.truststore.type",
+    "ssl.truststore.location",
+    "ssl.truststore.certificates",
+    "ssl.keystore.type",
+    "ssl.keystore.location",
+    "ssl.keystore.certificate.chain",
+    "ssl.keystore.key",
+    "ssl.key.password",
+    "ssl.endpoint.identification.algorithm",
+)
+"""The settings that are understood."""
+
+_JAVA_ONLY = ("ssl.protocol", "ssl.provider", "ssl.secure.random.implementation")
+"""Which library does it: no less safe without."""
+
+_JAAS = re.compile(
+    r"\s*[\w.$]+\.(?P<module>\w+)LoginModule\s+required\b(?P<options>.*?);?\s*", re.DOTALL
+)
+_OPTION = re.compile(r"""(\w+)\s*=\s*("(?:[^"\\]|\\.)*"|'(?:[^'\\]|\\.)*'|[^\s;"']+)""")
+
+
+def read_settings(
+    path: str | os.PathLike[str] | None, environment: Mapping[str, str] | None = None
+) -> dict[str, str]:
+    """The settings of a properties file, and of the environment what it does not say.
+
+    Raises InputError for a file that cannot be read, or is in no form of properties.
+    """
+    environment = os.environ if environment is None else environment
+    variables = {name: PREFIX + name.upper().replace(".", "_") for name in KNOWN}
+    found = {name: environment[key] for name, key in variables.items() if environment.get(key)}
+    if path is not None:
+        found |= parse_properties(read_text(path), os.fspath(path))
+    return found
+
+
+def parse_properties(text: str, where: str) -> dict[str, str]:
+    """``java.util.Properties``: ``name=value``, ``name: value`` or ``name value`` to a line;
+    ``#`` and ``!`` begin a comment, a backslash at its end continues a line. Raises InputError."""
+    found: dict[str, str] = {}
+    for number, line in _logical_lines(text):
+        name, value = _split(line)
+        if not name:
+            raise InputError(where, f"line {number}: expected name=value")
+        try:
+            found[_unescaped(name)] = _unescaped(value)
+        except ValueError:
+            raise InputError(where, f"line {number}: a broken \\u escape") from None
+    return found
+
+
+def client_config(settings: Mapping[str, str], where: str) -> dict[str, Any]:
+    """The settings as kafka-python takes them. Raises InputError that names the setting."""
+    config: dict[str, Any] = {}
+    for name in settings:
+        guarded = name.startswith(("ssl.", "sasl.", "security."))
+        if guarded and name not in KNOWN and name not in _JAVA_ONLY:
+            raise InputError(where, f"{name}: partage does not know how to honour it")
+    if "client.id" in settings:
+        config["client_id"] = settings["client.id"]
+    if "request.timeout.ms" in settings:
+        config["request_timeout_ms"] = _positive(settings, "request.timeout.ms", where)
+    protocol = _one_of(settings, "security.protocol", _PROTOCOLS, where) or "PLAINTEXT"
+    config["security_protocol"] = protocol
+    if protocol.startswith("SASL"):
+        config |= _sasl(settings, where)
+    if protocol.endswith("SSL"):
+        config["ssl_context"] = _ssl_context(settings, where)
+    return config
+
+
+# ---------------------------------------------------------------------- security
+
+
+def _sasl(settings: Mapping[str, str], where: str) -> dict[str, Any]:
+    mechanism = _one_of(settings, "sasl.mechanism", _MECHANISMS, where)
+    if mechanism is None:
+        raise InputError(
+            where, f"sasl.mechanism is missing: expected one of {', '.join(_MECHANISMS)}"
+        )
+    jaas = settings.get("sasl.jaas.config")
+    if jaas is None:
+        raise InputError(where, "sasl.jaas.config is missing: it has the user name and password")
+    match = _JAAS.fullmatch(jaas)
+    options = dict(_OPTION.findall(match["options"])) if match else {}
+    if "username" not in options or "password" not in options:
+        raise InputError(
+            where,
+            'sasl.jaas.config: expected a login module, "required", username="…" and password="…";',
+        )
+    assert match is not None
+    expected = "Plain" if mechanism == "PLAIN" else "Scram"
+    if match["module"] != expected:
+        raise InputError(
+            where, f"sasl.jaas.config: {mechanism} goes with the {expected}LoginModule"
+        )
+    return {
+        "sasl_mechanism": mechanism,
+        "sasl_plain_username": _unquoted(options["username"]),
+        "sasl_plain_password": _unquoted(options["password"]),
+    }
+
+
+def _ssl_context(settings: Mapping[str, str], where: str) -> ssl.SSLContext:
+    algorithm = settings.get("ssl.endpoint.identification.algorithm", "https").strip()
+    if algorithm.lower() not in ("", "https"):
+        raise InputError(
+            where,
+            "ssl.endpoint.identification.algorithm: expected https, or nothing to turn it off",
+        )
+    context = ssl.create_default_context()
+    context.check_hostname = bool(algorithm)
+    context.verify_mode = ssl.CERT_REQUIRED
+    try:
+        _trust(context, settings, where)
+        _identify(context, settings, where)
+    except (ssl.SSLError, ValueError) as error:
+        reason = getattr(error, "reason", None) or type(error).__name__
+        raise InputError(where, f"the certificates or the key cannot be used ({reason})") from None
+    return context
+
+
+def _trust(context: ssl.SSLContext, settings: Mapping[str, str], where: str) -> None:
+    inline = settings.get("ssl.truststore.certificates")
+    location = _pem(settings, "ssl.truststore", where)
+    if inline is None and location is None:
+        return  # those that the system trusts
+    context.load_verify_locations(cadata=inline or read_text(str(location)))
+
+
+def _identify(context: ssl.SSLContext, settings: Mapping[str, str], where: str) -> None:
+    chain, key = (settings.get(f"ssl.keystore.{part}") for part in ("certificate.chain", "key"))
+    location = _pem(settings, "ssl.keystore", where)
+    password = settings.get("ssl.key.password", "")
+    if (chain is None) != (key is None):
+        raise InputError(where, "ssl.keystore.certificate.chain and ssl.keystore.key go together")
+    if chain is not None and key is not None:
+        with _private_file(f"{key}\n{chain}\n") as path:
+            context.load_cert_chain(path, password=password)
+    elif location is not None:
+        read_text(location)  # for its one line where it is not there
+        context.load_cert_chain(location, password=password)
+
+
+def _pem(settings: Mapping[str, str], store: str, where: str) -> str | None:
+    """The location of a store, which has to be PEM."""
+    location = settings.get(f"{store}.location")
+    kind = settings.get(f"{store}.type", "JKS").upper()
+    inline = any(name in settings for name in (f"{store}.certificates", f"{store}.key"))
+    if kind != "PEM" and (location is not None or inline):
+        raise InputError(
+            where,
+            f"{store}.type is {kind}, partage reads PEM: keytool -importkeystore makes PKCS12 of "
+            "JKS, and openssl pkcs12 makes PEM of that",
+        )
+    return location
+
+
+@contextmanager
+def _private_file(text: str) -> Iterator[str]:
+    """A key as a file, which Python's ssl needs, for the moment of reading it, its owner's only."""
+    handle, path = tempfile.mkstemp(suffix=".pem")
+    try:
+        with os.fdopen(handle, "w", encoding="utf-8") as file:
+            file.write(text)
+        yield path
+    finally:
+        Path(path).unlink(missing_ok=True)
+
+
+# ---------------------------------------------------------------------- words
+
+
+def _one_of(
+    settings: Mapping[str, str], name: str, choices: tuple[str, ...], where: str
+) -> str | None:
+    value = settings.get(name)
+    if value is None:
+        return None
+    if value.strip().upper() not in choices:
+        raise InputError(where, f"{name}: {value!r}, expected one of {', '.join(choices)}")
+    return value.strip().upper()
+
+
+def _positive(settings: Mapping[str, str], name: str, where: str) -> int:
+    value = settings[name].strip()
+    if not re.fullmatch(r"[1-9]\d{0,8}", value):
+        raise InputError(where, f"{name}: {value!r}, expected a number of milliseconds")
+    return int(value)
+
+
+def _unquoted(value: str) -> str:
+    if value[:1] in ("'", '"'):
+        return re.sub(r"\\(.)", r"\1", value[1:-1])
+    return value
+
+
+def _logical_lines(text: str) -> Iterator[tuple[int, str]]:
+    """(number, line) without comments and blank lines, continued ones joined."""
+    whole, start = "", 0
+    for number, physical in enumerate(text.splitlines(), 1):
+        line = physical.lstrip(" \t\f")
+        if not whole:
+            if not line or line[0] in "#!":
+                continue
+            start = number
+        slashes = len(line) - len(line.rstrip("\\"))
+        if slashes % 2:
+            whole += line[:-1]
+            continue
+        yield start, whole + line
+        whole = ""
+    if whole:
+        yield start, whole
+
+
+def _split(line: str) -> tuple[str, str]:
+    match = re.match(r"((?:[^\\\s=:]|\\.)*)\s*[=:]?\s*(.*)", line, re.DOTALL)
+    assert match is not None
+    return match[1], match[2]
+
+
+def _unescaped(text: str) -> str:
+    letters = {"t": "\t", "n": "\n", "r": "\r", "f": "\f"}
+
+    def one(match: re.Match[str]) -> str:
+        said = match[1]
+        if said[0] == "u":
+            if not re.fullmatch("[0-9a-fA-F]{4}", said[1:]):
+                raise ValueError
+            return chr(int(said[1:], 16))
+        return letters.get(said, said)
+
+    return re.sub(r"\\(u.{0,4}|.)", one, text, flags=re.DOTALL)

@@ -1,0 +1,441 @@
+"""A running cluster as it is: what ``partage snapshot`` writes and plans begin with.
+
+What is read, and from whom:
+
+- *brokers*: registered ones from the cluster's description, fenced ones included, which are those
+  that do not answer; a broker that only replica lists name is dead as well. Capacity and whether
+  log dirs are cordoned (KIP-1066) come from each broker's log dirs (KIP-827);
+- *replicas*: from the topics' metadata. While a partition is being reassigned, that list is the
+  target and what is to be removed together (KIP-455); the controller tells them apart, and what
+  stands here is the target. Reassignments are asked for before and after; where they differ, it is
+  all read again;
+- *sizes*: of every replica, from its broker's log dirs;
+- *throttles*: of replication, on brokers and topics, as they are configured at this moment;
+- *groups*: states, members with what they own, committed offsets and lag.
+
+Requests that name topics or groups name at most some hundreds at a time.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime
+from typing import Any, TypeVar
+
+from kafka import KafkaAdminClient, TopicPartition
+from kafka import errors as kafka_errors
+from kafka.admin import ConfigResource, ConfigResourceType
+
+import partage
+from partage.cluster import Cluster
+from partage.cluster.model import MAX_BYTES
+from partage.errors import PartageError
+from partage.live.connection import told
+
+FORMAT_VERSION = 1
+
+CHUNK = 500
+"""Topics or groups that one request names."""
+
+_TRIES = 5
+
+_SETTLING_SECONDS = 0.3
+"""Brokers hear a moment later what the controller did: a reassignment that has just ended would
+still show its intermediate list."""
+
+BROKER_THROTTLES = (
+    "leader.replication.throttled.rate",
+    "follower.replication.throttled.rate",
+    "replica.alter.log.dirs.io.max.bytes.per.second",
+)
+TOPIC_THROTTLES = (
+    "leader.replication.throttled.replicas",
+    "follower.replication.throttled.replicas",
+)
+
+Tell = Callable[[str], None]
+T = TypeVar("T")
+
+
+@dataclass(frozen=True)
+class LogDir:
+    """A log dir of a broker, sizes in bytes (None: the broker does not tell). ``offline``: why it
+    cannot be used, if so."""
+
+    path: str
+    total_bytes: int | None
+    usable_bytes: int | None
+    cordoned: bool
+    offline: str | None = None
+
+
+@dataclass(frozen=True)
+class BrokerState:
+    """A broker. ``log_dirs`` is empty where it does not answer."""
+
+    id: int
+    rack: str | None
+    host: str | None
+    port: int | None
+    alive: bool
+    log_dirs: tuple[LogDir, ...] = ()
+    replica_bytes: int = 0
+    """What Kafka's replicas take on it."""
+
+    @property
+    def cordoned(self) -> bool:
+        """Whether it takes no new replicas: all its log dirs are cordoned."""
+        return bool(self.log_dirs) and all(one.cordoned for one in self.log_dirs)
+
+    @property
+    def disk_bytes(self) -> int | None:
+        """What Kafka could have on its disks: what it has, and what is free."""
+        free = [one.usable_bytes for one in self.log_dirs if one.offline is None]
+        known = [size for size in free if size is not None]
+        if not known or len(known) < len(free):
+            return None
+        return min(self.replica_bytes + sum(known), MAX_BYTES)
+
+
+@dataclass(frozen=True)
+class PartitionState:
+    """A partition. ``replicas``: where it shall be, preferred leader first; ``adding`` and
+    ``removing`` are not empty while it is on its way there. ``sizes``: bytes by broker."""
+
+    topic: str
+    partition: int
+    replicas: tuple[int, ...]
+    leader: int | None
+    isr: tuple[int, ...]
+    adding: tuple[int, ...] = ()
+    removing: tuple[int, ...] = ()
+    sizes: dict[int, int] = field(default_factory=dict)
+
+    @property
+    def current(self) -> tuple[int, ...]:
+        """All that hold it or are to: the target and what is to be removed."""
+        return (*self.replicas, *(b for b in self.removing if b not in self.replicas))
+
+    @property
+    def size_bytes(self) -> int | None:
+        """The largest of its replicas, which is what a new one may have to fetch."""
+        return max(self.sizes.values(), default=None)
+
+
+@dataclass(frozen=True)
+class Throttles:
+    """Replication throttles as configured: by broker id and by topic, name → value. What is not
+    configured, or only as a default of the whole cluster, is not there."""
+
+    brokers: dict[int, dict[str, str]] = field(default_factory=dict)
+    topics: dict[str, dict[str, str]] = field(default_factory=dict)
+
+    def to_json(self) -> dict[str, Any]:
+        return {
+            "brokers": {str(broker): own for broker, own in sorted(self.brokers.items())},
+            "topics": dict(sorted(self.topics.items())),
+        }
+
+
+@dataclass(frozen=True)
+class Snapshot:
+    """A cluster at a moment. ``warnings``: what could not be read."""
+
+    cluster_id: str
+    taken_at: datetime
+    controller: int | None
+    brokers: tuple[BrokerState, ...]
+    partitions: tuple[PartitionState, ...]
+    throttles: Throttles
+    groups: tuple[dict[str, Any], ...] = ()
+    warnings: tuple[str, ...] = ()
+
+    @property
+    def reassigning(self) -> list[PartitionState]:
+        """The partitions that are on their way."""
+        return [one for one in self.partitions if one.adding or one.removing]
+
+    def to_json(self) -> dict[str, Any]:
+        """The form of CLUSTER, with more in it than a plan needs."""
+        return {
+            "format_version": FORMAT_VERSION,
+            "partage": partage.__version__,
+            "cluster_id": self.cluster_id,
+            "taken_at": self.taken_at.strftime("%Y-%m-%dT%H:%M:%SZ"),
+            "controller": self.controller,
+            "brokers": [
+                {
+                    "id": one.id,
+                    "rack": one.rack,
+                    "alive": one.alive,
+                    "disk_bytes": one.disk_bytes,
+                    "host": one.host,
+                    "port": one.port,
+                    "cordoned": one.cordoned,
+                    "log_dirs": [
+                        {
+                            "path": log_dir.path,
+                            "total_bytes": log_dir.total_bytes,
+                            "usable_bytes": log_dir.usable_bytes,
+                            "cordoned": log_dir.cordoned,
+                            "offline": log_dir.offline,
+                        }
+                        for log_dir in one.log_dirs
+                    ],
+                }
+                for one in self.brokers
+            ],
+            "partitions": [
+                {
+                    "topic": one.topic,
+                    "partition": one.partition,
+                    "replicas": list(one.replicas),
+                    "size_bytes": one.size_bytes,
+                    "leader": one.leader,
+                    "isr": list(one.isr),
+                    "sizes": {str(broker): size for broker, size in sorted(one.sizes.items())},
+                }
+                for one in self.partitions
+            ],
+            "reassignments": [
+                {
+                    "topic": one.topic,
+                    "partition": one.partition,
+                    "adding": list(one.adding),
+                    "removing": list(one.removing),
+                }
+                for one in self.reassigning
+            ],
+            "throttles": self.throttles.to_json(),
+            "groups": list(self.groups),
+            "warnings": list(self.warnings),
+        }
+
+    def cluster(self) -> Cluster:
+        """As a plan takes it. Raises InputError for a cluster without partitions."""
+        return Cluster.from_json(self.to_json(), "the cluster")
+
+
+def take(admin: KafkaAdminClient, *, groups: bool = True, tell: Tell = lambda _: None) -> Snapshot:
+    """The cluster as it is now, with its groups if asked for.
+
+    Raises what kafka-python raises, PartageError for a cluster that never stands still.
+    """
+    from partage.live.groups import read_groups
+
+    warnings: list[str] = []
+    tell("brokers")
+    described = admin.describe_cluster()
+    tell("topics")
+    partitions = read_partitions(admin)
+    brokers = read_brokers(described, partitions)
+    tell("log dirs")
+    brokers, partitions = _with_log_dirs(admin, brokers, partitions, warnings)
+    tell("throttles")
+    alive = [one.id for one in brokers if one.alive]
+    throttles = read_throttles(admin, alive, sorted({one.topic for one in partitions}), warnings)
+    found: tuple[dict[str, Any], ...] = ()
+    if groups:
+        tell("groups")
+        found = tuple(group.to_json() for group in read_groups(admin, warnings))
+    return Snapshot(
+        cluster_id=str(described["cluster_id"]),
+        taken_at=datetime.now(UTC),
+        controller=described["controller_id"] if described["controller_id"] >= 0 else None,
+        brokers=brokers,
+        partitions=partitions,
+        throttles=throttles,
+        groups=found,
+        warnings=tuple(warnings),
+    )
+
+
+def read_brokers(
+    described: dict[str, Any], partitions: Iterable[PartitionState]
+) -> tuple[BrokerState, ...]:
+    """Registered brokers, and those that only replica lists know, by id."""
+    found = {
+        broker["broker_id"]: BrokerState(
+            id=broker["broker_id"],
+            rack=broker["rack"],
+            host=broker["host"],
+            port=broker["port"],
+            alive=not broker.get("is_fenced", False),
+        )
+        for broker in described["brokers"]
+    }
+    racks = any(broker.rack is not None for broker in found.values())
+    for number in sorted({broker for one in partitions for broker in one.current} - set(found)):
+        # Where the others have racks, nobody knows what its own was.
+        found[number] = BrokerState(number, "unknown" if racks else None, None, None, alive=False)
+    return tuple(found[number] for number in sorted(found))
+
+
+def read_partitions(
+    admin: KafkaAdminClient, topics: Sequence[str] | None = None
+) -> tuple[PartitionState, ...]:
+    """All partitions, or those of some topics, ascending; a topic that is gone is left out."""
+    for _ in range(_TRIES):
+        before = admin.list_partition_reassignments()
+        time.sleep(_SETTLING_SECONDS)
+        described = _describe_topics(admin, topics)
+        if before == admin.list_partition_reassignments():
+            break
+    else:
+        raise PartageError("reassignments begin or end all the time: no moment to read them at")
+    found = [
+        _partition(topic["name"], partition, before)
+        for topic in described
+        if not topic["error_code"]
+        for partition in topic["partitions"]
+    ]
+    return tuple(sorted(found, key=lambda one: (one.topic, one.partition)))
+
+
+def read_throttles(
+    admin: KafkaAdminClient,
+    brokers: Iterable[int],
+    topics: Sequence[str],
+    warnings: list[str] | None = None,
+) -> Throttles:
+    """What is configured for these brokers and topics themselves; what may not be read, or does not
+    answer, becomes a warning, or raises where none are collected."""
+    found = Throttles()
+    for broker in brokers:
+        with _or_warning(warnings, f"broker {broker}: its throttles"):
+            own = _configured(
+                admin,
+                ConfigResourceType.BROKER,
+                [str(broker)],
+                BROKER_THROTTLES,
+                "DYNAMIC_BROKER_CONFIG",
+            )
+            found.brokers.update({int(name): values for name, values in own.items()})
+    for part in chunks(topics, CHUNK):
+        with _or_warning(warnings, f"topics from {part[0]} on: their throttles"):
+            found.topics.update(_configured_topics(admin, part))
+    return found
+
+
+def chunks(items: Sequence[T], size: int) -> Iterator[Sequence[T]]:
+    """Some at a time."""
+    for start in range(0, len(items), size):
+        yield items[start : start + size]
+
+
+# ---------------------------------------------------------------------- parts
+
+
+def _describe_topics(admin: KafkaAdminClient, topics: Sequence[str] | None) -> list[dict[str, Any]]:
+    if topics is None:
+        return list(admin.describe_topics())
+    return [topic for part in chunks(topics, CHUNK) for topic in admin.describe_topics(list(part))]
+
+
+def _partition(
+    topic: str, described: dict[str, Any], reassigned: dict[TopicPartition, dict[str, list[int]]]
+) -> PartitionState:
+    number = described["partition_index"]
+    moving = reassigned.get(TopicPartition(topic, number))
+    adding = tuple(moving["adding_replicas"]) if moving else ()
+    removing = tuple(moving["removing_replicas"]) if moving else ()
+    listed = moving["replicas"] if moving else described["replica_nodes"]
+    leader = described["leader_id"]
+    return PartitionState(
+        topic=topic,
+        partition=number,
+        replicas=tuple(broker for broker in listed if broker not in removing),
+        leader=leader if leader >= 0 else None,
+        isr=tuple(sorted(described["isr_nodes"])),
+        adding=adding,
+        removing=removing,
+    )
+
+
+def _with_log_dirs(
+    admin: KafkaAdminClient,
+    brokers: tuple[BrokerState, ...],
+    partitions: tuple[PartitionState, ...],
+    warnings: list[str],
+) -> tuple[tuple[BrokerState, ...], tuple[PartitionState, ...]]:
+    sizes: dict[tuple[str, int], dict[int, int]] = {}
+    found = []
+    for broker in brokers:
+        own: list[LogDir] = []
+        total = 0
+        with _or_warning(warnings, f"broker {broker.id}: its log dirs"):
+            described = (
+                admin.describe_log_dirs(brokers=[broker.id])[0]["log_dirs"] if broker.alive else []
+            )
+            for log_dir in described:
+                own.append(_log_dir(log_dir))
+                for topic in log_dir["topics"]:
+                    for entry in topic["partitions"]:
+                        total += entry["partition_size"]
+                        # a copy on its way to another log dir of the same broker comes on top
+                        if not entry["is_future_key"]:
+                            key = (topic["name"], entry["partition_index"])
+                            sizes.setdefault(key, {})[broker.id] = entry["partition_size"]
+        found.append(replace(broker, log_dirs=tuple(own), replica_bytes=total))
+    return tuple(found), tuple(
+        replace(one, sizes=sizes.get((one.topic, one.partition), {})) for one in partitions
+    )
+
+
+def _log_dir(described: dict[str, Any]) -> LogDir:
+    error = described["error_code"]
+    total, usable = (described.get(name, -1) for name in ("total_bytes", "usable_bytes"))
+    return LogDir(
+        path=described["log_dir"],
+        total_bytes=total if total >= 0 else None,
+        usable_bytes=usable if usable >= 0 else None,
+        cordoned=bool(described.get("is_cordoned", False)),
+        offline=told(kafka_errors.for_code(error)) if error else None,
+    )
+
+
+def _configured_topics(admin: KafkaAdminClient, topics: Sequence[str]) -> dict[str, dict[str, str]]:
+    """The throttles of topics; of one that is deleted meanwhile there are none."""
+    kind, source = ConfigResourceType.TOPIC, "DYNAMIC_TOPIC_CONFIG"
+    try:
+        return _configured(admin, kind, topics, TOPIC_THROTTLES, source)
+    except kafka_errors.UnknownTopicOrPartitionError:
+        if len(topics) == 1:
+            return {}
+        return {k: v for topic in topics for k, v in _configured_topics(admin, [topic]).items()}
+
+
+def _configured(
+    admin: KafkaAdminClient,
+    kind: ConfigResourceType,
+    names: Sequence[str],
+    keys: Sequence[str],
+    source: str,
+) -> dict[str, dict[str, str]]:
+    """The values of these keys that are set on the resource itself, for those that have any."""
+    resources = [ConfigResource(kind, name, dict.fromkeys(keys)) for name in names]
+    described = admin.describe_configs(resources, config_filter="all")
+    found = {}
+    for name, configs in described.get(kind.name.lower(), {}).items():
+        own = {
+            key: config["value"]
+            for key, config in configs.items()
+            if key in keys and config["config_source"] == source and config["value"] is not None
+        }
+        if own:
+            found[name] = own
+    return found
+
+
+@contextmanager
+def _or_warning(warnings: list[str] | None, what: str) -> Iterator[None]:
+    """What fails inside becomes a warning; without a list of warnings it is raised."""
+    try:
+        yield
+    except kafka_errors.KafkaError as error:
+        if warnings is None:
+            raise
+        warnings.append(f"{what} cannot be read: {told(error)}")

@@ -1,0 +1,166 @@
+"""Log files on Spark → what their lines tell.
+
+1. *Scan*: lines that tell nothing about a group are dropped where they are read. Large files are
+   split, so a line's number is at first that within its part, and every part says how many it has.
+2. *Parse*: what is left of a file comes together, in the order of the file, and becomes events and
+   rejected lines (``consumers.history``).
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import groupby
+from typing import TYPE_CHECKING, Any
+from urllib.parse import unquote
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from pyspark.sql import functions as sf
+
+from partage.consumers.history import MARKERS, Event, events_of
+from partage.consumers.history.stamps import stamp
+from partage.pipeline.sources.files import literal
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+
+_SCANNED = pa.schema(
+    [
+        ("file", pa.string()),
+        ("start", pa.int64()),
+        ("number", pa.int64()),
+        ("text", pa.string()),
+        ("lines", pa.int64()),
+    ]
+)
+_PARSED = pa.schema(
+    [
+        ("file", pa.string()),
+        ("place", pa.int64()),
+        ("event", pa.string()),
+        ("line", pa.int64()),
+        ("text", pa.string()),
+        ("reason", pa.string()),
+    ]
+)
+
+
+def lines_of(spark: SparkSession, paths: Sequence[str]) -> DataFrame:
+    """All lines: ``file``, ``start`` (where the part of the file begins) and ``text``."""
+    reader = spark.read.option("recursiveFileLookup", "true")
+    frame = reader.text([literal(path) for path in paths])
+    return frame.select(
+        sf.col("_metadata.file_path").alias("file"),
+        sf.col("_metadata.file_block_start").alias("start"),
+        sf.make_valid_utf8("value").alias("text"),
+    )
+
+
+def parsed(spark: SparkSession, paths: Sequence[str]) -> DataFrame:
+    """Events as JSON and rejected lines: ``file``, ``place`` (their order), ``event`` or else
+    ``line``, ``text`` and ``reason``."""
+    scanned = lines_of(spark, paths).mapInArrow(
+        scan, "file string, start long, number long, text string, lines long"
+    )
+    return (
+        scanned.repartition("file")
+        .sortWithinPartitions("file", "start", "number")
+        .mapInArrow(
+            parse, "file string, place long, event string, line long, text string, reason string"
+        )
+    )
+
+
+_TELLING = "|".join(re.escape(marker) for marker in MARKERS)
+
+
+class _Part:
+    """A part of a file while its lines come by."""
+
+    def __init__(self, file: str, start: int) -> None:
+        self.file, self.start = file, start
+        self.lines = 0
+        self.last = ""
+
+    def take(self, texts: pa.Array) -> list[dict[str, Any]]:
+        """The lines of it that may tell something, numbered from 1 within the part."""
+        told = pc.fill_null(pc.match_substring_regex(texts, _TELLING), False)
+        rows = [
+            {"file": self.file, "start": self.start, "number": self.lines + at + 1, "text": text}
+            for at, text in zip(
+                np.flatnonzero(told.to_numpy(zero_copy_only=False)).tolist(),
+                texts.filter(told).to_pylist(),
+                strict=True,
+            )
+        ]
+        self.lines += len(texts)
+        # An application's own lines show that its process lives: the last of them is enough.
+        for at in range(len(texts) - 1, max(len(texts) - 200, 0) - 1, -1):
+            text = texts[at].as_py()
+            if stamp(text) is not None:
+                self.last = "" if told[at].as_py() else text
+                break
+        return rows
+
+    def over(self) -> dict[str, Any]:
+        """Its last row: how many lines it has."""
+        return {
+            "file": self.file,
+            "start": self.start,
+            "number": self.lines + 1,
+            "text": self.last,
+            "lines": self.lines,
+        }
+
+
+def scan(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    """Lines → those that may tell something, and one row at the end of each part of a file."""
+    part: _Part | None = None
+    for batch in batches:
+        files, starts = batch.column("file"), batch.column("start")
+        rows: list[dict[str, Any]] = []
+        ends = {int(e) for column in (files, starts) for e in _run_ends(column)}
+        begin = 0
+        for end in sorted(ends):
+            file, start = files[begin].as_py(), starts[begin].as_py()
+            if part is None or (part.file, part.start) != (file, start):
+                rows += [] if part is None else [part.over()]
+                part = _Part(file, start)
+            rows += part.take(batch.column("text").slice(begin, end - begin))
+            begin = end
+        yield pa.RecordBatch.from_pylist(rows, schema=_SCANNED)
+    if part is not None:
+        yield pa.RecordBatch.from_pylist([part.over()], schema=_SCANNED)
+
+
+def _run_ends(column: pa.Array) -> list[int]:
+    found: list[int] = pc.run_end_encode(column).run_ends.to_pylist()
+    return found
+
+
+def parse(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    """Scanned rows, sorted → events and rejected lines."""
+    rows = (row for batch in batches for row in batch.to_pylist())
+    for file, own in groupby(rows, key=lambda row: row["file"]):
+        found = []
+        for place, one in enumerate(events_of(unquote(file), _numbered(own))):
+            row: dict[str, Any] = {"file": file, "place": place}
+            if isinstance(one, Event):
+                row["event"] = json.dumps(one.to_json(), sort_keys=True)
+            else:
+                row |= {"line": one.line, "text": one.text, "reason": one.reason}
+            found.append(row)
+        yield pa.RecordBatch.from_pylist(found, schema=_PARSED)
+
+
+def _numbered(rows: Iterable[dict[str, Any]]) -> Iterator[tuple[int, str]]:
+    """(line of the file, text)."""
+    before = 0
+    for row in rows:
+        if row["text"]:
+            yield before + min(row["number"], row["lines"] or row["number"]), row["text"]
+        before += row["lines"] or 0

@@ -1,0 +1,230 @@
+"""``partage keys``: who wrote each topic, and what other numbers of partitions would do to it.
+
+Records are read once, into keys with their places and hashes, which Spark keeps; all that follows
+is small. What comes home has a row per partition, or per hot key.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from pyspark.sql import functions as sf
+
+from partage.errors import InputError
+from partage.pipeline import measure, placements
+from partage.pipeline.cache import Cache
+from partage.pipeline.detect import POSITION, detect
+from partage.pipeline.progress import Progress, reported
+from partage.pipeline.session import spark_errors
+from partage.pipeline.sources import read_records
+from partage.producers.candidates import (
+    MEASURES,
+    MOST_PARTITIONS,
+    THRESHOLD,
+    Candidate,
+    HotKey,
+    KeyReport,
+    TopicKeys,
+    evenly,
+    hashed_keys,
+    recommended,
+    too_hot,
+)
+from partage.producers.detection import Facts
+from partage.producers.fitting import EMPTY_IS_NULL, HASHES, hash_named
+from partage.producers.keys import Ints
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+TOP_KEYS = 100
+"""Hottest keys looked at for each topic."""
+
+DEFAULT = "murmur2"
+"""The hash of the what-ifs where none wrote the topic."""
+
+Rows = list[dict[str, Any]]
+
+
+def key_report(
+    spark: SparkSession,
+    paths: Sequence[str | os.PathLike[str]],
+    partitions: Sequence[int],
+    partitioners: Sequence[str] = (),
+    *,
+    known: Mapping[str, int] | None = None,
+    consumers: int | None = None,
+    threshold: float = THRESHOLD,
+    progress: Progress | None = None,
+) -> KeyReport:
+    """Measure the records under ``paths`` and work out each of ``partitions`` for every topic.
+
+    ``partitioners``: by which; none: the one that wrote the topic, or murmur2 where no hash did.
+    ``known``: topics' numbers of partitions. ``consumers`` and ``threshold`` (max/mean): what to
+    recommend by. Raises InputError for input that cannot be read or holds no record.
+    """
+    hashes = list(dict.fromkeys(map(hash_named, partitioners)))
+    with spark_errors(), Cache() as cached:
+        with reported(spark, progress, "reading"):
+            records = read_records(spark, paths)
+            keys = cached(
+                records.transform(placements.placed)
+                .transform(placements.per_key)
+                .transform(placements.hashed)
+            )
+            rows = keys.transform(placements.loads).toArrow().to_pylist()
+        rejected = sum(row["records"] for row in rows if row["topic"] is None)
+        loads = _by_topic(row for row in rows if row["topic"] is not None)
+        if not loads:
+            raise InputError(os.fspath(paths[0]), _why_none(records))
+        facts = {topic: _facts(topic, loads[topic], known or {}) for topic in sorted(loads)}
+        verdicts = detect(spark, keys, facts, progress)
+        with reported(spark, progress, "hot keys"):
+            hot_keys = _hot_keys(spark, keys, facts)
+        with reported(spark, progress, "what if"):
+            asked = {topic: hashes or [own.leading or DEFAULT] for topic, own in verdicts.items()}
+            moved = _what_ifs(spark, keys, partitions, asked)
+    topics = []
+    for topic, own in facts.items():
+        verdict, hot = verdicts[topic], hot_keys.get(topic, ())
+        tried = [
+            _candidate(moved.get((topic, count, name), []), count, name, own, hot)
+            for count in partitions
+            for name in asked[topic]
+        ]
+        first = [one for one in tried if one.partitioner == asked[topic][0]]
+        unseen = (0, verdict.partitions - own.partitions)
+        today = {name: np.pad(getattr(own, name), unseen) for name in MEASURES}
+        topics.append(
+            TopicKeys(
+                name=topic,
+                verdict=verdict,
+                today=today,
+                keys=own.keys,
+                hot_keys=hashed_keys(hot, verdict.leading),
+                candidates=tuple(tried),
+                recommended=recommended(first, today, threshold, consumers),
+            )
+        )
+    return KeyReport(
+        topics=tuple(topics),
+        records=sum(int(own.records.sum()) for own in facts.values()),
+        bytes=sum(int(own.bytes.sum()) for own in facts.values()),
+        rejected=rejected,
+    )
+
+
+def _by_topic(rows: Iterable[dict[str, Any]]) -> dict[str, Rows]:
+    found: dict[str, Rows] = {}
+    for row in rows:
+        found.setdefault(row["topic"], []).append(row)
+    return found
+
+
+def _why_none(records: DataFrame) -> str:
+    bad = records.transform(measure.rejected).agg(
+        sf.count("*").alias("rows"), sf.min("reason").alias("reason")
+    )
+    row = bad.toArrow().to_pylist()[0]
+    if not row["rows"]:
+        return "no records: the input is empty"
+    return f"no records: all {row['rows']} rows are rejected, one because {row['reason']}"
+
+
+def _facts(topic: str, loads: Rows, known: Mapping[str, int]) -> Facts:
+    seen = max(row["partition"] for row in loads) + 1
+    count = known.get(topic, seen)
+    if seen > MOST_PARTITIONS:
+        raise InputError(f"topic {topic}", f"a record on partition {seen - 1}: no topic has it")
+    if seen > count:
+        raise InputError("--cluster", f"{topic} has {count} partitions, a record is on {seen - 1}")
+    columns = ("records", "bytes", "null_records", "null_bytes", "empty_records")
+    return Facts(
+        partitions=count,
+        known=topic in known,
+        **{name: _filled(loads, name, count) for name in columns},
+        keys=sum(row["keys"] for row in loads),
+        several=sum(row["several"] for row in loads),
+    )
+
+
+def _filled(rows: Iterable[Mapping[str, Any]], name: str, count: int) -> Ints:
+    """[count] a column by partition, 0 where there is no row."""
+    column = np.zeros(count, dtype=np.int64)
+    for row in rows:
+        column[row["partition"]] = row[name]
+    return column
+
+
+def _hot_keys(
+    spark: SparkSession, keys: DataFrame, facts: Mapping[str, Facts]
+) -> dict[str, tuple[HotKey, ...]]:
+    all_of = {
+        topic: {name: int(getattr(own, name).sum()) for name in MEASURES}
+        for topic, own in facts.items()
+    }
+    totals = spark.createDataFrame(
+        [(topic, own["records"], own["bytes"]) for topic, own in all_of.items()],
+        "topic string, all_records bigint, all_bytes bigint",
+    )
+    table = keys.transform(placements.hottest, totals, TOP_KEYS).toArrow()
+    found: dict[str, tuple[HotKey, ...]] = {}
+    for row in table.sort_by([("topic", "ascending"), ("rank", "ascending")]).to_pylist():
+        share = {name: row[name] / (all_of[row["topic"]][name] or 1) for name in MEASURES}
+        hot = HotKey(row["key"], row["records"], row["bytes"], share)
+        found[row["topic"]] = (*found.get(row["topic"], ()), hot)
+    return found
+
+
+def _what_ifs(
+    spark: SparkSession,
+    keys: DataFrame,
+    partitions: Sequence[int],
+    asked: Mapping[str, Sequence[str]],
+) -> dict[tuple[str, int, str], Rows]:
+    """The rows of each topic, number of partitions and hash."""
+    what_ifs = spark.createDataFrame(
+        [
+            (
+                topic,
+                [
+                    (count, POSITION[name], name in EMPTY_IS_NULL)
+                    for count in partitions
+                    for name in names
+                ],
+            )
+            for topic, names in asked.items()
+        ],
+        placements.WHAT_IFS,
+    )
+    names = list(HASHES)
+    found: dict[tuple[str, int, str], Rows] = {}
+    for row in keys.transform(placements.candidates, what_ifs).toArrow().to_pylist():
+        found.setdefault((row["topic"], row["partitions"], names[row["hash"]]), []).append(row)
+    return found
+
+
+def _candidate(
+    rows: Rows, partitions: int, name: str, facts: Facts, hot_keys: Sequence[HotKey]
+) -> Candidate:
+    placed = [row for row in rows if row["partition"] is not None]
+    # records without a key, or with an empty one that is taken for none
+    free = {"records": int(facts.null_records.sum()), "bytes": int(facts.null_bytes.sum())}
+    for row in rows:
+        if row["partition"] is None:
+            free = {measured: free[measured] + row[measured] for measured in MEASURES}
+    return Candidate(
+        partitions=partitions,
+        partitioner=name,
+        loads={
+            measured: _filled(placed, measured, partitions) + evenly(free[measured], partitions)
+            for measured in MEASURES
+        },
+        keys=sum(row["keys"] for row in placed),
+        keys_moved=sum(row["keys_moved"] for row in placed),
+        records_moved=sum(row["records_moved"] for row in placed),
+        hot_keys=too_hot(hashed_keys(hot_keys, name), partitions),
+    )

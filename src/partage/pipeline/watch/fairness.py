@@ -1,0 +1,106 @@
+"""How evenly the brokers share what producers send, and the plan for when they do not.
+
+A record is taken in by the leader of its partition: the first live broker of the replica list. The
+*fairness* is the busiest broker's bytes per second over the mean of all live brokers; 1 is perfect.
+"""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import numpy.typing as npt
+
+from partage.brokers.plan import Plan, plan
+from partage.cluster import Cluster
+from partage.errors import CannotError, PartageError
+from partage.profile import Profile
+
+Floats = npt.NDArray[np.float64]
+
+HEAVIEST = 3
+"""How many partitions are named."""
+
+
+@dataclass(frozen=True)
+class Fairness:
+    """``value`` is the busiest ``broker``'s rate over the ``mean``; rates are in bytes per second.
+    ``heaviest``: the partitions that weigh most on it, with their rates."""
+
+    value: float
+    broker: int
+    rate: float
+    mean: float
+    heaviest: tuple[tuple[str, float], ...]
+
+
+def fairness(cluster: Cluster, rates: Floats | None) -> Fairness | None:
+    """The fairness of the leaders, by each partition's rate [P]; None where nothing is taken in."""
+    if rates is None:
+        return None
+    led_by = _leaders(cluster)
+    led = np.bincount(
+        led_by[led_by >= 0], rates[led_by >= 0], minlength=len(cluster.brokers)
+    ).astype(np.float64)
+    live = np.flatnonzero(cluster.alive)
+    mean = float(led[live].mean()) if len(live) else 0.0
+    if mean <= 0:
+        return None
+    busiest = int(live[led[live].argmax()])
+    own = np.flatnonzero((led_by == busiest) & (rates > 0))
+    heaviest = own[np.argsort(-rates[own], kind="stable")][:HEAVIEST].tolist()
+    return Fairness(
+        value=float(led[busiest]) / mean,
+        broker=int(cluster.broker_ids[busiest]),
+        rate=float(led[busiest]),
+        mean=mean,
+        heaviest=tuple((cluster.names[row], float(rates[row])) for row in heaviest),
+    )
+
+
+def fresh_plan(cluster: Cluster, profile: Profile, moves: bool) -> Plan:
+    """The plan for the rates of now; without ``moves`` only leaders change. Raises PartageError
+    where there is none, or none that changes anything."""
+    found = plan(cluster, profile=profile, leaders="rate", no_moves=not moves)
+    if len(found.changed) == 0:
+        more = "" if moves else " without moving data (--plan moves)"
+        raise CannotError(f"nothing fairer was found{more}")
+    return found
+
+
+class ClusterFile:
+    """A cluster file that is read again whenever it has changed."""
+
+    def __init__(self, path: str | os.PathLike[str]) -> None:
+        """Raises InputError for a file that is no cluster."""
+        self._path = path
+        self._seen = self._stamp()
+        self._cluster = Cluster.read(path)
+
+    def now(self) -> tuple[Cluster, str | None]:
+        """The cluster, and once what is wrong with a changed file, while the old one holds on."""
+        stamp = self._stamp()
+        if stamp == self._seen:
+            return self._cluster, None
+        self._seen = stamp
+        try:
+            self._cluster = Cluster.read(self._path)
+        except PartageError as error:
+            return self._cluster, f"{error}; the cluster that was read before is used"
+        return self._cluster, None
+
+    def _stamp(self) -> tuple[int, int, int] | None:
+        try:
+            stat = Path(self._path).stat()
+        except OSError:
+            return None
+        return stat.st_mtime_ns, stat.st_size, stat.st_ino
+
+
+def _leaders(cluster: Cluster) -> npt.NDArray[np.int64]:
+    """[P] position of each partition's first live broker, -1 where all are dead."""
+    live = np.append(cluster.alive, False)[cluster.replicas]  # the last one is the padding's
+    leader = cluster.replicas[np.arange(cluster.partitions), live.argmax(axis=1)]
+    return np.where(live.any(axis=1), leader, -1)

@@ -1,0 +1,102 @@
+"""A watch, from its start to its end: the query, the signals, the way out.
+
+Ctrl-C and SIGTERM end it in order: the batch that is being taken is taken to its end, then the
+query stops. A second one ends it at once, as kill -9 does, which loses nothing either.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import signal
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any
+
+from partage.errors import PartageError
+from partage.pipeline.session import is_connect, spark_errors
+from partage.pipeline.watch import events
+from partage.pipeline.watch.batches import Batches, Draw, Rules, Tell
+from partage.pipeline.watch.fairness import ClusterFile
+from partage.pipeline.watch.store import Settings, State, opened
+from partage.pipeline.watch.stream import Stream
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+    from pyspark.sql.streaming import StreamingQuery
+
+_SECONDS = 0.5
+
+
+def watch(
+    spark: SparkSession,
+    stream: Stream,
+    out: str,
+    cluster: ClusterFile,
+    rules: Rules,
+    *,
+    every: int = 10,
+    once: bool = False,
+    tell: Tell,
+    draw: Draw | None = None,
+    stop: threading.Event | None = None,
+) -> State:
+    """Follow a stream into the directory ``out`` until ``stop`` is set, or a signal comes.
+
+    ``every``: seconds from batch to batch; with ``once`` only what is there is taken. ``tell``
+    hears the events, ``draw`` makes a plan's page out of its document. Returns what is known at the
+    end. Raises InputError, and PartageError for what Spark cannot do.
+    """
+    if is_connect(spark):
+        raise PartageError(
+            "watch needs Spark itself (--master local[*], spark://…, yarn): behind Spark Connect "
+            "each batch is handled on the server, where its tables would stay"
+        )
+    with _signals(stop or threading.Event()) as asked:
+        frame = stream.open(spark)
+        with opened(out, Settings(stream.identity, rules.window)) as store:
+            batches = Batches(spark, stream, store, cluster, rules, tell, draw)
+            trigger = {"availableNow": True} if once else {"processingTime": f"{every} seconds"}
+            writer = frame.writeStream.foreachBatch(batches).trigger(**trigger)
+            with spark_errors():
+                query = writer.option("checkpointLocation", store.checkpoint).start()
+                try:
+                    _wait(query, batches, asked, stream)
+                finally:
+                    batches.end()
+                    query.stop()
+            tell(events.stopped(batches.state))
+            return batches.state
+
+
+def _wait(query: StreamingQuery, batches: Batches, asked: threading.Event, stream: Stream) -> None:
+    try:
+        while not asked.is_set() and not query.awaitTermination(_SECONDS):
+            pass
+    except Exception as error:
+        if batches.failure is not None:
+            raise batches.failure from None
+        if cause := re.search("terminated with exception: (.*)", str(error)):
+            raise stream.explained(PartageError(f"Spark: {cause[1][:300]}")) from None
+        raise
+
+
+@contextmanager
+def _signals(asked: threading.Event) -> Iterator[threading.Event]:
+    """The event, set at the first signal; the second one ends the process there and then."""
+    if threading.current_thread() is not threading.main_thread():
+        yield asked  # only the main thread may
+        return
+
+    def ask(number: int, stack: Any) -> None:
+        if asked.is_set():
+            os._exit(128 + number)
+        asked.set()
+
+    before = {number: signal.signal(number, ask) for number in (signal.SIGINT, signal.SIGTERM)}
+    try:
+        yield asked
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)

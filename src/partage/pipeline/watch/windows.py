@@ -1,0 +1,121 @@
+"""Load windows, closed by a watermark.
+
+The *watermark* is the time of the latest record so far, less the lateness allowed; it never falls.
+Each batch is judged by the watermark of the batches before it: what belongs to a window that ended
+at or before it comes too late, is counted and left out; all else is added to the open windows. Then
+the watermark rises, and the windows that end at or before it are closed: they never change again.
+So all partitions of a window close at once, and a window is closed in one batch only.
+
+These are the rules of Structured Streaming's own watermarks. They are worked out here because
+Spark's stateful aggregation cannot say how many records were late (it counts groups of them: in a
+trial 500 late records as 2), would read the input a second time for the rows that are no records,
+and keeps its state with the executors, in a checkpoint that all machines must share. The state is
+small: a row per partition and open window.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from partage.pipeline.profile import SCHEMAS
+
+MICROSECONDS = 1_000_000
+
+_TIME = SCHEMAS["windows"].field("window_start").type
+SCHEMA = pa.schema(
+    [
+        *SCHEMAS["windows"],
+        pa.field("null_keys", pa.int64()),
+        pa.field("first", _TIME),
+        pa.field("last", _TIME),
+    ]
+)
+"""A profile's windows and what else is known of each: columns as ``measure.by_window`` has them."""
+
+_KEY = ["topic", "partition", "window_start"]
+_COUNTS = ("records", "bytes", "bytes_per_second", "peak_bytes_per_second", "null_keys")
+_FIGURES = {"records": "sum", "bytes": "sum", "null_keys": "sum", "first": "min", "last": "max"}
+
+
+@dataclass(frozen=True)
+class Step:
+    """What a batch leads to: the windows still open, those closed by it (both of ``SCHEMA``,
+    sorted), how many of its records came too late, and the watermark, in microseconds since
+    1970."""
+
+    open: pa.Table
+    closed: pa.Table
+    late: int
+    watermark: int
+
+
+def advance(
+    open_: pa.Table, batch: pa.Table, watermark: int, *, window: int, lateness: int
+) -> Step:
+    """Add a batch, already summed up by window, to the open windows and close those that are due.
+
+    ``window`` and ``lateness`` are in seconds; a watermark of 0 is older than any record.
+    """
+    on_time = pc.greater(ends(batch, window), watermark)
+    late = pc.sum(batch.filter(pc.invert(on_time))["records"]).as_py() or 0
+    latest = pc.max(batch["last"]).cast(pa.int64()).as_py()
+    if latest is not None:
+        watermark = max(watermark, latest - lateness * MICROSECONDS)
+    windows = _merged(open_, batch.filter(on_time))
+    due = pc.less_equal(ends(windows, window), watermark)
+    return Step(windows.filter(pc.invert(due)), windows.filter(due), late, watermark)
+
+
+def starts(windows: pa.Table) -> pa.ChunkedArray:
+    """When windows start, in microseconds since 1970."""
+    return windows["window_start"].cast(pa.int64())
+
+
+def ends(windows: pa.Table, window: int) -> pa.ChunkedArray:
+    """When windows of ``window`` seconds end, in microseconds since 1970."""
+    return pc.add(starts(windows), window * MICROSECONDS)
+
+
+def partitions(windows: pa.Table, before: pa.Table, *, window: int, seconds: float) -> pa.Table:
+    """Windows → a profile's ``partitions``: rates over ``seconds``, peaks of the fullest window.
+
+    A partition that was in the table ``before`` and is in no window stays there, with zeros. Keys
+    are not counted: ``distinct_keys`` is 0.
+    """
+    found = windows.group_by(["topic", "partition"], use_threads=False).aggregate(
+        [*_FIGURES.items(), ("bytes", "max")]
+    )
+    columns = {
+        "topic": found["topic"],
+        "partition": found["partition"],
+        **{name: found[f"{name}_{figure}"] for name, figure in _FIGURES.items()},
+        "bytes_per_second": pc.divide(found["bytes_sum"].cast(pa.float64()), seconds),
+        "peak_bytes_per_second": pc.divide(found["bytes_max"].cast(pa.float64()), float(window)),
+        "distinct_keys": pa.array([0] * found.num_rows, pa.int64()),
+    }
+    schema = SCHEMAS["partitions"]
+    table = pa.table([columns[name] for name in schema.names], names=schema.names).cast(schema)
+    table = pa.concat_tables([table, _quiet(before, table)])
+    return table.sort_by([("topic", "ascending"), ("partition", "ascending")]).combine_chunks()
+
+
+def _quiet(before: pa.Table, now: pa.Table) -> pa.Table:
+    quiet = before.join(
+        now.select(["topic", "partition"]), ["topic", "partition"], join_type="left anti"
+    )
+    for place, column in enumerate(before.schema):
+        if column.name in _COUNTS:
+            zeros = pa.array([0] * quiet.num_rows, column.type)
+            quiet = quiet.set_column(place, column, zeros)
+    return quiet.cast(before.schema)
+
+
+def _merged(*tables: pa.Table) -> pa.Table:
+    rows = pa.concat_tables(tables)
+    found = rows.group_by(_KEY, use_threads=False).aggregate(list(_FIGURES.items()))
+    columns = [found[name] for name in _KEY] + [found[f"{n}_{f}"] for n, f in _FIGURES.items()]
+    table = pa.table(columns, names=[*_KEY, *_FIGURES]).select(SCHEMA.names).cast(SCHEMA)
+    return table.sort_by([(name, "ascending") for name in _KEY]).combine_chunks()

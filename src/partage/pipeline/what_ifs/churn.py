@@ -1,0 +1,211 @@
+"""What if members come and go? A scenario's group under random happenings, each assignor's turn.
+
+A run is the scenario with 1 to ``events`` more happenings, at times drawn evenly over it. Each is,
+with equal chance:
+
+- a *join*: one more member, a copy of one that the scenario has
+- a *leave* or a *crash* of a member that is there, for good
+- a *rolling restart*: whoever is there leaves, one after the other, and is back after some seconds;
+  the next one leaves as soon as the one before is back, or sooner where that would take longer than
+  the scenario. A static member is back as the same member, any other as a new one.
+
+The last member that is there neither leaves nor crashes: one joins instead. What comes up during a
+rolling restart happens after it. A run is played on until what happened last is over, so that
+nobody gains by what happens late.
+
+Every case (an assignor and a protocol) plays the same runs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from partage.consumers.scenario import Scenario
+from partage.consumers.simulation import Simulation, simulate
+from partage.errors import InputError
+
+HAPPENINGS = ("joins", "leaves", "crashes", "restarts")
+
+_AWAY = (5.0, 30.0)
+"""Seconds that a restart takes, from and to."""
+
+_NO_THRESHOLDS: Mapping[str, float] = {}
+
+_SCHEMA = pa.schema(
+    [
+        ("run", pa.int64()),
+        ("assignor", pa.string()),
+        ("protocol", pa.string()),
+        *((name, pa.int32()) for name in HAPPENINGS),
+        ("moved", pa.int64()),
+        ("unowned_partition_seconds", pa.float64()),
+        ("rounds", pa.int64()),
+        ("lag_peak", pa.float64()),
+        ("violations", pa.int32()),
+    ]
+)
+
+
+@dataclass(frozen=True)
+class Churn:
+    """``cases``: (assignor, protocol). ``name``: the scenario as the user calls it."""
+
+    scenario: Scenario
+    cases: tuple[tuple[str, str], ...]
+    runs: int
+    seed: int = 0
+    events: int = 5
+    mode: str = "optimal"
+    name: str = "scenario"
+
+    schema = _SCHEMA
+    worth = 10
+    by = ("assignor", "protocol")
+    measures = ("moved", "unowned_partition_seconds", "rounds", "lag_peak")
+    thresholds = _NO_THRESHOLDS
+
+    def checked(self) -> Churn:
+        """Self, or InputError where a number or a case is no good for the scenario itself."""
+        if self.runs < 1:
+            raise InputError("--runs", f"{self.runs}: expected a number from 1")
+        if self.seed < 0:
+            raise InputError("--seed", f"{self.seed}: expected a number from 0")
+        if self.events < 1:
+            raise InputError("--events", f"{self.events}: expected a number from 1")
+        for assignor, protocol in self.cases:
+            simulate(self.scenario, assignor, protocol, self.mode)
+        return self
+
+    @property
+    def rows(self) -> int:
+        """A row per run and case."""
+        return self.runs * len(self.cases)
+
+    def of_row(self, row: int) -> list[dict[str, Any]]:
+        """What comes of a run under one case."""
+        run, case = divmod(row, len(self.cases))
+        assignor, protocol = self.cases[case]
+        scenario, happened = self.future(run)
+        found = simulate(scenario, assignor, protocol, self.mode)
+        return [
+            {
+                "run": run,
+                "assignor": assignor,
+                "protocol": protocol,
+                **happened,
+                "moved": found.moved,
+                "unowned_partition_seconds": round(found.unowned, 3),
+                "rounds": len(found.rounds),
+                "lag_peak": _lag_peak(found),
+                "violations": len(found.violations),
+            }
+        ]
+
+    def future(self, run: int) -> tuple[Scenario, dict[str, int]]:
+        """The scenario of a run, and how often what happens in it."""
+        random = np.random.default_rng([self.seed, run])
+        until = self.scenario.until
+        group = _Group(self.scenario)
+        happened = dict.fromkeys(HAPPENINGS, 0)
+        times = np.sort(random.uniform(0, until, int(random.integers(1, self.events + 1))))
+        for time in times.tolist():
+            at = max(round(time, 3), group.quiet_from)
+            what = HAPPENINGS[int(random.integers(len(HAPPENINGS)))]
+            here = group.present(at)
+            if not here or (what in ("leaves", "crashes") and len(here) < 2):
+                what = "joins"
+            happened[what] += 1
+            if what == "joins":
+                group.join(at, int(random.integers(len(self.scenario.members))))
+            elif what == "restarts":
+                group.restart(at, here, float(random.uniform(*_AWAY)))
+            else:
+                group.end(here[int(random.integers(len(here)))], at, what == "crashes")
+        over = self.scenario.session_timeout + 4 * self.scenario.heartbeat_interval
+        end = max(until, round(group.quiet_from + over, 3))
+        return replace(self.scenario, members=tuple(group.actors), until=end), happened
+
+    def about(self, runs: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+        """What was asked, and in how many runs a promise of the protocol was broken."""
+        return {
+            "what_if": "churn",
+            "scenario": self.name,
+            "runs": self.runs,
+            "seed": self.seed,
+            "events": self.events,
+            "mode": self.mode,
+            "violations": sum(run["violations"] > 0 for run in runs),
+        }
+
+
+class _Group:
+    """The members of a run while it is made up; ``quiet_from``: when all that was made to happen
+    has happened."""
+
+    def __init__(self, scenario: Scenario) -> None:
+        self.actors = list(scenario.members)
+        self.quiet_from = 0.0
+        self._first = scenario.members
+        self._until = scenario.until
+        self._names = {actor.id for actor in scenario.members}
+        self._instances = {actor.instance_id for actor in scenario.members}
+
+    def present(self, at: float) -> list[int]:
+        """Positions of those that are there."""
+        return [
+            place for place, actor in enumerate(self.actors) if actor.joins_at <= at < actor.ends_at
+        ]
+
+    def join(self, at: float, of: int) -> None:
+        """One more like the scenario's member ``of``."""
+        like = self._first[of]
+        instance = like.instance_id and _new(f"{like.instance_id}-more", self._instances)
+        name = _new(f"{like.id}-more", self._names)
+        more = replace(like, id=name, instance_id=instance, joins_at=at)
+        self.actors.append(replace(more, leaves_at=None, crashes_at=None))
+        self.quiet_from = at
+
+    def end(self, place: int, at: float, crashes: bool) -> None:
+        """It leaves or crashes, whatever else it was to do later."""
+        self.actors[place] = replace(
+            self.actors[place],
+            leaves_at=None if crashes else at,
+            crashes_at=at if crashes else None,
+        )
+        self.quiet_from = max(self.quiet_from, at)
+
+    def restart(self, at: float, places: Sequence[int], away: float) -> None:
+        """They leave and come back, one after the other. Who ends meanwhile does not come back."""
+        step = min(away, self._until / len(places))
+        for turn, place in enumerate(places):
+            actor = self.actors[place]
+            leaves = round(at + turn * step, 3)
+            back = round(leaves + away, 3)
+            if actor.ends_at > leaves:
+                self.end(place, leaves, crashes=False)
+            if actor.ends_at > back:
+                again = _new(f"{actor.id}-again", self._names)
+                self.actors.append(replace(actor, id=again, joins_at=back))
+                self.quiet_from = max(self.quiet_from, back)
+
+
+def _new(name: str, taken: set[Any]) -> str:
+    """The name, or with a number where it is taken already."""
+    number, found = 1, name
+    while found in taken:
+        number += 1
+        found = f"{name}-{number}"
+    taken.add(found)
+    return found
+
+
+def _lag_peak(found: Simulation) -> float | None:
+    """Records that waited at most in a partition; None where none are produced."""
+    if not any(found.produce.values()):
+        return None
+    return round(max(lag for curve in found.lag.values() for _, lag in curve), 3)

@@ -1,0 +1,161 @@
+"""What if brokers fail? Every single one, every rack, and pairs of brokers, under each placement.
+
+A partition whose leader fails is led by the next live replica of its list. Of what is left it is
+told:
+
+- ``offline``: partitions without a live replica
+- ``under_min_isr``: partitions with fewer than two live replicas, of those that have two or more:
+  with ``min.insync.replicas=2`` they take no records of producers that wait for all. Partitions of
+  one replica count where it is gone
+- ``leaders``, ``bytes_per_second``: how many partitions the worst survivor leads and, where rates
+  are measured, the bytes per second that the worst survivor leads; both also over the mean of all
+  survivors
+
+Pairs are all there are, or as many as asked for at random, a draw per row: the same for placements
+on the same brokers.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from math import comb
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from partage.errors import InputError
+from partage.pipeline.what_ifs.placements import Ints, Placement, Placements, loads, over_mean
+
+MIN_ISR = 2
+
+BROKER, RACK, PAIR = "broker", "rack", "pair"
+
+_NO_THRESHOLDS: Mapping[str, float] = {}
+
+_SCHEMA = pa.schema(
+    [
+        ("placement", pa.string()),
+        ("failure", pa.string()),
+        ("fails", pa.string()),
+        ("offline", pa.int64()),
+        ("under_min_isr", pa.int64()),
+        ("leaders", pa.int64()),
+        ("leaders_over_mean", pa.float64()),
+        ("bytes_per_second", pa.float64()),
+        ("bytes_per_second_over_mean", pa.float64()),
+    ]
+)
+
+
+@dataclass(frozen=True)
+class Failures:
+    """``pairs``: how many of them; ``name``: the cluster as the user calls it."""
+
+    placements: Placements
+    pairs: int = 100
+    seed: int = 0
+    name: str = "cluster"
+
+    schema = _SCHEMA
+    worth = 100
+    by = ("placement", "failure")
+    measures = tuple(_SCHEMA.names[3:])
+    thresholds = _NO_THRESHOLDS
+
+    def checked(self) -> Failures:
+        """Self, or InputError where a number is no good."""
+        if self.pairs < 0:
+            raise InputError("--pairs", f"{self.pairs}: expected a number from 0")
+        if self.seed < 0:
+            raise InputError("--seed", f"{self.seed}: expected a number from 0")
+        return self
+
+    @cached_property
+    def cases(self) -> list[tuple[int, str, int]]:
+        """(placement, kind of failure, its number), a row each."""
+        return [
+            (place, kind, number)
+            for place, placement in enumerate(self.placements.each)
+            for kind, count in self._counts(placement).items()
+            for number in range(count)
+        ]
+
+    @property
+    def rows(self) -> int:
+        """A row per placement and failure."""
+        return len(self.cases)
+
+    def _counts(self, placement: Placement) -> dict[str, int]:
+        brokers = int(placement.live.sum())
+        racks = len(self._racks(placement)) if self.placements.racks else 0
+        return {BROKER: brokers, RACK: racks, PAIR: min(self.pairs, comb(brokers, 2))}
+
+    def _racks(self, placement: Placement) -> Ints:
+        return np.unique(self.placements.rack[placement.live])
+
+    def of_row(self, row: int) -> list[dict[str, Any]]:
+        """What is left after one failure."""
+        place, kind, number = self.cases[row]
+        placement = self.placements.each[place]
+        name, failed = self._failed(placement, kind, number)
+        about = {"placement": placement.name, "failure": kind, "fails": name}
+        return [about | self.after(placement, failed)]
+
+    def _failed(self, placement: Placement, kind: str, number: int) -> tuple[str, Ints]:
+        """What fails, by name and as positions of brokers."""
+        live = np.flatnonzero(placement.live)
+        if kind == RACK:
+            rack = int(self._racks(placement)[number])
+            return self.placements.racks[rack], live[self.placements.rack[live] == rack]
+        if kind == BROKER:
+            failed = live[number : number + 1]
+        elif self.pairs >= comb(len(live), 2):
+            failed = live[list(_pair(number, len(live)))]
+        else:
+            random = np.random.default_rng([self.seed, number])
+            failed = live[np.sort(random.choice(len(live), 2, replace=False))]
+        return "+".join(map(str, self.placements.broker_ids[failed].tolist())), failed
+
+    def after(self, placement: Placement, failed: Ints) -> dict[str, Any]:
+        """The figures when the brokers at these positions are gone."""
+        live = placement.live.copy()
+        live[failed] = False
+        left = np.append(live, False)[placement.replicas].sum(axis=1)
+        needed = np.minimum((placement.replicas >= 0).sum(axis=1), MIN_ISR)
+        leader = placement.led_by(live)
+        leaders = loads(leader, None, live)
+        found: dict[str, Any] = {
+            "offline": int((left == 0).sum()),
+            "under_min_isr": int((left < needed).sum()),
+            "leaders": int(leaders.max(initial=0)),
+            "leaders_over_mean": over_mean(leaders),
+        }
+        rates = self.placements.bytes_per_second
+        if rates is not None:
+            load = loads(leader, rates, live)
+            found["bytes_per_second"] = round(float(load.max(initial=0)), 3)
+            found["bytes_per_second_over_mean"] = over_mean(load)
+        return found
+
+    def about(self, runs: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+        """What was asked."""
+        return {
+            "what_if": "failures",
+            "cluster": self.name,
+            "pairs": self.pairs,
+            "seed": self.seed,
+            "placements": [placement.name for placement in self.placements.each],
+            "cannot": dict(self.placements.cannot),
+        }
+
+
+def _pair(number: int, count: int) -> tuple[int, int]:
+    """The pairs of ``count`` in order: (0, 1), (0, 2) … (1, 2) …"""
+    first = 0
+    while number >= count - 1 - first:
+        number -= count - 1 - first
+        first += 1
+    return first, first + 1 + number

@@ -1,0 +1,107 @@
+"""Placements that what-ifs try: today's and those of plans, as plain arrays for workers."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+import numpy as np
+import numpy.typing as npt
+
+if TYPE_CHECKING:
+    from partage.brokers.plan import Plan
+    from partage.brokers.task import Task
+
+Ints = npt.NDArray[np.int64]
+Bools = npt.NDArray[np.bool_]
+Floats = npt.NDArray[np.float64]
+
+TODAY = "today"
+
+
+@dataclass(frozen=True, eq=False)
+class Placement:
+    """``replicas`` [P, any width]: broker positions, preferred leader first, -1 after the last;
+    ``live`` [B]: the brokers that it counts on."""
+
+    name: str
+    replicas: npt.NDArray[np.int32]
+    live: Bools
+
+    @cached_property
+    def leader(self) -> Ints:
+        """[P] who leads while all these brokers are live."""
+        return self.led_by(self.live)
+
+    @cached_property
+    def holders(self) -> tuple[Ints, Ints]:
+        """Of every replica its partition and its broker."""
+        row, column = np.nonzero(self.replicas >= 0)
+        return row, self.replicas[row, column].astype(np.int64)
+
+    def led_by(self, live: Bools) -> Ints:
+        """[P] the broker that leads when these are live: the first such of the list, or -1."""
+        on = np.append(live, False)[self.replicas]
+        rows = np.arange(len(on))
+        first = on.argmax(axis=1)
+        return np.where(on[rows, first], self.replicas[rows, first], -1).astype(np.int64)
+
+
+@dataclass(frozen=True, eq=False)
+class Placements:
+    """Several placements of one cluster of B brokers, P partitions and T topics.
+
+    - ``broker_ids``, ``disk_bytes`` (-1 unknown), ``rack`` (into ``racks``): [B]
+    - ``topic`` [P]; ``size_bytes`` [P], -1 unknown; ``bytes_per_second`` [P], None: not measured
+    - ``cannot``: strategies without a plan, and why
+    """
+
+    each: tuple[Placement, ...]
+    broker_ids: Ints
+    disk_bytes: Ints
+    rack: Ints
+    racks: tuple[str, ...]
+    topic: Ints
+    topics: int
+    size_bytes: Ints
+    bytes_per_second: Floats | None
+    cannot: Mapping[str, str]
+
+    @classmethod
+    def of(cls, task: Task, answers: Mapping[str, Plan | str]) -> Placements:
+        """Today's placement, on the brokers that are not added yet, and every plan for the job."""
+        cluster = task.cluster
+        today = Placement(TODAY, cluster.replicas.astype(np.int32), cluster.alive & ~task.added)
+        plans = [
+            Placement(name, answer.after.replicas.astype(np.int32), task.usable)
+            for name, answer in answers.items()
+            if not isinstance(answer, str)
+        ]
+        return cls(
+            each=(today, *plans),
+            broker_ids=cluster.broker_ids,
+            disk_bytes=cluster.disk_bytes,
+            rack=cluster.rack,
+            racks=cluster.rack_names,
+            topic=cluster.topic,
+            topics=len(cluster.topics),
+            size_bytes=cluster.size_bytes,
+            bytes_per_second=task.bytes_per_second,
+            cannot={name: why for name, why in answers.items() if isinstance(why, str)},
+        )
+
+
+def loads(broker: Ints, weight: Floats | Ints | None, live: Bools) -> Floats | Ints:
+    """What every live broker has, in the order of positions: the weight of all that is its own by
+    ``broker``, or the number; what is nobody's, -1, is left out."""
+    some = broker >= 0
+    some_weight = None if weight is None else weight[some]
+    return np.bincount(broker[some], some_weight, minlength=len(live))[live]
+
+
+def over_mean(load: Floats | Ints) -> float | None:
+    """The largest over the mean, to four decimals; None where there is nothing to share."""
+    total = float(load.sum())
+    return round(float(load.max()) * len(load) / total, 4) if total > 0 else None

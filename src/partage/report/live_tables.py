@@ -1,0 +1,160 @@
+"""A running cluster and its groups as people read them: tables of a hundred columns."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from rich import box
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+from partage.report import units
+
+_MANY = 60
+_NAME = 30
+
+
+def print_snapshot(found: Mapping[str, Any], console: Console) -> None:
+    """What ``partage snapshot`` wrote, in a table of brokers and some lines."""
+    brokers, partitions = found["brokers"], found["partitions"]
+    topics = {one["topic"] for one in partitions}
+    replicas = sum(len(one["replicas"]) for one in partitions)
+    size = sum(sum(one["sizes"].values()) for one in partitions)
+    console.print(
+        Text(
+            f"{units.plural(len(brokers), 'broker')}, {units.plural(len(topics), 'topic')}, "
+            f"{units.plural(len(partitions), 'partition')}, {units.plural(replicas, 'replica')}, "
+            f"{units.size(size)}",
+            "bold",
+        )
+    )
+    console.print()
+    table = _table("broker", "rack", "state", replicas="right", leads="right", disk="right")
+    table.add_column("free", justify="right")
+    for broker in brokers[:_MANY]:
+        number = broker["id"]
+        held = sum(number in one["replicas"] for one in partitions)
+        leads = sum(one["leader"] == number for one in partitions)
+        own = sum(one["sizes"].get(str(number), 0) for one in partitions)
+        free = [one["usable_bytes"] for one in broker["log_dirs"]]
+        table.add_row(
+            str(number),
+            broker["rack"] or units.MISSING,
+            _state(broker),
+            units.count(held),
+            units.count(leads),
+            units.size(own),
+            units.size(sum(free)) if free and None not in free else units.MISSING,
+        )
+    console.print(table)
+    if len(brokers) > _MANY:
+        console.print(Text(f"and {len(brokers) - _MANY} brokers more", "dim"))
+    _remarks(found, console)
+
+
+def _state(broker: Mapping[str, Any]) -> Text:
+    if not broker["alive"]:
+        return Text("dead", "red")
+    return Text("cordoned", "yellow") if broker["cordoned"] else Text("alive")
+
+
+def _remarks(found: Mapping[str, Any], console: Console) -> None:
+    short = [one for one in found["partitions"] if len(one["isr"]) < len(one["replicas"])]
+    leaderless = [one for one in found["partitions"] if one["leader"] is None]
+    throttled = [*found["throttles"]["brokers"], *found["throttles"]["topics"]]
+    lines = [
+        (leaderless, "without a leader", "red"),
+        (short, "with replicas out of sync", "yellow"),
+        (found["reassignments"], "being reassigned: taken as if they had arrived", "yellow"),
+    ]
+    for rows, what, style in lines:
+        if rows:
+            named = ", ".join(f"{one['topic']}-{one['partition']}" for one in rows[:3])
+            more = ", …" if len(rows) > len(rows[:3]) else ""
+            console.print(
+                Text(f"\n{units.plural(len(rows), 'partition')} {what}: {named}{more}", style)
+            )
+    if throttled:
+        console.print(
+            Text(f"\nReplication throttles are set on: {', '.join(throttled[:8])}", "yellow")
+        )
+    for warning in found["warnings"]:
+        console.print(Text(f"! {warning}", "yellow"))
+
+
+def print_groups(rows: Sequence[Mapping[str, Any]], console: Console) -> None:
+    """One line for each group; see ``partage groups --json`` for the fields."""
+    table = _table("group", "state", "assignor")
+    for name in ("members", "loads", "lag", "exact", "moves"):
+        table.add_column(name, justify="right", no_wrap=True)
+    for row in rows[:_MANY]:
+        exact = row["exact"]
+        table.add_row(
+            Text(_short(row["group"])),
+            row["state"],
+            row["assignor"] or units.MISSING,
+            units.MISSING if row["members"] is None else str(len(row["members"])),
+            units.span(row["loads"]) if row["loads"] else units.MISSING,
+            units.count(row["total_lag"]),
+            units.span(exact["loads"]) if exact else units.MISSING,
+            units.count(exact["moves"]) if exact else units.MISSING,
+        )
+    console.print(table)
+    if len(rows) > _MANY:
+        console.print(Text(f"and {len(rows) - _MANY} groups more: --json has all", "dim"))
+    console.print(
+        Text(
+            "loads: partitions of the member with least and with most; exact: the fairest there "
+            "are, and the partitions that would move",
+            "dim",
+        )
+    )
+
+
+def print_group(row: Mapping[str, Any], console: Console) -> None:
+    """The members of one group, before what would be fairest for them."""
+    head = f"{row['group']}: {row['state']}, {row['type']}, {row['assignor'] or 'no assignor'}"
+    console.print(Text(head, "bold"))
+    if row["members"] is None:
+        console.print(Text("Its members cannot be read by this client.", "yellow"))
+    lag = {
+        (topic, number): value
+        for topic, values in row["lag"].items()
+        for number, value in enumerate(values)
+    }
+    table = _table("member", "host", "rack", load="right", lag="right")
+    table.add_column("has")
+    for member in row["members"] or ():
+        own = [tuple(pair) for pair in member["owned"]]
+        known = [value for pair in own if (value := lag.get(pair)) is not None]
+        table.add_row(
+            Text(_short(member["instance_id"] or member["client_id"] or member["id"])),
+            member["host"],
+            member["rack"] or units.MISSING,
+            units.count(len(own)),
+            units.count(sum(known)) if known else units.MISSING,
+            Text(", ".join(f"{topic}-{number}" for topic, number in own[:6]) + _more(own, 6)),
+        )
+    if row["members"]:
+        console.print()
+        console.print(table)
+    console.print(Text(f"\nLag: {units.plural(row['total_lag'], 'record')}"))
+
+
+def _more(items: Sequence[Any], shown: int) -> str:
+    return f" and {len(items) - shown} more" if len(items) > shown else ""
+
+
+def _short(text: str) -> str:
+    return text if len(text) <= _NAME else text[: _NAME - 1] + "…"
+
+
+def _table(*names: str, **justified: Any) -> Table:
+    table = Table(box=box.SIMPLE_HEAD, header_style="dim", pad_edge=False, show_edge=False)
+    for name in names:
+        table.add_column(name, no_wrap=True)
+    for name, justify in justified.items():
+        table.add_column(name, justify=justify, no_wrap=True)
+    return table

@@ -1,0 +1,100 @@
+"""Logs that tests read, and what really happened when the recorded ones were written."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from importlib.resources import files
+from pathlib import Path
+from typing import Any
+
+from partage.consumers.history import Event, History, Rejected, events_of, histories
+
+RECORDED = Path(__file__).parents[2] / "data" / "logs"
+KIP_429 = Path(str(files("partage") / "data" / "groups" / "logs" / "kip-429"))
+CASES = sorted(folder.name for folder in RECORDED.iterdir() if folder.is_dir())
+"""``java-cooperative-whole`` and so on."""
+
+Partition = tuple[str, int]
+Keep = Callable[[str], bool]
+
+
+def text_of(path: Path) -> list[str]:
+    return path.read_text(encoding="utf-8").splitlines()
+
+
+def read(logs: dict[str, Sequence[str]]) -> tuple[dict[str, History], list[Rejected]]:
+    """Lines by the name of their file → the histories by group, and what is rejected."""
+    found = [one for name, lines in logs.items() for one in events_of(name, enumerate(lines, 1))]
+    rejected = [one for one in found if isinstance(one, Rejected)]
+    return histories(one for one in found if isinstance(one, Event)), rejected
+
+
+def one_group(logs: dict[str, Sequence[str]]) -> History:
+    """Of logs that tell of one group, and have no line that is rejected."""
+    groups, rejected = read(logs)
+    assert not rejected
+    (history,) = groups.values()
+    return history
+
+
+def recorded(case: str, keep: Keep = lambda _: True) -> dict[str, Sequence[str]]:
+    """The logs of a recorded group, the lines to keep."""
+    return {
+        path.name: [line for line in text_of(path) if keep(line)]
+        for path in sorted((RECORDED / case).glob("*.log"))
+    }
+
+
+@dataclass(frozen=True)
+class Stay:
+    """A member of that name had a partition, by its own callbacks. Times in seconds since 1970;
+    ``how`` it ended: ``revoked``, ``lost`` (when it was stopped), ``ended`` (with the process)."""
+
+    partition: Partition
+    name: str
+    start: float
+    end: float
+    how: str
+
+
+@dataclass(frozen=True)
+class Happened:
+    """Of a recorded group: who had what each time it had come to rest, and when in between."""
+
+    settled: list[dict[str, list[int]]]
+    stays: list[Stay]
+
+
+def happened(case: str) -> Happened:
+    value = json.loads((RECORDED / case / "happened.json").read_text(encoding="utf-8"))
+    return Happened(value["settled"], list(_stays(value["events"])))
+
+
+def _stays(events: Iterable[dict[str, Any]]) -> Iterable[Stay]:
+    since: dict[tuple[str, int], float] = {}
+    frozen: dict[str, float] = {}
+    found = []
+    for event in sorted(events, key=lambda event: event["at"]):
+        name, at, kind = event["member"], event["at"], event["kind"]
+        if kind == "frozen":
+            frozen[name] = at
+            continue
+        if kind == "assigned":
+            for number in event["partitions"]:
+                since.setdefault((name, number), at)
+            continue
+        listed = event.get("partitions", [n for who, n in since if who == name])
+        for number in listed:
+            if (name, number) in since:
+                start = since.pop((name, number))
+                end = frozen[name] if kind == "lost" else at
+                found.append(Stay(("orders", number), name, start, end, kind))
+    assert not since
+    return sorted(found, key=lambda stay: (stay.partition, stay.start))
+
+
+def name_of(member: str) -> str:
+    """The client id, out of a member id that the coordinator made of it."""
+    return member[: -len("-56a695ad-68c2-4e09-88a2-759e3854e366")]

@@ -1,0 +1,235 @@
+"""Single lines: dates, what older clients write, and what cannot be read."""
+
+from __future__ import annotations
+
+import json
+from datetime import UTC, datetime
+
+import pytest
+
+from partage.consumers.history import Event, Rejected, events_of
+from partage.consumers.history.events import Kind
+from partage.consumers.history.stamps import shown, stamp
+
+HEAD = "2026-01-02 03:04:05,678 INFO "
+JAVA = HEAD + "[Consumer clientId=c, groupId=g] "
+PYTHON = HEAD + "kafka.coordinator "
+LIBRDKAFKA = "%7|1767323045.678|{}|c#consumer-1| [thrd:main]: "
+
+
+def told(*lines: str) -> list[Event]:
+    """What lines tell, but for signs of life; nothing of it is rejected."""
+    found = list(events_of("log", enumerate(lines, 1)))
+    assert not [one for one in found if isinstance(one, Rejected)]
+    return [one for one in found if isinstance(one, Event) and one.kind is not Kind.SEEN]
+
+
+def rejected(*lines: str) -> list[tuple[int, str]]:
+    found = events_of("log", enumerate(lines, 1))
+    return [(one.line, one.reason) for one in found if isinstance(one, Rejected)]
+
+
+# -- dates
+
+
+@pytest.mark.parametrize(
+    ("line", "when", "zoned"),
+    [
+        ("2021-06-08 20:17:50.252 [main] INFO x", "2021-06-08T20:17:50.252", False),
+        ("[2021-06-08 20:17:50,252] INFO x", "2021-06-08T20:17:50.252", False),
+        ("2021/06/08 20:17:50 x", "2021-06-08T20:17:50", False),
+        ("INFO 2021-06-08 20:17:50,252 x", "2021-06-08T20:17:50.252", False),
+        ("2021-06-08T20:17:50.252123456Z x", "2021-06-08T20:17:50.252123", True),
+        ("2021-06-08T20:17:50.252+02:00 x", "2021-06-08T18:17:50.252", True),
+        ("2021-06-08 20:17:50,252 -0330 x", "2021-06-08T23:47:50.252", True),
+        ("%7|1623183470.252|JOIN|c#consumer-1| x", "2021-06-08T20:17:50.252", True),
+        ("1623183470252 INFO x", "2021-06-08T20:17:50.252", True),
+        ("1623183470.5 INFO x", "2021-06-08T20:17:50.5", True),
+    ],
+)
+def test_a_date_in_many_layouts(line: str, when: str, zoned: bool) -> None:
+    found = stamp(line)
+    assert found is not None
+    expected = datetime.fromisoformat(when).replace(tzinfo=UTC) - datetime(1970, 1, 1, tzinfo=UTC)
+    assert found.at == expected.days * 86_400_000_000 + (
+        expected.seconds * 1_000_000 + expected.microseconds
+    )
+    assert found.zoned is zoned
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "Jun  8 20:17:50 host app: x",
+        "20:17:50.252 INFO x",
+        "2021-13-08 20:17:50 x",
+        "2021-06-31 20:17:50 x",
+        "12345 x",
+        "",
+    ],
+)
+def test_no_date_is_none(line: str) -> None:
+    assert stamp(line) is None
+
+
+def test_a_date_is_shown_with_its_zone_where_it_has_one() -> None:
+    assert shown(1_623_183_470_252_000) == "2021-06-08T20:17:50.252Z"
+    assert shown(1_623_183_470_252_000, zoned=False) == "2021-06-08T20:17:50.252"
+
+
+# -- what clients of other versions write
+
+
+def test_an_older_java() -> None:
+    joined, revoked, added = told(
+        JAVA + "Successfully joined group with generation 7",
+        JAVA + "Revoking previously assigned partitions [a-b-0, t-12]",
+        JAVA + "Setting newly assigned partitions [t-0, t.x_y-3]",
+    )
+    assert (joined.kind, joined.generation, joined.member) == (Kind.JOINED, 7, "")
+    assert (revoked.kind, revoked.partitions) == (Kind.REVOKED, (("a-b", 0), ("t", 12)))
+    assert (added.kind, added.partitions) == (Kind.ADDED, (("t", 0), ("t.x_y", 3)))
+
+
+def test_java_with_the_logger_at_the_end_and_a_static_member() -> None:
+    (added,) = told(
+        "[2026-01-02 03:04:05,678] INFO [Consumer instanceId=i, clientId=c, groupId=g] "
+        "Adding newly assigned partitions: t-0, t-1 "
+        "(org.apache.kafka.clients.consumer.internals.ConsumerRebalanceListenerInvoker)"
+    )
+    assert (added.consumer, added.group, added.instance) == ("c", "g", "i")
+    assert added.partitions == (("t", 0), ("t", 1))
+
+
+def test_java_s_settings() -> None:
+    (settings,) = told(
+        HEAD + "ConsumerConfig values: ",
+        "\tclient.id = c",
+        "\tgroup.id = g",
+        "\theartbeat.interval.ms = 3000",
+        "\tsession.timeout.ms = 45000",
+        HEAD + "ProducerConfig values: ",
+        "\tclient.id = producer-1",
+    )
+    assert (settings.kind, settings.consumer, settings.group) == (Kind.SETTINGS, "c", "g")
+    assert settings.settings == {"session_timeout": 45.0, "heartbeat_interval": 3.0}
+
+
+def test_kafka_python_2() -> None:
+    joining, joined, added, left = told(
+        PYTHON + "(Re-)joining group g",
+        PYTHON + "Successfully joined group g with generation 2",
+        PYTHON + "Setting newly assigned partitions "
+        "{TopicPartition(topic='t', partition=1), TopicPartition(topic='t', partition=0)} "
+        "for group g",
+        PYTHON + "Leaving consumer group g.",
+    )
+    assert [one.group for one in (joining, joined, added, left)] == ["g"] * 4
+    assert joined.generation == 2
+    assert added.partitions == (("t", 0), ("t", 1))
+    assert (left.kind, left.member) == (Kind.LEFT, "")
+
+
+def test_librdkafka_through_a_logger_of_python() -> None:
+    (joined,) = told(
+        "2026-01-02 03:04:05,678 DEBUG app: JOINGROUP [c#consumer-1] [thrd:main]: JoinGroup "
+        "response: GenerationId 2, Protocol range, LeaderId c-1, my MemberId c-2, member metadata "
+        "count 0: (no error)"
+    )
+    assert (joined.consumer, joined.member, joined.generation) == ("c#consumer-1", "c-2", 2)
+
+
+def test_loggers_that_write_json() -> None:
+    message = (
+        "[Consumer clientId=c, groupId=g] Updating assignment with\n"
+        "\tAssigned partitions:                       [t-0]\n"
+        "\tCurrent owned partitions:                  []\n"
+        "\tAdded partitions (assigned - owned):       [t-0]\n"
+        "\tRevoked partitions (owned - assigned):     []\n"
+    )
+    one = {"@timestamp": "2021-06-08T20:17:50.252Z", "level": "INFO", "message": message}
+    other = {"msg": "(Re-)joining group g", "timestamp": 1_623_183_470_252, "logger": "kafka"}
+    held, joining = told(json.dumps(one), json.dumps(other))
+    assert (held.kind, held.partitions, held.owned) == (Kind.HELD, (("t", 0),), ())
+    assert (joining.kind, joining.group) == (Kind.JOINING, "g")
+    assert held.at == joining.at == 1_623_183_470_252_000
+    assert told('{"message": "no more', '{"message": 7}', "{}") == []
+
+
+def test_other_lines_tell_nothing() -> None:
+    assert told("", "INFO something else", HEAD + "order 17 has 3 partitions", JAVA + "Hello") == []
+
+
+# -- what cannot be read is kept aside, with the reason
+
+
+@pytest.mark.parametrize(
+    ("line", "reason"),
+    [
+        (JAVA + "Adding newly assigned partitions: t-0, nonsense", "'nonsense' is no topic and"),
+        (JAVA + "Successfully joined group with generation", "no generation where one is"),
+        (JAVA + "Executing onJoinComplete with generation 3", "no generation and memberId"),
+        (JAVA + "Finished assignment for group at generation 3: {c-1=Assignment(part", "cut off"),
+        (JAVA + "Finished assignment for group at generation x: {}", "no generation and members"),
+        ("[Consumer clientId=c, groupId=g] (Re-)joining group", "no date and time"),
+        (JAVA.replace("Consumer", "Worker") + "(Re-)joining group", "of a Kafka Connect worker"),
+        ("kafka.coordinator (Re-)joining group g", "no date and time"),
+        (PYTHON + "Successfully joined group g <Generation", "not of a known form"),
+        (PYTHON + "Setting newly assigned partitions {x} for group g", "not of a known form"),
+        (PYTHON + "Finished assignment for group g: {'c': ConsumerProtocolAssignment(", "known"),
+        (LIBRDKAFKA.format("JOINGROUP") + "JoinGroup response: who knows", "an unknown form"),
+        (LIBRDKAFKA.format("GRPASSIGNMENT") + " t [0] offset INVALID", "none is expected"),
+        (LIBRDKAFKA.format("GRPASSIGNMENT") + "List with 2 partition(s):", "is cut off"),
+    ],
+)
+def test_a_line_that_cannot_be_read_is_rejected(line: str, reason: str) -> None:
+    ((number, why),) = rejected("nothing", line, "nothing")
+    assert number == 2
+    assert reason in why
+
+
+def test_java_s_four_lists_must_follow_and_agree() -> None:
+    update = JAVA + "Updating assignment with"
+    lists = [
+        "\tAssigned partitions:                       [t-0]",
+        "\tCurrent owned partitions:                  [t-1]",
+        "\tAdded partitions (assigned - owned):       [t-0]",
+        "\tRevoked partitions (owned - assigned):     [t-1]",
+    ]
+    (held,) = told(update, *lists)
+    assert (held.partitions, held.owned) == ((("t", 0),), (("t", 1),))
+    assert rejected(update, *lists[:3]) == [(1, "its four lists of partitions do not follow")]
+    assert rejected(update, *lists[:2], JAVA + "Hello", *lists[2:])[0][0] == 1
+    wrong = [*lists[:3], lists[3].replace("t-1", "t-2")]
+    assert rejected(update, *wrong) == [(1, "its four lists of partitions contradict each other")]
+
+
+def test_librdkafka_s_lists_that_are_cut_off() -> None:
+    """The line that announces one is rejected, not the one that comes in its stead."""
+    head = LIBRDKAFKA.format("GRPASSIGNMENT")
+    place, announced = head + " t [0] offset INVALID", head + "List with 2 partition(s):"
+    empty = head + "List with 0 partition(s):"
+    assert rejected(announced, place, empty) == [(1, "the list that it announces is cut off")]
+    plan = LIBRDKAFKA.format("ASSIGN") + (
+        'Group "g" range assignment for 2 member(s) finished in 0.1ms, assigned:'
+    )
+    member = LIBRDKAFKA.format("ASSIGN") + '  Member "c-1" (me) assigned 0 partition(s):'
+    other = LIBRDKAFKA.format("HEARTBEAT") + 'Heartbeat for group "g" generation id 2'
+    for lines in ((plan, member, other), (plan, member)):
+        assert rejected(*lines) == [(1, "the list that it announces is cut off")]
+    assert rejected(plan, member, member.replace("c-1", "c-2"), other) == []
+
+
+def test_settings_without_a_date_are_rejected() -> None:
+    lines = ["INFO ConsumerConfig values:", "\tgroup.id = g", "\tsession.timeout.ms = 45000"]
+    assert rejected(*lines) == [(1, "no date and time of a known layout")]
+
+
+def test_what_goes_through_json_comes_back() -> None:
+    lines = [
+        JAVA + "Finished assignment for group at generation 3: {c-1=Assignment(partitions=[t-0])}",
+        JAVA + "Revoke previously assigned partitions [t-0]",
+        LIBRDKAFKA.format("LOST") + 'Group "g": current assignment of 1 partition(s) lost',
+    ]
+    for one in told(*lines):
+        assert Event.from_json(one.to_json()) == one

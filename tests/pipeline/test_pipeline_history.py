@@ -1,0 +1,170 @@
+"""Logs on Spark: the same as read directly, however the files are cut; and what is written."""
+
+from __future__ import annotations
+
+import gzip
+import json
+import re
+import shutil
+from collections.abc import Iterator
+from importlib.resources import files
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+pytest.importorskip("pyspark")
+
+import pyarrow.parquet as pq
+
+from partage.consumers.history import Event, Rejected, events_of, histories
+from partage.consumers.history.replay import cases, scenario_of
+from partage.consumers.simulation import simulate
+from partage.errors import InputError
+
+pytestmark = pytest.mark.spark
+
+RECORDED = Path(__file__).parents[1] / "data" / "logs"
+KIP_429 = Path(str(files("partage") / "data" / "groups" / "logs" / "kip-429"))
+CASES = ("java-eager-whole", "librdkafka-cooperative-whole", "kafka-python-cooperative-put-out")
+BAD = (
+    "2026-01-01 10:00:00,000 INFO [Consumer clientId=c, groupId=bad] (Re-)joining group\n"
+    "2026-01-01 10:00:01,000 INFO a line of the application, with a byte that is no UTF-8: \udcff\n"
+    "2026-01-01 10:00:02,000 INFO [Consumer clientId=c, groupId=bad] "
+    "Adding newly assigned partitions: nonsense \udcff\n"
+)
+
+
+@pytest.fixture(scope="module", name="logs")
+def _logs(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Files of several groups: in folders, packed, with odd names, and one with bad lines."""
+    top = tmp_path_factory.mktemp("history") / "logs of [1]"
+    for case in CASES:
+        shutil.copytree(RECORDED / case, top / case, ignore=shutil.ignore_patterns("*.json"))
+    shutil.copytree(KIP_429, top / "kip 429 é%")
+    packed = top / CASES[0] / "a.log"
+    packed.with_suffix(".log.gz").write_bytes(gzip.compress(packed.read_bytes()))
+    packed.unlink()
+    (top / "bad.log").write_bytes(BAD.encode("utf-8", "surrogateescape"))
+    return top
+
+
+def directly(logs: Path) -> Iterator[Event | Rejected]:
+    for path in sorted(p for p in logs.rglob("*") if p.is_file()):
+        raw = path.read_bytes()
+        raw = gzip.decompress(raw) if path.suffix == ".gz" else raw
+        text = raw.decode("utf-8", "replace")
+        yield from events_of(str(path), enumerate(text.splitlines(), 1))
+
+
+@pytest.fixture(scope="module", name="written")
+def _written(spark: Any, logs: Path, tmp_path_factory: pytest.TempPathFactory) -> tuple[Any, Path]:
+    from partage.pipeline.history import write_history
+
+    out = tmp_path_factory.mktemp("out") / "history"
+    return write_history(spark, [logs], out), out
+
+
+def test_histories_are_those_read_directly(written: tuple[Any, Path], logs: Path) -> None:
+    found, _ = written
+    told = list(directly(logs))
+    expected = histories(one for one in told if isinstance(one, Event))
+    assert found.groups == expected
+    assert sorted(found.groups) == sorted([*CASES, "cg_logi_kafka_test_1"])
+    assert list(found.rejected) == [one for one in told if isinstance(one, Rejected)]
+    ((line, reason),) = [(one.line, one.reason) for one in found.rejected]
+    assert (line, reason.partition(" is ")[2]) == (3, "no topic and partition")
+
+
+def test_every_assignor_and_protocol_is_replayed_as_simulate_does(
+    written: tuple[Any, Path],
+) -> None:
+    found, _ = written
+    for name in (CASES[0], "cg_logi_kafka_test_1"):
+        scenario = scenario_of(found.groups[name])
+        played = [
+            (assignor, protocol)
+            for assignor, by_protocol in found.replays[name].items()
+            for protocol in by_protocol
+        ]
+        assert played == cases()
+        for assignor, protocol in played:
+            result = found.replays[name][assignor][protocol]
+            if assignor in ("streams", "connect"):  # no log tells of tasks
+                with pytest.raises(InputError, match=re.escape(result["cannot"])):
+                    simulate(scenario, assignor, protocol)
+                continue
+            alone = simulate(scenario, assignor, protocol)
+            assert result == {
+                "moved": alone.moved,
+                "unowned_partition_seconds": round(alone.unowned, 3),
+                "rounds": len([one for one in alone.rounds if one.assignment]),
+            }, (name, assignor, protocol)
+
+
+def test_nothing_depends_on_how_files_and_tasks_are_cut(
+    spark: Any, written: tuple[Any, Path], logs: Path
+) -> None:
+    from partage.pipeline.history.lines import parsed
+    from partage.pipeline.history.replays import played, scenarios
+
+    found, _ = written
+
+    def rows() -> list[dict[str, Any]]:
+        table = parsed(spark, [str(logs)]).toArrow()
+        return sorted(table.to_pylist(), key=lambda row: (row["file"], row["place"]))
+
+    whole = rows()
+    setting = "spark.sql.files.maxPartitionBytes"
+    before = spark.conf.get(setting)
+    try:
+        spark.conf.set(setting, "20000")
+        cut = rows()
+    finally:
+        spark.conf.set(setting, before)
+    assert cut == whole
+    frame = scenarios(spark, found.groups)
+    assert frame is not None
+    assert played(frame.coalesce(1)) == found.replays
+
+
+def test_what_is_written(written: tuple[Any, Path]) -> None:
+    found, out = written
+    value = json.loads((out / "history.json").read_text(encoding="utf-8"))
+    assert value["format_version"] == 1
+    assert value | found.to_json() == value
+    tables = {
+        folder.name: pq.read_table(folder) for folder in sorted(out.iterdir()) if folder.is_dir()
+    }
+    assert sorted(tables) == ["ownership", "rejected", "replay", "rounds", "unowned"]
+    assert tables["replay"].num_rows == len(found.groups) * len(cases())
+    assert tables["rejected"].column("reason").to_pylist() == [one.reason for one in found.rejected]
+    seed = [row for row in tables["unowned"].to_pylist() if row["topic"] == "kmo_community"]
+    assert [(row["partition"], row["round"], row["seconds"]) for row in seed] == [(0, 3, 3.119)]
+    rounds = [row for row in tables["rounds"].to_pylist() if row["group"] == seed[0]["group"]]
+    assert [(row["generation"], row["added"], row["revoked"]) for row in rounds] == [
+        (9, 3, 0),
+        (10, 0, 1),
+        (11, 1, 0),
+    ]
+    owners = [row for row in tables["ownership"].to_pylist() if row["topic"] == "kmo_community"]
+    assert len(owners) == 4
+    assert str(owners[0]["start"]) == "2021-06-08 20:17:50.288000+00:00"
+
+
+def test_what_cannot_be_read_is_one_line(spark: Any, logs: Path, tmp_path: Path) -> None:
+    from partage.pipeline.history import read_history
+
+    (tmp_path / "other.log").write_text("2026-01-01 10:00:00 nothing\n")
+    empty = tmp_path / "empty"
+    empty.mkdir()
+    for paths, problem in (
+        ([], "no logs given"),
+        ([tmp_path / "none.log"], "no such file"),
+        ([tmp_path / "other.log"], "no line about a consumer group"),
+        ([empty], "holds no files"),
+        ([logs / "bad.log"], "1 lines are rejected, the first"),
+        ([logs, logs / "bad.log"], "was already given by another path"),
+    ):
+        with pytest.raises(InputError, match=problem):
+            read_history(spark, paths)

@@ -1,0 +1,222 @@
+"""Tables written in any format, whole or not at all, over what was there only when asked to."""
+
+from __future__ import annotations
+
+import base64
+import json
+import signal
+import subprocess
+import sys
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+from unittest.mock import MagicMock
+
+import pytest
+
+pytest.importorskip("pyspark")
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from partage.errors import InputError
+from partage.pipeline.sinks import Sink
+from partage.profile import Profile
+
+ABOUT = {"format_version": 1}
+TIME = datetime(2026, 1, 2, 3, 4, 5, tzinfo=UTC)
+KEYS = pa.table(
+    {
+        "topic": ["a", 'b,"c"', "é"],
+        "key": pa.array([b"\x00\xff", b"", None], pa.binary()),
+        "records": pa.array([1, 2**40, None], pa.int64()),
+        "first": pa.array([TIME, None, TIME], pa.timestamp("us", "UTC")),
+    }
+)
+EMPTY = KEYS.slice(0, 0)
+
+
+def tree(folder: Path) -> dict[str, bytes]:
+    return {str(f.relative_to(folder)): f.read_bytes() for f in folder.rglob("*") if f.is_file()}
+
+
+def written(folder: Path, **options: Any) -> Sink:
+    """A sink, with the output of an earlier run in its place."""
+    Sink(folder, "mark.json").write(None, {"keys": KEYS}, ABOUT | {"run": "earlier"})
+    return Sink(folder, "mark.json", **options)
+
+
+# ---------------------------------------------------------------- without Spark
+
+
+def test_parquet_is_one_file_per_table(tmp_path: Path) -> None:
+    told = Sink(tmp_path / "out", "mark.json").write(None, {"keys": KEYS, "none": EMPTY}, ABOUT)
+    assert sorted(tree(tmp_path)) == [
+        "out/keys/part-00000.parquet",
+        "out/mark.json",
+        "out/none/part-00000.parquet",
+    ]
+    assert pq.read_table(tmp_path / "out" / "keys").equals(KEYS)
+    assert json.loads((tmp_path / "out" / "mark.json").read_text()) == told
+    assert told == {"format_version": 1, "format": "parquet"}
+
+
+def test_what_is_there_is_replaced_only_when_asked(tmp_path: Path) -> None:
+    careful = written(tmp_path / "out")
+    before = tree(tmp_path)
+    for refused in (lambda: careful.check(None), lambda: careful.write(None, {"x": KEYS}, ABOUT)):
+        with pytest.raises(InputError, match=r"out: is there already: --overwrite replaces it$"):
+            refused()
+    assert tree(tmp_path) == before
+    bold = Sink(tmp_path / "out", "mark.json", overwrite=True)
+    bold.check(None)
+    bold.write(None, {"x": KEYS}, ABOUT)
+    assert sorted(tree(tmp_path)) == ["out/mark.json", "out/x/part-00000.parquet"]
+
+
+def test_other_peoples_files_are_never_replaced(tmp_path: Path) -> None:
+    (tmp_path / "mine").mkdir()
+    (tmp_path / "mine" / "file").touch()
+    for overwrite in (False, True):
+        with pytest.raises(InputError, match="did not write"):
+            Sink(tmp_path / "mine", "mark.json", overwrite=overwrite).check(None)
+
+
+@pytest.mark.parametrize("path", ["s3a://bucket/out", "hdfs:///out", "file:///tmp/out"])
+def test_a_url_is_refused(path: str) -> None:
+    with pytest.raises(InputError, match="is no directory of this machine"):
+        Sink(path, "mark.json").check(None)
+
+
+def test_iceberg_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match="--format iceberg: its tables know their own path"):
+        Sink(tmp_path / "out", "mark.json", "iceberg").check(None)
+
+
+def test_one_who_was_faster_is_not_overwritten(tmp_path: Path) -> None:
+    class Slow(dict[str, Any]):
+        def items(self) -> Any:
+            written(tmp_path / "out")
+            return super().items()
+
+    with pytest.raises(InputError, match="is there already"):
+        Sink(tmp_path / "out", "mark.json").write(None, Slow(keys=KEYS), ABOUT)
+    assert json.loads((tmp_path / "out" / "mark.json").read_text())["run"] == "earlier"
+    assert [path.name for path in tmp_path.iterdir()] == ["out"]
+
+
+RUN = """
+import sys, time
+import pyarrow as pa
+from partage.errors import InputError
+from partage.pipeline.sinks import Sink
+
+class Tables(dict):
+    def items(self):
+        yield "one", pa.table({"a": [1]})
+        {interrupted}
+        yield "two", pa.table({"a": list(range(100_000))})
+
+try:
+    Sink(sys.argv[1], "mark.json", overwrite=True).write(None, Tables(), {"run": "later"})
+except InputError as error:
+    print(error)
+"""
+
+
+def test_a_full_disk_leaves_what_was(tmp_path: Path) -> None:
+    """No file of the run may grow beyond 20 kB: the second table does not fit."""
+    written(tmp_path / "out")
+    before = tree(tmp_path)
+    full = "import resource; resource.setrlimit(resource.RLIMIT_FSIZE, (20_000, 20_000))"
+    code = RUN.replace("{interrupted}", full)
+    done = subprocess.run(
+        [sys.executable, "-c", code, str(tmp_path / "out")],
+        capture_output=True,
+        text=True,
+        timeout=120,
+    )
+    assert (done.returncode, done.stderr) == (0, "")
+    assert done.stdout.startswith(f"{tmp_path / 'out'}: cannot be written (")
+    assert tree(tmp_path) == before
+
+
+def test_a_killed_run_leaves_what_was(tmp_path: Path) -> None:
+    written(tmp_path / "out")
+    before = tree(tmp_path / "out")
+    code = RUN.replace("{interrupted}", "print('half', flush=True); time.sleep(100)")
+    with subprocess.Popen(
+        [sys.executable, "-c", code, str(tmp_path / "out")], stdout=subprocess.PIPE, text=True
+    ) as running:
+        assert running.stdout is not None
+        assert running.stdout.readline() == "half\n"
+        running.send_signal(signal.SIGKILL)
+    assert tree(tmp_path / "out") == before
+    Sink(tmp_path / "out", "mark.json", overwrite=True).write(None, {"keys": EMPTY}, ABOUT)
+    assert pq.read_table(tmp_path / "out" / "keys").num_rows == 0
+
+
+def test_a_profile_in_another_format_is_named(tmp_path: Path) -> None:
+    about = {
+        "format_version": 1,
+        "sources": [],
+        "window_seconds": 1,
+        "totals": dict.fromkeys(("records", "bytes", "rejected", "topics", "partitions"), 0),
+        "format": "orc",
+    }
+    (tmp_path / "profile.json").write_text(json.dumps(about))
+    with pytest.raises(InputError, match="its tables are orc, only Parquet is read"):
+        Profile.read(tmp_path)
+
+
+def test_a_spark_that_writes_elsewhere(tmp_path: Path) -> None:
+    elsewhere = MagicMock()
+    with pytest.raises(InputError, match=r"^--format orc: Spark wrote nothing to .*out that is"):
+        Sink(tmp_path / "out", "mark.json", "orc").check(elsewhere)
+    assert elsewhere.createDataFrame.called
+    assert list(tmp_path.iterdir()) == []
+
+
+# ---------------------------------------------------------------- on Spark
+
+
+@pytest.mark.spark
+@pytest.mark.parametrize("name", ["json", "csv", "orc"])
+def test_formats_of_spark(spark: Any, tmp_path: Path, name: str) -> None:
+    sink = Sink(tmp_path / "a b" / "out", "mark.json", name)
+    sink.check(spark)
+    assert not (tmp_path / "a b").exists()
+    assert list(tmp_path.iterdir()) == []
+    assert sink.write(spark, {"keys": KEYS, "none": EMPTY}, ABOUT)["format"] == name
+    out = tmp_path / "a b" / "out"
+    assert sorted(path.name for path in out.iterdir()) == ["keys", "mark.json", "none"]
+
+    def text(value: bytes | None) -> Any:
+        return value if name == "orc" or value is None else base64.b64encode(value).decode()
+
+    types = f"topic string, key {'binary' if name == 'orc' else 'string'}, records long"
+    frame = spark.read.format(name).schema(f"{types}, first timestamp").option("header", True)
+    found = frame.load(str(out / "keys")).toArrow().to_pylist()
+    wanted = [row | {"key": text(row["key"])} for row in KEYS.to_pylist()]
+    if name == "csv":  # which has but one way to say nothing
+        wanted[1]["key"] = None
+    assert found == wanted
+    assert frame.load(str(out / "none")).count() == 0
+
+
+@pytest.mark.spark
+def test_a_format_that_spark_does_not_have(spark: Any, tmp_path: Path) -> None:
+    with pytest.raises(InputError, match=r"^--format nonsense: .*nonsense") as caught:
+        Sink(tmp_path / "out", "mark.json", "nonsense").check(spark)
+    assert "\n" not in str(caught.value)
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.spark
+def test_a_table_that_spark_cannot_write_leaves_what_was(spark: Any, tmp_path: Path) -> None:
+    sink = written(tmp_path / "out", format="csv", overwrite=True)
+    before = tree(tmp_path)
+    lists = pa.table({"a": [[1, 2]]})
+    with pytest.raises(InputError, match=r"^--format csv: "):
+        sink.write(spark, {"keys": KEYS, "lists": lists}, ABOUT)
+    assert tree(tmp_path) == before

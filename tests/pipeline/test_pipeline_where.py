@@ -1,0 +1,380 @@
+"""Wherever Spark runs the tables are the same: a real cluster of two workers that have no partage.
+
+The cluster is Spark's own standalone one, out of pip's PySpark. Its workers run a Python that has
+what the documentation asks of it (numpy, pyarrow and what Spark brings) and nothing else, so that
+what runs there of ours must have been sent along. Each way there is taken by a process of its own.
+"""
+
+from __future__ import annotations
+
+import io
+import json
+import os
+import signal
+import socket
+import subprocess
+import sys
+import time
+import zipfile
+import zlib
+from collections.abc import Iterator, Mapping
+from contextlib import ExitStack, redirect_stdout
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+pytest.importorskip("pyspark")
+
+import numpy
+import pyarrow
+import pyspark
+from pyspark.errors import PySparkException
+
+from partage.cli import main
+from partage.errors import PartageError
+from partage.java import find_java
+from partage.pipeline.session import spark_errors
+from partage.pipeline.shipping import zip_package
+
+pytestmark = pytest.mark.spark
+
+SPARK = Path(pyspark.__file__).parent
+TABLES = ("partitions", "keys", "windows", "rejected")
+
+COMMANDS = """
+import json, sys
+from partage.cli import main
+from partage.pipeline import session
+
+master, commands = json.loads(sys.argv[1])
+with session(master):
+    for words in commands:
+        sys.argv = ["partage", *words]
+        try:
+            main()
+        except SystemExit as ended:
+            if ended.code:
+                raise
+"""
+"""Commands, one after the other, in one session to be quicker. Also what spark-submit is given."""
+
+SETTINGS = """
+spark.ui.enabled                false
+spark.master.ui.port            0
+spark.worker.ui.port            0
+spark.master.rest.enabled       false
+spark.driver.memory             768m
+spark.executor.memory           512m
+spark.driver.extraJavaOptions   -XX:TieredStopAtLevel=1 -XX:+UseSerialGC
+spark.executor.extraJavaOptions -XX:TieredStopAtLevel=1 -XX:+UseSerialGC
+spark.sql.shuffle.partitions    2
+"""
+
+
+@dataclass(frozen=True)
+class Standalone:
+    """A master and two workers: its URL, the environment that drivers need, its logs' folder."""
+
+    url: str
+    environment: Mapping[str, str]
+    folder: Path
+    worker_python: Path
+
+    def start(self, running: ExitStack, name: str, *words: str) -> Path:
+        """Start one of Spark's daemons, to be ended with ``running``; gives its log."""
+        log = self.folder / f"{name}.log"
+        with log.open("wb") as out:
+            # these scripts become the Java that they start, so that its id is ours to end
+            process = subprocess.Popen(
+                words,
+                stdout=out,
+                stderr=subprocess.STDOUT,
+                env=self.environment,
+                cwd=self.folder,
+                start_new_session=True,
+            )
+        running.callback(_end, process)
+        return log
+
+
+def _end(process: subprocess.Popen[bytes]) -> None:
+    process.terminate()
+    try:
+        process.wait(20)
+    except subprocess.TimeoutExpired:
+        process.kill()
+        process.wait()
+
+
+def _free_port() -> int:
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        return int(taken.getsockname()[1])
+
+
+def _until_it_listens(port: int, log: Path) -> None:
+    deadline = time.monotonic() + 60
+    while time.monotonic() < deadline:
+        try:
+            socket.create_connection(("127.0.0.1", port), timeout=1).close()
+        except OSError:
+            time.sleep(0.1)
+        else:
+            return
+    raise AssertionError(log.read_text(errors="replace"))
+
+
+@pytest.fixture(scope="module")
+def standalone(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Standalone]:
+    folder = tmp_path_factory.mktemp("standalone")
+    packages = folder / "packages"
+    packages.mkdir()
+    for package in (numpy, pyarrow):
+        home = Path(package.__file__).parent
+        # what a wheel links against lies beside it
+        for found in (home, home.with_name(f"{home.name}.libs")):
+            if found.exists():
+                (packages / found.name).symlink_to(found)
+    python = folder / "python"
+    python.write_text(
+        f'#!/bin/sh\nPYTHONPATH="{packages}:$PYTHONPATH" exec "{sys.executable}" -S "$@"\n'
+    )
+    python.chmod(0o755)
+    (folder / "conf").mkdir()
+    (folder / "conf" / "spark-defaults.conf").write_text(SETTINGS)
+    kept = {k: v for k, v in os.environ.items() if not k.startswith(("SPARK_", "PYTHON"))}
+    environment = kept | {
+        "JAVA_HOME": str(find_java("Spark")),
+        "SPARK_HOME": str(SPARK),
+        "SPARK_CONF_DIR": str(folder / "conf"),
+        "SPARK_LOCAL_IP": "127.0.0.1",
+        "PYSPARK_PYTHON": str(python),
+        "PYSPARK_DRIVER_PYTHON": sys.executable,
+    }
+    port = _free_port()
+    cluster = Standalone(f"spark://127.0.0.1:{port}", environment, folder, python)
+    spark_class, deploy = str(SPARK / "bin" / "spark-class"), "org.apache.spark.deploy"
+    # Ended by SIGTERM, as timeout does it, the run still ends the cluster.
+    before = signal.signal(signal.SIGTERM, signal.default_int_handler)
+    with ExitStack() as running:
+        running.callback(signal.signal, signal.SIGTERM, before)
+        log = cluster.start(
+            running,
+            "master",
+            *(spark_class, f"{deploy}.master.Master", "-h", "127.0.0.1", "-p", str(port)),
+        )
+        _until_it_listens(port, log)
+        for name in ("worker-1", "worker-2"):
+            cluster.start(
+                running,
+                name,
+                *(spark_class, f"{deploy}.worker.Worker", "-h", "127.0.0.1", "-c", "1"),
+                *("-m", "1g", "-d", str(folder / name), cluster.url),
+            )
+        yield cluster
+
+
+@pytest.fixture(scope="module")
+def records(tmp_path_factory: pytest.TempPathFactory) -> str:
+    """Two files of records, placed by crc32 on 5 and on 3 partitions; null keys, and nonsense."""
+    folder = tmp_path_factory.mktemp("records")
+    for topic, count in (("clicks", 5), ("orders", 3)):
+        lines = []
+        for i in range(600):
+            key = f"key-{i % 300}"
+            record = {
+                "topic": topic,
+                "partition": zlib.crc32(key.encode()) % count,
+                "offset": i,
+                "timestamp": 1_700_000_000_000 + i * 60_000,
+                "key": None if i % 100 == 99 else key,
+                "value_bytes": i % 17,
+            }
+            lines.append(json.dumps(record))
+        (folder / f"{topic}.jsonl").write_text("\n".join([*lines, "nonsense"]) + "\n")
+    return str(folder)
+
+
+@pytest.fixture(scope="module")
+def here(
+    spark: Any, records: str, tmp_path_factory: pytest.TempPathFactory
+) -> tuple[dict[str, bytes], str]:
+    """The profile's tables and the answer about keys in the session of the tests."""
+    out = tmp_path_factory.mktemp("here") / "profile"
+    printed = io.StringIO()
+    with redirect_stdout(printed), pytest.MonkeyPatch.context() as patch:
+        for words in commands(records, out):
+            patch.setattr(sys, "argv", ["partage", *words])
+            with pytest.raises(SystemExit) as ended:
+                main()
+            assert not ended.value.code
+    return tables(out), printed.getvalue()
+
+
+def commands(records: str, out: Path) -> list[list[str]]:
+    return [
+        ["profile", records, "-o", str(out), "--json"],
+        ["keys", records, "--partitions", "12", "--json"],
+    ]
+
+
+def tables(profile: Path) -> dict[str, bytes]:
+    return {name: (profile / name / "part-00000.parquet").read_bytes() for name in TABLES}
+
+
+def run(standalone: Standalone, *words: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        words,
+        env=standalone.environment,
+        cwd=standalone.folder,
+        capture_output=True,
+        text=True,
+        timeout=180,
+    )
+
+
+def check_same(
+    standalone: Standalone,
+    here: tuple[dict[str, bytes], str],
+    records: str,
+    out: Path,
+    *,
+    before: tuple[str, ...] = (sys.executable,),
+    master: str | None = None,
+) -> None:
+    """The commands, run there, print and write what they do here."""
+    script = standalone.folder / "commands.py"
+    script.write_text(COMMANDS)
+    asked = json.dumps([master, commands(records, out)])
+    ended = run(standalone, *before, str(script), asked)
+    assert ended.returncode == 0, ended.stderr
+    assert tables(out) == here[0]
+    assert ended.stdout == here[1]
+    if before == (sys.executable,):  # spark-submit's own Java talks
+        assert ended.stderr == ""
+
+
+def executors(standalone: Standalone) -> list[int]:
+    """How many executors each of the workers has started by now: a folder of each is left."""
+    return [
+        len(list((standalone.folder / name).glob("app-*/*"))) for name in ("worker-1", "worker-2")
+    ]
+
+
+def test_the_workers_have_no_partage(standalone: Standalone) -> None:
+    for package, code in (("numpy, pyarrow", 0), ("partage", 1)):
+        ended = run(standalone, str(standalone.worker_python), "-c", f"import {package}")
+        assert ended.returncode == code, ended.stderr
+
+
+def test_on_a_cluster(
+    standalone: Standalone, here: tuple[dict[str, bytes], str], records: str, tmp_path: Path
+) -> None:
+    check_same(standalone, here, records, tmp_path / "out", master=standalone.url)
+    assert executors(standalone) == [1, 1]
+    topics = json.loads(here[1].splitlines()[1])["topics"]
+    # so the keys were hashed, by Python on the workers
+    assert topics["clicks"]["partitioner"] == topics["orders"]["partitioner"] == "crc32"
+
+
+def test_under_spark_submit(
+    standalone: Standalone, here: tuple[dict[str, bytes], str], records: str, tmp_path: Path
+) -> None:
+    submit = str(SPARK / "bin" / "spark-submit")
+    started = executors(standalone)
+    check_same(
+        standalone,
+        here,
+        records,
+        tmp_path / "out",
+        before=(submit, "--master", standalone.url, "--conf", "spark.cores.max=1"),
+    )
+    # what spark-submit was told holds: one core, so one worker is enough
+    assert sum(executors(standalone)) == sum(started) + 1
+
+
+def test_through_spark_connect(
+    standalone: Standalone, here: tuple[dict[str, bytes], str], records: str, tmp_path: Path
+) -> None:
+    pytest.importorskip("grpc")
+    port = _free_port()
+    with ExitStack() as running:
+        log = standalone.start(
+            running,
+            "connect",
+            *(str(SPARK / "bin" / "spark-submit"), "--master", standalone.url),
+            *("--class", "org.apache.spark.sql.connect.service.SparkConnectServer"),
+            *("--conf", "spark.connect.grpc.binding.address=127.0.0.1"),
+            *("--conf", f"spark.connect.grpc.binding.port={port}"),
+            "spark-internal",
+        )
+        _until_it_listens(port, log)
+        url = f"sc://127.0.0.1:{port}"
+        check_same(standalone, here, records, tmp_path / "out", master=url)
+
+
+def test_the_package_in_a_zip(tmp_path: Path) -> None:
+    one, other = tmp_path / "one.zip", tmp_path / "other.zip"
+    zip_package(one)
+    zip_package(other)
+    assert one.read_bytes() == other.read_bytes()
+    with zipfile.ZipFile(one) as zipped:
+        names = zipped.namelist()
+    assert "partage/__init__.py" in names
+    assert all(name.endswith(".py") for name in names)
+    code = "import partage.producers.hashing as h; print(h.__file__)"
+    ended = subprocess.run(
+        [sys.executable, "-S", "-c", code],
+        env={"PYTHONPATH": f"{one}:{Path(numpy.__file__).parent.parent}"},
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert ended.stdout.startswith(str(one))
+
+
+PYTHON = """An exception was thrown from the Python worker. Please see the stack trace below.
+Traceback (most recent call last):
+  File "worker.py", line 1, in main
+{}
+"""
+WAITED = """An error occurred while calling o897.getResult.
+: org.apache.spark.SparkException: Exception thrown in awaitResult:
+\tat org.apache.spark.util.SparkThreadUtils$.awaitResult(SparkThreadUtils.scala:70)
+Caused by: org.apache.spark.SparkException: {}
+\tat java.base/java.lang.ProcessBuilder.start(ProcessBuilder.java:1143)
+"""
+LOST = (
+    "Job aborted due to stage failure: Task 0 in stage 7.0 failed 4 times, most recent failure: "
+    "Lost task 0.3 in stage 7.0 (TID 9) (127.0.0.1 executor 0): "
+)
+
+
+@pytest.mark.parametrize(
+    ("text", "line"),
+    [
+        (
+            PYTHON.format("ModuleNotFoundError: No module named 'numpy'"),
+            "Python on the workers has no numpy: install it there, or let PYSPARK_PYTHON name a "
+            "Python that has it",
+        ),
+        (
+            PYTHON.format(
+                "pyspark.errors.PySparkRuntimeError: [PYTHON_VERSION_MISMATCH] Python in "
+                "worker has different version: 3.9 than that in driver: 3.11."
+            ),
+            "Spark: Python in worker has different version: 3.9 than that in driver: 3.11.",
+        ),
+        (
+            WAITED.format(f'{LOST}java.io.IOException: Cannot run program "/no/python3": error=2'),
+            'Spark: Cannot run program "/no/python3": error=2',
+        ),
+        (WAITED.format("EOFException occurred"), "Spark: EOFException occurred"),
+    ],
+)
+def test_what_goes_wrong_on_the_workers_is_one_line(text: str, line: str) -> None:
+    with pytest.raises(PartageError) as caught, spark_errors():
+        raise PySparkException(text)
+    assert str(caught.value) == line

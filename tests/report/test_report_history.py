@@ -1,0 +1,93 @@
+"""A group's history as text."""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Mapping
+from importlib.resources import files
+from pathlib import Path
+from typing import Any
+
+import pytest
+from rich.console import Console
+
+from partage.consumers.history import Event, History, Rejected, events_of, histories
+from partage.consumers.history.replay import cases, replay, scenario_of
+from partage.report.history_tables import labels, print_history, print_rejected
+
+LOGS = Path(str(files("partage") / "data" / "groups" / "logs"))
+
+
+def history(*paths: str, without: str = "nothing") -> History:
+    """Of the bundled logs; without the lines that have a word."""
+    found = []
+    for path in paths:
+        lines = enumerate((LOGS / path).read_text(encoding="utf-8").splitlines(), 1)
+        kept = ((number, line) for number, line in lines if without not in line)
+        found += [one for one in events_of(path, kept) if isinstance(one, Event)]
+    (one,) = histories(found).values()
+    return one
+
+
+def printed(one: History, replays: Mapping[str, Any] | None = None, by: str | None = None) -> str:
+    out = io.StringIO()
+    print_history(one, replays or {}, Console(file=out, width=100, no_color=True), by)
+    text = out.getvalue()
+    assert max(map(len, text.splitlines())) <= 100
+    return text
+
+
+KIP_429 = ("kip-429/client-one.log", "kip-429/client-two.log")
+JAVA = ("java-eager/a.log", "java-eager/b.log", "java-eager/c.log")
+
+
+def test_the_seed_s_log() -> None:
+    text = printed(history(*KIP_429))
+    assert text.startswith(
+        "cg_logi_kafka_test_1: 2 members, 3 rounds, 1 partition moved\n3.119 part"
+    )
+    row = next(line for line in text.splitlines() if line.startswith("39.296 s"))
+    assert row.split() == ["39.296", "s", "11", "1-6ea3c93c:", "kmo_community", "0:", "3.119", "s"]
+    assert "consumer-cg_logi" not in text
+    assert "client-two.log" in text
+
+
+def test_members_that_crash_and_leave() -> None:
+    one = history(*JAVA)
+    text = printed(one, by="member")
+    rows = {line.split()[0]: line for line in text.splitlines() if line.endswith(".log")}
+    assert "left" in rows["b"]
+    assert "gone without a word" in rows["c"]
+    assert "lost c: orders 3–5" in text
+    assert labels(one) == {member.id: member.id[0] for member in one.members}
+
+
+def test_the_replays_beside_what_happened() -> None:
+    one = history(*JAVA)
+    scenario = scenario_of(one)
+    replays: dict[str, dict[str, Any]] = {}
+    for assignor, protocol in cases():
+        replays.setdefault(assignor, {})[protocol] = replay(scenario, assignor, protocol)
+    lines = printed(one, replays).splitlines()
+    real = next(line.split() for line in lines if line.startswith("as in the logs"))
+    assert real[4:] == ["11", "19.3", "s", "5"]
+    same = next(line.split() for line in lines if line.startswith("range"))
+    assert same[1] == "11"
+    assert float(same[2]) == pytest.approx(19.3, abs=0.5)
+    assert "Not possible: streams, connect (--json says why)" in lines
+    assert not any(line.startswith("connect") for line in lines)
+
+
+def test_a_member_without_a_name_and_without_rounds() -> None:
+    text = printed(history("kip-429/client-two.log", without="DEBUG"))
+    assert "0 rounds" in text
+    assert "1-6ea3c93c" not in text
+
+
+def test_rejected_lines_are_counted_with_the_first() -> None:
+    out = io.StringIO()
+    print_rejected((), Console(file=out))
+    assert out.getvalue() == ""
+    lines = [Rejected("a.log", 7, "text", "too odd"), Rejected("b.log", 9, "text", "cut off")]
+    print_rejected(lines, Console(file=out, width=100))
+    assert out.getvalue() == "2 lines rejected, the first a.log:7: too odd\n"

@@ -1,0 +1,57 @@
+"""Parts of the time as users name them."""
+
+from __future__ import annotations
+
+import pytest
+
+from partage.errors import InputError
+from partage.period import ALWAYS, Period, shown, time_of
+
+EIGHT = 1_763_625_600_000  # date -u -d 2025-11-20T08:00 +%s000
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "2025-11-20T08:00",
+        "2025-11-20 08:00:00",
+        "2025-11-20T08:00:00Z",
+        "2025-11-20T10:00:00+02:00",
+        "20251120T080000Z",
+        "1763625600000",
+    ],
+)
+def test_times(text: str) -> None:
+    assert time_of(text, "--from") == EIGHT
+
+
+@pytest.mark.parametrize("text", ["", "noon", "2025-13-01", "-1", "123456789012345"])
+def test_what_is_no_time(text: str) -> None:
+    with pytest.raises(InputError, match=r"^--from: '.*': expected a time such as"):
+        time_of(text, "--from")
+
+
+@pytest.mark.parametrize(
+    ("millis", "text"),
+    [
+        (EIGHT, "2025-11-20T08:00Z"),
+        (EIGHT + 5_000, "2025-11-20T08:00:05Z"),
+        (EIGHT + 5_007, "2025-11-20T08:00:05.007Z"),
+        (0, "1970-01-01T00:00Z"),
+    ],
+)
+def test_a_time_is_shown_as_it_is_read(millis: int, text: str) -> None:
+    assert shown(millis) == text
+    assert time_of(text, "--to") == millis
+
+
+def test_periods() -> None:
+    day = Period.of("2025-11-20T08:00", "2025-11-21T08:00")
+    assert day == Period(EIGHT, EIGHT + 86_400_000)
+    assert str(day) == "from 2025-11-20T08:00Z to 2025-11-21T08:00Z"
+    assert str(Period.of(None, "2025-11-20T08:00")) == "to 2025-11-20T08:00Z"
+    assert day
+    assert not ALWAYS
+    assert Period.of() == ALWAYS
+    with pytest.raises(InputError, match=r"^--to: nothing is from 2025-11-20 to 2025-11-20$"):
+        Period.of("2025-11-20", "2025-11-20")
