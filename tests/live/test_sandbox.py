@@ -18,6 +18,7 @@ from typing import Any
 import pytest
 
 from partage.errors import InputError, PartageError
+from partage.live import process
 from partage.live import sandbox as module
 from partage.live.jars import OWN_JARS
 from partage.live.sandbox import MARKER, Sandbox
@@ -497,6 +498,8 @@ def posing(tmp_path: Path) -> Iterator[tuple[Path, Any]]:
         nodes = [{"id": 0, "rack": None, "port": 1, "pid": node.pid}]
         text = json.dumps(state(nodes=nodes, folder=str(folder)))
         (folder / MARKER).write_text(text)
+        while not process.runs(node.pid, str(config)):  # for a moment it has no command line
+            assert node.poll() is None
         yield folder, node
         node.kill()
 

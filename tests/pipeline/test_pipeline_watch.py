@@ -141,13 +141,16 @@ def summed(records: Sequence[Record]) -> pa.Table:
 
 
 def drawn(rng: random.Random, batches: int, each: int = 12) -> list[list[Record]]:
-    """Batches of records that go forward in time, not all of them in order."""
+    """Batches of records that go forward in time, not all of them in order; they are in step with
+    the windows, so that bounds are met exactly."""
     found = []
     for batch in range(batches):
         ahead = batch * rng.choice([20, 60, 200])
         found.append(
             [
-                record(max(0, ahead + rng.randrange(-300, 120)), rng.randrange(3), rng.randrange(9))
+                record(
+                    max(0, ahead + 10 * rng.randrange(-30, 12)), rng.randrange(3), rng.randrange(9)
+                )
                 for _ in range(rng.randrange(each))
             ]
         )
@@ -156,9 +159,9 @@ def drawn(rng: random.Random, batches: int, each: int = 12) -> list[list[Record]
 
 @pytest.fixture
 def cluster_file(tmp_path: Path) -> Path:
-    """Partition 0 of t is led by broker 1, 1 by 2, 2 by 3."""
+    """Partitions 0 and 1 of t are led by broker 1, partition 2 by broker 2."""
     path = tmp_path / "cluster.json"
-    path.write_text(json.dumps(cluster_json("1,2 2,3 3,1", "1 2 3")), encoding="utf-8")
+    path.write_text(json.dumps(cluster_json("1,2 1,2 2,1", "1 2")), encoding="utf-8")
     return path
 
 
@@ -204,17 +207,21 @@ class Killed(BaseException):
     """The process ends here."""
 
 
-def fed(out: Path, cluster: Path, feed: list[Any], events: list[Any]) -> int:
-    """Go on through a feed from wherever the directory is; how many batches were taken."""
+def fed(out: Path, cluster: Path, feed: list[Any], events: list[Any]) -> None:
+    """Go on through a feed from wherever the directory is, as Spark does: each batch is noted in
+    ``offsets`` before and in ``commits`` after it, and what was only handed out comes again."""
+    offsets, commits = (out / "checkpoint" / name for name in ("offsets", "commits"))
     with store_room.opened(str(out), Settings("feed", WINDOW)) as store:
-        (out / "checkpoint" / "offsets").mkdir(parents=True, exist_ok=True)
-        last = store_room.Store._handed_out(store)
+        for folder in (offsets, commits):
+            folder.mkdir(parents=True, exist_ok=True)
         taker = Fed(None, None, store, ClusterFile(cluster), RULES, events.append, None)  # type: ignore[arg-type]
-        begin = max(0, last)
+        begin = max((int(file.name) for file in offsets.iterdir()), default=0)
         for number in range(begin, len(feed)):
-            (out / "checkpoint" / "offsets" / str(number)).touch()  # as Spark does beforehand
-            taker(feed[number], number)
-        return len(feed) - begin
+            (offsets / str(number)).touch()
+            if not (commits / str(number)).exists():
+                taker(feed[number], number)
+                (out / "done").touch()
+                (out / "done").replace(commits / str(number))
 
 
 def tables(out: Path) -> dict[str, bytes]:
@@ -223,7 +230,9 @@ def tables(out: Path) -> dict[str, bytes]:
         for file in sorted(out.rglob("*"))
         if file.is_file()
         for parts in [file.relative_to(out).parts]
-        if "checkpoint" not in parts and not any(part.startswith(".") for part in parts)
+        if "checkpoint" not in parts
+        and file.name != "done"
+        and not any(part.startswith(".") for part in parts)
     }
 
 
@@ -231,15 +240,18 @@ def test_killed_at_any_write_it_ends_with_the_same_files(
     tmp_path: Path, cluster_file: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The process ends before the n-th rename, for every n, and another one goes on."""
-    rng = random.Random(5)
-    feed = [(batch, rng.choice([0, 0, 2])) for batch in drawn(rng, 5, each=30)]
+    rng = random.Random(18)
+    feed = [(batch, rng.choice([0, 0, 2])) for batch in drawn(rng, 6, each=30)]
     plain = Plain()
     for batch, _ in feed:
         plain.batch(batch)
     fed(tmp_path / "whole", cluster_file, feed, told := [])
     whole = tables(tmp_path / "whole")
     assert written(tmp_path / "whole") == plain.closed
-    assert {event["event"] for event in told} == {"closed", "alert", "fair"}
+    said = [event["event"] for event in told]
+    assert {"alert", "fair"} < set(said)
+    assert ["alert", "closed", "closed"] in [said[n : n + 3] for n in range(len(said))]
+    assert any(name.endswith("plan.json") for name in whole)
 
     replace = Path.replace
     for kill_at in range(100):
@@ -420,17 +432,19 @@ def test_a_growing_folder_with_late_and_bad_rows(
     plain = Plain()
     batches = [
         [record(rng.randrange(0, 400), rng.randrange(3), rng.randrange(500)) for _ in range(40)],
-        [record(rng.randrange(200, 700), rng.randrange(3)) for _ in range(30)],  # some too late
+        [record(rng.randrange(200, 700), rng.randrange(3)) for _ in range(13)],  # some too late
         [record(rng.randrange(900, 1000), rng.randrange(2)) for _ in range(20)],
     ]
+    (folder / "deeper").mkdir()
+    (folder / "empty.csv").touch()
+    (folder / "README.txt").touch()
     for number, batch in enumerate(batches):
-        put(folder, f"{number}, a b.jsonl", batch[:10], *["nonsense"] * number)
-        put(folder, f"{number}.csv", batch[10:15])
-        put(folder, f"{number}-more.csv", batch[15:17], "t,x,y")
-        (folder / "deeper").mkdir(exist_ok=True)
-        put(folder / "deeper", f"{number}.parquet", batch[17:])
-        (folder / f"{number}-empty.csv").touch()
-        (folder / "README.txt").touch()
+        if number == 1:
+            put(folder / "deeper", "one.csv", batch[:10], "t,x,y")  # two headers
+            put(folder, "two.csv", batch[10:13])
+        else:
+            put(folder, f"{number}, a b.jsonl", batch[:13], *["nonsense"] * number)
+            put(folder / "deeper", f"{number}.parquet", batch[13:])
         plain.batch(batch)
         state = watch(
             spark,
@@ -445,14 +459,17 @@ def test_a_growing_folder_with_late_and_bad_rows(
         assert as_windows(state.open) == plain.open
         assert state.late == plain.late
     assert plain.late > 0
-    assert (state.rejected, state.batch) == (0 + 1 + 2 + 3, 2)
+    assert (state.rejected, state.batch) == (3, 2)
     assert state.records + state.open_records + state.late == sum(map(len, batches))
     rejected = pq.ParquetFile(out / "rejected" / "part-00000.parquet").read().to_pylist()
     assert Counter(row["reason"] for row in rejected) == {
-        "line is not one JSON object": 3,
-        "line does not have the header's 6 fields": 3,
+        "line is not one JSON object": 2,
+        "line does not have the header's 6 fields": 1,
     }
-    assert {Path(unquote(row["source"])).parent for row in rejected} == {folder}
+    assert {Path(unquote(row["source"])) for row in rejected} == {
+        folder / "2, a b.jsonl",
+        folder / "deeper" / "one.csv",
+    }
 
     # the profile: the last 600 seconds of closed windows
     end = max(start for _, _, start in plain.closed) + WINDOW
@@ -470,7 +487,7 @@ def test_a_growing_folder_with_late_and_bad_rows(
     sizes = [size for (_, _, start), (_, size) in plain.closed.items() if start >= end - 120]
     assert profile.over(part).bytes_per_second.sum() == pytest.approx(sum(sizes) / 120)
     about = json.loads((out / "profile.json").read_text())["watch"]
-    assert (about["late"], about["rejected"]) == (plain.late, 6)
+    assert (about["late"], about["rejected"]) == (plain.late, 3)
 
 
 SERVICE = [sys.executable, "-m", "partage", "watch"]
@@ -496,7 +513,7 @@ def test_killed_while_files_come_nothing_is_lost_or_doubled(
         return state.stat().st_mtime_ns if state.exists() else 0
 
     options = [str(folder), "-o", str(out), "--cluster", str(cluster_file), "--every", "1"]
-    for _ in range(3):
+    for _ in range(2):
         before = committed()
         with (tmp_path / "told").open("w") as told:
             process = subprocess.Popen(

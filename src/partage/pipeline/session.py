@@ -180,8 +180,8 @@ def _open(url: str, connect: bool, short: bool, config: Mapping[str, str]) -> Sp
         settings |= {**_OUR_JAVA, **(_LOCAL if local else _CLUSTER)}
     if ours and local:
         os.environ["SPARK_LOCAL_IP"] = "127.0.0.1"
-        # Spark's Python is the one of the path otherwise, which may lack our packages.
-        os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
+        # Another Python, that of the path or of a cluster's workers, may lack our packages.
+        os.environ["PYSPARK_PYTHON"] = sys.executable
         if short:
             settings["spark.driver.extraJavaOptions"] = _FAST_START
     if not local:

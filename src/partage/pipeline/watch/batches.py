@@ -175,11 +175,10 @@ class Batches:
         path = self._store.path / PLANS / stamp(end)
         written, after, why = None, None, None
         try:
-            plan = fresh_plan(cluster, profile, self._rules.moves)
-            then = fairness(plan.after, profile.aligned(cluster).bytes_per_second)
+            plan, then = fresh_plan(cluster, profile, found, self._rules.moves)
             document = plan.document()
             plan.write(path, {} if self._draw is None else {REPORT: self._draw(document)})
-            written, after = os.fspath(path), None if then is None else then.value
+            written, after = os.fspath(path), then.value
         except PartageError as error:
             why = error
         self._tell(events.alert(end, self._rules.alert_above, found, written, after, why))

@@ -23,6 +23,8 @@ Floats = npt.NDArray[np.float64]
 HEAVIEST = 3
 """How many partitions are named."""
 
+_ROUNDING = 1e-9
+
 
 @dataclass(frozen=True)
 class Fairness:
@@ -60,14 +62,17 @@ def fairness(cluster: Cluster, rates: Floats | None) -> Fairness | None:
     )
 
 
-def fresh_plan(cluster: Cluster, profile: Profile, moves: bool) -> Plan:
-    """The plan for the rates of now; without ``moves`` only leaders change. Raises PartageError
-    where there is none, or none that changes anything."""
+def fresh_plan(
+    cluster: Cluster, profile: Profile, now: Fairness, moves: bool
+) -> tuple[Plan, Fairness]:
+    """The plan for the rates of ``now``, and the fairness that it leads to; without ``moves`` only
+    leaders change. Raises PartageError where there is none, or none that is fairer."""
     found = plan(cluster, profile=profile, leaders="rate", no_moves=not moves)
-    if len(found.changed) == 0:
+    after = fairness(found.after, profile.aligned(cluster).bytes_per_second)
+    if after is None or now.value - after.value < _ROUNDING:
         more = "" if moves else " without moving data (--plan moves)"
         raise CannotError(f"nothing fairer was found{more}")
-    return found
+    return found, after
 
 
 class ClusterFile:
