@@ -57,4 +57,6 @@ def resident(root: int) -> int | None:
             process = parents[process]
         return process == root
 
-    return sum(pages[process] for process in pages if is_under(process)) * os.sysconf("SC_PAGE_SIZE")
+    return sum(pages[process] for process in pages if is_under(process)) * os.sysconf(
+        "SC_PAGE_SIZE"
+    )
