@@ -63,12 +63,12 @@ def report(results: dict[str, Figures]) -> str:
     return "\n\n".join(part for part in parts if part)
 
 
-def put(text: str, page: Path) -> str:
+def put(text: str, page: Path, begin: str = BEGIN) -> str:
     """The page with ``text`` between its two marks, instead of what is there."""
-    before, begin, rest = page.read_text(encoding="utf-8").partition(BEGIN)
+    before, _, rest = page.read_text(encoding="utf-8").partition(begin)
     _, end, after = rest.partition(END)
     if not end:
-        raise SystemExit(f"{page}: expected the marks {BEGIN} and {END}")
+        raise SystemExit(f"{page}: expected the marks {begin} and {END}")
     return f"{before}{begin}\n{text}\n{end}{after}"
 
 

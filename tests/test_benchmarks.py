@@ -8,7 +8,9 @@ from __future__ import annotations
 import hashlib
 import importlib
 import json
+import os
 import random
+import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -337,3 +339,159 @@ def test_what_is_wrong_is_told() -> None:
     worth["own"]["partage"]["more moves"] = 1
     text = assignors.report({"groups": 1, "worth": worth, "seconds": {}})
     assert "- does not hold: partage's answers" in text
+
+
+# ---------------------------------------------------------------- pipeline
+
+
+def pipeline_figures(**more: Any) -> dict[str, Any]:
+    """As they are measured: a profile of one record costs a microsecond, and none to start."""
+
+    def skewed(peak: int | None) -> dict[str, Any]:
+        return {
+            "profile_seconds": 1.0,
+            "keys_seconds": 2.0,
+            "hashed_keys": 50,
+            "distinct_keys": 50,
+            "keyed_records": 990,
+            "peak_bytes": peak,
+        }
+
+    def profile(records: int, executors: int) -> dict[str, Any]:
+        return {
+            "records": records,
+            "executors": executors,
+            "profile_seconds": records / executors / 1e6,
+            "plain_seconds": records / executors / 2.5e6,
+            "placements": records // 20,
+            "file_bytes": 10 * records,
+            "peak_bytes": 10**9,
+        }
+
+    rates = {"hashing": 5.1e6, "nothing": 6e6}
+    return {
+        "hashing": {"rows": 990, "rows_per_second": {"murmur2": rates, "all": rates}},
+        "skewed": {"records": 1000, "kinds": {"even": skewed(10**9), "hot": skewed(12 * 10**8)}},
+        "profile": [profile(n, at) for n in (10**6, 10**7, 5 * 10**7) for at in (1, 2)],
+        **more,
+    }
+
+
+def promised(figures: dict[str, Any]) -> list[bool | None]:
+    return [holds for _, holds, _ in module("pipeline_tables").promises(figures)]
+
+
+def test_a_slope_is_fitted() -> None:
+    slope = module("pipeline_tables").slope
+    assert slope([(1e6, 3.0), (1e7, 30.0), (5e7, 150.0)]) == pytest.approx(1)
+    assert slope([(10, 1.0), (1000, 10.0)]) == pytest.approx(0.5)
+    # through three points in no line: the middle one, on the mean, tilts nothing
+    assert slope([(1, 1.0), (10, 50.0), (100, 100.0)]) == pytest.approx(1)
+    found = module("pipeline_tables").slopes(pipeline_figures()["profile"])
+    assert found == {1: pytest.approx(1), 2: pytest.approx(1)}
+    assert module("pipeline_tables").slopes(pipeline_figures()["profile"][:2]) == {}
+
+
+def test_promises_of_the_pipeline_are_judged() -> None:
+    assert promised(pipeline_figures()) == [True, True, True, True]
+    wrong = pipeline_figures()
+    wrong["hashing"]["rows_per_second"]["murmur2"] = {"hashing": 5.0e6, "nothing": 6e6}
+    wrong["skewed"]["kinds"]["hot"] |= {"hashed_keys": 51, "peak_bytes": 13 * 10**8}
+    wrong["profile"][-1]["plain_seconds"] = wrong["profile"][-1]["profile_seconds"] / 3.1
+    assert promised(wrong) == [False, False, False, False]
+    wrong["skewed"]["kinds"]["hot"]["peak_bytes"] = None
+    assert promised(wrong)[3] is None
+    assert "- not measured: with half" in module("pipeline_tables").report(wrong)
+
+
+def test_a_trillion_on_paper() -> None:
+    figures = pipeline_figures()
+    # 10^12 µs on 1,000 cores; three times 10 bytes a record
+    text = module("pipeline_tables").report(figures)
+    assert "such cores would take 17 minutes" in text
+    assert "30 TB of Parquet" in text
+    assert "at least 50,000,000,000 rows" in text
+    assert "| 1,000,000–50,000,000 |  1.00 |" in text
+    # a slope of 1.1 from 25 M a core to 1,000 M
+    for run in figures["profile"]:
+        run["profile_seconds"] = 25 / run["executors"] * (run["records"] / 25e6) ** 1.1
+    seconds = 25 / 2 * 2**1.1 * 40**1.1
+    assert f"they take {seconds / 60:.0f} minutes" in module("pipeline_tables").report(figures)
+
+
+def test_the_pipeline_has_a_place_on_the_page(tmp_path: Path) -> None:
+    tables, put = module("pipeline_tables"), module("peer_tables").put
+    page = BENCHMARKS.parent / "docs" / "benchmarks.md"
+    copy = tmp_path / "page.md"
+    copy.write_text(put("| keys |", page, tables.BEGIN), encoding="utf-8")
+    assert "\n\n| keys |\n\n<!-- end -->" in copy.read_text(encoding="utf-8")
+    peers = module("peer_tables").BEGIN
+    assert page.read_text(encoding="utf-8").partition(tables.BEGIN)[0].count(peers) == 1
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"), [("10M,100k", [10**5, 10**7]), ("7", [7]), ("1M,1M", [10**6])]
+)
+def test_numbers_of_records(text: str, expected: list[int]) -> None:
+    assert module("pipeline").numbers(text) == expected
+
+
+@pytest.mark.parametrize("text", ["", "0", "1G", "1M,", "-1k"])
+def test_what_is_no_number_of_records(text: str) -> None:
+    with pytest.raises(Exception, match="expected numbers as 100k,1M"):
+        module("pipeline").numbers(text)
+
+
+def test_memory_is_that_of_all_processes_below(monkeypatch: pytest.MonkeyPatch) -> None:
+    if not Path("/proc/self/statm").exists():
+        pytest.skip("no /proc")
+    monkeypatch.syspath_prepend(str(BENCHMARKS / "records"))
+    resident, block = module("memory").resident, 200 * 10**6
+    before = resident(os.getpid())
+    code = f"import sys; held = bytearray({block}); print(len(held)); sys.stdin.read()"
+    child = [sys.executable, "-c", code]
+    with subprocess.Popen(child, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as process:
+        assert process.stdout is not None
+        assert int(process.stdout.readline()) == block
+        assert block < resident(process.pid) < resident(os.getpid())
+        assert resident(os.getpid()) > before + block / 2
+        process.communicate()
+    assert resident(2**30) is None
+
+
+@pytest.mark.spark
+def test_the_pipeline_is_measured(
+    spark: Any,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    request: pytest.FixtureRequest,
+) -> None:
+    monkeypatch.syspath_prepend(str(BENCHMARKS / "records"))
+    measures = module("measures")
+    cloudpickle = pytest.importorskip("pyspark.cloudpickle")
+    # Spark's workers cannot import it, nor a script
+    cloudpickle.register_pickle_by_value(measures)
+    request.addfinalizer(lambda: cloudpickle.unregister_pickle_by_value(measures))
+
+    def measured(job: str, **more: Any) -> Any:
+        return measures.measured(spark, job, str(tmp_path), seed=1, **more)
+
+    monkeypatch.setattr(measures, "WARM_UP", 500)
+    wanted = [("zipf", 2000), ("hot", 2000)]
+    sizes = measured("generate", wanted=wanted)
+    assert sizes["hot-2000-seed-1"] > 1000
+    keys = spark.read.parquet(str(tmp_path / "hot-2000-seed-1")).groupBy("key").count().collect()
+    counts = sorted(row["count"] for row in keys)
+    assert sum(counts) == 2000
+    assert 900 < counts[-1] < 1100
+    assert 90 < len(counts) <= 101
+    found = measured("skewed", kind="hot", records=2000)
+    assert found["hashed_keys"] == found["distinct_keys"] == len(counts) - 1
+    assert found["keyed_records"] == 1980
+    monkeypatch.setattr(measures, "TIMES", 1)
+    rates = measured("hashing", kind="zipf", records=2000)
+    assert rates["rows"] == 1980
+    assert rates["rows_per_second"].keys() == {"murmur2", "all"}
+    timed = measured("profile", kind="zipf", records=2000, repeat=1, beside=True)
+    assert 0 < timed["placements"] <= 100
+    assert min(timed["profile_seconds"], timed["plain_seconds"]) > 0

@@ -10,6 +10,7 @@ import json
 import sys
 import time
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -17,6 +18,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parent))
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 from made import folder_of, make
 from memory import Peak
 from pyspark.sql import functions as sf
@@ -37,14 +39,25 @@ Json = dict[str, Any]
 WHAT_IFS = (24, 48, 96)
 """Numbers of partitions."""
 
-WARM_UP = 20_000
+TIMES = 3
+"""Runs of what is short; the fastest counts."""
+
+WARM_UP, WARM_UP_KIND = 20_000, "zipf"
 """Records of a run before the first that counts: Java compiles while it runs."""
 
 
-def generate(spark: SparkSession, folder: Path) -> Json:
-    """What the folder holds."""
-    files = list(folder.glob("*.parquet"))
-    return {"files": len(files), "file_bytes": sum(file.stat().st_size for file in files)}
+def generate(spark: SparkSession, data: Path, seed: int, wanted: list[tuple[str, int]]) -> Json:
+    """Make the records of those kinds and numbers that are not there yet, and those of the warm-up.
+
+    The bytes of each, by the name of its folder.
+    """
+    found = {}
+    for kind, records in [*wanted, (WARM_UP_KIND, WARM_UP)]:
+        folder = folder_of(data, kind, records, seed)
+        print(f"  {folder.name}", file=sys.stderr, flush=True)
+        make(spark, folder, kind, records, seed)
+        found[folder.name] = sum(file.stat().st_size for file in folder.glob("*.parquet"))
+    return found
 
 
 # ---------------------------------------------------------------- hashing
@@ -63,56 +76,27 @@ def four_nothings(keys: pa.Array) -> pa.Array:
     return pa.StructArray.from_arrays([zeros] * len(HASHES), list(HASHES))
 
 
-def hashing(spark: SparkSession, folder: Path, repeat: int) -> Json:
+def hashing(spark: SparkSession, data: Path, seed: int, kind: str, records: int) -> Json:
     """Rows a second of murmur2 alone, and of the pipeline's function, which gives all hashes; each
     beside a function that gives as many zeros. Rows come straight from Parquet, the key alone, and
     go nowhere; the fastest of some times counts, and the two take turns."""
+    folder = folder_of(data, kind, records, seed)
     keys = spark.read.parquet(str(folder)).select("key").where("key is not null")
     struct = "struct<" + ", ".join(f"`{name}` bigint" for name in HASHES) + ">"
     pairs = {
         "murmur2": (murmur2, nothing, "bigint"),
-        "all hashes": (placements.hashes_of, four_nothings, struct),
+        "all": (placements.hashes_of, four_nothings, struct),
     }
     rows = keys.count()
     found: Json = {}
     for name, (hashes, zeros, kind) in pairs.items():
         seconds: dict[str, list[float]] = {"hashing": [], "nothing": []}
-        for _ in range(1 + repeat):  # the first warms up
+        for _ in range(TIMES):
             for what, function in (("nothing", zeros), ("hashing", hashes)):
                 udf = sf.arrow_udf(function, kind)
-                seconds[what].append(_seconds(lambda udf=udf: _discard(keys.select(udf("key")))))
-        found[name] = {what: rows / min(every[1:]) for what, every in seconds.items()}
+                seconds[what].append(_seconds(partial(_discard, keys.select(udf("key")))))
+        found[name] = {what: rows / min(every) for what, every in seconds.items()}
     return {"rows": rows, "rows_per_second": found}
-
-
-# ---------------------------------------------------------------- keys
-
-
-def keyed(spark: SparkSession, folder: Path) -> Json:
-    """How many keys ``partage keys`` hashes, counted where they are hashed; and how many are
-    there."""
-    counter = spark.sparkContext.accumulator(0)
-    hashes_of = placements.hashes_of
-
-    def counting(keys: pa.Array) -> pa.Array:
-        counter.add(len(keys) - keys.null_count)
-        return hashes_of(keys)
-
-    placements.hashes_of = counting
-    began = time.perf_counter()
-    report = key_report(spark, [folder], WHAT_IFS)
-    seconds = time.perf_counter() - began
-    placements.hashes_of = hashes_of
-    rows = spark.read.parquet(str(folder)).where("key is not null")
-    return {
-        "records": report.records,
-        "keyed_records": rows.count(),
-        "distinct_keys": rows.select("topic", "key").distinct().count(),
-        "hashed_keys": counter.value,
-        "what_ifs": len(WHAT_IFS),
-        "topics": len(report.topics),
-        "seconds": seconds,
-    }
 
 
 # ---------------------------------------------------------------- profile
@@ -138,30 +122,63 @@ def plain(spark: SparkSession, folder: Path) -> None:
     ).toArrow()
 
 
-def profile(spark: SparkSession, folder: Path, warm_up: Path, repeat: int) -> Json:
-    """Seconds of a profile and of the plain scan, which take turns; the fastest of some times."""
-    seconds: dict[str, list[float]] = {"plain": [], "profile": []}
+def profile(
+    spark: SparkSession, data: Path, seed: int, kind: str, records: int, repeat: int, beside: bool
+) -> Json:
+    """Seconds of a profile and, ``beside`` it, of the plain scan; they take turns, and the fastest
+    of some times counts. ``placements``: the rows of the grouping by key."""
+    tables = {}
+
+    def ours(folder: Path) -> None:
+        tables.update(profile_tables(spark, [folder]))
+
+    jobs: dict[str, Callable[[Path], None]] = {"profile": ours}
+    if beside:
+        jobs["plain"] = partial(plain, spark)
+    seconds: dict[str, list[float]] = {what: [] for what in jobs}
     for at in range(1 + repeat):
-        own = folder if at else warm_up
-        seconds["plain"].append(_seconds(lambda own=own: plain(spark, own)))
-        seconds["profile"].append(_seconds(lambda own=own: profile_tables(spark, [own])))
-    return {f"{what}_seconds": min(every[1:]) for what, every in seconds.items()}
+        folder = folder_of(data, *((kind, records) if at else (WARM_UP_KIND, WARM_UP)), seed)
+        for what, job in jobs.items():
+            seconds[what].append(_seconds(partial(job, folder)))
+    found: Json = {f"{what}_seconds": min(every[1:]) for what, every in seconds.items()}
+    return found | {"placements": pc.sum(tables["partitions"]["distinct_keys"]).as_py()}
 
 
-def both(spark: SparkSession, folder: Path) -> Json:
-    """A profile and then the what-ifs, for their memory."""
-    return {
+# ---------------------------------------------------------------- skew
+
+
+def skewed(spark: SparkSession, data: Path, seed: int, kind: str, records: int) -> Json:
+    """A profile and then ``partage keys``: how many keys that hashes, counted where it does, and
+    how many distinct ones there are."""
+    folder = folder_of(data, kind, records, seed)
+    counter = spark.sparkContext.accumulator(0)
+    hashes_of = placements.hashes_of
+
+    def counting(keys: pa.Array) -> pa.Array:
+        counter.add(len(keys) - keys.null_count)
+        return hashes_of(keys)
+
+    placements.hashes_of = counting
+    found = {
         "profile_seconds": _seconds(lambda: profile_tables(spark, [folder])),
         "keys_seconds": _seconds(lambda: key_report(spark, [folder], WHAT_IFS)),
+    }
+    placements.hashes_of = hashes_of
+    rows = spark.read.parquet(str(folder)).where("key is not null")
+    return {
+        **found,
+        "what_ifs": len(WHAT_IFS),
+        "hashed_keys": counter.value,
+        "distinct_keys": rows.select("topic", "key").distinct().count(),
+        "keyed_records": rows.count(),
     }
 
 
 JOBS: dict[str, Callable[..., Json]] = {
     "generate": generate,
     "hashing": hashing,
-    "keyed": keyed,
     "profile": profile,
-    "both": both,
+    "skewed": skewed,
 }
 
 
@@ -175,20 +192,18 @@ def _discard(rows: DataFrame) -> None:
     rows.write.format("noop").mode("overwrite").save()
 
 
-def measured(
-    job: str, data: str, kind: str, records: int, seed: int, executors: int = 2, **more: Any
-) -> Json:
+def measured(spark: SparkSession, job: str, data: str, **more: Any) -> Json:
     """The job's figures, with the ``peak_bytes`` of all processes while it ran."""
-    folder = folder_of(Path(data), kind, records, seed)
-    with session(f"local[{executors}]") as spark:
-        make(spark, folder, kind, records, seed)
-        if job == "profile":
-            more["warm_up"] = folder_of(Path(data), kind, WARM_UP, seed)
-            make(spark, more["warm_up"], kind, WARM_UP, seed)
-        with Peak() as peak:
-            figures = JOBS[job](spark, folder, **more)
+    with Peak() as peak:
+        figures = JOBS[job](spark, Path(data), **more)
     return {**figures, "peak_bytes": peak.bytes}
 
 
+def main() -> None:
+    given = json.loads(sys.argv[1])
+    with session(f"local[{given.pop('executors')}]") as spark:
+        print(json.dumps(measured(spark, **given)))
+
+
 if __name__ == "__main__":
-    print(json.dumps(measured(**json.loads(sys.argv[1]))))
+    main()

@@ -23,6 +23,7 @@ from kafka import KafkaAdminClient, KafkaProducer
 from kafka.admin import ConfigResource, ConfigResourceType
 
 import partage
+from partage.java import find_java
 from partage.live.connection import Connection
 from partage.live.execution import run as running
 from partage.live.execution.job import Job, Standing
@@ -30,6 +31,7 @@ from partage.live.execution.journal import Journal
 from partage.live.execution.preflight import preflight
 from partage.live.execution.run import Interrupts, Outcome, Progress, Run, wish_throttle
 from partage.live.execution.verify import compare
+from partage.live.jars import kafka_jars
 from partage.live.snapshot import PartitionState, read_partitions, read_throttles, take
 
 pytestmark = pytest.mark.kafka
@@ -344,3 +346,22 @@ def test_a_broker_that_dies_is_named_and_its_moves_cancelled(
     assert topic.run(topic.job) == Outcome("done")
     assert topic.throttles() == ({}, {})
     assert topic.is_well()
+
+
+def test_kafkas_own_tool_carries_it_out(topic: Topic) -> None:
+    java = str(find_java("Kafka") / "bin" / "java")
+    tool = "org.apache.kafka.tools.reassign.ReassignPartitionsCommand"
+    jars = str(kafka_jars(topic.kafka.kafka) / "*")
+    file = str(topic.plan / "reassignment.json")
+    asked = ("--bootstrap-server", topic.kafka.bootstrap_servers, "--reassignment-json-file", file)
+    done = subprocess.run(
+        [java, "-cp", jars, tool, *asked, "--execute"],
+        capture_output=True,
+        text=True,
+        timeout=120,
+    )
+    assert "Successfully started partition reassignment" in done.stdout, done.stdout + done.stderr
+    until(lambda: compare(topic.job, topic.admin)["done"] == len(topic.job.changes))
+    # it does not elect leaders: what is left of the plan
+    assert topic.run(topic.job) == Outcome("done")
+    assert compare(topic.job, topic.admin)["state"] == "done"

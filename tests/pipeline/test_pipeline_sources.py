@@ -19,6 +19,8 @@ import pyarrow.parquet as pq
 
 from partage.errors import InputError
 from partage.pipeline import accepted, profile_tables, read_records, rejected
+from partage.pipeline.records import RECORDS
+from partage.pipeline.sources import read_rows
 
 pytestmark = pytest.mark.spark
 
@@ -380,3 +382,17 @@ def test_a_csv_of_pandas_and_of_python_reads_the_same(
         writer.writerows(keyed)
     assert _good(spark, str(tmp_path / "p.csv")) == _expected(keyed)
     assert _good(spark, str(tmp_path / "c.csv")) == _expected(keyed)
+
+
+def test_all_but_parquet_is_kept(spark: Any, tmp_path: Path, change_events: str) -> None:
+    record = {"topic": "t", "partition": 0, "offset": 0, "timestamp": 1, "key": "k"}
+    lines = tmp_path / "records.jsonl"
+    lines.write_text(json.dumps({**record, "value_bytes": 1}), encoding="utf-8")
+    kept: list[Any] = []
+
+    def keep(frame: Any) -> Any:
+        kept.append(frame)
+        return frame
+
+    read_rows(spark, [change_events, str(lines)], RECORDS, keep)
+    assert [frame.count() for frame in kept] == [1]

@@ -45,8 +45,7 @@ def apply(
     yes: Yes = False,
     json: Json = False,
 ) -> None:
-    """Carry a plan out on a running cluster, wave by wave; the same command goes on with one that
-    was interrupted.
+    """Carry a plan out on a running cluster, wave by wave, or go on with it.
 
     Example: partage apply plan/ --bootstrap-server localhost:9092 --throttle 50MB
     """
@@ -62,7 +61,7 @@ def rollback(
     yes: Yes = False,
     json: Json = False,
 ) -> None:
-    """Bring back exactly what was before a plan, from wherever its carrying out has come to.
+    """Bring back exactly what was before a plan, however far it has come.
 
     Example: partage rollback plan/ --bootstrap-server localhost:9092
     """
@@ -99,7 +98,7 @@ def throttle(
     rate: Annotated[str, typer.Argument(metavar="RATE", help="For instance 100MB.")],
     json: Json = False,
 ) -> None:
-    """Change the throttle of a plan that is being carried out: within a second, by whoever does.
+    """Change the throttle of a plan that is being carried out.
 
     Example: partage throttle plan/ 100MB
     """

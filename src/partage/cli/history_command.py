@@ -35,9 +35,9 @@ def history(
     master: Master = None,
     json: Json = False,
 ) -> None:
-    """Read rebalances out of consumers' logs: who owned what when, what had no owner, and what
-    other assignors would have made of it.
+    """Read rebalances out of consumers' logs, and replay them under every assignor.
 
+    Who owned what when, and what had no owner for how long.
     Example: partage history app-1.log app-2.log -o history/
     """
     from partage.errors import InputError

@@ -24,9 +24,9 @@ def snapshot(
     ] = None,
     json: Json = False,
 ) -> None:
-    """See a running cluster: brokers, replicas with sizes, throttles, groups. What it writes is a
-    CLUSTER, for every command that takes one.
+    """See a running cluster: brokers, replicas with sizes, throttles, groups.
 
+    What it writes is a CLUSTER, for every command that takes one.
     Example: partage snapshot --bootstrap-server localhost:9092 -o cluster.json
     """
     from partage.files import to_json, write_text

@@ -57,8 +57,7 @@ def watch(
 ) -> None:
     """Follow records as they come: windows of load, and an alert with a fresh plan when it drifts.
 
-    Silent while all is well. Example: partage watch kafka://HOST:9092/orders --cluster cluster.json
-    -o watch/
+    Silent while all is well. Example: partage watch records/ --cluster cluster.json -o watch/
     """
     from partage.errors import InputError
 

@@ -75,10 +75,12 @@ def hashes_of(keys: pa.Array) -> pa.Array:
     """Binaries [N] → structs [N] of the numbers of ``HASHES``; a null key is not hashed, and gives
     nulls."""
     there = Keys.of(keys.drop_null())
-    row = np.cumsum(np.asarray(keys.is_valid())) - 1
-    rows = pa.array(row, pa.int64(), mask=np.asarray(keys.is_null()))
     columns = [pa.array(found.many(there).astype(np.int64)) for found in HASHES.values()]
-    return pa.StructArray.from_arrays([column.take(rows) for column in columns], list(HASHES))
+    if keys.null_count:
+        row = np.cumsum(np.asarray(keys.is_valid())) - 1
+        rows = pa.array(row, pa.int64(), mask=np.asarray(keys.is_null()))
+        columns = [column.take(rows) for column in columns]
+    return pa.StructArray.from_arrays(columns, list(HASHES))
 
 
 def hashed(keys: DataFrame) -> DataFrame:

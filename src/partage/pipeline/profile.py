@@ -6,7 +6,8 @@ all. They are small against the records (a row per partition, per window of a pa
 key, per bad row); each is sorted and written as one file, so that the same records give the same
 bytes.
 
-What is read is cached at once: several jobs use it (windows, keys, rejected rows).
+Several jobs use what is read (windows, keys, rejected rows), so it is kept; but not Parquet, of
+which each job reads the columns that it needs: that costs less than keeping all.
 """
 
 from __future__ import annotations
@@ -159,7 +160,7 @@ def _measured(
     with spark_errors(), Cache() as cached:
         kinds = [kind for kind, paths in given.items() if paths] or [RECORDS]
         with reported(spark, progress, "reading"):
-            rows = {kind: cached(read_rows(spark, given[kind], kind)) for kind in kinds}
+            rows = {kind: read_rows(spark, given[kind], kind, cached) for kind in kinds}
         good = {kind: kind.accepted(frame) for kind, frame in rows.items()}
         counted = {kind: frame.where(measure.within(period)) for kind, frame in good.items()}
         frames = {}

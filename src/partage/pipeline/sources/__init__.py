@@ -5,7 +5,7 @@ cluster is named by a URL (``kafka``)."""
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import reduce
 from typing import TYPE_CHECKING
 
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 __all__ = ["SOURCES", "TOOLS", "Files", "Source", "read_files", "read_records", "read_rows"]
 
 SOURCES: tuple[Source, ...] = (
-    Source("Parquet", (".parquet", ".parq"), parquet.read),
+    Source("Parquet", (".parquet", ".parq"), parquet.read, quick=True),
     Source("JSON lines", jsonl.SUFFIXES, jsonl.read),
     Source("CSV", csv.SUFFIXES, csv.read),
 )
@@ -32,6 +32,13 @@ TOOLS: dict[Kind, tuple[Source, ...]] = {
     SIZES: (Source("kafka-log-dirs.sh", log_dirs.SUFFIXES, log_dirs.read),),
     LAGS: (Source("kafka-consumer-groups.sh", consumer_groups.SUFFIXES, consumer_groups.read),),
 }
+
+Keep = Callable[["DataFrame"], "DataFrame"]
+"""Takes rows, and gives the same that cost little to read again."""
+
+
+def _as_it_is(frame: DataFrame) -> DataFrame:
+    return frame
 
 
 def read_records(spark: SparkSession, paths: Sequence[str | os.PathLike[str]]) -> DataFrame:
@@ -43,13 +50,17 @@ def read_records(spark: SparkSession, paths: Sequence[str | os.PathLike[str]]) -
 
 
 def read_rows(
-    spark: SparkSession, paths: Sequence[str | os.PathLike[str]], kind: Kind
+    spark: SparkSession,
+    paths: Sequence[str | os.PathLike[str]],
+    kind: Kind,
+    keep: Keep = _as_it_is,
 ) -> DataFrame:
     """The rows of all ``paths`` as columns of their kind, with ``BOOKKEEPING``.
 
     A path is a URL of a cluster (``kafka``, records only), or a file, a directory (searched to the
     bottom) or a glob, wherever Spark can read; the format follows from the files' names. Nothing
-    but names, headers and first rows is read yet. Raises InputError for what is missing, empty,
+    but names, headers and first rows is read yet. ``keep`` is applied to the rows that are costly
+    to read again: all but those of Parquet. Raises InputError for what is missing, empty,
     unreadable, given twice or lacks a column.
     """
     if not paths:
@@ -64,7 +75,7 @@ def read_rows(
                 if path in seen:
                     raise InputError(path, "is given twice")
                 seen.add(path)
-                frames.append(kafka.read(spark, path))
+                frames.append(keep(kafka.read(spark, path)))
                 continue
             files = list_files(spark, path)
             if not files:
@@ -72,7 +83,7 @@ def read_rows(
             if again := seen.intersection(files):
                 raise InputError(path, f"{min(again)} was already given by another path")
             seen.update(files)
-            own = _by_format(spark, path, literal(path), files, kind)
+            own = _by_format(spark, path, literal(path), files, kind, keep)
             if not own:
                 known = ", ".join(source.suffixes[0] for source in _sources(kind))
                 raise InputError(path, f"no file of a known format (names that end in {known})")
@@ -92,6 +103,7 @@ def _by_format(
     pattern: str | list[str],
     names: Sequence[str],
     kind: Kind = RECORDS,
+    keep: Keep = _as_it_is,
 ) -> list[DataFrame]:
     """A frame for each format that there are files of; told by their names where None is given."""
     frames = []
@@ -100,7 +112,8 @@ def _by_format(
         if own:
             several = f"{own[0]} and {len(own) - 1} more" if len(own) > 1 else own[0]
             files = Files(named or several, pattern, source, own, kind)
-            frames.append(source.read(spark, files))
+            rows = source.read(spark, files)
+            frames.append(rows if source.quick else keep(rows))
     return frames
 
 

@@ -22,12 +22,14 @@ if TYPE_CHECKING:
 class Source:
     """A format of rows: its name, the ends of its files' names, and how to read them.
 
-    ``read`` gives the columns of the files' kind and raises InputError.
+    ``read`` gives the columns of the files' kind and raises InputError. ``quick``: reading again
+    costs less than keeping what was read.
     """
 
     name: str
     suffixes: tuple[str, ...]
     read: Callable[[SparkSession, Files], DataFrame]
+    quick: bool = False
 
 
 @dataclass(frozen=True)
