@@ -401,7 +401,8 @@ def test_promises_of_the_pipeline_are_judged() -> None:
     assert promised(wrong) == [False, False, False, False]
     wrong["skewed"]["kinds"]["hot"]["peak_bytes"] = None
     assert promised(wrong)[3] is None
-    assert "- not measured: with half" in module("pipeline_tables").report(wrong)
+    assert "- not judged: with half" in module("pipeline_tables").report(wrong)
+    assert promised({**wrong, "profile": wrong["profile"][:2]})[2] is None
 
 
 def test_a_trillion_on_paper() -> None:

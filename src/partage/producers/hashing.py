@@ -27,8 +27,8 @@ from partage.producers.keys import Bytes, Ints, Keys
 
 Words = npt.NDArray[np.uint32]
 
-BLOCK = 1 << 13
-"""Keys of a block."""
+BLOCK = 1 << 14
+"""Keys of a block: as many as Spark hands over at once (10,000), or some more."""
 
 FEW = 16
 """So many keys of a block are hashed one by one, where they are longer than all others."""
