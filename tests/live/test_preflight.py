@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
@@ -11,8 +12,9 @@ import pytest
 pytest.importorskip("kafka")
 
 import partage
-from partage.errors import InputError
+from partage.errors import InputError, PartageError
 from partage.live.execution.job import Job, Standing
+from partage.live.execution.journal import Journal
 from partage.live.execution.preflight import preflight
 from partage.live.snapshot import BrokerState, LogDir, PartitionState, Snapshot, Throttles
 
@@ -124,6 +126,32 @@ def test_a_throttle_below_what_comes_in(job: Job) -> None:
     assert refusals(busy, snapshot(), throttle=501) == []
     (said,) = refusals(busy, snapshot(), throttle=500)
     assert "the throttle of 500 bytes per second is too low" in said
+
+
+def test_a_plan_that_was_begun_is_not_replaced(job: Job) -> None:
+    plan = partage.plan(snapshot().cluster())
+    plan.write(job.directory)
+    with Journal.open(job.directory) as journal:
+        journal.write("begun")
+    with pytest.raises(InputError, match=r"was carried out, and its journal\.jsonl is what"):
+        plan.write(job.directory)
+    assert (Path(job.directory) / "journal.jsonl").exists()
+
+
+def test_a_line_that_was_cut_short_is_not_believed(job: Job) -> None:
+    with Journal.open(job.directory) as journal:
+        journal.write("submitted", partitions=[["t", 0]])
+        with pytest.raises(PartageError, match="another partage is carrying it out"):
+            Journal.open(job.directory)
+    path = Path(job.directory) / "journal.jsonl"
+    path.write_bytes(path.read_bytes() + b'{"event":"submitted","partitions":[["t"')
+    with Journal.open(job.directory) as journal:
+        assert journal.submitted == {("t", 0)}
+        journal.write("wave done", wave=1)
+    assert [json.loads(line)["event"] for line in path.read_text().splitlines()] == [
+        "submitted",
+        "wave done",
+    ]
 
 
 def test_what_is_no_plan(tmp_path: Path, job: Job) -> None:

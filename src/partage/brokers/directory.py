@@ -10,12 +10,14 @@ import hashlib
 import json
 import os
 from collections.abc import Mapping
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from partage.brokers.figures import Placement
-from partage.files import to_json, write_directory
+from partage.errors import InputError
+from partage.files import check_writable_directory, to_json, write_directory
 
 if TYPE_CHECKING:
     from partage.brokers.plan import Plan
@@ -24,6 +26,9 @@ if TYPE_CHECKING:
 FORMAT_VERSION = 1
 MARKER = "plan.json"
 REASSIGNMENT, ROLLBACK, REPORT = "reassignment.json", "rollback.json", "report.html"
+JOURNAL = "journal.jsonl"
+"""What was done to carry the plan out: there once that has begun."""
+
 COMPARE, MEASURED = "compare.json", "measured.json"
 """What the report shows besides the plan, where it is known."""
 
@@ -128,6 +133,19 @@ def contents(plan: Plan) -> dict[str, str]:
     return files
 
 
+def check_writable(directory: str | os.PathLike[str]) -> None:
+    """Say now, before long work, that ``write`` would refuse this directory. Raises InputError."""
+    check_writable_directory(directory, MARKER)
+    if (Path(directory) / JOURNAL).exists():
+        raise InputError(
+            os.fspath(directory),
+            f"was carried out, and its {JOURNAL} is what goes on or brings back: "
+            "name another directory",
+        )
+
+
 def write(plan: Plan, directory: str | os.PathLike[str], beside: Mapping[str, str]) -> None:
-    """Write the directory whole or not at all, with the files ``beside`` the plan's own."""
+    """Write the directory whole or not at all, with the files ``beside`` the plan's own. One with a
+    journal is never replaced."""
+    check_writable(directory)
     write_directory(directory, {**beside, **contents(plan)}, MARKER)

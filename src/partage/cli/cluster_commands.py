@@ -131,13 +131,12 @@ def plan(
     Example: partage plan cluster.json --add-broker 7:a --add-broker 8:b -o plan/
     """
     given = locals()  # the parameters, before anything else has a name
-    from partage.brokers.directory import MARKER, REPORT
+    from partage.brokers.directory import REPORT, check_writable
     from partage.brokers.explain import explain as explain_partition
     from partage.brokers.plan import plan_task
-    from partage.files import check_writable_directory
 
     if out is not None:
-        check_writable_directory(out, MARKER)
+        check_writable(out)
     with output.progress(quiet=json) as tell:
         tell("reading")
         task = task_given(given)

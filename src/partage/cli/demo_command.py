@@ -36,7 +36,7 @@ def demo(
     """
     from partage.brokers.check import check
     from partage.brokers.compare import compare, comparison, deterministic
-    from partage.brokers.directory import COMPARE, MARKER, MEASURED, REPORT
+    from partage.brokers.directory import COMPARE, MEASURED, REPORT, check_writable
     from partage.brokers.plan import Plan, plan_task, task_of
     from partage.cluster import Cluster
     from partage.errors import PartageError
@@ -58,7 +58,7 @@ def demo(
 
     profile_dir, plan_dir = str(Path(out) / "profile"), str(Path(out) / "plan")
     check_writable_directory(profile_dir, PROFILE_MARKER)
-    check_writable_directory(plan_dir, MARKER)
+    check_writable(plan_dir)
     data = files("partage") / "data"
     with as_file(data / "cluster-grown.json") as path:
         cluster = Cluster.read(path)

@@ -14,10 +14,9 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Self
 
+from partage.brokers.directory import JOURNAL
 from partage.errors import PartageError
 from partage.live.snapshot import Throttles
-
-NAME = "journal.jsonl"
 
 
 def _now() -> datetime:
@@ -48,7 +47,7 @@ class Journal:
     @classmethod
     def open(cls, directory: str | os.PathLike[str]) -> Self:
         """The journal of a plan directory, begun if there is none."""
-        return cls(Path(directory) / NAME)
+        return cls(Path(directory) / JOURNAL)
 
     def write(self, event: str, **said: Any) -> None:
         """One line more, on the disk when this returns."""
