@@ -134,6 +134,7 @@ class Run:
         self._throttling = Throttling(admin, journal)
         self._away_since: dict[int, float] = {}
         self._refused: dict[Key, str] = {}
+        self._said: str | None = None
 
     def go(self) -> Outcome:
         """Carry it out. Raises what kafka-python raises; the throttles are put back before."""
@@ -222,7 +223,7 @@ class Run:
         return [c for c in changes if c.standing(now.get(c.key)) is not Standing.DONE]
 
     def _can_receive(self, change: Change, alive: Iterable[int]) -> bool:
-        dead = sorted(set(change.adding) - set(alive))
+        dead = sorted(set(change.goal) - set(alive)) if change.adding else []
         if dead and self._on_failure == "cancel":
             self._refused[change.key] = f"broker {dead[0]} does not answer"
             return False
@@ -301,22 +302,25 @@ class Run:
         if one is None:
             self._refused[change.key] = "it is gone"
             return True
-        return change.standing(one) is Standing.DONE and set(change.goal) <= set(one.isr)
+        return change.standing(one) is Standing.DONE and set(change.adding) <= set(one.isr)
 
     def _answer_failures(self, number: int, left: list[Change]) -> bool:
-        """Do about dead brokers what was chosen; False to stop."""
-        receiving = {broker for change in left for broker in change.adding}
-        dead = self._dead(receiving)
+        """Do about dead brokers what was chosen; False to stop.
+
+        Not only one that is to receive: a move ends when all its replicas are in sync, so one that
+        stays, on a broker that is dead, holds it up as well (KAFKA-19975).
+        """
+        dead = self._dead({broker for change in left for broker in change.goal})
         if not dead:
             return True
         names = ", ".join(map(str, sorted(dead)))
         if self._on_failure == "wait":
             self._say(number, left, f"waiting for broker {names}, which does not answer")
             return True
-        hit = [change for change in left if set(change.adding) & dead]
+        hit = [change for change in left if set(change.goal) & dead]
         self._cancel(hit)
         for change in hit:
-            broker = min(set(change.adding) & dead)
+            broker = min(set(change.goal) & dead)
             self._refused[change.key] = f"broker {broker} does not answer"
         self._say(number, left, f"broker {names} does not answer: its moves are cancelled")
         if self._on_failure == "cancel":
@@ -460,5 +464,8 @@ class Run:
         self._tell(Progress(number, len(self._job.waves), len(left), done, total, rate, eta))
 
     def _say(self, number: int, left: Sequence[Change], note: str) -> None:
+        if note == self._said:
+            return
+        self._said = note
         self._journal.write("note", note=note)
         self._tell(Progress(number, len(self._job.waves), len(left), 0, 0, note=note))
