@@ -46,6 +46,22 @@ def assignors(said: list[list[Any]]) -> list[Any]:
     return found
 
 
+def python_settings(said: dict[str, Any]) -> dict[str, Any]:
+    """What kafka-python and aiokafka, whose settings have the same names, are started with."""
+    return {
+        "bootstrap_servers": said["bootstrap"],
+        "group_id": said["group"],
+        "client_id": said["name"],
+        "partition_assignment_strategy": assignors(said["assignors"]),
+        "auto_offset_reset": "earliest",
+        "session_timeout_ms": SESSION_MS,
+        "heartbeat_interval_ms": HEARTBEAT_MS,
+        "auto_commit_interval_ms": 200,
+        "fetch_max_wait_ms": 50,
+        **said["config"],
+    }
+
+
 def kafka_python(said: dict[str, Any]) -> None:
     from kafka import ConsumerRebalanceListener, KafkaConsumer
 
@@ -59,20 +75,7 @@ def kafka_python(said: dict[str, Any]) -> None:
         def on_partitions_lost(self, lost: Any) -> None:
             tell("lost", lost)
 
-    consumer = KafkaConsumer(
-        bootstrap_servers=said["bootstrap"],
-        group_id=said["group"],
-        client_id=said["name"],
-        partition_assignment_strategy=assignors(said["assignors"]),
-        auto_offset_reset="earliest",
-        **{
-            "session_timeout_ms": SESSION_MS,
-            "heartbeat_interval_ms": HEARTBEAT_MS,
-            "auto_commit_interval_ms": 200,
-            "fetch_max_wait_ms": 50,
-            **said["config"],
-        },
-    )
+    consumer = KafkaConsumer(**python_settings(said))
     consumer.subscribe(said["topics"], listener=Listener())
     # A leader that learns of a topic only after it has joined joins again, and kafka-python 3.0.12
     # waits for ever if a poll ends while it does. So it learns of them before.
@@ -97,20 +100,7 @@ async def aiokafka(said: dict[str, Any]) -> None:
         def on_partitions_revoked(self, revoked: Any) -> None:
             tell("revoked", revoked)
 
-    consumer = AIOKafkaConsumer(
-        bootstrap_servers=said["bootstrap"],
-        group_id=said["group"],
-        client_id=said["name"],
-        partition_assignment_strategy=assignors(said["assignors"]),
-        auto_offset_reset="earliest",
-        **{
-            "session_timeout_ms": SESSION_MS,
-            "heartbeat_interval_ms": HEARTBEAT_MS,
-            "auto_commit_interval_ms": 200,
-            "fetch_max_wait_ms": 50,
-            **said["config"],
-        },
-    )
+    consumer = AIOKafkaConsumer(**python_settings(said))
     consumer.subscribe(said["topics"], listener=Listener())
     await consumer.start()
     while not stopped.is_set():

@@ -9,16 +9,18 @@ from __future__ import annotations
 import logging
 import os
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from typing import Any, Self
+from typing import Any, Self, TypeVar
 
 from kafka import KafkaAdminClient
 from kafka import errors as kafka_errors
 
 from partage.errors import InputError, PartageError
 from partage.live.properties import client_config, read_settings
+
+T = TypeVar("T")
 
 _BOOTSTRAP_MS = 15_000
 _ADDRESS = re.compile(r"(?:\w+://)?(?:[^\s:\[\]]+|\[[0-9a-fA-F:]+\]):\d{1,5}")
@@ -103,6 +105,12 @@ def kafka_said(servers: str) -> Iterator[None]:
         raise PartageError(f"Kafka at {servers}: {told(error)}") from None
     except OSError as error:
         raise PartageError(f"Kafka at {servers}: {error.strerror or error}") from None
+
+
+def chunks(items: Sequence[T], size: int) -> Iterator[Sequence[T]]:
+    """Some at a time, for requests that name many things."""
+    for start in range(0, len(items), size):
+        yield items[start : start + size]
 
 
 def told(error: BaseException | type[BaseException]) -> str:

@@ -19,7 +19,7 @@ from partage.consumers.assign import assign
 from partage.consumers.assignment import Assignment
 from partage.errors import InputError
 from partage.group import Group, Member
-from partage.live.connection import told
+from partage.live.connection import chunks, told
 
 CHUNK = 200
 """Groups that one request names."""
@@ -141,8 +141,8 @@ def read_groups(
         listed = {name: listed[name] for name in names}
     classic = [name for name, one in listed.items() if _kind(one) == "classic"]
     described: dict[str, Any] = {}
-    for start in range(0, len(classic), CHUNK):
-        described |= admin.describe_groups(classic[start : start + CHUNK])
+    for part in chunks(classic, CHUNK):
+        described |= admin.describe_groups(part)
     topics = _topics(admin)
     found = []
     for name in sorted(listed):

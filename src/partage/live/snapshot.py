@@ -23,7 +23,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
-from typing import Any, TypeVar
+from typing import Any
 
 from kafka import KafkaAdminClient, TopicPartition
 from kafka import errors as kafka_errors
@@ -33,7 +33,8 @@ import partage
 from partage.cluster import Cluster
 from partage.cluster.model import MAX_BYTES
 from partage.errors import PartageError
-from partage.live.connection import told
+from partage.live.connection import chunks, told
+from partage.live.groups import read_groups
 
 FORMAT_VERSION = 1
 
@@ -46,18 +47,17 @@ _SETTLING_SECONDS = 0.3
 """Brokers hear a moment later what the controller did: a reassignment that has just ended would
 still show its intermediate list."""
 
-BROKER_THROTTLES = (
-    "leader.replication.throttled.rate",
-    "follower.replication.throttled.rate",
-    "replica.alter.log.dirs.io.max.bytes.per.second",
-)
+RATES = ("leader.replication.throttled.rate", "follower.replication.throttled.rate")
+"""What brokers send as leaders and fetch as followers of the replicas that are throttled."""
+
+BROKER_THROTTLES = (*RATES, "replica.alter.log.dirs.io.max.bytes.per.second")
 TOPIC_THROTTLES = (
     "leader.replication.throttled.replicas",
     "follower.replication.throttled.replicas",
 )
+"""Which replicas those are: where they are sent from, and where they are fetched."""
 
 Tell = Callable[[str], None]
-T = TypeVar("T")
 
 
 @dataclass(frozen=True)
@@ -224,8 +224,6 @@ def take(admin: KafkaAdminClient, *, groups: bool = True, tell: Tell = lambda _:
 
     Raises what kafka-python raises, PartageError for a cluster that never stands still.
     """
-    from partage.live.groups import read_groups
-
     warnings: list[str] = []
     tell("brokers")
     described = admin.describe_cluster()
@@ -318,12 +316,6 @@ def read_throttles(
         with _or_warning(warnings, f"topics from {part[0]} on: their throttles"):
             found.topics.update(_configured_topics(admin, part))
     return found
-
-
-def chunks(items: Sequence[T], size: int) -> Iterator[Sequence[T]]:
-    """Some at a time."""
-    for start in range(0, len(items), size):
-        yield items[start : start + size]
 
 
 # ---------------------------------------------------------------------- parts

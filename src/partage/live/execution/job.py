@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import Enum
 from pathlib import Path
 from typing import Any, Self
@@ -77,14 +77,7 @@ class Change:
 
     def back(self) -> Change:
         """The way back."""
-        return Change(
-            self.topic,
-            self.partition,
-            self.goal,
-            self.origin,
-            self.size_bytes,
-            self.bytes_per_second,
-        )
+        return replace(self, origin=self.goal, goal=self.origin)
 
 
 @dataclass(frozen=True)
@@ -130,14 +123,11 @@ class Job:
 
     def back(self) -> Job:
         """The job of undoing it: the last wave first."""
-        return Job(
-            self.directory,
-            self.cluster_id,
-            self.fingerprint,
-            {key: change.back() for key, change in self.changes.items()},
-            tuple(reversed(self.waves)),
-            self.lists,
-            not self.forth,
+        return replace(
+            self,
+            changes={key: change.back() for key, change in self.changes.items()},
+            waves=tuple(reversed(self.waves)),
+            forth=not self.forth,
         )
 
     def standings(self, now: Iterable[PartitionState]) -> dict[Key, Standing]:

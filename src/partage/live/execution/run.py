@@ -29,11 +29,11 @@ from kafka import errors as kafka_errors
 
 from partage.errors import InputError
 from partage.files import parse_json, read_text, to_json, write_text
-from partage.live.connection import told
+from partage.live.connection import chunks, told
 from partage.live.execution.job import Change, Job, Key, Standing
 from partage.live.execution.journal import Journal
 from partage.live.execution.throttling import Throttling
-from partage.live.snapshot import PartitionState, chunks, read_partitions
+from partage.live.snapshot import PartitionState, read_partitions
 
 REQUEST = 1000
 """Partitions that one request moves or elects leaders of; a KRaft controller takes 10,000 records,
@@ -269,7 +269,8 @@ class Run:
         while True:
             now = self._now([change.key for change in changes])
             left = [change for change in changes if not self._in_place(change, now)]
-            done, total = self._bytes(changes, now)
+            alive = self._alive()
+            done, total = self._bytes(changes, now, alive)
             first = done if first is None else first
             self._report(number, left, (done, total, first), began)
             if not left:
@@ -280,19 +281,19 @@ class Run:
             if self._interrupts.count > warned:
                 warned = self._interrupts.count
                 self._say(number, left, "finishing this wave; interrupt again to cancel it")
-            if not self._answer_failures(number, left):
+            if not self._answer_failures(number, left, alive):
                 return False
-            self._follow_throttle(number, left)
+            self._follow_throttle(number, left, alive)
             self._sleep(self._poll)
 
-    def _follow_throttle(self, number: int, left: list[Change]) -> None:
+    def _follow_throttle(self, number: int, left: list[Change], alive: list[int]) -> None:
         """Take over a rate that was asked for meanwhile, and set again what others took off."""
         wished = wished_throttle(self._job.directory)
         if wished is not None and wished != self._throttle:
             self._throttle = wished
-            self._throttling.set(wished, left, self._alive())
+            self._throttling.set(wished, left, alive)
             self._say(number, left, f"the throttle is {wished:,} bytes per second now")
-        elif self._throttle is not None and self._throttling.ensure(self._alive()):
+        elif self._throttle is not None and self._throttling.ensure(alive):
             self._say(number, left, "the throttle had been taken off and is set again")
 
     def _in_place(self, change: Change, now: dict[Key, PartitionState]) -> bool:
@@ -304,13 +305,13 @@ class Run:
             return True
         return change.standing(one) is Standing.DONE and set(change.adding) <= set(one.isr)
 
-    def _answer_failures(self, number: int, left: list[Change]) -> bool:
+    def _answer_failures(self, number: int, left: list[Change], alive: list[int]) -> bool:
         """Do about dead brokers what was chosen; False to stop.
 
         Not only one that is to receive: a move ends when all its replicas are in sync, so one that
         stays, on a broker that is dead, holds it up as well (KAFKA-19975).
         """
-        dead = self._dead({broker for change in left for broker in change.goal})
+        dead = self._dead({broker for change in left for broker in change.goal}, set(alive))
         if not dead:
             return True
         names = ", ".join(map(str, sorted(dead)))
@@ -328,9 +329,9 @@ class Run:
         self._cancel([change for change in left if change not in hit])
         return False
 
-    def _dead(self, brokers: set[int]) -> set[int]:
+    def _dead(self, brokers: set[int], alive: set[int]) -> set[int]:
         """Those of the brokers that have been away for long enough."""
-        alive, moment = set(self._alive()), self._clock()
+        moment = self._clock()
         for broker in alive:
             self._away_since.pop(broker, None)
         for broker in brokers - alive:
@@ -420,7 +421,9 @@ class Run:
         described = self._asked(self._admin.describe_cluster)["brokers"]
         return [broker["broker_id"] for broker in described if not broker.get("is_fenced", False)]
 
-    def _bytes(self, changes: Sequence[Change], now: dict[Key, PartitionState]) -> tuple[int, int]:
+    def _bytes(
+        self, changes: Sequence[Change], now: dict[Key, PartitionState], alive: Iterable[int]
+    ) -> tuple[int, int]:
         """What the new replicas of a wave have, and shall have."""
         receiving = sorted({broker for change in changes for broker in change.adding})
         partitions: dict[str, list[int]] = {}
@@ -430,7 +433,7 @@ class Run:
         have: dict[tuple[int, Key], int] = {}
         largest: dict[Key, int] = {}
         sources = sorted({b for change in changes if change.adding for b in change.origin})
-        for broker in sorted({*receiving, *sources} & set(self._alive())) if partitions else ():
+        for broker in sorted({*receiving, *sources} & set(alive)) if partitions else ():
             try:
                 (described,) = self._admin.describe_log_dirs(partitions, brokers=[broker])
             except kafka_errors.KafkaError:

@@ -19,16 +19,12 @@ from kafka import errors as kafka_errors
 from kafka.admin import ConfigResource, ConfigResourceType
 
 from partage.errors import PartageError
+from partage.live.connection import chunks
 from partage.live.execution.job import Change
 from partage.live.execution.journal import Journal
-from partage.live.snapshot import CHUNK, Throttles, chunks, read_throttles
+from partage.live.snapshot import CHUNK, RATES, TOPIC_THROTTLES, Throttles, read_throttles
 
-LEADER_RATE, FOLLOWER_RATE = (
-    "leader.replication.throttled.rate",
-    "follower.replication.throttled.rate",
-)
-LEADER_LIST = "leader.replication.throttled.replicas"
-FOLLOWER_LIST = "follower.replication.throttled.replicas"
+LEADER_LIST, FOLLOWER_LIST = TOPIC_THROTTLES
 
 _EVERY = "*"
 
@@ -55,7 +51,7 @@ class Throttling:
                 FOLLOWER_LIST: _joined(own.get(FOLLOWER_LIST), receivers[topic]),
             }
         for broker in brokers:
-            self._wanted.brokers[broker] = {LEADER_RATE: str(rate), FOLLOWER_RATE: str(rate)}
+            self._wanted.brokers[broker] = dict.fromkeys(RATES, str(rate))
         # the lists first: a rate without a list slows nothing down
         self._apply_lists({topic: self._wanted.topics[topic] for topic in topics})
         self._apply_rates({broker: self._wanted.brokers[broker] for broker in brokers})
@@ -103,10 +99,8 @@ class Throttling:
         now = read_throttles(self._admin, brokers, topics)
         self._journal.write(
             "throttles before",
-            brokers={
-                str(b): _of(now.brokers.get(b), (LEADER_RATE, FOLLOWER_RATE)) for b in brokers
-            },
-            topics={t: _of(now.topics.get(t), (LEADER_LIST, FOLLOWER_LIST)) for t in topics},
+            brokers={str(b): _of(now.brokers.get(b), RATES) for b in brokers},
+            topics={t: _of(now.topics.get(t), TOPIC_THROTTLES) for t in topics},
         )
 
     def _apply_rates(
@@ -116,7 +110,7 @@ class Throttling:
         that took it: one that dies at this moment does not."""
         done = []
         for broker, own in sorted(wanted.items()):
-            operations = _operations(own, (LEADER_RATE, FOLLOWER_RATE), delete)
+            operations = _operations(own, RATES, delete)
             resource = ConfigResource(ConfigResourceType.BROKER, str(broker), operations)
             try:
                 self._alter([resource])
@@ -131,7 +125,7 @@ class Throttling:
             ConfigResource(
                 ConfigResourceType.TOPIC,
                 topic,
-                _operations(own, (LEADER_LIST, FOLLOWER_LIST), delete),
+                _operations(own, TOPIC_THROTTLES, delete),
             )
             for topic, own in sorted(wanted.items())
         ]
