@@ -4,7 +4,7 @@
 UV := $(shell command -v uv 2>/dev/null || echo .tools/bin/uv)
 RUN := $(UV) run --no-sync
 
-.PHONY: demo test environment java chromium bench bench-peers clean
+.PHONY: demo test site environment java chromium bench bench-peers clean
 .DEFAULT_GOAL := demo
 
 demo: environment java
@@ -14,7 +14,12 @@ test: environment java chromium
 	$(RUN) ruff check .
 	$(RUN) ruff format --check .
 	$(RUN) mypy
+	$(RUN) zensical build --clean --strict
 	$(RUN) pytest --cov=partage --cov-report=term:skip-covered
+
+# The documentation as pages, in site/; a broken link or a warning fails.
+site: environment
+	$(RUN) zensical build --clean --strict
 
 bench: environment
 	$(RUN) python benchmarks/plan.py
@@ -38,4 +43,4 @@ chromium:
 	@scripts/ensure-chromium
 
 clean:
-	rm -rf .venv .tools demo dist .coverage
+	rm -rf .venv .tools .cache demo dist site .coverage

@@ -18,6 +18,7 @@ puts what is printed now into the pages, line by line of what they showed.
 
 from __future__ import annotations
 
+import html
 import io
 import json
 import os
@@ -26,6 +27,7 @@ import shlex
 import shutil
 import subprocess
 import sys
+import tomllib
 from collections.abc import Iterator
 from contextlib import redirect_stderr, redirect_stdout
 from dataclasses import dataclass
@@ -118,8 +120,10 @@ def run(words: list[str]) -> tuple[int, str, str]:
     if words[0] == "partage":
         return run_partage(words)
     if words[0] == "cp":
-        copy = shutil.copytree if Path(words[1]).is_dir() else shutil.copy
-        copy(words[1], words[2])
+        if words[1] == "-r":
+            shutil.copytree(words[2], words[3], dirs_exist_ok=True)
+        else:
+            shutil.copy(words[1], words[2])
         return 0, "", ""
     assert words[0] == "python", f"the pages may not run {words[0]}: mark the fence as not run"
     done = subprocess.run([sys.executable, *words[1:]], capture_output=True, text=True)
@@ -319,6 +323,21 @@ def test_every_page_can_be_reached_from_the_readme() -> None:
     assert set(PAGES) == reached
 
 
+def test_every_page_is_in_the_menu_of_the_site() -> None:
+    with (ROOT / "zensical.toml").open("rb") as file:
+        menu = set(leaves(tomllib.load(file)["project"]["nav"]))
+    assert menu == {
+        str(page.relative_to(ROOT / "docs")) for page in PAGES if ROOT / "docs" in page.parents
+    }
+
+
+def leaves(entries: list[dict[str, Any]]) -> Iterator[str]:
+    """The pages of a menu, those of its parts too."""
+    for entry in entries:
+        for value in entry.values():
+            yield from leaves(value) if isinstance(value, list) else [value]
+
+
 def test_every_option_and_strategy_is_described() -> None:
     from typer.main import get_command
 
@@ -334,6 +353,29 @@ def test_every_option_and_strategy_is_described() -> None:
             )
     for name in STRATEGIES:
         assert f"`{name}`" in text
+
+
+def test_the_reference_of_commands_is_what_help_says() -> None:
+    page = ROOT / "docs" / "reference" / "commands.md"
+    if os.environ.get("REWRITE_DOCS"):
+        page.write_text(reference(), encoding="utf-8")
+    assert page.read_text(encoding="utf-8") == reference(), "REWRITE_DOCS=1 writes it again"
+
+
+def reference() -> str:
+    """docs/reference/commands.md: what typer makes of the commands' help."""
+    from typer.cli import get_docs_for_click
+    from typer.main import get_command
+    from typer.models import Context
+
+    from partage.cli import app
+
+    command = get_command(app)
+    said = get_docs_for_click(
+        obj=command, ctx=Context(command, info_name="partage"), name="partage", title="Commands"
+    )
+    # usage lines are no commands to run
+    return html.unescape(said).replace("```console", "```text").rstrip() + "\n"
 
 
 def commands_of(group: Any, before: str = "") -> Iterator[tuple[str, Any]]:
