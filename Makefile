@@ -3,8 +3,9 @@
 
 UV := $(shell command -v uv 2>/dev/null || echo .tools/bin/uv)
 RUN := $(UV) run --no-sync
+BENCH := $(UV) run --locked --group bench --extra spark --extra connect --extra kafka --extra aiokafka
 
-.PHONY: demo test site environment java chromium bench bench-peers clean
+.PHONY: demo test test-faults site environment java chromium bench bench-page clean
 .DEFAULT_GOAL := demo
 
 demo: environment java
@@ -17,16 +18,25 @@ test: environment java chromium
 	$(RUN) zensical build --clean --strict
 	$(RUN) pytest --cov=partage --cov-report=term:skip-covered
 
+# Faults injected while plans are carried out, sixty seeds: about half an hour. Another range:
+# SEEDS=0-11; one seed, told in full: SEED=7.
+SEEDS := 0-59
+test-faults: environment java
+	$(RUN) python tests/faults/campaign.py --seeds $(SEEDS) $(if $(SEED),--seed $(SEED))
+
 # The documentation as pages, in site/; a broken link or a warning fails.
 site: environment
 	$(RUN) zensical build --clean --strict
 
-bench: environment
-	$(RUN) python benchmarks/plan.py
+# All comparisons, then the pages. SIZE=small takes a few minutes, large an hour and a half. Fetches
+# the peers into the user's cache folder.
+SIZE := medium
+bench: environment java
+	$(BENCH) python benchmarks/bench.py --size $(SIZE)
 
-# Fetches the peers into the user's cache folder; docs/benchmarks.md says how long it takes.
-bench-peers: environment
-	$(RUN) python benchmarks/peers.py
+# The pages and plots alone, from the results that are kept.
+bench-page: environment
+	$(BENCH) python benchmarks/page.py
 
 environment: $(UV)
 	@$(UV) sync --locked --quiet --extra spark --extra connect --extra kafka --extra aiokafka

@@ -1,8 +1,6 @@
 """The comparison of "Kafka reassignment 方案" (sayuan.github.io, 2022), measured.
 
-    python benchmarks/article.py                                      all figures, to stdout
-    python benchmarks/article.py --write docs/the-article-tested.md   into the page's marked blocks
-    python benchmarks/article.py --only small                         blocks whose name begins so
+    python benchmarks/article.py [--size medium] [--keep]
 
 The survey compares the field's tools by six criteria, in words. Here every strategy does the same
 jobs on clusters of three sizes, made by ``clusters.py``:
@@ -14,57 +12,56 @@ jobs on clusters of three sizes, made by ``clusters.py``:
 Besides: *trials*, three hundred small scattered clusters without racks, to count how often each
 strategy gets where the exact one gets; and *permutation*, one broker more for ever larger clusters.
 
-A block of the page stands between ``<!-- measured: NAME -->`` and ``<!-- end -->``. All figures but
-the seconds are the same on every run; the claims are judged from all of them, so that ``--only``
-leaves that block alone.
+All figures but the seconds are the same on every run. The tables go to stdout, progress to stderr;
+``--keep`` keeps the figures for the page. ``--size small`` measures the small clusters alone.
 """
 
 from __future__ import annotations
 
 import argparse
 import sys
-from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
-from functools import cache, partial
-from pathlib import Path
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
 from typing import Any
 
 import numpy as np
 
-from article_claims import Figures, claims_block
+import machine
+import results
 from clusters import cluster_json
+from harness import add_arguments, within
 from partage.brokers.compare import compare, comparison, deterministic
 from partage.brokers.plan import plan, task_of
-from partage.brokers.strategies import STRATEGIES
 from partage.cluster import Cluster
-from partage.report import units
-from partage.report.comparison import COLUMNS
-
-Row = Mapping[str, Any]
-Rows = Mapping[str, Row]
-"""What ``compare --json`` says of each strategy."""
+from tables.article import FACTOR, PER_BROKER, Row, Rows, Tally, blocks
 
 
 @dataclass(frozen=True)
 class Size:
-    """Old and new brokers, racks, partitions, topics; which jobs are done."""
+    """Old and new brokers, racks, partitions, topics; with which size it is measured; the jobs."""
 
     brokers: int
     new: int
     racks: int
     partitions: int
     topics: int
+    size: str
     jobs: tuple[str, ...] = ("grown", "shrunk", "scattered")
 
 
 SIZES = {
-    "small": Size(brokers=4, new=2, racks=3, partitions=40, topics=4),
-    "middle": Size(brokers=24, new=6, racks=3, partitions=900, topics=20),
+    "small": Size(brokers=4, new=2, racks=3, partitions=40, topics=4, size="small"),
+    "middle": Size(brokers=24, new=6, racks=3, partitions=900, topics=20, size="medium"),
     "large": Size(
-        brokers=100, new=10, racks=5, partitions=20_000, topics=500, jobs=("grown", "scattered")
+        brokers=100,
+        new=10,
+        racks=5,
+        partitions=20_000,
+        topics=500,
+        size="medium",
+        jobs=("grown", "scattered"),
     ),
 }
-FACTOR = 3
 SKEW = 0.6
 """Sigma of the brokers' log-normal weights in scattered clusters."""
 
@@ -122,7 +119,6 @@ def trial(seed: int) -> Cluster:
 # ---------------------------------------------------------------------- measured
 
 
-@cache
 def measured(size: str, name: str) -> Rows:
     """Every strategy on one job."""
     cluster, options = job(SIZES[size], name)
@@ -133,34 +129,19 @@ def measured(size: str, name: str) -> Rows:
     return found
 
 
-@dataclass
-class Tally:
-    """In how many trials a strategy had an answer, and how often it was as good as can be."""
-
-    answers: int = 0
-    replicas: int = 0
-    moves: int = 0
-    leaders: int = 0
-    led: int = 0
-    failure: int = 0
-    settled: int = 0
-    widest: int = 0
-
-
-@cache
 def trials() -> Mapping[str, Tally]:
     """Per strategy: replicas and leaders that differ by one at most, which moves can always reach
     without racks; fewest moves besides; leaders the fairest for the strategy's own replica sets; a
     worst survivor no worse than that of the exact plan."""
     say("trials")
-    tally = {name: Tally() for name in STRATEGIES}
+    tally: dict[str, Tally] = {}
     for seed in range(TRIALS):
         rows = comparison(compare(task_of(trial(seed))))["strategies"]
         best = rows["exact"]["leaders_after_failure"]["max"]
         for name, row in rows.items():
+            count = tally.setdefault(name, Tally())
             if "cannot" in row:
                 continue
-            count = tally[name]
             width = row["replicas_per_broker"][1] - row["replicas_per_broker"][0]
             low, high = row["leaders_per_broker"]
             count.answers += 1
@@ -174,21 +155,24 @@ def trials() -> Mapping[str, Tally]:
     return tally
 
 
-@cache
 def growth() -> Mapping[int, Rows]:
     """One broker more, without racks, with ever more brokers: permutation against exact."""
     found = {}
     for brokers in GROWTH:
         say(f"permutation, {brokers} brokers")
         value = cluster_json(
-            brokers=brokers, new=1, partitions=30 * brokers, topics=10, rf=FACTOR, seed=brokers
+            brokers=brokers,
+            new=1,
+            partitions=PER_BROKER * brokers,
+            topics=10,
+            rf=FACTOR,
+            seed=brokers,
         )
         answers = compare(task_of(Cluster.from_json(value)), ("exact", "permutation"))
         found[brokers] = comparison(answers)["strategies"]
     return found
 
 
-@cache
 def by_storage(size: str) -> Row:
     """Topicmappr's storage strategy on the grown cluster."""
     cluster, options = job(SIZES[size], "grown")
@@ -201,123 +185,30 @@ def say(what: str) -> None:
     print(what, file=sys.stderr, flush=True)
 
 
-# ---------------------------------------------------------------------- told
-
-
-def table(heads: Iterable[str], rows: Iterable[Iterable[str]]) -> str:
-    """Markdown: the first column to the left, the others to the right."""
-    names = list(heads)
-    lines = [names, ["---", *["---:"] * (len(names) - 1)], *rows]
-    return "\n".join(f"| {' | '.join(line)} |" for line in lines)
-
-
-def criteria(rows: Rows) -> str:
-    """The table of one job, and below it who cannot do it."""
-    able = {name: row for name, row in rows.items() if "cannot" not in row}
-    text = table(
-        ["strategy", *(column.name for column in COLUMNS)],
-        [[f"`{name}`", *(column.text(row) for column in COLUMNS)] for name, row in able.items()],
-    )
-    cannot = [
-        f"- `{name}` cannot: {row['cannot']}" for name, row in rows.items() if "cannot" in row
-    ]
-    return "\n\n".join([text, *(["\n".join(cannot)] if cannot else [])])
-
-
-def job_table(size: str, name: str) -> str:
-    return criteria(measured(size, name))
-
-
-def trials_table() -> str:
-    return table(
-        (
-            *("strategy", "answers", "replicas even", "and fewest moves", "leaders even"),
-            *("as even as its sets allow", "even, and failure as `exact`", "settled"),
-            "widest difference of replicas",
-        ),
-        [
-            [
-                f"`{name}`",
-                *map(str, (t.answers, t.replicas, t.moves, t.leaders, t.led, t.failure)),
-                *map(str, (t.settled, t.widest)),
-            ]
-            for name, t in trials().items()
-        ],
-    )
-
-
-def growth_table() -> str:
-    return table(
-        ("brokers", "replicas", "lower bound", "`exact` moves", "`permutation` moves", "ratio"),
-        [
-            [
-                f"{brokers} + 1",
-                units.count(30 * brokers * FACTOR),
-                units.count(rows["exact"]["moves_lower_bound"]),
-                units.count(rows["exact"]["moves"]),
-                units.count(rows["permutation"]["moves"]),
-                f"{rows['permutation']['moves'] / rows['exact']['moves']:.1f}",
-            ]
-            for brokers, rows in growth().items()
-        ],
-    )
-
-
-def claims() -> str:
-    figures = Figures(
-        {(size, name): measured(size, name) for size in SIZES for name in SIZES[size].jobs},
-        trials(),
-        growth(),
-        by_storage("middle"),
-    )
-    return claims_block(figures)
-
-
-def blocks() -> dict[str, Callable[[], str]]:
-    """The page's blocks by name, in order of their cost."""
-    found: dict[str, Callable[[], str]] = {}
-    for size, what in SIZES.items():
-        for name in what.jobs:
-            found[f"{size}, {name}"] = partial(job_table, size, name)
-    return {**found, "trials": trials_table, "permutation": growth_table, "claims": claims}
-
-
-def block_of(page: str, name: str) -> str:
-    """What stands in a page's block. KeyError where there is no such block."""
-    begin, end = _between(page, name)
-    return page[begin:end].strip("\n")
-
-
-def with_block(page: str, name: str, text: str) -> str:
-    """The page with another text in the block."""
-    begin, end = _between(page, name)
-    return f"{page[:begin]}\n\n{text}\n\n{page[end:]}"
-
-
-def _between(page: str, name: str) -> tuple[int, int]:
-    """From behind the mark at the block's beginning to the one at its end."""
-    mark = f"<!-- measured: {name} -->"
-    if mark not in page:
-        raise KeyError(f"the page has no block {mark}")
-    begin = page.index(mark) + len(mark)
-    return begin, page.index("<!-- end -->", begin)
+def measure(size: str) -> dict[str, dict[str, Any]]:
+    """All figures: jobs by size and name, trials by strategy, growth by brokers, and the storage
+    strategy's."""
+    found: dict[str, dict[str, Any]] = {
+        name: {job_name: measured(name, job_name) for job_name in what.jobs}
+        for name, what in SIZES.items()
+        if what.size in within(size)
+    }
+    if size != "small":
+        found["trials"] = {name: asdict(tally) for name, tally in trials().items()}
+        found["permutation"] = {str(brokers): rows for brokers, rows in growth().items()}
+        found["by storage"] = {"middle": by_storage("middle")}
+    return found
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description="The article's comparison, measured.")
-    parser.add_argument("--only", default="", metavar="NAME", help="blocks that begin so")
-    parser.add_argument("--write", type=Path, metavar="PAGE", help="fill the page's blocks")
-    arguments = parser.parse_args()
-    chosen = {name: make for name, make in blocks().items() if name.startswith(arguments.only)}
-    if not chosen:
-        parser.error(f"--only: expected the beginning of one of {', '.join(blocks())}")
-    for name, make in chosen.items():
-        text = make()
-        if arguments.write:
-            page = arguments.write.read_text(encoding="utf-8")
-            arguments.write.write_text(with_block(page, name, text), encoding="utf-8")
-        else:
-            print(f"{name}\n\n{text}\n")
+    add_arguments(parser)
+    given = parser.parse_args()
+    found = measure(given.size)
+    if given.keep:
+        results.keep("article", found, machine.versions(*machine.PLANNER), {})
+    for name, text in blocks(found).items():
+        print(f"{name}\n\n{text}\n")
 
 
 if __name__ == "__main__":

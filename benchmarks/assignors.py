@@ -1,7 +1,6 @@
 """partage's sticky beside those of Kafka and of kafka-python, on the same groups, in one run.
 
-    python benchmarks/assignors.py [SHAPE...] [--groups 400] [--limit 120] [--json FILE]
-    python benchmarks/assignors.py --from FILE --page docs/assignors-compared.md
+    python benchmarks/assignors.py [SHAPE...] [--size medium] [--groups 400] [--limit 60] [--keep]
 
 *Worth*: random groups whose subscriptions differ (``consumers/random_groups.py``). Everyone joins;
 then a member leaves or joins, or a topic grows. Every tool goes on from what it decided itself, and
@@ -13,15 +12,14 @@ and the others say what they own. Peers are timed inside their own class, Kafka'
 the fastest of some times counts. partage gets what members own as arrays; writing its answer out as
 lists of pairs is timed apart.
 
-The tables go to stdout, or with ``--page`` into a page; progress goes to stderr. The exit code is 1
-if partage gave an answer with a fault, loads that are not the fairest, or more moves than a peer
-that is as fair.
+The tables go to stdout, progress to stderr; ``--keep`` keeps the figures for the page. The exit
+code is 1 if partage gave an answer with a fault, loads that are not the fairest, or more moves than
+a peer that is as fair.
 """
 
 from __future__ import annotations
 
 import argparse
-import json
 import random
 import sys
 import time
@@ -38,20 +36,21 @@ from judging import Verdict, verdict
 from random_groups import SHAPES, Held, Shape, changed, unequal_group
 from runners import Runner
 
+import machine
+import results
 from environments import UnavailableError
-from harness import table
+from harness import add_arguments, within
 from partage import Group, Member, assign
 from partage.group.formats import group_from_json
-from peer_tables import put
+from tables.assignors import JOBS, OURS, ROUNDS, blocks, digits, wrong
 
 Json = dict[str, Any]
 Answer = dict[str, list[list[Any]]]
 Tool = Callable[[Json], Answer | None]
 
-OURS = "partage"
 PEERS = {"Kafka": runners.kafka, "kafka-python": runners.kafka_python}
-ROUNDS = ("fresh", "own", "common")
-JOBS = ("fresh", "one left", "one joined")
+WORTH = "random groups"
+GROUPS = {"small": 100, "medium": 400, "large": 400}
 REPEAT = 3
 COUNTED = (
     "answers",
@@ -165,11 +164,7 @@ def seconds(shape: Shape, peers: dict[str, Runner], limit: float, seed: int) -> 
 
 
 def _said(figures: Json) -> str:
-    return figures.get("problem") or _digits(figures["seconds"])
-
-
-def _digits(seconds: float) -> str:
-    return f"{seconds:.3f}" if seconds < 1 else f"{seconds:.2f}"
+    return figures.get("problem") or digits(figures["seconds"])
 
 
 def _joining(subscribed: dict[str, list[str]], job: str) -> dict[str, list[str]]:
@@ -266,133 +261,30 @@ def _counted(
     return {"moves": moves, "loads": [min(loads), max(loads)], "spread": spread}
 
 
-# -- what is written
-
-
-WORTH_HEAD = [
-    "round",
-    "tool",
-    "faulty",
-    "unfair",
-    "more moves",
-    "moves ÷ least",
-    "topic spread",
-    "squares ÷ partage",
-]
-SECONDS_HEAD = [
-    "shape",
-    "joins",
-    "tool",
-    "seconds",
-    "÷ partage",
-    "as lists",
-    "moves",
-    "loads",
-    "topic spread",
-]
-ROUND_NAMES = {"fresh": "fresh", "own": "then, from its own", "common": "then, from the same"}
-TARGETS = {"1M": 1, "1M-odd": 1, "50k-never": 3, "50k-random": 3, "200k-classes": 3}
-"""Seconds that partage may take for each of the jobs."""
-
-
-def report(results: Json) -> str:
-    """The tables, and what was aimed at."""
-    parts = []
-    if "worth" in results:
-        lines = [
-            _worth_line(when, tool, row)
-            for when in ROUNDS
-            for tool, row in results["worth"][when].items()
-        ]
-        parts += [f"Of {results['groups']} groups:", table(WORTH_HEAD, lines, 2)]
-    timed = [
-        _seconds_line(name, job, tool, figures[job], found[OURS][job])
-        for name, found in results["seconds"].items()
-        for job in JOBS
-        for tool, figures in found.items()
-    ]
-    parts += [table(SECONDS_HEAD, timed, 3)] if timed else []
-    return "\n\n".join([*parts, "\n".join(_targets(results))])
-
-
-def _worth_line(when: str, tool: str, row: Json) -> list[str]:
-    fair = row["answers"] - row["faults"] - row["unfair"]
-    moves, least = row["moves"], row["least moves"]
-    return [
-        ROUND_NAMES[when],
-        tool,
-        str(row["faults"]),
-        str(row["unfair"]),
-        str(row["more moves"]) if when != "fresh" else "",
-        f"{moves / least:.3f}" if least and when != "fresh" else "",
-        f"{row['spread'] / fair:.2f}" if fair else "–",
-        f"{row['squares'] / row['least squares']:.3f}" if row["least squares"] else "–",
-    ]
-
-
-def _seconds_line(name: str, job: str, tool: str, figures: Json, mine: Json) -> list[str]:
-    if "seconds" not in figures:
-        over = f"> {figures['limit'] / mine['seconds']:,.0f}" if "limit" in figures else ""
-        return [name, job, tool, figures["problem"], over, *[""] * 4]
-    start = [name, job, tool, _digits(figures["seconds"])]
-    start += [f"{figures['seconds'] / mine['seconds']:,.1f}"]
-    start += [_digits(figures["expanding"]) if "expanding" in figures else ""]
-    if "problem" in figures:
-        return [*start, figures["problem"], "", ""]
-    least, most = figures["loads"]
-    return [*start, f"{figures['moves']:,}", f"{least}–{most}", str(figures["spread"])]
-
-
-def _targets(results: Json) -> list[str]:
-    lines = []
-    for tool_row in [results["worth"]] if "worth" in results else []:
-        bad = any(wrong(tool_row[when][OURS]) for when in ROUNDS)
-        lines.append(
-            f"- {'does not hold' if bad else 'holds'}: partage's answers have no fault, the fairest"
-            " loads, and no more moves than any other that is as fair"
-        )
-    for name, limit in TARGETS.items():
-        if name in results["seconds"]:
-            most = max(figures["seconds"] for figures in results["seconds"][name][OURS].values())
-            verb = "holds" if most <= limit else "does not hold"
-            lines.append(f"- {verb}: {name}: partage within {limit} s ({most:.2f} s at most)")
-    return lines
-
-
-def wrong(row: Json) -> bool:
-    """Whether some answer was not as good as it must be."""
-    return any(row[what] for what in ("faults", "unfair", "more moves", "more even than partage"))
-
-
 def main() -> int:
     parser = argparse.ArgumentParser(description="Measure partage's sticky and those of its peers.")
     parser.add_argument("shapes", nargs="*", metavar="SHAPE", help=f"of {', '.join(SHAPES)}")
-    parser.add_argument("--groups", type=int, default=400, help="random groups to judge; 0: none")
-    parser.add_argument("--limit", type=float, default=120, help="seconds a peer may take")
-    parser.add_argument("--seed", type=int, default=1, help="of the groups")
-    parser.add_argument("--json", type=Path, help="write all figures here too")
-    parser.add_argument("--from", type=Path, dest="measured", help="measure nothing: that file")
-    parser.add_argument("--page", type=Path, help="put the tables into this page, at its marks")
+    parser.add_argument("--groups", type=int, help="random groups to judge; 0: none")
+    parser.add_argument("--limit", type=float, default=60, help="seconds a peer may take")
+    add_arguments(parser)
     given = parser.parse_args()
+    groups = GROUPS[given.size] if given.groups is None else given.groups
     unknown = set(given.shapes) - set(SHAPES)
-    if unknown or given.limit <= 0 or given.groups < 0:
+    if unknown or given.limit <= 0 or groups < 0:
         parser.error(f"no shape {min(unknown)}" if unknown else "--limit and --groups: too small")
-    if given.measured:
-        results = json.loads(given.measured.read_text(encoding="utf-8"))
-    else:
-        results = measure(given.shapes or list(SHAPES), given.groups, given.limit, given.seed)
-    if given.json:
-        given.json.write_text(json.dumps(results, indent=2) + "\n", encoding="utf-8")
-    if given.page:
-        given.page.write_text(put(report(results), given.page), encoding="utf-8")
-    else:
-        print(report(results))
-    return int(any(wrong(row[OURS]) for row in results.get("worth", {}).values()))
+    sized = [name for name, shape in SHAPES.items() if shape.size in within(given.size)]
+    figures = measure(given.shapes or sized, groups, given.limit, given.seed)
+    if given.keep:
+        versions = machine.versions(*machine.PLANNER, *PEERS, "Java")
+        results.keep("assignors", figures, versions, {"limit": given.limit, "seed": given.seed})
+    found = latest(figures)
+    print("\n\n".join(blocks(found).values()))
+    return int(any(wrong(row[OURS]) for row in found.get("worth", {}).values()))
 
 
 def measure(shapes: Sequence[str], groups: int, limit: float, seed: int) -> Json:
-    """All figures."""
-    results: Json = {"seconds": {}}
+    """All figures, by shape and tool; what answers are worth by the number of random groups."""
+    figures: dict[str, Json] = {}
     with ExitStack() as ends:
         peers = {
             name: ends.enter_context(Runner(command, warm_up(seed) if name == "Kafka" else ()))
@@ -402,12 +294,27 @@ def measure(shapes: Sequence[str], groups: int, limit: float, seed: int) -> Json
         if groups:
             print(f"{groups} random groups", file=sys.stderr)
             tools = {OURS: ours, **{name: asking(each, limit) for name, each in peers.items()}}
-            results |= {"groups": groups, "worth": worth(tools, groups, seed)}
+            figures[WORTH] = {str(groups): worth(tools, groups, seed)}
         for name in shapes:
             shape = SHAPES[name]
             print(f"{name}: {shape.what}", file=sys.stderr)
-            results["seconds"][name] = seconds(shape, peers, limit, seed)
-    return results
+            figures[name] = seconds(shape, peers, limit, seed)
+    return figures
+
+
+def latest(figures: results.Figures) -> Json:
+    """For the tables: the worth of most groups, and the shapes in their order."""
+    found: Json = {
+        "seconds": {
+            name: {tool: figures[name][tool] for tool in (OURS, *PEERS) if tool in figures[name]}
+            for name in SHAPES
+            if name in figures
+        }
+    }
+    if WORTH in figures:
+        most = max(figures[WORTH], key=int)
+        found |= {"groups": int(most), "worth": figures[WORTH][most]}
+    return found
 
 
 def _there(name: str, command: Callable[[], list[str]]) -> bool:

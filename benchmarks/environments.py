@@ -85,7 +85,7 @@ def bubuku() -> list[str]:
         constraint = ["--build-constraints", str(folder / "build.txt")]
         _install(folder, [f"bubuku=={BUBUKU} --hash=sha256:{BUBUKU_HASH}"], constraint)
 
-    python = _made(f"bubuku-{BUBUKU}", make) / "venv" / "bin" / "python"
+    python = made(f"bubuku-{BUBUKU}", make) / "venv" / "bin" / "python"
     return [str(python), str(RUNNERS / "run_bubuku.py")]
 
 
@@ -97,7 +97,7 @@ def kafka_utils() -> list[str]:
         needs = ["kafka-python==1.4.7", "PyYAML==6.0.3", "typing-extensions>=4"]
         _install(folder, [package, *needs], [])
 
-    python = _made(f"kafka-utils-{KAFKA_UTILS}", make) / "venv" / "bin" / "python"
+    python = made(f"kafka-utils-{KAFKA_UTILS}", make) / "venv" / "bin" / "python"
     return [str(python), str(RUNNERS / "run_kafka_utils.py")]
 
 
@@ -107,15 +107,15 @@ def kafka() -> list[str]:
 
     def make(folder: Path) -> None:
         for path, digest in JARS.items():
-            _download(MAVEN + path, folder / Path(path).name, digest)
-        _call([_tool("javac"), "-cp", f"{folder}/*", "-d", str(folder), str(source)])
+            download(MAVEN + path, folder / Path(path).name, digest)
+        call([tool("javac"), "-cp", f"{folder}/*", "-d", str(folder), str(source)])
 
     made_of = source.read_text(encoding="utf-8") + "".join(JARS.values())
-    folder = _made(f"kafka-{KAFKA}-{hashlib.sha256(made_of.encode()).hexdigest()[:8]}", make)
-    return [_tool("java"), "-cp", f"{folder}{os.pathsep}{folder}/*", "RunKafka"]
+    folder = made(f"kafka-{KAFKA}-{hashlib.sha256(made_of.encode()).hexdigest()[:8]}", make)
+    return [tool("java"), "-cp", f"{folder}{os.pathsep}{folder}/*", "RunKafka"]
 
 
-def _made(name: str, make: Callable[[Path], None]) -> Path:
+def made(name: str, make: Callable[[Path], None]) -> Path:
     """The folder of that name, made unless it is ready."""
     folder = cache() / name
     if not (folder / "ready").exists():
@@ -133,13 +133,14 @@ def _install(folder: Path, requirements: list[str], options: list[str]) -> None:
     wanted = folder / "requirements.txt"
     wanted.write_text("\n".join(requirements) + "\n", encoding="utf-8")
     venv = folder / "venv"
-    _call([uv, "venv", "--quiet", "--python", sys.executable, str(venv)])
+    call([uv, "venv", "--quiet", "--python", sys.executable, str(venv)])
     python = str(venv / "bin" / "python")
     install = [uv, "pip", "install", "--quiet", "--no-deps", "--python", python]
-    _call([*install, *options, "-r", str(wanted)])
+    call([*install, *options, "-r", str(wanted)])
 
 
-def _download(address: str, file: Path, digest: str) -> None:
+def download(address: str, file: Path, digest: str) -> None:
+    """A file of that SHA-256 from the network. Raises UnavailableError."""
     try:
         with urllib.request.urlopen(address, timeout=60) as answer:
             content = answer.read()
@@ -150,8 +151,8 @@ def _download(address: str, file: Path, digest: str) -> None:
     file.write_bytes(content)
 
 
-def _tool(name: str) -> str:
-    """A program of the Java development kit."""
+def tool(name: str) -> str:
+    """A program of the Java development kit. Raises UnavailableError."""
     home = os.environ.get("JAVA_HOME")
     found = shutil.which(str(Path(home) / "bin" / name)) if home else None
     found = found or shutil.which(name)
@@ -160,7 +161,8 @@ def _tool(name: str) -> str:
     return found
 
 
-def _call(command: list[str]) -> None:
+def call(command: list[str]) -> None:
+    """Run a step of the making. Raises UnavailableError with the last line that it said."""
     try:
         subprocess.run(command, check=True, capture_output=True, text=True, timeout=SECONDS)
     except subprocess.CalledProcessError as error:

@@ -1,7 +1,8 @@
-"""What the benchmarks share: a process with its cost and its limit, and a Markdown table."""
+"""What the benchmarks share: sizes, and a process with its cost and its limit."""
 
 from __future__ import annotations
 
+import argparse
 import os
 import signal
 import subprocess
@@ -12,6 +13,21 @@ from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
+
+SIZES = ("small", "medium", "large")
+"""Of a comparison. A larger one does all that a smaller one does, and more."""
+
+
+def within(size: str) -> tuple[str, ...]:
+    """The sizes up to this one."""
+    return SIZES[: SIZES.index(size) + 1]
+
+
+def add_arguments(parser: argparse.ArgumentParser, size: str = "medium") -> None:
+    """What every comparison can be told, with its usual size."""
+    parser.add_argument("--size", choices=SIZES, default=size, help="how much is measured")
+    parser.add_argument("--seed", type=int, default=1, help="of all that is made up")
+    parser.add_argument("--keep", action="store_true", help="into benchmarks/results, for the page")
 
 
 @dataclass(frozen=True)
@@ -75,20 +91,3 @@ def run(
         peak_bytes=usage.ru_maxrss * unit,
         expired=expired.is_set(),
     )
-
-
-def table(head: Sequence[str], lines: Sequence[Sequence[str]], words: int) -> str:
-    """A Markdown table with columns of one width; the first ``words`` columns hold words, the
-    others numbers."""
-    every = [head, *lines]
-    width = [max(len(line[i]) for line in every) for i in range(len(head))]
-
-    def put(line: Sequence[str]) -> str:
-        text = [
-            cell.ljust(w) if i < words else cell.rjust(w)
-            for i, (cell, w) in enumerate(zip(line, width, strict=True))
-        ]
-        return "| " + " | ".join(text) + " |"
-
-    rule = [("-" * w) if i < words else "-" * (w - 1) + ":" for i, w in enumerate(width)]
-    return "\n".join(map(put, [head, rule, *lines]))

@@ -1,16 +1,16 @@
 """partage's plans beside those of real peers, for the same clusters and jobs, in one run.
 
-    python benchmarks/peers.py [JOB...] [--size 30] [--tool partage] [--limit 300] [--json FILE]
-    python benchmarks/peers.py --from FILE --page docs/benchmarks.md
+    python benchmarks/peers.py [JOB...] [--size medium] [--tool partage] [--limit 120] [--keep]
 
 The jobs are an expansion, a removal and a rack repair, each on three sizes of cluster, made by
-``clusters.py`` from a seed. The peers are the planners of Zalando's bubuku (its two ways), of
+``clusters.py`` from a seed: 36 brokers with ``--size small``, with ``medium`` 110 too, with
+``large`` also 1,000. The peers are the planners of Zalando's bubuku (its two ways), of
 Yelp's kafka-utils and of Kafka itself: ``environments.py`` fetches them, ``peers/`` runs them.
 
 Every run is a process of its own with a time limit: it reads the cluster, plans, and writes the
 lists. Its planner is timed from inside as well, without the reading. ``evaluate.py`` counts what
-each answer is worth, in a process of its own too, the same way for all. The tables of
-``peer_tables.py`` go to stdout, or with ``--page`` into a page; progress goes to stderr.
+each answer is worth, in a process of its own too, the same way for all. The tables go to stdout,
+progress to stderr; ``--keep`` keeps the figures for the page.
 """
 
 from __future__ import annotations
@@ -25,9 +25,11 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import environments
+import machine
+import results
 from environments import UnavailableError
-from harness import Run, run
-from peer_tables import Figures, put, reads, report
+from harness import Run, add_arguments, run, within
+from tables.peers import Figures, blocks, reads
 
 HERE = Path(__file__).resolve().parent
 
@@ -39,6 +41,7 @@ OWN_LIMIT = 600
 class Job:
     """A cluster (arguments for ``clusters.py``), and how many of its last brokers are to go."""
 
+    size: str
     what: str
     made: str
     brokers: int
@@ -51,9 +54,10 @@ class Job:
 
 
 @dataclass(frozen=True)
-class Size:
+class Clusters:
     """What the three jobs of one size have in common."""
 
+    size: str
     before: int
     after: int
     shape: str
@@ -64,17 +68,20 @@ class Size:
         share = 0.1
         return {
             "expansion": Job(
+                self.size,
                 f"{self.before} → {self.after} brokers",
                 f"--brokers {self.before} --new {grown} {self.shape}",
                 self.after,
             ),
             "removal": Job(
+                self.size,
                 f"{self.after} → {self.before} brokers",
                 f"--brokers {self.after} {self.shape}",
                 self.after,
                 grown,
             ),
             "racks": Job(
+                self.size,
                 f"{self.after} brokers, {share:.0%} of the partitions break the rack rule",
                 f"--brokers {self.after} --misplaced {share} {self.shape}",
                 self.after,
@@ -82,13 +89,13 @@ class Size:
         }
 
 
-SIZES = {
-    "30": Size(30, 36, "--racks 3 --partitions 5002 --topics 60 --rf 3"),
-    "110": Size(100, 110, "--racks 5 --partitions 50000 --topics 2000 --rf 3"),
-    "1000": Size(900, 1000, "--racks 5 --partitions 200000 --topics 5000 --rf 3"),
+CLUSTERS = {
+    "30": Clusters("small", 30, 36, "--racks 3 --partitions 5002 --topics 60 --rf 3"),
+    "110": Clusters("medium", 100, 110, "--racks 5 --partitions 50000 --topics 2000 --rf 3"),
+    "1000": Clusters("large", 900, 1000, "--racks 5 --partitions 200000 --topics 5000 --rf 3"),
 }
 
-JOBS = {f"{kind}-{size}": job for size in SIZES for kind, job in SIZES[size].jobs().items()}
+JOBS = {f"{kind}-{name}": job for name in CLUSTERS for kind, job in CLUSTERS[name].jobs().items()}
 
 
 @dataclass(frozen=True)
@@ -107,6 +114,9 @@ TOOLS = {
     "Kafka --generate": Tool(environments.kafka),
 }
 
+PEERS = ("bubuku", "kafka-utils", "Kafka")
+"""The programs behind them that have versions."""
+
 
 def measure(job: Job, tools: Iterable[str], seed: int, limit: float, repeat: int) -> Figures:
     """``before`` and, by tool, what ``_answer`` gives for the job."""
@@ -115,12 +125,12 @@ def measure(job: Job, tools: Iterable[str], seed: int, limit: float, repeat: int
         path = folder / "cluster.json"
         maker = [sys.executable, str(HERE / "clusters.py"), *job.made.split()]
         _done(run([*maker, "--seed", str(seed), "-o", str(path)], folder, OWN_LIMIT))
-        results = {"before": _evaluated(path, None, "", folder)}
+        answers = {"before": _evaluated(path, None, "", folder)}
         for tool in tools:
             print(f"  {tool} ...", end=" ", file=sys.stderr, flush=True)
-            results[tool] = found = _answer(TOOLS[tool], job, path, folder, limit, repeat)
+            answers[tool] = found = _answer(TOOLS[tool], job, path, folder, limit, repeat)
             print(found.get("problem") or f"{found['process_seconds']:.2f} s", file=sys.stderr)
-        return results
+        return answers
 
 
 def _answer(tool: Tool, job: Job, path: Path, folder: Path, limit: float, repeat: int) -> Figures:
@@ -186,42 +196,38 @@ def main() -> int:
     parser = argparse.ArgumentParser(description="Measure partage's plans and those of its peers.")
     parser.add_argument("jobs", nargs="*", metavar="JOB", help=f"of {', '.join(JOBS)}")
     parser.add_argument(
-        "--size", action="append", choices=SIZES, help="the jobs of this size; may be repeated"
-    )
-    parser.add_argument(
         "--tool", action="append", choices=TOOLS, help="only this tool; may be repeated"
     )
-    parser.add_argument("--limit", type=float, default=300, help="seconds a run may take")
+    parser.add_argument("--limit", type=float, default=120, help="seconds a run may take")
     parser.add_argument("--repeat", type=int, default=1, help="runs of each; the fastest counts")
-    parser.add_argument("--seed", type=int, default=1, help="of the made-up clusters")
-    parser.add_argument("--json", type=Path, help="write all figures here too")
-    parser.add_argument(
-        "--from", type=Path, nargs="+", dest="measured", help="measure nothing: figures of --json"
-    )
-    parser.add_argument("--page", type=Path, help="put the tables into this page, at its marks")
+    add_arguments(parser)
     given = parser.parse_args()
     unknown = set(given.jobs) - set(JOBS)
     if unknown or given.repeat < 1 or given.limit <= 0:
         parser.error(f"no job {min(unknown)}" if unknown else "--repeat and --limit are above 0")
-    sized = [job for job in JOBS if job.rpartition("-")[2] in (given.size or [])]
-    chosen = [*given.jobs, *(job for job in sized if job not in given.jobs)] or list(JOBS)
+    sized = [name for name, job in JOBS.items() if job.size in within(given.size)]
 
-    results: dict[str, Figures] = {}
-    for file in given.measured or []:
-        results |= json.loads(file.read_text(encoding="utf-8"))
-    for name in [] if given.measured else chosen:
+    found: dict[str, Figures] = {}
+    for name in given.jobs or sized:
         print(f"{name}: {JOBS[name].what}", file=sys.stderr)
         tools = given.tool or TOOLS
-        results[name] = measure(JOBS[name], tools, given.seed, given.limit, given.repeat)
-        if given.json:
-            given.json.write_text(json.dumps(results, indent=2) + "\n", encoding="utf-8")
-    ordered = {name: results[name] for name in JOBS if name in results}
-    if given.page:
-        given.page.write_text(put(report(ordered), given.page), encoding="utf-8")
-    else:
-        print(report(ordered))
-    ours = [found["partage"] for found in results.values() if "partage" in found]
+        found[name] = measure(JOBS[name], tools, given.seed, given.limit, given.repeat)
+        if given.keep:
+            options = {"repeat": given.repeat, "limit": given.limit, "seed": given.seed}
+            versions = machine.versions(*machine.PLANNER, *PEERS, "Java")
+            results.keep("peers", {name: found[name]}, versions, options)
+    print("\n\n".join(text for text in blocks(found).values() if text))
+    ours = [tools["partage"] for tools in found.values() if "partage" in tools]
     return int(any("moves" not in figures for figures in ours))
+
+
+def ordered(figures: results.Figures) -> dict[str, Figures]:
+    """The figures with jobs and tools in the order of this file."""
+    return {
+        job: {tool: figures[job][tool] for tool in ("before", *TOOLS) if tool in figures[job]}
+        for job in JOBS
+        if job in figures
+    }
 
 
 if __name__ == "__main__":

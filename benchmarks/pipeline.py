@@ -1,8 +1,6 @@
 """The speed and the memory of the measurements on Spark, on records made up from a seed.
 
-    python benchmarks/pipeline.py [--records 1M,10M,50M] [--data DIR] [--json FILE]
-    python benchmarks/pipeline.py --quick
-    python benchmarks/pipeline.py --from FILE --page docs/benchmarks.md
+    python benchmarks/pipeline.py [--size medium] [--records 1M,10M] [--data DIR] [--keep]
 
 *Hashing*: keys from Parquet through ``arrow_udf``, murmur2 alone and all hashes that ``partage
 keys`` takes, each beside a function that gives as many zeros. *Skew*: a profile and the what-ifs of
@@ -13,29 +11,31 @@ records and executors, beside a plain scan with the same two groupings, in SQL.
 Every measurement is a process of its own (``records/measures.py``). An executor is one thread of a
 Spark inside this machine (``local[1]``, ``local[2]``): one task at a time, no network between them.
 Hashing and skew take the largest number of records up to 10 M, and two executors. ``--data`` keeps
-the records for the next time. The tables go to stdout, or with ``--page`` into a page; progress
-goes to stderr. The exit code is 1 if a promise does not hold.
+the records for the next time. The tables go to stdout, progress to stderr; ``--keep`` keeps the
+figures for the page. The exit code is 1 if a promise does not hold.
 """
 
 from __future__ import annotations
 
 import argparse
 import json
-import os
 import re
 import sys
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from harness import run
-from peer_tables import put
-from pipeline_tables import BEGIN, promises, report
+import machine
+import results
+from harness import add_arguments, run
+from tables.pipeline import blocks, promises
 
 Json = dict[str, Any]
 
 MEASURES = Path(__file__).resolve().parent / "records" / "measures.py"
+SIZES = {"small": "100k,1M", "medium": "1M,10M", "large": "1M,10M,50M"}
+"""Records to profile."""
 EXECUTORS = (1, 2)
 SKEWS = ("even", "hot")
 TIMED = "zipf"
@@ -46,18 +46,14 @@ MOST_OFTEN = 1_000_000
 
 
 def measure(records: Sequence[int], data: Path, seed: int) -> Json:
-    """All figures."""
+    """All figures, by what is measured and the number of records."""
     records = sorted(records)
     one = max((count for count in records if count <= MOST_FOR_ONE), default=records[0])
     wanted = [(TIMED, count) for count in records] + [(kind, one) for kind in SKEWS]
     file_bytes = measured("generate", data, seed, wanted=wanted)
-    results: Json = {"seed": seed, "cores": os.cpu_count()}
-    results["hashing"] = measured("hashing", data, seed, kind=TIMED, records=one)
-    results["skewed"] = {
-        "records": one,
-        "kinds": {kind: measured("skewed", data, seed, kind=kind, records=one) for kind in SKEWS},
-    }
-    results["profile"] = []
+    hashing = measured("hashing", data, seed, kind=TIMED, records=one)
+    kinds = {kind: measured("skewed", data, seed, kind=kind, records=one) for kind in SKEWS}
+    profile = {}
     for count in records:
         for executors in EXECUTORS:
             figures = measured(
@@ -73,8 +69,27 @@ def measure(records: Sequence[int], data: Path, seed: int) -> Json:
             )
             about = {"records": count, "executors": executors}
             size = file_bytes[f"{TIMED}-{count}-seed-{seed}"]
-            results["profile"].append({**about, "file_bytes": size, **figures})
-    return results
+            profile[f"{count} on {executors}"] = {**about, "file_bytes": size, **figures}
+    return {
+        "hashing": {str(one): hashing},
+        "skewed": {str(one): {"records": one, "kinds": kinds}},
+        "profile": profile,
+    }
+
+
+def latest(figures: results.Figures) -> Json:
+    """For the tables: hashing and skew with the most records, the profiles in order."""
+    return {
+        "hashing": _most(figures["hashing"]),
+        "skewed": _most(figures["skewed"]),
+        "profile": sorted(
+            figures["profile"].values(), key=lambda each: (each["records"], each["executors"])
+        ),
+    }
+
+
+def _most(items: Mapping[str, Json]) -> Json:
+    return items[max(items, key=int)]
 
 
 def measured(job: str, data: Path, seed: int, executors: int = 2, **more: Any) -> Json:
@@ -100,29 +115,20 @@ def numbers(text: str) -> list[int]:
 
 def main() -> int:
     parser = argparse.ArgumentParser(description="Measure the measurements on Spark.")
-    parser.add_argument("--records", type=numbers, default="1M,10M,50M", help="how many to profile")
-    parser.add_argument("--quick", action="store_true", help="as --records 100k,1M")
+    parser.add_argument("--records", type=numbers, help="how many to profile")
     parser.add_argument("--data", type=Path, help="keep the records here for the next time")
-    parser.add_argument("--seed", type=int, default=1, help="of the records")
-    parser.add_argument("--json", type=Path, help="write all figures here too")
-    parser.add_argument("--from", type=Path, dest="measured", help="measure nothing: that file")
-    parser.add_argument("--page", type=Path, help="put the tables into this page, at its marks")
+    add_arguments(parser)
     given = parser.parse_args()
-    if given.measured:
-        results = json.loads(given.measured.read_text(encoding="utf-8"))
-    else:
-        with tempfile.TemporaryDirectory() as folder:
-            data = given.data or Path(folder)
-            data.mkdir(parents=True, exist_ok=True)
-            records = numbers("100k,1M") if given.quick else given.records
-            results = measure(records, data.absolute(), given.seed)
-    if given.json:
-        given.json.write_text(json.dumps(results, indent=2) + "\n", encoding="utf-8")
-    if given.page:
-        given.page.write_text(put(report(results), given.page, BEGIN), encoding="utf-8")
-    else:
-        print(report(results))
-    return int(any(holds is False for _, holds, _ in promises(results)))
+    records = given.records or numbers(SIZES[given.size])
+    with tempfile.TemporaryDirectory() as folder:
+        data = given.data or Path(folder)
+        data.mkdir(parents=True, exist_ok=True)
+        figures = measure(records, data.absolute(), given.seed)
+    if given.keep:
+        versions = machine.versions("Python", "partage", "pyspark", "pyarrow", "pandas", "Java")
+        results.keep("pipeline", figures, versions, {"seed": given.seed})
+    print("\n\n".join(text for text in blocks(latest(figures)).values() if text))
+    return int(any(holds is False for _, holds, _ in promises(latest(figures))))
 
 
 if __name__ == "__main__":

@@ -1,11 +1,12 @@
 """What ``partage plan`` gives and costs: one table, one row per cluster.
 
-    python benchmarks/plan.py [ROW...] [--repeat 3] [--json results.json]
+    python benchmarks/plan.py [ROW...] [--size medium] [--repeat 3] [--keep]
 
 Every row is a whole process, ``partage plan FILE --json``: reading the file, planning, proving and
 printing. Seconds are the wall time of the fastest run, memory the highest resident set of any.
 Clusters are made by ``clusters.py`` in a process of its own: what this process holds would count
-as its children's peak. The table goes to stdout, progress to stderr.
+as its children's peak. The table goes to stdout, progress to stderr; ``--keep`` keeps the figures
+for the page.
 """
 
 from __future__ import annotations
@@ -18,7 +19,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from harness import run, table
+import machine
+import results
+from harness import add_arguments, run, within
+from tables.plan import report
 
 HERE = Path(__file__).resolve().parent
 DATA = HERE.parent / "src" / "partage" / "data"
@@ -32,7 +36,7 @@ class Row:
     file: str = ""
     made: str = ""
     options: tuple[str, ...] = ()
-    default: bool = True
+    size: str = "small"
 
 
 ROWS = {
@@ -44,19 +48,32 @@ ROWS = {
     "110": Row(
         "100 + 10 brokers, 50,000 partitions",
         made="--brokers 100 --new 10 --racks 5 --partitions 50000 --topics 2000 --rf 3",
+        size="medium",
     ),
     "256": Row("256 partitions (bundled)", file="cluster-256.json"),
     "256-no-moves": Row("the same, order only", file="cluster-256.json", options=("--no-moves",)),
     "1000": Row(
         "900 + 100 brokers, 200,000 partitions",
         made="--brokers 900 --new 100 --racks 5 --partitions 200000 --topics 5000 --rf 3",
-        default=False,
+        size="large",
     ),
 }
 
+KEPT = (
+    "moves",
+    "moves_lower_bound",
+    "replicas_per_broker",
+    "leaders_per_broker",
+    "leaders_after_failure",
+    "topic_spread",
+    "optimal",
+)
+"""Of what ``partage plan --json`` says."""
+
 
 def measure(row: Row, folder: Path, seed: int, repeat: int) -> tuple[dict[str, Any] | None, str]:
-    """The plan's figures, with ``process_seconds`` and ``peak_bytes``, or what went wrong."""
+    """The plan's figures that are kept, with ``process_seconds`` and ``peak_bytes``, or what went
+    wrong."""
     path = DATA / row.file
     if row.made:
         path = folder / "cluster.json.gz"
@@ -71,59 +88,26 @@ def measure(row: Row, folder: Path, seed: int, repeat: int) -> tuple[dict[str, A
         runs.append(run(command, folder))
         if runs[-1].code:
             return None, f"exit code {runs[-1].code}: {runs[-1].err}"
-    figures = json.loads(runs[0].out)
+    said = json.loads(runs[0].out)
+    figures = {key: said[key] for key in KEPT}
     figures["process_seconds"] = round(min(r.seconds for r in runs), 3)
     figures["peak_bytes"] = max(r.peak_bytes for r in runs)
     return figures, ""
 
 
-def cells(name: str, row: Row, figures: dict[str, Any]) -> list[str]:
-    """One line of the table."""
-    failure = figures["leaders_after_failure"]
-    return [
-        name,
-        row.what,
-        f"{figures['moves']:,}",
-        f"{figures['moves_lower_bound']:,}",
-        "–".join(map(str, figures["replicas_per_broker"])),
-        "–".join(map(str, figures["leaders_per_broker"])),
-        f"{failure['max']}/{failure['ideal']}",
-        str(figures["topic_spread"]),
-        "yes" if figures["optimal"] else "no",
-        f"{figures['process_seconds']:.2f}",
-        f"{figures['peak_bytes'] / 1e6:,.0f} MB",
-    ]
-
-
-HEAD = [
-    "row",
-    "cluster",
-    "moves",
-    "lower bound",
-    "replicas",
-    "leaders",
-    "worst survivor/ideal",
-    "topic spread",
-    "optimal",
-    "seconds",
-    "peak memory",
-]
-
-
 def main() -> int:
     parser = argparse.ArgumentParser(description="Measure partage plan on clusters of many sizes.")
     parser.add_argument("rows", nargs="*", metavar="ROW", help=f"of {', '.join(ROWS)}")
-    parser.add_argument("--repeat", type=int, default=1, help="runs per row")
-    parser.add_argument("--seed", type=int, default=1, help="of the made-up clusters")
-    parser.add_argument("--json", type=Path, help="write all figures here too")
+    parser.add_argument("--repeat", type=int, default=3, help="runs per row")
+    add_arguments(parser)
     given = parser.parse_args()
     unknown = set(given.rows) - set(ROWS)
     if unknown or given.repeat < 1:
         parser.error(f"no row {min(unknown)}" if unknown else "--repeat starts at 1")
-    chosen = given.rows or [name for name, row in ROWS.items() if row.default]
+    sized = [name for name, row in ROWS.items() if row.size in within(given.size)]
 
-    lines, results, failed = [], {}, False
-    for name in chosen:
+    found, failed = {}, False
+    for name in given.rows or sized:
         row = ROWS[name]
         print(f"{name}: {row.what} ...", end=" ", file=sys.stderr, flush=True)
         with tempfile.TemporaryDirectory() as folder:
@@ -133,11 +117,11 @@ def main() -> int:
             print(f"failed: {problem.strip()}", file=sys.stderr)
             continue
         print(f"{figures['process_seconds']:.2f} s", file=sys.stderr)
-        results[name] = figures
-        lines.append(cells(name, row, figures))
-    print(table(HEAD, lines, 2))
-    if given.json:
-        given.json.write_text(json.dumps(results, indent=2) + "\n", encoding="utf-8")
+        found[name] = {"partage": figures}
+    print(report(found, {name: row.what for name, row in ROWS.items()}))
+    if given.keep:
+        options = {"repeat": given.repeat, "seed": given.seed}
+        results.keep("plan", found, machine.versions(*machine.PLANNER), options)
     return int(failed)
 
 

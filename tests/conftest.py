@@ -12,6 +12,17 @@ import pytest
 import partage
 
 
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Side by side (``-n 2 --dist loadgroup``), those that share a cluster or a session stay
+    together."""
+    for item in items:
+        if item.get_closest_marker("xdist_group") is None:
+            for shared in ("kafka", "spark"):
+                if item.get_closest_marker(shared):
+                    item.add_marker(pytest.mark.xdist_group(shared))
+                    break
+
+
 @pytest.fixture(scope="session")
 def spark() -> Iterator[Any]:
     """The one Spark session of all tests, opened when the first of them asks for it."""

@@ -1,5 +1,5 @@
 """The page that tests the article: its small tables are what is measured today, and the tests that
-it names exist."""
+it names exist. That all of it is what was kept is tested in ``test_benchmark_pages.py``."""
 
 from __future__ import annotations
 
@@ -28,41 +28,22 @@ def article(monkeypatch: pytest.MonkeyPatch) -> ModuleType:
 def rows_of(block: str) -> dict[str, dict[str, str]]:
     """The Markdown table by its first column, and the lines below it as rows without cells."""
     lines = block.strip().splitlines()
-    cells = [line.strip("| ").split(" | ") for line in lines if line.startswith("| ")]
+    cells = [re.split(r" +\| +", line.strip("| ")) for line in lines if line.startswith("| ")]
     head, _, *rows = cells
     found: dict[str, Any] = {row[0]: dict(zip(head[1:], row[1:], strict=True)) for row in rows}
     return found | {line: {} for line in lines if line.startswith("- ")}
 
 
-@pytest.mark.parametrize("name", ["grown", "shrunk", "scattered"])
-def test_the_small_tables_are_what_is_measured(article: ModuleType, name: str) -> None:
-    block = f"small, {name}"
-    shown = rows_of(article.block_of(PAGE.read_text(encoding="utf-8"), block))
-    real = rows_of(article.blocks()[block]())
-    for row in (*shown.values(), *real.values()):
-        for column in NOT_COMPARED:
-            row.pop(column, None)
-    assert shown == real
-
-
-def test_the_page_has_every_block(article: ModuleType) -> None:
-    page = PAGE.read_text(encoding="utf-8")
-    for name in article.blocks():
-        assert article.block_of(page, name), f"{name}: empty"
-    assert page.count("<!-- measured: ") == len(article.blocks())
-
-
-def test_a_block_is_filled_and_nothing_else(article: ModuleType) -> None:
-    page = "a\n\n<!-- measured: x -->\n\nold\n\n<!-- end -->\n"
-    page += "\nb\n\n<!-- measured: y -->\n\n<!-- end -->\n"
-    filled = article.with_block(article.with_block(page, "y", "new"), "x", r"\1")
-    assert article.block_of(filled, "x") == r"\1"
-    assert article.block_of(filled, "y") == "new"
-    assert article.with_block(article.with_block(filled, "x", "old"), "y", "") == page.replace(
-        "y -->\n\n<", "y -->\n\n\n\n<"
-    )
-    with pytest.raises(KeyError, match="no block"):
-        article.block_of(page, "z")
+def test_the_small_tables_are_what_is_measured(article: ModuleType) -> None:
+    shown = import_module("tables.markdown").blocks_of(PAGE.read_text(encoding="utf-8"))
+    measured = article.blocks(article.measure("small"))
+    assert measured.keys() == {"small, grown", "small, shrunk", "small, scattered"}
+    for name, text in measured.items():
+        found, real = rows_of(shown[name]), rows_of(text)
+        for row in (*found.values(), *real.values()):
+            for column in NOT_COMPARED:
+                row.pop(column, None)
+        assert found == real, name
 
 
 def test_the_tests_that_the_page_names_exist() -> None:

@@ -137,8 +137,10 @@ def test_lists_are_missing() -> None:
     [("--brokers 6 --new 2", 0), ("--brokers 8", 2), ("--brokers 8 --misplaced 0.2", 0)],
 )
 def test_partage_is_measured(made: str, removed: int) -> None:
-    peers, tables = module("peers"), module("peer_tables")
-    job = peers.Job("tiny", f"{made} --racks 2 --partitions 60 --topics 4 --rf 2", 8, removed)
+    peers, tables = module("peers"), module("tables.peers")
+    job = peers.Job(
+        "small", "tiny", f"{made} --racks 2 --partitions 60 --topics 4 --rf 2", 8, removed
+    )
     found = peers.measure(job, ["partage"], seed=1, limit=60, repeat=2)
     ours = found["partage"]
     assert ours["optimal"]
@@ -149,13 +151,14 @@ def test_partage_is_measured(made: str, removed: int) -> None:
     assert {*tables.STAGES, "read cluster", "read job"} == set(ours["stages"])
     assert 0 < ours["planner_seconds"] < ours["process_seconds"]
     assert ours["peak_bytes"] > 1e6
-    text = tables.report({"tiny": found})
-    assert "| (today)" in text
-    assert "| proven |" in text
+    blocks = tables.blocks({"tiny": found})
+    assert "| (today)" in blocks["peers, plans"]
+    assert "| proven |" in blocks["peers, plans"]
+    assert "| tiny " in blocks["peers, stages"]
 
 
 def test_the_limit_ends_a_run_and_is_told(tmp_path: Path) -> None:
-    harness, tables = module("harness"), module("peer_tables")
+    harness, tables = module("harness"), module("tables.peers")
     slow = harness.run([sys.executable, "-c", "import time; time.sleep(60)"], tmp_path, 0.5)
     assert slow.expired
     assert slow.code != 0
@@ -165,21 +168,7 @@ def test_the_limit_ends_a_run_and_is_told(tmp_path: Path) -> None:
 
     figures = module("evaluate").evaluate(CLUSTER)
     found = {"before": figures, "kafka-utils": {"problem": "> 300 s", "limit": 300.0}}
-    assert "> 300 s" in tables.report({"expansion-110": found})
-
-
-def test_the_page_has_marks_for_the_tables(tmp_path: Path) -> None:
-    put = module("peer_tables").put
-    page = BENCHMARKS.parent / "docs" / "benchmarks.md"
-    before, _, after = page.read_text(encoding="utf-8").partition("| job ")
-    assert before != after
-    copy = tmp_path / "page.md"
-    copy.write_text(put("| job |", page), encoding="utf-8")
-    assert put("| job |", copy) == copy.read_text(encoding="utf-8")
-    assert copy.read_text(encoding="utf-8").startswith(before)
-    copy.write_text("no marks", encoding="utf-8")
-    with pytest.raises(SystemExit, match="expected the marks"):
-        put("| job |", copy)
+    assert "> 300 s" in tables.blocks({"expansion-110": found})["peers, plans"]
 
 
 def test_targets_are_judged() -> None:
@@ -196,7 +185,7 @@ def test_targets_are_judged() -> None:
             **more,
         }
 
-    judged = module("peer_tables").targets(
+    judged = module("tables.peers").targets(
         {
             "expansion-110": {
                 "partage": tool(4, optimal=True),
@@ -315,9 +304,9 @@ def test_assignors_are_compared(kafka_python: Any) -> None:
             assert ours["seconds"] > 0
             assert theirs["seconds"] > 0
             assert ours["loads"][1] <= theirs["loads"][1]
-    text = assignors.report({"groups": 6, "worth": worth, "seconds": found})
-    assert "- holds: partage's answers" in text
-    assert "| one left" in text
+    shown = assignors.blocks({"groups": 6, "worth": worth, "seconds": found})
+    assert "- holds: partage's answers" in shown["assignors, targets"]
+    assert "| one left" in shown["assignors, seconds"]
 
 
 def test_a_peer_that_takes_too_long_is_not_asked_again() -> None:
@@ -327,7 +316,7 @@ def test_a_peer_that_takes_too_long_is_not_asked_again() -> None:
         shape = groups.Shape("", 20, 2, 2, "alike", ("Kafka",))
         found = assignors.seconds(shape, {"Kafka": runner}, 0.3, 1)
     assert [found["Kafka"][job]["problem"] for job in assignors.JOBS] == ["> 0.3", "–", "–"]
-    assert "> 0.3" in assignors.report({"seconds": {"tiny": found}})
+    assert "> 0.3" in assignors.blocks({"seconds": {"tiny": found}})["assignors, seconds"]
 
 
 def test_what_is_wrong_is_told() -> None:
@@ -337,8 +326,8 @@ def test_what_is_wrong_is_told() -> None:
     assert assignors.wrong({**row, "unfair": 1})
     worth = {when: {"partage": {**row, "answers": 1}} for when in assignors.ROUNDS}
     worth["own"]["partage"]["more moves"] = 1
-    text = assignors.report({"groups": 1, "worth": worth, "seconds": {}})
-    assert "- does not hold: partage's answers" in text
+    shown = assignors.blocks({"groups": 1, "worth": worth, "seconds": {}})
+    assert "- does not hold: partage's answers" in shown["assignors, targets"]
 
 
 # ---------------------------------------------------------------- pipeline
@@ -378,18 +367,18 @@ def pipeline_figures(**more: Any) -> dict[str, Any]:
 
 
 def promised(figures: dict[str, Any]) -> list[bool | None]:
-    return [holds for _, holds, _ in module("pipeline_tables").promises(figures)]
+    return [holds for _, holds, _ in module("tables.pipeline").promises(figures)]
 
 
 def test_a_slope_is_fitted() -> None:
-    slope = module("pipeline_tables").slope
+    slope = module("tables.pipeline").slope
     assert slope([(1e6, 3.0), (1e7, 30.0), (5e7, 150.0)]) == pytest.approx(1)
     assert slope([(10, 1.0), (1000, 10.0)]) == pytest.approx(0.5)
     # through three points in no line: the middle one, on the mean, tilts nothing
     assert slope([(1, 1.0), (10, 50.0), (100, 100.0)]) == pytest.approx(1)
-    found = module("pipeline_tables").slopes(pipeline_figures()["profile"])
+    found = module("tables.pipeline").slopes(pipeline_figures()["profile"])
     assert found == {1: pytest.approx(1), 2: pytest.approx(1)}
-    assert module("pipeline_tables").slopes(pipeline_figures()["profile"][:2]) == {}
+    assert module("tables.pipeline").slopes(pipeline_figures()["profile"][:2]) == {}
 
 
 def test_promises_of_the_pipeline_are_judged() -> None:
@@ -401,33 +390,26 @@ def test_promises_of_the_pipeline_are_judged() -> None:
     assert promised(wrong) == [False, False, False, False]
     wrong["skewed"]["kinds"]["hot"]["peak_bytes"] = None
     assert promised(wrong)[3] is None
-    assert "- not judged: with half" in module("pipeline_tables").report(wrong)
+    shown = module("tables.pipeline").blocks(wrong)["pipeline, targets"]
+    assert "- not judged: with half" in shown
     assert promised({**wrong, "profile": wrong["profile"][:2]})[2] is None
 
 
 def test_a_trillion_on_paper() -> None:
     figures = pipeline_figures()
     # 10^12 µs on 1,000 cores; three times 10 bytes a record
-    text = module("pipeline_tables").report(figures)
+    shown = module("tables.pipeline").blocks(figures)
+    text = shown["pipeline, on paper"]
     assert "such cores would take 17 minutes" in text
     assert "30 TB of Parquet" in text
     assert "at least 50,000,000,000 rows" in text
-    assert "| 1,000,000–50,000,000 |  1.00 |" in text
+    assert "| 1,000,000–50,000,000 |  1.00 |" in shown["pipeline, slopes"]
     # a slope of 1.1 from 25 M a core to 1,000 M
     for run in figures["profile"]:
         run["profile_seconds"] = 25 / run["executors"] * (run["records"] / 25e6) ** 1.1
     seconds = 25 / 2 * 2**1.1 * 40**1.1
-    assert f"they take {seconds / 60:.0f} minutes" in module("pipeline_tables").report(figures)
-
-
-def test_the_pipeline_has_a_place_on_the_page(tmp_path: Path) -> None:
-    tables, put = module("pipeline_tables"), module("peer_tables").put
-    page = BENCHMARKS.parent / "docs" / "benchmarks.md"
-    copy = tmp_path / "page.md"
-    copy.write_text(put("| keys |", page, tables.BEGIN), encoding="utf-8")
-    assert "\n\n| keys |\n\n<!-- end -->" in copy.read_text(encoding="utf-8")
-    peers = module("peer_tables").BEGIN
-    assert page.read_text(encoding="utf-8").partition(tables.BEGIN)[0].count(peers) == 1
+    text = module("tables.pipeline").on_paper(figures)
+    assert f"they take {seconds / 60:.0f} minutes" in text
 
 
 @pytest.mark.parametrize(

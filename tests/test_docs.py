@@ -9,6 +9,7 @@ Conventions of the pages, kept by hand and enforced here:
 - The fences of a page run in order in one empty directory that has ``cluster.json`` (the bundled
   cluster), ``events.parquet`` (the bundled records), ``groups`` (the bundled groups), and ``src``
   and ``benchmarks`` as in the repository.
+- A picture that a command draws, ``NAME.svg``, is ``docs/images/NAME.svg``.
 - ``<!-- exit 1 -->`` before a fence: its commands end with that code.
 - ``<!-- not run: why -->`` before a fence: it is left out, and listed by a test.
 
@@ -258,6 +259,16 @@ def test_commands_and_snippets_run(
                     page.write_text(text.replace(f"{old}\n", f"{new}\n", 1), encoding="utf-8")
                 else:
                     check_output(fence, shown, printed)
+    check_pictures(folder)
+
+
+def check_pictures(folder: Path) -> None:
+    """What a page's commands drew is what the pages show."""
+    for drawn in folder.glob("*.svg"):
+        shown = ROOT / "docs" / "images" / drawn.name
+        if os.environ.get("REWRITE_DOCS"):
+            shutil.copy(drawn, shown)
+        assert shown.read_text("utf-8") == drawn.read_text("utf-8"), f"{shown} is of another run"
 
 
 def test_what_is_not_run_says_why(record_property: Any) -> None:

@@ -13,12 +13,13 @@ import partage
 ROOT = Path(partage.__file__).parent
 
 LAYERS: tuple[tuple[str, ...], ...] = (
-    ("errors", "files", "java", "ivy", "period"),
+    ("errors", "files", "java", "ivy", "period", "properties"),
     ("flow",),
     ("cluster", "group"),
     ("profile",),
     ("producers", "consumers", "brokers"),
     ("pipeline", "live"),
+    ("doctor",),
     ("report",),
     ("cli",),
 )
@@ -28,7 +29,8 @@ LEVEL = {room: level for level, rooms in enumerate(LAYERS) for room in rooms}
 TOP = ("__init__", "__main__")
 """The package itself and ``python -m partage`` hand on what is anywhere in it."""
 
-SAME_LAYER = {(room, "errors") for room in ("files", "java", "ivy", "period")} | {("ivy", "java")}
+SAME_LAYER = {(room, "errors") for room in ("files", "java", "ivy", "period", "properties")}
+SAME_LAYER |= {("ivy", "java"), ("properties", "files")}
 
 ONLY_IN = {
     "pyspark": ("pipeline",),

@@ -112,6 +112,7 @@ class Shape:
     members: int
     subscriptions: str
     peers: tuple[str, ...]
+    size: str = "medium"
 
     def made(self, seed: int) -> tuple[dict[str, int], dict[str, list[str]]]:
         """Partitions by topic, and topics by member."""
@@ -138,12 +139,12 @@ class Shape:
 
 _ALL, _KAFKA = ("Kafka", "kafka-python"), ("Kafka",)
 SHAPES = {
-    "10k": Shape("all alike", 10_000, 100, 100, "alike", _ALL),
-    "10k-random": Shape("random topics", 10_000, 100, 100, "random", _ALL),
+    "10k": Shape("all alike", 10_000, 100, 100, "alike", _ALL, "small"),
+    "10k-random": Shape("random topics", 10_000, 100, 100, "random", _ALL, "small"),
     "50k": Shape("all alike", 50_000, 500, 1_000, "alike", _ALL),
     "50k-random": Shape("random topics", 50_000, 500, 1_000, "random", _KAFKA),
     "50k-never": Shape("one can never catch up", 50_000, 500, 1_000, "never level", _KAFKA),
     "200k-classes": Shape("40 classes", 200_000, 500, 500, "classes", _KAFKA),
-    "1M": Shape("all alike", 1_000_000, 1_000, 2_000, "alike", _KAFKA),
-    "1M-odd": Shape("one has half the topics", 1_000_000, 1_000, 2_000, "odd", _KAFKA),
+    "1M": Shape("all alike", 1_000_000, 1_000, 2_000, "alike", _KAFKA, "large"),
+    "1M-odd": Shape("one has half the topics", 1_000_000, 1_000, 2_000, "odd", _KAFKA, "large"),
 }

@@ -36,15 +36,15 @@ def kafka() -> list[str]:
 
     def make(folder: Path) -> None:
         for path, digest in environments.JARS.items():
-            environments._download(environments.MAVEN + path, folder / Path(path).name, digest)
-        compiler = environments._tool("javac")
-        environments._call([compiler, "-cp", f"{folder}/*", "-d", str(folder), str(source)])
+            environments.download(environments.MAVEN + path, folder / Path(path).name, digest)
+        compiler = environments.tool("javac")
+        environments.call([compiler, "-cp", f"{folder}/*", "-d", str(folder), str(source)])
 
     made_of = source.read_text(encoding="utf-8") + "".join(environments.JARS.values())
     digest = hashlib.sha256(made_of.encode()).hexdigest()[:8]
-    folder = environments._made(f"assignors-{environments.KAFKA}-{digest}", make)
+    folder = environments.made(f"assignors-{environments.KAFKA}-{digest}", make)
     classes = f"{folder}{os.pathsep}{folder}/*"
-    return [environments._tool("java"), "-cp", classes, "RunAssignors"]
+    return [environments.tool("java"), "-cp", classes, "RunAssignors"]
 
 
 def kafka_python() -> list[str]:

@@ -3,11 +3,30 @@ where a value from outside is not what it should be."""
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 
 class PartageError(Exception):
     """What was asked for does not hold or cannot be done: one clear line, exit code 1."""
 
     exit_code = 1
+
+    @property
+    def lines(self) -> list[str]:
+        """What to say, a line each."""
+        return [str(self)]
+
+
+class SeveralError(PartageError):
+    """Several reasons at once: a clear line each, exit code 1."""
+
+    def __init__(self, reasons: Iterable[str]) -> None:
+        self._reasons = list(reasons)
+        super().__init__("; ".join(self._reasons))
+
+    @property
+    def lines(self) -> list[str]:
+        return self._reasons
 
 
 class InputError(PartageError):

@@ -76,8 +76,9 @@ def to_json(value: Any, *, indent: int | None = None) -> str:
     )
 
 
-def write_text(path: str | os.PathLike[str], text: str) -> None:
-    """Write one file whole or not at all (temporary file beside it, then rename)."""
+def write_text(path: str | os.PathLike[str], text: str, *, private: bool = False) -> None:
+    """Write one file whole or not at all (temporary file beside it, then rename); ``private``: for
+    its owner's eyes only."""
     target, name = Path(path), os.fspath(path)
     try:
         handle, temporary = tempfile.mkstemp(prefix=f".{target.name}.", dir=target.parent)
@@ -86,7 +87,7 @@ def write_text(path: str | os.PathLike[str], text: str) -> None:
     try:
         with os.fdopen(handle, "w", encoding="utf-8") as out:
             out.write(text)
-        Path(temporary).chmod(0o644)
+        Path(temporary).chmod(0o600 if private else 0o644)
         Path(temporary).replace(target)
     except OSError as error:
         raise InputError(name, f"cannot be written ({_reason(error)})") from None

@@ -46,14 +46,19 @@ def jars(
     fetching them is for messages. Raises InputError for settings that are not there, PartageError
     where PySpark, Java, the network or a dependency is missing.
     """
-    cache = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache").absolute() / "partage"
-    folder = cache / name
+    folder = kept(name)
     if not folder.is_dir():
         try:
             _fetch(folder, dependencies, what, instead, tell)
         except OSError as error:
-            raise PartageError(f"{cache}: {what} cannot be kept there ({error})") from None
+            raise PartageError(f"{folder.parent}: {what} cannot be kept there ({error})") from None
     return folder
+
+
+def kept(name: str) -> Path:
+    """The folder ``name`` in the user's cache, whether it is there or not."""
+    cache = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
+    return Path(cache).absolute() / "partage" / name
 
 
 def _fetch(folder: Path, dependencies: str, what: str, instead: str, tell: Tell) -> None:

@@ -26,7 +26,7 @@ def find_java(needed_by: str) -> Path:
     homes += sorted(Path("/Library/Java/JavaVirtualMachines").glob("*/Contents/Home"))
     found = ""
     for home in homes:
-        version = _java_version(home)
+        version = java_version(home)
         if version >= OLDEST_JAVA:
             return home
         if version and not found:
@@ -37,7 +37,7 @@ def find_java(needed_by: str) -> Path:
     )
 
 
-def _java_version(home: Path) -> int:
+def java_version(home: Path) -> int:
     """The feature release of the Java at ``home``; 0 where there is none."""
     java = home / "bin" / "java"
     if not os.access(java, os.X_OK):

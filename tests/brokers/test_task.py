@@ -133,7 +133,7 @@ def test_only_what_was_given_is_told() -> None:
         {"no_moves": "yes"},
         {"remove_broker": 1.5},
         {"remove_broker": [True]},
-        {"add_broker": object()},
+        {"add_broker": {1: 2}},
     ],
     ids=str,
 )

@@ -27,11 +27,14 @@ def test_a_broker_and_what_is_said_of_it(run: Run, tmp_path: Path) -> None:
             "directory",
             "kafka",
             "cluster_id",
+            "secure",
             "bootstrap_servers",
             "brokers",
             "controller",
             "started",
+            "client_properties",
         }
+        assert (found["secure"], found["client_properties"]) == (False, [])
         (broker,) = found["brokers"]
         assert (broker["id"], broker["rack"], found["started"]) == (1, "a", [1])
         assert set(broker) - {"id", "rack"} == set(found["controller"]) == NODE

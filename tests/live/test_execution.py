@@ -7,11 +7,7 @@ import os
 import signal
 import subprocess
 import sys
-import threading
-import time
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
-from dataclasses import dataclass, field
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -19,31 +15,22 @@ import pytest
 
 pytest.importorskip("kafka")
 
-from kafka import KafkaAdminClient, KafkaProducer
+from carrying import LISTS, RATES, SIZE, SLOW, Topic, configured, made_topic, until
+from kafka import KafkaAdminClient
 from kafka.admin import ConfigResource, ConfigResourceType
 
-import partage
 from partage.java import find_java
 from partage.live.connection import Connection
 from partage.live.execution import run as running
-from partage.live.execution.job import Job, Standing
-from partage.live.execution.journal import Journal
+from partage.live.execution.job import Standing
 from partage.live.execution.preflight import preflight
-from partage.live.execution.run import Interrupts, Outcome, Progress, Run, wish_throttle
+from partage.live.execution.run import Outcome
 from partage.live.execution.verify import compare
+from partage.live.execution.wishes import Wishes, wish
 from partage.live.jars import kafka_jars
-from partage.live.snapshot import PartitionState, read_partitions, read_throttles, take
+from partage.live.snapshot import take
 
 pytestmark = pytest.mark.kafka
-
-PARTITIONS = 4
-RECORDS, VALUE = 16, b"x" * 100_000
-SIZE = RECORDS * len(VALUE)
-SLOW = SIZE // 10
-"""Bytes per second at which a wave takes many seconds."""
-
-LISTS = ("leader.replication.throttled.replicas", "follower.replication.throttled.replicas")
-RATES = ("leader.replication.throttled.rate", "follower.replication.throttled.rate")
 
 
 @pytest.fixture(scope="module")
@@ -52,127 +39,15 @@ def admin(kafka: Any) -> Iterator[KafkaAdminClient]:
         yield client
 
 
-@dataclass
-class Topic:
-    """A topic that lies on brokers 1 and 2 alone, and a plan that gives 3 its share."""
-
-    kafka: Any
-    admin: KafkaAdminClient
-    name: str
-    plan: Path
-    told: list[Progress] = field(default_factory=list)
-    interrupts: Interrupts = field(default_factory=Interrupts)
-
-    @property
-    def job(self) -> Job:
-        return Job.read(self.plan)
-
-    def state(self) -> list[PartitionState]:
-        return list(read_partitions(self.admin, [self.name]))
-
-    def lists(self) -> list[tuple[int, ...]]:
-        return [one.replicas for one in self.state()]
-
-    def run(self, job: Job, **options: Any) -> Outcome:
-        with Journal.open(self.plan) as journal:
-            return Run(
-                job,
-                self.admin,
-                journal,
-                tell=self.told.append,
-                interrupts=self.interrupts,
-                poll_seconds=0.2,
-                **options,
-            ).go()
-
-    def begun(self, **options: Any) -> Background:
-        """The plan on its way, with bytes already copied."""
-        background = Background(lambda: self.run(self.job, throttle=SLOW, **options))
-        until(lambda: any(one.bytes_done > 0 and one.moving for one in self.told))
-        return background
-
-    def throttles(self) -> tuple[dict[int, dict[str, str]], dict[str, dict[str, str]]]:
-        found = read_throttles(self.admin, self.alive(), [self.name])
-        return found.brokers, found.topics
-
-    def alive(self) -> list[int]:
-        described = self.admin.describe_cluster()["brokers"]
-        return [one["broker_id"] for one in described if not one["is_fenced"]]
-
-    def events(self) -> list[str]:
-        lines = (self.plan / "journal.jsonl").read_text().splitlines()
-        return [json.loads(line)["event"] for line in lines]
-
-    def is_well(self) -> bool:
-        """All in sync, and led by who shall lead."""
-        return all(
-            set(one.isr) == set(one.replicas) and one.leader == one.replicas[0]
-            for one in self.state()
-        )
-
-
-class Background(threading.Thread):
-    def __init__(self, call: Callable[[], Outcome]) -> None:
-        super().__init__(daemon=True)
-        self._call = call
-        self._outcome: Outcome | BaseException | None = None
-        self.start()
-
-    def run(self) -> None:
-        try:
-            self._outcome = self._call()
-        except BaseException as error:
-            self._outcome = error
-
-    def outcome(self, patience: float = 90.0) -> Outcome:
-        self.join(patience)
-        assert not self.is_alive(), "it never ended"
-        if isinstance(self._outcome, BaseException):
-            raise self._outcome
-        assert self._outcome is not None
-        return self._outcome
-
-
-def until(done: Callable[[], Any], patience: float = 60.0) -> None:
-    deadline = time.monotonic() + patience
-    while not done():
-        assert time.monotonic() < deadline, "it never happened"
-        time.sleep(0.1)
-
-
 @pytest.fixture
 def topic(
     kafka: Any, admin: KafkaAdminClient, tmp_path: Path, request: pytest.FixtureRequest
 ) -> Iterator[Topic]:
+    """On brokers 1 and 2 alone; the plan gives 3 its share."""
     name = request.node.name.replace("_", "-")
-    lists = {number: [1 + number % 2, 2 - number % 2] for number in range(PARTITIONS)}
-    admin.create_topics({name: {"assignments": lists}})
-    producer = KafkaProducer(bootstrap_servers=kafka.bootstrap_servers, acks="all")
-    for number in range(PARTITIONS):
-        for _ in range(RECORDS):
-            producer.send(name, VALUE, partition=number)
-    producer.close()
-    cluster = take(admin, groups=False).cluster()
-    plan = partage.plan(cluster, topics=name, spread="topic", concurrency=2)
-    assert plan.moves >= 2
-    plan.write(tmp_path / "plan")
-    made = Topic(kafka, admin, name, tmp_path / "plan")
-    yield made
-    if name in admin.list_topics():
-        admin.delete_topics([name])
-        until(lambda: name not in admin.list_topics())
-
-
-@contextmanager
-def configured(admin: KafkaAdminClient, *resources: ConfigResource) -> Iterator[None]:
-    def copies() -> list[ConfigResource]:
-        return [ConfigResource(one.resource_type, one.name, dict(one.configs)) for one in resources]
-
-    admin.alter_configs(copies(), raise_on_unknown=False)
-    try:
-        yield
-    finally:
-        admin.reset_configs(copies(), raise_on_unknown=False)
+    lists = [[1 + number % 2, 2 - number % 2] for number in range(4)]
+    with made_topic(kafka, admin, tmp_path, name, lists, concurrency=2) as made:
+        yield made
 
 
 def test_there_and_back(topic: Topic) -> None:
@@ -206,7 +81,7 @@ def test_there_and_back(topic: Topic) -> None:
 def test_an_interrupt_lets_the_wave_finish(topic: Topic) -> None:
     background = topic.begun()
     assert set(topic.throttles()[0]) == {1, 2, 3}
-    wish_throttle(str(topic.plan), 100 * SIZE)  # so that it is over soon
+    wish(str(topic.plan), Wishes(throttle=100 * SIZE))  # so that it is over soon
     topic.interrupts()
     outcome = background.outcome()
     assert outcome.state == ("stopped" if len(topic.job.waves) > 1 else "done")

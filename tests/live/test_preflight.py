@@ -123,9 +123,13 @@ def test_disks(job: Job) -> None:
 def test_a_throttle_below_what_comes_in(job: Job) -> None:
     rates = {key: replace(change, bytes_per_second=500.0) for key, change in job.changes.items()}
     busy = replace(job, changes=rates)
-    assert refusals(busy, snapshot(), throttle=501) == []
-    (said,) = refusals(busy, snapshot(), throttle=500)
-    assert "the throttle of 500 bytes per second is too low" in said
+    # its leader sends 500 to the new replica, and 500 to the follower that is in sync
+    assert refusals(busy, snapshot(), throttle=1001) == []
+    (said,) = refusals(busy, snapshot(), throttle=1000)
+    assert said == (
+        "the throttle of 1,000 bytes per second is too low: in wave 1 broker 1 sends 1,000 of what "
+        "comes in meanwhile"
+    )
 
 
 def test_a_plan_that_was_begun_is_not_replaced(job: Job) -> None:

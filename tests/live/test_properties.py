@@ -11,7 +11,8 @@ pytest.importorskip("kafka")
 
 from partage.errors import InputError
 from partage.live.connection import Connection
-from partage.live.properties import KNOWN, client_config, parse_properties, read_settings
+from partage.live.properties import client_config
+from partage.properties import KNOWN, parse_properties, read_settings
 
 PLAIN = (
     'org.apache.kafka.common.security.plain.PlainLoginModule required username="u" password="p";'

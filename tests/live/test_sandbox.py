@@ -19,9 +19,10 @@ import pytest
 
 from partage.errors import InputError, PartageError
 from partage.live import process
-from partage.live import sandbox as module
 from partage.live.jars import OWN_JARS
-from partage.live.sandbox import MARKER, Sandbox
+from partage.live.sandbox import MARKER, Sandbox, cluster, nodes
+from partage.live.sandbox.logs import reason
+from partage.live.sandbox.settings import SETTINGS
 
 real = pytest.mark.kafka
 
@@ -254,7 +255,7 @@ def taken_port() -> Iterator[int]:
 
 
 def always(port: int) -> Callable[[int], Any]:
-    """In place of ``_bound``: another has taken the port before the process starts."""
+    """In place of ``bound``: another has taken the port before the process starts."""
 
     class Held:
         def getsockname(self) -> tuple[str, int]:
@@ -272,14 +273,14 @@ def always(port: int) -> Callable[[int], Any]:
 def test_a_port_that_is_taken_meanwhile(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, loser: str
 ) -> None:
-    bound, asked = module._bound, []
+    bound, asked = nodes.bound, []
 
     def first_time(port: int) -> Any:
         asked.append(port)
         lost = len(asked) == (1 if loser == "controller" else 2)
         return always(taken)(port) if lost else bound(port)
 
-    monkeypatch.setattr(module, "_bound", first_time)
+    monkeypatch.setattr(cluster, "bound", first_time)
     with taken_port() as taken, Sandbox.start(tmp_path / "s", brokers=1) as sandbox:
         assert alive(sandbox) == {1}
         assert taken not in {node.port for node in sandbox._nodes.values()}
@@ -288,7 +289,7 @@ def test_a_port_that_is_taken_meanwhile(
 
 @real
 def test_ports_that_are_always_taken(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    bound = module._bound
+    bound = nodes.bound
     started: list[int] = []
 
     def tell(_: str) -> None:
@@ -302,7 +303,7 @@ def test_ports_that_are_always_taken(tmp_path: Path, monkeypatch: pytest.MonkeyP
             calls.append(port)
             return bound(port) if len(calls) == 1 else always(taken)(port)
 
-        monkeypatch.setattr(module, "_bound", but_for_the_controller)
+        monkeypatch.setattr(cluster, "bound", but_for_the_controller)
         with pytest.raises(PartageError, match=r"^broker-1 did not start: .*already in use") as e:
             Sandbox.start(tmp_path / "s", brokers=1, tell=tell)
     assert "\n" not in str(e.value)
@@ -331,7 +332,7 @@ def test_an_interrupt_leaves_nothing(tmp_path: Path) -> None:
 @real
 def test_a_broker_that_cannot_be_added(kafka: Sandbox, monkeypatch: pytest.MonkeyPatch) -> None:
     before = sorted(path.name for path in Path(kafka.directory).iterdir())
-    monkeypatch.setitem(module._SETTINGS, "num.io.threads", "none")
+    monkeypatch.setitem(SETTINGS, "num.io.threads", "none")
     with pytest.raises(PartageError, match=r"^broker-4 cannot be formatted: .*num.io.threads"):
         kafka.add_broker("d")
     assert sorted(path.name for path in Path(kafka.directory).iterdir()) == before
@@ -352,7 +353,7 @@ def test_jars_without_a_broker_in_them(tmp_path: Path, monkeypatch: pytest.Monke
 
 
 @pytest.mark.parametrize(
-    ("log", "reason"),
+    ("log", "why"),
     [
         ("", "its log is empty"),
         ("hello\n\n", "hello"),
@@ -371,8 +372,8 @@ def test_jars_without_a_broker_in_them(tmp_path: Path, monkeypatch: pytest.Monke
         ("Error occurred during initialization of VM\nToo small heap\n", "Too small heap"),
     ],
 )
-def test_the_reason_in_a_log(log: str, reason: str) -> None:
-    assert module._reason(log) == reason
+def test_the_reason_in_a_log(log: str, why: str) -> None:
+    assert reason(log) == why
 
 
 # ---------------------------------------------------------------------- what is refused
@@ -398,7 +399,7 @@ def test_what_cannot_be_asked(tmp_path: Path, asked: dict[str, Any], said: str) 
 
 def test_racks_are_dealt_in_turn() -> None:
     def racks(brokers: int | None, names: list[str] | None) -> list[str | None]:
-        return [node.rack for node in module._layout(brokers, names)]
+        return [node.rack for node in nodes.layout(brokers, names)]
 
     assert racks(5, ["a", "b", "c"]) == ["a", "b", "c", "a", "b"]
     assert racks(None, ["a", "b", "c", "d"]) == ["a", "b", "c", "d"]
@@ -407,7 +408,7 @@ def test_racks_are_dealt_in_turn() -> None:
 
 
 def test_ids_are_of_the_form_of_kafka() -> None:
-    made = {module._random_id() for _ in range(2000)}
+    made = {cluster._random_id() for _ in range(2000)}
     assert len(made) == 2000
     assert all(re.fullmatch(r"[A-Za-z0-9_][A-Za-z0-9_-]{21}", each) for each in made)
 

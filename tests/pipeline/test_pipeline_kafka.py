@@ -147,7 +147,7 @@ def test_nobody_listens() -> None:
         ("kafka://h:1/t?from=3&from=4", "'from=4': expected one each"),
         ("kafka://h:1/t?from=noon", "'noon': expected a time such as"),
         ("kafka://h:1/t?from=5&to=5", "nothing is from 5 to 5"),
-        ("kafka://h:1/t?config=/no/where", "/no/where: cannot be read: No such file"),
+        ("kafka://h:1/t?config=/no/where", "/no/where: no such file"),
     ],
 )
 def test_urls_that_say_nothing(url: str, problem: str) -> None:
@@ -162,19 +162,20 @@ def test_a_url() -> None:
     assert said.period == Period(1767225600000, 1767229200000)
 
 
-def test_a_clients_properties(tmp_path: Path) -> None:
-    file = tmp_path / "client.properties"
-    file.write_text(
-        "# how to get in\nsecurity.protocol = SASL_SSL\n\n"
-        'sasl.jaas.config=org.apache.kafka.Login required \\\n   username="me=1";\n'
-    )
-    assert source.properties(str(file)) == {
-        "security.protocol": "SASL_SSL",
-        "sasl.jaas.config": 'org.apache.kafka.Login required username="me=1";',
-    }
-    file.write_text("a=1\nsecurity.protocol\n")
-    with pytest.raises(InputError, match="line 2: expected name=value"):
-        source.properties(str(file))
+def test_a_clients_settings(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    file = tmp_path / "me & you.properties"
+    file.write_text("# how to get in\nsecurity.protocol = SASL_SSL\n")
+    monkeypatch.setenv("PARTAGE_SECURITY_PROTOCOL", "SSL")
+    monkeypatch.setenv("PARTAGE_SASL_JAAS_CONFIG", "secret")
+    paths = ["kafka://h:1/t", "kafka://h:1/t?from=3", "kafka://h:1/t?config=own", "events"]
+    assert source.configured(paths, None) == paths
+    urls = source.configured(paths, str(file))
+    assert urls[2:] == paths[2:]
+    for url in urls[:2]:
+        said = source.place(url)
+        assert said.config == {"security.protocol": "SASL_SSL", "sasl.jaas.config": "secret"}
+        assert "secret" not in repr(said)
+    assert source.place(paths[0]).config["security.protocol"] == "SSL"
 
 
 def test_where_the_connector_comes_from(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

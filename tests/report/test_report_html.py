@@ -5,15 +5,24 @@ from __future__ import annotations
 import base64
 import hashlib
 import json
+import math
 import re
+import subprocess
+import zlib
+from collections import Counter
 from html.parser import HTMLParser
 
+import numpy as np
 import plan_documents as documents
 import pytest
 from plan_documents import broker
 
-from partage.report import html
+import bundled
+import partage
 from partage.report.html import render
+from partage.report.page import changes, heat, movement
+from partage.report.page.packed import packed
+from partage.report.view.checking import MOVES_OF_THE_FILES
 
 HOSTILE = ["<script>alert(1)</script>", "</script><script>alert(2)</script>", "a&amp;\"'{{7*7}}"]
 
@@ -115,7 +124,7 @@ def test_names_stay_text_everywhere():
     for name in [*HOSTILE, "<b>a</b>", "<img src=x onerror=alert(1)>", "<script>alert(3)</script>"]:
         assert name in page.text
     data = json.loads(page.scripts[0])
-    assert sorted(data["changes"]["topics"]) == sorted(HOSTILE)
+    assert sorted(data["topics"]) == sorted(HOSTILE)
 
 
 def test_the_key_figures_and_tables_are_there_without_a_script():
@@ -132,7 +141,9 @@ def test_the_key_figures_and_tables_are_there_without_a_script():
         "redpanda-data/redpanda",
         "no key",
         "Under these rules no placement shares the replicas more evenly.",
-        "partage check plan/",
+        "partage check plan It says → The plan holds, and is optimal",
+        "leader to target, rack by rack From \\ to a b c",
+        "Failed rack Leaders to hand over",
     ):
         assert words in text, words
 
@@ -182,32 +193,65 @@ def test_five_thousand_partitions_stay_small():
     assert len(render(documents.random_plan()).encode()) < 1_000_000
 
 
+def unpacked(text):
+    """A packed column, read as a browser does: type, Base64, zlib."""
+    kind, packed = text.split(":")
+    return np.frombuffer(zlib.decompress(base64.b64decode(packed)), dtype=f"<{kind}")
+
+
+def data_of(document):
+    return json.loads(Page(render(document)).scripts[0])
+
+
 def test_what_is_folded_is_said(monkeypatch):
-    monkeypatch.setattr(html, "HEAT_TOPICS", 5)
-    monkeypatch.setattr(html, "HEAT_BROKERS", 10)
-    monkeypatch.setattr(html, "MOVEMENT_BROKERS", 4)
-    monkeypatch.setattr(html, "CHANGES", 30)
-    monkeypatch.setattr(html, "TAKEOVERS", 24)
+    monkeypatch.setattr(heat, "TOPICS", 5)
+    monkeypatch.setattr(heat, "BROKERS", 10)
+    monkeypatch.setattr(movement, "BROKERS", 4)
+    monkeypatch.setattr(changes, "HELD", 30)
     document = documents.random_plan(12, 300, 20, waves=3)
     page = Page(render(document))
     data = json.loads(page.scripts[0])
-    assert "15 smaller topics" in page.text
-    assert "The 10 brokers that change most; 2 are left out." in page.text
+    assert "Topic a b c" in page.text  # 12 brokers, by rack
+    assert "15 other topics" in page.text
+    assert "A column is a group of brokers" in page.text
     assert "6 others" in page.text
     assert "This page holds the 30 partitions with the most to copy" in page.text
-    assert len(data["heat"]["after"]) == 6
-    assert len(data["changes"]["topic"]) == 30
-    assert max(map(len, data["failure"]["pairs"])) == 4
+    assert len(unpacked(data["changes"]["topic"])) == 30
     moved = document["figures"]["after"]
-    assert sum(map(sum, data["movement"]["bytes"])) == moved["bytes_moved"]
-    assert sum(map(sum, data["movement"]["replicas"])) == moved["moves"]
+    for table in (data["movement"]["brokers"], data["movement"]["racks"]):
+        assert sum(map(sum, table["bytes"])) == moved["bytes_moved"]
+        assert sum(map(sum, table["replicas"])) == moved["moves"]
 
 
-def test_folded_topics_keep_every_replica():
+def test_every_topic_and_broker_is_there_to_be_opened():
     document = documents.random_plan(12, 900, 60, waves=0)
-    data = json.loads(Page(render(document)).scripts[0])
-    assert len(data["heat"]["after"]) == html.HEAT_TOPICS + 1
-    assert sum(map(sum, data["heat"]["after"])) == 2700
+    data = data_of(document)["heat"]
+    lists, topic = document["partitions"], document["partitions"]["topic"]
+    order = unpacked(data["topics"]).tolist()
+    assert sorted(order) == list(range(60))
+    for when in ("before", "after"):
+        counts = unpacked(data[when]).reshape(60, 12)
+        expected = Counter((t, b) for t, row in zip(topic, lists[when], strict=True) for b in row)
+        ids = [b["id"] for b in document["brokers"]]
+        for place, t in enumerate(order):
+            assert counts[place].tolist() == [expected[t, b] for b in ids]
+    assert data["rest"] == 0
+
+
+def test_beyond_so_many_cells_small_topics_are_summed_up(monkeypatch):
+    monkeypatch.setattr(heat, "CELLS", 12 * 45)
+    document = documents.random_plan(12, 900, 60, waves=0)
+    data = data_of(document)["heat"]
+    assert (len(unpacked(data["topics"])), data["rest"]) == (45, 15)
+    assert unpacked(data["after"]).sum() + unpacked(data["rest_after"]).sum() == 2700
+
+
+def test_brokers_without_racks_are_grouped_by_neighbours(monkeypatch):
+    monkeypatch.setattr(heat, "BROKERS", 3)
+    fleet = [broker(i) for i in range(1, 9)]
+    rows = [("t", i, [1 + i % 8], [1 + (i + 1) % 8]) for i in range(16)]
+    page = Page(render(documents.document(fleet, rows)))
+    assert "Topic 1–3 4–6 7–8 t 6 6 4" in page.text
 
 
 @pytest.mark.parametrize(
@@ -215,7 +259,43 @@ def test_folded_topics_keep_every_replica():
     [(0, 3, 0), (3, 3, 4), (6, 3, 8), (60, 3, 8), (1, 0.2, 4), (1, 40, 1), (2, 4, 2)],
 )
 def test_shades_compare_with_the_fair_share(count, fair, level):
-    assert html._level(count, fair) == level
+    assert heat.level(count, fair) == level
+
+
+@pytest.mark.parametrize(
+    "values",
+    [
+        [],
+        [0, 255],
+        [-1, 127],
+        [-1, 128],
+        [65_535],
+        [-40_000, 3],
+        [2**31, 5],
+        [2**40],
+        [0.5, math.nan],
+    ],
+)
+def test_packed_columns_keep_their_numbers(values):
+    back = unpacked(packed(np.array(values)))
+    assert np.array_equal(back, np.array(values, dtype=float), equal_nan=True)
+    assert unpacked(packed(np.array(values, dtype=np.float32))).dtype == np.float32
+
+
+def test_the_moves_are_counted_by_the_command_that_the_page_names(tmp_path):
+    grown_plan = partage.plan(bundled.grown())
+    grown_plan.write(str(tmp_path / "the plan"))
+    text = render(grown_plan.document(), directory="the plan")
+    page = Page(text)
+    assert "partage check 'the plan' It says → The plan holds, and is optimal" in page.text
+    assert "6 × 54² + 2 × 81² It says → 30,618" in page.text
+    command = f"cd 'the plan' && {MOVES_OF_THE_FILES}"
+    assert command in page.text
+    run = subprocess.run(
+        command, shell=True, cwd=tmp_path, capture_output=True, text=True, timeout=60, check=True
+    )
+    assert run.stdout == "173\n"
+    assert f"{command} It says → 173" in page.text
 
 
 def test_documents_with_little_in_them():

@@ -100,7 +100,7 @@ def job() -> Job:
         ("t", 1): Change("t", 1, (1, 2), (2, 1), 5_000_000),
     }
     lists = {key: change.origin for key, change in changes.items()}
-    return Job("plan", None, "f", changes, ((("t", 0),), (("t", 1),)), lists)
+    return Job("plan", None, changes, ((("t", 0),), (("t", 1),)), lists)
 
 
 def test_what_is_about_to_happen() -> None:

@@ -9,9 +9,14 @@ import plan_documents as documents
 import pytest
 from plan_documents import broker
 
+import bundled
+import partage
+from partage.brokers.explain import explain
 from partage.errors import InputError
 from partage.report import units
 from partage.report.view import view
+from partage.report.view.checking import steps
+from partage.report.view.next_best import next_best
 
 ROWS = [
     # topic, partition, before, after
@@ -80,6 +85,15 @@ def test_a_failed_brokers_leaders_go_to_the_next_live_replica(small):
     assert small.worst_before.tolist() == [2, 2, 1, -1]
 
 
+def test_a_failed_racks_leaders_go_outside_it(small):
+    # rack x is 1 and 3: a-0 [1, 3] and b-1 [3] have nobody else; rack y: a-1 to 1, b-0 to 3
+    assert small.rack.tolist() == [0, 1, 0, 1]
+    assert small.rack_takeover.tolist() == [[0, 0, 0, 0], [1, 0, 1, 0]]
+    assert small.rack_lost.tolist() == [2, 0]
+    assert small.rack_worst_after.tolist() == [2, 2]  # 2 leads its own; 1 and 3 lead two each
+    assert small.rack_worst_before.tolist() == [1, 2]
+
+
 def test_a_dead_second_replica_is_passed_over():
     rows = [("t", 0, [1, 4, 2], [1, 4, 2])]
     counted = view(documents.document(FLEET, rows))
@@ -130,6 +144,116 @@ def test_random_plans_agree_with_plain_loops(seed):
     assert counted.move_bytes.sum() == figures["bytes_moved"]
     assert counted.worst_after.max() == figures["leaders_after_failure"]["max"]
     assert np.array_equal(counted.topic_after.sum(axis=0), counted.loads[0].after)
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_rack_failures_agree_with_plain_loops(seed):
+    document = documents.random_plan(12, 300, 10, seed=seed, waves=3)
+    counted = view(document)
+    rack = {b["id"]: b["rack"] for b in document["brokers"]}
+    ids = list(rack)
+    for k, name in enumerate("abc"):
+        leads, lost = Counter[int](), 0
+        for row in document["partitions"]["after"]:
+            heirs = [b for b in row if rack[b] != name]
+            if rack[row[0]] != name:
+                leads[row[0]] += 1
+            elif heirs:
+                leads[heirs[0]] += 1
+            else:
+                lost += 1
+        own = counted.loads[1].after
+        for s, survivor in enumerate(ids):
+            if rack[survivor] != name:
+                assert own[s] + counted.rack_takeover[k, s] == leads[survivor]
+        assert counted.rack_worst_after[k] == max(leads.values())
+        assert counted.rack_lost[k] == lost
+
+
+OPTIONS = [
+    {},
+    {"spread": "topic"},
+    {"remove_broker": [2]},
+    {"replication_factor": ["2"]},
+    {"topics": "k.*"},
+    {"max_moves": 50},
+    {"tolerance": "10%"},
+    {"strategy": "generate"},
+]
+
+
+@pytest.mark.parametrize("options", OPTIONS)
+def test_the_next_best_is_what_explain_says(options):
+    """Out of the certificate: the same broker. Its price for topic spread may be sharper, where the
+    planner's network left one undecided."""
+    made = partage.plan(bundled.grown(), **options)
+    counted = view(made.document())
+    found = next_best(counted)
+    names = made.before.names
+    coming = [
+        (name, broker)
+        for name, old, new in zip(
+            names, made.before.replica_lists(), made.after.replica_lists(), strict=True
+        )
+        for broker in new
+        if broker not in old
+    ]
+    assert len(coming) == len(found.broker) == made.moves
+    reasons = {name: explain(made, name).replicas for name in {name for name, _ in coming}}
+    for at, (name, broker) in enumerate(coming):
+        said = next(r.instead for r in reasons[name] if r.broker == broker)
+        if said is None:
+            assert found.broker[at] == -1
+            continue
+        first = next(((c, n) for c, n in said.costs.items() if n), None)
+        ours = None if found.cost[at] < 0 else (found.costs[found.cost[at]], found.amount[at])
+        if ours != first:
+            assert ours[0] == "spread"
+            assert ours[1] > said.costs["spread"]
+        else:
+            assert counted.brokers[found.broker[at]].id == said.broker
+
+
+@pytest.mark.parametrize("options", [{"no_moves": True}, {"balance": "bytes"}])
+def test_no_next_best_without_prices_of_replicas(options):
+    assert next_best(view(partage.plan(bundled.grown(), **options).document())) is None
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        ({}, ("shares the 486 replicas more evenly", "is 30,618 here, and at least 30,618")),
+        ({}, ("Every plan as fair makes brokers fetch at least 173 replicas", "fetch 173.")),
+        ({"no_moves": True}, ("leaders squared", "No data moves, as was asked")),
+        ({"strategy": "generate"}, ("fetch 297 replicas and is less even", "which needs 173")),
+        ({"balance": "bytes"}, ("The fullest broker has", "copies at least")),
+        ({"max_moves": 50}, ("counted from what the limit aims at", "fetch 50")),
+    ],
+)
+def test_the_certificate_in_three_sentences(options, words):
+    sentences = view(partage.plan(bundled.grown(), **options).document()).meaning
+    assert len(sentences) == 3
+    for word in words:
+        assert word in " ".join(sentences)
+
+
+def test_a_plan_without_a_certificate_says_nothing_of_it():
+    document = documents.grown()
+    document["certificate"] = {}
+    assert view(document).meaning == ()
+
+
+def test_the_steps_name_the_plans_own_directory():
+    counted = view(partage.plan(bundled.grown(), strategy="generate").document())
+    found = steps(counted, "some where/")
+    assert [step.command.split(" && ")[0] for step in found] == [
+        "partage check 'some where'",
+        "cd 'some where'",
+        "partage report 'some where'",
+        "partage verify 'some where'",
+    ]
+    assert found[0].says == "The plan holds as it says, but it is not optimal."
+    assert found[1].says == "297"
 
 
 def test_verdicts_of_a_good_plan():

@@ -74,8 +74,9 @@ def _loads(task: Task) -> list[str]:
         int(loads.min()) < even or int(loads.max()) > even + 1
     ):
         if problem.base.any() and int(loads.max()) == int(problem.base.max()):
+            by = "--topics" if task.options.topics is not None else "--reassignment"
             found.append(
-                f"--topics: the partitions left out keep {int(problem.base.max())} replicas on "
+                f"{by}: the partitions left out keep {int(problem.base.max())} replicas on "
                 f"one broker, an even share would be {total / problem.slots:.1f}"
             )
         else:

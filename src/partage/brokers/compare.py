@@ -13,6 +13,7 @@ from dataclasses import replace
 from random import Random
 from typing import Any
 
+from partage.brokers.options import GIVEN
 from partage.brokers.plan import Plan, plan_task
 from partage.brokers.strategies import STRATEGIES, strategy_named
 from partage.brokers.task import Task
@@ -29,13 +30,17 @@ def compare(
     strategies: Iterable[str] | None = None,
     progress: Callable[[str], None] | None = None,
 ) -> dict[str, Plan | str]:
-    """A plan per strategy (all when None), or the sentence why it has none.
+    """A plan per strategy (all when None), or the sentence why it has none; lists that are given
+    are always among them.
 
     The exact answer, the measure of all, is worked out once: its time is that of ``exact``.
     """
     answers: dict[str, Plan | str] = {}
     shared = 0.0
-    for name in STRATEGIES if strategies is None else strategies:
+    names = list(STRATEGIES if strategies is None else strategies)
+    if task.given is not None and GIVEN not in names:
+        names.append(GIVEN)
+    for name in names:
         strategy_named(name)
         began = time.perf_counter()
         asked = task.by_strategy(name)

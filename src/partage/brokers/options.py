@@ -12,6 +12,7 @@ from dataclasses import dataclass, fields
 from fractions import Fraction
 from typing import Any
 
+from partage.cluster.reassignment import Reassignment
 from partage.errors import InputError
 
 _UNITS = {"": 1, "k": 10**3, "m": 10**6, "g": 10**9, "t": 10**12, "p": 10**15}
@@ -21,6 +22,9 @@ _BYTES_TOLERANCE = Fraction(2, 100)
 
 BUDGET = ("relieve", "max_moves", "max_bytes_moved", "tolerance")
 """The options that give up balance to move less."""
+
+GIVEN = "given"
+"""The strategy that decides nothing: the lists are those of ``reassignment``, which implies it."""
 
 
 @dataclass(frozen=True)
@@ -47,6 +51,7 @@ class Options:
     replication_factor: tuple[str, ...] = ()
     topics: str | None = None
     strategy: str = "exact"
+    reassignment: Reassignment | None = None
     no_moves: bool = False
     balance: str = "replicas"
     leaders: str = "count"
@@ -61,7 +66,8 @@ class Options:
 
     @classmethod
     def of(cls, **given: Any) -> Options:
-        """Options out of keyword arguments: a word, a number or a sequence of them each."""
+        """Options out of keyword arguments: a word, a number or a sequence of them each;
+        ``reassignment``: a file's path, JSON values or a Reassignment."""
         known = {f.name: f for f in fields(cls)}
         values: dict[str, Any] = {}
         for name, value in given.items():
@@ -74,7 +80,9 @@ class Options:
                 if not isinstance(several, Iterable):
                     raise InputError(spelled(name), f"{value!r}: expected a word, or several")
                 value = tuple(str(word) for word in several)
-            values[name] = value
+            values[name] = Reassignment.of(value) if name == "reassignment" else value
+        if "reassignment" in values:
+            values.setdefault("strategy", GIVEN)
         return cls(**values).checked()
 
     def checked(self) -> Options:
@@ -83,6 +91,12 @@ class Options:
             value = getattr(self, name)
             if value is not None and type(value) is not str:
                 raise InputError(spelled(name), f"{value!r}: expected text")
+        if self.reassignment is not None and self.strategy != GIVEN:
+            raise InputError(
+                "--reassignment", f"has decided already: leave out --strategy {self.strategy}"
+            )
+        if self.reassignment is None and self.strategy == GIVEN:
+            raise InputError(f"--strategy {GIVEN}", "carries lists out: expected --reassignment")
         if type(self.no_moves) is not bool:
             raise InputError("--no-moves", f"{self.no_moves!r}: expected true or false")
         for name, allowed in (
@@ -147,9 +161,15 @@ class Options:
         )
 
     def given(self) -> dict[str, Any]:
-        """Only what differs from the defaults, as JSON values."""
+        """Only what differs from the defaults, as JSON values; of a reassignment its name."""
+
+        def plain(value: Any) -> Any:
+            if isinstance(value, Reassignment):
+                return value.name
+            return list(value) if isinstance(value, tuple) else value
+
         return {
-            f.name: list(value) if isinstance(value, tuple) else value
+            f.name: plain(value)
             for f in fields(self)
             if (value := getattr(self, f.name)) != f.default
         }

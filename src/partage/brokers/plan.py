@@ -20,7 +20,7 @@ from partage.brokers.binding import binding_rules
 from partage.brokers.disks import overfull
 from partage.brokers.figures import Placement, changed_rows, new_replicas
 from partage.brokers.leaders import Led, lead
-from partage.brokers.options import BUDGET, Options, parse_bytes, spelled
+from partage.brokers.options import BUDGET, GIVEN, Options, parse_bytes, spelled
 from partage.brokers.proofs import Stage, prove_leaders, prove_placement
 from partage.brokers.sizes import forced_moves
 from partage.brokers.strategies import Strategy, strategy_named
@@ -262,7 +262,7 @@ def _refuse(options: Options) -> None:
     for name in BUDGET:
         if options.strategy != "exact" and getattr(options, name) is not None:
             raise CannotError(f"keeps no {spelled(name)}: exact does")
-    if options.balance == "bytes" and options.strategy not in ("exact", "bin-packing"):
+    if options.balance == "bytes" and options.strategy not in ("exact", "bin-packing", GIVEN):
         raise CannotError("shares out replicas, not bytes: exact and bin-packing do")
 
 

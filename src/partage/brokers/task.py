@@ -18,6 +18,7 @@ import numpy as np
 import numpy.typing as npt
 
 from partage.brokers.budget import Budgeted, within_limits
+from partage.brokers.figures import one_width
 from partage.brokers.options import Options, spelled
 from partage.cluster import Broker, Cluster
 from partage.cluster.model import MAX_BYTES
@@ -39,6 +40,7 @@ class Task:
     - ``usable`` [B]: may hold replicas afterwards; ``excluded``, ``added`` [B]
     - ``chosen`` [P]: partitions that may change; ``target`` [P]: replicas each must have
     - ``bytes_per_second`` [P] measured bytes in, or None
+    - ``given`` [P, any]: today's lists, those of ``--reassignment`` in their place; None without
     - ``loads``: which measurement rates and sizes are out of, in words
     """
 
@@ -50,6 +52,7 @@ class Task:
     chosen: Bools
     target: Ints
     bytes_per_second: Floats | None = None
+    given: Ints | None = None
     warnings: list[str] = field(default_factory=list)
     loads: list[str] = field(default_factory=list)
 
@@ -65,8 +68,11 @@ class Task:
         usable = cluster.alive & ~excluded
         if not usable.any():
             raise InputError("brokers", "none is left: all are removed or dead")
+        given = None if options.reassignment is None else options.reassignment.on(cluster)
         chosen = _chosen(cluster, options)
-        target = _target(cluster, options, chosen)
+        if given is not None and not options.no_moves:
+            chosen &= ~_beyond(cluster, given, int(usable.sum()))
+        target = _target(cluster, options, chosen, given)
         if options.leaders == "rate" and bytes_per_second is None:
             raise InputError("--leaders rate", "needs measured rates: give --profile")
         if options.no_moves:
@@ -78,7 +84,9 @@ class Task:
             _check_replicas(cluster, usable, excluded, chosen, target)
         if options.by_size or options.max_bytes_moved is not None:
             _check_sizes(cluster, options)
-        task = cls(cluster, options, usable, excluded, added, chosen, target, bytes_per_second)
+        task = cls(
+            cluster, options, usable, excluded, added, chosen, target, bytes_per_second, given
+        )
         held = np.maximum(target, cluster.replication_factor).astype(object)
         if int((held * np.maximum(cluster.size_bytes, 0)).sum()) > MAX_BYTES:
             raise InputError("sizes", "the replicas asked for add up to more than an exbibyte")
@@ -275,8 +283,17 @@ def _chosen(cluster: Cluster, options: Options) -> Bools:
     return np.asarray(match[cluster.topic], dtype=np.bool_)
 
 
-def _target(cluster: Cluster, options: Options, chosen: Bools) -> Ints:
+def _beyond(cluster: Cluster, given: Ints, usable: int) -> Bools:
+    """[P] partitions that a reassignment leaves as they are and that have more replicas than there
+    are usable brokers: no plan can mend that, and this one need not."""
+    today, wanted = one_width(cluster.replicas, given)
+    return np.asarray((today == wanted).all(axis=1) & (cluster.replication_factor > usable))
+
+
+def _target(cluster: Cluster, options: Options, chosen: Bools, given: Ints | None) -> Ints:
     target = cluster.replication_factor.copy()
+    if given is not None:
+        target[chosen] = (given >= 0).sum(axis=1)[chosen]
     seen: set[str] = set()
     # the general factor first, whatever the order given, then the topics' own
     for word in sorted(options.replication_factor, key=lambda word: "=" in word):
@@ -344,7 +361,8 @@ def _warnings(task: Task) -> Iterable[str]:
             "capacities have no small common measure: their shares are rounded by up to "
             f"{50 / int(weights.min()):.2g} %"
         )
-    stuck = ~task.chosen & (~alive[cluster.replicas] & (cluster.replicas >= 0)).any(axis=1)
+    out = ~_chosen(cluster, task.options)
+    stuck = out & (~alive[cluster.replicas] & (cluster.replicas >= 0)).any(axis=1)
     if stuck.any() and not task.options.no_moves:
         yield (
             f"{int(stuck.sum())} partitions that --topics leaves out keep a replica on a dead "
@@ -357,6 +375,45 @@ def _warnings(task: Task) -> Iterable[str]:
             f"{len(rows)} partitions have no live replica to copy from, among them "
             f"{cluster.names[int(rows[0])]}: they cannot be reassigned until a holder is back"
         )
+    yield from _given_warnings(task)
     unknown = cluster.size_bytes < 0
     if unknown.any() and not unknown.all():
         yield f"{int(unknown.sum())} partitions have no known size and count as 0 bytes"
+
+
+def _given_warnings(task: Task) -> Iterable[str]:
+    """What there is to know of another tool's lists before they are carried out."""
+    cluster = task.cluster
+    reassignment = task.options.reassignment
+    if task.given is None or reassignment is None or task.options.no_moves:
+        return
+    if reassignment.in_log_dirs:
+        yield (
+            f"log dirs named for {reassignment.in_log_dirs} partitions: they are not asked for, "
+            "each broker decides itself"
+        )
+    today, wanted = one_width(cluster.replicas, task.given)
+    old, new = cluster.replication_factor, (wanted >= 0).sum(axis=1)
+    changed = (today != wanted).any(axis=1)
+    fetched = ~(wanted[:, :, None] == today[:, None, :]).any(axis=2) & (wanted >= 0)
+    dead = ~np.append(cluster.alive, True)[wanted]
+
+    def some(rows: Bools) -> str:
+        return f"{int(rows.sum())} partitions, among them {cluster.names[int(rows.argmax())]}"
+
+    left = changed & ~task.chosen
+    if left.any():
+        yield f"--topics leaves out changes of {some(left)}"
+    other = task.chosen & (old != new)
+    if other.any():
+        row = int(other.argmax())
+        yield f"another replication factor for {some(other)} from {old[row]} to {new[row]}"
+    held_up = task.chosen & fetched.any(axis=1) & dead.any(axis=1)
+    if held_up.any():
+        yield (
+            f"a replica stays on a dead broker while others move: {some(held_up)}; Kafka ends such "
+            "a move only when that broker is back"
+        )
+    many = ~changed & (old > int(task.usable.sum()))
+    if many.any():
+        yield f"more replicas than live brokers, left as they are: {some(many)}"

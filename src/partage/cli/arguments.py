@@ -2,9 +2,54 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from collections.abc import Callable, Iterable
+from typing import Annotated, Any
 
 import typer
+
+WHAT_CHANGES = "What changes"
+LOADS = "Loads"
+FAIRNESS = "What is fair"
+LIMITS = "How much moves"
+WAVES = "Waves"
+"""Parts that the options of a long help are in."""
+
+BEGIN = "To begin with"
+CLUSTERS = "Clusters"
+GROUPS = "Consumer groups"
+RECORDS = "Records, with Spark"
+RUNNING = "A running Kafka"
+"""Parts that commands are in."""
+
+
+def one_of(words: str, help: str, *names: str, **more: Any) -> Any:
+    """An option that takes one of some words, ``"count|rate"``; a shell completes them."""
+    complete = beginning_with(lambda: words.split("|"))
+    return typer.Option(*names, metavar=words, help=help, autocompletion=complete, **more)
+
+
+def beginning_with(words: Callable[[], Iterable[str]]) -> Callable[[str], list[str]]:
+    """What a shell completes to, out of words that are looked up when it asks."""
+
+    def complete(incomplete: str) -> list[str]:
+        return [word for word in words() if word.startswith(incomplete)]
+
+    return complete
+
+
+def strategy_names() -> list[str]:
+    """The names of the strategies."""
+    from partage.brokers.strategies import STRATEGIES
+
+    return list(STRATEGIES)
+
+
+def assignor_names() -> list[str]:
+    """The names of the assignors."""
+    from partage.consumers.assignors import ASSIGNORS
+
+    return list(ASSIGNORS)
+
 
 Json = Annotated[bool, typer.Option("--json", help="One JSON object on stdout.")]
 Master = Annotated[
@@ -22,12 +67,18 @@ PlanArgument = Annotated[str, typer.Argument(metavar="PLAN", help="A plan direct
 BootstrapServer = Annotated[
     str | None,
     typer.Option(
-        "--bootstrap-server", metavar="HOST:PORT", help="A broker; several, separated by commas."
+        "--bootstrap-server",
+        metavar="HOST:PORT",
+        help="A broker; several, separated by commas.",
+        rich_help_panel=RUNNING,
     ),
 ]
 CommandConfig = Annotated[
     str | None,
     typer.Option(
-        "--command-config", metavar="FILE", help="Client properties, as Kafka's tools take them."
+        "--command-config",
+        metavar="FILE",
+        help="Client properties, as Kafka's tools take them.",
+        rich_help_panel=RUNNING,
     ),
 ]

@@ -1,4 +1,4 @@
-"""demo: the whole way on the data that the package ships."""
+"""demo: the whole way on the data that the package ships, or on a real cluster that grows."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ from typing import Annotated
 
 import typer
 
-from partage.cli import output
-from partage.cli.arguments import Json, Master
+from partage.cli import next_step, output
+from partage.cli.arguments import BEGIN, Json, Master
 
 _DAY = 86_400
 _YEAR = 365 * _DAY * 1000
@@ -19,13 +19,18 @@ _PEERS = ("exact", "generate", "leader-flow")
 
 def register(app: typer.Typer) -> None:
     """Add this room's command."""
-    app.command()(demo)
+    app.command(rich_help_panel=BEGIN)(demo)
 
 
 def demo(
     out: Annotated[
-        str, typer.Option("--out", "-o", metavar="DIR", help="Where the plan goes.")
-    ] = "demo",
+        str | None,
+        typer.Option("--out", "-o", metavar="DIR", help="Where it goes: demo, or demo-live."),
+    ] = None,
+    live: Annotated[
+        bool,
+        typer.Option("--live", help="A real Kafka on this machine grows while it is written to."),
+    ] = False,
     master: Master = None,
     json: Json = False,
 ) -> None:
@@ -33,7 +38,20 @@ def demo(
 
     A cluster has grown from 3 to 8 brokers; 7 and 8 are empty, and 41 partitions lie twice in one
     rack. Twelve topics of real change events say how busy each partition is.
+
+    With --live a real one of 3 brokers becomes one of 5, in 1 to 2 minutes.
+
+    Examples:
+
+        partage demo
+        partage demo -o somewhere/
     """
+    if live:
+        from partage.cli.live_demo import live_demo
+
+        live_demo(out or "demo-live", master, json)
+        return
+    out = out or "demo"
     from partage.brokers.check import check
     from partage.brokers.compare import compare, comparison, deterministic
     from partage.brokers.directory import COMPARE, MEASURED, REPORT, check_writable
@@ -93,7 +111,7 @@ def demo(
     plan.write(
         plan_dir,
         {
-            REPORT: render(document, compare=compared, measured=measured),
+            REPORT: render(document, compared, measured, directory=plan_dir),
             COMPARE: to_json(compared),
             MEASURED: to_json(measured),
         },
@@ -146,8 +164,4 @@ def demo(
     )
     console.print("\nReport: ", end="")
     console.print(page, highlight=False, soft_wrap=True)
-    console.print(
-        f"Next:   partage check {plan_dir}   partage plan YOUR-CLUSTER.json -o plan/",
-        highlight=False,
-        soft_wrap=True,
-    )
+    next_step.show(console, "plan", "YOUR-CLUSTER.json", "-o", "plan/")

@@ -8,24 +8,40 @@ import signal
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
-from partage.cli import output
-from partage.cli.arguments import BootstrapServer, CommandConfig, Json, PlanArgument
+from partage.cli import next_step, output
+from partage.cli.arguments import (
+    RUNNING,
+    BootstrapServer,
+    CommandConfig,
+    Json,
+    PlanArgument,
+    one_of,
+)
 
 Throttle = Annotated[
     str | None,
-    typer.Option(metavar="RATE", help="What a broker may send and fetch of it, for instance 50MB."),
+    typer.Option(
+        metavar="RATE|auto",
+        help="What a broker may send and fetch of it, for instance 50MB; auto: as nobody lags.",
+    ),
+]
+Concurrency = Annotated[
+    int | None,
+    typer.Option(metavar="N", help="Replicas that a broker has on its way at once."),
 ]
 Yes = Annotated[bool, typer.Option("--yes", help="Begin without asking.")]
 OnFailure = Annotated[
     str,
-    typer.Option(
+    one_of(
+        "cancel|replan|wait|stop",
+        "Its moves are cancelled, or planned anew without it; or wait for it; or cancel all.",
         "--on-broker-failure",
-        metavar="cancel|wait|stop",
-        help="Its moves are cancelled and the rest goes on; or wait for it; or cancel all.",
     ),
 ]
 
@@ -33,23 +49,47 @@ OnFailure = Annotated[
 def register(app: typer.Typer) -> None:
     """Add this room's commands."""
     for command in (apply, rollback, verify, throttle):
-        app.command()(command)
+        app.command(rich_help_panel=RUNNING)(command)
 
 
 def apply(
-    plan: PlanArgument,
+    plan: Annotated[
+        str,
+        typer.Argument(
+            metavar="PLAN|FILE", help="A plan directory, or another tool's reassignment JSON."
+        ),
+    ],
     bootstrap_server: BootstrapServer = None,
     command_config: CommandConfig = None,
     throttle: Throttle = None,
+    batch: Annotated[
+        int | None,
+        typer.Option(metavar="N", help="Of a FILE, partitions that are reassigned at a time."),
+    ] = None,
+    concurrency: Concurrency = None,
+    out: Annotated[
+        str | None,
+        typer.Option("--out", "-o", metavar="DIR", help="Where the plan of a FILE is written."),
+    ] = None,
     on_failure: OnFailure = "cancel",
     yes: Yes = False,
     json: Json = False,
 ) -> None:
     """Carry a plan out on a running cluster, wave by wave, or go on with it.
 
-    Example: partage apply plan/ --bootstrap-server localhost:9092 --throttle 50MB
+    The reassignment JSON of another tool becomes a plan first, with waves and a way back.
+
+    Examples:
+
+        partage apply plan/ --bootstrap-server localhost:9092 --throttle 50MB
+        partage apply plan/ --bootstrap-server localhost:9092 --yes --json
+        partage apply reassignment.json --bootstrap-server localhost:9092
     """
-    _carry_out(plan, bootstrap_server, command_config, throttle, on_failure, yes, json, forth=True)
+    made = _plan_of(plan, bootstrap_server, command_config, out, batch, concurrency, json)
+    if made is None:
+        raise typer.Exit(0)
+    how = How(throttle, concurrency, on_failure, yes, json)
+    _carry_out(made, bootstrap_server, command_config, how, forth=True)
 
 
 def rollback(
@@ -57,15 +97,19 @@ def rollback(
     bootstrap_server: BootstrapServer = None,
     command_config: CommandConfig = None,
     throttle: Throttle = None,
+    concurrency: Concurrency = None,
     on_failure: OnFailure = "cancel",
     yes: Yes = False,
     json: Json = False,
 ) -> None:
     """Bring back exactly what was before a plan, however far it has come.
 
-    Example: partage rollback plan/ --bootstrap-server localhost:9092
+    Examples:
+
+        partage rollback plan/ --bootstrap-server localhost:9092
     """
-    _carry_out(plan, bootstrap_server, command_config, throttle, on_failure, yes, json, forth=False)
+    how = How(throttle, concurrency, on_failure, yes, json)
+    _carry_out(plan, bootstrap_server, command_config, how, forth=False)
 
 
 def verify(
@@ -76,7 +120,11 @@ def verify(
 ) -> None:
     """Say how far a plan is: done, in progress, or what differs.
 
-    Exits 0 if it is done, 1 otherwise. Example: partage verify plan/ --bootstrap-server H:9092
+    Exits 0 if it is done, 1 otherwise.
+
+    Examples:
+
+        partage verify plan/ --bootstrap-server localhost:9092
     """
     from partage.live.connection import Connection
     from partage.live.execution.job import Job
@@ -89,68 +137,127 @@ def verify(
     if json:
         output.print_json(found)
     else:
-        print_verdict(found, output.console())
+        console = output.console()
+        print_verdict(found, console)
+        next_step.show(console, *_after(found["state"], plan))
     raise typer.Exit(0 if found["state"] == "done" else 1)
 
 
 def throttle(
     plan: PlanArgument,
-    rate: Annotated[str, typer.Argument(metavar="RATE", help="For instance 100MB.")],
+    rate: Annotated[
+        str | None, typer.Argument(metavar="[RATE|auto]", help="For instance 100MB.")
+    ] = None,
+    concurrency: Concurrency = None,
     json: Json = False,
 ) -> None:
-    """Change the throttle of a plan that is being carried out.
+    """Change the throttle, or how much moves at once, of a plan that is being carried out.
 
-    Example: partage throttle plan/ 100MB
+    Examples:
+
+        partage throttle plan/ 100MB
+        partage throttle plan/ 100MB --concurrency 4
     """
-    from partage.brokers.options import parse_bytes
+    from partage.errors import InputError
     from partage.live.execution.job import Job
-    from partage.live.execution.run import wish_throttle
+    from partage.live.execution.wishes import Wishes, wish
 
-    wished = parse_bytes(rate, "RATE")
-    job = Job.read(plan)
-    wish_throttle(job.directory, wished)
+    if rate is None and concurrency is None:
+        raise InputError("RATE", "expected for instance 100MB, auto, or --concurrency N")
+    wishes = Wishes(_rate(rate, "RATE"), _number(concurrency))
+    wish(Job.read(plan).directory, wishes)
     if json:
-        output.print_json({"bytes_per_second": wished})
-    else:
-        output.console().print(f"Asked for {wished:,} bytes per second.", highlight=False)
+        output.print_json(vars(wishes))
+        return
+    asked = []
+    if wishes.throttle is not None:
+        auto = isinstance(wishes.throttle, str)
+        asked += [wishes.throttle if auto else f"{wishes.throttle:,} bytes per second"]
+    if concurrency is not None:
+        asked += [f"a concurrency of {concurrency} from the next wave on"]
+    output.console().print(f"Asked for {', '.join(map(str, asked))}.", highlight=False)
+
+
+def _plan_of(
+    plan: str,
+    bootstrap_server: str | None,
+    command_config: str | None,
+    out: str | None,
+    batch: int | None,
+    concurrency: int | None,
+    json: bool,
+) -> str | None:
+    """The plan directory, of a FILE too; None where a FILE changes nothing."""
+    from partage.cli.given_file import plan_of
+    from partage.errors import InputError
+
+    if Path(plan).is_file():
+        cut = {"batch": batch, "concurrency": concurrency}
+        return plan_of(plan, out, bootstrap_server, command_config, json, **cut)
+    for option, value in (("-o", out), ("--batch", batch)):
+        if value is not None:
+            raise InputError(
+                option, "is for another tool's FILE: a plan is a directory, with waves"
+            )
+    return plan
+
+
+@dataclass(frozen=True)
+class How:
+    """The options of ``apply`` and ``rollback`` that say how, as they were typed."""
+
+    throttle: str | None
+    concurrency: int | None
+    on_failure: str
+    yes: bool
+    json: bool
 
 
 def _carry_out(
     plan: str,
     bootstrap_server: str | None,
     command_config: str | None,
-    throttle: str | None,
-    on_failure: str,
-    yes: bool,
-    json: bool,
+    how: How,
     *,
     forth: bool,
 ) -> None:
-    from partage.brokers.options import parse_bytes
-    from partage.errors import PartageError
+    from partage.errors import SeveralError
     from partage.live.connection import Connection
     from partage.live.execution.job import Job
     from partage.live.execution.journal import Journal
-    from partage.live.execution.preflight import preflight
-    from partage.live.execution.run import Interrupts, Run
-    from partage.live.snapshot import take
+    from partage.live.execution.preflight import prepare
+    from partage.live.execution.run import REQUEST_MS, Interrupts, Run
+    from partage.live.execution.throttling import clear_away
     from partage.report.execution_lines import print_intention, print_outcome
 
-    rate = None if throttle is None else parse_bytes(throttle, "--throttle")
+    rate, concurrency, json = _rate(how.throttle, "--throttle"), _number(how.concurrency), how.json
     job = Job.read(plan) if forth else Job.read(plan).back()
     console = output.console()
     with (
-        Connection.of(bootstrap_server, command_config).admin() as admin,
+        Connection.of(bootstrap_server, command_config).admin(
+            request_timeout_ms=REQUEST_MS
+        ) as admin,
         Journal.open(plan) as journal,
     ):
-        now = take(admin, groups=False)
-        verdict = preflight(job, now, throttle=rate, ours=journal.submitted)
-        if verdict.refusals:
-            raise PartageError("\npartage: ".join(f"{plan}: {why}" for why in verdict.refusals))
-        standings = job.standings(now.partitions)
+        with output.progress(quiet=json) as step:
+            try:
+                ready = prepare(
+                    job,
+                    admin,
+                    throttle=rate,
+                    concurrency=concurrency,
+                    ours=journal.submitted,
+                    tell=step,
+                )
+            except SeveralError:
+                clear_away(admin, journal)
+                raise
+        job = ready.job
         if not json:
-            print_intention(job, standings, rate, verdict.remarks, console)
-        _ask(yes, forth)
+            standings = job.standings(ready.now.partitions)
+            limits = rate, ready.remarks, console, ready.need, ready.source
+            print_intention(job, standings, *limits)
+        _ask(how.yes, forth)
         interrupts = Interrupts()
         with _interrupted_by(interrupts), _progress(json) as tell:
             run = Run(
@@ -158,7 +265,7 @@ def _carry_out(
                 admin,
                 journal,
                 throttle=rate,
-                on_failure=on_failure,
+                on_failure=how.on_failure,
                 tell=tell,
                 interrupts=interrupts,
             )
@@ -167,7 +274,34 @@ def _carry_out(
         output.print_json({"event": "ended", **vars(outcome)})
     else:
         print_outcome(job, outcome, console)
+        if outcome.state == "done":  # otherwise it has said what goes on
+            after = ("verify", plan) if forth else ("snapshot",)
+            next_step.show(console, *after, *next_step.there(after[0]))
     raise typer.Exit(0 if outcome.state == "done" else 1)
+
+
+def _after(state: str, plan: str) -> list[str]:
+    """What follows a plan that ``verify`` found in this state."""
+    if state == "done":
+        return ["snapshot", *next_step.there("snapshot"), "-o", "cluster.json"]
+    if state == "differs":
+        return ["plan", *next_step.there("plan"), "-o", "new-plan/"]
+    return ["apply", plan, *next_step.there("apply"), *next_step.throttled("apply")]
+
+
+def _rate(text: str | None, option: str) -> int | str | None:
+    from partage.brokers.options import parse_bytes
+    from partage.live.execution.pacing import AUTO
+
+    return text if text is None or text == AUTO else parse_bytes(text, option)
+
+
+def _number(concurrency: int | None) -> int | None:
+    from partage.errors import InputError
+
+    if concurrency is not None and concurrency < 1:
+        raise InputError("--concurrency", f"{concurrency}: expected a number from 1")
+    return concurrency
 
 
 def _ask(yes: bool, forth: bool) -> None:

@@ -6,23 +6,35 @@ from typing import Annotated
 
 import typer
 
-from partage.cli import output
-from partage.cli.arguments import Json
+from partage.cli import next_step, output
+from partage.cli.arguments import GROUPS, Json, assignor_names, beginning_with, one_of
 from partage.cli.loads import From, Rate, To, profile_of
 
 AssignorOption = Annotated[
-    str, typer.Option("--assignor", metavar="NAME", help="Who decides, for instance sticky.")
+    str,
+    typer.Option(
+        "--assignor",
+        metavar="NAME",
+        help="Who decides, for instance sticky.",
+        autocompletion=beginning_with(assignor_names),
+    ),
 ]
 Mode = Annotated[
     str,
-    typer.Option(metavar="optimal|java", help="The best, or as Kafka's class of that name does."),
+    one_of("optimal|java", "The best, or as Kafka's class of that name does."),
+]
+KAFKAS_OWN = ("range", "roundrobin", "sticky", "cooperative-sticky")
+"""The assignors that are Kafka's."""
+
+Picture = Annotated[
+    str | None, typer.Option("--picture", metavar="FILE.svg", help="Draw it, to scale, as SVG.")
 ]
 
 
 def register(app: typer.Typer) -> None:
     """Add this room's commands."""
     for command in (assign, simulate):
-        app.command()(command)
+        app.command(rich_help_panel=GROUPS)(command)
 
 
 def assign(
@@ -52,17 +64,20 @@ def assign(
         str | None,
         typer.Option(metavar="DIR", help="Weigh by what partage profile measured."),
     ] = None,
-    weigh: Annotated[
-        str, typer.Option(metavar="rate|lag", help="With --profile: by bytes in, or by lag.")
-    ] = "rate",
+    weigh: Annotated[str, one_of("rate|lag", "With --profile: by bytes in, or by lag.")] = "rate",
     since: From = None,
     until: To = None,
     rate: Rate = "mean",
+    picture: Picture = None,
     json: Json = False,
 ) -> None:
     """Decide which member of a consumer group gets which partition.
 
-    Example: partage assign group.json --assignor cooperative-sticky
+    Examples:
+
+        partage assign group.json --assignor cooperative-sticky
+        partage assign group.json --assignor sticky --mode java
+        partage assign group.json --assignor weighted --lag lag.txt --max-skew 5%
     """
     from partage.brokers.options import parse_percent
     from partage.consumers.assign import assign as assign_group
@@ -88,12 +103,22 @@ def assign(
     if max_skew is not None:
         options["max_skew"] = float(parse_percent(max_skew, "--max-skew"))
     found = assign_group(given, assignor, mode, **options)
+    if picture is not None:
+        from partage.files import write_text
+        from partage.report.pictures import assignment_svg
+
+        write_text(picture, assignment_svg(found, assignor))
     if json:
         output.print_json(found.to_json())
         return
     from partage.report.group_tables import print_assignment
 
-    print_assignment(found, assignor, output.console())
+    console = output.console()
+    print_assignment(found, assignor, console)
+    if assignor in KAFKAS_OWN:  # the other mode, beside this one
+        more = () if mode == "java" else ("--mode", "java")
+        this = next_step.again("assign", without=("mode", "picture"), more=more)
+        next_step.show(console, *this)
 
 
 def simulate(
@@ -102,19 +127,25 @@ def simulate(
     ],
     assignor: AssignorOption,
     protocol: Annotated[
-        str, typer.Option(metavar="eager|cooperative", help="What members give up, and when.")
+        str, one_of("eager|cooperative", "What members give up, and when.")
     ] = "eager",
     mode: Mode = "optimal",
     by: Annotated[
         str | None,
-        typer.Option(metavar="partition|member", help="What the lines of the picture are."),
+        one_of("partition|member", "What the lines on the terminal are."),
     ] = None,
+    picture: Picture = None,
     json: Json = False,
 ) -> None:
     """Play what happens to a group: its rounds, who owns what when, and how far behind it falls.
 
-    Exits 1 if the protocol breaks a promise. Example: partage simulate scenario.json
-    --assignor cooperative-sticky --protocol cooperative
+    Exits 1 if the protocol breaks a promise.
+
+    Examples:
+
+        partage simulate scenario.json --assignor range
+        partage simulate scenario.json \\
+            --assignor cooperative-sticky --protocol cooperative
     """
     from partage.consumers.scenario import Scenario
     from partage.consumers.simulation import simulate as play
@@ -123,10 +154,18 @@ def simulate(
     if by not in (None, "partition", "member"):
         raise InputError("--by", f"{by!r}: expected partition or member")
     found = play(Scenario.read(scenario), assignor, protocol, mode)
+    if picture is not None:
+        from partage.files import write_text
+        from partage.report.pictures import simulation_svg
+
+        write_text(picture, simulation_svg(found))
     if json:
         output.print_json(found.to_json())
     else:
         from partage.report.group_tables import print_simulation
 
-        print_simulation(found, output.console(), by)
+        console = output.console()
+        print_simulation(found, console, by)
+        this = next_step.again("what-if", "churn", without=("assignor", "protocol"))
+        next_step.show(console, *this)
     raise typer.Exit(1 if found.violations else 0)

@@ -6,13 +6,13 @@ from typing import Annotated
 
 import typer
 
-from partage.cli import output
-from partage.cli.arguments import Format, Json, Master, Overwrite
+from partage.cli import next_step, output
+from partage.cli.arguments import GROUPS, Format, Json, Master, Overwrite, one_of
 
 
 def register(app: typer.Typer) -> None:
     """Add this room's command."""
-    app.command()(history)
+    app.command(rich_help_panel=GROUPS)(history)
 
 
 def history(
@@ -28,7 +28,7 @@ def history(
     group: Annotated[str | None, typer.Option(metavar="NAME", help="Show only this group.")] = None,
     by: Annotated[
         str | None,
-        typer.Option(metavar="partition|member", help="What the lines of the picture are."),
+        one_of("partition|member", "What the lines of the picture are."),
     ] = None,
     format: Format = "parquet",
     overwrite: Overwrite = False,
@@ -38,7 +38,11 @@ def history(
     """Read rebalances out of consumers' logs, and replay them under every assignor.
 
     Who owned what when, and what had no owner for how long.
-    Example: partage history app-1.log app-2.log -o history/
+
+    Examples:
+
+        partage history app-1.log app-2.log -o history/
+        partage history logs/ --group billing --by member
     """
     from partage.errors import InputError
     from partage.report.history_tables import print_history, print_rejected
@@ -75,5 +79,7 @@ def history(
             console.print()
         print_history(found.groups[name], found.replays.get(name, {}), console, by)
     print_rejected(found.rejected, console)
-    if out is not None:
-        console.print(f"\nWritten: {out}", highlight=False)
+    if out is None:
+        next_step.show(console, *next_step.again("history"), "-o", "history/")
+    else:
+        next_step.show(console, written=out)

@@ -6,14 +6,14 @@ from typing import Annotated
 
 import typer
 
-from partage.cli import output
-from partage.cli.arguments import BootstrapServer, CommandConfig, Json
+from partage.cli import next_step, output
+from partage.cli.arguments import RUNNING, BootstrapServer, CommandConfig, Json
 
 
 def register(app: typer.Typer) -> None:
     """Add this room's commands."""
     for command in (snapshot, groups):
-        app.command()(command)
+        app.command(rich_help_panel=RUNNING)(command)
 
 
 def snapshot(
@@ -27,7 +27,11 @@ def snapshot(
     """See a running cluster: brokers, replicas with sizes, throttles, groups.
 
     What it writes is a CLUSTER, for every command that takes one.
-    Example: partage snapshot --bootstrap-server localhost:9092 -o cluster.json
+
+    Examples:
+
+        partage snapshot --bootstrap-server localhost:9092 -o cluster.json
+        partage snapshot --bootstrap-server kafka:9093 --command-config me.properties
     """
     from partage.files import to_json, write_text
     from partage.live.connection import Connection
@@ -44,13 +48,15 @@ def snapshot(
         return
     console = output.console()
     print_snapshot(found, console)
-    if out is not None:
-        console.print(f"\nWritten: {out}   Next: partage plan {out} -o plan/", highlight=False)
+    if out is None:
+        next_step.show(console, "plan", *next_step.there("plan"), "-o", "plan/")
+    else:
+        next_step.show(console, "plan", out, "-o", "plan/", written=out)
 
 
 def groups(
     name: Annotated[
-        str | None, typer.Argument(metavar="[GROUP]", help="One of them; all if none.")
+        str | None, typer.Argument(metavar="GROUP", help="One of them; all if none.")
     ] = None,
     bootstrap_server: BootstrapServer = None,
     command_config: CommandConfig = None,
@@ -58,10 +64,14 @@ def groups(
 ) -> None:
     """See consumer groups: who has what, what waits, and what an exact assignment would give.
 
-    Example: partage groups --bootstrap-server localhost:9092 billing
+    Examples:
+
+        partage groups --bootstrap-server localhost:9092
+        partage groups billing --bootstrap-server localhost:9092
     """
     from partage.live.connection import Connection
     from partage.live.groups import read_groups
+    from partage.live.permissions import hidden, refusal
     from partage.report.group_tables import print_assignment
     from partage.report.live_tables import print_group, print_groups
 
@@ -69,6 +79,8 @@ def groups(
     warnings: list[str] = []
     with output.progress(quiet=json) as tell, connection.admin() as admin:
         tell("groups")
+        if missing := hidden(admin, (topic["name"] for topic in admin.describe_topics())):
+            warnings.append(f"some of it may be hidden: {refusal([missing])}")
         found = read_groups(admin, warnings, None if name is None else [name])
     rows = [group.described() for group in found]
     if json:
@@ -84,4 +96,7 @@ def groups(
             console.print("\nAn exact assignment, from here:", highlight=False)
             print_assignment(exact, group.exact_assignor, console)
     for warning in warnings:
-        console.print(f"! {warning}", highlight=False, style="yellow")
+        console.print(f"! {warning}", highlight=False, style="yellow", soft_wrap=True)
+    if name is None and found:
+        behind = max(found, key=lambda group: sum(group.lag.values()))
+        next_step.show(console, "groups", behind.name, *next_step.there("groups"))

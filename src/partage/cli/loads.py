@@ -7,20 +7,35 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from partage.cli.arguments import LOADS, one_of
+
 if TYPE_CHECKING:
     from partage.profile import Profile
 
 From = Annotated[
     str | None,
-    typer.Option("--from", metavar="TIME", help="Rates since then, such as 2026-11-20T08:00."),
+    typer.Option(
+        "--from",
+        metavar="TIME",
+        help="Rates since then, such as 2026-11-20T08:00.",
+        rich_help_panel=LOADS,
+    ),
 ]
-To = Annotated[str | None, typer.Option("--to", metavar="TIME", help="Rates until then.")]
+To = Annotated[
+    str | None,
+    typer.Option("--to", metavar="TIME", help="Rates until then.", rich_help_panel=LOADS),
+]
 Rate = Annotated[
-    str, typer.Option(metavar="mean|peak", help="Of all windows, or of each partition's fullest.")
+    str,
+    one_of("mean|peak", "Of all windows, or of each partition's fullest.", rich_help_panel=LOADS),
 ]
 Horizon = Annotated[
     float,
-    typer.Option(metavar="DAYS", help="Sizes expected so long after the profile's last sample."),
+    typer.Option(
+        metavar="DAYS",
+        help="Sizes expected so long after the profile's last sample.",
+        rich_help_panel=LOADS,
+    ),
 ]
 
 

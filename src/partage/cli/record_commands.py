@@ -6,8 +6,8 @@ from typing import Annotated
 
 import typer
 
-from partage.cli import output
-from partage.cli.arguments import Format, Json, Master, Overwrite
+from partage.cli import next_step, output
+from partage.cli.arguments import RECORDS, CommandConfig, Format, Json, Master, Overwrite
 
 Records = Annotated[
     list[str],
@@ -18,7 +18,7 @@ Records = Annotated[
 def register(app: typer.Typer) -> None:
     """Add this room's commands."""
     for command in (profile, keys):
-        app.command()(command)
+        app.command(rich_help_panel=RECORDS)(command)
 
 
 def profile(
@@ -54,13 +54,19 @@ def profile(
     top: Annotated[int, typer.Option(metavar="N", help="Hottest keys kept per topic.")] = 100,
     format: Format = "parquet",
     overwrite: Overwrite = False,
+    command_config: CommandConfig = None,
     master: Master = None,
     json: Json = False,
 ) -> None:
     """Measure records with Spark: bytes, rates, key skew and windows per partition.
 
     And sizes and lags over time, where samples of them are given.
-    Example: partage profile events/*.parquet -o profile/
+
+    Examples:
+
+        partage profile events/*.parquet -o profile/
+        partage profile kafka://localhost:9092/orders,payments -o profile/
+        partage profile --sizes sizes/*.txt --lags lags/*.txt -o profile/
     """
     from partage.cluster import Cluster
     from partage.errors import InputError
@@ -77,11 +83,12 @@ def profile(
     with output.bar(quiet=json) as tell:
         tell(0, 0, "starting Spark")
         from partage.pipeline import session, write_profile
+        from partage.pipeline.sources.kafka import configured
 
         with session(master, short=True) as spark:
             about = write_profile(
                 spark,
-                records or [],
+                configured(records or [], command_config),
                 out,
                 sizes=sizes or [],
                 lags=lags or [],
@@ -104,16 +111,17 @@ def profile(
     console = output.console()
     if format.lower() != "parquet":
         print_totals(about["totals"], console)
-        console.print(f"\nWritten: {out}", highlight=False)
+        next_step.show(console, written=out)
         return
     print_profile(Profile.read(out), known, console)
-    use = "plan CLUSTER", "--leaders rate"
-    if not records:
-        balance, weigh = "--balance bytes", "--assignor weighted --weigh lag"
-        use = ("plan CLUSTER", balance) if sizes else ("assign GROUP", weigh)
-    console.print(
-        f"\nWritten: {out}   Next: partage {use[0]} --profile {out} {use[1]}", highlight=False
-    )
+    if records or sizes:
+        use, how = (
+            ("plan", cluster or "CLUSTER"),
+            "--leaders rate" if records else "--balance bytes",
+        )
+    else:
+        use, how = ("assign", "GROUP"), "--assignor weighted --weigh lag"
+    next_step.show(console, *use, "--profile", out, *how.split(), written=out)
 
 
 def keys(
@@ -136,12 +144,16 @@ def keys(
     cluster: Annotated[
         str | None, typer.Option(metavar="FILE", help="A cluster: how many partitions topics have.")
     ] = None,
+    command_config: CommandConfig = None,
     master: Master = None,
     json: Json = False,
 ) -> None:
     """Say which partitioner wrote each topic, and what other numbers of partitions would do to it.
 
-    Example: partage keys events/*.parquet --partitions 12,24,48 --fail-above 1.5
+    Examples:
+
+        partage keys events/*.parquet --partitions 12,24,48
+        partage keys events/*.parquet --partitions 48 --fail-above 1.5
     """
     import math
 
@@ -160,11 +172,12 @@ def keys(
     with output.bar(quiet=json) as tell:
         tell(0, 0, "starting Spark")
         from partage.pipeline import key_report, session
+        from partage.pipeline.sources.kafka import configured
 
         with session(master, short=True) as spark:
             found = key_report(
                 spark,
-                records,
+                configured(records, command_config),
                 counts,
                 names,
                 known=known,
@@ -182,5 +195,7 @@ def keys(
     else:
         from partage.report.keys_tables import print_keys
 
-        print_keys(found, output.console(), fail_above)
+        console = output.console()
+        print_keys(found, console, fail_above)
+        next_step.show(console, *next_step.again("profile"), "-o", "profile/")
     raise typer.Exit(1 if above else 0)

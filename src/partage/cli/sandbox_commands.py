@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from partage.cli import output
-from partage.cli.arguments import Json
+from partage.cli.arguments import RUNNING, Json
 
 if TYPE_CHECKING:
     from partage.live.sandbox import Sandbox
@@ -31,7 +31,7 @@ def register(app: typer.Typer) -> None:
     )
     for command in (up, down, add, stop, start):
         sandbox.command()(command)
-    app.add_typer(sandbox)
+    app.add_typer(sandbox, rich_help_panel=RUNNING)
 
 
 def up(
@@ -45,11 +45,17 @@ def up(
     kafka: Annotated[
         str | None, typer.Option(metavar="VERSION", help="Kafka's version; 4.3.0 for a new one.")
     ] = None,
+    secure: Annotated[
+        bool, typer.Option("--secure", help="With TLS, logins and ACLs, and files for clients.")
+    ] = False,
     json: Json = False,
 ) -> None:
     """Start a Kafka, or what is down of one that is there; returns when every broker is ready.
 
-    Example: partage sandbox up --brokers 5 --racks a,b,c
+    Examples:
+
+        partage sandbox up
+        partage sandbox up --brokers 5 --racks a,b,c
     """
     from partage.live.sandbox import Sandbox
 
@@ -60,6 +66,7 @@ def up(
             brokers=brokers,
             racks=None if racks is None else racks.split(","),
             kafka=kafka,
+            secure=secure,
             tell=tell,
         )
     _show(sandbox, json, _started(sandbox))
@@ -74,7 +81,10 @@ def down(
 ) -> None:
     """End the Kafka and remove its folder.
 
-    Example: partage sandbox down
+    Examples:
+
+        partage sandbox down
+        partage sandbox down --keep
     """
     from partage.live.sandbox import Sandbox
 
@@ -99,7 +109,9 @@ def add(
 ) -> None:
     """Start one more broker, empty, with the next id.
 
-    Example: partage sandbox add --rack d
+    Examples:
+
+        partage sandbox add --rack d
     """
     from partage.live.sandbox import Sandbox
 
@@ -119,7 +131,10 @@ def stop(
 ) -> None:
     """End one broker; its data stays.
 
-    Example: partage sandbox stop 2 --kill
+    Examples:
+
+        partage sandbox stop 2
+        partage sandbox stop 2 --kill
     """
     from partage.live.sandbox import Sandbox
 
@@ -131,7 +146,9 @@ def stop(
 def start(broker: BrokerArgument, directory: Dir = _FOLDER, json: Json = False) -> None:
     """Start a broker again that was stopped.
 
-    Example: partage sandbox start 2
+    Examples:
+
+        partage sandbox start 2
     """
     from partage.live.sandbox import Sandbox
 
@@ -165,6 +182,8 @@ def _show(sandbox: Sandbox, json: bool, done: str) -> None:
     _say(f"Kafka {sandbox.kafka} in {sandbox.directory}: {done}")
     output.console().print(table)
     _say(f"Bootstrap servers: {sandbox.bootstrap_servers}")
+    for client in found["client_properties"]:
+        _say(f"As {client['user']}, by {client['listener']}: --command-config {client['file']}")
     _say(f"End it: partage sandbox down{_dir(sandbox.directory)}")
 
 

@@ -10,12 +10,12 @@ from typing import Annotated, Any
 import typer
 
 from partage.cli import output
-from partage.cli.arguments import Master
+from partage.cli.arguments import RECORDS, CommandConfig, Master, one_of
 
 
 def register(app: typer.Typer) -> None:
     """Add this room's command."""
-    app.command()(watch)
+    app.command(rich_help_panel=RECORDS)(watch)
 
 
 def watch(
@@ -45,19 +45,23 @@ def watch(
         float,
         typer.Option(metavar="1.2", help="Alert if the busiest broker / mean is above that."),
     ] = 1.2,
-    plan: Annotated[
-        str, typer.Option(metavar="leaders|moves", help="What a fresh plan may change.")
-    ] = "leaders",
+    plan: Annotated[str, one_of("leaders|moves", "What a fresh plan may change.")] = "leaders",
     every: Annotated[int, typer.Option(metavar="SECONDS", help="From batch to batch.")] = 10,
     once: Annotated[
         bool, typer.Option("--once", help="Take what is there, then exit; a later run goes on.")
     ] = False,
+    command_config: CommandConfig = None,
     master: Master = None,
     json: Annotated[bool, typer.Option("--json", help="One JSON object a line.")] = False,
 ) -> None:
     """Follow records as they come: windows of load, and an alert with a fresh plan when it drifts.
 
-    Silent while all is well. Example: partage watch records/ --cluster cluster.json -o watch/
+    Silent while all is well.
+
+    Examples:
+
+        partage watch records/ --cluster cluster.json -o watch/
+        partage watch kafka://localhost:9092/orders --cluster cluster.json -o watch/
     """
     from partage.errors import InputError
 
@@ -76,6 +80,7 @@ def watch(
 
     from partage.pipeline import session
     from partage.pipeline import watch as watching
+    from partage.pipeline.sources.kafka import configured
     from partage.report import watch_lines
     from partage.report.html import render
 
@@ -87,7 +92,8 @@ def watch(
         moves=plan == "moves",
     )
     known = watching.ClusterFile(cluster)
-    stream = watching.stream(records)
+    (named,) = configured([records], command_config)
+    stream = watching.stream(named)
     watching.check(out, watching.Settings(stream.identity, window))
 
     def tell(event: dict[str, Any]) -> None:

@@ -7,8 +7,18 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from partage.cli import output
-from partage.cli.arguments import Format, Json, Master, Overwrite
+from partage.cli import next_step, output
+from partage.cli.arguments import (
+    RECORDS,
+    Format,
+    Json,
+    Master,
+    Overwrite,
+    assignor_names,
+    beginning_with,
+    one_of,
+    strategy_names,
+)
 from partage.cli.cluster_commands import (
     AddBroker,
     Balance,
@@ -16,6 +26,7 @@ from partage.cli.cluster_commands import (
     Leaders,
     NoMoves,
     ProfileOption,
+    ReassignmentOption,
     RemoveBroker,
     ReplaceBroker,
     ReplicationFactor,
@@ -23,7 +34,7 @@ from partage.cli.cluster_commands import (
     Topics,
     task_given,
 )
-from partage.cli.group_commands import Mode
+from partage.cli.group_commands import KAFKAS_OWN, Mode
 from partage.cli.loads import From, Horizon, Rate, To
 
 if TYPE_CHECKING:
@@ -36,11 +47,13 @@ Runs = Annotated[int, typer.Option(metavar="N", help="How many futures to try.")
 Seed = Annotated[int, typer.Option(metavar="N", help="The same seed gives the same futures.")]
 Strategies = Annotated[
     list[str] | None,
-    typer.Option("--strategy", metavar="NAME", help="Only their plans (repeat it); all if none."),
+    typer.Option(
+        "--strategy",
+        metavar="NAME",
+        help="Only their plans (repeat it); all if none.",
+        autocompletion=beginning_with(strategy_names),
+    ),
 ]
-
-_ASSIGNORS = ("range", "roundrobin", "sticky", "cooperative-sticky")
-"""Kafka's own."""
 
 
 def register(app: typer.Typer) -> None:
@@ -52,7 +65,7 @@ def register(app: typer.Typer) -> None:
     )
     for command in (churn, failures, growth):
         what_if.command()(command)
-    app.add_typer(what_if)
+    app.add_typer(what_if, rich_help_panel=RECORDS)
 
 
 def churn(
@@ -62,11 +75,15 @@ def churn(
     runs: Runs = 1000,
     assignor: Annotated[
         list[str] | None,
-        typer.Option(metavar="NAME", help="Only these (repeat it); Kafka's own four if none."),
+        typer.Option(
+            metavar="NAME",
+            help="Only these (repeat it); Kafka's own four if none.",
+            autocompletion=beginning_with(assignor_names),
+        ),
     ] = None,
     protocol: Annotated[
         list[str] | None,
-        typer.Option(metavar="eager|cooperative", help="Only this; both if none."),
+        one_of("eager|cooperative", "Only this; both if none."),
     ] = None,
     mode: Mode = "optimal",
     events: Annotated[
@@ -81,8 +98,12 @@ def churn(
 ) -> None:
     """Let members join, leave, crash and restart at random: what each assignor makes of it.
 
-    Exits 1 if the protocol breaks a promise. Example:
-    partage what-if churn scenario.json --runs 1000
+    Exits 1 if the protocol breaks a promise.
+
+    Examples:
+
+        partage what-if churn scenario.json --runs 1000
+        partage what-if churn scenario.json --assignor sticky --protocol eager
     """
     from partage.consumers.protocol import PROTOCOLS
     from partage.consumers.scenario import Scenario
@@ -93,7 +114,7 @@ def churn(
 
         cases = [
             (name, spoken)
-            for name in dict.fromkeys(assignor or _ASSIGNORS)
+            for name in dict.fromkeys(assignor or KAFKAS_OWN)
             for spoken in dict.fromkeys(protocol or PROTOCOLS)
         ]
         given = Scenario.read(scenario)
@@ -116,6 +137,7 @@ def failures(
     horizon: Horizon = 0,
     sizes: Sizes = None,
     strategies: Strategies = None,
+    reassignment: ReassignmentOption = None,
     no_moves: NoMoves = False,
     balance: Balance = "replicas",
     leaders: Leaders = "count",
@@ -132,7 +154,10 @@ def failures(
 ) -> None:
     """Let every broker, every rack and pairs of brokers fail, today and after each strategy's plan.
 
-    Example: partage what-if failures cluster.json --strategy exact
+    Examples:
+
+        partage what-if failures cluster.json --strategy exact
+        partage what-if failures cluster.json --add-broker 9:c --pairs 1000
     """
     given = locals()
     from partage.report.what_if_tables import print_failures
@@ -174,6 +199,7 @@ def growth(
     horizon: Horizon = 0,
     sizes: Sizes = None,
     strategies: Strategies = None,
+    reassignment: ReassignmentOption = None,
     no_moves: NoMoves = False,
     balance: Balance = "replicas",
     leaders: Leaders = "count",
@@ -187,7 +213,9 @@ def growth(
     """Let the load of every topic grow at random: how uneven brokers become, today and after each
     strategy's plan.
 
-    Example: partage what-if growth cluster.json --profile profile/ --factor 2
+    Examples:
+
+        partage what-if growth cluster.json --profile profile/ --factor 2
     """
     given = locals()
     from partage.brokers.options import parse_percent
@@ -245,6 +273,15 @@ def _answer(
     else:
         console = output.console()
         show(value, console)
-        if out is not None:
-            console.print(f"\nWritten: {out}", highlight=False)
+        next_step.show(console, *_next(value), written=out)
     raise typer.Exit(1 if value.get("violations") else 0)
+
+
+def _next(value: dict[str, Any]) -> list[str]:
+    """Churn: one run of what kept most owned. Failures and growth: the plan for the same job."""
+    if "scenario" not in value:
+        return next_step.again("plan", without=("out", "strategies"), more=("-o", "plan/"))
+    rows = [row for row in value["percentiles"] if row["measure"] == "unowned_partition_seconds"]
+    best = min(rows, key=lambda row: row["p50"])
+    chosen = ("--assignor", best["assignor"], "--protocol", best["protocol"])
+    return next_step.again("simulate", without=("assignor", "protocol"), more=chosen)

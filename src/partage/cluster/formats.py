@@ -53,24 +53,7 @@ def cluster_from_json(value: Any, where: str) -> Cluster:
     replicas: list[list[int]] = []
     sizes: list[int] = []
     for i, row in enumerate(rows):
-        if type(row) is not dict:
-            raise InputError(where, f"partitions[{i}]: expected an object, got {_show(row)}")
-        topic, number, brokers = row.get("topic"), row.get("partition"), row.get("replicas")
-        if type(topic) is not str:
-            raise InputError(where, f"partitions[{i}].topic: expected text, got {_show(topic)}")
-        if type(number) is not int or not 0 <= number <= _MAX_PARTITION:
-            raise InputError(
-                where, f"partitions[{i}].partition: expected a number from 0, got {_show(number)}"
-            )
-        if type(brokers) is not list or not all(type(b) is int for b in brokers):
-            raise InputError(
-                where,
-                f"partitions[{i}].replicas: expected a list of broker ids, got {_show(brokers)}",
-            )
-        if any(not 0 <= b <= MAX_BROKER_ID for b in brokers):
-            raise InputError(
-                where, f"partitions[{i}].replicas: {_show(brokers)} has no valid broker id"
-            )
+        topic, number, brokers = partition_entry(row, where, i)
         topics.append(topic)
         numbers.append(number)
         replicas.append(brokers)
@@ -85,9 +68,29 @@ def cluster_from_json(value: Any, where: str) -> Cluster:
         listed = [Broker(b) for b in {b for row in replicas for b in row}]
     cluster_id = top.get("cluster_id")
     if cluster_id is not None and type(cluster_id) is not str:
-        raise InputError(where, f"cluster_id: expected text or null, got {_show(cluster_id)}")
+        raise InputError(where, f"cluster_id: expected text or null, got {show(cluster_id)}")
     built = Cluster.build(listed, topics, numbers, replicas, sizes, where)
     return replace(built, cluster_id=cluster_id)
+
+
+def partition_entry(row: Any, where: str, i: int) -> tuple[str, int, list[int]]:
+    """Topic, partition number and broker ids of the entry ``partitions[i]``."""
+
+    def refused(problem: str) -> InputError:
+        return InputError(where, f"partitions[{i}]{problem}")
+
+    if type(row) is not dict:
+        raise refused(f": expected an object, got {show(row)}")
+    topic, number, brokers = row.get("topic"), row.get("partition"), row.get("replicas")
+    if type(topic) is not str:
+        raise refused(f".topic: expected text, got {show(topic)}")
+    if type(number) is not int or not 0 <= number <= _MAX_PARTITION:
+        raise refused(f".partition: expected a number from 0, got {show(number)}")
+    if type(brokers) is not list or not all(type(b) is int for b in brokers):
+        raise refused(f".replicas: expected a list of broker ids, got {show(brokers)}")
+    if any(not 0 <= b <= MAX_BROKER_ID for b in brokers):
+        raise refused(f".replicas: {show(brokers)} has no valid broker id")
+    return topic, number, brokers
 
 
 def cluster_from_describe(text: str, where: str) -> Cluster:
@@ -164,7 +167,7 @@ def with_log_dir_sizes(cluster: Cluster, path: str | os.PathLike[str]) -> Cluste
                 match = _PARTITION_NAME.fullmatch(name) if type(name) is str else None
                 if match is None:
                     raise InputError(
-                        where, f"{place}.partition: expected 'topic-0', got {_show(name)}"
+                        where, f"{place}.partition: expected 'topic-0', got {show(name)}"
                     )
                 size = _bytes(entry.get("size"), where, f"{place}.size")
                 if not entry.get("isFuture", False):
@@ -180,17 +183,17 @@ def _broker(value: Any, where: str, place: str) -> Broker:
     if type(identity) is not int or not 0 <= identity <= MAX_BROKER_ID:
         raise InputError(
             where,
-            f"{place}.id: expected a number from 0 to {MAX_BROKER_ID}, got {_show(identity)}",
+            f"{place}.id: expected a number from 0 to {MAX_BROKER_ID}, got {show(identity)}",
         )
     if rack is not None and (type(rack) is not str or not rack):
-        raise InputError(where, f"{place}.rack: expected text or null, got {_show(rack)}")
+        raise InputError(where, f"{place}.rack: expected text or null, got {show(rack)}")
     if type(alive) is not bool:
-        raise InputError(where, f"{place}.alive: expected true or false, got {_show(alive)}")
+        raise InputError(where, f"{place}.alive: expected true or false, got {show(alive)}")
     share = Fraction(1)
     if capacity is not None:
         if type(capacity) not in (int, float) or not 0 < capacity <= _MAX_CAPACITY:
             raise InputError(
-                where, f"{place}.capacity: expected a number above 0, got {_show(capacity)}"
+                where, f"{place}.capacity: expected a number above 0, got {show(capacity)}"
             )
         share = Fraction(str(capacity))
     return Broker(
@@ -207,26 +210,27 @@ def _bytes(value: Any, where: str, place: str) -> int:
         value = int(value)
     if type(value) is not int or value < 0:
         raise InputError(
-            where, f"{place}: expected bytes, a whole number from 0, got {_show(value)}"
+            where, f"{place}: expected bytes, a whole number from 0, got {show(value)}"
         )
     if value > MAX_BYTES:
-        raise InputError(where, f"{place}: {_show(value)} bytes is more than an exbibyte")
+        raise InputError(where, f"{place}: {show(value)} bytes is more than an exbibyte")
     return value
 
 
 def _object(value: Any, where: str, place: str) -> dict[str, Any]:
     if type(value) is not dict:
-        raise InputError(where, f"expected {place}, got {_show(value)}")
+        raise InputError(where, f"expected {place}, got {show(value)}")
     return value
 
 
 def _list(value: Any, where: str, place: str) -> list[Any]:
     if type(value) is not list:
-        raise InputError(where, f"{place}: expected a list, got {_show(value)}")
+        raise InputError(where, f"{place}: expected a list, got {show(value)}")
     return value
 
 
-def _show(value: Any) -> str:
+def show(value: Any) -> str:
+    """A value as a message quotes it, cut short."""
     if value is None:
         return "nothing"
     try:

@@ -18,7 +18,9 @@ from kafka import KafkaAdminClient
 from kafka import errors as kafka_errors
 
 from partage.errors import InputError, PartageError
-from partage.live.properties import client_config, read_settings
+from partage.live import handshake, permissions
+from partage.live.properties import client_config
+from partage.properties import read_settings
 
 T = TypeVar("T")
 
@@ -26,7 +28,7 @@ _BOOTSTRAP_MS = 15_000
 _ADDRESS = re.compile(r"(?:\w+://)?(?:[^\s:\[\]]+|\[[0-9a-fA-F:]+\]):\d{1,5}")
 
 
-class Admin(KafkaAdminClient):  # type: ignore[misc]  # has no types
+class Admin(permissions.Named):
     """kafka-python's admin client, where the original goes wrong.
 
     It says when configuration may not be read; the original gives an empty one then, and what was
@@ -77,16 +79,19 @@ class Connection:
         return cls(servers, client_config(settings, where))
 
     @contextmanager
-    def admin(self) -> Iterator[KafkaAdminClient]:
-        """An admin client, closed on the way out; Kafka's errors inside become one line."""
+    def admin(self, **defaults: Any) -> Iterator[KafkaAdminClient]:
+        """An admin client, closed on the way out; Kafka's errors inside become one line.
+        ``defaults``: kafka-python's settings, where the user's own say nothing."""
         # It logs every broker that is down and every step of a login; what matters is raised.
         logging.getLogger("kafka").setLevel(logging.CRITICAL + 1)
+        handshake.check(self.servers, self.config)
         with kafka_said(self.servers):
             client = Admin(
                 **{
                     "bootstrap_servers": self.servers.split(","),
                     "bootstrap_timeout_ms": _BOOTSTRAP_MS,
                     "client_id": "partage",
+                    **defaults,
                     **self.config,
                 }
             )
@@ -117,6 +122,9 @@ def told(error: BaseException | type[BaseException]) -> str:
     """An error of kafka-python in plain words."""
     kind = error if isinstance(error, type) else type(error)
     text = "" if isinstance(error, type) else str(error.args[0] if error.args else "")
+    if issubclass(kind, kafka_errors.AuthorizationError):
+        on = kind.__name__.removesuffix("AuthorizationFailedError").lower()
+        return f"not allowed: missing ACL: {text or 'an operation'} on the {on}"
     for family, words in _WORDS:
         if issubclass(kind, family):
             return words
@@ -128,7 +136,4 @@ def told(error: BaseException | type[BaseException]) -> str:
 
 _WORDS: tuple[tuple[type[BaseException], str], ...] = (
     (kafka_errors.KafkaTimeoutError, "nobody answers there in time"),
-    (kafka_errors.ClusterAuthorizationFailedError, "not allowed: an ACL on the cluster is missing"),
-    (kafka_errors.TopicAuthorizationFailedError, "not allowed: an ACL on a topic is missing"),
-    (kafka_errors.GroupAuthorizationFailedError, "not allowed: an ACL on a group is missing"),
 )

@@ -137,22 +137,40 @@ def read_groups(
     if names is not None:
         for name in names:
             if name not in listed:
-                raise InputError(name, "no such group: `partage groups` lists those there are")
+                raise InputError(
+                    name, "no such group, or none to see: `partage groups` lists those there are"
+                )
         listed = {name: listed[name] for name in names}
     classic = [name for name, one in listed.items() if _kind(one) == "classic"]
     described: dict[str, Any] = {}
     for part in chunks(classic, CHUNK):
-        described |= admin.describe_groups(part)
+        described |= _described(admin, part, warnings)
     topics = _topics(admin)
     found = []
     for name in sorted(listed):
         group = _group(name, listed[name], described.get(name), topics)
+        if name in classic and name not in described:
+            found.append(group)
+            continue
         try:
             found.append(replace(group, lag=_lag(admin, name, topics)))
         except kafka_errors.KafkaError as error:
             warnings.append(f"group {name}: its lag cannot be read: {told(error)}")
             found.append(group)
     return tuple(found)
+
+
+def _described(
+    admin: KafkaAdminClient, names: Sequence[str], warnings: list[str]
+) -> dict[str, Any]:
+    """Those of the groups that may be described; the others become warnings."""
+    try:
+        return dict(admin.describe_groups(names))
+    except kafka_errors.GroupAuthorizationFailedError as error:
+        if len(names) == 1:
+            warnings.append(f"group {names[0]} cannot be described: {told(error)}")
+            return {}
+    return {k: v for name in names for k, v in _described(admin, [name], warnings).items()}
 
 
 def _kind(listed: dict[str, Any]) -> str:

@@ -39,20 +39,39 @@ def kafka_jars(version: str | None = None, tell: Callable[[str], None] = lambda 
     """
     if version is not None and not re.fullmatch(r"([4-9]|[1-9]\d)\.\d{1,3}\.\d{1,3}", version):
         raise InputError("--kafka", f"{version!r}: expected a version from 4.0.0 on, as {KAFKA}")
-    if own := os.environ.get(OWN_JARS):
-        folder = Path(own).expanduser().absolute()
-        found = kafka_version(folder)
+    if own := own_jars():
+        found = kafka_version(own)
         if version not in (None, found):
             raise InputError("--kafka", f"{version}: the jars in {own} ({OWN_JARS}) are {found}")
-        return folder
+        return own
     version = version or KAFKA
     return ivy.jars(
-        f"kafka-{version}",
+        _name(version),
         _DEPENDENCIES.format(version=version),
         f"Kafka {version}",
         f"{OWN_JARS} can name a folder of its jars",
         tell,
     )
+
+
+def jars_at_hand() -> Path | None:
+    """Where the jars of the usual version are already, without fetching any. Raises InputError for
+    a folder of one's own without a Kafka."""
+    if own := own_jars():
+        kafka_version(own)
+        return own
+    folder = ivy.kept(_name(KAFKA))
+    return folder if folder.is_dir() else None
+
+
+def own_jars() -> Path | None:
+    """The folder that ``PARTAGE_KAFKA_JARS`` names."""
+    said = os.environ.get(OWN_JARS)
+    return Path(said).expanduser().absolute() if said else None
+
+
+def _name(version: str) -> str:
+    return f"kafka-{version}"
 
 
 def kafka_version(folder: Path) -> str:

@@ -1,13 +1,8 @@
-"""A client's settings as Kafka's own tools take them: ``--command-config client.properties``.
+"""A client's settings (``partage.properties``) as kafka-python takes them.
 
-The file has Java's form, and the names are those of Kafka's clients. What a Java client and this
-one understand alike is turned into the settings of kafka-python. A security setting that cannot be
-honoured is refused, as a connection less safe than asked for must not be; anything else that only
-a Java client needs (``metric.reporters``, say) is left aside, as Kafka's tools do.
-
-The same settings may come as environment variables: ``PARTAGE_SASL_JAAS_CONFIG`` is
-``sasl.jaas.config``. The file comes first. Values are never repeated in a message: they may be
-secrets.
+What a Java client and this one understand alike is turned into its settings. A security setting
+that cannot be honoured is refused, as a connection less safe than asked for must not be; anything
+else that only a Java client needs (``metric.reporters``, say) is left aside, as Kafka's tools do.
 """
 
 from __future__ import annotations
@@ -23,30 +18,10 @@ from typing import Any
 
 from partage.errors import InputError
 from partage.files import read_text
-
-PREFIX = "PARTAGE_"
+from partage.properties import KNOWN
 
 _PROTOCOLS = ("PLAINTEXT", "SSL", "SASL_PLAINTEXT", "SASL_SSL")
 _MECHANISMS = ("PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512")
-
-KNOWN = (
-    "bootstrap.servers",
-    "client.id",
-    "request.timeout.ms",
-    "security.protocol",
-    "sasl.mechanism",
-    "sasl.jaas.config",
-    "ssl.truststore.type",
-    "ssl.truststore.location",
-    "ssl.truststore.certificates",
-    "ssl.keystore.type",
-    "ssl.keystore.location",
-    "ssl.keystore.certificate.chain",
-    "ssl.keystore.key",
-    "ssl.key.password",
-    "ssl.endpoint.identification.algorithm",
-)
-"""The settings that are understood."""
 
 _JAVA_ONLY = ("ssl.protocol", "ssl.provider", "ssl.secure.random.implementation")
 """Which library does it: no less safe without."""
@@ -55,36 +30,6 @@ _JAAS = re.compile(
     r"\s*[\w.$]+\.(?P<module>\w+)LoginModule\s+required\b(?P<options>.*?);?\s*", re.DOTALL
 )
 _OPTION = re.compile(r"""(\w+)\s*=\s*("(?:[^"\\]|\\.)*"|'(?:[^'\\]|\\.)*'|[^\s;"']+)""")
-
-
-def read_settings(
-    path: str | os.PathLike[str] | None, environment: Mapping[str, str] | None = None
-) -> dict[str, str]:
-    """The settings of a properties file, and of the environment what it does not say.
-
-    Raises InputError for a file that cannot be read, or is in no form of properties.
-    """
-    environment = os.environ if environment is None else environment
-    variables = {name: PREFIX + name.upper().replace(".", "_") for name in KNOWN}
-    found = {name: environment[key] for name, key in variables.items() if environment.get(key)}
-    if path is not None:
-        found |= parse_properties(read_text(path), os.fspath(path))
-    return found
-
-
-def parse_properties(text: str, where: str) -> dict[str, str]:
-    """``java.util.Properties``: ``name=value``, ``name: value`` or ``name value`` to a line;
-    ``#`` and ``!`` begin a comment, a backslash at its end continues a line. Raises InputError."""
-    found: dict[str, str] = {}
-    for number, line in _logical_lines(text):
-        name, value = _split(line)
-        if not name:
-            raise InputError(where, f"line {number}: expected name=value")
-        try:
-            found[_unescaped(name)] = _unescaped(value)
-        except ValueError:
-            raise InputError(where, f"line {number}: a broken \\u escape") from None
-    return found
 
 
 def client_config(settings: Mapping[str, str], where: str) -> dict[str, Any]:
@@ -231,42 +176,3 @@ def _unquoted(value: str) -> str:
     if value[:1] in ("'", '"'):
         return re.sub(r"\\(.)", r"\1", value[1:-1])
     return value
-
-
-def _logical_lines(text: str) -> Iterator[tuple[int, str]]:
-    """(number, line) without comments and blank lines, continued ones joined."""
-    whole, start = "", 0
-    for number, physical in enumerate(text.splitlines(), 1):
-        line = physical.lstrip(" \t\f")
-        if not whole:
-            if not line or line[0] in "#!":
-                continue
-            start = number
-        slashes = len(line) - len(line.rstrip("\\"))
-        if slashes % 2:
-            whole += line[:-1]
-            continue
-        yield start, whole + line
-        whole = ""
-    if whole:
-        yield start, whole
-
-
-def _split(line: str) -> tuple[str, str]:
-    match = re.match(r"((?:[^\\\s=:]|\\.)*)\s*[=:]?\s*(.*)", line, re.DOTALL)
-    assert match is not None
-    return match[1], match[2]
-
-
-def _unescaped(text: str) -> str:
-    letters = {"t": "\t", "n": "\n", "r": "\r", "f": "\f"}
-
-    def one(match: re.Match[str]) -> str:
-        said = match[1]
-        if said[0] == "u":
-            if not re.fullmatch("[0-9a-fA-F]{4}", said[1:]):
-                raise ValueError
-            return chr(int(said[1:], 16))
-        return letters.get(said, said)
-
-    return re.sub(r"\\(u.{0,4}|.)", one, text, flags=re.DOTALL)

@@ -7,8 +7,8 @@ What is read, and from whom:
   log dirs are cordoned (KIP-1066) come from each broker's log dirs (KIP-827);
 - *replicas*: from the topics' metadata. While a partition is being reassigned, that list is the
   target and what is to be removed together (KIP-455); the controller tells them apart, and what
-  stands here is the target. Reassignments are asked for before and after; where they differ, it is
-  all read again;
+  stands here is the target. Reassignments are asked for before and after; where they differ, the
+  topics are read again;
 - *sizes*: of every replica, from its broker's log dirs;
 - *throttles*: of replication, on brokers and topics, as they are configured at this moment;
 - *groups*: states, members with what they own, committed offsets and lag.
@@ -35,6 +35,7 @@ from partage.cluster.model import MAX_BYTES
 from partage.errors import PartageError
 from partage.live.connection import chunks, told
 from partage.live.groups import read_groups
+from partage.live.permissions import hidden, refusal, refuse_forbidden
 
 FORMAT_VERSION = 1
 
@@ -219,22 +220,35 @@ class Snapshot:
         return Cluster.from_json(self.to_json(), "the cluster")
 
 
-def take(admin: KafkaAdminClient, *, groups: bool = True, tell: Tell = lambda _: None) -> Snapshot:
-    """The cluster as it is now, with its groups if asked for.
+def take(
+    admin: KafkaAdminClient,
+    *,
+    groups: bool = True,
+    throttles: bool = True,
+    whole: bool = True,
+    tell: Tell = lambda _: None,
+) -> Snapshot:
+    """The cluster as it is now, with its groups and throttles if asked for.
 
-    Raises what kafka-python raises, PartageError for a cluster that never stands still.
+    Raises what kafka-python raises, PartageError for a cluster that never stands still, and unless
+    it need not be the ``whole`` for one that may hide topics.
     """
     warnings: list[str] = []
     tell("brokers")
     described = admin.describe_cluster()
     tell("topics")
     partitions = read_partitions(admin)
+    if whole and (missing := hidden(admin, {one.topic for one in partitions})):
+        raise refusal([missing])
     brokers = read_brokers(described, partitions)
     tell("log dirs")
     brokers, partitions = _with_log_dirs(admin, brokers, partitions, warnings)
-    tell("throttles")
-    alive = [one.id for one in brokers if one.alive]
-    throttles = read_throttles(admin, alive, sorted({one.topic for one in partitions}), warnings)
+    configured = Throttles()
+    if throttles:
+        tell("throttles")
+        alive = [one.id for one in brokers if one.alive]
+        topics = sorted({one.topic for one in partitions})
+        configured = read_throttles(admin, alive, topics, warnings)
     found: tuple[dict[str, Any], ...] = ()
     if groups:
         tell("groups")
@@ -245,7 +259,7 @@ def take(admin: KafkaAdminClient, *, groups: bool = True, tell: Tell = lambda _:
         controller=described["controller_id"] if described["controller_id"] >= 0 else None,
         brokers=brokers,
         partitions=partitions,
-        throttles=throttles,
+        throttles=configured,
         groups=found,
         warnings=tuple(warnings),
     )
@@ -275,22 +289,32 @@ def read_brokers(
 def read_partitions(
     admin: KafkaAdminClient, topics: Sequence[str] | None = None
 ) -> tuple[PartitionState, ...]:
-    """All partitions, or those of some topics, ascending; a topic that is gone is left out."""
+    """All partitions, or those of some topics, ascending; a topic that is gone is left out.
+
+    Of those whose reassignment began or ended meanwhile the topics are read again. Raises
+    PartageError where one of them never stands still.
+    """
+    found: dict[TopicPartition, PartitionState] = {}
+    asked = topics
     for _ in range(_TRIES):
         before = admin.list_partition_reassignments()
         time.sleep(_SETTLING_SECONDS)
-        described = _describe_topics(admin, topics)
-        if before == admin.list_partition_reassignments():
-            break
-    else:
-        raise PartageError("reassignments begin or end all the time: no moment to read them at")
-    found = [
-        _partition(topic["name"], partition, before)
-        for topic in described
-        if not topic["error_code"]
-        for partition in topic["partitions"]
-    ]
-    return tuple(sorted(found, key=lambda one: (one.topic, one.partition)))
+        described = _describe_topics(admin, asked)
+        after = admin.list_partition_reassignments()
+        unsure = {at for at in {*before, *after} if before.get(at) != after.get(at)}
+        for topic in described:
+            if topic["error_code"]:
+                found = {at: one for at, one in found.items() if at.topic != topic["name"]}
+                continue
+            for partition in topic["partitions"]:
+                at = TopicPartition(topic["name"], partition["partition_index"])
+                found.pop(at, None)
+                if at not in unsure:
+                    found[at] = _partition(topic["name"], partition, before)
+        asked = sorted({at.topic for at in unsure}.intersection(*([topics] if topics else [])))
+        if not asked:
+            return tuple(found[at] for at in sorted(found))
+    raise PartageError("reassignments begin or end all the time: no moment to read them at")
 
 
 def read_throttles(
@@ -324,7 +348,9 @@ def read_throttles(
 def _describe_topics(admin: KafkaAdminClient, topics: Sequence[str] | None) -> list[dict[str, Any]]:
     if topics is None:
         return list(admin.describe_topics())
-    return [topic for part in chunks(topics, CHUNK) for topic in admin.describe_topics(list(part))]
+    found = [topic for part in chunks(topics, CHUNK) for topic in admin.describe_topics(list(part))]
+    refuse_forbidden(found)
+    return found
 
 
 def _partition(

@@ -16,11 +16,14 @@ _SHOWN = 10
 def print_intention(
     job: Any,
     standings: Mapping[Any, Any],
-    throttle: int | None,
+    throttle: int | str | None,
     remarks: Sequence[str],
     console: Console,
+    need: float | None = None,
+    source: str = "",
 ) -> None:
-    """What will be asked of the cluster: of a ``Job`` whose changes stand as ``standings`` say."""
+    """What will be asked of the cluster: of a ``Job`` whose changes stand as ``standings`` say.
+    ``need``: bytes per second that come in meanwhile at the busiest broker, known by ``source``."""
     left = [job.changes[key] for key, standing in standings.items() if standing.value != "done"]
     moves = sum(len(change.adding) for change in left)
     sizes = [change.size_bytes for change in left if change.adding]
@@ -36,10 +39,25 @@ def print_intention(
             "bold",
         )
     )
-    limit = "without a throttle" if throttle is None else f"at most {units.rate(throttle)} a broker"
-    console.print(Text(f"{limit}; interrupt to stop after the wave, twice to cancel it"))
+    console.print(Text(f"{_limit(throttle)}; interrupt to stop after the wave, twice to cancel it"))
+    if need is not None:
+        console.print(
+            Text(
+                f"what comes in meanwhile takes {units.rate(need)} at the busiest broker, {source}"
+            )
+        )
     for remark in remarks:
         console.print(Text(f"! {remark}", "yellow"))
+
+
+def _limit(throttle: int | str | None) -> str:
+    if throttle is None:
+        return "without a throttle"
+    return (
+        f"at most {units.rate(throttle)} a broker"
+        if isinstance(throttle, int)
+        else ("as fast as nobody falls behind")
+    )
 
 
 def progress_line(progress: Any) -> str:
@@ -54,6 +72,8 @@ def progress_line(progress: Any) -> str:
         said.append(units.rate(progress.bytes_per_second))
     if progress.eta_seconds:
         said.append(f"{units.duration(progress.eta_seconds)} left")
+    if progress.throttle is not None:
+        said.append(f"at most {units.rate(progress.throttle)} a broker")
     return ", ".join(said)
 
 

@@ -81,7 +81,7 @@ def _remarks(found: Mapping[str, Any], console: Console) -> None:
             Text(f"\nReplication throttles are set on: {', '.join(throttled[:8])}", "yellow")
         )
     for warning in found["warnings"]:
-        console.print(Text(f"! {warning}", "yellow"))
+        console.print(Text(f"! {warning}", "yellow"), soft_wrap=True)
 
 
 def print_groups(rows: Sequence[Mapping[str, Any]], console: Console) -> None:

@@ -30,11 +30,14 @@ _LONGEST = 500
 @dataclass
 class Verdict:
     """What was checked (``held``, in words), what does not hold (``defects``), and whether every
-    stage of a plan that holds meets its bound (``optimal``)."""
+    stage of a plan that holds meets its bound (``optimal``). ``changes``: whether there is anything
+    to carry out; ``throttle``: at what rate the plan says."""
 
     held: list[str] = field(default_factory=list)
     defects: list[str] = field(default_factory=list)
     optimal: bool = False
+    changes: bool = False
+    throttle: str | None = None
 
     @property
     def sound(self) -> bool:
@@ -92,7 +95,10 @@ def check(directory: str | os.PathLike[str]) -> Verdict:
         verdict.defects.extend(map(_one_line, found))
         if not found:
             verdict.held.append(what)
-    verdict.optimal = verdict.sound and plan.value["figures"]["after"]["optimal"]
+    if verdict.sound:
+        verdict.optimal = plan.value["figures"]["after"]["optimal"]
+        verdict.changes = plan.value["changes"]
+        verdict.throttle = plan.value["options"].get("throttle")
     return verdict
 
 

@@ -27,8 +27,10 @@ def leader_bounds(plan: PlanFile, stages: dict[str, Any], values: dict[str, int]
     pair_base = np.zeros((slots, slots), dtype=np.int64)
     takers = plan.followers(plan.after)
     for i, taker in enumerate(takers):
-        leader = int(plan.slot_of[first[i]])
-        if i in free_set or leader < 0:
+        if i in free_set:
+            continue
+        leader = _fixed_leader(plan, i, sets[i])
+        if leader < 0:
             continue
         base[leader] += 1
         if taker >= 0 and plan.slot_of[taker] >= 0:
@@ -110,6 +112,14 @@ def leader_bounds(plan: PlanFile, stages: dict[str, Any], values: dict[str, int]
     return found
 
 
+def _fixed_leader(plan: PlanFile, i: int, usable: list[int]) -> int:
+    """Slot of the leader of a partition without a choice, or -1: a lone usable replica leads, also
+    where a dead broker's is listed before it."""
+    if plan.chosen[i] and usable:
+        return usable[0]
+    return int(plan.slot_of[plan.place[plan.after[i][0]]])
+
+
 def _rate_proof(
     plan: PlanFile,
     stage: dict[str, Any],
@@ -130,8 +140,9 @@ def _rate_proof(
         leader = int(plan.slot_of[plan.place[brokers[0]]])
         if leader >= 0:
             load[leader] += scaled[i]
-            if i not in free:
-                base[leader] += scaled[i]
+        fixed = -1 if i in free else _fixed_leader(plan, i, sets[i])
+        if fixed >= 0:
+            base[fixed] += scaled[i]
     values["leader rate"] = max(load)
     inside = {int(plan.slot_of[plan.place[b]]) for b in stage["prices"]["confined"]}
     if not inside or -1 in inside:

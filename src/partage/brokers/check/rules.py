@@ -6,6 +6,7 @@ import re
 
 from partage.brokers.check.plan_file import PlanFile, most_per_rack
 from partage.brokers.directory import MARKER, fingerprint
+from partage.brokers.options import GIVEN
 
 
 def check_fingerprint(plan: PlanFile) -> list[str]:
@@ -42,12 +43,18 @@ def check_options(plan: PlanFile) -> list[str]:
     for word in options.get("replication_factor", []):
         topic, _, number = word.rpartition("=")
         factor[topic] = int(number)
+    # lists that are given say how many replicas, and leave out what fits on no brokers
+    given = plan.value["strategy"] == GIVEN and not plan.no_moves
+    usual = plan.after if given else plan.before
     for i, name in enumerate(plan.names):
         topic = plan.topics[int(plan.topic[i])]
-        chosen = wanted[int(plan.topic[i])]
+        stays = given and plan.before[i] == plan.after[i]
+        chosen = wanted[int(plan.topic[i])] and not (
+            stays and len(plan.before[i]) > len(plan.slots)
+        )
         if bool(plan.chosen[i]) is not chosen:
             found.append(f"{MARKER}: {name}: chosen is {bool(plan.chosen[i])}, not as asked")
-        asked = factor.get(topic, factor.get("", len(plan.before[i])))
+        asked = factor.get(topic, factor.get("", len(usual[i])))
         if plan.factor[i] != (asked if chosen else len(plan.before[i])):
             found.append(f"{MARKER}: {name}: replication_factor is {plan.factor[i]}, not as asked")
     return found[:20]

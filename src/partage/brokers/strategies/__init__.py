@@ -2,7 +2,8 @@
 
 A strategy takes a Task and returns replica lists [P, R] of broker positions, preferred leader
 first, -1 after the last. It raises CannotError, saying why, where it has no answer. One that leaves
-the order of the lists to ``brokers.leaders`` is registered with ``ordered=False``.
+the order of the lists to ``brokers.leaders`` is registered with ``ordered=False``. ``given``, which
+decides nothing, is not among those to choose from: ``--reassignment`` asks for it.
 """
 
 from __future__ import annotations
@@ -13,9 +14,11 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
+from partage.brokers.options import GIVEN
 from partage.brokers.strategies.bin_packing import bin_packing
 from partage.brokers.strategies.exact import exact
 from partage.brokers.strategies.generate import generate
+from partage.brokers.strategies.given import given
 from partage.brokers.strategies.greedy import greedy
 from partage.brokers.strategies.leader_flow import leader_flow
 from partage.brokers.strategies.mip import mip
@@ -49,6 +52,8 @@ STRATEGIES: dict[str, Strategy] = {
 
 def strategy_named(name: str) -> Strategy:
     """The strategy of that name; InputError names those that there are."""
+    if name == GIVEN:
+        return Strategy(given)
     if name not in STRATEGIES:
         raise InputError("--strategy", f"{name!r}: expected one of {', '.join(STRATEGIES)}")
     return STRATEGIES[name]

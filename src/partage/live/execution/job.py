@@ -2,18 +2,22 @@
 
 A job goes one of two ways, *forth* to the plan's placement or *back* to the one before. Where a
 partition stands on that way follows from the cluster alone, never from what an earlier run thought.
+
+Beside the plan there may be ``replan-1.json`` and so on: other goals for some partitions, out of
+what a run had to plan anew (``replanning.py``). They are laid over the plan in this order.
 """
 
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from enum import Enum
 from pathlib import Path
 from typing import Any, Self
 
-from partage.brokers.directory import MARKER
+from partage.brokers.directory import MARKER, fingerprint
 from partage.errors import MISSHAPEN, InputError
 from partage.files import parse_json, read_text
 from partage.live.snapshot import PartitionState
@@ -83,21 +87,27 @@ class Change:
 @dataclass(frozen=True)
 class Job:
     """Changes by (topic, number), in ``waves``; ``lists``: how every partition of the plan's
-    cluster lay, those that do not change included."""
+    cluster lay, those that do not change included. ``excluded``: brokers that are to be empty;
+    ``concurrency`` and ``batch`` as ``partage plan`` was asked."""
 
     directory: str
     cluster_id: str | None
-    fingerprint: str
     changes: Mapping[Key, Change]
     waves: tuple[tuple[Key, ...], ...]
     lists: Mapping[Key, tuple[int, ...]]
     forth: bool = True
+    excluded: tuple[int, ...] = ()
+    concurrency: int = 2
+    batch: int | None = None
 
     @classmethod
     def read(cls, directory: str | os.PathLike[str]) -> Self:
         """A directory that ``partage plan -o`` wrote. Raises InputError for anything else."""
         where = os.fspath(directory)
-        value = _json(Path(directory) / MARKER)
+        if Path(directory).is_file():
+            raise InputError(where, "is a file, expected a plan directory")
+        marker = Path(directory) / MARKER
+        value = _json(marker)
         try:
             part = value["partitions"]
             names = [value["topics"][t] for t in part["topic"]]
@@ -113,13 +123,61 @@ class Job:
             waves = tuple(
                 tuple(_wave(Path(directory) / wave["file"], changes)) for wave in value["waves"]
             )
-            cluster_id, fingerprint = value.get("cluster_id"), str(value["fingerprint"])
+            intact = value["fingerprint"] == fingerprint(value)
+            options = value["options"]
+            excluded = tuple(b["id"] for b in value["brokers"] if b["excluded"])
+            cluster_id = value.get("cluster_id")
+            concurrency, batch = options.get("concurrency", 2), options.get("batch")
         except MISSHAPEN as error:
             problem = f"is no plan that can be carried out ({type(error).__name__}: {error})"
-            raise InputError(str(Path(directory) / MARKER), problem) from None
+            raise InputError(str(marker), problem) from None
+        if not intact:
+            raise InputError(str(marker), "was changed since it was planned: its fingerprint tells")
         if sorted(key for wave in waves for key in wave) != sorted(changes):
             raise InputError(where, "the waves are not the plan: partage check says more")
-        return cls(where, cluster_id, fingerprint, changes, waves, lists)
+        job = cls(
+            directory=where,
+            cluster_id=cluster_id,
+            changes=changes,
+            waves=waves,
+            lists=lists,
+            excluded=excluded,
+            concurrency=concurrency,
+            batch=batch,
+        )
+        for path in replans(directory):
+            job = job._with(path)
+        return job
+
+    def _with(self, path: Path) -> Self:
+        """The job with the goals that a file gives some partitions."""
+        changes = dict(self.changes)
+        waves: dict[int, list[Key]] = {}
+        value = _json(path)
+        try:
+            named = {(entry["topic"], entry["partition"]): entry for entry in value["partitions"]}
+            for key, entry in named.items():
+                changes[key] = replace(changes[key], goal=tuple(entry["replicas"]))
+                if changes[key].goal == changes[key].origin:
+                    del changes[key]
+                else:
+                    waves.setdefault(entry["wave"], []).append(key)
+        except MISSHAPEN as error:
+            problem = f"is not what a run wrote ({type(error).__name__}: {error})"
+            raise InputError(str(path), problem) from None
+        kept = (tuple(key for key in wave if key not in named) for wave in self.waves)
+        new = (tuple(waves[number]) for number in sorted(waves))
+        return replace(self, changes=changes, waves=(*filter(None, kept), *new))
+
+    def again(self) -> Self:
+        """As its directory says now, with the rates that are known."""
+        fresh = self.read(self.directory)
+        rates = {key: change.bytes_per_second for key, change in self.changes.items()}
+        changes = {
+            key: replace(change, bytes_per_second=rates.get(key, change.bytes_per_second))
+            for key, change in fresh.changes.items()
+        }
+        return replace(fresh, changes=changes)
 
     def back(self) -> Job:
         """The job of undoing it: the last wave first."""
@@ -139,6 +197,16 @@ class Job:
     def topics(self) -> list[str]:
         """Those with a change, ascending."""
         return sorted({topic for topic, _ in self.changes})
+
+
+def replans(directory: str | os.PathLike[str]) -> list[Path]:
+    """The files of what was planned anew, in the order of their numbers."""
+    found = {
+        int(match[1]): path
+        for path in Path(directory).glob("replan-*.json")
+        if (match := re.fullmatch(r"replan-(\d{1,9})\.json", path.name))
+    }
+    return [found[number] for number in sorted(found)]
 
 
 def _json(path: Path) -> Any:

@@ -7,11 +7,17 @@ are none of the plan's business; they are mentioned.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 
+from kafka import KafkaAdminClient
+
+from partage.errors import SeveralError
 from partage.live.execution.job import Job, Key, Standing
-from partage.live.snapshot import BrokerState, PartitionState, Snapshot
+from partage.live.execution.measuring import MEASURED_SECONDS, measured, needs
+from partage.live.execution.recutting import recut
+from partage.live.permissions import NEEDS, require
+from partage.live.snapshot import BrokerState, PartitionState, Snapshot, take
 
 _SHOWN = 3
 
@@ -22,6 +28,56 @@ class Verdict:
 
     refusals: list[str] = field(default_factory=list)
     remarks: list[str] = field(default_factory=list)
+
+
+@dataclass(frozen=True)
+class Prepared:
+    """A job that can begin with the cluster as it is ``now``. ``need``: what comes in meanwhile at
+    the busiest broker, in bytes per second, and by ``source``; None where nobody asked."""
+
+    job: Job
+    now: Snapshot
+    remarks: list[str]
+    need: float | None = None
+    source: str = ""
+
+
+def prepare(
+    job: Job,
+    admin: KafkaAdminClient,
+    *,
+    throttle: int | str | None,
+    concurrency: int | None = None,
+    ours: Iterable[Key] = (),
+    tell: Callable[[str], None] = lambda _: None,
+) -> Prepared:
+    """Look at the cluster, cut the waves anew for another ``concurrency``, measure what comes in
+    where a throttle is to be judged and the plan does not know, and check.
+
+    Raises SeveralError with the reasons not to begin, PartageError where an ACL is missing.
+    """
+    tell("looking at the cluster")
+    needed = NEEDS["apply" if throttle is None else "apply --throttle"]
+    require(admin, needed, sorted({topic for topic, _ in job.lists}))
+    now, ours = take(admin, groups=False, throttles=False, whole=False), set(ours)
+    if concurrency is not None:
+        job = recut(job, now, concurrency)
+    _begin_only_if(preflight(job, now, throttle=None, ours=ours), job)
+    if throttle is None:
+        return Prepared(job, now, preflight(job, now, throttle=None, ours=ours).remarks)
+    known = {change.bytes_per_second is not None for change in job.changes.values()}
+    source = "by the plan's profile" if known == {True} else f"measured for {MEASURED_SECONDS:g} s"
+    job = measured(job, admin, now.partitions, tell=tell)
+    rate = throttle if isinstance(throttle, int) else None
+    verdict = preflight(job, now, throttle=rate, ours=ours)
+    _begin_only_if(verdict, job)
+    need, *_ = busiest(job, {(one.topic, one.partition): one for one in now.partitions})
+    return Prepared(job, now, verdict.remarks, need, source)
+
+
+def _begin_only_if(verdict: Verdict, job: Job) -> None:
+    if verdict.refusals:
+        raise SeveralError(f"{job.directory}: {why}" for why in verdict.refusals)
 
 
 def preflight(
@@ -40,7 +96,7 @@ def preflight(
     _targets(job, now, known, found)
     _disks(job, now, known, found)
     if throttle is not None:
-        _throttle(job, throttle, found)
+        _throttle(job, throttle, known, found)
     return found
 
 
@@ -54,12 +110,14 @@ def _same_cluster(job: Job, now: Snapshot, found: Verdict) -> None:
 def _same_state(
     job: Job, known: Mapping[Key, PartitionState], ours: set[Key], found: Verdict
 ) -> None:
-    differences = []
+    differences: list[str] = []
+    gone: list[str] = []
     for key, listed in job.lists.items():
         name, one = f"{key[0]}-{key[1]}", known.get(key)
         change = job.changes.get(key)
         if one is None:
-            differences.append(f"{name} is not there")
+            # a plan that has begun goes on without what was deleted meanwhile
+            (gone if ours else differences).append(f"{name} is not there")
         elif change is None:
             if one.replicas != listed:
                 differences.append(f"{name} is on {_ids(one.replicas)}, not {_ids(listed)}")
@@ -69,9 +127,15 @@ def _same_state(
             differences.append(f"{name} is on {_ids(one.replicas)}, not {_ids(change.origin)}")
     if differences:
         found.refusals.append(f"the cluster is not the plan's: {_some(differences)}; plan again")
-    new = sorted({topic for topic, _ in known} - {topic for topic, _ in job.lists})
+    if gone:
+        found.remarks.append(f"deleted since the plan was begun: {_some(gone)}")
+    topics = {topic for topic, _ in job.lists}
+    new = sorted({topic for topic, _ in known} - topics)
     if new:
         found.remarks.append(f"topics that the plan does not know: {_some(new)}")
+    more = [f"{t}-{p}" for t, p in sorted(known.keys() - job.lists.keys()) if t in topics]
+    if more:
+        found.remarks.append(f"partitions that the plan does not know: {_some(more)}")
 
 
 def _nothing_else_moves(job: Job, now: Snapshot, ours: set[Key], found: Verdict) -> None:
@@ -136,21 +200,30 @@ def _free(broker: BrokerState) -> int | None:
     return sum(known) if known and len(known) == len(usable) else None
 
 
-def _throttle(job: Job, throttle: int, found: Verdict) -> None:
-    """A broker must fetch faster than its new replicas grow, or it never arrives."""
+def _throttle(job: Job, throttle: int, known: Mapping[Key, PartitionState], found: Verdict) -> None:
+    """Only what is above the need of a broker copies anything: at the need or below it, it never
+    ends."""
+    need, broker, number, verb = busiest(job, known)
+    if need >= throttle:
+        found.refusals.append(
+            f"the throttle of {throttle:,} bytes per second is too low: in wave {number} "
+            f"broker {broker} {verb} {need:,.0f} of what comes in meanwhile"
+        )
+
+
+def busiest(job: Job, known: Mapping[Key, PartitionState]) -> tuple[float, int, int, str]:
+    """What comes in of a wave's partitions, in bytes per second, at the broker that has most of it
+    to send or to fetch: how much, which broker, in which wave, and which of the two."""
+    leaders = {key: one.leader for key, one in known.items()}
+    most = (0.0, -1, 0, "sends")
     for number, wave in enumerate(job.waves, 1):
-        incoming: dict[int, float] = {}
-        for key in wave:
-            for broker in job.changes[key].adding:
-                grows = job.changes[key].bytes_per_second or 0.0
-                incoming[broker] = incoming.get(broker, 0.0) + grows
-        for broker, rate in sorted(incoming.items()):
-            if rate >= throttle:
-                found.refusals.append(
-                    f"the throttle of {throttle:,} bytes per second is too low: in wave {number} "
-                    f"what broker {broker} fetches grows by {rate:,.0f}"
-                )
-                return
+        changes = [job.changes[key] for key in wave]
+        rates = {c.key: c.bytes_per_second or 0.0 for c in changes}
+        for verb, loads in zip(("sends", "fetches"), needs(changes, rates, leaders), strict=True):
+            for broker, load in sorted(loads.items()):
+                if load > most[0]:
+                    most = (load, broker, number, verb)
+    return most
 
 
 def _ids(brokers: Iterable[int]) -> str:

@@ -27,6 +27,8 @@ from partage.live.snapshot import CHUNK, RATES, TOPIC_THROTTLES, Throttles, read
 LEADER_LIST, FOLLOWER_LIST = TOPIC_THROTTLES
 
 _EVERY = "*"
+_LONGEST = 2**15 - 1
+"""Characters of a value: of a longer one Kafka cannot read the request, and hangs up."""
 
 
 class Throttling:
@@ -141,6 +143,16 @@ class Throttling:
                     raise PartageError(f"{kind} {name}: its throttle cannot be set: {result}")
 
 
+def clear_away(admin: KafkaAdminClient, journal: Journal) -> None:
+    """Put back what a run that was killed has left, where nothing moves that it should slow down:
+    for a command that is refused, and will not do it itself."""
+    before = journal.throttles_before
+    if (before.brokers or before.topics) and not admin.list_partition_reassignments():
+        brokers = admin.describe_cluster()["brokers"]
+        alive = [one["broker_id"] for one in brokers if not one.get("is_fenced", False)]
+        Throttling(admin, journal).put_back(alive)
+
+
 def _lists(changes: Iterable[Change]) -> tuple[dict[str, list[str]], dict[str, list[str]]]:
     """By topic: replicas that are there, and new ones, as ``partition:broker``."""
     senders: dict[str, list[str]] = defaultdict(list)
@@ -155,7 +167,9 @@ def _joined(before: str | None, ours: list[str]) -> str:
     if before == _EVERY:
         return _EVERY
     theirs = before.split(",") if before else []
-    return ",".join(dict.fromkeys([*theirs, *ours]))
+    joined = ",".join(dict.fromkeys([*theirs, *ours]))
+    # all replicas of the topic then: followers that are in sync are never slowed down
+    return joined if len(joined) <= _LONGEST else _EVERY
 
 
 def _differs(now: Mapping[str, str] | None, wanted: Mapping[str, str]) -> bool:

@@ -6,7 +6,7 @@ After ``?``, joined by ``&``:
 - ``from``, ``to``: times, ISO 8601 (UTC where no zone is said) or milliseconds since 1970; from the
   beginning to the end of every partition where they are left out
 - ``config``: a properties file of a client, as Kafka's own tools take it (``security.protocol`` and
-  what belongs to it)
+  what belongs to it); what it does not say ``PARTAGE_*`` variables may (``partage.properties``)
 
 Only the length of a value is kept, though the connector fetches the values too. The connector is
 the one that the session has. Where it has none, the jars are added to the session: those that
@@ -19,22 +19,23 @@ from __future__ import annotations
 import os
 import re
 import socket
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from importlib.metadata import version
 from pathlib import Path
 from typing import TYPE_CHECKING
-from urllib.parse import unquote
+from urllib.parse import quote, unquote
 
 from py4j.protocol import Py4JError
 from pyspark.errors import AnalysisException, PySparkException
 from pyspark.sql import functions as sf
 
 from partage import ivy
-from partage.errors import InputError
+from partage.errors import InputError, PartageError
 from partage.period import ALWAYS, Period
 from partage.pipeline.records import canonical
 from partage.pipeline.session import is_connect
+from partage.properties import read_settings
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -45,6 +46,8 @@ CONNECTOR = "PARTAGE_SPARK_KAFKA"
 _PARAMETERS = ("from", "to", "config")
 _TOPIC = re.compile(r"[\w.*-]{1,249}", re.ASCII)
 _COORDINATES = re.compile(r"([\w.-]+):([\w.-]+):([\w.-]+)", re.ASCII)
+
+_FORBIDDEN = re.compile(r"Not authorized to access topics: \[([^\],]*)")
 
 # Spark sets these itself and refuses them.
 _NOT_OURS = ("auto.offset.reset", "bootstrap.servers", "enable.auto.commit", "interceptor.classes")
@@ -65,7 +68,7 @@ class Place:
     servers: str
     topics: tuple[str, ...]
     period: Period = ALWAYS
-    config: Mapping[str, str] = field(default_factory=dict)
+    config: Mapping[str, str] = field(default_factory=dict, repr=False)
 
 
 def place(url: str) -> Place:
@@ -88,30 +91,20 @@ def place(url: str) -> Place:
             raise InputError(url, f"{part!r}: expected one each of {', '.join(_PARAMETERS)}")
         said[name] = unquote(value)
     period = Period.of(said.get("from"), said.get("to"), (url, url))
-    config = properties(said["config"]) if "config" in said else {}
-    return Place(url, servers, topics, period, config)
+    return Place(url, servers, topics, period, read_settings(said.get("config")))
 
 
-def properties(path: str) -> dict[str, str]:
-    """A client's properties file: ``name=value`` lines, ``#`` before a comment, a backslash at the
-    end where a line goes on. InputError names the line that is none."""
-    try:
-        text = Path(path).read_text(encoding="utf-8")
-    except (OSError, ValueError) as error:
-        raise InputError(
-            path, f"cannot be read: {getattr(error, 'strerror', None) or error}"
-        ) from None
-    found: dict[str, str] = {}
-    lines = re.sub(r"\\\n[ \t]*", "", text).splitlines()
-    for number, line in enumerate(lines, 1):
-        line = line.strip()
-        if not line or line[0] in "#!":
-            continue
-        name, equals, value = line.partition("=")
-        if not equals:
-            raise InputError(path, f"line {number}: expected name=value")
-        found[name.strip()] = value.strip()
-    return found
+def configured(paths: Sequence[str], command_config: str | None) -> list[str]:
+    """The same paths, and a client's properties file for the URLs among them that name none."""
+    if command_config is None:
+        return list(paths)
+    said = f"config={quote(command_config)}"
+    return [
+        f"{path}{'&' if '?' in path else '?'}{said}"
+        if path.startswith(SCHEME) and not re.search(r"[?&]config=", path)
+        else path
+        for path in paths
+    ]
 
 
 def read(spark: SparkSession, url: str) -> DataFrame:
@@ -124,6 +117,8 @@ def read(spark: SparkSession, url: str) -> DataFrame:
     except (PySparkException, Py4JError) as error:
         if "UnknownTopicOrPartition" in str(error):
             raise InputError(url, "a topic is not there, or may not be read") from None
+        if denied := _FORBIDDEN.search(str(error)):
+            raise PartageError(f"not allowed: missing ACL: Read on topic {denied[1]}") from None
         raise
     return _rows(frame, said)
 
@@ -189,6 +184,27 @@ def _options(said: Place) -> dict[str, str]:
 
 def connector() -> Path:
     """The folder of the connector's jars, fetched if need be. Raises InputError, PartageError."""
+    wanted = _wanted()
+    if isinstance(wanted, Path):
+        return wanted
+    organisation, name, number = wanted
+    return ivy.jars(
+        f"{name}-{number}",
+        _DEPENDENCY.format(organisation=organisation, name=name, version=number),
+        f"Spark's Kafka connector {number}",
+        f"{CONNECTOR} can name a folder of its jars, or other coordinates",
+    )
+
+
+def connector_at_hand() -> Path | None:
+    """Where the connector's jars are already, without fetching any. Raises InputError."""
+    wanted = _wanted()
+    folder = wanted if isinstance(wanted, Path) else ivy.kept(f"{wanted[1]}-{wanted[2]}")
+    return folder if folder.is_dir() else None
+
+
+def _wanted() -> Path | tuple[str, ...]:
+    """The folder of jars that is named, or the coordinates: organisation, name, version."""
     said = os.environ.get(CONNECTOR, "")
     if said and (folder := Path(said).expanduser()).is_dir():
         if not any(folder.glob("spark-sql-kafka-*.jar")):
@@ -198,13 +214,7 @@ def connector() -> Path:
     found = _COORDINATES.fullmatch(said or default)
     if found is None:
         raise InputError(CONNECTOR, f"{said!r}: expected a folder, or coordinates as {default}")
-    organisation, name, number = found.groups()
-    return ivy.jars(
-        f"{name}-{number}",
-        _DEPENDENCY.format(organisation=organisation, name=name, version=number),
-        f"Spark's Kafka connector {number}",
-        f"{CONNECTOR} can name a folder of its jars, or other coordinates",
-    )
+    return found.groups()
 
 
 def _check_listening(said: Place) -> None:

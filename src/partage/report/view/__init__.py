@@ -21,7 +21,7 @@ import numpy as np
 
 from partage.brokers.directory import FORMAT_VERSION
 from partage.errors import InputError
-from partage.report.view import sentences
+from partage.report.view import checking, sentences
 from partage.report.view.brokers import brokers_of
 from partage.report.view.counting import (
     movement,
@@ -32,7 +32,7 @@ from partage.report.view.counting import (
 )
 from partage.report.view.criteria import MARKS, Verdict, criteria_of
 from partage.report.view.facts import Facts
-from partage.report.view.loads import Load, loads_of, racks_of
+from partage.report.view.loads import Load, loads_of, rack_positions, racks_of
 from partage.report.view.stages import stages_of
 from partage.report.view.waves import Wave, waves_of
 
@@ -48,6 +48,7 @@ class View(Facts):
     proof = cached_property(sentences.proof)
     fair_moves = cached_property(sentences.fair_moves)
     criteria = cached_property(criteria_of)
+    meaning = cached_property(checking.meaning)
 
 
 def view(document: Mapping[str, Any]) -> View:
@@ -72,6 +73,9 @@ def view(document: Mapping[str, Any]) -> View:
     capacity = np.array([broker.capacity for broker in brokers], dtype=np.float64)
     loads = loads_of(before, after, size, rate, usable, capacity)
     takeover, lost = takeovers(after, usable)
+    racks = racks_of(brokers, loads)
+    rack = rack_positions(brokers, racks)
+    rack_takeover, rack_lost = takeovers(after, usable, rack)
     moved, moved_bytes = movement(before, after, alive, np.nan_to_num(size))
     return View(
         document=document,
@@ -89,9 +93,14 @@ def view(document: Mapping[str, Any]) -> View:
         lost=lost,
         worst_before=worst_survivor(before, alive),
         worst_after=worst_survivor(after, usable),
+        rack=rack,
+        rack_takeover=rack_takeover,
+        rack_lost=rack_lost,
+        rack_worst_before=worst_survivor(before, alive, rack),
+        rack_worst_after=worst_survivor(after, usable, rack),
         move_replicas=moved,
         move_bytes=moved_bytes,
-        racks=racks_of(brokers, loads),
+        racks=racks,
         waves=waves_of(document.get("waves") or (), ids.tolist()),
         stages=stages_of(document.get("certificate") or {}),
     )

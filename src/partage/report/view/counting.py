@@ -4,7 +4,8 @@ Two rules to know:
 
 - *After a failure.* A partition led by the broker that fails is led by the next live replica of its
   list. ``takeover[f, s]`` counts those for every pair, so the leaders of survivor ``s`` are its own
-  plus ``takeover[f, s]``; a partition without a live replica left is ``lost``.
+  plus ``takeover[f, s]``; a partition without a live replica left is ``lost``. Of a rack that fails
+  all brokers are gone at once.
 - *Movement.* A new replica is fetched from the partition's current leader: the first replica of
   ``before`` on a live broker. Where there is none, the row is "no live source".
 """
@@ -38,35 +39,41 @@ def topic_counts(lists: Ints, topic: Ints, topics: int, brokers: int) -> Ints:
     return counts.reshape(topics, brokers).astype(np.int64)
 
 
-def takeovers(lists: Ints, there: Bools) -> tuple[Ints, Ints]:
-    """[B, B] leaders taken over, failed × survivor, and [B] partitions lost with the failed broker.
+def takeovers(lists: Ints, there: Bools, zone: Ints | None = None) -> tuple[Ints, Ints]:
+    """[Z, B] leaders taken over, failed zone × survivor, and [Z] partitions lost with the zone.
 
-    ``there``: [B] the brokers that run. One that was not there has nothing to hand over.
+    ``there``: [B] the brokers that run. One that was not there has nothing to hand over. ``zone``:
+    [B] which brokers fail together, counted from 0, -1: never; None: each alone, so that Z is B.
     """
     brokers = len(there)
+    zone = np.arange(brokers) if zone is None else zone
+    zones = int(zone.max(initial=-1)) + 1
     leader = lists[:, 0]
+    failed = np.where((leader >= 0) & there[leader], zone[leader], -1)
     candidates = lists[:, 1:]
-    live = (candidates >= 0) & there[candidates]
-    led = (leader >= 0) & there[leader]
+    live = (candidates >= 0) & there[candidates] & (zone[candidates] != failed[:, None])
     heir = np.full(len(lists), -1, dtype=np.int64)
     if candidates.shape[1]:
         first = live.argmax(axis=1)
         heir = np.where(live.any(axis=1), candidates[np.arange(len(lists)), first], -1)
-    kept = led & (heir >= 0)
-    pairs = np.bincount(leader[kept] * brokers + heir[kept], minlength=brokers * brokers)
-    lost = np.bincount(leader[led & (heir < 0)], minlength=brokers)
-    return pairs.reshape(brokers, brokers).astype(np.int64), lost.astype(np.int64)
+    kept = (failed >= 0) & (heir >= 0)
+    pairs = np.bincount(failed[kept] * brokers + heir[kept], minlength=zones * brokers)
+    lost = np.bincount(failed[(failed >= 0) & (heir < 0)], minlength=zones)
+    return pairs.reshape(zones, brokers).astype(np.int64), lost.astype(np.int64)
 
 
-def worst_survivor(lists: Ints, there: Bools) -> Ints:
-    """[B] the most leaders on one survivor after that broker fails, -1 where it is not there."""
+def worst_survivor(lists: Ints, there: Bools, zone: Ints | None = None) -> Ints:
+    """[Z] the most leaders on one survivor after that zone fails, -1 where nobody of it is there.
+
+    ``there`` and ``zone`` as for ``takeovers``.
+    """
     brokers = len(there)
-    pairs, _ = takeovers(lists, there)
+    pairs, _ = takeovers(lists, there, zone)
+    zone = np.arange(brokers) if zone is None else zone
     own = np.bincount(lists[:, 0], minlength=brokers)
-    total = own[None, :] + pairs
-    survivors = there[None, :] & ~np.eye(brokers, dtype=np.bool_)
-    worst = np.where(survivors, total, 0).max(axis=1, initial=0)
-    return np.where(there, worst, -1).astype(np.int64)
+    fails = zone[None, :] == np.arange(len(pairs))[:, None]
+    worst = np.where(there & ~fails, own[None, :] + pairs, 0).max(axis=1, initial=0)
+    return np.where((fails & there).any(axis=1), worst, -1).astype(np.int64)
 
 
 def movement(before: Ints, after: Ints, alive: Bools, size: Floats) -> tuple[Ints, Floats]:

@@ -29,6 +29,8 @@ class Facts:
     - ``lost``: [B] partitions left without a live replica when that broker fails
     - ``worst_before``, ``worst_after``: [B] most leaders on one survivor, -1 where the broker is
       not there to fail
+    - ``rack``: [B] position in ``racks``, -1 where it has none; ``rack_takeover`` [K, B],
+      ``rack_lost``, ``rack_worst_before``, ``rack_worst_after`` [K]: the same when a rack fails
     - ``move_replicas``, ``move_bytes``: [B + 1, B] current leader (last: no live source) × target
     """
 
@@ -47,6 +49,11 @@ class Facts:
     lost: Ints
     worst_before: Ints
     worst_after: Ints
+    rack: Ints
+    rack_takeover: Ints
+    rack_lost: Ints
+    rack_worst_before: Ints
+    rack_worst_after: Ints
     move_replicas: Ints
     move_bytes: Floats
     racks: tuple[RackView, ...]
@@ -159,6 +166,11 @@ class Facts:
     def usable(self) -> Bools:
         """[B]"""
         return np.array([broker.usable for broker in self.brokers], dtype=np.bool_)
+
+    @cached_property
+    def chosen(self) -> Bools:
+        """[P] false: left out by the options, and unchanged."""
+        return np.array(self.document["partitions"]["chosen"], dtype=np.bool_)
 
     @cached_property
     def changed(self) -> Ints:

@@ -112,3 +112,9 @@ def racks_of(brokers: Sequence[BrokerView], loads: Sequence[Load]) -> tuple[Rack
             )
         )
     return tuple(racks)
+
+
+def rack_positions(brokers: Sequence[BrokerView], racks: Sequence[RackView]) -> Ints:
+    """[B] each broker's place in ``racks``, -1 where it names no rack."""
+    place: dict[str | None, int] = {rack.name: i for i, rack in enumerate(racks)}
+    return np.array([place.get(broker.rack, -1) for broker in brokers], dtype=np.int64)

@@ -10,6 +10,8 @@ def headline(plan: Facts) -> str:
     """What the plan does, in one sentence."""
     if not plan.changes:
         settled = " The cluster is as the objective wants it." if plan.settled else ""
+        if "reassignment" in plan.asked:
+            settled = " Every list that was given is in place."
         return f"Nothing to do: the plan changes nothing.{settled}"
     waves = f" in {units.plural(len(plan.waves), 'wave')}" if plan.waves else ""
     if plan.moves == 0:

@@ -17,6 +17,8 @@ _MEANINGS = {
     "bytes moved": "No plan within the same bands of bytes moves fewer.",
     "leaders": "On these replicas, the leaders cannot be shared more evenly.",
     "failure": "After any one broker fails, its leaders cannot fall more evenly on the others.",
+    "failure balance": "No order of the lists spreads what is taken over more evenly.",
+    "leader rate": "No choice of leaders lowers the rate of the busiest one.",
     "leader changes": "No order as even changes fewer leaders.",
 }
 

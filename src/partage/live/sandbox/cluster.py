@@ -1,37 +1,26 @@
-"""A real Kafka on this machine, to try things on: its nodes are processes, its state is a folder.
+"""A cluster of nodes: started, changed and ended, its state in a folder.
 
 ``sandbox.json``, the marker, says which nodes there are: id, rack, port, process id. It is written
 anew whenever one of them changes, so that whatever interrupts a run, the next knows what to end or
 to start again. Beside it each node has a folder: settings, data, log. Nothing is kept elsewhere but
 the jars.
 
-One node is the controller and nothing else, the others are brokers and nothing else. So any broker
-can be killed, or all of them, and what is left goes on. Three nodes that are both would be one
-process fewer, but the cluster would stand still with any two of them gone.
-
-A free port is found by binding it, held while settings are written, and let go just before the
-process starts. If another takes it in between, the node's log says so and the node ends: it is
-given another port.
-
-A node is ready when its log says so: Kafka writes that line once the controller has unfenced the
-broker. Who asks the cluster instead may be told of the broker that was killed a second before.
+A node is ready when its log says so. Who asks the cluster instead may be told of the broker that
+was killed a second before.
 """
 
 from __future__ import annotations
 
 import base64
 import fcntl
-import json
 import os
-import re
 import shutil
-import socket
 import subprocess
 import time
 import uuid
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager, suppress
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any, Self
 
@@ -40,82 +29,23 @@ from partage.files import check_writable_directory, parse_json, read_text, to_js
 from partage.java import find_java
 from partage.live import process
 from partage.live.jars import kafka_jars, kafka_version
+from partage.live.sandbox.logs import PORT_TAKEN, READY, reason
+from partage.live.sandbox.nodes import CONTROLLER, MOST_BROKERS, Node, bound, checked, layout
+from partage.live.sandbox.security import FILES, FOLDER, LISTENERS, Security
+from partage.live.sandbox.settings import JAVA_OPTIONS, PLAINTEXT, settings_of, to_properties
 
 MARKER = "sandbox.json"
 FORMAT_VERSION = 1
 
-BROKERS = 3
-MOST_BROKERS = 30
-"""At 200 MB each, more is a slip of the finger."""
-
-_CONTROLLER = 0
-_HOST = "127.0.0.1"
-_READY = "Kafka Server started"
-_PORT_TAKEN = "Address already in use"
 _START_SECONDS = 180.0
 _STOP_SECONDS = 30.0
 _POLL_SECONDS = 0.1
-
-_JAVA_OPTIONS = (
-    # Java's first compiler only, and few threads: a sandbox runs for minutes on one machine.
-    "-XX:+UseSerialGC",
-    "-XX:TieredStopAtLevel=1",
-    "-XX:-UsePerfData",  # would be a file in the temporary folder of the system
-    "-Dlog4j2.level=INFO",
-)
-
-_SETTINGS: dict[str, object] = {
-    "controller.listener.names": "CONTROLLER",
-    "listener.security.protocol.map": "CONTROLLER:PLAINTEXT,PLAINTEXT:PLAINTEXT",
-    # A dead broker is fenced in seconds; Kafka's own 9 s and 2 s suit real networks.
-    "broker.session.timeout.ms": 4000,
-    "broker.heartbeat.interval.ms": 500,
-    # A group that is tried out does not wait for more members.
-    "group.initial.rebalance.delay.ms": 0,
-    "auto.create.topics.enable": "false",
-    "offsets.topic.num.partitions": 3,
-    "transaction.state.log.num.partitions": 3,
-    "share.coordinator.state.topic.num.partitions": 3,
-    "transaction.state.log.min.isr": 1,
-    "share.coordinator.state.topic.min.isr": 1,
-    # Few threads, and 4 MB for the cleaner's map instead of 128.
-    "num.network.threads": 2,
-    "num.io.threads": 2,
-    "background.threads": 2,
-    "log.cleaner.dedupe.buffer.size": 4 * 1024 * 1024,
-}
-
-_SAYS_NOTHING = re.compile(
-    r"at |\.\.\. |Picked up |Error: Could not create the Java|Error: A fatal exception"
-    r"|Error occurred during initialization of VM"
-)
-"""Lines of a log that name no reason: stack traces, and how Java begins and ends a complaint."""
 
 Tell = Callable[[str], None]
 
 
 def _silent(_: str) -> None:
     return None
-
-
-@dataclass(frozen=True)
-class Node:
-    """One process of a sandbox: the controller, id 0, or a broker. Without ``pid`` it is down."""
-
-    id: int
-    rack: str | None = None
-    port: int = 0
-    pid: int | None = None
-
-    @property
-    def name(self) -> str:
-        """What messages, and its folder, call it."""
-        return f"broker-{self.id}" if self.id else "controller"
-
-    @property
-    def address(self) -> str:
-        """``127.0.0.1:PORT``."""
-        return f"{_HOST}:{self.port}"
 
 
 class Sandbox:
@@ -129,6 +59,7 @@ class Sandbox:
         self.directory = os.fspath(directory)
         self.kafka = ""
         self.cluster_id = ""
+        self.secure = False
         self.started: list[int] = []
         """The brokers that the last call started."""
         self._folder = Path(directory).resolve()
@@ -144,27 +75,32 @@ class Sandbox:
         brokers: int | None = None,
         racks: Sequence[str] | None = None,
         kafka: str | None = None,
+        secure: bool = False,
         tell: Tell = _silent,
     ) -> Self:
         """A sandbox whose brokers are all registered and unfenced.
 
         A new one has ``brokers`` (3) with ids from 1 on, dealt round the ``racks`` in turn, and
-        runs the version ``kafka`` (4.3.0). Of one that is there, what is down is started on its
-        data; what is asked for must be what it is. Raises InputError for what cannot be asked,
-        PartageError for a cluster that does not come up, of which nothing is left then.
+        runs the version ``kafka`` (4.3.0); ``secure``: with TLS, logins and ACLs. Of one that is
+        there, what is down is started on its data; what is asked for must be what it is. Raises
+        InputError for what cannot be asked, PartageError for a cluster that does not come up, of
+        which nothing is left then.
         """
-        sandbox = cls(directory, [Node(_CONTROLLER), *_layout(brokers, racks)])
+        sandbox = cls(directory, [Node(CONTROLLER), *layout(brokers, racks)])
         sandbox._check_place()
         sandbox._folder.mkdir(exist_ok=True)
         with sandbox._alone():
             fresh = not sandbox._marker.exists()
             if not fresh:
                 sandbox._read()
-                sandbox._must_be(brokers, racks, kafka)
+                sandbox._must_be(brokers, racks, kafka, secure)
             try:
                 if fresh:
                     sandbox.kafka = kafka_version(kafka_jars(kafka, tell))
                     sandbox.cluster_id = _random_id()
+                    sandbox.secure = secure
+                    if secure:
+                        sandbox.security.make()
                 sandbox._bring_up(sandbox.brokers, tell)
             except BaseException:
                 if fresh:
@@ -203,12 +139,28 @@ class Sandbox:
     @property
     def brokers(self) -> list[Node]:
         """The brokers by id, those that do not run included."""
-        return [node for _, node in sorted(self._nodes.items()) if node.id != _CONTROLLER]
+        return [node for _, node in sorted(self._nodes.items()) if node.id != CONTROLLER]
 
     @property
     def bootstrap_servers(self) -> str:
-        """``127.0.0.1:PORT,127.0.0.1:PORT``: every broker, whether it runs or not."""
-        return ",".join(node.address for node in self.brokers)
+        """``127.0.0.1:PORT,127.0.0.1:PORT``: every broker, whether it runs or not; of a secured
+        sandbox by SASL_SSL."""
+        return self.servers(self.listeners[0])
+
+    @property
+    def listeners(self) -> tuple[str, ...]:
+        """The names of those that each broker has."""
+        return LISTENERS if self.secure else PLAINTEXT
+
+    def servers(self, listener: str) -> str:
+        """The same as ``bootstrap_servers``, by this listener."""
+        place = self.listeners.index(listener)
+        return ",".join(node.addresses[place] for node in self.brokers)
+
+    @property
+    def security(self) -> Security:
+        """Certificates, users and clients' files, where the sandbox is secured."""
+        return Security(self._folder)
 
     def to_json(self) -> dict[str, Any]:
         """What ``partage sandbox up --json`` prints; ``pid`` is null for what does not run."""
@@ -225,10 +177,15 @@ class Sandbox:
             "directory": self.directory,
             "kafka": self.kafka,
             "cluster_id": self.cluster_id,
+            "secure": self.secure,
             "bootstrap_servers": self.bootstrap_servers,
             "brokers": [{"id": of.id, "rack": of.rack, **node(of)} for of in self.brokers],
-            "controller": node(self._nodes[_CONTROLLER]),
+            "controller": node(self._nodes[CONTROLLER]),
             "started": self.started,
+            "client_properties": [
+                {"file": str(Path(self.directory) / FOLDER / name), "user": user, "listener": by}
+                for name, (user, by) in (FILES if self.secure else {}).items()
+            ],
         }
 
     # ------------------------------------------------------------------ one broker
@@ -255,7 +212,7 @@ class Sandbox:
                 raise InputError(
                     self.directory, f"has {MOST_BROKERS} brokers, the most there can be"
                 )
-            added = Node(max(self._nodes) + 1, _checked(rack, "--rack"))
+            added = Node(max(self._nodes) + 1, checked(rack, "--rack"))
             self._nodes[added.id] = added
             try:
                 self._bring_up([added], tell)
@@ -267,7 +224,7 @@ class Sandbox:
         return added.id
 
     def _broker(self, broker: int) -> Node:
-        if broker == _CONTROLLER or broker not in self._nodes:
+        if broker == CONTROLLER or broker not in self._nodes:
             ids = ", ".join(str(node.id) for node in self.brokers)
             raise InputError(self.directory, f"has no broker {broker}, only {ids}")
         return self._nodes[broker]
@@ -279,9 +236,9 @@ class Sandbox:
 
         What was started is ended again if one of them does not come up.
         """
-        wanted = {_CONTROLLER, *(node.id for node in brokers)}
+        wanted = {CONTROLLER, *(node.id for node in brokers)}
         running = {node.id for node in self._running()}
-        if _CONTROLLER not in running:
+        if CONTROLLER not in running:
             # Brokers cannot follow it to another port.
             self._end(self._running())
             wanted |= running
@@ -299,7 +256,7 @@ class Sandbox:
         except BaseException:
             self._end((self._nodes[node] for node in launched), patience=0)
             raise
-        self.started = sorted(launched - {_CONTROLLER})
+        self.started = sorted(launched - {CONTROLLER})
 
     def _launch(self, ids: Sequence[int], other_ports: bool) -> None:
         """Give the nodes ports, settings and a formatted folder, and start their processes."""
@@ -307,12 +264,19 @@ class Sandbox:
         with ExitStack() as held:
             for number in ids:
                 node = self._nodes[number]
-                bound = held.enter_context(_bound(0 if other_ports else node.port))
-                self._nodes[number] = replace(node, port=bound.getsockname()[1])
+                count = len(self.listeners) if node.id else 1
+                wanted = [node.port, *node.more_ports, *[0] * count][:count]
+                first, *more = (
+                    held.enter_context(bound(0 if other_ports else port)).getsockname()[1]
+                    for port in wanted
+                )
+                self._nodes[number] = replace(node, port=first, more_ports=tuple(more))
             for number in ids:
                 self._write_settings(self._nodes[number])
             self._write()
-            self._format(ids, [str(java), *_JAVA_OPTIONS, "-cp", f"{jars}/*"])
+            if self.secure:
+                self.security.write_clients({name: self.servers(name) for name in self.listeners})
+            self._format(ids, [str(java), *JAVA_OPTIONS, "-cp", f"{jars}/*"])
         for number in ids:
             node = self._nodes[number]
             home = self._folder / node.name
@@ -322,7 +286,7 @@ class Sandbox:
             command = [
                 str(java),
                 "-Xmx384m" if node.id else "-Xmx256m",
-                *_JAVA_OPTIONS,
+                *JAVA_OPTIONS,
                 f"-Djava.io.tmpdir={home}",
                 f"-XX:ErrorFile={home}/java-error.log",
                 *("-cp", f"{jars}/*"),
@@ -332,31 +296,16 @@ class Sandbox:
             self._write()
 
     def _write_settings(self, node: Node) -> None:
-        controller = self._nodes[_CONTROLLER]
-        copies = min(3, len(self.brokers))
-        settings = {
-            **_SETTINGS,
-            "process.roles": "broker" if node.id else "controller",
-            "node.id": node.id,
-            "controller.quorum.voters": f"{_CONTROLLER}@{controller.address}",
-            "listeners": f"{'PLAINTEXT' if node.id else 'CONTROLLER'}://{node.address}",
-            "log.dirs": self._folder / node.name / "data",
-            "default.replication.factor": copies,
-            "offsets.topic.replication.factor": copies,
-            "transaction.state.log.replication.factor": copies,
-            "share.coordinator.state.topic.replication.factor": copies,
-        }
-        if node.rack is not None:
-            settings["broker.rack"] = node.rack
+        security = self.security.settings(node) if self.secure else {}
         home = self._folder / node.name
         home.mkdir(exist_ok=True)
-        # Java's properties know the escapes of JSON: one line, in ASCII.
-        lines = (f"{key}={json.dumps(str(value))[1:-1]}\n" for key, value in settings.items())
-        write_text(home / "server.properties", "".join(lines))
+        settings = settings_of(node, self._nodes, home, self.listeners, security)
+        text = to_properties(settings)
+        write_text(home / "server.properties", text, private=self.secure)
 
     def _format(self, ids: Iterable[int], java: Sequence[str]) -> None:
         """Have Kafka's tool prepare the data folders that are new, side by side."""
-        tool = [*java, "kafka.tools.StorageTool", "format", "-t", self.cluster_id, "-c"]
+        tool = ["kafka.tools.StorageTool", "format", "-t", self.cluster_id, "-c"]
         with ExitStack() as tools:
             runs = []
             for number in ids:
@@ -364,9 +313,12 @@ class Sandbox:
                 home = self._folder / node.name
                 if (home / "data" / "meta.properties").exists():
                     continue
+                words = [*tool, str(home / "server.properties")]
+                if self.secure and number == CONTROLLER:
+                    words = [tools.enter_context(self.security.users(words))]
                 run = tools.enter_context(
                     subprocess.Popen(
-                        [*tool, str(home / "server.properties")],
+                        [*java, *words],
                         stdin=subprocess.DEVNULL,
                         stdout=subprocess.PIPE,
                         stderr=subprocess.STDOUT,
@@ -379,7 +331,7 @@ class Sandbox:
             for node, run in runs:
                 printed, _ = run.communicate()
                 if run.returncode != 0:
-                    raise PartageError(f"{node.name} cannot be formatted: {_reason(printed)}")
+                    raise PartageError(f"{node.name} cannot be formatted: {reason(printed)}")
 
     def _all_ready(self, wanted: set[int], tell: Tell, may_retry: bool) -> bool:
         """Wait until all are ready. False if one has ended because its port was taken meanwhile."""
@@ -389,16 +341,16 @@ class Sandbox:
             running = {node.id for node in self._running()}
             logs = {node: self._log(self._nodes[node]) for node in sorted(wanted)}
             for node in sorted(wanted - running):
-                if _PORT_TAKEN in logs[node] and may_retry:
-                    if node == _CONTROLLER:
+                if PORT_TAKEN in logs[node] and may_retry:
+                    if node == CONTROLLER:
                         self._end(self._running(), patience=0)
                     return False
-                raise PartageError(f"{self._nodes[node].name} did not start: {_reason(logs[node])}")
-            slow = [node for node, log in logs.items() if _READY not in log]
+                raise PartageError(f"{self._nodes[node].name} did not start: {reason(logs[node])}")
+            slow = [node for node, log in logs.items() if READY not in log]
             if not slow:
                 return True
             if time.monotonic() > deadline:
-                name, why = self._nodes[slow[0]].name, _reason(logs[slow[0]])
+                name, why = self._nodes[slow[0]].name, reason(logs[slow[0]])
                 raise PartageError(f"{name} is not ready after {_START_SECONDS:.0f} s: {why}")
             if ready != (ready := len(wanted) - len(slow)):
                 tell(f"starting Kafka {self.kafka}: {ready} of {len(wanted)} nodes")
@@ -421,7 +373,7 @@ class Sandbox:
         """End those that run, the controller last, as the brokers say goodbye to it."""
         nodes = list(nodes)
         for brokers in (True, False):
-            them = [node for node in nodes if (node.id != _CONTROLLER) == brokers]
+            them = [node for node in nodes if (node.id != CONTROLLER) == brokers]
             process.end(
                 {node.pid: self._ending(node) for node in them if node.pid is not None}, patience
             )
@@ -454,17 +406,21 @@ class Sandbox:
                 self.directory, "a comma in its path, which Kafka takes for two folders"
             )
 
-    def _must_be(self, brokers: int | None, racks: Sequence[str] | None, kafka: str | None) -> None:
+    def _must_be(
+        self, brokers: int | None, racks: Sequence[str] | None, kafka: str | None, secure: bool
+    ) -> None:
         """Refuse to change what is there."""
         count, dealt = len(self.brokers), [node.rack for node in self.brokers]
         end = f"partage sandbox down --dir {self.directory} removes it"
         if brokers not in (None, count):
             raise InputError("--brokers", f"{brokers}: {self.directory} has {count}; {end}")
-        if racks is not None and [node.rack for node in _layout(count, racks)] != dealt:
+        if racks is not None and [node.rack for node in layout(count, racks)] != dealt:
             there = ",".join(rack or "none" for rack in dealt)
             raise InputError("--racks", f"the brokers in {self.directory} are in {there}; {end}")
         if kafka not in (None, self.kafka):
             raise InputError("--kafka", f"{kafka}: {self.directory} is a {self.kafka}; {end}")
+        if secure and not self.secure:
+            raise InputError("--secure", f"the sandbox in {self.directory} is an open one; {end}")
 
     @contextmanager
     def _changing(self) -> Iterator[None]:
@@ -494,6 +450,7 @@ class Sandbox:
             "kafka": self.kafka,
             "cluster_id": self.cluster_id,
             "folder": str(self._folder),
+            "secure": self.secure,
             "nodes": [asdict(node) for _, node in sorted(self._nodes.items())],
         }
         write_text(self._marker, to_json(state, indent=1))
@@ -506,11 +463,19 @@ class Sandbox:
         try:
             if state["format_version"] != FORMAT_VERSION:
                 raise ValueError
-            nodes = [Node(**node) for node in state["nodes"]]
+            ports = [tuple(node.get("more_ports", ())) for node in state["nodes"]]
+            nodes = [
+                Node(**{**node, "more_ports": more})
+                for node, more in zip(state["nodes"], ports, strict=True)
+            ]
             kafka, cluster_id = str(state["kafka"]), str(state["cluster_id"])
-            home = Path(state["folder"])
-            numbers = [n for node in nodes for n in (node.id, node.port, node.pid or 1)]
-            if not all(type(n) is int and n >= 0 for n in numbers) or nodes[0].id != _CONTROLLER:
+            home, secure = Path(state["folder"]), bool(state.get("secure", False))
+            numbers = [
+                number
+                for node in nodes
+                for number in (node.id, node.port, node.pid or 1, *node.more_ports)
+            ]
+            if not all(type(n) is int and n >= 0 for n in numbers) or nodes[0].id != CONTROLLER:
                 raise ValueError
         except (LookupError, TypeError, ValueError):
             raise InputError(where, "is not the state of a sandbox of this partage") from None
@@ -520,57 +485,20 @@ class Sandbox:
         ):
             problem = f"moved or copied from {home} while its processes run: use it there"
             raise InputError(self.directory, problem)
-        self.kafka, self.cluster_id = kafka, cluster_id
+        self.kafka, self.cluster_id, self.secure = kafka, cluster_id, secure
         self._nodes = {node.id: node for node in nodes}
 
     def _remove(self) -> list[str]:
         """Remove what the sandbox made, its marker last; gives what else there is, if anything."""
         for node in self._nodes.values():
             shutil.rmtree(self._folder / node.name, ignore_errors=True)
+        if self.secure:
+            self.security.remove()
         self._marker.unlink(missing_ok=True)
         left = sorted(path.name for path in self._folder.iterdir())
         if not left:
             self._folder.rmdir()
         return left
-
-
-# ---------------------------------------------------------------------- small things
-
-
-def _layout(brokers: int | None, racks: Sequence[str] | None) -> list[Node]:
-    """The brokers that are asked for, dealt round the racks in turn."""
-    count = max(BROKERS, len(racks or ())) if brokers is None else brokers
-    if not 1 <= count <= MOST_BROKERS:
-        raise InputError("--brokers", f"{count}: expected 1 to {MOST_BROKERS}")
-    if racks is None:
-        return [Node(number + 1) for number in range(count)]
-    names = [_checked(rack, "--racks") for rack in racks]
-    if not names or len(names) > count:
-        raise InputError("--racks", f"{len(names)} racks for {count} brokers: each needs a broker")
-    return [Node(number + 1, names[number % len(names)]) for number in range(count)]
-
-
-def _checked(rack: str | None, option: str) -> str | None:
-    if rack is not None and not (rack.strip() and rack.isprintable()):
-        raise InputError(option, f"{rack!r} is no name of a rack")
-    return None if rack is None else rack.strip()
-
-
-@contextmanager
-def _bound(port: int) -> Iterator[socket.socket]:
-    """A socket that holds this port of the loopback, or another free one where it is taken."""
-    with socket.socket() as bound:
-        try:
-            if port:
-                # As Java will: connections of an earlier run may linger on it.
-                bound.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-                bound.bind((_HOST, port))
-        except OSError:
-            port = 0
-        if not port:
-            bound.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 0)
-            bound.bind((_HOST, 0))
-        yield bound
 
 
 def _random_id() -> str:
@@ -579,14 +507,3 @@ def _random_id() -> str:
         made = base64.urlsafe_b64encode(uuid.uuid4().bytes).decode().rstrip("=")
         if not made.startswith("-"):
             return made
-
-
-def _reason(log: str) -> str:
-    """The line of a log that says why its process ended: the last exception, error or line."""
-    lines = [line.strip() for line in log.splitlines()]
-    said = [line for line in lines if line and not _SAYS_NOTHING.match(line)]
-    for pattern in (r"(?:[\w$]+\.)+[\w$]*(?:Exception|Error): ", r"\b(?:ERROR|FATAL|Error)\b"):
-        telling = [line for line in said if re.search(pattern, line)]
-        if telling:
-            return telling[-1].removeprefix("Caused by: ")[:300]
-    return said[-1][:300] if said else "its log is empty"

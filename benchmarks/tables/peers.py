@@ -6,10 +6,9 @@ are a tool's moves or wall seconds over those of partage in the same job.
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Any
 
-from harness import table
+from tables.markdown import judged, table
 
 Figures = dict[str, Any]
 
@@ -42,34 +41,31 @@ STAGES = ["replicas", "leaders", "proofs", "waves", "the rest"]
 
 STAGE_HEAD = ["job", "seconds", *STAGES, "whole plan", "reading"]
 
-BEGIN, END = "<!-- measured -->\n", "\n<!-- end -->"
-
 MOST_SECONDS, MOST_LARGE_SECONDS, MOST_LARGE_BYTES = 10, 60, 4e9
 """Targets: the plan for 100 → 110 brokers, and that for 1,000 brokers, as a process."""
 
 
-def report(results: dict[str, Figures]) -> str:
-    """The tables and the targets."""
+def blocks(results: dict[str, Figures]) -> dict[str, str]:
+    """The tables by name, and the targets."""
     every = [(job, tool, found[tool], found) for job, found in results.items() for tool in found]
     tools = [row for row in every if row[1] != "before"]
     ours = [(job, figures) for job, tool, figures, _ in tools if tool == "partage"]
     stages = [line for job, figures in ours if "moves" in figures for line in _spent(job, figures)]
-    parts = [
-        table(PLAN_HEAD, [_plan_line(*row) for row in every], 2),
-        table(COST_HEAD, [_cost_line(*row) for row in tools], 2),
-        table(STAGE_HEAD, stages, 2) if stages else "",
-        "\n".join(targets(results)),
-    ]
-    return "\n\n".join(part for part in parts if part)
+    return {
+        "peers, plans": table(PLAN_HEAD, [_plan_line(*row) for row in every], 2),
+        "peers, costs": table(COST_HEAD, [_cost_line(*row) for row in tools], 2),
+        "peers, left out": _left_out(results),
+        "peers, stages": table(STAGE_HEAD, stages, 2) if stages else "",
+        "peers, targets": "\n".join(targets(results)),
+    }
 
 
-def put(text: str, page: Path, begin: str = BEGIN) -> str:
-    """The page with ``text`` between its two marks, instead of what is there."""
-    before, _, rest = page.read_text(encoding="utf-8").partition(begin)
-    _, end, after = rest.partition(END)
-    if not end:
-        raise SystemExit(f"{page}: expected the marks {begin} and {END}")
-    return f"{before}{begin}\n{text}\n{end}{after}"
+def _left_out(results: dict[str, Figures]) -> str:
+    """Which tool has no run of which job."""
+    tools = dict.fromkeys(tool for found in results.values() for tool in found)
+    missing = {tool: [job for job, found in results.items() if tool not in found] for tool in tools}
+    told = [f"{tool} on {', '.join(jobs)}" for tool, jobs in missing.items() if jobs]
+    return f"Not run: {'; '.join(told)}." if told else ""
 
 
 def reads(stage: str) -> bool:
@@ -150,7 +146,7 @@ def targets(results: dict[str, Figures]) -> list[str]:
         part, whole = ours["stages"]["replicas"], ours["planner_seconds"]
         whole_cost = _cost(whole, ours["planner_cpu_seconds"])
         found.append(
-            _judged(
+            judged(
                 f"100 → 110 brokers: the whole plan, proven, in {MOST_SECONDS} s",
                 whole <= MOST_SECONDS and ours["optimal"],
                 whole_cost,
@@ -169,13 +165,13 @@ def targets(results: dict[str, Figures]) -> list[str]:
                 own_cost = _cost(part["seconds"], part["cpu_seconds"])
             else:
                 what, holds, own_cost = f"all stages faster than {tool}", whole < theirs, whole_cost
-            found.append(_judged(f"100 → 110 brokers: {what}", holds, f"{own_cost}; {said}"))
+            found.append(judged(f"100 → 110 brokers: {what}", holds, f"{own_cost}; {said}"))
     large = results.get("expansion-1000", {}).get("partage", {})
     if "moves" in large:
         seconds, peak = large["process_seconds"], large["peak_bytes"]
         proven = "proven" if large["optimal"] else "not proven"
         found.append(
-            _judged(
+            judged(
                 f"1,000 brokers, 200,000 partitions: proven in {MOST_LARGE_SECONDS} s and 4 GB",
                 large["optimal"] and seconds <= MOST_LARGE_SECONDS and peak <= MOST_LARGE_BYTES,
                 f"{proven}, {_cost(seconds, large['process_cpu_seconds'])}, {peak / 1e9:.2f} GB",
@@ -186,7 +182,3 @@ def targets(results: dict[str, Figures]) -> list[str]:
 
 def _cost(seconds: float, cpu_seconds: float) -> str:
     return f"{seconds:.2f} s wall, {cpu_seconds:.2f} s CPU"
-
-
-def _judged(what: str, holds: bool, how: str) -> str:
-    return f"- {'holds' if holds else 'does not hold'}: {what} ({how})"

@@ -6,11 +6,9 @@ import math
 from collections.abc import Sequence
 from typing import Any
 
-from harness import table
+from tables.markdown import judged, table
 
 Json = dict[str, Any]
-
-BEGIN = "<!-- measured: pipeline -->\n"
 
 LEAST_HASHING = 0.85
 """Of the rate of a function that does nothing."""
@@ -44,22 +42,25 @@ PROFILE_HEAD = [
 SLOPE_HEAD = ["executors", "records", "slope"]
 
 
-def report(results: Json) -> str:
-    """Everything. ``results`` is what ``pipeline.py --json`` writes."""
-    parts = [
-        f"Hashing, {results['hashing']['rows']:,} keys:",
-        table(HASHING_HEAD, [_hashing_line(*row) for row in _hashes(results).items()], 1),
-        f"Skew, {results['skewed']['records']:,} records:",
-        table(SKEW_HEAD, _skew_lines(results["skewed"]["kinds"]), 1),
-        "Time against records:",
-        table(PROFILE_HEAD, [_profile_line(run) for run in results["profile"]], 0),
-    ]
+def blocks(results: Json) -> dict[str, str]:
+    """Everything by name. ``results`` is what ``pipeline.latest`` makes of the figures."""
     found = slopes(results["profile"])
-    if found:
-        lines = [_slope_line(results["profile"], *row) for row in found.items()]
-        parts.append(table(SLOPE_HEAD, lines, 0))
-    parts += [on_paper(results), "\n".join(_said(*promise) for promise in promises(results))]
-    return "\n\n".join(parts)
+    lines = [_slope_line(results["profile"], *row) for row in found.items()]
+    hashing = [_hashing_line(*row) for row in _hashes(results).items()]
+    skew = _skew_lines(results["skewed"]["kinds"])
+    timed = [_profile_line(run) for run in results["profile"]]
+    return {
+        "pipeline, hashing": (
+            f"{results['hashing']['rows']:,} keys:\n\n{table(HASHING_HEAD, hashing, 1)}"
+        ),
+        "pipeline, skew": (
+            f"{results['skewed']['records']:,} records:\n\n{table(SKEW_HEAD, skew, 1)}"
+        ),
+        "pipeline, time": table(PROFILE_HEAD, timed, 0),
+        "pipeline, slopes": table(SLOPE_HEAD, lines, 0) if lines else "",
+        "pipeline, on paper": on_paper(results),
+        "pipeline, targets": "\n".join(judged(*promise) for promise in promises(results)),
+    }
 
 
 def slope(points: Sequence[tuple[float, float]]) -> float:
@@ -192,8 +193,3 @@ def _duration(seconds: float) -> str:
     if seconds < 5400:
         return f"{seconds / 60:.0f} minutes"
     return f"{seconds / 3600:.1f} hours" if seconds < 48 * 3600 else f"{seconds / 86400:.1f} days"
-
-
-def _said(what: str, holds: bool | None, how: str) -> str:
-    verdict = {True: "holds", False: "does not hold", None: "not judged"}[holds]
-    return f"- {verdict}: {what} ({how})"

@@ -1,0 +1,67 @@
+"""All comparisons, one after the other, and then the pages.
+
+    python benchmarks/bench.py [--size medium] [NAME...]
+
+Every comparison is a process of its own that keeps its figures (``--keep``); one that fails does
+not keep the others from running. The exit code is 1 if one failed, or found that something does
+not hold.
+"""
+
+from __future__ import annotations
+
+import argparse
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+from harness import SIZES
+
+HERE = Path(__file__).resolve().parent
+
+MINUTES = {
+    "plan": {"small": 0.1, "medium": 0.2, "large": 1.5},
+    "peers": {"small": 0.5, "medium": 7, "large": 25},
+    "assignors": {"small": 2, "medium": 10, "large": 15},
+    "pipeline": {"small": 2, "medium": 6, "large": 12},
+    "article": {"small": 0.1, "medium": 4, "large": 4},
+}
+"""About how long each takes on two cores that have nothing else to do, environments there."""
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description="Run all comparisons and write the pages.")
+    parser.add_argument("names", nargs="*", metavar="NAME", help=f"of {', '.join(MINUTES)}")
+    parser.add_argument("--size", choices=SIZES, default="medium", help="how much is measured")
+    given = parser.parse_args()
+    if unknown := set(given.names) - set(MINUTES):
+        parser.error(f"no comparison {min(unknown)}")
+    names = given.names or list(MINUTES)
+    total = sum(MINUTES[name][given.size] for name in names)
+    say(f"{', '.join(names)}, size {given.size}: about {total:.0f} minutes on two quiet cores")
+    say("(the first time, the peers are fetched besides)")
+
+    bad = []
+    began = time.monotonic()
+    for number, name in enumerate(names, 1):
+        about = MINUTES[name][given.size]
+        say(f"[{number}/{len(names)}] {name}, about {about:g} minutes")
+        start = time.monotonic()
+        command = [sys.executable, str(HERE / f"{name}.py"), "--size", given.size, "--keep"]
+        if subprocess.run(command, stdout=subprocess.DEVNULL).returncode:
+            bad.append(name)
+        say(f"[{number}/{len(names)}] {name} took {(time.monotonic() - start) / 60:.1f} minutes")
+    if subprocess.run([sys.executable, str(HERE / "page.py")]).returncode:
+        bad.append("page")
+    say(f"{(time.monotonic() - began) / 60:.1f} minutes in all; see docs/benchmarks.md")
+    if bad:
+        say(f"failed, or something does not hold: {', '.join(bad)}")
+    return int(bool(bad))
+
+
+def say(what: str) -> None:
+    print(f"bench: {what}", file=sys.stderr, flush=True)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,73 @@
+"""The pages with figures, written from what is kept in ``results/``: nothing is measured.
+
+    python benchmarks/page.py
+
+It fills the blocks of ``docs/benchmarks.md``, ``docs/assignors-compared.md`` and
+``docs/the-article-tested.md``, and draws the plots in ``docs/images`` anew whose figures have
+changed, for which it needs matplotlib. The words between the blocks are the pages' own.
+"""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).resolve().parent / "consumers"))
+
+import assignors
+import peers
+import pipeline
+import plan
+import plots
+import results
+import tables.article
+import tables.assignors
+import tables.peers
+import tables.pipeline
+import tables.plan
+import tables.runs
+import tables.summary
+from tables.markdown import filled
+
+DOCS = Path(__file__).resolve().parent.parent / "docs"
+COMPARISONS = ("plan", "peers", "assignors", "pipeline", "article")
+
+
+def pages(folder: Path = results.FOLDER) -> dict[str, dict[str, str]]:
+    """The text of every block, by page and name."""
+    runs = {name: results.read(name, folder) for name in COMPARISONS}
+    found = {name: results.merged(each) for name, each in runs.items()}
+    plans, joins = peers.ordered(found["peers"]), assignors.latest(found["assignors"])
+    clusters = {name: row.what for name, row in plan.ROWS.items()}
+    return {
+        "benchmarks.md": {
+            **tables.runs.blocks(runs),
+            **tables.summary.blocks(plans, joins["seconds"]),
+            **tables.peers.blocks(plans),
+            "plan": tables.plan.report(found["plan"], clusters),
+            **tables.pipeline.blocks(pipeline.latest(found["pipeline"])),
+        },
+        "assignors-compared.md": tables.assignors.blocks(joins),
+        "the-article-tested.md": tables.article.blocks(found["article"]),
+    }
+
+
+def charts(folder: Path = results.FOLDER) -> dict[str, plots.Chart]:
+    """What is drawn, by file name."""
+    return plots.charts(
+        peers.ordered(results.merged(results.read("peers", folder))),
+        assignors.latest(results.merged(results.read("assignors", folder)))["seconds"],
+        pipeline.latest(results.merged(results.read("pipeline", folder)))["profile"],
+    )
+
+
+def main() -> None:
+    for name, blocks in pages().items():
+        page = DOCS / name
+        page.write_text(filled(page.read_text(encoding="utf-8"), blocks), encoding="utf-8")
+    for name, chart in charts().items():
+        plots.draw(chart, DOCS / "images" / name)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,262 @@
+"""Groups of real consumers, restarted and switched off, beside what ``partage simulate`` predicts.
+
+    python docs/examples/live_groups.py deploy       each member of a group restarts, three ways
+    python docs/examples/live_groups.py failover     the active member ends, a standby takes over
+
+Consumers and the producer are processes of their own, of kafka-python with partage's assignors. A
+record goes into each partition every 0.1 s. The pause of a partition is the longest time in which none
+of its records was processed, as the members themselves noted. What they did, and when, is a scenario;
+the same scenario is then simulated, and there a pause is the longest time without an owner.
+
+Without --bootstrap-server it starts a sandbox, and ends it. It makes a topic, and deletes it.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import logging
+import tempfile
+import time
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import Any
+
+from kafka.admin import NewTopic
+
+from partage.consumers.scenario import Scenario
+from partage.consumers.simulation import simulate
+from partage.live import Sandbox
+from partage.live.connection import Connection
+from partage.live.tally import pauses
+from partage.live.traffic import Client, Traffic
+
+EVERY = 0.1
+NOTICED = 0.5
+"""A pause that long is one: a record comes every 0.1 s, and a poll takes its time."""
+
+
+@dataclass(frozen=True)
+class Way:
+    """How a group is run: the class of its assignor, what ``simulate`` calls that, and whether its
+    members are static."""
+
+    name: str
+    assignor: str
+    simulated: str
+    protocol: str
+    static: bool = False
+
+
+DEPLOYS = (
+    Way("eager, sticky", "StickyAssignor", "sticky", "eager"),
+    Way("cooperative-sticky", "CooperativeStickyAssignor", "cooperative-sticky", "cooperative"),
+    Way(
+        "the same, static members",
+        "CooperativeStickyAssignor",
+        "cooperative-sticky",
+        "cooperative",
+        static=True,
+    ),
+)
+FAILOVER = Way("failover", "FailoverAssignor", "failover", "eager")
+
+
+@dataclass(frozen=True)
+class Settings:
+    """Of the group: its size, and how soon it notices (seconds)."""
+
+    members: int = 3
+    partitions: int = 12
+    heartbeat: float = 3.0
+    session: float = 45.0
+
+
+@dataclass(frozen=True)
+class Result:
+    """The longest pause of each partition in seconds, measured and simulated; ``scenario`` is what
+    happened, for ``partage simulate``."""
+
+    name: str
+    measured: dict[str, float]
+    simulated: dict[str, float]
+    scenario: dict[str, Any]
+
+    def paused(self) -> tuple[int, int]:
+        """How many partitions paused, measured and simulated."""
+        sides = (self.measured, self.simulated)
+        measured, simulated = (sum(s >= NOTICED for s in side.values()) for side in sides)
+        return measured, simulated
+
+
+class Group:
+    """A running group under one way, and the scenario that it plays."""
+
+    def __init__(self, traffic: Traffic, way: Way, settings: Settings) -> None:
+        self.traffic, self.way, self.settings = traffic, way, settings
+        self.start = time.time()
+        self._said: dict[Client, dict[str, Any]] = {}
+        self._killed: set[Client] = set()
+
+    def join(self, name: str, priority: int | None = None) -> Client:
+        """A member; does not wait until the group has taken it in."""
+        known = {
+            "session_timeout_ms": self.settings.session,
+            "heartbeat_interval_ms": self.settings.heartbeat,
+        }
+        config: dict[str, Any] = {key: round(1000 * seconds) for key, seconds in known.items()}
+        if self.way.static:
+            config["group_instance_id"] = name
+        options = {} if priority is None else {"priority": priority}
+        client = self.traffic.join(name, self.way.assignor, options, **config)
+        self._said[client] = {
+            "id": f"{name}.{len(self._said)}",
+            "instance_id": name if self.way.static else None,
+            "priority": priority,
+        }
+        return client
+
+    def end(self, client: Client, kill: bool = False) -> None:
+        """Close it, or switch it off."""
+        if kill:
+            self._killed.add(client)
+            client.kill()
+        else:
+            client.tell_to_end()
+            client.wait()
+
+    def restart(self, client: Client) -> None:
+        """Close it and start it again, and wait until the group is whole."""
+        self.end(client)
+        self.join(client.name)
+        self.traffic.settled()
+
+    def result(self, name: str, since: float) -> Result:
+        """Pauses from ``since`` (seconds since 1970) to now, both ways."""
+        until = time.time()
+        found = pauses(self.traffic.events("read"), self.traffic.partitions, since, until)
+        scenario = self._scenario(until)
+        return Result(
+            name,
+            {partition: round(one.seconds, 2) for partition, one in sorted(found.items())},
+            self._simulated(scenario, since - self.start),
+            scenario,
+        )
+
+    def _scenario(self, until: float) -> dict[str, Any]:
+        """What happened, as ``partage simulate`` takes it."""
+        members = []
+        for client, said in self._said.items():
+            assert client.joined is not None
+            member = {
+                **{key: value for key, value in said.items() if value is not None},
+                "topics": sorted(self.traffic.topics),
+                "joins_at": round(client.joined - self.start, 2),
+            }
+            if client.ended is not None:
+                how = "crashes_at" if client in self._killed else "leaves_at"
+                member[how] = round(client.ended - self.start, 2)
+            members.append(member)
+        return {
+            "topics": self.traffic.topics,
+            "produce": dict.fromkeys(self.traffic.topics, 1 / EVERY),
+            "members": members,
+            "session_timeout": self.settings.session,
+            "heartbeat_interval": self.settings.heartbeat,
+            "until": round(until - self.start, 2),
+        }
+
+    def _simulated(self, scenario: dict[str, Any], since: float) -> dict[str, float]:
+        found = simulate(Scenario.from_json(scenario), self.way.simulated, self.way.protocol)
+        pauses = {}
+        for partition in sorted(self.traffic.partitions):
+            spans = [s for s in found.spans if "{}-{}".format(*s.partition) == partition]
+            owned = [(s.start, s.end) for s in spans if s.end > since]
+            ends = [(since, since), *owned, (scenario["until"], scenario["until"])]
+            pauses[partition] = round(max(b[0] - a[1] for a, b in pairwise(ends)), 2)
+        return pauses
+
+
+@contextmanager
+def group(servers: str, way: Way, settings: Settings) -> Iterator[Group]:
+    """A group on a topic of its own, which is deleted at the end; nobody has joined yet."""
+    topic = f"partage-{time.time_ns()}"
+    with Connection.of(servers).admin() as admin, ExitStack() as stack:
+        copies = min(3, len(admin.describe_cluster()["brokers"]))
+        admin.create_topics([NewTopic(topic, settings.partitions, copies)])
+        stack.callback(admin.delete_topics, [topic])
+        traffic = stack.enter_context(Traffic(servers, topic, {topic: settings.partitions}))
+        yield Group(traffic, way, settings)
+
+
+def deploy(servers: str, way: Way, settings: Settings) -> Result:
+    """Every member restarts, one after the other."""
+    with group(servers, way, settings) as running:
+        members = [running.join(f"member-{n + 1}") for n in range(settings.members)]
+        running.traffic.settled()
+        running.traffic.produce(every=EVERY)
+        since = time.time()
+        for member in members:
+            running.restart(member)
+        return running.result(way.name, since)
+
+
+def failover(servers: str, kill: bool, settings: Settings) -> Result:
+    """The active member ends; a standby of lower priority is there."""
+    with group(servers, FAILOVER, settings) as running:
+        active = running.join("active", priority=10)
+        running.traffic.settled()
+        running.join("standby", priority=1)
+        running.traffic.settled(still=settings.heartbeat + 1)
+        running.traffic.produce(every=EVERY)
+        since = time.time()
+        running.end(active, kill)
+        standby = running.traffic.members[-1]
+        running.traffic.until(
+            lambda: standby.held == running.traffic.partitions, settings.session + 60
+        )
+        time.sleep(1.0)
+        return running.result("the active member is " + ("killed" if kill else "closed"), since)
+
+
+def show(results: list[Result]) -> None:
+    """A table: the longest pause of any partition, and how many paused."""
+    print(f"{'':34}{'longest pause':>24}{'partitions that pause':>26}")
+    print(f"{'':34}{'measured':>12}{'simulated':>12}{'measured':>14}{'simulated':>12}")
+    for one in results:
+        longest = (f"{max(side.values()):.1f} s" for side in (one.measured, one.simulated))
+        count = (f"{n} of {len(one.measured)}" for n in one.paused())
+        print("{:34}{:>12}{:>12}{:>14}{:>12}".format(one.name, *longest, *count))
+
+
+def main() -> None:
+    said = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
+    said.add_argument("what", choices=["deploy", "failover"])
+    said.add_argument("--bootstrap-server", metavar="HOST:PORT")
+    said.add_argument("--members", type=int, default=3)
+    said.add_argument("--partitions", type=int, default=12)
+    said.add_argument("--heartbeat", type=float, default=3.0, metavar="SECONDS")
+    said.add_argument("--session", type=float, default=45.0, metavar="SECONDS")
+    said.add_argument("--json", action="store_true", help="pauses of each partition, scenarios")
+    asked = said.parse_args()
+    settings = Settings(asked.members, asked.partitions, asked.heartbeat, asked.session)
+    with ExitStack() as stack:
+        servers = asked.bootstrap_server
+        if servers is None:
+            home = stack.enter_context(tempfile.TemporaryDirectory())
+            servers = stack.enter_context(Sandbox.start(f"{home}/sandbox")).bootstrap_servers
+        if asked.what == "deploy":
+            results = [deploy(servers, way, settings) for way in DEPLOYS]
+        else:
+            results = [failover(servers, kill, settings) for kill in (False, True)]
+    if asked.json:
+        print(json.dumps([vars(one) for one in results], indent=1))
+    else:
+        show(results)
+
+
+if __name__ == "__main__":
+    logging.getLogger("kafka").setLevel(logging.CRITICAL)
+    main()

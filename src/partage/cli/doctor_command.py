@@ -1,0 +1,126 @@
+"""doctor: what is here to work with, and which settings hold."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Iterator
+from dataclasses import asdict
+from difflib import get_close_matches
+from typing import TYPE_CHECKING
+
+import typer
+
+from partage.cli import next_step, output, settings
+from partage.cli.arguments import BEGIN, BootstrapServer, CommandConfig, Json
+
+if TYPE_CHECKING:
+    from partage.doctor import Finding
+
+_MARKS = {"ok": ("✓", "green"), "missing": ("✗", "red"), "absent": ("–", "dim")}
+
+
+def register(app: typer.Typer) -> None:
+    """Add this room's command."""
+    app.command(rich_help_panel=BEGIN)(doctor)
+
+
+def doctor(
+    context: typer.Context,
+    bootstrap_server: BootstrapServer = None,
+    command_config: CommandConfig = None,
+    json: Json = False,
+) -> None:
+    """Say what is here to work with, what is missing, and what to do about it.
+
+    Exits 1 if something that was asked for, or that is installed, cannot work.
+
+    Examples:
+
+        partage doctor
+        partage doctor --bootstrap-server localhost:9092 --command-config me.properties
+    """
+    from partage.doctor import examine
+
+    with output.progress(quiet=json) as tell:
+        tell("looking around")
+        found = [*examine(bootstrap_server, command_config), *_settings(context), _terminal()]
+    sound = all(one.state != "missing" for one in found)
+    if json:
+        output.print_json({"sound": sound, "findings": [asdict(one) for one in found]})
+    else:
+        _show(found)
+    raise typer.Exit(0 if sound else 1)
+
+
+def _settings(context: typer.Context) -> Iterator[Finding]:
+    """The project's file, and the names of the variables: their values may be secret."""
+    from partage.doctor import Finding
+
+    file, error = context.obj.file, context.obj.error
+    if error is not None:
+        yield Finding(settings.NAME, "missing", str(error), "no other command runs until then")
+    elif file is None:
+        yield Finding(settings.NAME, "absent", "none here or above")
+    else:
+        yield Finding(settings.NAME, "ok", file)
+    known = _known(context)
+    given = sorted(name for name in os.environ if name.startswith(f"{settings.PREFIX}_"))
+    right = [name for name in given if name in known]
+    yield Finding("variables", "ok" if right else "absent", ", ".join(right) or "none is set")
+    for name in given:
+        if name not in known:
+            near = get_close_matches(name, known, 1)
+            hint = f"did you mean {near[0]}?" if near else "nothing reads it"
+            yield Finding(name, "absent", "is no variable of partage", hint)
+
+
+def _known(context: typer.Context) -> set[str]:
+    """Every variable that partage reads."""
+    from partage.ivy import IVY_SETTINGS
+    from partage.live.jars import OWN_JARS
+    from partage.properties import KNOWN, PASSWORD, USERNAME, variable
+
+    options = (
+        name
+        for path, command in settings.commands(context.find_root().command)
+        for option in settings.options(command)
+        for name in settings.variables(path, option)
+    )
+    others = IVY_SETTINGS, OWN_JARS, USERNAME, PASSWORD, "PARTAGE_SPARK_KAFKA"
+    return {*options, *map(variable, KNOWN), *others}
+
+
+def _terminal() -> Finding:
+    from partage.doctor import Finding
+
+    console = output.console()
+    said = "a terminal" if sys.stdout.isatty() else "none"
+    colours = "no colours" if console.color_system is None else "colours"
+    found = f"{said}, {console.width} columns, {colours}, {console.encoding}"
+    return Finding("terminal", "ok", found)
+
+
+def _show(found: list[Finding]) -> None:
+    from rich.table import Table
+    from rich.text import Text
+
+    console = output.console()
+    table = Table.grid(padding=(0, 1, 0, 0))
+    table.add_column()
+    table.add_column(no_wrap=True)
+    for one in found:
+        mark, style = _MARKS[one.state]
+        text = Text(one.found, overflow="fold")
+        if one.advice:
+            text.append(f"\n{one.advice}", style="dim" if one.state == "absent" else "")
+        table.add_row(Text(mark, style), Text(one.name), text)
+    console.print(table)
+    states = {one.name: one.state for one in found}
+    if states["Kafka"] == "ok":
+        there = next_step.there("snapshot")
+        next_step.show(console, "snapshot", *there, "-o", "cluster.json")
+    elif states["spark"] == "ok":
+        next_step.show(console, "demo")
+    else:
+        next_step.show(console, "plan", "CLUSTER", "-o", "plan/")

@@ -1,0 +1,77 @@
+"""demo --live: what it prints, and its folder written whole or not at all."""
+
+from __future__ import annotations
+
+import signal
+from collections.abc import Iterator
+from contextlib import contextmanager
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any
+
+from partage.cli import output
+
+
+def live_demo(out: str, master: str | None, json: bool) -> None:
+    """Let a real cluster grow, and write what happened into the directory ``out``."""
+    from partage.errors import InputError, PartageError
+    from partage.files import check_writable_directory, new_directory, parse_json, read_text
+    from partage.java import find_java
+
+    if master is not None:
+        raise InputError("--master", "is for Spark, which --live does not use")
+    if find_spec("kafka") is None:
+        raise PartageError("kafka-python is not installed: pip install 'partage[kafka]'")
+    find_java("demo --live")
+    from partage.brokers.directory import MARKER as PLAN_FILE
+    from partage.brokers.directory import REPORT
+    from partage.live.growth import MARKER, PLAN, grow
+    from partage.report.html import render
+    from partage.report.live_page import checks, headline, lead
+    from partage.report.live_page import render as render_live
+
+    check_writable_directory(out, MARKER)
+    with _interrupted_once(), new_directory(out, MARKER) as folder:
+        with output.progress(quiet=json) as tell:
+            told = grow(folder, tell=tell)
+        plan = folder / PLAN
+        document = parse_json(read_text(plan / PLAN_FILE), str(plan / PLAN_FILE))
+        (plan / REPORT).write_text(render(document), encoding="utf-8")
+        (folder / PAGE).write_text(render_live(told), encoding="utf-8")
+    page = str(Path(out) / PAGE)
+    if json:
+        output.print_json({"page": page, **told})
+        return
+    console = output.console()
+    console.print(f"[bold]{headline(told)}[/]\n", highlight=False)
+    console.print(lead(told) + "\n", highlight=False)
+    for verdict, text in checks(told):
+        console.print(f"{'✓' if verdict == 'good' else '✗'} {text}", highlight=False)
+    console.print(
+        f"\n{told['seconds']:.0f} s in all, Kafka's start and end included.", highlight=False
+    )
+    console.print(f"Page: {page}   Next: partage sandbox up", highlight=False, soft_wrap=True)
+
+
+PAGE = "live.html"
+
+
+@contextmanager
+def _interrupted_once() -> Iterator[None]:
+    """Ctrl-C or SIGTERM ends it in good order; more of them meanwhile would only disturb that."""
+    numbers = (signal.SIGINT, signal.SIGTERM)
+    before = {number: signal.getsignal(number) for number in numbers}
+
+    def end(*_: Any) -> None:
+        for number in numbers:
+            signal.signal(number, signal.SIG_IGN)
+        raise KeyboardInterrupt
+
+    for number in numbers:
+        signal.signal(number, end)
+    try:
+        yield
+    finally:
+        if signal.getsignal(signal.SIGINT) is end:  # otherwise the process is about to end
+            for number, earlier in before.items():
+                signal.signal(number, earlier)

@@ -1,0 +1,143 @@
+"""Another tool's proposal: where some partitions shall lie, in Kafka's reassignment JSON.
+
+The form is that of ``kafka-reassign-partitions.sh --execute``: ``{"version": 1, "partitions":
+[{"topic": "t", "partition": 0, "replicas": [1, 2], "log_dirs": ["any", "any"]}]}``, where the
+version and ``log_dirs`` may be left out. Kafka's tools write the log dirs of today's lists by name:
+those are read, and not asked for. The text that ``--generate`` prints is taken as well; it
+holds today's lists and the proposal, each below a line that says so.
+
+Source: the method ``parsePartitionReassignmentData`` of Apache Kafka 4.3,
+``org.apache.kafka.tools.reassign.ReassignPartitionsCommand``.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Self
+
+import numpy as np
+import numpy.typing as npt
+
+from partage.cluster.formats import partition_entry, show
+from partage.cluster.model import Cluster
+from partage.errors import InputError
+from partage.files import parse_json, read_text
+
+Ints = npt.NDArray[np.int64]
+
+_CURRENT = "Current partition replica assignment"
+_PROPOSED = "Proposed partition reassignment configuration"
+_ANY = "any"
+
+
+@dataclass(frozen=True)
+class Reassignment:
+    """Replica lists by (topic, partition number): broker ids, preferred leader first.
+
+    - ``name``: where they are from, which begins every complaint about them
+    - ``in_log_dirs``: how many lists also say in which log dirs, which nobody here asks brokers for
+    """
+
+    name: str
+    lists: Mapping[tuple[str, int], tuple[int, ...]]
+    in_log_dirs: int = 0
+
+    @classmethod
+    def of(cls, source: Any) -> Self:
+        """Out of a file's path, or a reassignment as JSON values."""
+        if isinstance(source, cls):
+            return source
+        if isinstance(source, (str, os.PathLike)):
+            return cls.read(source)
+        return cls.from_json(source)
+
+    @classmethod
+    def read(cls, path: str | os.PathLike[str]) -> Self:
+        """A reassignment JSON, or what ``--generate`` prints; ``.gz`` too. Raises InputError."""
+        where, text = os.fspath(path), read_text(path)
+        _, proposed, after = text.partition(_PROPOSED)
+        if not proposed and text.lstrip().startswith(_CURRENT):
+            raise InputError(where, "tells where replicas are, not where they shall be")
+        return cls.from_json(parse_json(after if proposed else text, where), where)
+
+    @classmethod
+    def from_json(cls, value: Any, name: str = "reassignment") -> Self:
+        """Kafka's form as parsed JSON. Raises InputError that names the place."""
+        if type(value) is not dict:
+            raise InputError(name, f"expected an object with partitions, got {show(value)}")
+        if "brokers" in value:
+            raise InputError(name, "has brokers: a cluster, expected a reassignment")
+        if "topics" in value and "partitions" not in value:
+            raise InputError(
+                name,
+                "lists topics to move, expected where to: what "
+                "kafka-reassign-partitions.sh --generate makes of it",
+            )
+        version, entries = value.get("version", 1), value.get("partitions")
+        if type(version) is not int or version != 1:
+            raise InputError(name, f"version: expected 1, got {show(version)}")
+        if type(entries) is not list:
+            raise InputError(name, f"partitions: expected a list, got {show(entries)}")
+        if not entries:
+            raise InputError(name, "names no partition: nothing to reassign")
+        lists: dict[tuple[str, int], tuple[int, ...]] = {}
+        in_log_dirs = 0
+        for i, entry in enumerate(entries):
+            topic, number, replicas = partition_entry(entry, name, i)
+            if not replicas:
+                raise InputError(name, f"{topic}-{number}: has no replicas")
+            twice = next((b for b in replicas if replicas.count(b) > 1), None)
+            if twice is not None:
+                raise InputError(name, f"{topic}-{number}: broker {twice} is named twice")
+            if (topic, number) in lists:
+                raise InputError(name, f"{topic}-{number}: listed twice")
+            in_log_dirs += _names_log_dirs(entry.get("log_dirs"), name, f"{topic}-{number}")
+            lists[topic, number] = tuple(replicas)
+        return cls(name, lists, in_log_dirs)
+
+    def on(self, cluster: Cluster) -> Ints:
+        """[P, any] the cluster's replica lists with these in place of today's: broker positions,
+        -1 after the last. Raises InputError for what the cluster does not have, and where a dead
+        broker would have to fetch a replica."""
+        rows = {
+            (cluster.topics[topic], number): row
+            for row, (topic, number) in enumerate(
+                zip(cluster.topic.tolist(), cluster.partition.tolist(), strict=True)
+            )
+        }
+        topics = set(cluster.topics)
+        place = {broker: i for i, broker in enumerate(cluster.broker_ids.tolist())}
+        today, alive = cluster.replicas, cluster.alive
+        width = max(today.shape[1], *map(len, self.lists.values()))
+        replicas = np.full((len(today), width), -1, dtype=np.int64)
+        replicas[:, : today.shape[1]] = today
+        for (topic, number), wanted in self.lists.items():
+            name = f"{topic}-{number}"
+            if topic not in topics:
+                raise InputError(self.name, f"topic {show(topic)} is not in the cluster")
+            row = rows.get((topic, number))
+            if row is None:
+                raise InputError(self.name, f"{name}: the cluster has no such partition")
+            unknown = next((broker for broker in wanted if broker not in place), None)
+            if unknown is not None:
+                raise InputError(self.name, f"{name}: broker {unknown} is not in the cluster")
+            held = set(today[row].tolist())
+            places = [place[broker] for broker in wanted]
+            for broker, at in zip(wanted, places, strict=True):
+                if not alive[at] and at not in held:
+                    raise InputError(
+                        self.name, f"{name}: broker {broker} is dead, it cannot take a replica"
+                    )
+            replicas[row] = -1
+            replicas[row, : len(places)] = places
+        return replicas
+
+
+def _names_log_dirs(value: Any, name: str, partition: str) -> bool:
+    if value is None:
+        return False
+    if type(value) is not list or not all(type(one) is str for one in value):
+        raise InputError(name, f"{partition}: log_dirs: expected a list, got {show(value)}")
+    return any(one != _ANY for one in value)

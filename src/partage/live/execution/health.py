@@ -1,0 +1,88 @@
+"""Whether a cluster is well: who has fallen behind, and where producers cannot write any more.
+
+Only replicas that are there already count: new ones are not in sync before their move ends, and of
+a broker that does not answer only where the run is to wait for it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Sequence
+from dataclasses import dataclass
+
+from kafka import errors as kafka_errors
+from kafka.admin import ConfigResource, ConfigResourceType
+
+from partage.live.connection import chunks
+from partage.live.execution.asking import Asking
+from partage.live.snapshot import CHUNK, PartitionState
+
+_MIN_ISR = "min.insync.replicas"
+
+
+@dataclass(frozen=True)
+class Health:
+    """Names of partitions: ``behind`` with a replica out of sync, ``starved`` those of them that
+    have fewer in sync than their topic's min.insync.replicas."""
+
+    behind: tuple[str, ...] = ()
+    starved: tuple[str, ...] = ()
+
+    def __str__(self) -> str:
+        """``3 partitions are out of sync, t-0; 1 below min.insync.replicas, t-0``."""
+        some = "partition is" if len(self.behind) == 1 else "partitions are"
+        said = f"{len(self.behind)} {some} out of sync, {self.behind[0]}" if self.behind else "well"
+        if self.starved:
+            said += f"; {len(self.starved)} below {_MIN_ISR}, {self.starved[0]}"
+        return said
+
+
+def behind(
+    states: Iterable[PartitionState], among: Collection[int] | None = None
+) -> list[PartitionState]:
+    """Those with a replica out of sync; ``among``: only replicas on these brokers count."""
+    return [
+        one
+        for one in states
+        if any(
+            broker not in one.isr and (among is None or broker in among)
+            for broker in one.current
+            if broker not in one.adding
+        )
+    ]
+
+
+def health_of(troubled: Iterable[PartitionState], asking: Asking) -> Health:
+    """What of these, which are behind, is starved: their topics are asked for the setting."""
+    states = sorted(troubled, key=lambda one: (one.topic, one.partition))
+    if not states:
+        return Health()
+    topics = sorted({one.topic for one in states})
+    least: dict[str, int] = {}
+    for part in chunks(topics, CHUNK):
+        least |= _least_in_sync(asking, part)
+    return Health(
+        tuple(_name(one) for one in states),
+        tuple(_name(one) for one in states if len(one.isr) < least.get(one.topic, 1)),
+    )
+
+
+def _least_in_sync(asking: Asking, topics: Sequence[str]) -> dict[str, int]:
+    """The setting by topic; what cannot be told now, as of a topic that is deleted, is left out."""
+    resources = [
+        ConfigResource(ConfigResourceType.TOPIC, topic, {_MIN_ISR: None}) for topic in topics
+    ]
+    try:
+        described = asking.admin.describe_configs(resources, config_filter="all")
+    except kafka_errors.KafkaError:
+        if len(topics) == 1:
+            return {}
+        return {k: v for topic in topics for k, v in _least_in_sync(asking, [topic]).items()}
+    return {
+        topic: int(configs[_MIN_ISR]["value"])
+        for topic, configs in described.get("topic", {}).items()
+        if _MIN_ISR in configs
+    }
+
+
+def _name(one: PartitionState) -> str:
+    return f"{one.topic}-{one.partition}"

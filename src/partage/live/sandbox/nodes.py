@@ -1,0 +1,92 @@
+"""The nodes of a sandbox: ids, racks, addresses on the loopback.
+
+One node is the controller and nothing else, the others are brokers and nothing else. So any broker
+can be killed, or all of them, and what is left goes on. Three nodes that are both would be one
+process fewer, but the cluster would stand still with any two of them gone.
+
+A free port is found by binding it, held while settings are written, and let go just before the
+process starts. If another takes it in between, the node's log says so and the node ends: it is
+given another port.
+"""
+
+from __future__ import annotations
+
+import socket
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+
+from partage.errors import InputError
+
+BROKERS = 3
+MOST_BROKERS = 30
+"""At 200 MB each, more is a slip of the finger."""
+
+CONTROLLER = 0
+HOST = "127.0.0.1"
+
+
+@dataclass(frozen=True)
+class Node:
+    """One process of a sandbox: the controller, id 0, or a broker. Without ``pid`` it is down.
+
+    ``more_ports``: those of its other listeners, in a secured sandbox.
+    """
+
+    id: int
+    rack: str | None = None
+    port: int = 0
+    pid: int | None = None
+    more_ports: tuple[int, ...] = ()
+
+    @property
+    def name(self) -> str:
+        """What messages, and its folder, call it."""
+        return f"broker-{self.id}" if self.id else "controller"
+
+    @property
+    def address(self) -> str:
+        """``127.0.0.1:PORT``, of its first listener."""
+        return f"{HOST}:{self.port}"
+
+    @property
+    def addresses(self) -> tuple[str, ...]:
+        """Of all its listeners."""
+        return tuple(f"{HOST}:{port}" for port in (self.port, *self.more_ports))
+
+
+def layout(brokers: int | None, racks: Sequence[str] | None) -> list[Node]:
+    """The brokers that are asked for, dealt round the racks in turn. Raises InputError."""
+    count = max(BROKERS, len(racks or ())) if brokers is None else brokers
+    if not 1 <= count <= MOST_BROKERS:
+        raise InputError("--brokers", f"{count}: expected 1 to {MOST_BROKERS}")
+    if racks is None:
+        return [Node(number + 1) for number in range(count)]
+    names = [checked(rack, "--racks") for rack in racks]
+    if not names or len(names) > count:
+        raise InputError("--racks", f"{len(names)} racks for {count} brokers: each needs a broker")
+    return [Node(number + 1, names[number % len(names)]) for number in range(count)]
+
+
+def checked(rack: str | None, option: str) -> str | None:
+    """The name of a rack. Raises InputError for what is none."""
+    if rack is not None and not (rack.strip() and rack.isprintable()):
+        raise InputError(option, f"{rack!r} is no name of a rack")
+    return None if rack is None else rack.strip()
+
+
+@contextmanager
+def bound(port: int) -> Iterator[socket.socket]:
+    """A socket that holds this port of the loopback, or another free one where it is taken."""
+    with socket.socket() as held:
+        try:
+            if port:
+                # As Java will: connections of an earlier run may linger on it.
+                held.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+                held.bind((HOST, port))
+        except OSError:
+            port = 0
+        if not port:
+            held.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 0)
+            held.bind((HOST, 0))
+        yield held

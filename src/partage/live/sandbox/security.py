@@ -1,0 +1,205 @@
+"""What a secured sandbox has more: certificates, users with passwords, and files for clients.
+
+Each broker listens in the three ways that prove something (``LISTENERS``). Behind them is Kafka's
+standard authorizer: what no ACL allows is forbidden, but for the brokers and *admin*, who may do
+everything. *guest* may do nothing until an ACL says so. The nodes know each other by the brokers'
+certificate.
+
+It is all made at the start, out of random numbers: a certificate authority, whose key is thrown
+away once it has signed, a certificate for the nodes and one for admin, and passwords. It is in the
+folder ``security``, for the owner's eyes only.
+"""
+
+from __future__ import annotations
+
+import secrets
+import shutil
+import subprocess
+import tempfile
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+
+from partage.errors import PartageError
+from partage.files import parse_json, read_text, to_json, write_text
+from partage.live.sandbox.nodes import HOST, Node
+from partage.live.sandbox.settings import to_properties
+
+FOLDER = "security"
+LISTENERS = ("SASL_SSL", "SSL", "SASL_PLAINTEXT")
+"""Names and protocols in one, the usual way first."""
+
+MECHANISMS = ("SCRAM-SHA-512", "SCRAM-SHA-256", "PLAIN")
+ADMIN, GUEST = "admin", "guest"
+
+FILES = {
+    "admin.properties": (ADMIN, "SASL_SSL"),
+    "admin-ssl.properties": (ADMIN, "SSL"),
+    "admin-sasl-plaintext.properties": (ADMIN, "SASL_PLAINTEXT"),
+    "guest.properties": (GUEST, "SASL_SSL"),
+}
+"""Clients' files: who asks, and by which listener."""
+
+_BROKER = "broker"
+_AUTHORITY = "ca.pem"
+_PASSWORDS = "passwords.json"
+_USERS = "users.args"
+_LOGIN_MODULES = "org.apache.kafka.common.security"
+_DAYS = "3650"
+
+_CERTIFICATES = f"""\
+[req]
+distinguished_name = name
+[name]
+[authority]
+basicConstraints = critical, CA:TRUE
+keyUsage = critical, keyCertSign, cRLSign
+subjectKeyIdentifier = hash
+[leaf]
+subjectKeyIdentifier = hash
+authorityKeyIdentifier = keyid
+extendedKeyUsage = serverAuth, clientAuth
+subjectAltName = IP:{HOST}
+"""
+"""What certificates say; Python 3.13 wants the identifiers of the keys too."""
+
+
+class Security:
+    """The certificates, users and clients' files of the sandbox in a folder."""
+
+    def __init__(self, sandbox: Path) -> None:
+        self.folder = sandbox / FOLDER
+
+    def make(self) -> None:
+        """Make certificates and passwords. Raises PartageError where there is no openssl."""
+        self.folder.mkdir(mode=0o700, exist_ok=True)  # a try that failed may have left it
+        passwords = {user: secrets.token_urlsafe(18) for user in (ADMIN, GUEST)}
+        self._write(_PASSWORDS, to_json(passwords))
+        with tempfile.TemporaryDirectory() as workshop:
+            for name, text in _certificates(Path(workshop)).items():
+                self._write(name, text)
+
+    def remove(self) -> None:
+        """Remove all of it."""
+        shutil.rmtree(self.folder, ignore_errors=True)
+
+    def settings(self, node: Node) -> dict[str, object]:
+        """What a node has to know beyond what an open one does."""
+        found: dict[str, object] = {
+            "listener.security.protocol.map": ",".join(
+                ["CONTROLLER:SSL", *(f"{name}:{name}" for name in LISTENERS)]
+            ),
+            **self._pem("truststore", _AUTHORITY),
+            **self._pem("keystore", f"{_BROKER}.pem"),
+            "ssl.principal.mapping.rules": "RULE:^CN=(.*)$/$1/",
+            "listener.name.controller.ssl.client.auth": "required",
+            "authorizer.class.name": "org.apache.kafka.metadata.authorizer.StandardAuthorizer",
+            "super.users": f"User:{_BROKER};User:{ADMIN}",
+            "allow.everyone.if.no.acl.found": "false",
+        }
+        if node.id == 0:
+            return found
+        found |= {
+            "inter.broker.listener.name": "SSL",
+            "listener.name.ssl.ssl.client.auth": "required",
+            "sasl.enabled.mechanisms": ",".join(MECHANISMS),
+        }
+        known = " ".join(f'user_{user}="{word}"' for user, word in self._passwords.items())
+        for listener in LISTENERS:
+            for mechanism in MECHANISMS if listener.startswith("SASL") else ():
+                key = f"listener.name.{listener.lower()}.{mechanism.lower()}.sasl.jaas.config"
+                found[key] = _login(mechanism, known if mechanism == "PLAIN" else "")
+        return found
+
+    @contextmanager
+    def users(self, words: Sequence[str]) -> Iterator[str]:
+        """The words of Kafka's storage tool and the users of SCRAM, as Java takes it all out of a
+        file: the system shows everybody what stands on a command line."""
+        scram = [
+            f"{mechanism}=[name={user},password={password}]"
+            for mechanism in MECHANISMS
+            if mechanism.startswith("SCRAM")
+            for user, password in self._passwords.items()
+        ]
+        quoted = (
+            '"' + word.replace("\\", "\\\\").replace('"', '\\"') + '"'
+            for word in (*words, *(part for one in scram for part in ("--add-scram", one)))
+        )
+        self._write(_USERS, "\n".join(quoted))
+        try:
+            yield f"@{self.folder / _USERS}"
+        finally:
+            (self.folder / _USERS).unlink(missing_ok=True)
+
+    def client(self, user: str, listener: str, mechanism: str = MECHANISMS[0]) -> dict[str, object]:
+        """The settings of a client. Only admin has a certificate, for SSL alone."""
+        found: dict[str, object] = {"security.protocol": listener}
+        if listener.startswith("SASL"):
+            who = f'username="{user}" password="{self._passwords[user]}"'
+            found["sasl.mechanism"] = mechanism
+            found["sasl.jaas.config"] = _login(mechanism, who)
+        if listener.endswith("SSL"):
+            found |= self._pem("truststore", _AUTHORITY)
+        if listener == "SSL":
+            found |= self._pem("keystore", f"{user}.pem")
+        return found
+
+    def write_clients(self, servers: Mapping[str, str]) -> None:
+        """Write the clients' files, with the addresses of each listener."""
+        for name, (user, listener) in FILES.items():
+            settings = {"bootstrap.servers": servers[listener], **self.client(user, listener)}
+            self._write(name, to_properties(settings))
+
+    @property
+    def _passwords(self) -> dict[str, str]:
+        path = self.folder / _PASSWORDS
+        found: dict[str, str] = parse_json(read_text(path), str(path))
+        return found
+
+    def _pem(self, store: str, name: str) -> dict[str, object]:
+        return {f"ssl.{store}.type": "PEM", f"ssl.{store}.location": self.folder / name}
+
+    def _write(self, name: str, text: str) -> None:
+        write_text(self.folder / name, text, private=True)
+
+
+def _login(mechanism: str, options: str) -> str:
+    kind = "plain.Plain" if mechanism == "PLAIN" else "scram.Scram"
+    return " ".join(filter(None, (f"{_LOGIN_MODULES}.{kind}LoginModule required", options))) + ";"
+
+
+def _certificates(workshop: Path) -> dict[str, str]:
+    """The authority's certificate, and for nodes and admin a key with its certificate, as PEM."""
+    (workshop / "openssl.cnf").write_text(_CERTIFICATES, encoding="ascii")
+
+    def openssl(command: str) -> None:
+        try:
+            run = subprocess.run(
+                ["openssl", *command.split()], cwd=workshop, capture_output=True, text=True
+            )
+        except FileNotFoundError:
+            raise PartageError("certificates need openssl, and there is none: install it") from None
+        if run.returncode != 0:
+            said = run.stderr.strip().splitlines()[-1:]
+            raise PartageError(f"openssl {command.split()[0]}: {' '.join(said)}")
+
+    def key(name: str) -> None:
+        openssl(f"genpkey -algorithm EC -pkeyopt ec_paramgen_curve:P-256 -out {name}.key")
+
+    key("ca")
+    openssl(
+        f"req -new -x509 -key ca.key -out {_AUTHORITY} -subj /CN=sandbox -days {_DAYS} "
+        "-config openssl.cnf -extensions authority"
+    )
+    found = {_AUTHORITY: (workshop / _AUTHORITY).read_text(encoding="ascii")}
+    for name in (_BROKER, ADMIN):
+        key(name)
+        openssl(f"req -new -key {name}.key -out {name}.csr -subj /CN={name} -config openssl.cnf")
+        openssl(
+            f"x509 -req -in {name}.csr -out {name}.crt -CA {_AUTHORITY} -CAkey ca.key "
+            f"-set_serial {secrets.randbits(63)} -days {_DAYS} "
+            "-extfile openssl.cnf -extensions leaf"
+        )
+        parts = ((workshop / f"{name}.{end}").read_text(encoding="ascii") for end in ("key", "crt"))
+        found[f"{name}.pem"] = "".join(parts)
+    return found

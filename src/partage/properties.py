@@ -1,0 +1,130 @@
+"""A client's settings as Kafka's own tools take them: ``--command-config client.properties``.
+
+The file has Java's form, and the names are those of Kafka's clients. The same settings may come as
+environment variables: ``PARTAGE_SASL_JAAS_CONFIG`` is ``sasl.jaas.config``. The file comes first.
+Who has no wish to write a login module in Java's form says ``PARTAGE_SASL_USERNAME`` and
+``PARTAGE_SASL_PASSWORD`` instead. Values are never repeated in a message: they may be secrets.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Iterator, Mapping
+
+from partage.errors import InputError
+from partage.files import read_text
+
+PREFIX = "PARTAGE_"
+USERNAME, PASSWORD = "PARTAGE_SASL_USERNAME", "PARTAGE_SASL_PASSWORD"
+
+KNOWN = (
+    "bootstrap.servers",
+    "client.id",
+    "request.timeout.ms",
+    "security.protocol",
+    "sasl.mechanism",
+    "sasl.jaas.config",
+    "ssl.truststore.type",
+    "ssl.truststore.location",
+    "ssl.truststore.certificates",
+    "ssl.keystore.type",
+    "ssl.keystore.location",
+    "ssl.keystore.certificate.chain",
+    "ssl.keystore.key",
+    "ssl.key.password",
+    "ssl.endpoint.identification.algorithm",
+)
+"""The settings that are understood."""
+
+_LOGIN_MODULES = "org.apache.kafka.common.security"
+
+
+def read_settings(
+    path: str | os.PathLike[str] | None, environment: Mapping[str, str] | None = None
+) -> dict[str, str]:
+    """The settings of a properties file, and of the environment what it does not say.
+
+    Raises InputError for a file that cannot be read, or is in no form of properties, and for a
+    user without a password.
+    """
+    environment = os.environ if environment is None else environment
+    variables = {name: variable(name) for name in KNOWN}
+    found = {name: environment[key] for name, key in variables.items() if environment.get(key)}
+    if path is not None:
+        found |= parse_properties(read_text(path), os.fspath(path))
+    if "sasl.jaas.config" not in found and "sasl.mechanism" in found:
+        found |= _login(found["sasl.mechanism"], environment)
+    return found
+
+
+def _login(mechanism: str, environment: Mapping[str, str]) -> dict[str, str]:
+    """The login module of a user whose name and password are variables, if they are."""
+    user, password = environment.get(USERNAME, ""), environment.get(PASSWORD, "")
+    if not user and not password:
+        return {}
+    if not user or not password:
+        raise InputError(PASSWORD if user else USERNAME, "is missing: a login needs both")
+    kind = "plain.Plain" if mechanism.strip().upper() == "PLAIN" else "scram.Scram"
+    quoted = (re.sub(r'([\\"])', r"\\\1", word) for word in (user, password))
+    said = 'required username="{}" password="{}";'.format(*quoted)
+    return {"sasl.jaas.config": f"{_LOGIN_MODULES}.{kind}LoginModule {said}"}
+
+
+def variable(setting: str) -> str:
+    """The environment variable of a setting."""
+    return PREFIX + setting.upper().replace(".", "_")
+
+
+def parse_properties(text: str, where: str) -> dict[str, str]:
+    """``java.util.Properties``: ``name=value``, ``name: value`` or ``name value`` to a line;
+    ``#`` and ``!`` begin a comment, a backslash at its end continues a line. Raises InputError."""
+    found: dict[str, str] = {}
+    for number, line in _logical_lines(text):
+        name, value = _split(line)
+        if not name:
+            raise InputError(where, f"line {number}: expected name=value")
+        try:
+            found[_unescaped(name)] = _unescaped(value)
+        except ValueError:
+            raise InputError(where, f"line {number}: a broken \\u escape") from None
+    return found
+
+
+def _logical_lines(text: str) -> Iterator[tuple[int, str]]:
+    """(number, line) without comments and blank lines, continued ones joined."""
+    whole, start = "", 0
+    for number, physical in enumerate(text.splitlines(), 1):
+        line = physical.lstrip(" \t\f")
+        if not whole:
+            if not line or line[0] in "#!":
+                continue
+            start = number
+        slashes = len(line) - len(line.rstrip("\\"))
+        if slashes % 2:
+            whole += line[:-1]
+            continue
+        yield start, whole + line
+        whole = ""
+    if whole:
+        yield start, whole
+
+
+def _split(line: str) -> tuple[str, str]:
+    match = re.match(r"((?:[^\\\s=:]|\\.)*)\s*[=:]?\s*(.*)", line, re.DOTALL)
+    assert match is not None
+    return match[1], match[2]
+
+
+def _unescaped(text: str) -> str:
+    letters = {"t": "\t", "n": "\n", "r": "\r", "f": "\f"}
+
+    def one(match: re.Match[str]) -> str:
+        said = match[1]
+        if said[0] == "u":
+            if not re.fullmatch("[0-9a-fA-F]{4}", said[1:]):
+                raise ValueError
+            return chr(int(said[1:], 16))
+        return letters.get(said, said)
+
+    return re.sub(r"\\(u.{0,4}|.)", one, text, flags=re.DOTALL)

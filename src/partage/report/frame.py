@@ -1,0 +1,57 @@
+"""What every page is put together with: template, assets, and what it may do when it is opened."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import json
+import re
+from functools import cache
+from importlib.resources import files
+from typing import Any
+
+import jinja2
+
+
+@cache
+def template(name: str) -> jinja2.Template:
+    """A template of ``page/``; everything that it prints is escaped."""
+    environment = jinja2.Environment(
+        loader=jinja2.PackageLoader("partage.report", "page"),
+        autoescape=True,
+        undefined=jinja2.StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    environment.filters["tight"] = _tight
+    return environment.get_template(name)
+
+
+@cache
+def asset(name: str) -> str:
+    """A style sheet or a script of ``page/``."""
+    return files("partage.report").joinpath("page", name).read_text(encoding="utf-8")
+
+
+def policy(css: str, script: str | None = None) -> str:
+    """The content security policy of a page with exactly this style sheet, and script if any."""
+
+    def digest(text: str) -> str:
+        return base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()
+
+    allowed = "" if script is None else f"script-src 'sha256-{digest(script)}'; "
+    return (
+        f"default-src 'none'; {allowed}"
+        f"style-src 'sha256-{digest(css)}'; img-src data:; base-uri 'none'; form-action 'none'"
+    )
+
+
+def script_json(value: Any) -> str:
+    """JSON that may stand inside a script element, whatever its strings say."""
+    text = json.dumps(value, separators=(",", ":"), allow_nan=False)  # ASCII: no U+2028 either
+    return text.replace("&", "\\u0026").replace("<", "\\u003c").replace(">", "\\u003e")
+
+
+def _tight(text: str) -> str:
+    """The same text with no line break between a number and its unit."""
+    return re.sub(r"(?<=\d) (?=[kMGTPE]?B\b|s\b|min\b|h\b|d\b|waves?\b)", "\u00a0", text)

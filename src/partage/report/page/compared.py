@@ -1,0 +1,48 @@
+"""The strategies against the criteria, as the page shows them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from partage.report import units
+from partage.report.comparison import Column, columns, legend
+
+
+@dataclass(frozen=True)
+class Compared:
+    """The strategies against each group of criteria.
+
+    ``groups``: a title, the columns, and per strategy that has an answer its name, whether it is
+    optimal, and (text, stands out) per column. ``cannot``: name and reason of the others.
+    """
+
+    groups: list[tuple[str, list[Column], list[tuple[str, bool, list[tuple[str, bool]]]]]]
+    cannot: list[tuple[str, str]]
+    legend: str
+
+
+def compared(compare: Mapping[str, Any] | None) -> Compared | None:
+    if compare is None:
+        return None
+    strategies: Mapping[str, Mapping[str, Any]] = compare["strategies"]
+    able = {name: row for name, row in strategies.items() if "cannot" not in row}
+    groups = columns(able.values())
+    tables = []
+    for title, shown in groups:
+        best = [column.best(able.values()) for column in shown]
+        rows = [
+            (
+                name,
+                bool(row.get("optimal")),
+                [
+                    (column.text(row), least is not None and column.value(row) == least)
+                    for column, least in zip(shown, best, strict=True)
+                ],
+            )
+            for name, row in able.items()
+        ]
+        tables.append((title[:1].upper() + title[1:], shown, rows))
+    cannot = [(n, units.plain(row["cannot"])) for n, row in strategies.items() if "cannot" in row]
+    return Compared(tables, cannot, legend(groups))

@@ -1,0 +1,128 @@
+"""Topics × brokers: the table that the page starts with, and all counts for its script.
+
+Many brokers are shown by groups: by rack, or where racks do not tell them apart by neighbouring
+ids. Of many topics those with the most replicas come first, and a last row sums up the others.
+The script has the counts of every topic and broker, so that it can show any of them; beyond
+``CELLS`` it has those of the largest topics, and of the others together.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from partage.report import units
+from partage.report.page.packed import packed
+from partage.report.view import View
+
+TOPICS, BROKERS = 40, 100
+"""Rows and columns that are shown at a time; more brokers than that are shown by groups."""
+
+CELLS = 6_000_000
+
+
+@dataclass(frozen=True)
+class Group:
+    """A column: its heading, the positions of its brokers, and a mark where it is one broker."""
+
+    heading: str
+    brokers: tuple[int, ...]
+    mark: str = ""
+
+
+@dataclass(frozen=True)
+class Heat:
+    """The table: row names, columns, [rows][columns] counts after the plan and their shades."""
+
+    names: list[str]
+    columns: list[Group]
+    after: list[list[int]]
+    level: list[list[int]]
+    folded: int
+    data: dict[str, Any]
+
+    @property
+    def grouped(self) -> bool:
+        """Whether a column is several brokers."""
+        return any(len(column.brokers) > 1 for column in self.columns)
+
+
+def heat(plan: View) -> Heat:
+    """The table at the start and ``data``: see the head of the file."""
+    total = plan.topic_after.sum(axis=1)
+    weight = np.maximum(plan.topic_before.sum(axis=1), total)
+    order = np.argsort(-weight, kind="stable")
+    shown = order[:TOPICS]
+    columns = groups(plan)
+    names = [plan.topics[i] for i in shown]
+    rows, fair_of = plan.topic_after[shown], total[shown]
+    if others := len(order) - len(shown):
+        names.append(units.plural(others, "other topic"))
+        rows = np.vstack([rows, plan.topic_after[order[TOPICS:]].sum(axis=0)])
+        fair_of = np.append(fair_of, total[order[TOPICS:]].sum())
+    share = fair_of / max(1, int(plan.usable.sum()))
+    after = np.column_stack([rows[:, list(c.brokers)].sum(axis=1) for c in columns])
+    usable = [int(plan.usable[list(c.brokers)].sum()) for c in columns]
+    return Heat(
+        names=names,
+        columns=columns,
+        after=after.tolist(),
+        level=[
+            [level(n, fair * there) for n, there in zip(row, usable, strict=True)]
+            for row, fair in zip(after.tolist(), share.tolist(), strict=True)
+        ],
+        folded=others,
+        data=_data(plan, order),
+    )
+
+
+def groups(plan: View) -> list[Group]:
+    """The columns at the start."""
+    count = len(plan.brokers)
+    if count <= BROKERS:
+        return [Group(str(b.id), (i,), b.mark) for i, b in enumerate(plan.brokers)]
+    if 1 < len(plan.racks) <= BROKERS:
+        found = [
+            Group(rack.name, tuple(np.flatnonzero(plan.rack == k).tolist()))
+            for k, rack in enumerate(plan.racks)
+        ]
+        if rest := tuple(np.flatnonzero(plan.rack < 0).tolist()):
+            found.append(Group("no rack", rest))
+        return found
+    ids = [broker.id for broker in plan.brokers]
+    size = -(-count // BROKERS)
+    starts = range(0, count, size)
+    return [Group(_from_to(ids[i : i + size]), tuple(range(count)[i : i + size])) for i in starts]
+
+
+def level(count: float, fair: float) -> int:
+    """Shade 0 to 8: 0 none, 4 the fair share, 8 twice the fair share or more.
+
+    A share below one replica counts as one: no broker can hold half a replica, so that a topic too
+    small for every broker does not look skewed.
+    """
+    if count == 0:
+        return 0
+    return int(min(8, max(1, np.floor(4 * count / max(fair, 1.0) + 0.5))))
+
+
+def _from_to(ids: Sequence[int]) -> str:
+    return str(ids[0]) if len(ids) == 1 else f"{ids[0]}–{ids[-1]}"
+
+
+def _data(plan: View, order: Any) -> dict[str, Any]:
+    held = order[: max(TOPICS, CELLS // max(1, len(plan.brokers)))]
+    rest = order[len(held) :]
+    return {
+        "rows": TOPICS,
+        "columns": BROKERS,
+        "topics": packed(held),
+        "before": packed(plan.topic_before[held]),
+        "after": packed(plan.topic_after[held]),
+        "rest": len(rest),
+        "rest_before": packed(plan.topic_before[rest].sum(axis=0)),
+        "rest_after": packed(plan.topic_after[rest].sum(axis=0)),
+    }

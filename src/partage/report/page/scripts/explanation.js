@@ -1,0 +1,38 @@
+// ---- why each replica of a partition stays, goes or comes: the sentences of `plan --explain`
+const held = data.loads[0], instead = data.changes.instead;
+const nextBest = instead && { broker: await unpack(instead.broker), cost: await unpack(instead.cost), amount: await unpack(instead.amount) };
+function whyOf(broker, fate, before, after) {
+  const id = ids[broker], rack = rackOf[broker];
+  if (data.changes.no_moves) return "no data moves: only the order may change";
+  const loads = `broker ${id} goes from ${held.before[broker]} to ${held.after[broker]} replicas`;
+  if (fate === "stays") return `staying costs no move; ${loads}`;
+  if (fate === "comes") return `${loads}: it costs one move, and a fair share costs at least that`;
+  if (data.brokers.excluded[broker]) return `broker ${id} is to be emptied`;
+  if (data.brokers.mark[broker] === "dead") return `broker ${id} is dead`;
+  const kept = rack < 0 ? undefined : before.find((b) => rackOf[b] === rack && after.includes(b));
+  if (kept !== undefined) return `rack ${data.racks[rack]} had two of them: broker ${ids[kept]} keeps its replica`;
+  return after.length < before.length ? `the replication factor falls to ${after.length}; ${loads}` : loads;
+}
+function leaderOf(before, after) {
+  const old = ids[before[0]], now = ids[after[0]];
+  if (old === now) return `broker ${now} goes on leading`;
+  if (!after.includes(before[0])) return `broker ${now} leads: broker ${old} holds no replica any more`;
+  return `broker ${now} leads instead of broker ${old}, to share ${data.changes.by_rate ? "bytes in per second" : "leaders"} fairly`;
+}
+// `first`: place of the partition's first coming replica among those of all
+function explanationOf(before, after, first) {
+  const found = before.map((broker) => ({ broker, fate: after.includes(broker) ? "stays" : "goes" }));
+  for (const broker of after) if (!before.includes(broker)) found.push({ broker, fate: "comes" });
+  let coming = first;
+  for (const reason of found) {
+    reason.why = whyOf(reason.broker, reason.fate, before, after);
+    if (reason.fate !== "comes") continue;
+    if (nextBest && nextBest.broker[coming] >= 0) {
+      const cost = nextBest.cost[coming], amount = nextBest.amount[coming];
+      reason.instead = `broker ${ids[nextBest.broker[coming]]}: `
+        + (cost < 0 ? "as good" : `${instead.costs[cost]} ${amount > 0 ? "+" : ""}${amount}`);
+    }
+    coming += 1;
+  }
+  return { leader: leaderOf(before, after), replicas: found };
+}

@@ -1,0 +1,83 @@
+const data = JSON.parse(document.getElementById("data").textContent);
+const byId = (id) => document.getElementById(id);
+
+// ---- numbers: the same rules as units.py
+const PREFIXES = ["", "k", "M", "G", "T", "P", "E"];
+const grouped = (n) => String(n).replace(/\B(?=(\d{3})+$)/g, ",");
+const count = (v) => (v < 0 ? "−" : "") + grouped(Math.round(Math.abs(v)));
+const significant = (v) => {
+  if (v === 0) return "0";
+  if (v < 0.0005) return "<0.001";
+  if (v < 0.0995) return v.toFixed(3);
+  if (v < 9.995) return v.toFixed(2);
+  if (v < 99.95) return v.toFixed(1);
+  return count(v);
+};
+const scaled = (v, unit) => {
+  let step = 0;
+  while (v >= 999.5 && step < PREFIXES.length - 1) { v /= 1000; step += 1; }
+  return `${significant(v)} ${PREFIXES[step]}${unit}`;
+};
+const size = (v) => (v === null || Number.isNaN(v) ? "–" : v < 999.5 ? `${Math.round(v)} B` : scaled(v, "B"));
+const rate = (v) => {
+  if (v === 0) return "0 B/s";
+  if (v < 0.001) return "<0.001 B/s";
+  return v < 0.0995 ? `${v.toFixed(3)} B/s` : scaled(v, "B/s");
+};
+const duration = (seconds) => {
+  if (seconds > 0 && seconds < 0.005) return "<0.01 s";
+  if (seconds < 0.995) return `${seconds.toFixed(2)} s`;
+  if (seconds < 9.95) return `${seconds.toFixed(1)} s`;
+  if (seconds < 99.5) return `${Math.round(seconds)} s`;
+  let minutes = Math.round(seconds / 60);
+  if (minutes < 100) return `${minutes} min`;
+  let hours = Math.floor(minutes / 60);
+  minutes %= 60;
+  if (hours < 48) return minutes ? `${hours} h ${minutes} min` : `${hours} h`;
+  hours += minutes >= 30 ? 1 : 0;
+  const days = Math.floor(hours / 24);
+  return hours % 24 ? `${days} d ${hours % 24} h` : `${days} d`;
+};
+// one unit for a whole chart, as units.common gives a column
+const common = (highest, unit) => {
+  if (unit === "count") return { short: count, name: "" };
+  let step = 0;
+  while (highest >= 999.5 && step < PREFIXES.length - 1) { highest /= 1000; step += 1; }
+  return { short: (v) => significant(v / 1000 ** step), name: PREFIXES[step] + (unit === "bytes" ? "B" : "B/s") };
+};
+const FORMAT = { count, bytes: size, rate };
+const tenth = (v) => v.toFixed(1).replace(/\.0$/, "");
+const plural = (n, noun) => `${count(n)} ${noun}${n === 1 ? "" : "s"}`;
+const change = (before, after) => (before === after ? after : `${before} → ${after}`);
+const most = (values) => values.reduce((a, b) => Math.max(a, b), -Infinity);
+const least = (values) => values.reduce((a, b) => Math.min(a, b), Infinity);
+const range = (values, format) => {
+  if (!values.length) return "–";
+  const low = format(least(values)), high = format(most(values));
+  return low === high ? low : `${low}–${high}`;
+};
+window.partage = { count, size, rate, duration };
+
+// ---- elements: text is only ever set as text
+const element = (tag, text, cls) => {
+  const e = document.createElement(tag);
+  if (text !== undefined) e.textContent = text;
+  if (cls) e.className = cls;
+  return e;
+};
+
+// ---- packed columns: type, then Base64 of what zlib compressed (page/packed.py)
+const TYPES = {
+  u1: Uint8Array, i1: Int8Array, u2: Uint16Array, i2: Int16Array, u4: Uint32Array, i4: Int32Array,
+  f4: Float32Array, f8: Float64Array,
+};
+if (!window.DecompressionStream) {
+  byId("old-browser").hidden = false;
+  return;
+}
+const unpack = async (text) => {
+  const at = text.indexOf(":");
+  const bytes = Uint8Array.from(atob(text.slice(at + 1)), (c) => c.charCodeAt(0));
+  const stream = new Blob([bytes]).stream().pipeThrough(new DecompressionStream("deflate"));
+  return new TYPES[text.slice(0, at)](await new Response(stream).arrayBuffer());
+};

@@ -1,0 +1,76 @@
+"""Many seeds on one cluster, and the figures of all of them: ``make test-faults``.
+
+    python tests/faults/campaign.py [--seeds 0-59] [--seed N] [--short]
+
+One line for each seed; of a seed that fails, what was done. Exits 1 if any failed.
+"""
+
+from __future__ import annotations
+
+import argparse
+import shutil
+import signal
+import sys
+import tempfile
+import time
+import traceback
+from pathlib import Path
+
+from kinds import KINDS, of_seed
+from proxied import begin
+from trial import Figures, Trial
+
+SEEDS = 60
+"""Five of each kind."""
+
+
+def main() -> int:
+    asked = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    asked.add_argument(
+        "--seeds", default=f"0-{SEEDS - 1}", help="FIRST-LAST (default: %(default)s)"
+    )
+    asked.add_argument("--seed", type=int, help="only this one, and tell what is done")
+    asked.add_argument("--short", action="store_true", help="with little data, as in make test")
+    given = asked.parse_args()
+    # ended by SIGTERM, as timeout does it, the run still ends the brokers
+    signal.signal(signal.SIGTERM, signal.default_int_handler)
+    first, _, last = given.seeds.partition("-")
+    seeds = range(int(first), int(last) + 1) if given.seed is None else [given.seed]
+    figures, failed = Figures(), []
+    folder = Path(tempfile.mkdtemp(prefix="partage-faults-"))
+    with begin(folder / "kafka") as cluster:
+        for seed in seeds:
+            began = time.monotonic()
+            trial = Trial(cluster, seed, folder / f"seed-{seed}", given.short)
+            problem = ""
+            try:
+                figures.add(trial.run(of_seed(seed)))
+                figures.counts["runs"] += 1
+            except Exception:
+                problem = traceback.format_exc()
+                failed.append(seed)
+            took = time.monotonic() - began
+            state = "FAILED" if problem else "ok"
+            print(f"{seed:3d} {of_seed(seed).__name__:28} {took:5.1f} s  {state}", flush=True)
+            if problem or given.seed is not None:
+                print(*(f"    {line}" for line in trial.told), problem, sep="\n", flush=True)
+            else:
+                shutil.rmtree(folder / f"seed-{seed}")
+    print_table(figures, len(seeds))
+    if failed:
+        print(f"failed: {failed}; their plans and journals: {folder}")
+        return 1
+    shutil.rmtree(folder)
+    return 0
+
+
+def print_table(figures: Figures, seeds: int) -> None:
+    print(f"\n{figures.counts['runs']} of {seeds} runs held, of {len(KINDS)} kinds")
+    for name, count in sorted(figures.counts.items()):
+        print(f"  {name:44} {count:10,}")
+    for name, seconds in sorted(figures.longest.items()):
+        print(f"  {'longest: ' + name:44} {seconds:8.1f} s")
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,106 @@
+"""The cluster that faults are injected into: four brokers in two racks, each behind a proxy.
+
+It is a sandbox with other settings. Brokers tell clients, and each other, the proxy's port. Two of
+them are controllers as well, so that there are three with the sandbox's own and another takes over
+when the active one dies. Fetches are small and the throttle's window short: what moves is little,
+and shall move slowly from the beginning.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+import socket
+from collections.abc import Iterable
+
+from proxy import HOST, Proxies
+
+from partage.live.sandbox import Node, Sandbox
+
+BROKERS, RACKS = 4, ("a", "b")
+CONTROLLER = 0
+VOTERS = (CONTROLLER, 1, 2)
+OBSERVER = "observer"
+"""The client that no cut concerns."""
+
+_SETTINGS: dict[str, object] = {
+    "replica.fetch.max.bytes": 32 * 1024,
+    "replica.fetch.response.max.bytes": 64 * 1024,
+    "replica.fetch.wait.max.ms": 100,
+    "replication.quota.window.num": 3,
+    "log.initial.task.delay.ms": 1000,
+    "file.delete.delay.ms": 1000,
+}
+
+
+class Proxied(Sandbox):
+    """``with Proxied.start(folder, brokers=BROKERS, racks=RACKS)``."""
+
+    def __init__(self, directory: str | os.PathLike[str], nodes: Iterable[Node] = ()) -> None:
+        super().__init__(directory, nodes)
+        self.proxies = Proxies()
+        for broker in self.brokers:
+            self.proxies.open(broker.id)
+        self._voters = {voter: _free_port() for voter in VOTERS if voter != CONTROLLER}
+
+    def __exit__(self, *error: object) -> None:
+        super().__exit__(*error)
+        self.proxies.close()
+
+    @property
+    def bootstrap_servers(self) -> str:
+        """The proxies."""
+        return ",".join(f"{HOST}:{port}" for port in self.proxies.ports.values())
+
+    @property
+    def ids(self) -> list[int]:
+        return [broker.id for broker in self.brokers]
+
+    def _write_settings(self, node: Node) -> None:
+        super()._write_settings(node)
+        voters = {CONTROLLER: self._nodes[CONTROLLER].port, **self._voters}
+        quorum = ",".join(f"{voter}@{HOST}:{port}" for voter, port in voters.items())
+        settings = {**_SETTINGS, "controller.quorum.voters": quorum}
+        if node.id:
+            self.proxies.targets[node.id] = node.port
+            advertised = f"PLAINTEXT://{HOST}:{self.proxies.ports[node.id]}"
+            settings["advertised.listeners"] = advertised
+        if node.id in self._voters:
+            own = f"CONTROLLER://{HOST}:{self._voters[node.id]}"
+            settings["process.roles"] = "broker,controller"
+            settings["listeners"] = f"PLAINTEXT://{node.address},{own}"
+            settings["advertised.listeners"] = f"{advertised},{own}"
+        # of a setting that stands twice, the later one holds
+        with (self._folder / node.name / "server.properties").open("a") as file:
+            file.writelines(f"{name}={value}\n" for name, value in settings.items())
+
+    def is_up(self, node: int) -> bool:
+        """Whether its process is there."""
+        return self._nodes[node] in self._running()
+
+    def signal_broker(self, broker: int, how: signal.Signals) -> None:
+        """SIGSTOP or SIGCONT, for a broker that hangs."""
+        pid = self._broker(broker).pid
+        assert pid is not None
+        os.kill(pid, how)
+
+    def kill_controller(self) -> None:
+        """End the controller that is nothing else; one of the others takes over if it led."""
+        with self._changing():
+            self._end([self._nodes[CONTROLLER]], patience=0)
+
+    def start_controller(self) -> None:
+        with self._changing():
+            self._launch([CONTROLLER], other_ports=False)
+            self._all_ready({CONTROLLER}, lambda _: None, may_retry=False)
+
+
+def begin(folder: str | os.PathLike[str]) -> Proxied:
+    """A new cluster in this folder."""
+    return Proxied.start(folder, brokers=BROKERS, racks=RACKS)
+
+
+def _free_port() -> int:
+    with socket.socket() as bound:
+        bound.bind((HOST, 0))
+        return int(bound.getsockname()[1])

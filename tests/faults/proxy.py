@@ -1,0 +1,122 @@
+"""TCP proxies on the loopback, one in front of each broker, whose connections can be cut.
+
+Every request of Kafka's protocol names the client that sends it (``client.id``, after eight bytes
+of key, version and number). The first request of a connection tells so whose it is, and a cut can
+be for one client, as of one machine that no longer reaches a broker, or for all but the observer.
+
+A cut connection goes silent, as where packets are lost: what was sent waits, and arrives when the
+cut is mended, unless its owner has given up by then.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import struct
+import threading
+from collections.abc import Callable
+from contextlib import suppress
+from typing import Any
+
+HOST = "127.0.0.1"
+_CHUNK = 1 << 16
+
+Cut = Callable[[str], bool]
+"""Whether a client, by its id, is cut off."""
+
+
+class Proxies:
+    """Proxies by broker id: ``ports`` are where they listen, ``targets`` where they lead to."""
+
+    def __init__(self) -> None:
+        self.ports: dict[int, int] = {}
+        self.targets: dict[int, int] = {}
+        self._cuts: dict[int, Cut] = {}
+        self._mended = asyncio.Condition()
+        self._loop = asyncio.new_event_loop()
+        self._thread = threading.Thread(target=self._loop.run_forever, daemon=True)
+        self._thread.start()
+
+    def open(self, broker: int) -> None:
+        """Begin to listen for a broker; where it is, ``targets`` says by the first connection."""
+
+        async def listen() -> int:
+            server = await asyncio.start_server(
+                lambda reader, writer: self._serve(broker, reader, writer), HOST, 0
+            )
+            return int(server.sockets[0].getsockname()[1])
+
+        self.ports[broker] = self._do(listen())
+
+    def cut(self, broker: int, who: Cut = lambda _: True) -> None:
+        """From now on nothing passes between this broker and these clients."""
+        self._cuts[broker] = who
+
+    def mend(self, broker: int) -> None:
+        """Let everything pass again."""
+
+        async def wake() -> None:
+            self._cuts.pop(broker, None)
+            async with self._mended:
+                self._mended.notify_all()
+
+        self._do(wake())
+
+    def close(self) -> None:
+        async def cancel() -> None:
+            tasks = asyncio.all_tasks() - {asyncio.current_task()}
+            for task in tasks:
+                task.cancel()
+            await asyncio.gather(*tasks, return_exceptions=True)
+
+        self._do(cancel())
+        self._loop.call_soon_threadsafe(self._loop.stop)
+        self._thread.join()
+        self._loop.close()
+
+    def _do(self, work: Any) -> Any:
+        return asyncio.run_coroutine_threadsafe(work, self._loop).result(30)
+
+    async def _serve(
+        self, broker: int, reader: asyncio.StreamReader, writer: asyncio.StreamWriter
+    ) -> None:
+        there: asyncio.StreamWriter | None = None
+        with suppress(OSError, asyncio.IncompleteReadError, asyncio.CancelledError):
+            head, client = await _first(reader)
+            await self._passes(broker, client)
+            back, there = await asyncio.open_connection(HOST, self.targets[broker])
+            there.write(head)
+            ways = [
+                asyncio.ensure_future(self._pump(broker, client, reader, there)),
+                asyncio.ensure_future(self._pump(broker, client, back, writer)),
+            ]
+            try:
+                await asyncio.wait(ways, return_when=asyncio.FIRST_COMPLETED)
+            finally:
+                for way in ways:
+                    way.cancel()
+        for end in (there, writer):
+            if end is not None:
+                end.close()
+
+    async def _pump(
+        self, broker: int, client: str, reader: asyncio.StreamReader, writer: asyncio.StreamWriter
+    ) -> None:
+        while data := await reader.read(_CHUNK):
+            await self._passes(broker, client)
+            writer.write(data)
+            await writer.drain()
+
+    async def _passes(self, broker: int, client: str) -> None:
+        """Return when nothing is cut between them."""
+        async with self._mended:
+            await self._mended.wait_for(
+                lambda: (who := self._cuts.get(broker)) is None or not who(client)
+            )
+
+
+async def _first(reader: asyncio.StreamReader) -> tuple[bytes, str]:
+    """The beginning of a connection's first request, and the client's id in it."""
+    head = await reader.readexactly(14)  # size, key, version, number, length of the id
+    (length,) = struct.unpack(">h", head[12:])
+    name = await reader.readexactly(max(length, 0))
+    return head + name, name.decode()

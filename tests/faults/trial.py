@@ -1,0 +1,453 @@
+"""One run: topics, a plan for them, records all the time, a fault, and what must hold in the end.
+
+Everything is drawn from the seed: how the topics lie, what is configured before, the plan's options
+and the executor's. What was before is read by the observer, what shall be from the plan's own
+reassignment file; nothing of the executor takes part in judging it.
+"""
+
+from __future__ import annotations
+
+import json
+import random
+import shutil
+import signal
+import time
+from collections import Counter
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from executor import Executor
+from observer import Key, Observer, Seen
+from proxied import CONTROLLER, Proxied
+from traffic import Traffic
+
+import partage
+from partage.live.connection import Connection
+from partage.live.snapshot import take
+
+MIN_INSYNC = 2
+NOTICE_SECONDS = 30.0
+"""Within which a broker that died is named."""
+
+RECORD = 10_000
+RATES = ("leader.replication.throttled.rate", "follower.replication.throttled.rate")
+LISTS = ("leader.replication.throttled.replicas", "follower.replication.throttled.replicas")
+_THROTTLES = {"topic": LISTS, "broker": RATES}
+
+_SETTLING_SECONDS = 20.0
+_ATTEMPTS = 8
+
+
+@dataclass
+class Figures:
+    """What a run counts. Seconds; ``longest`` are maxima, the others are added up."""
+
+    counts: Counter[str] = field(default_factory=Counter)
+    longest: dict[str, float] = field(default_factory=dict)
+
+    def add(self, other: Figures) -> None:
+        self.counts += other.counts
+        for name, seconds in other.longest.items():
+            self.at_most(name, seconds)
+
+    def at_most(self, name: str, seconds: float) -> None:
+        self.longest[name] = max(self.longest.get(name, 0.0), seconds)
+
+
+class Trial:
+    """A run on a cluster that is well, and is left so. ``short``: with little data."""
+
+    def __init__(self, cluster: Proxied, seed: int, folder: Path, short: bool = False) -> None:
+        self.cluster, self.seed, self.rng = cluster, seed, random.Random(seed)
+        self.figures = Figures()
+        self.told: list[str] = []
+        self._began = time.monotonic()
+        self._folder, self._plan = folder, folder / "plan"
+        self._records = 20 if short else self.rng.choice([40, 80, 120])
+        self._observer = Observer(cluster.bootstrap_servers)
+        self._faults: list[tuple[float, float]] = []
+        """When a broker was down or cut off because of us: beginning and end."""
+
+        self._deleted: set[str] = set()
+        self._command = "apply"
+        self._options: list[str] = []
+        self._executors: list[Executor] = []
+
+    def run(self, fault: Callable[[Trial], None]) -> Figures:
+        """All of it. Raises AssertionError for what does not hold."""
+        shutil.rmtree(self._folder, ignore_errors=True)
+        self._folder.mkdir(parents=True)
+        topics = self._create()
+        traffic = self._traffic = Traffic(
+            self.cluster.bootstrap_servers, f"{self.seed}", {t: len(p) for t, p in topics.items()}
+        )
+        try:
+            traffic.fill(self._records, RECORD)
+            self._configure(topics)
+            self._observer.watch(topics)
+            self._make_plan()
+            traffic.start()
+            fault(self)
+            traffic.stop()
+            self._observer.stop()
+            self._judge()
+        finally:
+            for executor in self._executors:
+                executor.kill()
+            traffic.stop()
+            self._observer.stop()
+            self._clean_up(topics)
+        return self.figures
+
+    # ------------------------------------------------------------------ before
+
+    def _create(self) -> dict[str, list[list[int]]]:
+        """Two topics, unevenly placed."""
+        brokers, rng = self.cluster.ids, self.rng
+        crowded = rng.sample(brokers, 3)
+        made = {
+            f"s{self.seed}-{name}": [
+                rng.sample(crowded if rng.random() < 0.8 else brokers, 3)
+                for _ in range(rng.randint(2, 4))
+            ]
+            for name in ("a", "b")
+        }
+        with self._observer.admin() as admin:
+            admin.create_topics(
+                {
+                    topic: {
+                        "assignments": dict(enumerate(lists)),
+                        "configs": {"min.insync.replicas": str(MIN_INSYNC)},
+                    }
+                    for topic, lists in made.items()
+                }
+            )
+        return made
+
+    def _configure(self, topics: dict[str, Any]) -> None:
+        """Settings that others have, throttles among them."""
+        for topic in topics:
+            settings: dict[str, str | None] = {"retention.ms": "86400000"}
+            if self.rng.random() < 0.5:
+                theirs = self.rng.choice(["*", f"0:{self.rng.choice(self.cluster.ids)}"])
+                settings[self.rng.choice(LISTS)] = theirs
+            self._observer.configure("topic", topic, settings)
+        for broker in self.cluster.ids:
+            if self.rng.random() < 0.3:
+                rate = str(self.rng.randint(10**7, 10**9))
+                self._observer.configure("broker", str(broker), {self.rng.choice(RATES): rate})
+        time.sleep(0.5)  # brokers hear of it a moment later
+        self._configured = self._observer.configured(topics, self.cluster.ids)
+
+    def _make_plan(self) -> None:
+        """A plan with options drawn until one changes something, and how it is to be executed."""
+        rng = self.rng
+        with Connection.of(self.cluster.bootstrap_servers).admin() as admin:
+            cluster = take(admin, groups=False).cluster()
+        while True:
+            options: dict[str, Any] = {"concurrency": rng.randint(1, 3)}
+            kind = rng.choice(["balance", "topic", "remove", "more", "batch"])
+            if kind == "topic":
+                options["spread"] = "topic"
+            elif kind == "remove":
+                options["remove_broker"] = [rng.choice(self.cluster.ids)]
+            elif kind == "more":
+                options["replication_factor"] = [f"s{self.seed}-a=4"]
+            elif kind == "batch":
+                options["batch"] = rng.randint(1, 3)
+            plan = partage.plan(cluster, **options)
+            if plan.moves >= 2:
+                break
+        plan.write(self._plan)
+        rate = self._records * RECORD // rng.choice([1, 2])
+        self._options = ["--throttle", f"{rate}B"]
+        self.tell(f"plan: {options}, {plan.moves} moves at {rate:,} bytes per second")
+        reassignment = _lists(self._plan / "reassignment.json")
+        self._before = {one.key: one.replicas for one in self._observer.look()}
+        self._after = {**self._before, **reassignment}
+        self._changed = sorted(reassignment)
+        self._floor = {
+            key: min(len(self._before[key]), len(self._after[key])) for key in self._before
+        }
+
+    # ------------------------------------------------------------------ what a fault can do
+
+    def tell(self, what: str) -> None:
+        """Note what is done, for whoever looks at the seed."""
+        self.told.append(f"{time.monotonic() - self._began:5.1f} s  {what}")
+
+    def begin(self, command: str = "apply", *options: str) -> Executor:
+        """Start the executor."""
+        self.figures.counts["commands"] += 1
+        self._command = command
+        executor = Executor(
+            command, self._plan, self.cluster.bootstrap_servers, [*self._options, *options]
+        )
+        self._executors.append(executor)
+        return executor
+
+    def moving(self, executor: Executor) -> bool:
+        """Wait until bytes flow; whether it still runs."""
+        while executor.runs and not any(
+            line.get("moving") and line["bytes_done"] for _, line in list(executor.said)
+        ):
+            executor.reach_step(0)
+            time.sleep(0.02)
+        return executor.runs
+
+    def kill(self, executor: Executor) -> bool:
+        """kill -9 at a step of its journal, or some time after; False if it ended before."""
+        step, later = self.rng.randint(1, 8), self.rng.choice([0.0, 0.0, self.rng.random()])
+        if executor.reach_step(step):
+            time.sleep(later)
+        if not executor.runs:
+            return False
+        self.tell(f"{later:.2f} s after step {step}:")
+        return self.kill_now(executor)
+
+    def kill_now(self, executor: Executor) -> bool:
+        """kill -9; False if it has ended before."""
+        if not executor.runs:
+            return False
+        executor.kill()
+        self.tell(f"{executor.command} killed")
+        self.figures.counts["executor killed"] += 1
+        return True
+
+    def end(self, executor: Executor) -> None:
+        """Let it end by itself."""
+        if executor.wait() >= 0:
+            self.tell(str(executor))
+            self.count(executor)
+
+    def interrupt(self, executor: Executor) -> None:
+        executor.signal(signal.SIGINT)
+        self.figures.counts["interrupts"] += 1
+
+    def finish(self, command: str = "apply") -> None:
+        """The same command until all is done."""
+        for _ in range(_ATTEMPTS):
+            executor = self.begin(command)
+            code = executor.wait()
+            self.count(executor)
+            self.tell(str(executor))
+            self.figures.counts["resumes"] += 1
+            gone = {name.rpartition("-")[0] for name in executor.outcome.get("problems", {})}
+            if code == 0 or (gone and gone <= self._deleted):
+                return
+            time.sleep(1.0)
+        raise AssertionError(f"it does not get done: {executor}")
+
+    def count(self, executor: Executor) -> None:
+        """What a command that has ended said of itself."""
+        problems = executor.outcome.get("problems", {}).values()
+        self.figures.counts["moves cancelled"] += sum("does not answer" in why for why in problems)
+        self.figures.counts["throttles set again"] += executor.heard("taken off") is not None
+
+    def busy_broker(self) -> int:
+        """One of those on which partitions shall be that are not there yet."""
+        on_their_way = self._on_their_way()
+        return self.rng.choice(sorted({b for key in on_their_way for b in self._after[key]}))
+
+    def _on_their_way(self) -> list[Key]:
+        now = self._observer.now
+        left = [key for key in self._changed if now[key].replicas != self._after[key]]
+        return left or self._changed
+
+    def broker_down(self, broker: int, how: str) -> float:
+        """``killed``, ``stopped``, ``cut off``, or ``cut off from the executor``; gives when."""
+        at = time.monotonic()
+        if how == "killed":
+            self.cluster.kill_broker(broker)
+        elif how == "stopped":
+            self.cluster.signal_broker(broker, signal.SIGSTOP)
+        elif how == "cut off":
+            self.cluster.proxies.cut(broker, lambda client: client != "observer")
+        else:
+            self.cluster.proxies.cut(broker, lambda client: client.startswith("partage"))
+        self.tell(f"broker {broker} {how}")
+        self.figures.counts[f"brokers {how}"] += 1
+        return at
+
+    def broker_up(self, broker: int, how: str, since: float) -> None:
+        """Bring it back, and wait until no partition is short of replicas in sync."""
+        if how == "killed":
+            self.cluster.start_broker(broker)
+        elif how == "stopped":
+            self.cluster.signal_broker(broker, signal.SIGCONT)
+        else:
+            self.cluster.proxies.mend(broker)
+        self.tell(f"broker {broker} is back after {time.monotonic() - since:.1f} s")
+        if how != "cut off from the executor":
+            self._await_well(since)
+
+    def named(self, executor: Executor, broker: int, since: float) -> None:
+        """Wait until the executor says that this broker does not answer, or ends without it."""
+        words = f"broker {broker}"
+        while executor.runs and executor.heard(words) is None:
+            late = time.monotonic() - since > NOTICE_SECONDS
+            concerned = any(broker in self._after[key] for key in self._on_their_way())
+            assert not (late and concerned), f"broker {broker} is not named: {executor}"
+            if late:
+                return
+            time.sleep(0.05)
+        executor.listened()
+        at = executor.heard(words)
+        if at is not None:
+            self.figures.at_most("noticing a dead broker", at - since)
+            self.figures.counts["dead brokers noticed"] += 1
+            self.tell(f"broker {broker} named after {at - since:.1f} s")
+
+    def controller_down(self) -> Callable[[], None]:
+        """Kill the active controller; gives how to bring it back."""
+        active, at = self._observer.active_controller(), time.monotonic()
+        self.figures.counts["controllers killed"] += 1
+        if active != CONTROLLER:
+            self.broker_down(active, "killed")
+            return lambda: self.broker_up(active, "killed", at)
+        self.tell("controller killed")
+        self.cluster.kill_controller()
+
+        def up() -> None:
+            self.cluster.start_controller()
+            self._faults.append((at, time.monotonic() + 1.0))
+
+        return up
+
+    def strip(self) -> None:
+        """Take the executor's throttles off, as other tools do with what they take for leftovers:
+        everything as it was before the plan."""
+        for (kind, name), own in self._configured.items():
+            if name not in self._deleted:
+                settings = {throttle: own.get(throttle) for throttle in _THROTTLES[kind]}
+                self._observer.configure(kind, name, settings)
+        self.tell("throttles stripped")
+        self.figures.counts["throttles stripped"] += 1
+
+    def delete_topic(self) -> None:
+        topic = self.rng.choice(sorted({topic for topic, _ in self._before}))
+        self._traffic.forget(topic)
+        self._observer.forget(topic)
+        self._deleted.add(topic)
+        with self._observer.admin() as admin:
+            admin.delete_topics([topic])
+        self.tell(f"topic {topic} deleted")
+        self.figures.counts["topics deleted"] += 1
+
+    def add_partitions(self) -> None:
+        """Two more of a topic, which the plan knows nothing of."""
+        topic = self.rng.choice(sorted({topic for topic, _ in self._before}))
+        count = sum(key[0] == topic for key in self._before)
+        with self._observer.admin() as admin:
+            admin.create_partitions({topic: count + 2})
+        self.tell(f"two partitions added to {topic}")
+        self.figures.counts["partitions added"] += 2
+
+    def _await_well(self, since: float) -> None:
+        deadline = time.monotonic() + 60.0
+        while time.monotonic() < deadline:
+            time.sleep(0.2)
+            now = [one for one in self._observer.now.values() if one.key[0] not in self._deleted]
+            if now and all(len(one.isr) >= MIN_INSYNC and one.leader >= 0 for one in now):
+                self._faults.append((since, time.monotonic()))
+                return
+        raise AssertionError("partitions stay short of replicas in sync")
+
+    # ------------------------------------------------------------------ after
+
+    def _judge(self) -> None:
+        """What must hold in the end, and must have held all the time."""
+        wanted = self._after if self._command == "apply" else self._before
+        wanted = {key: lists for key, lists in wanted.items() if key[0] not in self._deleted}
+        self._judge_state(wanted)
+        self._judge_settings()
+        self._judge_history(wanted)
+        self._judge_records()
+
+    def _judge_state(self, wanted: dict[Key, tuple[int, ...]]) -> None:
+        deadline = time.monotonic() + _SETTLING_SECONDS
+        while True:
+            now = {one.key: one for one in self._observer.look() if one.key in wanted}
+            wrong = {
+                key: (now.get(key), lists)
+                for key, lists in wanted.items()
+                if not _in_place(now.get(key), lists, led=key in self._changed)
+            }
+            if not wrong and now.keys() == wanted.keys():
+                break
+            assert time.monotonic() < deadline, f"not where they shall be: {wrong}"
+            time.sleep(0.2)
+        moving = self._observer.reassigning()
+        assert not moving, f"still reassigning: {moving}"
+
+    def _judge_settings(self) -> None:
+        kept = {key: own for key, own in self._configured.items() if key[1] not in self._deleted}
+        topics = [name for kind, name in kept if kind == "topic"]
+        deadline = time.monotonic() + _SETTLING_SECONDS / 4
+        while (after := self._observer.configured(topics, self.cluster.ids)) != kept:
+            assert time.monotonic() < deadline, f"settings differ: {after}, not {kept}"
+            time.sleep(0.2)
+        self.figures.counts["settings as before"] += sum(len(own) for own in kept.values())
+
+    def _judge_history(self, wanted: dict[Key, tuple[int, ...]]) -> None:
+        leaderless: dict[Key, float] = {}
+        self.figures.counts["observations"] += len(self._observer.seen)
+        for one in self._observer.seen:
+            floor = self._floor.get(one.key, len(one.replicas))
+            assert len(one.replicas) >= floor, f"fewer replicas than before and after: {one}"
+            excused = any(began <= one.at <= ended for began, ended in self._faults)
+            assert excused or len(one.isr) >= MIN_INSYNC, f"too few in sync: {one}"
+            assert excused or one.leader >= 0, f"nobody leads: {one}"
+            if one.leader >= 0:
+                leaderless.pop(one.key, None)
+            else:
+                since = leaderless.setdefault(one.key, one.at)
+                self.figures.at_most("a partition without a leader", one.at - since)
+
+    def _judge_records(self) -> None:
+        traffic = self._traffic
+        assert not traffic.failed, f"not accepted: {traffic.failed[:3]}"
+        found = traffic.read_back()
+        for name, record in (("acknowledged", traffic.acknowledged), ("seen", traffic.consumed)):
+            lost = [place for place, digest in record.items() if found.get(place) != digest]
+            assert not lost, f"{len(lost)} records were {name} and are lost: {sorted(lost)[:5]}"
+        self.figures.counts["records acknowledged"] += len(traffic.acknowledged)
+        self.figures.counts["read back"] += len(found.keys() & traffic.acknowledged.keys())
+        self.figures.counts["read meanwhile"] += len(traffic.consumed)
+        for wait in traffic.waits.values():
+            self.figures.at_most("between two acknowledgements of a partition", wait)
+
+    def _clean_up(self, topics: Sequence[str] | dict[str, Any]) -> None:
+        """The cluster as it was: all brokers, no topics, no settings."""
+        for broker in self.cluster.ids:
+            self.cluster.proxies.mend(broker)
+            if self.cluster.is_up(broker):
+                self.cluster.signal_broker(broker, signal.SIGCONT)
+        if not self.cluster.is_up(CONTROLLER):
+            self.cluster.start_controller()
+        for broker in self.cluster.ids:
+            if not self.cluster.is_up(broker):
+                self.cluster.start_broker(broker)
+            self._observer.configure("broker", str(broker), dict.fromkeys(RATES))
+        with self._observer.admin() as admin:
+            left = sorted(set(topics) & set(admin.list_topics()))
+            admin.delete_topics(left)
+            while set(left) & set(admin.list_topics()):
+                time.sleep(0.1)
+
+
+def _in_place(now: Seen | None, lists: tuple[int, ...], *, led: bool) -> bool:
+    return (
+        now is not None
+        and now.replicas == lists
+        and sorted(now.isr) == sorted(lists)
+        and (now.leader == lists[0] or not led)
+    )
+
+
+def _lists(path: Path) -> dict[Key, tuple[int, ...]]:
+    """A reassignment file of Kafka's."""
+    entries = json.loads(path.read_text())["partitions"]
+    return {(one["topic"], one["partition"]): tuple(one["replicas"]) for one in entries}

@@ -1,0 +1,113 @@
+"""Pictures: valid SVG, to scale, and with every partition in the place that the answer gives it."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from xml.etree import ElementTree
+
+import pytest
+
+import partage
+from partage.cli import main
+from partage.consumers.scenario import Scenario
+from partage.consumers.simulation import simulate
+from partage.group import Group, Member
+from partage.report.pictures import _GAP, assignment_svg, placement_svg, simulation_svg
+
+GROUPS = Path(partage.__file__).parent / "data" / "groups"
+SVG = "{http://www.w3.org/2000/svg}"
+
+
+def rectangles(svg: str) -> list[ElementTree.Element]:
+    return list(ElementTree.fromstring(svg).iter(f"{SVG}rect"))
+
+
+def texts(svg: str) -> list[str]:
+    return [text.text or "" for text in ElementTree.fromstring(svg).iter(f"{SVG}text")]
+
+
+@pytest.mark.parametrize("protocol", ["eager", "cooperative"])
+@pytest.mark.parametrize("name", ["deploy", "failover", "restart", "push-pull"])
+def test_red_is_as_long_as_partitions_wait(name: str, protocol: str) -> None:
+    assignor = "cooperative-sticky" if protocol == "cooperative" else "sticky"
+    scenario = Scenario.read(GROUPS / f"{name}-scenario.json")
+    found = simulate(scenario, assignor, protocol)
+    said = [r[0].text or "" for r in rectangles(simulation_svg(found)) if len(r)]
+    spans = [text.rpartition(", ")[2].removesuffix(" s").split("–") for text in said]
+    seconds = [float(end) - float(start) for start, end in spans]
+    waiting = sum(s for s, text in zip(seconds, said, strict=True) if text.startswith("nobody"))
+    assert waiting == pytest.approx(found.unowned, abs=0.02 * len(said))
+    red = [r for r in rectangles(simulation_svg(found)) if len(r) and r.get("fill") == _GAP]
+    assert len(red) == sum(text.startswith("nobody") for text in said) > 0
+
+
+def test_every_box_is_what_the_table_says() -> None:
+    group = Group.read(GROUPS / "member-left.json")
+    svg = assignment_svg(partage.assign(group, "roundrobin"), "roundrobin")
+    boxes = rectangles(svg)[1:-5]  # neither the card nor the two legends
+    kinds = [
+        "goes" if b.get("stroke-dasharray") else "gains" if b.get("stroke") else "keeps"
+        for b in boxes
+    ]
+    assert kinds == ["keeps", "gains", "goes", "gains", "goes", "gains"]
+    assert texts(svg)[:8] == ["roundrobin: 3 moves", "C1", "0", "0", "1", "C3", "1", "0"]
+
+
+def test_names_are_escaped() -> None:
+    group = Group({"<t>": 1}, [Member("a&b", ["<t>"])])
+    assert {"a&b", "<t>"} <= set(texts(assignment_svg(partage.assign(group, "range"), "range")))
+
+
+def test_a_placement_has_what_is_fetched_and_given_up() -> None:
+    lists = [[1, 2, 3], [2, 1, 4], [1, 2, 4], [2, 1, 3]]
+    brokers = [{"id": broker} for broker in (1, 2, 3, 4)]
+    partitions = [{"topic": "t", "partition": p, "replicas": row} for p, row in enumerate(lists)]
+    plan = partage.plan(partage.Cluster.from_json({"brokers": brokers, "partitions": partitions}))
+    svg = placement_svg(plan.before, plan.after, "")
+    boxes = rectangles(svg)[1:-4]
+    assert sum(box.get("stroke-width") == "3" for box in boxes) == plan.moves == 2
+    assert sum(box.get("stroke-dasharray") is not None for box in boxes) == 2
+    assert {"4→3", "2→3"} <= set(texts(svg))
+
+
+def test_a_group_of_very_many_is_drawn_in_part() -> None:
+    group = Group({"t": 5000}, [Member(f"m{n}", ["t"]) for n in range(2000)])
+    svg = assignment_svg(partage.assign(group, "range"), "range")
+    assert len(svg) < 100_000
+    assert "and 1,940 members more" in texts(svg)
+    alone = Group({"t": 5000}, [Member("m", ["t"])])
+    assert "and 4,900 more" in texts(assignment_svg(partage.assign(alone, "range"), "range"))
+
+
+def test_a_picture_that_cannot_be_written_is_one_line(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(
+        "sys.argv",
+        (
+            f"partage assign {GROUPS}/failover.json --assignor range --json "
+            f"--picture {tmp_path}/none/a.svg"
+        ).split(),
+    )
+    with pytest.raises(SystemExit) as ended:
+        main()
+    assert ended.value.code == 2
+    assert capsys.readouterr().err.count("\n") == 1
+
+
+def test_the_picture_comes_beside_json(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(
+        "sys.argv",
+        (
+            f"partage simulate {GROUPS}/kip-429-scenario.json --assignor sticky --json "
+            f"--picture {tmp_path}/a.svg"
+        ).split(),
+    )
+    with pytest.raises(SystemExit) as ended:
+        main()
+    assert ended.value.code == 0
+    assert json.loads(capsys.readouterr().out)["moved"] == 1
+    assert texts((tmp_path / "a.svg").read_text("utf-8"))[0].startswith("sticky, eager: ")
