@@ -4,9 +4,10 @@
     python docs/examples/live_groups.py failover     the active member ends, a standby takes over
 
 Consumers and the producer are processes of their own, of kafka-python with partage's assignors. A
-record goes into each partition every 0.1 s. The pause of a partition is the longest time in which none
-of its records was processed, as the members themselves noted. What they did, and when, is a scenario;
-the same scenario is then simulated, and there a pause is the longest time without an owner.
+record goes into each partition every 0.1 s. A pause of a partition is a time of half a second or
+more in which none of its records was processed, as the members themselves noted. What they did, and
+when, is a scenario; the same scenario is then simulated, and there a pause is a time without an
+owner. kafka-python's members beat in step after each assignment, so these do, too.
 
 Without --bootstrap-server it starts a sandbox, and ends it. It makes a topic, and deletes it.
 """
@@ -36,6 +37,10 @@ from partage.live.traffic import Client, Traffic
 EVERY = 0.1
 NOTICED = 0.5
 """A pause that long is one: a record comes every 0.1 s, and a poll takes its time."""
+
+
+GATHERING = 0.5
+"""So long the simulated group waits for its first members: they all come at its beginning."""
 
 
 @dataclass(frozen=True)
@@ -76,19 +81,23 @@ class Settings:
 
 @dataclass(frozen=True)
 class Result:
-    """The longest pause of each partition in seconds, measured and simulated; ``scenario`` is what
+    """The pauses of each partition in seconds, measured and simulated; ``scenario`` is what
     happened, for ``partage simulate``."""
 
     name: str
-    measured: dict[str, float]
-    simulated: dict[str, float]
+    measured: dict[str, list[float]]
+    simulated: dict[str, list[float]]
     scenario: dict[str, Any]
 
-    def paused(self) -> tuple[int, int]:
-        """How many partitions paused, measured and simulated."""
-        sides = (self.measured, self.simulated)
-        measured, simulated = (sum(s >= NOTICED for s in side.values()) for side in sides)
-        return measured, simulated
+
+def longest(found: dict[str, list[float]]) -> float:
+    """The longest of all pauses."""
+    return max((seconds for pauses in found.values() for seconds in pauses), default=0.0)
+
+
+def total(found: dict[str, list[float]]) -> float:
+    """All pauses of all partitions: partition-seconds."""
+    return sum(map(sum, found.values()))
 
 
 class Group:
@@ -96,7 +105,8 @@ class Group:
 
     def __init__(self, traffic: Traffic, way: Way, settings: Settings) -> None:
         self.traffic, self.way, self.settings = traffic, way, settings
-        self.start = time.time()
+        self._start = self._since = time.time()
+        self._first: list[Client] = []
         self._said: dict[Client, dict[str, Any]] = {}
         self._killed: set[Client] = set()
 
@@ -118,6 +128,16 @@ class Group:
         }
         return client
 
+    def begin(self) -> None:
+        """Records come in and are watched from now on; the scenario begins with the group as it
+        was assigned last, as its heartbeats do."""
+        self._first = list(self.traffic.members)
+        events = (event for member in self._first for event in list(member.events))
+        assigned = max(event["at"] for event in events if event["kind"] == "assigned")
+        self._start = assigned - GATHERING
+        self.traffic.produce(every=EVERY)
+        self._since = time.time()
+
     def end(self, client: Client, kill: bool = False) -> None:
         """Close it, or switch it off."""
         if kill:
@@ -130,18 +150,22 @@ class Group:
     def restart(self, client: Client) -> None:
         """Close it and start it again, and wait until the group is whole."""
         self.end(client)
-        self.join(client.name)
+        again = self.join(client.name)
+        self.traffic.until(lambda: bool(again.held))
         self.traffic.settled()
 
-    def result(self, name: str, since: float) -> Result:
-        """Pauses from ``since`` (seconds since 1970) to now, both ways."""
+    def result(self, name: str) -> Result:
+        """All pauses up to now, both ways."""
         until = time.time()
-        found = pauses(self.traffic.events("read"), self.traffic.partitions, since, until)
+        found = pauses(self.traffic.events("read"), self.traffic.partitions, self._since, until)
         scenario = self._scenario(until)
         return Result(
             name,
-            {partition: round(one.seconds, 2) for partition, one in sorted(found.items())},
-            self._simulated(scenario, since - self.start),
+            {
+                name: [round(one.seconds, 2) for one in ones if one.seconds >= NOTICED]
+                for name, ones in found.items()
+            },
+            self._simulated(scenario, self._since - self._start),
             scenario,
         )
 
@@ -149,15 +173,16 @@ class Group:
         """What happened, as ``partage simulate`` takes it."""
         members = []
         for client, said in self._said.items():
-            assert client.joined is not None
+            joined = self._start if client in self._first else client.joined
+            assert joined is not None
             member = {
                 **{key: value for key, value in said.items() if value is not None},
                 "topics": sorted(self.traffic.topics),
-                "joins_at": round(client.joined - self.start, 2),
+                "joins_at": round(joined - self._start, 2),
             }
             if client.ended is not None:
                 how = "crashes_at" if client in self._killed else "leaves_at"
-                member[how] = round(client.ended - self.start, 2)
+                member[how] = round(client.ended - self._start, 2)
             members.append(member)
         return {
             "topics": self.traffic.topics,
@@ -165,18 +190,21 @@ class Group:
             "members": members,
             "session_timeout": self.settings.session,
             "heartbeat_interval": self.settings.heartbeat,
-            "until": round(until - self.start, 2),
+            "initial_delay": GATHERING,
+            "in_step": True,
+            "until": round(until - self._start, 2),
         }
 
-    def _simulated(self, scenario: dict[str, Any], since: float) -> dict[str, float]:
+    def _simulated(self, scenario: dict[str, Any], since: float) -> dict[str, list[float]]:
         found = simulate(Scenario.from_json(scenario), self.way.simulated, self.way.protocol)
-        pauses = {}
-        for partition in sorted(self.traffic.partitions):
-            spans = [s for s in found.spans if "{}-{}".format(*s.partition) == partition]
-            owned = [(s.start, s.end) for s in spans if s.end > since]
+        without: dict[str, list[float]] = {}
+        for name in sorted(self.traffic.partitions):
+            spans = [one for one in found.spans if "{}-{}".format(*one.partition) == name]
+            owned = [(one.start, one.end) for one in spans if one.end > since]
             ends = [(since, since), *owned, (scenario["until"], scenario["until"])]
-            pauses[partition] = round(max(b[0] - a[1] for a, b in pairwise(ends)), 2)
-        return pauses
+            gaps = (later[0] - earlier[1] for earlier, later in pairwise(ends))
+            without[name] = [round(gap, 2) for gap in gaps if gap > 0.005]
+        return without
 
 
 @contextmanager
@@ -195,12 +223,12 @@ def deploy(servers: str, way: Way, settings: Settings) -> Result:
     """Every member restarts, one after the other."""
     with group(servers, way, settings) as running:
         members = [running.join(f"member-{n + 1}") for n in range(settings.members)]
+        running.traffic.until(lambda: all(member.held for member in members))
         running.traffic.settled()
-        running.traffic.produce(every=EVERY)
-        since = time.time()
+        running.begin()
         for member in members:
             running.restart(member)
-        return running.result(way.name, since)
+        return running.result(way.name)
 
 
 def failover(servers: str, kill: bool, settings: Settings) -> Result:
@@ -208,27 +236,25 @@ def failover(servers: str, kill: bool, settings: Settings) -> Result:
     with group(servers, FAILOVER, settings) as running:
         active = running.join("active", priority=10)
         running.traffic.settled()
-        running.join("standby", priority=1)
+        standby = running.join("standby", priority=1)
+        running.traffic.until(lambda: standby.joined is not None)
         running.traffic.settled(still=settings.heartbeat + 1)
-        running.traffic.produce(every=EVERY)
-        since = time.time()
+        running.begin()
         running.end(active, kill)
-        standby = running.traffic.members[-1]
         running.traffic.until(
             lambda: standby.held == running.traffic.partitions, settings.session + 60
         )
         time.sleep(1.0)
-        return running.result("the active member is " + ("killed" if kill else "closed"), since)
+        return running.result("the active member is " + ("killed" if kill else "closed"))
 
 
 def show(results: list[Result]) -> None:
-    """A table: the longest pause of any partition, and how many paused."""
-    print(f"{'':34}{'longest pause':>24}{'partitions that pause':>26}")
-    print(f"{'':34}{'measured':>12}{'simulated':>12}{'measured':>14}{'simulated':>12}")
+    """A table: the longest pause of any partition, and all pauses together."""
+    print(f"{'':32}{'longest pause':>24}{'partition-seconds':>26}")
+    print(f"{'':32}{'measured':>12}{'simulated':>12}{'measured':>14}{'simulated':>12}")
     for one in results:
-        longest = (f"{max(side.values()):.1f} s" for side in (one.measured, one.simulated))
-        count = (f"{n} of {len(one.measured)}" for n in one.paused())
-        print("{:34}{:>12}{:>12}{:>14}{:>12}".format(one.name, *longest, *count))
+        figures = [how(side) for how in (longest, total) for side in (one.measured, one.simulated)]
+        print("{:32}{:10.1f} s{:10.1f} s{:14.0f}{:12.0f}".format(one.name, *figures))
 
 
 def main() -> None:

@@ -191,6 +191,11 @@ def test_apply_writes_the_plan_before_it_asks(
         "batch": 1,
     }
     assert run("check", "d").code == 0
+    (tmp_path / "d" / "journal.jsonl").write_text('{"at":"","event":"begun"}\n')
+    ended = run("apply", other, *SERVER, "--batch", "1", "-o", "d")
+    assert (ended.out, asked) == ("Goes on with d\n", ["d", "d"])
+    ended = run("apply", other, *SERVER, "--batch", "2", "-o", "d")
+    assert (ended.code, ended.err) == (2, "partage: --batch: 2: d was begun with 1\n")
     ended = run("apply", other, *SERVER, "--json")
     assert ended.json["event"] == "planned"
     assert (ended.json["plan"], ended.json["moves"]) == ("other-plan", 2)

@@ -14,7 +14,7 @@ from trial import Trial
 
 def executor_killed(trial: Trial) -> None:
     """kill -9 at several steps; each time the same command goes on."""
-    for _ in range(trial.rng.randint(2, 4)):
+    for _ in range(trial.some(2, 4)):
         trial.kill(trial.begin())
     trial.finish()
 
@@ -38,7 +38,7 @@ def executor_cut_off(trial: Trial) -> None:
     broker = trial.busy_broker()
     how = "cut off from the executor"
     at = trial.broker_down(broker, how)
-    time.sleep(trial.rng.uniform(3.0, 20.0))
+    time.sleep(trial.some(3, 20))
     trial.broker_up(broker, how, at)
     trial.end(executor)
     trial.finish()
@@ -102,7 +102,7 @@ def broker_cut_off(trial: Trial) -> None:
     trial.moving(executor)
     broker = trial.busy_broker()
     at = trial.broker_down(broker, "cut off")
-    time.sleep(trial.rng.uniform(3.0, 15.0))
+    time.sleep(trial.some(3, 15))
     trial.broker_up(broker, "cut off", at)
     trial.end(executor)
     trial.finish()
@@ -162,6 +162,22 @@ def broker_dead_and_waited_for(trial: Trial) -> None:
     trial.finish()
 
 
+def moved_by_others(trial: Trial) -> None:
+    """kill -9, and others move a partition elsewhere: the same command is refused, and leaves no
+    throttle behind. When it is where it was, the command goes on."""
+    executor = trial.begin()
+    trial.moving(executor)
+    trial.kill_now(executor)
+    key, before, elsewhere = trial.another_place()
+    trial.reassign(key, elsewhere)
+    refused = trial.begin()
+    trial.end(refused)
+    assert not refused.outcome, "it is not refused"
+    trial.judge_settings()
+    trial.reassign(key, before)
+    trial.finish()
+
+
 KINDS: tuple[Callable[[Trial], None], ...] = (
     executor_killed,
     broker_killed,
@@ -175,6 +191,7 @@ KINDS: tuple[Callable[[Trial], None], ...] = (
     broker_and_executor_killed,
     partitions_added,
     broker_dead_and_waited_for,
+    moved_by_others,
 )
 
 

@@ -14,7 +14,7 @@ import pytest
 pytest.importorskip("kafka")
 pytest.importorskip("confluent_kafka")
 
-from kinds import of_seed
+from kinds import KINDS, of_seed
 from proxied import Proxied, begin
 from trial import Trial
 
@@ -50,3 +50,9 @@ def test_nothing_is_lost_and_the_plan_is_kept(cluster: Proxied, seed: int, tmp_p
     assert counts["read back"] == counts["records acknowledged"] > 0
     assert counts["settings as before"] > 0
     assert counts["observations"] > 0
+
+
+def test_every_kind_is_described() -> None:
+    page = Path(__file__).parents[2] / "docs" / "fault-injection.md"
+    text = page.read_text(encoding="utf-8")
+    assert [kind.__name__ for kind in KINDS if f"| `{kind.__name__}` |" not in text] == []

@@ -15,10 +15,12 @@ import time
 from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from itertools import combinations
 from pathlib import Path
 from typing import Any
 
 from executor import Executor
+from kafka import TopicPartition
 from observer import Key, Observer, Seen
 from proxied import CONTROLLER, Proxied
 from traffic import Traffic
@@ -65,6 +67,7 @@ class Trial:
         self.told: list[str] = []
         self._began = time.monotonic()
         self._folder, self._plan = folder, folder / "plan"
+        self._short = short
         self._records = 20 if short else self.rng.choice([40, 80, 120])
         self._observer = Observer(cluster.bootstrap_servers)
         self._faults: list[tuple[float, float]] = []
@@ -110,7 +113,7 @@ class Trial:
         made = {
             f"s{self.seed}-{name}": [
                 rng.sample(crowded if rng.random() < 0.8 else brokers, 3)
-                for _ in range(rng.randint(2, 4))
+                for _ in range(self.some(2, 4))
             ]
             for name in ("a", "b")
         }
@@ -177,6 +180,10 @@ class Trial:
     def tell(self, what: str) -> None:
         """Note what is done, for whoever looks at the seed."""
         self.told.append(f"{time.monotonic() - self._began:5.1f} s  {what}")
+
+    def some(self, least: int, most: int) -> int:
+        """So many, or so many seconds; the least in a short run."""
+        return least if self._short else self.rng.randint(least, most)
 
     def begin(self, command: str = "apply", *options: str) -> Executor:
         """Start the executor."""
@@ -345,6 +352,29 @@ class Trial:
         self.tell(f"two partitions added to {topic}")
         self.figures.counts["partitions added"] += 2
 
+    def another_place(self) -> tuple[Key, tuple[int, ...], tuple[int, ...]]:
+        """A partition, where it was, and three brokers where the plan has nothing to do with it."""
+        three = [key for key, lists in self._before.items() if len(lists) == 3]
+        key = self.rng.choice([one for one in three if len(self._after[one]) == 3])
+        known = {frozenset(self._before[key]), frozenset(self._after[key])}
+        places = [p for p in combinations(self.cluster.ids, 3) if frozenset(p) not in known]
+        return key, self._before[key], self.rng.choice(places)
+
+    def reassign(self, key: Key, lists: tuple[int, ...]) -> None:
+        """As others do; returns when nothing is on its way any more."""
+        self._await_still()
+        with self._observer.admin() as admin:
+            admin.alter_partition_reassignments({TopicPartition(*key): list(lists)})
+        self._await_still()
+        self.tell(f"others moved {key[0]}-{key[1]} to {lists}")
+        self.figures.counts["moved by others"] += 1
+
+    def _await_still(self) -> None:
+        deadline = time.monotonic() + 60.0
+        while moving := self._observer.reassigning():
+            assert time.monotonic() < deadline, f"still on their way: {moving}"
+            time.sleep(0.3)
+
     def _await_well(self, since: float) -> None:
         deadline = time.monotonic() + 60.0
         while time.monotonic() < deadline:
@@ -362,7 +392,7 @@ class Trial:
         wanted = self._after if self._command == "apply" else self._before
         wanted = {key: lists for key, lists in wanted.items() if key[0] not in self._deleted}
         self._judge_state(wanted)
-        self._judge_settings()
+        self.judge_settings()
         self._judge_history(wanted)
         self._judge_records()
 
@@ -382,7 +412,8 @@ class Trial:
         moving = self._observer.reassigning()
         assert not moving, f"still reassigning: {moving}"
 
-    def _judge_settings(self) -> None:
+    def judge_settings(self) -> None:
+        """All that was configured is, and nothing else."""
         kept = {key: own for key, own in self._configured.items() if key[1] not in self._deleted}
         topics = [name for kind, name in kept if kind == "topic"]
         deadline = time.monotonic() + _SETTLING_SECONDS / 4

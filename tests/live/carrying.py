@@ -140,11 +140,11 @@ def made_topic(
     remove(admin, name)
 
 
-def fill(kafka: Any, name: str, partitions: int) -> None:
-    """``SIZE`` bytes in each partition."""
+def fill(kafka: Any, name: str, partitions: int, times: int = 1) -> None:
+    """``SIZE`` bytes in each partition, or some times that."""
     producer = KafkaProducer(bootstrap_servers=kafka.bootstrap_servers, acks="all")
     for number in range(partitions):
-        for _ in range(RECORDS):
+        for _ in range(RECORDS * times):
             producer.send(name, VALUE, partition=number)
     producer.close()
 

@@ -32,6 +32,9 @@ from partage.live.execution.wishes import Wishes, wish
 
 pytestmark = pytest.mark.kafka
 
+FLOOR, START = 100_000, 500_000
+"""Bytes per second: of a pace that goes up and down within a test."""
+
 
 @pytest.fixture(scope="module")
 def admin(kafka: Any) -> Iterator[KafkaAdminClient]:
@@ -165,41 +168,54 @@ def moving(topic: Topic, number: int, origin: tuple[int, ...], goal: tuple[int, 
     return replace(topic.job, changes={change.key: change}, waves=((change.key,),))
 
 
-def test_a_wave_is_slowed_down_while_others_are_out_of_sync(
+def test_the_pace_follows_how_the_cluster_is(
     topic: Topic, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(running, "OTHERS_SECONDS", 0.2)
-    monkeypatch.setattr(pacing, "LEAST", SLOW // 2)
-    other = f"{topic.name}-other"
+    monkeypatch.setattr(running, "lag_seconds", lambda *_: 1.0)
+    monkeypatch.setattr(pacing, "LEAST", FLOOR)
+    monkeypatch.setattr(pacing, "START", START)
+    monkeypatch.setattr(pacing, "MOST", 4 * START)
+    other, alone = (f"{topic.name}-{name}" for name in ("other", "alone"))
     topic.admin.create_topics({other: {"assignments": {0: [1, 3]}}})
     least = ConfigResource(ConfigResourceType.TOPIC, other, {"min.insync.replicas": "2"})
     topic.admin.alter_configs([least], raise_on_unknown=False)
     # nothing of it is on broker 3
-    topic.admin.create_topics({f"{topic.name}-alone": {"assignments": {0: [1]}}})
-    alone = Topic(topic.kafka, topic.admin, f"{topic.name}-alone", topic.plan)
-    fill(topic.kafka, alone.name, 1)
-    job = moving(alone, 0, (1,), (2,))
+    topic.admin.create_topics({alone: {"assignments": {0: [1]}}})
+    fill(topic.kafka, alone, 1, times=40)
+    change = Change(alone, 0, (1,), (2,), 40 * SIZE)
+    job = replace(topic.job, changes={change.key: change}, waves=((change.key,),))
+
+    def last() -> int | None:
+        return topic.told[-1].throttle if topic.told else None
+
     try:
-        background = Background(lambda: alone.run(job, throttle=SLOW, on_failure="wait"))
-        until(lambda: any(one.throttle == SLOW for one in alone.told))
+        background = Background(lambda: topic.run(job, throttle=AUTO, on_failure="wait"))
+        until(lambda: last() == FLOOR + START)
+        until(lambda: (last() or 0) >= 2 * START)
         topic.kafka.kill_broker(3)
         try:
-            until(lambda: any("slowed down" in note for note in alone.notes()))
-            (note,) = (note for note in alone.notes() if "slowed down" in note)
-            assert note.startswith(f"slowed down to {SLOW // 2:,} bytes per second: ")
-            assert "below min.insync.replicas" in note
-            until(lambda: alone.told[-1].throttle == SLOW // 2)
-            assert alone.throttles()[0][2]["follower.replication.throttled.rate"] == str(SLOW // 2)
+            until(lambda: last() == FLOOR)
+            (note,) = (note for note in topic.notes() if "slowed down" in note)
+            assert note.startswith(f"slowed down to {FLOOR:,} bytes per second: ")
+            assert f"1 below min.insync.replicas, {other}-0" in note
+            on_two = topic.throttles()[0][2]
+            assert on_two["follower.replication.throttled.rate"] == str(FLOOR)
+            wish(str(topic.plan), Wishes(throttle=START))
+            until(lambda: f"the throttle is {START:,} bytes per second now" in topic.notes())
+            assert last() == FLOOR
         finally:
             topic.kafka.start_broker(3)
-        until(lambda: "all are in sync: no longer slowed down" in alone.notes())
-        until(lambda: alone.told[-1].throttle == SLOW)
-        wish(str(topic.plan), Wishes(throttle=100 * SIZE))
+        until(lambda: "all are in sync: no longer slowed down" in topic.notes())
+        until(lambda: last() == START)
+        monkeypatch.setattr(pacing, "MOST", 100 * START)
+        wish(str(topic.plan), Wishes(throttle=AUTO))
         assert background.outcome() == Outcome("done")
-        assert alone.throttles() == ({}, {})
+        assert max(one.throttle or 0 for one in topic.told) > 4 * START
+        assert topic.throttles() == ({}, {})
     finally:
         remove(topic.admin, other)
-        remove(topic.admin, alone.name)
+        remove(topic.admin, alone)
 
 
 def test_what_a_dead_broker_was_to_have_is_planned_anew(

@@ -77,6 +77,9 @@ def test_a_cluster_that_has_changed(job: Job) -> None:
     gone = replace(snapshot(), partitions=snapshot().partitions[1:])
     (said,) = refusals(job, gone)
     assert "t-0 is not there" in said
+    begun = preflight(job, gone, throttle=None, ours=[("t", 1)])
+    assert begun.refusals == []
+    assert begun.remarks == ["deleted since the plan was begun: t-0 is not there"]
     new = PartitionState("new", 0, (1,), 1, (1,))
     verdict = preflight(
         job, replace(snapshot(), partitions=(new, *snapshot().partitions)), throttle=None

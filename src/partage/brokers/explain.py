@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from partage.brokers.options import GIVEN
 from partage.brokers.plan import Plan
 from partage.errors import InputError
 from partage.flow.sharing import MOVES
@@ -114,6 +115,8 @@ class _Prices:
         task = self.task
         if not task.chosen[self.row]:
             return "the topic is left out: it stays as it is"
+        if task.options.strategy == GIVEN:
+            return "the reassignment leaves it" if fate == "stays" else "the reassignment says so"
         if task.options.no_moves:
             return "no data moves: only the order may change"
         loads = np.bincount(
@@ -169,4 +172,7 @@ def _leader(plan: Plan, before: list[int], after: list[int]) -> str:
         return f"broker {after[0]} goes on leading"
     if before[0] not in after:
         return f"broker {after[0]} leads: broker {before[0]} holds no replica any more"
-    return f"broker {after[0]} leads instead of broker {before[0]}, to share {what} fairly"
+    why = f"to share {what} fairly"
+    if plan.task.options.strategy == GIVEN:
+        why = "as the reassignment says"
+    return f"broker {after[0]} leads instead of broker {before[0]}, {why}"

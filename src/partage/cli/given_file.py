@@ -17,6 +17,8 @@ def plan_of(
 ) -> str | None:
     """The directory of the file's plan, begun or new; None where nothing changes. What was written
     is said. ``options`` are those of ``partage.plan``."""
+    from rich.text import Text
+
     from partage.brokers.directory import REPORT
     from partage.cluster.reassignment import Reassignment
     from partage.live.connection import Connection
@@ -31,8 +33,9 @@ def plan_of(
     reassignment = Reassignment.read(file)
     console = output.console()
     if is_begun(directory, reassignment):
+        _check_batch(directory, options.get("batch"))
         if not json:
-            console.print(f"Goes on with {directory}", highlight=False, soft_wrap=True)
+            output.say(console, f"Goes on with {directory}")
         return directory
     connection = Connection.of(bootstrap_server, command_config)
     with output.progress(quiet=json) as tell:
@@ -51,9 +54,21 @@ def plan_of(
         if where is None:
             output.print_json({"event": "ended", **vars(Outcome())})
     else:
-        console.print(shown.headline, highlight=False, style="bold")
+        console.print(Text(shown.headline, "bold"))
         for warning in shown.warnings:
-            console.print(f"! {warning}", highlight=False, style="yellow", markup=False)
+            console.print(Text(f"! {warning}", "yellow"))
         if document["changes"]:
-            console.print(f"Written: {directory}", highlight=False, soft_wrap=True)
+            output.say(console, f"Written: {directory}")
     return directory if document["changes"] else None
+
+
+def _check_batch(directory: str, batch: int | None) -> None:
+    """A plan that was begun has its waves: another size of them would not be what is done."""
+    from partage.errors import InputError
+    from partage.live.execution.job import Job
+
+    begun_with = Job.read(directory).batch
+    if batch is not None and batch != begun_with:
+        raise InputError(
+            "--batch", f"{batch}: {directory} was begun with {begun_with or 'no such limit'}"
+        )

@@ -36,6 +36,7 @@ _TOP = (
     "latency",
     "racks",
     "generation",
+    "in_step",
 )
 _MEMBER = (
     "id",
@@ -90,7 +91,8 @@ class Scenario:
     """Topics with their partition counts, records per second into each partition of a topic, and
     what the members do. ``read`` and ``from_json`` raise InputError.
 
-    ``generation``: that of the group before the first member joins.
+    ``generation``: that of the group before the first member joins; ``in_step``: whether all
+    members beat at the same moments, as where they begin anew with every assignment.
     """
 
     topics: Mapping[str, int]
@@ -104,6 +106,7 @@ class Scenario:
     latency: float = 0.0
     racks: Mapping[str, list[list[str]]] | None = None
     generation: int = 0
+    in_step: bool = False
 
     @classmethod
     def read(cls, path: str | os.PathLike[str]) -> Scenario:
@@ -144,6 +147,9 @@ def _scenario(value: Any, where: str) -> Scenario:
     generation = top.get("generation", 0)
     if type(generation) is not int or not 0 <= generation < 2**31:
         raise InputError(where, f"generation: expected a whole number, got {shown(generation)}")
+    in_step = top.get("in_step", False)
+    if type(in_step) is not bool:
+        raise InputError(where, f"in_step: expected true or false, got {shown(in_step)}")
     made = Scenario(
         topics=topics,
         members=members,
@@ -156,6 +162,7 @@ def _scenario(value: Any, where: str) -> Scenario:
         latency=_number(top, "latency", where, "latency", 0.0),
         racks=_racks(top.get("racks"), topics, where),
         generation=generation,
+        in_step=in_step,
     )
     for name in ("until", "session_timeout", "heartbeat_interval", "rebalance_timeout"):
         if getattr(made, name) <= 0:

@@ -1,8 +1,9 @@
 """What an assignor and a protocol make of a scenario: who owns what when, and what that costs.
 
 The members of the scenario play on the virtual clock of ``consumers.protocol``. Their heartbeats
-are not in step: after an assignment, member k of M beats for the first time after k/M of the
-interval, so that they learn of a rebalance one after the other, the last after a whole interval.
+are not in step, unless the scenario says so: after an assignment, member k of M beats for the first
+time after k/M of the interval, so that they learn of a rebalance one after the other, the last
+after a whole interval. In step, each beats a whole interval after it.
 From what they hold the spans of ownership follow, and from those how the records fare
 (``consumers.reading``).
 
@@ -218,7 +219,8 @@ class _Watch:
                 session_timeout=scenario.session_timeout,
                 rebalance_timeout=scenario.rebalance_timeout,
                 heartbeat_interval=scenario.heartbeat_interval,
-                beat_after=scenario.heartbeat_interval * (number + 1) / len(members),
+                beat_after=scenario.heartbeat_interval
+                * (1 if scenario.in_step else (number + 1) / len(members)),
             )
             self._consumers[actor.id] = consumer
             self._plan(actor, consumer)

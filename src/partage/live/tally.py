@@ -18,7 +18,7 @@ Told = tuple[float, str, int, int]
 
 @dataclass(frozen=True)
 class Pause:
-    """The longest of a partition: seconds, and when it began (seconds since 1970)."""
+    """Of a partition: how many seconds, and when it began (seconds since 1970)."""
 
     partition: str
     seconds: float
@@ -59,24 +59,21 @@ def accounts(acknowledged: Iterable[Told], read: Iterable[Told]) -> Accounts:
 
 def pauses(
     told: Iterable[Told], partitions: Iterable[str], since: float, until: float
-) -> dict[str, Pause]:
-    """The longest pause of each partition between two moments, which bound pauses themselves."""
+) -> dict[str, list[Pause]]:
+    """All stretches of each partition between two moments, which are ends of pauses themselves."""
     moments: dict[str, list[float]] = {name: [since, until] for name in sorted(partitions)}
     for at, name, _, _ in told:
         if since < at < until:
             moments[name].append(at)
-    found = {}
-    for name, times in moments.items():
-        times.sort()
-        gaps = [later - earlier for earlier, later in pairwise(times)]
-        longest = max(range(len(gaps)), key=gaps.__getitem__)
-        found[name] = Pause(name, gaps[longest], times[longest])
-    return found
+    return {
+        name: [Pause(name, later - earlier, earlier) for earlier, later in pairwise(sorted(times))]
+        for name, times in moments.items()
+    }
 
 
-def longest(found: Mapping[str, Pause]) -> Pause:
+def longest(found: Mapping[str, Iterable[Pause]]) -> Pause:
     """The longest of all."""
-    return max(found.values(), key=lambda pause: pause.seconds)
+    return max((one for ones in found.values() for one in ones), key=lambda pause: pause.seconds)
 
 
 def each_second(told: Iterable[Told], since: float, until: float) -> list[int]:

@@ -5,7 +5,7 @@ ends, as it does when whoever started it is gone; then it ends in good order. Wh
 tells on its standard output in lines of JSON with ``at`` (seconds since 1970) and ``kind``:
 
 - ``acknowledged``: a record that all in-sync replicas have; ``read``: records that a poll brought
-- ``joins``: the member has all that it needs to join; ``assigned``, ``revoked``, ``lost``: partitions
+- ``joins``: the member has started; ``assigned``, ``revoked``, ``lost``: partitions
 - ``failed``: a record that was not acknowledged, or what ended the process
 
 Records are numbered in each partition from 0 on, which is their key: so what was acknowledged can

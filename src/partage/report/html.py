@@ -156,7 +156,7 @@ def _layout(plan: View, heated: Heat, moved: Movement | None) -> list[list[list[
     moving = ["movement"] if moved else []
     narrow = moved is None or len(moved.brokers.targets) <= NARROW_TARGETS
     timed = [[["waves"]]] if plan.waves else []
-    if len(heated.columns) <= NARROW_BROKERS:
+    if len(heated.columns) <= NARROW_BROKERS and not heated.grouped:
         if narrow:
             return [[["topics"], [*moving, "rules"]], *timed]
         return [[["topics"], ["rules"]], [moving], *timed]

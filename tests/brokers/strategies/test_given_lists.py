@@ -18,6 +18,7 @@ from oracles import job as counted
 from partage import CannotError, Cluster, InputError, plan
 from partage.brokers.check import check
 from partage.brokers.compare import compare, deterministic
+from partage.brokers.explain import explain
 from partage.brokers.options import Options
 from partage.brokers.plan import Plan, plan_task, task_of
 from partage.brokers.strategies import STRATEGIES
@@ -342,6 +343,21 @@ def test_check_finds_a_forged_job(field: str, tmp_path: Path) -> None:
     marker.write_text(json.dumps(value))
     defects = check(tmp_path / "plan").defects
     assert any(f"{field} is" in defect for defect in defects)
+
+
+def test_explained_by_the_lists() -> None:
+    made = plan(cluster_of("1,2 1,2", "1 2 3"), reassignment=reassignment("t-0=2,3"))
+    found = explain(made, "t-0")
+    assert [(one.broker, one.fate, one.why) for one in found.replicas] == [
+        (1, "goes", "the reassignment says so"),
+        (2, "stays", "the reassignment leaves it"),
+        (3, "comes", "the reassignment says so"),
+    ]
+    assert found.leader == "broker 2 leads: broker 1 holds no replica any more"
+    swapped = plan(cluster_of("1,2", "1 2"), reassignment=reassignment("t-0=2,1"))
+    assert explain(swapped, "t-0").leader == (
+        "broker 2 leads instead of broker 1, as the reassignment says"
+    )
 
 
 def test_options_name_the_file(tmp_path: Path) -> None:

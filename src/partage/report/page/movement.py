@@ -58,12 +58,13 @@ class Matrix:
 
 @dataclass(frozen=True)
 class Movement:
-    """Both tables (racks: None where there are fewer than two), what crosses racks in words, and
-    every pair for the script."""
+    """Both tables (racks: None where there are fewer than two), what crosses racks in words,
+    whether the first leaves brokers to its last row or column, and every pair for the script."""
 
     brokers: Matrix
     racks: Matrix | None
     crossing: str
+    folded: bool
     pairs: dict[str, Any]
 
     @property
@@ -85,6 +86,7 @@ def movement(plan: View) -> Movement | None:
         brokers=_by_broker(plan),
         racks=racks,
         crossing=_crossing(racks) if racks else "",
+        folded=max((plan.move_replicas > 0).any(axis=axis).sum() for axis in (0, 1)) > BROKERS,
         pairs={
             "from": packed(source),
             "to": packed(target),

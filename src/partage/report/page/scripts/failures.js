@@ -37,18 +37,25 @@ function drawFailures() {
   });
   tellFailure(found, [...dead].reduce((sum, i) => sum + (there.has(i) ? failure.leaders[i] : 0), 0));
 }
+// many heirs: those that take the same number together, most first
+function together(found) {
+  const alike = new Map();
+  for (const [i, n] of found) alike.set(n, [...(alike.get(n) || []), ids[i]]);
+  return [...alike].map(([n, who]) => {
+    const more = who.length > 6 ? ` and ${count(who.length - 5)} more` : "";
+    const some = who.slice(0, more ? 5 : 6).join(", ") + more;
+    return who.length === 1 ? `${some} takes ${count(n)}` : `${some} take ${count(n)} each`;
+  }).join("; ");
+}
 function tellFailure(found, leaders) {
   const title = nameOf(failed).replace(/^./, (c) => c.toUpperCase());
   if (leaders === 0) {
     failedText.textContent = `${title} leads nothing: nobody has to take over.`;
     return;
   }
-  const all = [...found];  // most first
-  const told = all.slice(0, 12).map(([i, n]) => `${ids[i]} takes ${count(n)}`).join(", ");
-  const rest = all.slice(12), more = rest.reduce((sum, [, n]) => sum + n, 0);
+  const told = found.size <= 12 ? [...found].map(([i, n]) => `${ids[i]} takes ${count(n)}`).join(", ") : together(found);
   const lost = failure.lost[failed], was = failure.before[failed], is = failure.after[failed];
   failedText.textContent = `${title} fails: ${plural(leaders, "leader")} to hand over; ${told || "nobody can"}`
-    + (rest.length ? `, and ${count(rest.length)} more take ${count(more)}` : "")
     + `. The most that one survivor then leads is ${count(is)}`
     + (was >= 0 && was !== is ? `; before the plan it would be ${count(was)}.` : ".")
     + (lost ? ` ${plural(lost, "partition")} had no other live replica.` : "");

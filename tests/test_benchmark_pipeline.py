@@ -1,0 +1,205 @@
+"""The benchmark of the pipeline: it measures, and its figures are kept, judged and shown."""
+
+from __future__ import annotations
+
+import importlib
+import os
+import subprocess
+import sys
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import pytest
+
+BENCHMARKS = Path(__file__).resolve().parent.parent / "benchmarks"
+
+
+@pytest.fixture(autouse=True)
+def _beside_the_benchmarks(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.syspath_prepend(str(BENCHMARKS))
+
+
+def module(name: str) -> ModuleType:
+    return importlib.import_module(name)
+
+
+def pipeline_figures(**more: Any) -> dict[str, Any]:
+    """As they are measured: a profile of one record costs a microsecond, and none to start."""
+
+    def skewed(peak: int | None) -> dict[str, Any]:
+        return {
+            "profile_seconds": 1.0,
+            "keys_seconds": 2.0,
+            "hashed_keys": 50,
+            "distinct_keys": 50,
+            "keyed_records": 990,
+            "peak_bytes": peak,
+        }
+
+    def profile(records: int, executors: int) -> dict[str, Any]:
+        return {
+            "records": records,
+            "executors": executors,
+            "profile_seconds": records / executors / 1e6,
+            "plain_seconds": records / executors / 2.5e6,
+            "placements": records // 20,
+            "file_bytes": 10 * records,
+            "peak_bytes": 10**9,
+        }
+
+    rates = {"hashing": 5.1e6, "nothing": 6e6}
+    return {
+        "hashing": {"rows": 990, "rows_per_second": {"murmur2": rates, "all": rates}},
+        "skewed": {"records": 1000, "kinds": {"even": skewed(10**9), "hot": skewed(12 * 10**8)}},
+        "profile": [profile(n, at) for n in (10**6, 10**7, 5 * 10**7) for at in (1, 2)],
+        **more,
+    }
+
+
+def promised(figures: dict[str, Any]) -> list[bool | None]:
+    return [holds for _, holds, _ in module("tables.pipeline").promises(figures)]
+
+
+def test_a_slope_is_fitted() -> None:
+    slope = module("tables.pipeline").slope
+    assert slope([(1e6, 3.0), (1e7, 30.0), (5e7, 150.0)]) == pytest.approx(1)
+    assert slope([(10, 1.0), (1000, 10.0)]) == pytest.approx(0.5)
+    # through three points in no line: the middle one, on the mean, tilts nothing
+    assert slope([(1, 1.0), (10, 50.0), (100, 100.0)]) == pytest.approx(1)
+    found = module("tables.pipeline").slopes(pipeline_figures()["profile"])
+    assert found == {1: pytest.approx(1), 2: pytest.approx(1)}
+    assert module("tables.pipeline").slopes(pipeline_figures()["profile"][:2]) == {}
+
+
+def test_promises_of_the_pipeline_are_judged() -> None:
+    assert promised(pipeline_figures()) == [True, True, True, True]
+    wrong = pipeline_figures()
+    wrong["hashing"]["rows_per_second"]["murmur2"] = {"hashing": 5.0e6, "nothing": 6e6}
+    wrong["skewed"]["kinds"]["hot"] |= {"hashed_keys": 51, "peak_bytes": 13 * 10**8}
+    wrong["profile"][-1]["plain_seconds"] = wrong["profile"][-1]["profile_seconds"] / 3.1
+    assert promised(wrong) == [False, False, False, False]
+    wrong["skewed"]["kinds"]["hot"]["peak_bytes"] = None
+    assert promised(wrong)[3] is None
+    shown = module("tables.pipeline").blocks(wrong)["pipeline, targets"]
+    assert "- not judged: with half" in shown
+    assert promised({**wrong, "profile": wrong["profile"][:2]})[2] is None
+
+
+def test_a_trillion_on_paper() -> None:
+    figures = pipeline_figures()
+    # 10^12 µs on 1,000 cores; three times 10 bytes a record
+    shown = module("tables.pipeline").blocks(figures)
+    text = shown["pipeline, on paper"]
+    assert "such cores would take 17 minutes" in text
+    assert "30 TB of Parquet" in text
+    assert "at least 50,000,000,000 rows" in text
+    assert "| 1,000,000–50,000,000 |  1.00 |" in shown["pipeline, slopes"]
+    # a slope of 1.1 from 25 M a core to 1,000 M
+    for run in figures["profile"]:
+        run["profile_seconds"] = 25 / run["executors"] * (run["records"] / 25e6) ** 1.1
+    seconds = 25 / 2 * 2**1.1 * 40**1.1
+    text = module("tables.pipeline").on_paper(figures)
+    assert f"they take {seconds / 60:.0f} minutes" in text
+
+
+def test_figures_of_the_pipeline_are_kept_by_numbers_of_records(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    """All of it but Spark: two runs of different sizes, and the tables of both together."""
+    pipeline, results = module("pipeline"), module("results")
+    made = pipeline_figures()
+
+    def measured(job: str, data: Path, seed: int, executors: int = 2, **asked: Any) -> Any:
+        if job == "generate":
+            return {f"{kind}-{count}-seed-{seed}": 10 * count for kind, count in asked["wanted"]}
+        if job == "hashing":
+            return {**made["hashing"], "rows": asked["records"]}
+        if job == "skewed":
+            return made["skewed"]["kinds"][asked["kind"]]
+        plain = {"plain_seconds": asked["records"] / executors / 2.5e6} if asked["beside"] else {}
+        spent = {"profile_seconds": asked["records"] / executors / 1e6, "peak_bytes": 10**9}
+        return {**spent, **plain, "placements": asked["records"] // 20}
+
+    monkeypatch.setattr(pipeline, "measured", measured)
+    keep = results.keep
+    monkeypatch.setattr(results, "keep", lambda *given: keep(*given, tmp_path))
+    for size in ("small", "large", "small"):
+        monkeypatch.setattr("sys.argv", ["pipeline.py", "--size", size, "--keep"])
+        assert pipeline.main() == 0
+    assert "| 50,000,000 |" in capsys.readouterr().out
+    found = pipeline.latest(results.merged(results.read("pipeline", tmp_path)))
+    assert found["hashing"]["rows"] == found["skewed"]["records"] == 10**7
+    timed = [(run["records"], run["executors"]) for run in found["profile"]]
+    counts = (10**5, 10**6, 10**7, 5 * 10**7)
+    assert timed == [(count, executors) for count in counts for executors in (1, 2)]
+    assert [run for run in found["profile"] if "plain_seconds" not in run] == [found["profile"][6]]
+    assert module("tables.pipeline").slopes(found["profile"])[2] == pytest.approx(1)
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"), [("10M,100k", [10**5, 10**7]), ("7", [7]), ("1M,1M", [10**6])]
+)
+def test_numbers_of_records(text: str, expected: list[int]) -> None:
+    assert module("pipeline").numbers(text) == expected
+
+
+@pytest.mark.parametrize("text", ["", "0", "1G", "1M,", "-1k"])
+def test_what_is_no_number_of_records(text: str) -> None:
+    with pytest.raises(Exception, match="expected numbers as 100k,1M"):
+        module("pipeline").numbers(text)
+
+
+def test_memory_is_that_of_all_processes_below(monkeypatch: pytest.MonkeyPatch) -> None:
+    if not Path("/proc/self/statm").exists():
+        pytest.skip("no /proc")
+    monkeypatch.syspath_prepend(str(BENCHMARKS / "records"))
+    resident, block = module("memory").resident, 200 * 10**6
+    before = resident(os.getpid())
+    code = f"import sys; held = bytearray({block}); print(len(held)); sys.stdin.read()"
+    child = [sys.executable, "-c", code]
+    with subprocess.Popen(child, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as process:
+        assert process.stdout is not None
+        assert int(process.stdout.readline()) == block
+        assert block < resident(process.pid) < resident(os.getpid())
+        assert resident(os.getpid()) > before + block / 2
+        process.communicate()
+    assert resident(2**30) is None
+
+
+@pytest.mark.spark
+def test_the_pipeline_is_measured(
+    spark: Any,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    request: pytest.FixtureRequest,
+) -> None:
+    monkeypatch.syspath_prepend(str(BENCHMARKS / "records"))
+    measures = module("measures")
+    cloudpickle = pytest.importorskip("pyspark.cloudpickle")
+    # Spark's workers cannot import it, nor a script
+    cloudpickle.register_pickle_by_value(measures)
+    request.addfinalizer(lambda: cloudpickle.unregister_pickle_by_value(measures))
+
+    def measured(job: str, **more: Any) -> Any:
+        return measures.measured(spark, job, str(tmp_path), seed=1, **more)
+
+    monkeypatch.setattr(measures, "WARM_UP", 500)
+    wanted = [("zipf", 2000), ("hot", 2000)]
+    sizes = measured("generate", wanted=wanted)
+    assert sizes["hot-2000-seed-1"] > 1000
+    keys = spark.read.parquet(str(tmp_path / "hot-2000-seed-1")).groupBy("key").count().collect()
+    counts = sorted(row["count"] for row in keys)
+    assert sum(counts) == 2000
+    assert 900 < counts[-1] < 1100
+    assert 90 < len(counts) <= 101
+    found = measured("skewed", kind="hot", records=2000)
+    assert found["hashed_keys"] == found["distinct_keys"] == len(counts) - 1
+    assert found["keyed_records"] == 1980
+    monkeypatch.setattr(measures, "TIMES", 1)
+    rates = measured("hashing", kind="zipf", records=2000)
+    assert rates["rows"] == 1980
+    assert rates["rows_per_second"].keys() == {"murmur2", "all"}
+    timed = measured("profile", kind="zipf", records=2000, repeat=1, beside=True)
+    assert 0 < timed["placements"] <= 100
+    assert min(timed["profile_seconds"], timed["plain_seconds"]) > 0

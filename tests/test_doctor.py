@@ -1,0 +1,173 @@
+"""What is found to work with: extras by their versions, Java, jars, a Kafka."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from importlib import metadata
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import partage
+from partage import doctor
+from partage.doctor import Finding, examine, extras, jars, java, kafka, within
+from partage.errors import PartageError
+
+REQUIRES = {
+    "partage": [
+        "numpy>=2.2",
+        "pyspark<5,>=4.1; extra == 'spark'",
+        "pyarrow>=18; extra == 'spark'",
+        "pyspark[connect]<5,>=4.1; extra == 'connect'",
+        "kafka-python<4,>=3.0.12; extra == 'kafka'",
+        'aiokafka<0.15,>=0.14; extra == "aiokafka"',
+    ],
+    "pyspark": ['grpcio>=1.76.0; extra == "connect"', 'x; extra == "sql"', "py4j==0.10"],
+}
+
+
+@pytest.fixture
+def installed(monkeypatch: pytest.MonkeyPatch) -> Callable[..., None]:
+    """Pretend that these packages are installed, and no others."""
+
+    def call(**packages: str) -> None:
+        versions = {name.replace("_", "-"): version for name, version in packages.items()}
+
+        def version(name: str) -> str:
+            if name not in versions:
+                raise metadata.PackageNotFoundError(name)
+            return versions[name]
+
+        monkeypatch.setattr(metadata, "version", version)
+        monkeypatch.setattr(metadata, "requires", REQUIRES.get)
+
+    return call
+
+
+@pytest.fixture(autouse=True)
+def nothing_set(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    for name in ("BOOTSTRAP_SERVERS", "KAFKA_JARS", "IVY_SETTINGS", "SPARK_KAFKA"):
+        monkeypatch.delenv(f"PARTAGE_{name}", raising=False)
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    monkeypatch.chdir(tmp_path)
+
+
+def by_name(found: Any) -> dict[str, Finding]:
+    return {one.name: one for one in found}
+
+
+def test_without_any_extra(installed: Callable[..., None], monkeypatch: pytest.MonkeyPatch) -> None:
+    installed()
+    monkeypatch.setattr(doctor, "find_java", no_java)
+    found = by_name(examine())
+    assert found["partage"].found.startswith(partage.__version__)
+    assert {one.state for name, one in found.items() if name != "partage"} == {"absent"}
+    assert "connector" not in found  # Spark's
+    assert found["kafka"].advice.startswith("pip install 'partage[kafka]'")
+    assert found["connect"].found == "without pyspark, grpcio"
+    assert found["Java"].advice.startswith("install a JDK")
+
+
+def no_java(_: str) -> Path:
+    raise PartageError("none")
+
+
+def test_versions(installed: Callable[..., None]) -> None:
+    installed(
+        pyspark="4.3.0", pyarrow="17.0.0", grpcio="1.80", kafka_python="2.0.2", aiokafka="0.14.1"
+    )
+    found = by_name(extras())
+    assert found["spark"] == Finding(
+        "spark", "missing", "pyarrow 17.0.0, needed is >=18", "pip install 'partage[spark]'"
+    )
+    assert found["kafka"].state == "missing"
+    assert found["kafka"].found == "kafka-python 2.0.2, needed is <4,>=3.0.12"
+    assert found["connect"] == Finding("connect", "ok", "pyspark 4.3.0, grpcio 1.80")
+    assert found["aiokafka"].state == "ok"
+
+
+@pytest.mark.parametrize(
+    ("version", "limits", "fits"),
+    [
+        ("4.2.0", "<5,>=4.1", True),
+        ("4.1", "<5,>=4.1", True),
+        ("4.0.9", "<5,>=4.1", False),
+        ("5.0.0", "<5,>=4.1", False),
+        ("10.0", ">=9.15", True),
+        ("0.14.0.dev3", "<0.15,>=0.14", True),
+        ("3.0.12", ">= 3.0.12", True),
+        ("1", "", True),
+    ],
+)
+def test_limits(version: str, limits: str, fits: bool) -> None:
+    assert within(version, limits) is fits
+
+
+def test_the_extras_are_those_of_the_package() -> None:
+    assert set(metadata.metadata("partage").get_all("Provides-Extra") or ()) == set(doctor.EXTRAS)
+
+
+def test_java(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setattr(doctor, "find_java", no_java)
+    assert java(needed=True).state == "missing"
+    assert java(needed=False).state == "absent"
+    (tmp_path / "jdk" / "bin").mkdir(parents=True)
+    (tmp_path / "jdk" / "bin" / "java").touch(mode=0o755)
+    (tmp_path / "jdk" / "release").write_text('JAVA_VERSION="21.0.2"\n')
+    monkeypatch.setattr(doctor, "find_java", lambda _: tmp_path / "jdk")
+    assert java(needed=True) == Finding("Java", "ok", f"21, {tmp_path / 'jdk'}")
+
+
+def test_jars(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    assert by_name(jars(spark=False))["sandbox"].state == "absent"
+    kept = tmp_path / "partage" / "kafka-4.3.0"
+    kept.mkdir(parents=True)
+    assert by_name(jars(spark=False))["sandbox"] == Finding("sandbox", "ok", f"jars in {kept}")
+    monkeypatch.setenv("PARTAGE_KAFKA_JARS", str(tmp_path))
+    monkeypatch.setenv("PARTAGE_IVY_SETTINGS", "none.xml")
+    found = by_name(jars(spark=False))
+    assert (found["sandbox"].state, found["PARTAGE_IVY_SETTINGS"].state) == ("missing",) * 2
+    assert "holds no Kafka" in found["sandbox"].found
+
+
+def test_the_connector(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    pytest.importorskip("pyspark")
+    release = metadata.version("pyspark")
+    assert by_name(jars(spark=True))["connector"].state == "absent"
+    kept = tmp_path / "partage" / f"spark-sql-kafka-0-10_2.13-{release}"
+    kept.mkdir(parents=True)
+    assert by_name(jars(spark=True))["connector"].found == f"jars in {kept}"
+    monkeypatch.setenv("PARTAGE_SPARK_KAFKA", str(tmp_path))
+    assert by_name(jars(spark=True))["connector"].state == "missing"
+    (tmp_path / "spark-sql-kafka-x.jar").touch()
+    assert by_name(jars(spark=True))["connector"].found == f"jars in {tmp_path}"
+
+
+def test_a_kafka_is_asked_only_where_one_is_named(
+    installed: Callable[..., None], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    installed()
+    assert kafka(None, None).state == "absent"
+    assert kafka("h:1", None).advice == "pip install 'partage[kafka]'"
+    monkeypatch.setenv("PARTAGE_BOOTSTRAP_SERVERS", "h:1")
+    assert kafka(None, None).state == "missing"
+
+
+def test_a_kafka_that_does_not_answer(monkeypatch: pytest.MonkeyPatch) -> None:
+    pytest.importorskip("kafka")
+    monkeypatch.setattr("partage.live.connection._BOOTSTRAP_MS", 300)
+    found = kafka("127.0.0.1:1", None)
+    assert (found.state, bool(found.advice)) == ("missing", True)
+    assert "127.0.0.1:1" in found.found
+    assert kafka("nonsense", None).state == "missing"
+    assert "none.properties" in kafka("127.0.0.1:1", "none.properties").found
+
+
+@pytest.mark.kafka
+def test_a_kafka_that_answers(kafka: Any) -> None:
+    found = doctor.kafka(kafka.bootstrap_servers, None)
+    release = ".".join(kafka.kafka.split(".")[:2])
+    assert found == Finding(
+        "Kafka", "ok", f"{release}, cluster {kafka.cluster_id}, 3 of 3 brokers alive"
+    )
