@@ -3,7 +3,7 @@
 
 UV := $(shell command -v uv 2>/dev/null || echo .tools/bin/uv)
 RUN := $(UV) run --no-sync
-BENCH := $(UV) run --locked --group bench --extra spark --extra connect --extra kafka --extra aiokafka
+BENCH := $(UV) run --locked --group bench --extra spark --extra connect --extra kafka --extra aiokafka --group bench
 
 .PHONY: demo test test-faults site environment java chromium bench bench-page clean
 .DEFAULT_GOAL := demo
@@ -16,7 +16,7 @@ test: environment java chromium
 	$(RUN) ruff format --check .
 	$(RUN) mypy
 	$(RUN) zensical build --clean --strict
-	$(RUN) pytest --cov=partage --cov-report=term:skip-covered
+	$(RUN) pytest --numprocesses=2 --dist=loadgroup --cov=partage --cov-report=term:skip-covered
 
 # Faults injected while plans are carried out, five seeds of each kind: half an hour or more. Another range:
 # SEEDS=0-11; one seed, told in full: SEED=7.
@@ -32,14 +32,14 @@ site: environment
 # the peers into the user's cache folder.
 SIZE := medium
 bench: environment java
-	$(BENCH) python benchmarks/bench.py --size $(SIZE)
+	$(RUN) python benchmarks/bench.py --size $(SIZE)
 
 # The pages and plots alone, from the results that are kept.
 bench-page: environment
-	$(BENCH) python benchmarks/page.py
+	$(RUN) python benchmarks/page.py
 
 environment: $(UV)
-	@$(UV) sync --locked --quiet --extra spark --extra connect --extra kafka --extra aiokafka
+	@$(UV) sync --locked --quiet --extra spark --extra connect --extra kafka --extra aiokafka --group bench
 
 # Reached only where there is no uv on the PATH.
 .tools/bin/uv:

@@ -43,7 +43,10 @@ from partage.live.sandbox import MARKER, Sandbox
 
 ROOT = Path(__file__).resolve().parent.parent
 DATA = ROOT / "src" / "partage" / "data"
-PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").rglob("*.md"))]
+PAGES = [
+    *(ROOT / name for name in ("README.md", "CHANGELOG.md", "CONTRIBUTING.md", "SECURITY.md")),
+    *sorted((ROOT / "docs").rglob("*.md")),
+]
 
 NOT_RUN = {"make": "builds the environment or runs all tests"}
 """Programs that need no comment to be left out."""

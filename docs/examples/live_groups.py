@@ -3,11 +3,12 @@
     python docs/examples/live_groups.py deploy       each member of a group restarts, three ways
     python docs/examples/live_groups.py failover     the active member ends, a standby takes over
 
-Consumers and the producer are processes of their own, of kafka-python with partage's assignors. A
-record goes into each partition every 0.1 s. A pause of a partition is a time of half a second or
-more in which none of its records was processed, as the members themselves noted. What they did, and
-when, is a scenario; the same scenario is then simulated, and there a pause is a time without an
-owner. kafka-python's members beat in step after each assignment, so these do, too.
+Consumers and the producer are processes of their own: of kafka-python with partage's assignors, or,
+with --client confluent, consumers of librdkafka with its own. A record goes into each partition
+every 0.1 s. A pause of a partition is a time of half a second or more in which none of its records
+was processed, as the members themselves noted. What they did, and when, is a scenario; the same
+scenario is then simulated, with members whose heartbeats begin anew with every assignment. There a
+pause is a time without an owner.
 
 Without --bootstrap-server it starts a sandbox, and ends it. It makes a topic, and deletes it.
 """
@@ -23,6 +24,7 @@ from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from itertools import pairwise
+from pathlib import Path
 from typing import Any
 
 from kafka.admin import NewTopic
@@ -32,7 +34,7 @@ from partage.consumers.simulation import simulate
 from partage.live import Sandbox
 from partage.live.connection import Connection
 from partage.live.tally import pauses
-from partage.live.traffic import Client, Traffic
+from partage.live.traffic import PROGRAM, Client, Traffic
 
 EVERY = 0.1
 NOTICED = 0.5
@@ -53,19 +55,26 @@ class Way:
     simulated: str
     protocol: str
     static: bool = False
+    program: tuple[str, ...] = PROGRAM
 
 
-DEPLOYS = (
-    Way("eager, sticky", "StickyAssignor", "sticky", "eager"),
-    Way("cooperative-sticky", "CooperativeStickyAssignor", "cooperative-sticky", "cooperative"),
-    Way(
-        "the same, static members",
-        "CooperativeStickyAssignor",
-        "cooperative-sticky",
-        "cooperative",
-        static=True,
+COOPERATIVE = ("CooperativeStickyAssignor", "cooperative-sticky", "cooperative")
+THEIRS = ("cooperative-sticky", "cooperative-sticky", "cooperative")
+CONFLUENT = (str(Path(__file__).with_name("confluent_member.py")),)
+DEPLOYS = {
+    "kafka-python": (
+        Way("sticky, eager", "StickyAssignor", "sticky", "eager"),
+        Way("cooperative-sticky", *COOPERATIVE),
+        Way("cooperative-sticky, static", *COOPERATIVE, static=True),
     ),
-)
+    "confluent": (
+        Way("range, eager", "range", "range", "eager", program=CONFLUENT),
+        Way("cooperative-sticky", *THEIRS, program=CONFLUENT),
+        Way("cooperative-sticky, static", *THEIRS, static=True, program=CONFLUENT),
+    ),
+}
+"""By client: kafka-python with partage's assignors, librdkafka with its own."""
+
 FAILOVER = Way("failover", "FailoverAssignor", "failover", "eager")
 
 
@@ -120,7 +129,7 @@ class Group:
         if self.way.static:
             config["group_instance_id"] = name
         options = {} if priority is None else {"priority": priority}
-        client = self.traffic.join(name, self.way.assignor, options, **config)
+        client = self.traffic.join(name, self.way.assignor, options, self.way.program, **config)
         self._said[client] = {
             "id": f"{name}.{len(self._said)}",
             "instance_id": name if self.way.static else None,
@@ -261,6 +270,7 @@ def main() -> None:
     said = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
     said.add_argument("what", choices=["deploy", "failover"])
     said.add_argument("--bootstrap-server", metavar="HOST:PORT")
+    said.add_argument("--client", choices=list(DEPLOYS), default="kafka-python")
     said.add_argument("--members", type=int, default=3)
     said.add_argument("--partitions", type=int, default=12)
     said.add_argument("--heartbeat", type=float, default=3.0, metavar="SECONDS")
@@ -274,7 +284,7 @@ def main() -> None:
             home = stack.enter_context(tempfile.TemporaryDirectory())
             servers = stack.enter_context(Sandbox.start(f"{home}/sandbox")).bootstrap_servers
         if asked.what == "deploy":
-            results = [deploy(servers, way, settings) for way in DEPLOYS]
+            results = [deploy(servers, way, settings) for way in DEPLOYS[asked.client]]
         else:
             results = [failover(servers, kill, settings) for kill in (False, True)]
     if asked.json:

@@ -53,7 +53,8 @@ def read_settings(
     found = {name: environment[key] for name, key in variables.items() if environment.get(key)}
     if path is not None:
         found |= parse_properties(read_text(path), os.fspath(path))
-    if "sasl.jaas.config" not in found and "sasl.mechanism" in found:
+    wants_login = found.get("security.protocol", "").strip().upper().startswith("SASL")
+    if wants_login and "sasl.jaas.config" not in found and "sasl.mechanism" in found:
         found |= _login(found["sasl.mechanism"], environment)
     return found
 

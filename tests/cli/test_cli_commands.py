@@ -116,6 +116,7 @@ def test_check_and_report_print_one_json_object(run: Run, grown: str, tmp_path: 
     assert ended.json["defects"] == []
     assert len(ended.json["held"]) >= 6
     drawn = (tmp_path / "p" / "report.html").read_bytes()
+    assert b"partage check p<" in drawn
     (tmp_path / "p" / "report.html").unlink()
     ended = run("report", "p", "--json")
     assert (ended.code, ended.err) == (0, "")

@@ -13,6 +13,7 @@ pytest.importorskip("kafka")
 
 import partage
 from partage.live.connection import Connection
+from partage.live.execution.wishes import Wishes, wished
 
 Run = Callable[..., Any]
 
@@ -47,6 +48,10 @@ def plan(tmp_path: Path) -> str:
         (("verify", "nothing"), "nothing/plan.json: no such file"),
         (("throttle", "nothing", "5MB"), "nothing/plan.json: no such file"),
         (("throttle", "nothing", "fast"), "RATE: 'fast' is no size"),
+        (("throttle", "nothing"), "RATE: expected for instance 100MB, auto, or --concurrency N"),
+        (("throttle", "nothing", "--concurrency", "0"), "--concurrency: 0: expected a number from"),
+        (("apply", "nothing", "--on-broker-failure", "cry"), "'cry': expected one of cancel, re"),
+        (("rollback", "nothing", "--on-broker-failure", "replan"), "a rollback brings back what"),
         (("apply", "nothing", "--throttle", "0"), "--throttle: '0': must be above 0"),
         (("snapshot", "--command-config", "none"), "none: no such file"),
     ],
@@ -66,9 +71,12 @@ def test_nobody_answers(run: Run, command: tuple[str, ...]) -> None:
 
 
 def test_a_throttle_is_left_for_whoever_carries_the_plan_out(run: Run, plan: str) -> None:
-    assert run("throttle", plan, "5MB", "--json").json == {"bytes_per_second": 5_000_000}
-    written = json.loads((Path(plan) / "throttle.json").read_text())
-    assert written == {"bytes_per_second": 5_000_000}
+    asked = run("throttle", plan, "5MB", "--json").json
+    assert asked == {"throttle": 5_000_000, "concurrency": None}
+    assert wished(plan) == Wishes(5_000_000)
+    said = run("throttle", plan, "auto", "--concurrency", "4").out
+    assert said == "Asked for auto, a concurrency of 4 from the next wave on.\n"
+    assert wished(plan) == Wishes("auto", 4)
 
 
 @pytest.mark.kafka
@@ -98,12 +106,16 @@ def test_on_a_cluster(run: Run, plan: str, kafka: Any, tmp_path: Path) -> None:
             assert asked.code == 2
             assert "--yes: nobody can be asked here" in asked.err
             assert run("verify", own, *address, "--json").json["state"] == "not begun"
-            assert run("apply", own, *address, "--yes").code == 0
-            assert run("verify", own, *address).out.startswith("done: 2 of 2 partitions done")
+            words = " ".join(address)
+            carried = run("apply", own, *address, "--yes")
+            assert carried.code == 0
+            assert carried.out.endswith(f"\nNext: partage verify {own} {words}\n")
+            seen = run("verify", own, *address).out
+            assert seen.startswith("done: 2 of 2 partitions done")
+            assert seen.endswith(f"\nNext: partage snapshot {words} -o cluster.json\n")
             back = run("rollback", own, *address, "--yes")
-            assert (back.code, back.out.splitlines()[-1]) == (
-                0,
-                "Done: everything is back where it shall be.",
-            )
+            assert back.code == 0
+            assert "\nDone: everything is back where it shall be.\n" in back.out
+            assert back.out.endswith(f"\nNext: partage snapshot {words}\n")
         finally:
             admin.delete_topics(["typed"])

@@ -47,6 +47,8 @@ def test_a_broker_and_what_is_said_of_it(run: Run, tmp_path: Path) -> None:
         assert again.out.startswith(f"Kafka {found['kafka']} in sandbox: runs already\n")
         for shown in (broker["address"], str(broker["pid"]), broker["log"], "sandbox down\n"):
             assert shown in again.out
+        look = f"Next: partage snapshot --bootstrap-server {broker['address']} -o cluster.json\n"
+        assert again.out.endswith(look)
 
         other = run("sandbox", "up", "--brokers", "2")
         assert (other.code, other.out) == (2, "")
@@ -56,14 +58,16 @@ def test_a_broker_and_what_is_said_of_it(run: Run, tmp_path: Path) -> None:
 
         stopped = run("sandbox", "stop", "1", "--kill", "--json").json
         assert [of["pid"] for of in stopped["brokers"]] == [None]
-        assert "down" in run("sandbox", "stop", "1").out
+        assert run("sandbox", "stop", "1").out.endswith("sandbox down\n")
         assert run("sandbox", "stop", "2").code == 2
         back = run("sandbox", "start", "1", "--json").json
         assert back["started"] == [1]
         nodes.append(back["brokers"][0]["pid"])
         assert run("sandbox", "add", "--rack", "b", "--json").json["brokers"][1]["rack"] == "b"
         kept = run("sandbox", "down", "--keep")
-        assert kept.out.startswith("Ended: controller, broker-1, broker-2\nKept: sandbox ")
+        assert kept.out == (
+            "Ended: controller, broker-1, broker-2\nKept: sandbox\n\nNext: partage sandbox up\n"
+        )
     finally:
         down = run("sandbox", "down", "--json")
     assert down.json == {"directory": "sandbox", "ended": [], "left": []}

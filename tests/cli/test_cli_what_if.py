@@ -76,7 +76,8 @@ def test_churn(run: Run, spark: Any, scenario: str, tmp_path: Path) -> None:
     text = run(*asked, "--overwrite", "--format", "json")
     assert text.code == 0
     assert max(map(len, text.out.splitlines())) <= 100
-    assert text.out.splitlines()[-1] == "Written: out"
+    next_step = "Next: partage simulate scenario.json --assignor sticky --protocol "
+    assert text.out.splitlines()[-1].startswith(f"Written: out   {next_step}")
     rows = [
         json.loads(line)
         for file in (tmp_path / "out" / "percentiles").glob("*.json")
@@ -108,4 +109,6 @@ def test_failures_and_growth(run: Run, spark: Any, grown: str, tmp_path: Path) -
     for command in (asked, ("what-if", "failures", grown, "--profile", "prof", "--pairs", "3")):
         text = run(*command, "--strategy", "generate")
         assert text.code == 0
+        *_, last = text.out.splitlines()
+        assert last == f"Next: partage plan {grown} --profile prof -o plan/"
         assert max(map(len, text.out.splitlines())) <= 100

@@ -101,6 +101,22 @@ def test_one_heartbeat_interval_between_the_rounds() -> None:
     assert found.unowned == 2 * 3.0
 
 
+@pytest.mark.parametrize(("in_step", "gaps"), [(False, [0.0, 0.75, 1.5]), (True, [0.0])])
+def test_in_step_everybody_hears_of_a_rebalance_at_once(in_step: bool, gaps: list[float]) -> None:
+    """Three members beat every 3 s, and a fourth comes. In step all of them come at once, and no
+    partition waits; otherwise they come a quarter of the interval one after the other."""
+    members: list[dict[str, Any]] = [{"id": name} for name in "ABC"]
+    members.append({"id": "D", "joins_at": 31})
+    found = simulate(scenario(members, initial_delay=0.5, in_step=in_step), "sticky", "eager")
+    again = found.rounds[-1].at
+    waited = set()
+    for partition in found.produce:
+        spans = [span for span in found.spans if span.partition == partition]
+        stopped = max(span.end for span in spans if span.end <= again)
+        waited.add(round(min(s.start for s in spans if s.start >= again) - stopped, 3))
+    assert sorted(waited) == gaps
+
+
 def test_latency_makes_everything_later() -> None:
     members = [{"id": "a"}, {"id": "b", "joins_at": 50}]
     quick = simulate(scenario([dict(m) for m in members]), "sticky")
@@ -360,6 +376,7 @@ BAD: list[tuple[dict[str, Any], str]] = [
     ({"until": 1e11}, "until: more than 3000000 heartbeats to play"),
     ({"session_timeout": 0}, "session_timeout: expected more than 0 seconds"),
     ({"session_timeout": 2}, "heartbeat_interval: expected less than session_timeout"),
+    ({"in_step": 1}, "in_step: expected true or false, got 1"),
     ({"latency": 20}, "latency: expected less than a quarter of session_timeout"),
     ({"generation": -1}, "generation: expected a whole number, got -1"),
     ({"racks": {"t0": [["a"]]}}, "racks.t0: expected 4 lists of racks"),

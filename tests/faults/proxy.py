@@ -31,6 +31,7 @@ class Proxies:
         self.ports: dict[int, int] = {}
         self.targets: dict[int, int] = {}
         self._cuts: dict[int, Cut] = {}
+        self._servers: list[asyncio.Server] = []
         self._mended = asyncio.Condition()
         self._loop = asyncio.new_event_loop()
         self._thread = threading.Thread(target=self._loop.run_forever, daemon=True)
@@ -43,6 +44,7 @@ class Proxies:
             server = await asyncio.start_server(
                 lambda reader, writer: self._serve(broker, reader, writer), HOST, 0
             )
+            self._servers.append(server)
             return int(server.sockets[0].getsockname()[1])
 
         self.ports[broker] = self._do(listen())
@@ -63,6 +65,9 @@ class Proxies:
 
     def close(self) -> None:
         async def cancel() -> None:
+            for server in self._servers:
+                server.close()
+            await asyncio.sleep(0)  # what was being accepted is a task now
             tasks = asyncio.all_tasks() - {asyncio.current_task()}
             for task in tasks:
                 task.cancel()

@@ -68,7 +68,7 @@ class Trial:
         self._began = time.monotonic()
         self._folder, self._plan = folder, folder / "plan"
         self._short = short
-        self._records = 20 if short else self.rng.choice([40, 80, 120])
+        self._records = 40 if short else self.rng.choice([40, 80, 120])
         self._observer = Observer(cluster.bootstrap_servers)
         self._faults: list[tuple[float, float]] = []
         """When a broker was down or cut off because of us: beginning and end."""
@@ -164,7 +164,7 @@ class Trial:
             if plan.moves >= 2:
                 break
         plan.write(self._plan)
-        rate = self._records * RECORD // rng.choice([1, 2])
+        rate = self._records * RECORD // (3 if self._short else rng.choice([1, 2]))
         self._options = ["--throttle", f"{rate}B"]
         self.tell(f"plan: {options}, {plan.moves} moves at {rate:,} bytes per second")
         reassignment = _lists(self._plan / "reassignment.json")

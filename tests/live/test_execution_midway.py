@@ -15,16 +15,17 @@ import pytest
 
 pytest.importorskip("kafka")
 
-from carrying import SIZE, SLOW, Background, Topic, fill, made_topic, remove, until
+from carrying import SIZE, Background, Topic, fill, made_topic, remove, until
 from kafka import KafkaAdminClient, KafkaProducer
 from kafka.admin import ConfigResource, ConfigResourceType
 
 from partage.cli import main
 from partage.errors import SeveralError
 from partage.live.connection import Connection
-from partage.live.execution import asking, pacing
+from partage.live.execution import asking, health, pacing, speed
 from partage.live.execution import run as running
 from partage.live.execution.job import Change, Job
+from partage.live.execution.pacing import AUTO
 from partage.live.execution.preflight import prepare
 from partage.live.execution.run import Outcome
 from partage.live.execution.verify import compare
@@ -168,11 +169,9 @@ def moving(topic: Topic, number: int, origin: tuple[int, ...], goal: tuple[int, 
     return replace(topic.job, changes={change.key: change}, waves=((change.key,),))
 
 
-def test_the_pace_follows_how_the_cluster_is(
-    topic: Topic, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(running, "OTHERS_SECONDS", 0.2)
-    monkeypatch.setattr(running, "lag_seconds", lambda *_: 1.0)
+def test_the_pace_follows_how_the_cluster_is(topic: Topic, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(health, "OTHERS_SECONDS", 0.2)
+    monkeypatch.setattr(speed, "lag_seconds", lambda *_: 1.0)
     monkeypatch.setattr(pacing, "LEAST", FLOOR)
     monkeypatch.setattr(pacing, "START", START)
     monkeypatch.setattr(pacing, "MOST", 4 * START)
@@ -182,15 +181,15 @@ def test_the_pace_follows_how_the_cluster_is(
     topic.admin.alter_configs([least], raise_on_unknown=False)
     # nothing of it is on broker 3
     topic.admin.create_topics({alone: {"assignments": {0: [1]}}})
-    fill(topic.kafka, alone, 1, times=40)
-    change = Change(alone, 0, (1,), (2,), 40 * SIZE)
+    fill(topic.kafka, alone, 1, times=24)
+    change = Change(alone, 0, (1,), (2,), 24 * SIZE)
     job = replace(topic.job, changes={change.key: change}, waves=((change.key,),))
 
     def last() -> int | None:
         return topic.told[-1].throttle if topic.told else None
 
     try:
-        background = Background(lambda: topic.run(job, throttle=AUTO, on_failure="wait"))
+        background = Background(lambda: topic.run(job, throttle=AUTO))
         until(lambda: last() == FLOOR + START)
         until(lambda: (last() or 0) >= 2 * START)
         topic.kafka.kill_broker(3)

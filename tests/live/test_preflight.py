@@ -115,6 +115,21 @@ def test_targets_that_cannot_take_anything(job: Job) -> None:
     assert refusals(job, without) == ["broker 3 is not in the cluster"]
 
 
+def test_what_will_be_planned_anew_may_be_dead(job: Job) -> None:
+    dead = with_broker(snapshot(), 3, alive=False)
+    verdict = preflight(job, dead, throttle=None, replanned=True)
+    assert verdict.refusals == []
+    assert verdict.remarks == ["broker 3 is to get replicas and does not answer"]
+
+
+def test_partitions_that_were_added(job: Job) -> None:
+    more = PartitionState("t", 3, (1, 2), 1, (1, 2))
+    now = replace(snapshot(), partitions=(*snapshot().partitions, more))
+    verdict = preflight(job, now, throttle=None)
+    assert verdict.refusals == []
+    assert verdict.remarks == ["partitions that the plan does not know: t-3"]
+
+
 def test_disks(job: Job) -> None:
     tight = (LogDir("/data", 100 * MB, 20 * MB - 1, cordoned=False),)
     (said,) = refusals(job, with_broker(snapshot(), 3, log_dirs=tight))
@@ -159,6 +174,34 @@ def test_a_line_that_was_cut_short_is_not_believed(job: Job) -> None:
         "submitted",
         "wave done",
     ]
+
+
+def test_a_plan_that_was_changed_by_hand(job: Job) -> None:
+    path = Path(job.directory) / "plan.json"
+    path.write_text(path.read_text().replace('"rack":null', '"rack":"a"', 1))
+    with pytest.raises(InputError, match="was changed since it was planned"):
+        Job.read(job.directory)
+
+
+def test_goals_that_were_planned_anew_are_laid_over_the_plan(job: Job) -> None:
+    keys = sorted(key for key, change in job.changes.items() if change.adding)
+    for number, lists in ((1, ((2, 3), (3, 2))), (2, ((1, 2), (3, 2)))):
+        entries = [
+            {"topic": topic, "partition": partition, "replicas": list(replicas), "wave": 1}
+            for (topic, partition), replicas in zip(keys, lists, strict=True)
+        ]
+        value = {"version": 1, "without": [9], "partitions": entries}
+        (Path(job.directory) / f"replan-{number}.json").write_text(json.dumps(value))
+    again = Job.read(job.directory)
+    assert keys[0] not in again.changes  # it stays where it was
+    assert again.changes[keys[1]].goal == (3, 2)
+    assert again.changes[keys[1]].origin == job.changes[keys[1]].origin
+    assert again.waves[-1] == (keys[1],)
+    assert sorted(key for wave in again.waves for key in wave) == sorted(again.changes)
+    assert again.back().changes[keys[1]].goal == job.changes[keys[1]].origin
+    (Path(job.directory) / "replan-2.json").write_text('{"partitions": [{}]}')
+    with pytest.raises(InputError, match=r"replan-2\.json: is not what a run wrote"):
+        Job.read(job.directory)
 
 
 def test_what_is_no_plan(tmp_path: Path, job: Job) -> None:

@@ -158,6 +158,27 @@ def test_where_the_cluster_is(tmp_path: Path) -> None:
         Connection.of("localhost", None, {})
 
 
+@pytest.mark.parametrize("mechanism", ["PLAIN", "SCRAM-SHA-512"])
+def test_a_login_out_of_variables(tmp_path: Path, mechanism: str) -> None:
+    said = {
+        "PARTAGE_SECURITY_PROTOCOL": "SASL_PLAINTEXT",
+        "PARTAGE_SASL_MECHANISM": mechanism,
+        "PARTAGE_SASL_USERNAME": "me",
+        "PARTAGE_SASL_PASSWORD": r'a "\" b;',
+    }
+    config = Connection.of("h:1", None, said).config
+    assert (config["sasl_plain_username"], config["sasl_plain_password"]) == ("me", r'a "\" b;')
+    file = tmp_path / "client.properties"
+    file.write_text(f"sasl.mechanism=PLAIN\nsasl.jaas.config={PLAIN}\n")
+    assert Connection.of("h:1", file, said).config["sasl_plain_username"] == "u"
+    file.write_text("security.protocol=PLAINTEXT\n")
+    assert "sasl_plain_username" not in Connection.of("h:1", file, said).config
+    for name in ("PARTAGE_SASL_USERNAME", "PARTAGE_SASL_PASSWORD"):
+        half = {key: value for key, value in said.items() if key != name}
+        with pytest.raises(InputError, match=rf"^{name}: is missing: a login needs both"):
+            Connection.of("h:1", None, half)
+
+
 def test_secrets_are_not_shown() -> None:
     secrets = {
         "PARTAGE_SECURITY_PROTOCOL": "SASL_PLAINTEXT",

@@ -23,6 +23,7 @@ from partage.live.jars import OWN_JARS
 from partage.live.sandbox import MARKER, Sandbox, cluster, nodes
 from partage.live.sandbox.logs import reason
 from partage.live.sandbox.settings import SETTINGS
+from partage.live.sandbox.state import random_id
 
 real = pytest.mark.kafka
 
@@ -408,7 +409,7 @@ def test_racks_are_dealt_in_turn() -> None:
 
 
 def test_ids_are_of_the_form_of_kafka() -> None:
-    made = {cluster._random_id() for _ in range(2000)}
+    made = {random_id() for _ in range(2000)}
     assert len(made) == 2000
     assert all(re.fullmatch(r"[A-Za-z0-9_][A-Za-z0-9_-]{21}", each) for each in made)
 
@@ -458,6 +459,8 @@ def state(**changed: Any) -> dict[str, Any]:
         json.dumps(state(nodes=[{"id": 0, "rack": None, "port": 1, "pid": -1}])),
         json.dumps(state(nodes=[{"id": 0, "rack": None, "port": "1", "pid": None}])),
         json.dumps(state(nodes=[{"id": 0, "role": "x"}])),
+        json.dumps(state(nodes=["x"])),
+        json.dumps(state(nodes=[{"id": 0, "more_ports": [-1]}])),
         json.dumps(state(folder=None)),
     ],
 )
@@ -467,6 +470,23 @@ def test_a_state_that_is_none(tmp_path: Path, text: str) -> None:
         with pytest.raises(InputError, match=r"sandbox.json: "):
             call(tmp_path)
     assert (tmp_path / MARKER).read_text() == text
+
+
+def test_an_open_sandbox_is_not_made_secure(tmp_path: Path) -> None:
+    (tmp_path / MARKER).write_text(json.dumps(state()))
+    with pytest.raises(InputError, match=r"^--secure: the sandbox in .* is an open one; partage"):
+        Sandbox.start(tmp_path, secure=True)
+
+
+def test_certificates_need_openssl(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    libs = tmp_path / "libs"
+    libs.mkdir()
+    (libs / "kafka_2.13-4.3.0.jar").touch()
+    monkeypatch.setenv(OWN_JARS, str(libs))
+    monkeypatch.setenv("PATH", str(libs))
+    with pytest.raises(PartageError, match=r"^certificates need openssl, and there is none"):
+        Sandbox.start(tmp_path / "s", secure=True)
+    assert [path.name for path in tmp_path.iterdir()] == ["libs"]
 
 
 def test_a_recycled_process_id_is_not_killed(tmp_path: Path) -> None:

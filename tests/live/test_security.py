@@ -14,6 +14,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import redirect_stderr, redirect_stdout
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -39,6 +40,7 @@ from partage.live.sandbox.settings import to_properties
 
 pytestmark = pytest.mark.kafka
 
+RECORDS = 40
 PAGE = Path(__file__).parents[2] / "docs" / "how-to" / "connect-securely.md"
 
 
@@ -78,7 +80,7 @@ def secured(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Sandbox]:
             )
         config = {"bootstrap_servers": connection.servers.split(","), **connection.config}
         producer = KafkaProducer(acks="all", **config)
-        for number in range(40):
+        for number in range(RECORDS):
             producer.send("orders", b"x" * 1000, partition=number % 4)
         producer.close()
         reader = KafkaConsumer(
@@ -141,7 +143,7 @@ def test_each_way_to_prove_who_asks(
     assert {one["topic"] for one in found["partitions"]} >= {"orders", "payments"}
     assert [one["group"] for one in found["groups"]] == ["billing"]
     groups = json.loads(run("groups", *config, *address, "--json").out)
-    assert groups["groups"][0]["total_lag"] == 30
+    assert groups["groups"][0]["total_lag"] == RECORDS - 10
     verdict = run("verify", str(plan), *config, *address, "--json")
     assert (verdict.code, json.loads(verdict.out)["state"]) == (1, "not begun")
 
@@ -404,6 +406,38 @@ def test_the_commands_of_the_page(secured: Sandbox) -> None:
     assert "missing ACL" not in ended.out
 
 
+@pytest.mark.spark
+def test_what_reading_records_needs(
+    secured: Sandbox,
+    users: Users,
+    spark: Any,
+    connector: Path,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Of Spark's connector: nothing on groups, and what Read brings along."""
+    monkeypatch.setenv("PARTAGE_SPARK_KAFKA", str(connector))
+    url = f"kafka://{secured.bootstrap_servers}/orders"
+    cluster = tmp_path / "cluster.json"
+    admin = str(secured.security.folder / "admin.properties")
+    assert run("snapshot", "--command-config", admin, "-o", str(cluster)).code == 0
+    typed = {
+        "profile": ("profile", url, "-o", str(tmp_path / "profile"), "--json"),
+        "keys": ("keys", url, "--partitions", "2", "--json"),
+        "watch": ("watch", url, "--cluster", str(cluster), "-o", str(tmp_path / "watch"), "--once"),
+    }
+    for command, words in typed.items():
+        ended = run(*words, "--command-config", users.having(documented()[command]))
+        assert ended.code == 0, ended
+    measured = json.loads((tmp_path / "profile" / "profile.json").read_text())
+    assert measured["totals"]["records"] == RECORDS
+    for acls in (frozenset[Acl](), frozenset({Acl("Describe", "topic")})):
+        ended = run(*typed["keys"], "--command-config", users.having(acls))
+        assert (ended.code, ended.out) == (1, "")
+        line = ended.err.splitlines()[-1]
+        assert line.endswith("not allowed: missing ACL: Read on topic orders"), ended.err
+
+
 # ---------------------------------------------------------------------- secrets, variables
 
 
@@ -446,11 +480,11 @@ def test_variables_are_enough_and_secrets_stay_secret(
         2,
         "partage: PARTAGE_SASL_PASSWORD: is missing: a login needs both\n",
     )
-    client = tmp_path / "me.properties"
-    written(client, security.client("guest", "SASL_SSL"))
-    monkeypatch.setenv("PARTAGE_COMMAND_CONFIG", str(client))
+    file = str(security.folder / "admin-ssl.properties")
+    monkeypatch.delenv("PARTAGE_BOOTSTRAP_SERVERS")
+    monkeypatch.setenv("PARTAGE_COMMAND_CONFIG", file)
     by_file = run("verify", plan)
-    client.unlink()
+    assert by_file.out.startswith("not begun"), by_file
     said = "".join(one.out + one.err for one in (*ended, refused, alone, by_file))
     files = [path for path in tmp_path.rglob("*") if path.is_file()]
     assert {"plan.json", "journal.jsonl", "cluster.json"} <= {path.name for path in files}

@@ -24,9 +24,9 @@ from partage.report.execution_lines import (
 from partage.report.live_tables import print_group, print_groups, print_snapshot
 
 
-def printed(call: Any, *given: Any) -> str:
+def printed(call: Any, *given: Any, **more: Any) -> str:
     out = io.StringIO()
-    call(*given, Console(file=out, width=100, no_color=True))
+    call(*given, Console(file=out, width=100, no_color=True), **more)
     return out.getvalue()
 
 
@@ -115,6 +115,11 @@ def test_what_is_about_to_happen() -> None:
     text = printed(print_intention, job().back(), nothing, None, [])
     assert text.startswith("Will bring back 2 partitions: 1 new replica, 5.00 MB to copy")
     assert "without a throttle" in text
+    text = printed(print_intention, job(), standings, "auto", [], need=2e6, source="by the profile")
+    assert text.splitlines()[1:] == [
+        "as fast as nobody falls behind; interrupt to stop after the wave, twice to cancel it",
+        "what comes in meanwhile takes 2.00 MB/s at the busiest broker, by the profile",
+    ]
 
 
 def test_progress() -> None:
@@ -123,6 +128,8 @@ def test_progress() -> None:
         "wave 2 of 9, 3 partitions to go, 1.00 GB of 4.00 GB, 50.0 MB/s, 60 s left"
     )
     assert progress_line(Progress(1, 1, 1, 0, 0)) == "wave 1 of 1, 1 partition to go"
+    throttled = Progress(1, 1, 1, 0, 0, throttle=5_000_000)
+    assert progress_line(throttled).endswith("to go, at most 5.00 MB/s a broker")
 
 
 def test_how_it_ended() -> None:

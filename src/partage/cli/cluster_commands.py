@@ -14,154 +14,37 @@ from partage.cli import next_step, output, settings
 from partage.cli.arguments import (
     CLUSTERS,
     FAIRNESS,
-    LIMITS,
-    LOADS,
-    WAVES,
-    WHAT_CHANGES,
     BootstrapServer,
     CommandConfig,
     Json,
     PlanArgument,
     beginning_with,
-    one_of,
     strategy_names,
 )
+from partage.cli.job_options import (
+    CLUSTER_HELP,
+    AddBroker,
+    Balance,
+    Batch,
+    ClusterArgument,
+    Concurrency,
+    Leaders,
+    MaxBytesMoved,
+    MaxMoves,
+    NoMoves,
+    ProfileOption,
+    ReassignmentOption,
+    Relieve,
+    RemoveBroker,
+    ReplaceBroker,
+    ReplicationFactor,
+    Sizes,
+    Spread,
+    Throttle,
+    Tolerance,
+    Topics,
+)
 from partage.cli.loads import From, Horizon, Rate, To, profile_of
-
-_CLUSTER_HELP = "Cluster or reassignment JSON, or kafka-topics.sh --describe output; .gz too."
-ClusterArgument = Annotated[str, typer.Argument(metavar="CLUSTER", help=_CLUSTER_HELP)]
-AddBroker = Annotated[
-    list[str] | None,
-    typer.Option(
-        "--add-broker",
-        metavar="ID:RACK",
-        help="A new, empty broker, as large as most.",
-        rich_help_panel=WHAT_CHANGES,
-    ),
-]
-RemoveBroker = Annotated[
-    list[str] | None,
-    typer.Option(
-        "--remove-broker", metavar="ID", help="A broker to empty.", rich_help_panel=WHAT_CHANGES
-    ),
-]
-ReplaceBroker = Annotated[
-    list[str] | None,
-    typer.Option(
-        "--replace-broker",
-        metavar="OLD=NEW",
-        help="Empty OLD; NEW, unless listed, is added in its rack.",
-        rich_help_panel=WHAT_CHANGES,
-    ),
-]
-ReplicationFactor = Annotated[
-    list[str] | None,
-    typer.Option(
-        "--replication-factor",
-        metavar="N|TOPIC=N",
-        help="Raise or lower it.",
-        rich_help_panel=WHAT_CHANGES,
-    ),
-]
-Topics = Annotated[
-    str | None,
-    typer.Option(
-        metavar="REGEX",
-        help="Only topics whose whole name matches; the others stay.",
-        rich_help_panel=WHAT_CHANGES,
-    ),
-]
-ProfileOption = Annotated[
-    str | None,
-    typer.Option(
-        "--profile",
-        metavar="DIR",
-        help="Loads that partage profile measured.",
-        rich_help_panel=LOADS,
-    ),
-]
-Sizes = Annotated[
-    str | None,
-    typer.Option(
-        metavar="FILE", help="kafka-log-dirs.sh --describe output.", rich_help_panel=LOADS
-    ),
-]
-ReassignmentOption = Annotated[
-    str | None,
-    typer.Option(
-        "--reassignment",
-        metavar="FILE",
-        help="Another tool's reassignment JSON: its lists.",
-        rich_help_panel=WHAT_CHANGES,
-    ),
-]
-NoMoves = Annotated[
-    bool,
-    typer.Option(
-        "--no-moves", help="Move no data: only who leads, and order.", rich_help_panel=WHAT_CHANGES
-    ),
-]
-Balance = Annotated[
-    str, one_of("replicas|bytes", "What the brokers share evenly.", rich_help_panel=FAIRNESS)
-]
-Leaders = Annotated[str, one_of("count|rate", "Balance leaders by what.", rich_help_panel=FAIRNESS)]
-Spread = Annotated[
-    str,
-    one_of(
-        "cluster|topic", "Whose spread comes first when they conflict.", rich_help_panel=FAIRNESS
-    ),
-]
-Relieve = Annotated[
-    str | None,
-    typer.Option(
-        metavar="80%",
-        help="Only empty the disks that are fuller, moving little.",
-        rich_help_panel=LIMITS,
-    ),
-]
-MaxMoves = Annotated[
-    int | None,
-    typer.Option(
-        "--max-moves", metavar="N", help="The fairest that N moves reach.", rich_help_panel=LIMITS
-    ),
-]
-MaxBytesMoved = Annotated[
-    str | None,
-    typer.Option(
-        "--max-bytes-moved",
-        metavar="SIZE",
-        help="The fairest found within, say, 2TB.",
-        rich_help_panel=LIMITS,
-    ),
-]
-Tolerance = Annotated[
-    str | None,
-    typer.Option(
-        metavar="2%", help="How far from fair is fair enough, to move less.", rich_help_panel=LIMITS
-    ),
-]
-Concurrency = Annotated[
-    int,
-    typer.Option(
-        metavar="N",
-        help="Replicas that a broker fetches or sends at a time.",
-        rich_help_panel=WAVES,
-    ),
-]
-Batch = Annotated[
-    int | None,
-    typer.Option(
-        metavar="N",
-        help="Partitions that are reassigned at a time, at most.",
-        rich_help_panel=WAVES,
-    ),
-]
-Throttle = Annotated[
-    str | None,
-    typer.Option(
-        metavar="RATE", help="For the time estimate, for instance 50MB.", rich_help_panel=WAVES
-    ),
-]
 
 
 def register(app: typer.Typer) -> None:
@@ -173,7 +56,7 @@ def register(app: typer.Typer) -> None:
 def plan(
     cluster: Annotated[
         str | None,
-        typer.Argument(metavar="CLUSTER", help=f"{_CLUSTER_HELP} None: --bootstrap-server's."),
+        typer.Argument(metavar="CLUSTER", help=f"{CLUSTER_HELP} None: --bootstrap-server's."),
     ] = None,
     add_broker: AddBroker = None,
     remove_broker: RemoveBroker = None,

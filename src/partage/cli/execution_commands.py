@@ -14,7 +14,7 @@ from typing import Annotated, Any
 
 import typer
 
-from partage.cli import next_step, output
+from partage.cli import next_step, output, settings
 from partage.cli.arguments import (
     RUNNING,
     BootstrapServer,
@@ -146,7 +146,7 @@ def verify(
 def throttle(
     plan: PlanArgument,
     rate: Annotated[
-        str | None, typer.Argument(metavar="[RATE|auto]", help="For instance 100MB.")
+        str | None, typer.Argument(metavar="RATE|auto", help="For instance 100MB.")
     ] = None,
     concurrency: Concurrency = None,
     json: Json = False,
@@ -194,8 +194,8 @@ def _plan_of(
     if Path(plan).is_file():
         cut = {"batch": batch, "concurrency": concurrency}
         return plan_of(plan, out, bootstrap_server, command_config, json, **cut)
-    for option, value in (("-o", out), ("--batch", batch)):
-        if value is not None:
+    for option, name in (("-o", "out"), ("--batch", "batch")):
+        if settings.typed(name):  # a project may set them for its files
             raise InputError(
                 option, "is for another tool's FILE: a plan is a directory, with waves"
             )
@@ -226,11 +226,12 @@ def _carry_out(
     from partage.live.execution.job import Job
     from partage.live.execution.journal import Journal
     from partage.live.execution.preflight import prepare
-    from partage.live.execution.run import REQUEST_MS, Interrupts, Run
+    from partage.live.execution.run import REQUEST_MS, Interrupts, Run, check_choice
     from partage.live.execution.throttling import clear_away
     from partage.report.execution_lines import print_intention, print_outcome
 
     rate, concurrency, json = _rate(how.throttle, "--throttle"), _number(how.concurrency), how.json
+    check_choice(how.on_failure, forth)
     job = Job.read(plan) if forth else Job.read(plan).back()
     console = output.console()
     with (
@@ -247,6 +248,7 @@ def _carry_out(
                     throttle=rate,
                     concurrency=concurrency,
                     ours=journal.submitted,
+                    replanned=how.on_failure == "replan",
                     tell=step,
                 )
             except SeveralError:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from partage.cli import output
+from partage.cli import next_step, output
 from partage.cli.arguments import RUNNING, Json
 
 if TYPE_CHECKING:
@@ -97,7 +97,8 @@ def down(
         return
     _say(f"Ended: {', '.join(ended) or 'nothing ran'}")
     if keep:
-        _say(f"Kept: {directory}   Next: partage sandbox up{_dir(directory)}")
+        _say(f"Kept: {directory}")
+        next_step.show(output.console(), *next_step.again("sandbox", "up"))
     elif left:
         _say(f"Left in {directory}, which is not the sandbox's: {', '.join(left)}")
 
@@ -118,7 +119,7 @@ def add(
     sandbox = Sandbox.open(directory)
     with output.progress(quiet=json) as tell:
         broker = sandbox.add_broker(rack, tell)
-    _show(sandbox, json, f"added broker {broker}")
+    _show(sandbox, json, f"added broker {broker}", then="plan")
 
 
 def stop(
@@ -163,8 +164,8 @@ def _started(sandbox: Sandbox) -> str:
     return f"started broker {brokers}" if brokers else "runs already"
 
 
-def _show(sandbox: Sandbox, json: bool, done: str) -> None:
-    """What was done, where the brokers are, and how to end them."""
+def _show(sandbox: Sandbox, json: bool, done: str, then: str = "snapshot") -> None:
+    """What was done, where the brokers are, how to end them, and what to do ``then``."""
     found = sandbox.to_json()
     if json:
         output.print_json(found)
@@ -185,6 +186,14 @@ def _show(sandbox: Sandbox, json: bool, done: str) -> None:
     for client in found["client_properties"]:
         _say(f"As {client['user']}, by {client['listener']}: --command-config {client['file']}")
     _say(f"End it: partage sandbox down{_dir(sandbox.directory)}")
+    up = [of["address"] for of in found["brokers"] if of["pid"] is not None]
+    there = [word for address in up[:1] for word in ("--bootstrap-server", address)]
+    there += [
+        word for of in found["client_properties"][:1] for word in ("--command-config", of["file"])
+    ]
+    out = ("-o", "plan/" if then == "plan" else "cluster.json")
+    if up:
+        next_step.show(output.console(), then, *there, *out)
 
 
 def _say(line: str) -> None:

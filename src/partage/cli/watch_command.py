@@ -105,10 +105,13 @@ def watch(
             print(line)
         sys.stdout.flush()  # whoever reads a pipe is to hear of it now
 
+    def draw(document: dict[str, Any], directory: str) -> str:
+        return render(document, directory=directory)
+
     with ExitStack() as stack:
         with output.bar(quiet=json) as say:
             say(0, 0, "starting Spark")
             spark = stack.enter_context(session(master, short=once))
         watching.watch(
-            spark, stream, out, known, rules, every=every, once=once, tell=tell, draw=render
+            spark, stream, out, known, rules, every=every, once=once, tell=tell, draw=draw
         )

@@ -19,7 +19,9 @@ from partage.cli.arguments import (
     one_of,
     strategy_names,
 )
-from partage.cli.cluster_commands import (
+from partage.cli.cluster_commands import task_given
+from partage.cli.group_commands import KAFKAS_OWN, Mode
+from partage.cli.job_options import (
     AddBroker,
     Balance,
     ClusterArgument,
@@ -32,9 +34,7 @@ from partage.cli.cluster_commands import (
     ReplicationFactor,
     Sizes,
     Topics,
-    task_given,
 )
-from partage.cli.group_commands import KAFKAS_OWN, Mode
 from partage.cli.loads import From, Horizon, Rate, To
 
 if TYPE_CHECKING:

@@ -34,7 +34,17 @@ class Admin(permissions.Named):
     It says when configuration may not be read; the original gives an empty one then, and what was
     set would be lost when it is put back. And it asks anew whom it shall send what is the
     controller's business; the original goes on to ask the one it knew, after that broker's death.
+    And brokers that a description of the cluster tells of can be asked at once; the original does
+    not know those that are new, or back, for up to five minutes.
     """
+
+    def describe_cluster(self) -> dict[str, Any]:
+        described: dict[str, Any] = super().describe_cluster()
+        known = {broker.node_id for broker in self._manager.cluster.brokers()}
+        told_of = {b["broker_id"] for b in described["brokers"] if not b.get("is_fenced", False)}
+        if told_of - known:
+            self._manager.run(self._manager.cluster.refresh_metadata)
+        return described
 
     async def _send_request_to_controller(self, *args: Any, **kwargs: Any) -> Any:
         self._controller_id = None
@@ -124,7 +134,8 @@ def told(error: BaseException | type[BaseException]) -> str:
     text = "" if isinstance(error, type) else str(error.args[0] if error.args else "")
     if issubclass(kind, kafka_errors.AuthorizationError):
         on = kind.__name__.removesuffix("AuthorizationFailedError").lower()
-        return f"not allowed: missing ACL: {text or 'an operation'} on the {on}"
+        operation = text if text.isalpha() else "an operation"
+        return f"not allowed: missing ACL: {operation} on the {on}"
     for family, words in _WORDS:
         if issubclass(kind, family):
             return words

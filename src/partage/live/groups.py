@@ -1,14 +1,15 @@
 """The consumer groups of a running cluster: who has what, what waits, and what would be fairest.
 
-Groups of the classic protocol say everything: members, subscriptions, racks, what they own. Of
-those of the newer one (KIP-848), and of share and Streams groups, kafka-python reads
-the committed offsets only: their members stay unknown, and ``members`` is None.
+Groups of the classic protocol and of the newer one (KIP-848) say everything: members,
+subscriptions, racks, what they own. Of share and Streams groups kafka-python reads the committed
+offsets only: their members stay unknown, and ``members`` is None.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import Any
 
 from kafka import KafkaAdminClient
@@ -20,6 +21,7 @@ from partage.consumers.assignment import Assignment
 from partage.errors import InputError
 from partage.group import Group, Member
 from partage.live.connection import chunks, told
+from partage.live.consumer_group_describe import describe_consumer_groups
 
 CHUNK = 200
 """Groups that one request names."""
@@ -141,15 +143,21 @@ def read_groups(
                     name, "no such group, or none to see: `partage groups` lists those there are"
                 )
         listed = {name: listed[name] for name in names}
-    classic = [name for name, one in listed.items() if _kind(one) == "classic"]
+    asked: list[str] = []
     described: dict[str, Any] = {}
-    for part in chunks(classic, CHUNK):
-        described |= _described(admin, part, warnings)
+    for kind, ask in (
+        ("classic", admin.describe_groups),
+        ("consumer", partial(describe_consumer_groups, admin)),
+    ):
+        some = [name for name, one in listed.items() if _kind(one) == kind]
+        asked += some
+        for part in chunks(some, CHUNK):
+            described |= _described(ask, part, warnings)
     topics = _topics(admin)
     found = []
     for name in sorted(listed):
         group = _group(name, listed[name], described.get(name), topics)
-        if name in classic and name not in described:
+        if name in asked and name not in described:
             found.append(group)
             continue
         try:
@@ -161,16 +169,19 @@ def read_groups(
 
 
 def _described(
-    admin: KafkaAdminClient, names: Sequence[str], warnings: list[str]
+    ask: Callable[[Sequence[str]], dict[str, Any]], names: Sequence[str], warnings: list[str]
 ) -> dict[str, Any]:
     """Those of the groups that may be described; the others become warnings."""
     try:
-        return dict(admin.describe_groups(names))
-    except kafka_errors.GroupAuthorizationFailedError as error:
+        return dict(ask(names))
+    except (
+        kafka_errors.GroupAuthorizationFailedError,
+        kafka_errors.TopicAuthorizationFailedError,  # of what its members read
+    ) as error:
         if len(names) == 1:
             warnings.append(f"group {names[0]} cannot be described: {told(error)}")
             return {}
-    return {k: v for name in names for k, v in _described(admin, [name], warnings).items()}
+    return {k: v for name in names for k, v in _described(ask, [name], warnings).items()}
 
 
 def _kind(listed: dict[str, Any]) -> str:
@@ -200,15 +211,16 @@ def _group(
     is_consumer = listed.get("protocol_type") in ("consumer", "")
     members = None
     if described is not None and is_consumer:
-        members = tuple(
-            sorted((_member(one) for one in described["members"]), key=lambda one: one.id)
-        )
+        read = _newer_member if _kind(listed) == "consumer" else _member
+        members = tuple(sorted((read(one) for one in described["members"]), key=lambda one: one.id))
     used = {topic for member in members or () for topic in member.topics}
     return LiveGroup(
         name=name,
         kind=_kind(listed),
         state=state,
-        assignor=(described or {}).get("protocol_data") or None,
+        assignor=(described or {}).get("protocol_data")
+        or (described or {}).get("assignor_name")
+        or None,
         members=members,
         topics={topic: topics[topic] for topic in sorted(used) if topic in topics},
     )
@@ -234,6 +246,26 @@ def _member(described: dict[str, Any]) -> LiveMember:
                 for number in part["partitions"]
             )
         ),
+    )
+
+
+def _newer_member(described: dict[str, Any]) -> LiveMember:
+    """Of a group of the newer protocol. By a regular expression it subscribes to what it has."""
+    owned = sorted(
+        (part["topic_name"], number)
+        for part in described["assignment"]["topic_partitions"]
+        for number in part["partitions"]
+    )
+    return LiveMember(
+        id=described["member_id"],
+        client_id=described["client_id"],
+        host=described["client_host"].removeprefix("/"),
+        instance_id=described["instance_id"],
+        rack=described["rack_id"] or None,
+        topics=tuple(
+            sorted({*described["subscribed_topic_names"], *(topic for topic, _ in owned)})
+        ),
+        owned=tuple(owned),
     )
 
 

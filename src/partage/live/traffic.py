@@ -13,7 +13,7 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 from types import TracebackType
@@ -22,32 +22,31 @@ from typing import Any, Self
 import partage
 from partage.errors import PartageError
 
+PROGRAM = ("-m", "partage.live.traffic_client")
+"""For Python: the client."""
+
 _PATIENCE_SECONDS = 60.0
 _POLL_SECONDS = 0.05
 
 
 class Client:
-    """A process with one client. ``events``: what it told, in its order; ``log``: a file for what
-    kafka-python writes."""
+    """A process with one client. ``events``: what it told, in its order."""
 
-    def __init__(self, name: str, said: Mapping[str, Any], log: Path | None = None) -> None:
+    def __init__(
+        self, name: str, said: Mapping[str, Any], program: Sequence[str] = PROGRAM
+    ) -> None:
         self.name = name
         self.events: list[dict[str, Any]] = []
-        self.instance_id: str | None = said.get("settings", {}).get("group_instance_id")
-        self.began = time.time()
         self.ended: float | None = None
         """When it was told to end, or was killed; seconds since 1970."""
-        errors = subprocess.DEVNULL if log is None else log.open("ab")
         self._process = subprocess.Popen(
-            [sys.executable, "-m", "partage.live.traffic_client", json.dumps(said)],
+            [sys.executable, *program, json.dumps(said)],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
-            stderr=errors,
+            stderr=subprocess.DEVNULL,
             start_new_session=True,
             env={**os.environ, "PYTHONPATH": str(Path(partage.__file__).parents[1])},
         )
-        if not isinstance(errors, int):
-            errors.close()  # the process has its own
         self._reader = threading.Thread(target=self._read, daemon=True)
         self._reader.start()
 
@@ -111,16 +110,13 @@ class Client:
 class Traffic:
     """The clients of one group and its producer: ``with Traffic(...) as traffic`` ends them all.
 
-    ``topics``: partition counts by name; ``logs``: a folder for what the clients write.
+    ``servers``: HOST:PORT,…; ``topics``: partition counts by name.
     """
 
-    def __init__(
-        self, servers: str, group: str, topics: Mapping[str, int], logs: Path | None = None
-    ) -> None:
+    def __init__(self, servers: str, group: str, topics: Mapping[str, int]) -> None:
         self.servers, self.group, self.topics = servers, group, dict(topics)
         self.members: list[Client] = []
         self.producer: Client | None = None
-        self._logs = logs
 
     def __enter__(self) -> Self:
         return self
@@ -158,7 +154,7 @@ class Traffic:
             "every": every,
             "value_bytes": value_bytes,
         }
-        self.producer = Client("producer", said, self._log("producer"))
+        self.producer = Client("producer", said)
         self.until(lambda: self._seen("acknowledged") == self.partitions)
         if self.members:
             self.until(lambda: self._seen("read") == self.partitions)
@@ -169,10 +165,12 @@ class Traffic:
         name: str,
         assignor: str,
         options: Mapping[str, Any] | None = None,
+        program: Sequence[str] = PROGRAM,
         **settings: Any,
     ) -> Client:
         """One more member; does not wait for it. ``assignor``: a class of ``partage.live``, made
-        with ``options``; ``settings`` are of kafka-python's consumer."""
+        with ``options``; ``settings`` are of kafka-python's consumer. Another ``program`` for
+        Python may be the member, if it understands the same and tells the same."""
         said = {
             "role": "member",
             "servers": self.servers,
@@ -183,7 +181,7 @@ class Traffic:
             "options": dict(options or {}),
             "settings": settings,
         }
-        self.members.append(Client(name, said, self._log(name)))
+        self.members.append(Client(name, said, program))
         return self.members[-1]
 
     def settled(self, still: float = 1.0) -> None:
@@ -230,6 +228,3 @@ class Traffic:
 
     def _seen(self, kind: str) -> frozenset[str]:
         return frozenset(name for _, name, *_ in self.events(kind))
-
-    def _log(self, name: str) -> Path | None:
-        return None if self._logs is None else self._logs / f"{name}.log"

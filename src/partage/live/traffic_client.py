@@ -108,7 +108,8 @@ def consume(said: dict[str, Any]) -> None:
     # A leader that learns of a topic only after it has joined joins again, and kafka-python 3.0.12
     # waits for ever if a poll ends while it does. So it learns of them before.
     while not all(consumer._coordinator._metadata_snapshot.get(topic) for topic in said["topics"]):
-        if _stopped.wait(0.01):
+        consumer.topics()  # asks a broker, which may not know a new topic yet
+        if _stopped.wait(0.05):
             break
     _tell("joins")
     while not _stopped.is_set():

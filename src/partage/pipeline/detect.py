@@ -115,6 +115,8 @@ def _search(
 def _by_topic(table: pa.Table) -> dict[str, pa.Table]:
     table = table.sort_by("topic").combine_chunks()
     names = table["topic"].to_pylist()
+    if not names:  # no record has a key
+        return {}
     starts = [row for row, name in enumerate(names) if row == 0 or name != names[row - 1]]
     ends = [*starts[1:], len(names)]
     return {

@@ -53,11 +53,9 @@ def print_intention(
 def _limit(throttle: int | str | None) -> str:
     if throttle is None:
         return "without a throttle"
-    return (
-        f"at most {units.rate(throttle)} a broker"
-        if isinstance(throttle, int)
-        else ("as fast as nobody falls behind")
-    )
+    if isinstance(throttle, str):
+        return "as fast as nobody falls behind"
+    return f"at most {units.rate(throttle)} a broker"
 
 
 def progress_line(progress: Any) -> str:

@@ -81,6 +81,7 @@ def render(
             "excluded": [int(broker.excluded) for broker in plan.brokers],
         },
         "racks": [rack.name for rack in plan.racks],
+        "rack_labels": [rack.label for rack in plan.racks],
         "topics": plan.topics,
         "loads": [_load(load) for load in plan.loads],
         "failure": failures(plan),
@@ -140,8 +141,8 @@ def _numbers(values: Any) -> list[float]:
 
 
 def _failing_racks(plan: View) -> list[tuple[int, str]]:
-    """(position, name) of the racks that can fail and leave somebody."""
-    racks = [(k, rack.name) for k, rack in enumerate(plan.racks) if rack.brokers]
+    """(position, label) of the racks that can fail and leave somebody."""
+    racks = [(k, rack.label) for k, rack in enumerate(plan.racks) if rack.brokers]
     return racks if len(racks) > 1 else []
 
 

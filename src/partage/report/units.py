@@ -1,7 +1,7 @@
 """Numbers as people read them: three significant digits, decimal units, never a raw float.
 
-Kafka's operators count in decimal bytes (GB, not GiB). ``page/page.js`` repeats the same rules for
-what it draws; a test compares the two.
+Kafka's operators count in decimal bytes (GB, not GiB). ``page/scripts/numbers.js`` repeats the same
+rules for what it draws; a test compares the two.
 """
 
 from __future__ import annotations

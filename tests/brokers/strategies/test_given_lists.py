@@ -207,6 +207,8 @@ def test_beside_the_strategies() -> None:
     assert text(theirs.after.replica_lists()) == "3,1 3,1 1,2 2,1"
     assert list(compare(task, ["given", "greedy"])) == ["given", "greedy"]
     assert deterministic(task, {"given": theirs}) == {"given": True}
+    without = compare(task_of(cluster_of("1,2", "1 2")), ["given"])
+    assert without == {"given": "decides nothing itself: --reassignment does"}
 
 
 def test_the_job_of_the_others_is_what_the_lists_ask_for() -> None:
@@ -330,6 +332,19 @@ def test_check_names_racks(tmp_path: Path) -> None:
     verdict = check(tmp_path / "plan")
     assert verdict.defects == [f"plan.json: t-{n}: [1, 3] breaks the rack rule" for n in range(2)]
     assert made.figures["rack_violations"] == 2
+
+
+@pytest.mark.parametrize(
+    ("before", "words"),
+    [("0,1,2 0,1", "t-0=2,1"), ("2,1 0,1", "t-1=1,0"), ("2,0,1 1,0", "t-0=2,0")],
+)
+def test_check_where_a_dead_broker_is_listed_first(before: str, words: str, tmp_path: Path) -> None:
+    """A lone live replica leads, wherever it stands: planner and checker agree on the bound."""
+    made = plan(cluster_of(before, "0 1 2!"), reassignment=reassignment(words))
+    made.write(tmp_path / "plan")
+    assert check(tmp_path / "plan").defects == [
+        "plan.json: t-0: replica on broker 2, which is dead or to be emptied"
+    ]
 
 
 @pytest.mark.parametrize("field", ["replication_factor", "chosen"])

@@ -1,12 +1,12 @@
 """Whether a cluster is well: who has fallen behind, and where producers cannot write any more.
 
-Only replicas that are there already count: new ones are not in sync before their move ends, and of
-a broker that does not answer only where the run is to wait for it.
+Only replicas that are there already count: new ones are not in sync before their move ends. Those
+on a broker that is dead, and taken care of, are excused.
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from kafka import errors as kafka_errors
@@ -14,7 +14,11 @@ from kafka.admin import ConfigResource, ConfigResourceType
 
 from partage.live.connection import chunks
 from partage.live.execution.asking import Asking
+from partage.live.execution.job import Key
+from partage.live.execution.watching import Sparing
 from partage.live.snapshot import CHUNK, PartitionState
+
+OTHERS_SECONDS = 5.0
 
 _MIN_ISR = "min.insync.replicas"
 
@@ -36,15 +40,38 @@ class Health:
         return said
 
 
-def behind(
-    states: Iterable[PartitionState], among: Collection[int] | None = None
-) -> list[PartitionState]:
-    """Those with a replica out of sync; ``among``: only replicas on these brokers count."""
+class HealthWatch:
+    """The cluster's health, round by round: what is moved is looked at each time, the rest no more
+    often than every ``OTHERS_SECONDS``, and less often where there is much of it."""
+
+    def __init__(self, asking: Asking, clock: Callable[[], float]) -> None:
+        self._asking, self._clock = asking, clock
+        self._due = Sparing(clock, OTHERS_SECONDS)
+        self._behind: list[PartitionState] = []
+
+    def look(self, moved: Mapping[Key, PartitionState], excused: Collection[int]) -> Health:
+        """With what is ``moved`` as it is now; ``excused``: as in ``behind``."""
+        if self._due.due:
+            began = self._clock()
+            self._behind = behind(self._asking.partitions(), excused)
+            self._due.did(began)
+        others = [one for one in self._behind if (one.topic, one.partition) not in moved]
+        return health_of([*others, *behind(moved.values(), excused)], self._asking)
+
+    def of_what_stays(self, excused: Collection[int]) -> Health:
+        """Of all partitions that are not being reassigned, as they are now."""
+        states = self._asking.partitions()
+        still = [one for one in states if not one.adding and not one.removing]
+        return health_of(behind(still, excused), self._asking)
+
+
+def behind(states: Iterable[PartitionState], excused: Collection[int] = ()) -> list[PartitionState]:
+    """Those with a replica out of sync; ``excused``: brokers whose replicas do not count."""
     return [
         one
         for one in states
         if any(
-            broker not in one.isr and (among is None or broker in among)
+            broker not in one.isr and broker not in excused
             for broker in one.current
             if broker not in one.adding
         )

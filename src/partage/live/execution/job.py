@@ -14,6 +14,7 @@ import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from enum import Enum
+from functools import cached_property
 from pathlib import Path
 from typing import Any, Self
 
@@ -88,7 +89,8 @@ class Change:
 class Job:
     """Changes by (topic, number), in ``waves``; ``lists``: how every partition of the plan's
     cluster lay, those that do not change included. ``excluded``: brokers that are to be empty;
-    ``concurrency`` and ``batch`` as ``partage plan`` was asked."""
+    ``dead``: those that did not answer when it was planned; ``concurrency`` and ``batch`` as
+    ``partage plan`` was asked."""
 
     directory: str
     cluster_id: str | None
@@ -97,6 +99,7 @@ class Job:
     lists: Mapping[Key, tuple[int, ...]]
     forth: bool = True
     excluded: tuple[int, ...] = ()
+    dead: tuple[int, ...] = ()
     concurrency: int = 2
     batch: int | None = None
 
@@ -126,6 +129,7 @@ class Job:
             intact = value["fingerprint"] == fingerprint(value)
             options = value["options"]
             excluded = tuple(b["id"] for b in value["brokers"] if b["excluded"])
+            dead = tuple(b["id"] for b in value["brokers"] if not b["alive"])
             cluster_id = value.get("cluster_id")
             concurrency, batch = options.get("concurrency", 2), options.get("batch")
         except MISSHAPEN as error:
@@ -142,6 +146,7 @@ class Job:
             waves=waves,
             lists=lists,
             excluded=excluded,
+            dead=dead,
             concurrency=concurrency,
             batch=batch,
         )
@@ -192,6 +197,12 @@ class Job:
         """Where every change is."""
         states = {(one.topic, one.partition): one for one in now}
         return {key: change.standing(states.get(key)) for key, change in self.changes.items()}
+
+    @cached_property
+    def involved(self) -> frozenset[int]:
+        """Brokers that have, or shall have, what changes."""
+        changes = self.changes.values()
+        return frozenset(b for change in changes for b in (*change.origin, *change.goal))
 
     @property
     def topics(self) -> list[str]:

@@ -175,5 +175,5 @@ Pace = Steady | Auto
 def pace_of(asked: int | str | None, lag_seconds: Callable[[], float]) -> Pace:
     """The pace of a rate, ``AUTO``, or None."""
     if isinstance(asked, str):
-        return Auto(lag_seconds())
+        return Auto(lag_seconds(), start=START)
     return Steady(asked)

@@ -49,6 +49,7 @@ def prepare(
     throttle: int | str | None,
     concurrency: int | None = None,
     ours: Iterable[Key] = (),
+    replanned: bool = False,
     tell: Callable[[str], None] = lambda _: None,
 ) -> Prepared:
     """Look at the cluster, cut the waves anew for another ``concurrency``, measure what comes in
@@ -62,14 +63,15 @@ def prepare(
     now, ours = take(admin, groups=False, throttles=False, whole=False), set(ours)
     if concurrency is not None:
         job = recut(job, now, concurrency)
-    _begin_only_if(preflight(job, now, throttle=None, ours=ours), job)
+    verdict = preflight(job, now, throttle=None, ours=ours, replanned=replanned)
+    _begin_only_if(verdict, job)
     if throttle is None:
-        return Prepared(job, now, preflight(job, now, throttle=None, ours=ours).remarks)
+        return Prepared(job, now, verdict.remarks)
     known = {change.bytes_per_second is not None for change in job.changes.values()}
     source = "by the plan's profile" if known == {True} else f"measured for {MEASURED_SECONDS:g} s"
     job = measured(job, admin, now.partitions, tell=tell)
     rate = throttle if isinstance(throttle, int) else None
-    verdict = preflight(job, now, throttle=rate, ours=ours)
+    verdict = preflight(job, now, throttle=rate, ours=ours, replanned=replanned)
     _begin_only_if(verdict, job)
     need, *_ = busiest(job, {(one.topic, one.partition): one for one in now.partitions})
     return Prepared(job, now, verdict.remarks, need, source)
@@ -81,19 +83,24 @@ def _begin_only_if(verdict: Verdict, job: Job) -> None:
 
 
 def preflight(
-    job: Job, now: Snapshot, *, throttle: int | None, ours: Iterable[Key] = ()
+    job: Job,
+    now: Snapshot,
+    *,
+    throttle: int | None,
+    ours: Iterable[Key] = (),
+    replanned: bool = False,
 ) -> Verdict:
     """Whether the job can begin, or go on, with the cluster as it is ``now``.
 
     ``throttle`` is in bytes per second; ``ours`` are partitions that an earlier run of the same job
-    has asked to be moved.
+    has asked to be moved; ``replanned``: what a dead broker is to get will be planned anew.
     """
     found = Verdict()
     known = {(one.topic, one.partition): one for one in now.partitions}
     _same_cluster(job, now, found)
     _same_state(job, known, set(ours), found)
     _nothing_else_moves(job, now, set(ours), found)
-    _targets(job, now, known, found)
+    _targets(job, now, known, found, replanned)
     _disks(job, now, known, found)
     if throttle is not None:
         _throttle(job, throttle, known, found)
@@ -151,7 +158,13 @@ def _nothing_else_moves(job: Job, now: Snapshot, ours: set[Key], found: Verdict)
         )
 
 
-def _targets(job: Job, now: Snapshot, known: Mapping[Key, PartitionState], found: Verdict) -> None:
+def _targets(
+    job: Job,
+    now: Snapshot,
+    known: Mapping[Key, PartitionState],
+    found: Verdict,
+    replanned: bool,
+) -> None:
     brokers = {broker.id: broker for broker in now.brokers}
     wanted = {
         broker
@@ -163,7 +176,8 @@ def _targets(job: Job, now: Snapshot, known: Mapping[Key, PartitionState], found
         if broker not in brokers:
             found.refusals.append(f"broker {broker} is not in the cluster")
         elif not brokers[broker].alive:
-            found.refusals.append(f"broker {broker} is to get replicas and does not answer")
+            said = found.remarks if replanned else found.refusals
+            said.append(f"broker {broker} is to get replicas and does not answer")
         elif brokers[broker].cordoned:
             found.refusals.append(f"broker {broker} is to get replicas and is cordoned")
 

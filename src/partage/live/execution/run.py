@@ -30,19 +30,18 @@ from partage.live.execution import ending
 from partage.live.execution.absences import Absences
 from partage.live.execution.asking import Asking
 from partage.live.execution.ending import Outcome
-from partage.live.execution.health import Health, behind, health_of
+from partage.live.execution.health import Health, HealthWatch
 from partage.live.execution.job import Change, Job, Key, Standing
 from partage.live.execution.journal import Journal
-from partage.live.execution.measuring import lag_seconds
-from partage.live.execution.pacing import Pace, Seen, pace_of
 from partage.live.execution.recutting import recut
 from partage.live.execution.replanning import plan_without
+from partage.live.execution.speed import Speed
 from partage.live.execution.throttling import Throttling
-from partage.live.execution.watching import Meter, Sparing, arrived
+from partage.live.execution.watching import Meter, arrived
 from partage.live.execution.wishes import forget, wished
-from partage.live.snapshot import PartitionState, take
+from partage.live.snapshot import PartitionState, Snapshot, take
 
-__all__ = ["Interrupts", "Outcome", "Progress", "Run"]
+__all__ = ["Interrupts", "Outcome", "Progress", "Run", "check_choice"]
 
 POLL_SECONDS = 1.0
 DEAD_SECONDS = 10.0
@@ -50,9 +49,6 @@ DEAD_SECONDS = 10.0
 
 REQUEST_MS = 10_000
 """How long an answer may take: a broker that is cut off must not hold up the others' rounds."""
-
-OTHERS_SECONDS = 5.0
-"""How often partitions that are not moved are looked at, at the most."""
 
 ON_FAILURE = ("cancel", "replan", "wait", "stop")
 _CARRYING_ON = ("cancel", "replan")
@@ -72,6 +68,17 @@ class Progress:
     eta_seconds: float | None = None
     note: str | None = None
     throttle: int | None = None
+
+
+def check_choice(on_failure: str, forth: bool) -> None:
+    """Raise InputError for what cannot be done about brokers that die."""
+    if on_failure not in ON_FAILURE:
+        choices = ", ".join(ON_FAILURE)
+        raise InputError("--on-broker-failure", f"{on_failure!r}: expected one of {choices}")
+    if on_failure == "replan" and not forth:
+        raise InputError(
+            "--on-broker-failure replan", "a rollback brings back what was before, nothing else"
+        )
 
 
 class Interrupts:
@@ -103,13 +110,7 @@ class Run:
         clock: Callable[[], float] = time.monotonic,
         sleep: Callable[[float], None] = time.sleep,
     ) -> None:
-        if on_failure not in ON_FAILURE:
-            choices = ", ".join(ON_FAILURE)
-            raise InputError("--on-broker-failure", f"{on_failure!r}: expected one of {choices}")
-        if on_failure == "replan" and not job.forth:
-            raise InputError(
-                "--on-broker-failure replan", "what was before is what a rollback brings back"
-            )
+        check_choice(on_failure, job.forth)
         self._job, self._admin, self._journal = job, admin, journal
         self._waves = list(job.waves)
         self._concurrency = job.concurrency
@@ -118,12 +119,9 @@ class Run:
         self._poll, self._clock, self._sleep = poll_seconds, clock, sleep
         self._asking = Asking(admin, poll_seconds, clock, sleep)
         self._throttling = Throttling(admin, journal)
-        self._pace: Pace = pace_of(throttle, lambda: lag_seconds(admin, self._asking.alive()))
-        self._rate: int | None = None
+        self._speed = Speed(throttle, self._asking, self._throttling, clock, self._say)
+        self._health = HealthWatch(self._asking, clock)
         self._absences = Absences(clock)
-        self._ensuring = Sparing(clock)
-        self._others = Sparing(clock, OTHERS_SECONDS)
-        self._behind: list[PartitionState] = []
         self._refused: dict[Key, str] = {}
         self._said: str | None = None
         self._number = 0
@@ -152,6 +150,11 @@ class Run:
         ending.conclude(self._job, self._asking, self._refused, misled, outcome)
         self._journal.write("ended", direction=direction, state=outcome.state)
         return outcome
+
+    def _taken(self) -> Snapshot:
+        return self._asking.patiently(
+            lambda: take(self._admin, groups=False, throttles=False, whole=False)
+        )
 
     def _round(self) -> None:
         self._sleep(self._poll)
@@ -182,7 +185,7 @@ class Run:
         rates = {c.key: r for c in changes if (r := c.bytes_per_second) is not None}
         meter = Meter(self._admin, changes, rates, self._clock)
         alive = self._asking.alive()
-        self._keep_pace(changes, Health(), meter, alive, fresh=True)
+        self._speed.keep(changes, meter, Health(), alive, fresh=True)
         self._ask(changes, {change.key: change.goal for change in changes})
         finished = self._watch(changes, meter)
         topics = {change.topic for change in changes}
@@ -210,17 +213,19 @@ class Run:
             if dead or away:
                 self._say(changes, f"waiting for broker {names}, which does not answer")
             else:
-                still = [p for p in self._asking.partitions() if not p.adding and not p.removing]
-                health = health_of(behind(still, self._among(alive)), self._asking)
+                health = self._health.of_what_stays(self._excused(alive))
                 if not health.behind:
                     return changes
                 self._say(changes, f"waiting: {health}")
             self._round()
         return None
 
-    def _among(self, alive: Iterable[int]) -> set[int] | None:
-        """On which brokers replicas have to be in sync: all, if the run would wait for them."""
-        return set(alive) if self._on_failure in _CARRYING_ON else None
+    def _excused(self, alive: Iterable[int]) -> set[int]:
+        """Dead brokers whose replicas need not be in sync: where the rest is to be carried on,
+        those that the plan is about, and those that were dead when it was made."""
+        if self._on_failure not in _CARRYING_ON:
+            return set()
+        return {*self._job.involved, *self._job.dead} - set(alive)
 
     def _turned_back(self, changes: list[Change]) -> list[Change]:
         """Those that are left when what is on its way to where this job comes from is cancelled.
@@ -293,8 +298,9 @@ class Run:
                 if self._on_failure == "stop":
                     self._cancel(left)
                     return False
-            self._follow_throttle(left)
-            self._keep_pace(left, self._look(now, alive), meter, alive)
+            self._speed.follow(self._job.directory, left)
+            health = self._health.look(now, self._excused(alive))
+            self._speed.keep(left, meter, health, alive)
             self._round()
 
     def _in_place(self, change: Change, now: Mapping[Key, PartitionState]) -> bool:
@@ -304,16 +310,6 @@ class Run:
             self._refused[change.key] = "it is gone"
             return True
         return arrived(change, now[change.key])
-
-    def _look(self, now: Mapping[Key, PartitionState], alive: Iterable[int]) -> Health:
-        """How the cluster is: what is moved as it is ``now``, the rest as it was last seen."""
-        among = self._among(alive)
-        if self._others.due:
-            began = self._clock()
-            self._behind = behind(self._asking.partitions(), among)
-            self._others.did(began)
-        others = [one for one in self._behind if (one.topic, one.partition) not in now]
-        return health_of([*others, *behind(now.values(), among)], self._asking)
 
     def _report(self, left: Sequence[Change], meter: Meter) -> None:
         self._tell(
@@ -325,7 +321,7 @@ class Run:
                 bytes_total=meter.total,
                 bytes_per_second=meter.rate,
                 eta_seconds=meter.eta_seconds,
-                throttle=self._rate,
+                throttle=self._speed.rate,
             )
         )
 
@@ -335,9 +331,11 @@ class Run:
         self._said = note
         self._journal.write("note", note=note)
         waves = len(self._waves)
-        self._tell(Progress(self._number, waves, len(left), 0, 0, note=note, throttle=self._rate))
+        self._tell(
+            Progress(self._number, waves, len(left), 0, 0, note=note, throttle=self._speed.rate)
+        )
 
-    # ------------------------------------------------------------------ how fast
+    # ------------------------------------------------------------------ how much at once
 
     def _follow_concurrency(self) -> None:
         """Cut what is left into waves anew where another concurrency was asked for."""
@@ -346,7 +344,7 @@ class Run:
             return
         self._concurrency = asked
         left = [key for wave in self._waves[self._number :] for key in wave]
-        now = take(self._admin, groups=False)
+        now = self._taken()
         try:
             anew = recut(self._job, now, asked, [k for k in left if k not in self._refused]).waves
         except CannotError as error:
@@ -355,44 +353,6 @@ class Run:
         self._waves[self._number :] = anew
         self._say((), f"the concurrency is {asked} now: {len(anew)} waves are left")
 
-    def _follow_throttle(self, left: Sequence[Change]) -> None:
-        """Take over a rate that was asked for meanwhile."""
-        asked = wished(self._job.directory).throttle
-        if asked is None or asked == self._asked:
-            return
-        self._asked = asked
-        self._pace = pace_of(asked, lambda: lag_seconds(self._admin, self._asking.alive()))
-        said = f"{asked:,} bytes per second" if isinstance(asked, int) else asked
-        self._say(left, f"the throttle is {said} now")
-
-    def _keep_pace(
-        self,
-        left: list[Change],
-        health: Health,
-        meter: Meter,
-        alive: Sequence[int],
-        fresh: bool = False,
-    ) -> None:
-        """Set the throttle that is right now, and set again what others took off."""
-        seen = Seen(meter.floor(left), len(health.behind), len(health.starved), meter.copied(left))
-        paused = self._pace.paused
-        rate = self._pace.decide(self._clock(), seen)
-        if rate is None:
-            if self._rate is not None:
-                self._throttling.put_back(alive)
-        elif fresh or rate != self._rate:
-            self._throttling.set(rate, left, alive)
-        elif self._ensuring.due:
-            began = self._clock()
-            if self._throttling.ensure(alive):
-                self._say(left, "the throttle had been taken off and is set again")
-            self._ensuring.did(began)
-        self._rate = rate
-        if self._pace.paused and not paused:
-            self._say(left, f"slowed down to {rate:,} bytes per second: {health}")
-        elif paused and not self._pace.paused:
-            self._say(left, "all are in sync: no longer slowed down")
-
     # ------------------------------------------------------------------ brokers that die
 
     def _dead(self, changes: Iterable[Change], alive: Sequence[int]) -> tuple[set[int], set[int]]:
@@ -400,46 +360,57 @@ class Run:
         only be restarting.
 
         Not only one that is to receive: a move ends when all its replicas are in sync, so one that
-        stays, on a broker that is dead, holds it up as well (KAFKA-19975).
+        stays, on a broker that is dead, holds it up as well (KAFKA-19975); and so does the last
+        one that has the data.
         """
-        needed = {broker for change in changes for broker in change.goal}
+        there = set(alive)
+        needed = {
+            broker
+            for change in changes
+            for broker in (*change.goal, *(() if there & set(change.origin) else change.origin))
+        }
         return self._absences.look(needed, alive, DEAD_SECONDS)
 
     def _without(self, dead: set[int], changes: Iterable[Change]) -> list[Change]:
         """Cancel, and plan anew if that was chosen, what dead brokers hold up of these changes;
         gives what that is."""
-        held_up = [change for change in changes if set(change.goal) & dead]
+        held_up = [change for change in changes if _holders(change, dead)]
         self._cancel(held_up)
+        anew = self._planned_anew(dead, held_up) if self._on_failure == "replan" else set()
         names = ", ".join(map(str, sorted(dead)))
-        if self._on_failure != "replan" or not self._planned_anew(dead, held_up):
-            for change in held_up:
-                broker = min(set(change.goal) & dead)
-                self._refused[change.key] = f"broker {broker} does not answer"
+        left = [change for change in held_up if change.key not in anew]
+        for change in left:
+            broker = min(_holders(change, dead))
+            self._refused[change.key] = f"broker {broker} does not answer"
+        if left:
             self._say(held_up, f"broker {names} does not answer: its moves are cancelled")
         return held_up
 
-    def _planned_anew(self, dead: set[int], held_up: Sequence[Change]) -> bool:
-        """Plan all that dead brokers hold up, in later waves too, without them."""
+    def _planned_anew(self, dead: set[int], held_up: Sequence[Change]) -> set[Key]:
+        """Plan all that dead brokers hold up, in later waves too, without them; gives what that
+        is."""
         names = ", ".join(map(str, sorted(dead)))
         later = self._waves[self._number :]
         kept = {key: c for key, c in self._job.changes.items() if key not in self._refused}
-        now = take(self._admin, groups=False)
+        now = self._taken()
         standings = self._job.standings(now.partitions)
-        hit = {change.key for change in held_up} | {
-            key
-            for wave in later
-            for key in wave
-            if key in kept
-            and kept[key].adding
-            and set(kept[key].goal) & dead
-            and standings[key] not in (Standing.DONE, Standing.GONE)
+        gone = dead | {broker.id for broker in now.brokers if not broker.alive}
+        ahead = [kept[key] for wave in later for key in wave if key in kept]
+        hit = {
+            change.key
+            for change in (*held_up, *(one for one in ahead if one.adding))
+            if _holders(change, dead)
+            and set(change.origin) - gone
+            and standings[change.key] not in (Standing.DONE, Standing.GONE)
         }
+        if not hit:
+            return hit
         try:
             job = replace(self._job, changes=kept)
             file, moves = plan_without(job, now, dead, hit, self._concurrency)
         except CannotError as error:
             self._say(held_up, f"without broker {names} there is no plan: {error}")
-            return False
+            return set()
         self._journal.write("planned anew", without=sorted(dead), file=file.name)
         self._job = self._job.again()
         anew = (tuple(key for key in wave if key in hit) for wave in self._job.waves)
@@ -450,7 +421,13 @@ class Run:
             f"broker {names} does not answer: what it was to have is planned anew without it, "
             f"{len(hit)} partitions with {moves} moves ({file.name})",
         )
-        return True
+        return hit
+
+
+def _holders(change: Change, dead: set[int]) -> set[int]:
+    """Which of the dead brokers hold a change up: those that are to have it, or all that have."""
+    origin = set(change.origin)
+    return set(change.goal) & dead or (origin if origin <= dead else set())
 
 
 def _turns(now: PartitionState, change: Change) -> bool:

@@ -1,9 +1,8 @@
 """A cluster of nodes: started, changed and ended, its state in a folder.
 
-``sandbox.json``, the marker, says which nodes there are: id, rack, port, process id. It is written
-anew whenever one of them changes, so that whatever interrupts a run, the next knows what to end or
-to start again. Beside it each node has a folder: settings, data, log. Nothing is kept elsewhere but
-the jars.
+The state (``state.py``) is written anew whenever a node changes, so that whatever interrupts a run,
+the next knows what to end or to start again. Beside it each node has a folder: settings, data, log.
+Nothing is kept elsewhere but the jars.
 
 A node is ready when its log says so. Who asks the cluster instead may be told of the broker that
 was killed a second before.
@@ -11,21 +10,19 @@ was killed a second before.
 
 from __future__ import annotations
 
-import base64
 import fcntl
 import os
 import shutil
 import subprocess
 import time
-import uuid
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager, suppress
-from dataclasses import asdict, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, Self
 
 from partage.errors import InputError, PartageError
-from partage.files import check_writable_directory, parse_json, read_text, to_json, write_text
+from partage.files import check_writable_directory, write_text
 from partage.java import find_java
 from partage.live import process
 from partage.live.jars import kafka_jars, kafka_version
@@ -33,9 +30,7 @@ from partage.live.sandbox.logs import PORT_TAKEN, READY, reason
 from partage.live.sandbox.nodes import CONTROLLER, MOST_BROKERS, Node, bound, checked, layout
 from partage.live.sandbox.security import FILES, FOLDER, LISTENERS, Security
 from partage.live.sandbox.settings import JAVA_OPTIONS, PLAINTEXT, settings_of, to_properties
-
-MARKER = "sandbox.json"
-FORMAT_VERSION = 1
+from partage.live.sandbox.state import MARKER, State, random_id
 
 _START_SECONDS = 180.0
 _STOP_SECONDS = 30.0
@@ -97,7 +92,7 @@ class Sandbox:
             try:
                 if fresh:
                     sandbox.kafka = kafka_version(kafka_jars(kafka, tell))
-                    sandbox.cluster_id = _random_id()
+                    sandbox.cluster_id = random_id()
                     sandbox.secure = secure
                     if secure:
                         sandbox.security.make()
@@ -445,48 +440,23 @@ class Sandbox:
             yield
 
     def _write(self) -> None:
-        state = {
-            "format_version": FORMAT_VERSION,
-            "kafka": self.kafka,
-            "cluster_id": self.cluster_id,
-            "folder": str(self._folder),
-            "secure": self.secure,
-            "nodes": [asdict(node) for _, node in sorted(self._nodes.items())],
-        }
-        write_text(self._marker, to_json(state, indent=1))
+        nodes = tuple(node for _, node in sorted(self._nodes.items()))
+        state = State(self.kafka, self.cluster_id, self.secure, self._folder, nodes)
+        state.write(self._marker)
 
     def _read(self) -> None:
         if not self._marker.exists():
             raise InputError(self.directory, f"no sandbox is there (no {MARKER})")
-        where = str(Path(self.directory) / MARKER)
-        state = parse_json(read_text(self._marker), where)
-        try:
-            if state["format_version"] != FORMAT_VERSION:
-                raise ValueError
-            ports = [tuple(node.get("more_ports", ())) for node in state["nodes"]]
-            nodes = [
-                Node(**{**node, "more_ports": more})
-                for node, more in zip(state["nodes"], ports, strict=True)
-            ]
-            kafka, cluster_id = str(state["kafka"]), str(state["cluster_id"])
-            home, secure = Path(state["folder"]), bool(state.get("secure", False))
-            numbers = [
-                number
-                for node in nodes
-                for number in (node.id, node.port, node.pid or 1, *node.more_ports)
-            ]
-            if not all(type(n) is int and n >= 0 for n in numbers) or nodes[0].id != CONTROLLER:
-                raise ValueError
-        except (LookupError, TypeError, ValueError):
-            raise InputError(where, "is not the state of a sandbox of this partage") from None
+        state = State.read(self._marker, str(Path(self.directory) / MARKER))
+        home = state.folder
         if home != self._folder and any(
             node.pid is not None and process.runs(node.pid, self._ending(node, home))
-            for node in nodes
+            for node in state.nodes
         ):
             problem = f"moved or copied from {home} while its processes run: use it there"
             raise InputError(self.directory, problem)
-        self.kafka, self.cluster_id, self.secure = kafka, cluster_id, secure
-        self._nodes = {node.id: node for node in nodes}
+        self.kafka, self.cluster_id, self.secure = state.kafka, state.cluster_id, state.secure
+        self._nodes = {node.id: node for node in state.nodes}
 
     def _remove(self) -> list[str]:
         """Remove what the sandbox made, its marker last; gives what else there is, if anything."""
@@ -499,11 +469,3 @@ class Sandbox:
         if not left:
             self._folder.rmdir()
         return left
-
-
-def _random_id() -> str:
-    """An id as Kafka makes them: 16 bytes in 22 characters, not beginning as an option would."""
-    while True:
-        made = base64.urlsafe_b64encode(uuid.uuid4().bytes).decode().rstrip("=")
-        if not made.startswith("-"):
-            return made

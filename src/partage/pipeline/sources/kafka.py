@@ -47,8 +47,8 @@ _PARAMETERS = ("from", "to", "config")
 _TOPIC = re.compile(r"[\w.*-]{1,249}", re.ASCII)
 _COORDINATES = re.compile(r"([\w.-]+):([\w.-]+):([\w.-]+)", re.ASCII)
 
-# Of an error whose class only its workers know Spark hands on nothing. They do what the driver could
-# not do as well: read.
+# Of an error whose class only its workers know Spark hands on nothing. The driver has listed the
+# topics by then, so what fails is to read them.
 _FORBIDDEN = re.compile(r"TopicAuthorizationException|Not authorized to access|\bUnknownReason\b")
 
 # Spark sets these itself and refuses them.

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
 Tell = Callable[[events.Event], None]
-Draw = Callable[[dict[str, Any]], str]
+Draw = Callable[[dict[str, Any], str], str]
 
 
 @dataclass(frozen=True)
@@ -177,7 +177,9 @@ class Batches:
         try:
             plan, then = fresh_plan(cluster, profile, found, self._rules.moves)
             document = plan.document()
-            plan.write(path, {} if self._draw is None else {REPORT: self._draw(document)})
+            plan.write(
+                path, {} if self._draw is None else {REPORT: self._draw(document, os.fspath(path))}
+            )
             written, after = os.fspath(path), then.value
         except PartageError as error:
             why = error

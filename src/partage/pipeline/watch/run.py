@@ -45,8 +45,8 @@ def watch(
     """Follow a stream into the directory ``out`` until ``stop`` is set, or a signal comes.
 
     ``every``: seconds from batch to batch; with ``once`` only what is there is taken. ``tell``
-    hears the events, ``draw`` makes a plan's page out of its document. Returns what is known at the
-    end. Raises InputError, and PartageError for what Spark cannot do.
+    hears the events, ``draw`` makes a plan's page out of its document and its directory. Returns
+    what is known at the end. Raises InputError, and PartageError for what Spark cannot do.
     """
     if is_connect(spark):
         raise PartageError(

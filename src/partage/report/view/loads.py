@@ -51,6 +51,11 @@ class RackView:
     leaders: tuple[int, int]
     bytes: tuple[float, float]
 
+    @property
+    def label(self) -> str:
+        """The name, which may say itself that it is a rack: ``rack a``, ``rack-07``."""
+        return self.name if self.name.lower().startswith("rack") else f"rack {self.name}"
+
 
 def loads_of(
     before: Ints, after: Ints, size: Floats, rate: Floats | None, usable: Bools, capacity: Floats

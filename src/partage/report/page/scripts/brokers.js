@@ -4,8 +4,7 @@ const everyone = ids.map((_, i) => i);
 const usable = everyone.filter((i) => data.failure.there[i]);
 const there = new Set(usable);
 const named = (position) => {
-  const mark = data.brokers.mark[position], rack = data.racks[rackOf[position]];
-  const notes = [rack === undefined ? "" : `rack ${rack}`, mark].filter(Boolean).join(", ");
+  const notes = [data.rack_labels[rackOf[position]], data.brokers.mark[position]].filter(Boolean).join(", ");
   return `broker ${ids[position]}${notes ? ` (${notes})` : ""}`;
 };
 const fromTo = (positions) => {
@@ -25,7 +24,7 @@ const members = data.racks.map((_, k) => everyone.filter((i) => rackOf[i] === k)
 const homeless = everyone.filter((i) => rackOf[i] < 0);
 const scopes = [{ label: `all ${count(ids.length)}`, positions: everyone }];
 if (ids.length > AT_ONCE) {
-  members.forEach((positions, k) => scopes.push({ label: `rack ${data.racks[k]}`, positions, rack: k }));
+  members.forEach((positions, k) => scopes.push({ label: data.rack_labels[k], positions, rack: k }));
   for (let i = 0; i < ids.length; i += AT_ONCE) {
     const positions = everyone.slice(i, i + AT_ONCE);
     scopes.push({ label: `brokers ${fromTo(positions)}`, positions });

@@ -20,7 +20,7 @@ if (changes.total) {
   }
   const name = (i) => `${data.topics[topic[i]]}-${partition[i]}`;
   const names = Array.from(topic, (_, i) => name(i).toLowerCase());
-  let found = [], page = 0, heaviest = null;
+  let found = [], page = 0, heaviest = null, perPage = changes.per_page;
   const byCopy = () => {
     const weight = copied.map((n) => (Number.isNaN(n) ? 0 : n));
     heaviest = heaviest || Uint32Array.from(names.keys()).sort((a, b) => weight[b] - weight[a] || a - b);
@@ -42,8 +42,8 @@ if (changes.total) {
     cell.colSpan = 5;
     cell.append(element("p", leader));
     for (const { broker, fate, why, instead: other } of replicas) {
-      const item = element("li", undefined, fate), rack = data.racks[rackOf[broker]];
-      item.append(element("b", ids[broker]), rack === undefined ? " " : ` rack ${rack}, `, element("em", fate), `: ${why}`);
+      const item = element("li", undefined, fate), rack = data.rack_labels[rackOf[broker]];
+      item.append(element("b", ids[broker]), rack === undefined ? " " : ` ${rack}, `, element("em", fate), `: ${why}`);
       if (other) item.append(element("small", `instead, at least: ${other}`));
       reasons.append(item);
     }
@@ -51,27 +51,30 @@ if (changes.total) {
     row.append(cell);
     return row;
   };
+  const opened = new Set();
   const opener = (i, row) => {
     const button = element("button", name(i), "open");
     button.type = "button";
-    button.ariaExpanded = "false";
+    button.ariaExpanded = String(opened.has(i));
     button.addEventListener("click", () => {
-      const open = button.ariaExpanded === "true";
-      if (open) row.nextSibling.remove();
-      else row.after(explanationRow(i));
-      button.ariaExpanded = String(!open);
+      if (opened.delete(i)) row.nextSibling.remove();
+      else {
+        opened.add(i);
+        row.after(explanationRow(i));
+      }
+      button.ariaExpanded = String(opened.has(i));
     });
     return button;
   };
   const show = () => {
-    const start = page * changes.per_page, rows = found.slice(start, start + changes.per_page);
-    byId("rows").replaceChildren(...rows.map((i) => {
+    const start = page * perPage, rows = found.slice(start, start + perPage);
+    byId("rows").replaceChildren(...rows.flatMap((i) => {
       const row = element("tr"), head = element("th"), before = list("before", i), after = list("after", i);
       head.scope = "row";
       head.append(opener(i, row));
       row.append(head, replicaList(before, after, "del"), replicaList(after, before, "ins"),
         element("td", moved[i]), moved[i] ? element("td", size(copied[i])) : element("td", "order only", "old"));
-      return row;
+      return opened.has(i) ? [row, explanationRow(i)] : [row];
     }));
     byId("shown").textContent = found.length
       ? `${count(start + 1)}–${count(start + rows.length)} of ${plural(found.length, "partition")}`
@@ -96,5 +99,9 @@ if (changes.total) {
   for (const id of ["kind", "touches", "order"]) byId(id).addEventListener("change", search);
   byId("previous").addEventListener("click", () => { page -= 1; show(); });
   byId("next").addEventListener("click", () => { page += 1; show(); });
+  // paper has no next page to ask for
+  const print = (rows) => () => { perPage = rows; page = 0; show(); };
+  window.addEventListener("beforeprint", print(Math.max(changes.per_page, 500)));
+  window.addEventListener("afterprint", print(changes.per_page));
   search();
 }

@@ -11,7 +11,7 @@ const heirsOf = (f) => {
   return found;
 };
 const gone = (f) => new Set(f < ids.length ? [f] : members[f - ids.length]);
-const nameOf = (f) => (f < ids.length ? `broker ${ids[f]}` : `rack ${data.racks[f - ids.length]}`);
+const nameOf = (f) => (f < ids.length ? `broker ${ids[f]}` : data.rack_labels[f - ids.length]);
 function drawFailures() {
   if (failed === undefined) return;
   const shown = scope.positions.filter((i) => there.has(i));

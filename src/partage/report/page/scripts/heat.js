@@ -1,5 +1,5 @@
 // ---- heat map: pages of topics against the brokers shown, or groups of them
-const heat = data.heat, heatTable = byId("heat"), perPage = heat.rows;
+const heat = data.heat, heatTable = byId("heat"), TOPICS_AT_ONCE = heat.rows;
 const heatTopics = await unpack(heat.topics);
 const counts = { before: await unpack(heat.before), after: await unpack(heat.after) };
 const restCounts = { before: await unpack(heat.rest_before), after: await unpack(heat.rest_after) };
@@ -50,8 +50,8 @@ function drawHeat() {
   const words = byId("heat-search").value.trim().toLowerCase();
   let rows = heatOrders[byId("heat-order").value];
   if (words) rows = rows.filter((t) => data.topics[heatTopics[t]].toLowerCase().includes(words));
-  heatPage = Math.max(0, Math.min(heatPage, Math.ceil(rows.length / perPage) - 1));
-  const start = heatPage * perPage, shown = rows.slice(start, start + perPage), columns = heatColumns();
+  heatPage = Math.max(0, Math.min(heatPage, Math.ceil(rows.length / TOPICS_AT_ONCE) - 1));
+  const start = heatPage * TOPICS_AT_ONCE, shown = rows.slice(start, start + TOPICS_AT_ONCE), columns = heatColumns();
   const present = columns.map((c) => c.positions.filter((p) => there.has(p)).length);
   const line = (name, of, total) => {
     const row = element("tr"), head = element("th", name);
@@ -101,7 +101,7 @@ function drawHeat() {
     : "no topic matches";
   byId("heat-previous").disabled = heatPage === 0;
   byId("heat-next").disabled = start + shown.length >= rows.length;
-  byId("heat-pages").hidden = rows.length <= perPage;
+  byId("heat-pages").hidden = rows.length <= TOPICS_AT_ONCE;
 }
 document.querySelector('[data-choice="heat"]').addEventListener("change", (event) => { heatWhat = event.target.value; drawHeat(); });
 byId("heat-search").addEventListener("input", () => { heatPage = 0; drawHeat(); });

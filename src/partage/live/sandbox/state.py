@@ -1,0 +1,72 @@
+"""``sandbox.json``, the marker of a sandbox: which nodes there are, and their processes."""
+
+from __future__ import annotations
+
+import base64
+import uuid
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Self
+
+from partage.errors import InputError
+from partage.files import parse_json, read_text, to_json, write_text
+from partage.live.sandbox.nodes import CONTROLLER, Node
+
+MARKER = "sandbox.json"
+FORMAT_VERSION = 1
+
+
+@dataclass(frozen=True)
+class State:
+    """What the file says. ``folder``: where it was written; ``nodes``: the controller first."""
+
+    kafka: str
+    cluster_id: str
+    secure: bool
+    folder: Path
+    nodes: tuple[Node, ...]
+
+    def write(self, path: Path) -> None:
+        """Write the file, whole or not at all."""
+        state = {
+            "format_version": FORMAT_VERSION,
+            "kafka": self.kafka,
+            "cluster_id": self.cluster_id,
+            "folder": str(self.folder),
+            "secure": self.secure,
+            "nodes": [asdict(node) for node in self.nodes],
+        }
+        write_text(path, to_json(state, indent=1))
+
+    @classmethod
+    def read(cls, path: Path, where: str) -> Self:
+        """Read the file; InputError names it as ``where``."""
+        state = parse_json(read_text(path), where)
+        try:
+            if state["format_version"] != FORMAT_VERSION:
+                raise ValueError
+            nodes = tuple(
+                Node(**{**node, "more_ports": tuple(node.get("more_ports", ()))})
+                for node in state["nodes"]
+            )
+            numbers = [
+                number
+                for node in nodes
+                for number in (node.id, node.port, node.pid or 1, *node.more_ports)
+            ]
+            if not all(type(n) is int and n >= 0 for n in numbers) or nodes[0].id != CONTROLLER:
+                raise ValueError
+            secure = bool(state.get("secure", False))
+            kafka, cluster_id = str(state["kafka"]), str(state["cluster_id"])
+            return cls(kafka, cluster_id, secure, Path(state["folder"]), nodes)
+        except (LookupError, TypeError, ValueError, AttributeError):
+            raise InputError(where, "is not the state of a sandbox of this partage") from None
+
+
+def random_id() -> str:
+    """A cluster's id as Kafka makes them: 16 bytes in 22 characters, not beginning as an option
+    would."""
+    while True:
+        made = base64.urlsafe_b64encode(uuid.uuid4().bytes).decode().rstrip("=")
+        if not made.startswith("-"):
+            return made
