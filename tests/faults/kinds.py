@@ -21,7 +21,7 @@ def executor_killed(trial: Trial) -> None:
 
 def broker_killed(trial: Trial) -> None:
     """A broker dies while bytes flow and is named; when it is back, the same command goes on."""
-    executor = trial.begin()
+    executor = trial.begin(slow=True)
     trial.moving(executor)
     broker = trial.busy_broker()
     at = trial.broker_down(broker, "killed")
@@ -83,7 +83,7 @@ def interrupted(trial: Trial) -> None:
 
 def broker_hangs(trial: Trial) -> None:
     """A broker's process stands still, its connections stay open; then it goes on."""
-    executor = trial.begin()
+    executor = trial.begin(slow=True)
     trial.moving(executor)
     broker = trial.busy_broker()
     at = trial.broker_down(broker, "stopped")
@@ -125,7 +125,7 @@ def controller_changes(trial: Trial) -> None:
 
 def broker_and_executor_killed(trial: Trial) -> None:
     """Both die; the command goes on, or goes back, while the broker is away or when it is back."""
-    executor = trial.begin()
+    executor = trial.begin(slow=True)
     trial.moving(executor)
     broker = trial.busy_broker()
     at = trial.broker_down(broker, "killed")

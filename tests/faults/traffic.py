@@ -22,7 +22,7 @@ from kafka.errors import KafkaError as ConsumerError
 Place = tuple[str, int, int]
 """Topic, partition, offset."""
 
-_PAUSE_SECONDS = 0.05
+_PAUSE_SECONDS = 0.1
 _PATIENCE_SECONDS = 60.0
 
 _SILENT = logging.getLogger("silent")

@@ -75,7 +75,6 @@ class Trial:
 
         self._deleted: set[str] = set()
         self._command = "apply"
-        self._options: list[str] = []
         self._executors: list[Executor] = []
 
     def run(self, fault: Callable[[Trial], None]) -> Figures:
@@ -150,7 +149,7 @@ class Trial:
         with Connection.of(self.cluster.bootstrap_servers).admin() as admin:
             cluster = take(admin, groups=False).cluster()
         while True:
-            options: dict[str, Any] = {"concurrency": rng.randint(1, 3)}
+            options: dict[str, Any] = {"concurrency": 3 if self._short else rng.randint(1, 3)}
             kind = rng.choice(["balance", "topic", "remove", "more", "batch"])
             if kind == "topic":
                 options["spread"] = "topic"
@@ -165,7 +164,7 @@ class Trial:
                 break
         plan.write(self._plan)
         rate = self._records * RECORD // (3 if self._short else rng.choice([1, 2]))
-        self._options = ["--throttle", f"{rate}B"]
+        self._rate, self._slow = rate, self._records * RECORD // (6 if self._short else 4)
         self.tell(f"plan: {options}, {plan.moves} moves at {rate:,} bytes per second")
         reassignment = _lists(self._plan / "reassignment.json")
         self._before = {one.key: one.replicas for one in self._observer.look()}
@@ -185,13 +184,12 @@ class Trial:
         """So many, or so many seconds; the least in a short run."""
         return least if self._short else self.rng.randint(least, most)
 
-    def begin(self, command: str = "apply", *options: str) -> Executor:
-        """Start the executor."""
+    def begin(self, command: str = "apply", *options: str, slow: bool = False) -> Executor:
+        """Start the executor; ``slow``: no move shall be over soon."""
         self.figures.counts["commands"] += 1
         self._command = command
-        executor = Executor(
-            command, self._plan, self.cluster.bootstrap_servers, [*self._options, *options]
-        )
+        rate = ("--throttle", f"{self._slow if slow else self._rate}B")
+        executor = Executor(command, self._plan, self.cluster.bootstrap_servers, [*rate, *options])
         self._executors.append(executor)
         return executor
 
@@ -254,14 +252,12 @@ class Trial:
         self.figures.counts["throttles set again"] += executor.heard("taken off") is not None
 
     def busy_broker(self) -> int:
-        """One of those on which partitions shall be that are not there yet."""
-        on_their_way = self._on_their_way()
-        return self.rng.choice(sorted({b for key in on_their_way for b in self._after[key]}))
+        """One of those on which partitions shall be that are on their way."""
+        busy = self._on_their_way() or self._changed
+        return self.rng.choice(sorted({b for key in busy for b in self._after[key]}))
 
     def _on_their_way(self) -> list[Key]:
-        now = self._observer.now
-        left = [key for key in self._changed if now[key].replicas != self._after[key]]
-        return left or self._changed
+        return [key for one in self._observer.reassigning() if (key := tuple(one)) in self._after]
 
     def broker_down(self, broker: int, how: str) -> float:
         """``killed``, ``stopped``, ``cut off``, or ``cut off from the executor``; gives when."""
@@ -295,9 +291,9 @@ class Trial:
         words = f"broker {broker}"
         while executor.runs and executor.heard(words) is None:
             late = time.monotonic() - since > NOTICE_SECONDS
-            concerned = any(broker in self._after[key] for key in self._on_their_way())
-            assert not (late and concerned), f"broker {broker} is not named: {executor}"
             if late:
+                held_up = [key for key in self._on_their_way() if broker in self._after[key]]
+                assert not held_up, f"broker {broker} is not named, of {held_up}: {executor}"
                 return
             time.sleep(0.05)
         executor.listened()

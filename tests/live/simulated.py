@@ -49,6 +49,9 @@ class Simulated:
         self.settings: dict[tuple[str, str], dict[str, str]] = {}
         self.least_in_sync = 1
         self.forbidden = False
+        self.controlled = True
+        """Whether there is a controller: without one nothing can be changed or listed."""
+
         self.moment = 0.0
         self.submitted: list[list[Key]] = []
         self._events: list[tuple[float, Callable[[], None]]] = []
@@ -118,7 +121,12 @@ class Simulated:
             "authorized_operations": allowed,
         }
 
+    def _need_controller(self) -> None:
+        if not self.controlled:
+            raise kafka_errors.NotControllerError
+
     def list_partition_reassignments(self) -> dict[TopicPartition, Any]:
+        self._need_controller()
         return {
             TopicPartition(*key): {
                 "replicas": list(one.replicas),
@@ -169,6 +177,7 @@ class Simulated:
         ]
 
     def alter_partition_reassignments(self, wanted: dict[TopicPartition, Any]) -> dict[Any, Any]:
+        self._need_controller()
         self.submitted.append([(at.topic, at.partition) for at in wanted])
         return {at: self._reassign(at, target) for at, target in wanted.items()}
 
@@ -192,6 +201,7 @@ class Simulated:
 
     def elect_leaders(self, _: int, by_topic: dict[str, list[int]], raise_errors: bool) -> Any:
         assert not raise_errors
+        self._need_controller()
         for topic, numbers in by_topic.items():
             for number in numbers:
                 one = self.partitions[topic, number]
@@ -226,6 +236,10 @@ class Simulated:
             kind = resource.resource_type.name.lower()
             if kind == "broker" and int(resource.name) not in self.alive:
                 raise kafka_errors.KafkaTimeoutError
+            if not self.controlled:
+                said = str(kafka_errors.NotControllerError("not this one"))
+                answers.setdefault(kind, {})[resource.name] = said
+                continue
             own = self.settings.setdefault((kind, resource.name), {})
             for name, (operation, value) in resource.configs.items():
                 own.pop(name, None)

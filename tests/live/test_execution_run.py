@@ -321,6 +321,25 @@ def test_wishes_are_followed(tmp_path: Path) -> None:
     assert max(map(len, trial.cluster.submitted)) == 3
 
 
+@pytest.mark.parametrize("begins", [0, 1, 3, 9, 10, 11, 12, 20, 21, 22, 23])
+def test_the_controller_is_gone_for_a_while(tmp_path: Path, begins: float) -> None:
+    trial = Trial(tmp_path, moves(((1, 2), (3, 2)), ((1, 2), (2, 4))))
+    trial.cluster.settings["topic", "t"] = {"leader.replication.throttled.replicas": "0:9"}
+    before = dict(trial.cluster.throttles)
+
+    def gone(there: bool) -> None:
+        trial.cluster.controlled = there
+
+    if begins:
+        trial.cluster.at(begins, lambda: gone(False))
+    else:
+        gone(False)
+    trial.cluster.at(begins + 15, lambda: gone(True))
+    assert trial.run() == Outcome("done")
+    assert trial.lists() == {key: change.goal for key, change in trial.job.changes.items()}
+    assert trial.cluster.throttles == before
+
+
 def test_an_interrupt_in_the_last_wave_changes_nothing(tmp_path: Path) -> None:
     trial = Trial(tmp_path, moves(((1, 2), (3, 2)), ((1, 2), (4, 2))))
     trial.cluster.at(15, trial.interrupts)

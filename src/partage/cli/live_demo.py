@@ -9,7 +9,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
-from partage.cli import output
+from partage.cli import next_step, output
 
 
 def live_demo(out: str, master: str | None, json: bool) -> None:
@@ -47,10 +47,10 @@ def live_demo(out: str, master: str | None, json: bool) -> None:
     console.print(lead(told) + "\n", highlight=False)
     for verdict, text in checks(told):
         console.print(f"{'✓' if verdict == 'good' else '✗'} {text}", highlight=False)
-    console.print(
-        f"\n{told['seconds']:.0f} s in all, Kafka's start and end included.", highlight=False
-    )
-    console.print(f"Page: {page}   Next: partage sandbox up", highlight=False, soft_wrap=True)
+    seconds = f"{told['seconds']:.0f} s in all, Kafka's start and end included."
+    console.print(f"\n{seconds}", highlight=False)
+    output.say(console, f"Page: {page}")
+    next_step.show(console, "sandbox", "up")
 
 
 PAGE = "live.html"

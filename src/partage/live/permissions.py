@@ -14,7 +14,7 @@ is found out (``hidden``): whoever may describe the cluster's configuration is t
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from functools import wraps
 from typing import Any, NamedTuple
 
@@ -104,14 +104,21 @@ for _name, _operation in _REQUESTS.items():
     setattr(Named, _name, _naming(_name, _operation))
 
 
-def require(admin: KafkaAdminClient, needs: Iterable[Acl], topics: Sequence[str]) -> None:
-    """Raise PartageError that names every ACL that is missing, on the cluster and these topics.
+def require(
+    admin: KafkaAdminClient,
+    needs: Iterable[Acl],
+    topics: Sequence[str],
+    changing: Collection[str] | None = None,
+) -> None:
+    """Raise PartageError that names every ACL that is missing: on the cluster, and on these topics
+    Describe, on the ``changing`` ones of them (all if None) the rest.
 
     Where the cluster does not tell what is allowed, nothing is missing yet.
     """
     needs = list(needs)
     on_cluster = [acl.operation for acl in needs if acl.resource == CLUSTER]
     on_topic = [acl.operation for acl in needs if acl.resource == TOPIC]
+    changing = topics if changing is None else changing
     described = admin.describe_cluster()
     if described["authorized_operations"] == []:
         # without Describe nothing is told; the first of the needs brings that along
@@ -126,6 +133,7 @@ def require(admin: KafkaAdminClient, needs: Iterable[Acl], topics: Sequence[str]
                 operation == "Describe"
                 if topic["error_code"] == _FORBIDDEN
                 else _lacks(topic, operation)
+                and (operation == "Describe" or topic["name"] in changing)
             )
         ]
         if lacking:

@@ -1,8 +1,8 @@
 """The plan as an operator reads it in a terminal: rich tables that fit a hundred columns.
 
-Colour says only what the numbers say too, and rich leaves it out where it has no place (a pipe,
-``NO_COLOR``, ``TERM=dumb``): green for what came nearer to its fair share, yellow for what went
-further from it, bold for the best of a comparison. Names go in as ``Text``, never as markup.
+Colour says only what the numbers say too, and the console leaves it out where it has no place (a
+pipe, ``NO_COLOR``, ``TERM=dumb``): green for what came nearer to its fair share, yellow for what
+went further from it, bold for the best of a comparison. Names go in as ``Text``, never as markup.
 """
 
 from __future__ import annotations

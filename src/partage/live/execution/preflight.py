@@ -59,7 +59,7 @@ def prepare(
     """
     tell("looking at the cluster")
     needed = NEEDS["apply" if throttle is None else "apply --throttle"]
-    require(admin, needed, sorted({topic for topic, _ in job.lists}))
+    require(admin, needed, sorted({topic for topic, _ in job.lists}), job.topics)
     now, ours = take(admin, groups=False, throttles=False, whole=False), set(ours)
     if concurrency is not None:
         job = recut(job, now, concurrency)

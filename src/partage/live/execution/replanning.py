@@ -12,7 +12,7 @@ does not change, so a rollback still brings back what was before the first run.
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Iterable
 from dataclasses import replace
 from pathlib import Path
 
@@ -24,8 +24,29 @@ from partage.brokers.task import Task
 from partage.cluster import Cluster
 from partage.errors import CannotError
 from partage.files import to_json, write_text
-from partage.live.execution.job import Job, Key, replans
+from partage.live.execution.job import Change, Job, Key, Standing, replans
 from partage.live.snapshot import Snapshot
+
+
+def holders(change: Change, dead: Collection[int]) -> set[int]:
+    """Which of the dead brokers hold a change up: those that are to have it, or all that have."""
+    origin = set(change.origin)
+    return set(change.goal).intersection(dead) or (origin if origin <= set(dead) else set())
+
+
+def to_plan_anew(
+    job: Job, now: Snapshot, dead: Collection[int], candidates: Iterable[Change]
+) -> set[Key]:
+    """Which of these changes are held up and can be planned anew: somebody still has the data."""
+    standings = job.standings(now.partitions)
+    gone = {broker.id for broker in now.brokers if not broker.alive} | set(dead)
+    return {
+        change.key
+        for change in candidates
+        if holders(change, dead)
+        and set(change.origin) - gone
+        and standings.get(change.key) not in (None, Standing.DONE, Standing.GONE)
+    }
 
 
 def plan_without(

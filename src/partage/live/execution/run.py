@@ -21,6 +21,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 from kafka import KafkaAdminClient
@@ -34,7 +35,7 @@ from partage.live.execution.health import Health, HealthWatch
 from partage.live.execution.job import Change, Job, Key, Standing
 from partage.live.execution.journal import Journal
 from partage.live.execution.recutting import recut
-from partage.live.execution.replanning import plan_without
+from partage.live.execution.replanning import holders, plan_without, to_plan_anew
 from partage.live.execution.speed import Speed
 from partage.live.execution.throttling import Throttling
 from partage.live.execution.watching import Meter, arrived
@@ -46,6 +47,9 @@ __all__ = ["Interrupts", "Outcome", "Progress", "Run", "check_choice"]
 POLL_SECONDS = 1.0
 DEAD_SECONDS = 10.0
 """How long a broker may be away before it counts as dead: a restart is no failure."""
+
+ENDING_SECONDS = 20.0
+"""How long a broker that should answer may fail to put its throttle back."""
 
 REQUEST_MS = 10_000
 """How long an answer may take: a broker that is cut off must not hold up the others' rounds."""
@@ -143,13 +147,23 @@ class Run:
                     outcome.waves_left = len(self._waves) - self._number + 1
                     break
         finally:
-            outcome.dead = self._throttling.put_back(self._asking.alive())
+            outcome.dead = self._throttles_put_back()
         misled: dict[Key, str] = {}
         if outcome.state == "done":
             misled = ending.elect(self._job, self._asking, self._journal, self._round)
         ending.conclude(self._job, self._asking, self._refused, misled, outcome)
         self._journal.write("ended", direction=direction, state=outcome.state)
         return outcome
+
+    def _throttles_put_back(self) -> list[int]:
+        """Gives the brokers where that cannot be done; those that should answer have some time."""
+        deadline = self._clock() + ENDING_SECONDS
+        while True:
+            alive = self._asking.alive()
+            missing = self._asking.patiently(partial(self._throttling.put_back, alive))
+            if not set(missing) & set(alive) or self._clock() > deadline:
+                return missing
+            self._round()
 
     def _taken(self) -> Snapshot:
         return self._asking.patiently(
@@ -189,7 +203,8 @@ class Run:
         self._ask(changes, {change.key: change.goal for change in changes})
         finished = self._watch(changes, meter)
         topics = {change.topic for change in changes}
-        self._throttling.put_back(self._asking.alive(), topics)
+        alive = self._asking.alive()
+        self._asking.patiently(lambda: self._throttling.put_back(alive, topics))
         if finished:
             self._journal.write("wave done", wave=self._number)
         return finished
@@ -374,13 +389,13 @@ class Run:
     def _without(self, dead: set[int], changes: Iterable[Change]) -> list[Change]:
         """Cancel, and plan anew if that was chosen, what dead brokers hold up of these changes;
         gives what that is."""
-        held_up = [change for change in changes if _holders(change, dead)]
+        held_up = [change for change in changes if holders(change, dead)]
         self._cancel(held_up)
         anew = self._planned_anew(dead, held_up) if self._on_failure == "replan" else set()
         names = ", ".join(map(str, sorted(dead)))
         left = [change for change in held_up if change.key not in anew]
         for change in left:
-            broker = min(_holders(change, dead))
+            broker = min(holders(change, dead))
             self._refused[change.key] = f"broker {broker} does not answer"
         if left:
             self._say(held_up, f"broker {names} does not answer: its moves are cancelled")
@@ -392,21 +407,12 @@ class Run:
         names = ", ".join(map(str, sorted(dead)))
         later = self._waves[self._number :]
         kept = {key: c for key, c in self._job.changes.items() if key not in self._refused}
-        now = self._taken()
-        standings = self._job.standings(now.partitions)
-        gone = dead | {broker.id for broker in now.brokers if not broker.alive}
-        ahead = [kept[key] for wave in later for key in wave if key in kept]
-        hit = {
-            change.key
-            for change in (*held_up, *(one for one in ahead if one.adding))
-            if _holders(change, dead)
-            and set(change.origin) - gone
-            and standings[change.key] not in (Standing.DONE, Standing.GONE)
-        }
+        ahead = [c for wave in later for key in wave if (c := kept.get(key)) and c.adding]
+        now, job = self._taken(), replace(self._job, changes=kept)
+        hit = to_plan_anew(job, now, dead, [*held_up, *ahead])
         if not hit:
             return hit
         try:
-            job = replace(self._job, changes=kept)
             file, moves = plan_without(job, now, dead, hit, self._concurrency)
         except CannotError as error:
             self._say(held_up, f"without broker {names} there is no plan: {error}")
@@ -422,12 +428,6 @@ class Run:
             f"{len(hit)} partitions with {moves} moves ({file.name})",
         )
         return hit
-
-
-def _holders(change: Change, dead: set[int]) -> set[int]:
-    """Which of the dead brokers hold a change up: those that are to have it, or all that have."""
-    origin = set(change.origin)
-    return set(change.goal) & dead or (origin if origin <= dead else set())
 
 
 def _turns(now: PartitionState, change: Change) -> bool:

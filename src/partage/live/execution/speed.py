@@ -9,6 +9,7 @@ down: that is said, and it goes on.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import partial
 
 from partage.errors import PartageError
 from partage.live.execution.asking import Asking
@@ -70,7 +71,7 @@ class Speed:
         rate = self._pace.decide(self._clock(), seen)
         if rate is None:
             if self.rate is not None:
-                self._throttling.put_back(alive)
+                self._asking.patiently(lambda: self._throttling.put_back(alive))
         elif fresh or rate != self.rate:
             rate = self._set(rate, left, alive)
         elif self._ensuring.due:
@@ -94,7 +95,7 @@ class Speed:
         """Whether settings may be changed, where nobody was refused before it began."""
         topics = sorted({change.topic for change in left})
         try:
-            self._asking.patiently(lambda: require(self._asking.admin, _NEEDED, topics))
+            self._asking.patiently(partial(require, self._asking.admin, _NEEDED, topics, topics))
         except PartageError as error:
             self._say(left, f"cannot be slowed down: {error}")
             return False

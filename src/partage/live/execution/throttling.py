@@ -11,6 +11,7 @@ tools take throttles off that they take for leftovers: ``ensure`` sets them agai
 
 from __future__ import annotations
 
+import re
 from collections import defaultdict
 from collections.abc import Iterable, Mapping
 
@@ -139,8 +140,19 @@ class Throttling:
         for kind, results in answered.items():
             for name, result in results.items():
                 # a topic deleted meanwhile takes its settings with it
-                if result != "OK" and "UnknownTopicOrPartition" not in result:
-                    raise PartageError(f"{kind} {name}: its throttle cannot be set: {result}")
+                if result == "OK" or "UnknownTopicOrPartition" in result:
+                    continue
+                error = _error(result)
+                if issubclass(error, kafka_errors.RetriableError):
+                    raise error(result)  # as where nobody answers: it may in a moment
+                raise PartageError(f"{kind} {name}: its throttle cannot be set: {result}")
+
+
+def _error(said: str) -> type[BaseException]:
+    """The error that kafka-python has put into words: "[Error 41] NotControllerError: …"."""
+    name = re.search(r"\w+Error", said.partition("]")[2])
+    found = getattr(kafka_errors, name[0], None) if name else None
+    return found if isinstance(found, type) else PartageError
 
 
 def clear_away(admin: KafkaAdminClient, journal: Journal) -> None:

@@ -121,7 +121,7 @@ def read(spark: SparkSession, url: str) -> DataFrame:
             raise InputError(url, "a topic is not there, or may not be read") from None
         if _FORBIDDEN.search(str(error)):
             topics = " or ".join(said.topics)
-            raise PartageError(f"{url}: not allowed: missing ACL: Read on topic {topics}") from None
+            raise PartageError(f"{url}: not allowed, it seems: missing ACL: Read on topic {topics}") from None
         raise
     return _rows(frame, said)
 

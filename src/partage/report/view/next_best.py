@@ -45,59 +45,40 @@ def next_best(plan: Facts) -> NextBest | None:
     if found is None or not len(row):
         return None
     costs, price = found
-    slot = np.cumsum(plan.usable) - 1
-    chosen = plan.chosen
-    families = np.unique(plan.topic[chosen])
-    by_rank: dict[tuple[int, int], list[int]] = defaultdict(list)
     coming = plan.after[row, column]
-    for at, key in enumerate(
-        zip(plan.topic[row].tolist(), plan.rack[coming].tolist(), strict=True)
-    ):
-        by_rank[key].append(at)
+    slot = np.cumsum(plan.usable) - 1
+    families = np.unique(plan.topic[plan.chosen])
+    alike: dict[tuple[int, int], list[int]] = defaultdict(list)
+    for at in np.flatnonzero(plan.chosen[row] & plan.usable[coming]).tolist():
+        alike[int(plan.topic[row[at]]), int(plan.rack[coming[at]])].append(at)
     nobody = np.full(len(row), -1, dtype=np.int64)
     answer = NextBest(costs, nobody, nobody.copy(), np.zeros(len(row), dtype=np.int64))
-    move = costs.index("moves") if "moves" in costs else -1
-    for (topic, rack), replicas in by_rank.items():
-        family = int(np.searchsorted(families, topic))
-        if rack >= 0 or plan.racks:
-            places = np.flatnonzero(plan.usable & (plan.rack == rack))
-        else:
-            places = np.flatnonzero(plan.usable)
-        keys = [of[family, slot[places]] for of in price]
-        order = np.lexsort((places, *reversed(keys)))
-        ranking = [int(p) for p in places[order]]
-        of_place = {p: tuple(int(k[i]) for k in keys) for p, i in zip(ranking, order, strict=True)}
+    move = costs.index("moves") if "moves" in costs else None
+    for (topic, rack), replicas in alike.items():
+        of_topic = [of[np.searchsorted(families, topic)] for of in price]
+        places = np.flatnonzero(plan.usable & (plan.rack == rack))
+        order = np.lexsort((places, *(of[slot[places]] for of in reversed(of_topic))))
+        ranking = places[order].tolist()
         for at in replicas:
-            before = plan.before[row[at]].tolist()
-            after = plan.after[row[at]].tolist()
-            best = _best(ranking, of_place, int(coming[at]), before, after, move)
-            if best is None:
-                continue
-            answer.broker[at] = best[1]
-            dearer = next(((i, n) for i, n in enumerate(best[0]) if n), (-1, 0))
-            answer.cost[at], answer.amount[at] = dearer
+            before, after = plan.before[row[at]].tolist(), plan.after[row[at]].tolist()
+            offers = []
+            for place in _candidates(ranking, before, after):
+                dearer = [int(of[slot[place]] - of[slot[coming[at]]]) for of in of_topic]
+                if move is not None and place in before:
+                    dearer[move] -= 1
+                offers.append((dearer, place))
+            if offers:
+                dearer, answer.broker[at] = min(offers)
+                first = next(((i, n) for i, n in enumerate(dearer) if n), (-1, 0))
+                answer.cost[at], answer.amount[at] = first
     return answer
 
 
-def _best(
-    ranking: list[int],
-    price: dict[int, tuple[int, ...]],
-    coming: int,
-    before: list[int],
-    after: list[int],
-    move: int,
-) -> tuple[tuple[int, ...], int] | None:
-    """(what it costs more, broker): of the cheapest that is new to the partition, and those that
-    hold a replica of it today."""
+def _candidates(ranking: list[int], before: list[int], after: list[int]) -> list[int]:
+    """The cheapest broker that is new to the partition, and those that it leaves."""
     new = next((p for p in ranking if p not in after and p not in before), None)
-    old = [p for p in before if p in price and p not in after]
-    offers = []
-    for place in old if new is None else [new, *old]:
-        dearer = [a - b for a, b in zip(price[place], price[coming], strict=True)]
-        if move >= 0 and place in old:
-            dearer[move] -= 1
-        offers.append((tuple(dearer), place))
-    return min(offers, default=None)
+    left = [p for p in before if p in ranking and p not in after]
+    return left if new is None else [new, *left]
 
 
 def _prices(plan: Facts) -> tuple[tuple[str, ...], list[Ints]] | None:
