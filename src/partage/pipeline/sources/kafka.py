@@ -121,7 +121,8 @@ def read(spark: SparkSession, url: str) -> DataFrame:
             raise InputError(url, "a topic is not there, or may not be read") from None
         if _FORBIDDEN.search(str(error)):
             topics = " or ".join(said.topics)
-            raise PartageError(f"{url}: not allowed, it seems: missing ACL: Read on topic {topics}") from None
+            said_so = f"not allowed, it seems: missing ACL: Read on topic {topics}"
+            raise PartageError(f"{url}: {said_so}") from None
         raise
     return _rows(frame, said)
 
