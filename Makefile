@@ -19,7 +19,7 @@ test: environment java chromium
 	$(RUN) pytest --numprocesses=2 --dist=loadgroup --cov=partage --cov-report=term:skip-covered
 
 # Faults injected while plans are carried out, five seeds of each kind: half an hour or more. Another range:
-# SEEDS=0-11; one seed, told in full: SEED=7.
+# SEEDS=0-12; one seed, told in full: SEED=7.
 SEEDS := 0-64
 test-faults: environment java
 	$(RUN) python tests/faults/campaign.py --seeds $(SEEDS) $(if $(SEED),--seed $(SEED))

@@ -13,14 +13,15 @@ import partage
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Side by side (``-n 2 --dist loadgroup``), those that share a cluster or a session stay
-    together."""
+    """Side by side (``-n 2 --dist loadgroup``), those that share a session or a cluster stay
+    together; a file with a cluster of its own stays whole."""
     for item in items:
-        if item.get_closest_marker("xdist_group") is None:
-            for shared in ("kafka", "spark"):
-                if item.get_closest_marker(shared):
-                    item.add_marker(pytest.mark.xdist_group(shared))
-                    break
+        if "kafka" in getattr(item, "fixturenames", ()):
+            item.add_marker(pytest.mark.xdist_group("kafka"))
+        elif item.get_closest_marker("spark"):
+            item.add_marker(pytest.mark.xdist_group("spark"))
+        elif item.get_closest_marker("kafka") and item.path.stem != "test_docs":
+            item.add_marker(pytest.mark.xdist_group(item.path.stem))
 
 
 @pytest.fixture(scope="session")

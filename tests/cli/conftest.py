@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import sys
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -52,6 +53,14 @@ def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureF
         return Ended(ended.value.code, out, err)
 
     return call
+
+
+@pytest.fixture
+def no_variables(monkeypatch: pytest.MonkeyPatch) -> None:
+    """None of partage's own, whoever runs the tests."""
+    for name in os.environ:
+        if name.startswith("PARTAGE_"):
+            monkeypatch.delenv(name)
 
 
 @pytest.fixture

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import subprocess
 import sys
 from collections.abc import Callable
@@ -14,6 +13,8 @@ import pytest
 
 from partage import doctor
 from partage.doctor import Finding
+
+pytestmark = pytest.mark.usefixtures("no_variables")
 
 Run = Callable[..., Any]
 
@@ -42,13 +43,6 @@ from partage.cli import main
 main()
 """
 """doctor where no extra is installed."""
-
-
-@pytest.fixture(autouse=True)
-def no_variables(monkeypatch: pytest.MonkeyPatch) -> None:
-    for name in os.environ:
-        if name.startswith("PARTAGE_"):
-            monkeypatch.delenv(name)
 
 
 @pytest.fixture

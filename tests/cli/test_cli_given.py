@@ -129,16 +129,16 @@ def test_apply_refuses(
 def running(monkeypatch: pytest.MonkeyPatch) -> None:
     """A cluster that is only looked at: the lists of ``small.json``."""
     pytest.importorskip("kafka")
-    from partage.live import connection, snapshot
+    from partage.live import connection, snapshot, states
 
     lists = {("t", n): (1 + n % 2, 2 - n % 2) for n in range(4)} | {("u", 0): (1, 3)}
-    now = snapshot.Snapshot(
+    now = states.Snapshot(
         "id",
         datetime(2026, 1, 1, tzinfo=UTC),
         1,
-        tuple(snapshot.BrokerState(b, None, "h", 9, alive=True) for b in (1, 2, 3)),
-        tuple(snapshot.PartitionState(*key, row, row[0], row) for key, row in lists.items()),
-        snapshot.Throttles(),
+        tuple(states.BrokerState(b, None, "h", 9, alive=True) for b in (1, 2, 3)),
+        tuple(states.PartitionState(*key, row, row[0], row) for key, row in lists.items()),
+        states.Throttles(),
     )
     monkeypatch.setattr(snapshot, "take", lambda _admin, **_: now)
     monkeypatch.setattr(connection.Connection, "admin", lambda _: nullcontext())

@@ -40,6 +40,11 @@ def test_the_public_names() -> None:
     assert not modules & HEAVY
 
 
+def test_check_loads_no_solver() -> None:
+    modules = loaded(f"import partage.brokers.check; {SHOW}")
+    assert not modules & {"ortools", "scipy"}
+
+
 @pytest.mark.parametrize(
     "arguments",
     [

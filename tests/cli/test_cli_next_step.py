@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import shlex
 from collections.abc import Callable
 from importlib.resources import files
@@ -17,15 +16,10 @@ from typer.main import get_command
 import partage.cli
 from partage.cli import app, next_step, settings
 
+pytestmark = pytest.mark.usefixtures("no_variables")
+
 Run = Callable[..., Any]
 GROUPS = files("partage") / "data" / "groups"
-
-
-@pytest.fixture(autouse=True)
-def no_variables(monkeypatch: pytest.MonkeyPatch) -> None:
-    for name in os.environ:
-        if name.startswith("PARTAGE_"):
-            monkeypatch.delenv(name)
 
 
 def said(ended: Any) -> list[str]:

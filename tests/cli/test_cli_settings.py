@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import re
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -17,6 +16,8 @@ from partage.cli import app, settings
 from partage.ivy import IVY_SETTINGS
 from partage.live.jars import OWN_JARS
 from partage.properties import KNOWN, variable
+
+pytestmark = pytest.mark.usefixtures("no_variables")
 
 Run = Callable[..., Any]
 
@@ -38,13 +39,6 @@ def leaves() -> Iterator[tuple[tuple[str, ...], Any]]:
 
 
 LEAVES = [pytest.param(path, id=" ".join(path)) for path, _ in leaves()]
-
-
-@pytest.fixture(autouse=True)
-def no_variables(monkeypatch: pytest.MonkeyPatch) -> None:
-    for name in os.environ:
-        if name.startswith("PARTAGE_"):
-            monkeypatch.delenv(name)
 
 
 @pytest.fixture

@@ -40,12 +40,14 @@ COMMON: dict[str, Any] = {
 class Traffic:
     """A producer and a consumer at work from ``start`` to ``stop``.
 
-    ``acknowledged`` and ``consumed`` are digests of values by place. ``waits``: the longest time
+    ``acknowledged`` and ``consumed`` are digests of values by place, ``somewhere`` those that were
+    acknowledged without an offset. ``waits``: the longest time
     between two acknowledgements of a partition, in seconds.
     """
 
     def __init__(self, servers: str, name: str, topics: Mapping[str, int]) -> None:
         self.acknowledged: dict[Place, bytes] = {}
+        self.somewhere: set[tuple[str, int, bytes]] = set()
         self.consumed: dict[Place, bytes] = {}
         self.waits: dict[tuple[str, int], float] = {}
         self.failed: list[str] = []
@@ -90,6 +92,7 @@ class Traffic:
         for record in (self.acknowledged, self.consumed):
             for place in [place for place in list(record) if place[0] == topic]:
                 del record[place]
+        self.somewhere = {one for one in self.somewhere if one[0] != topic}
         for key in [key for key in list(self.waits) if key[0] == topic]:
             del self.waits[key]
 
@@ -168,7 +171,12 @@ class Traffic:
             self.failed.append(f"{message.topic()}-{message.partition()}: {error.str()}")
             return
         key, now = (str(message.topic()), int(message.partition() or 0)), time.monotonic()
-        self.acknowledged[*key, int(message.offset() or 0)] = _digest(message.value())
+        digest, offset = _digest(message.value()), message.offset()
+        if offset is None or offset < 0:
+            # sent again after its answer was lost: it is there, and nobody says at which offset
+            self.somewhere.add((*key, digest))
+        else:
+            self.acknowledged[*key, offset] = digest
         before = self._last.get(key, now)
         self._last[key] = now
         self.waits[key] = max(self.waits.get(key, 0.0), now - before)

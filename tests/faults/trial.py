@@ -440,8 +440,15 @@ class Trial:
         for name, record in (("acknowledged", traffic.acknowledged), ("seen", traffic.consumed)):
             lost = [place for place, digest in record.items() if found.get(place) != digest]
             assert not lost, f"{len(lost)} records were {name} and are lost: {sorted(lost)[:5]}"
-        self.figures.counts["records acknowledged"] += len(traffic.acknowledged)
-        self.figures.counts["read back"] += len(found.keys() & traffic.acknowledged.keys())
+        there = {(topic, partition, digest) for (topic, partition, _), digest in found.items()}
+        lost = traffic.somewhere - there
+        assert not lost, (
+            f"{len(lost)} records were acknowledged and are nowhere: {sorted(lost)[:5]}"
+        )
+        acknowledged = traffic.acknowledged.keys()
+        self.figures.counts["records acknowledged"] += len(acknowledged) + len(traffic.somewhere)
+        self.figures.counts["read back"] += len(found.keys() & acknowledged)
+        self.figures.counts["read back"] += len(there & traffic.somewhere)
         self.figures.counts["read meanwhile"] += len(traffic.consumed)
         for wait in traffic.waits.values():
             self.figures.at_most("between two acknowledgements of a partition", wait)

@@ -25,8 +25,8 @@ from partage.flow.filling import (
     slot_prices,
     tightest,
 )
-from partage.flow.filling.bounds import level_bound, moved_bound
 from partage.flow.sharing import Sharing
+from partage.flow.size_certificate import level_bound, moved_bound
 
 QUICK = settings(deadline=None, suppress_health_check=list(HealthCheck))
 
@@ -182,7 +182,7 @@ def test_bounds_of_many_items_are_summed_in_parts(monkeypatch: pytest.MonkeyPatc
     low, high = Bands(np.full(5, FREE), share).at(0.05)
     price = slot_prices(problem, low, high)
     whole = fewest_bytes(problem, low, high, price)
-    monkeypatch.setattr("partage.flow.filling.bounds._CELLS", 35)
+    monkeypatch.setattr("partage.flow.size_certificate._CELLS", 35)
     assert fewest_bytes(problem, low, high, price) == whole > 0
 
 

@@ -15,10 +15,12 @@ from kafka import KafkaAdminClient, KafkaProducer
 from kafka.admin import ConfigResource
 
 import partage
+from partage.live.connection import alive_brokers
 from partage.live.execution.job import Job
 from partage.live.execution.journal import Journal
 from partage.live.execution.run import Interrupts, Outcome, Progress, Run
-from partage.live.snapshot import PartitionState, read_partitions, read_throttles, take
+from partage.live.snapshot import read_partitions, read_throttles, take
+from partage.live.states import PartitionState
 
 RECORDS, VALUE = 16, b"x" * 100_000
 SIZE = RECORDS * len(VALUE)
@@ -76,8 +78,7 @@ class Topic:
         return [one.note for one in self.told if one.note]
 
     def alive(self) -> list[int]:
-        described = self.admin.describe_cluster()["brokers"]
-        return [one["broker_id"] for one in described if not one["is_fenced"]]
+        return sorted(alive_brokers(self.admin.describe_cluster()))
 
     def events(self) -> list[str]:
         lines = (self.plan / "journal.jsonl").read_text().splitlines()

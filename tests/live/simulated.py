@@ -16,7 +16,7 @@ from kafka import TopicPartition
 from kafka import errors as kafka_errors
 from kafka.admin import ConfigResource
 
-from partage.live.execution.job import Key
+from partage.live.states import Key
 
 UNTHROTTLED = 1e12
 

@@ -15,19 +15,12 @@ pytest.importorskip("confluent_kafka")
 import confluent_kafka
 from kafka.admin import NewTopic
 
-from partage.live.connection import Connection
 from partage.live.consumer_group_describe import describe_consumer_groups
 from partage.live.groups import LiveGroup, read_groups
 
 pytestmark = pytest.mark.kafka
 
 TOPIC, GROUP, PARTITIONS = "newer-protocol", "newer", 6
-
-
-@pytest.fixture(scope="module")
-def admin(kafka: Any) -> Iterator[Any]:
-    with Connection.of(kafka.bootstrap_servers).admin() as client:
-        yield client
 
 
 @pytest.fixture(scope="module")

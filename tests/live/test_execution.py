@@ -20,7 +20,6 @@ from kafka import KafkaAdminClient
 from kafka.admin import ConfigResource, ConfigResourceType
 
 from partage.java import find_java
-from partage.live.connection import Connection
 from partage.live.execution import run as running
 from partage.live.execution.job import Standing
 from partage.live.execution.preflight import preflight
@@ -31,12 +30,6 @@ from partage.live.jars import kafka_jars
 from partage.live.snapshot import take
 
 pytestmark = pytest.mark.kafka
-
-
-@pytest.fixture(scope="module")
-def admin(kafka: Any) -> Iterator[KafkaAdminClient]:
-    with Connection.of(kafka.bootstrap_servers).admin() as client:
-        yield client
 
 
 @pytest.fixture

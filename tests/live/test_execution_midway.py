@@ -21,7 +21,6 @@ from kafka.admin import ConfigResource, ConfigResourceType
 
 from partage.cli import main
 from partage.errors import SeveralError
-from partage.live.connection import Connection
 from partage.live.execution import asking, health, pacing, speed
 from partage.live.execution import run as running
 from partage.live.execution.job import Change, Job
@@ -35,12 +34,6 @@ pytestmark = pytest.mark.kafka
 
 FLOOR, START = 100_000, 500_000
 """Bytes per second: of a pace that goes up and down within a test."""
-
-
-@pytest.fixture(scope="module")
-def admin(kafka: Any) -> Iterator[KafkaAdminClient]:
-    with Connection.of(kafka.bootstrap_servers).admin() as client:
-        yield client
 
 
 @pytest.fixture

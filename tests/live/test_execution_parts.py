@@ -26,13 +26,13 @@ from partage.live.execution import throttling
 from partage.live.execution.absences import Absences
 from partage.live.execution.asking import Asking
 from partage.live.execution.health import behind
-from partage.live.execution.job import Change, Job, Key
+from partage.live.execution.job import Change, Job
 from partage.live.execution.measuring import Growth, measured, needs
 from partage.live.execution.recutting import recut
 from partage.live.execution.replanning import plan_without
 from partage.live.execution.watching import Meter, Sparing
 from partage.live.execution.wishes import WISHES, Wishes, forget, wish, wished
-from partage.live.snapshot import BrokerState, LogDir, PartitionState, Snapshot, Throttles
+from partage.live.states import BrokerState, Key, LogDir, PartitionState, Snapshot, Throttles
 
 MB = 10**6
 

@@ -16,10 +16,11 @@ from simulated import Simulated
 from partage.errors import InputError
 from partage.files import to_json
 from partage.live import snapshot
-from partage.live.execution.job import Change, Job, Key
+from partage.live.execution.job import Change, Job
 from partage.live.execution.journal import Journal
 from partage.live.execution.run import Interrupts, Outcome, Progress, Run
 from partage.live.execution.wishes import Wishes, wish
+from partage.live.states import Key
 
 MB = 10**6
 RATE = MB

@@ -20,7 +20,8 @@ from partage.cli import main
 from partage.java import find_java
 from partage.live.connection import Connection
 from partage.live.jars import kafka_jars
-from partage.live.snapshot import PartitionState, read_partitions
+from partage.live.snapshot import read_partitions
+from partage.live.states import PartitionState
 
 pytestmark = pytest.mark.kafka
 

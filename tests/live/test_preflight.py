@@ -16,7 +16,7 @@ from partage.errors import InputError, PartageError
 from partage.live.execution.job import Job, Standing
 from partage.live.execution.journal import Journal
 from partage.live.execution.preflight import preflight
-from partage.live.snapshot import BrokerState, LogDir, PartitionState, Snapshot, Throttles
+from partage.live.states import BrokerState, LogDir, PartitionState, Snapshot, Throttles
 
 MB = 10**6
 

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from partage.live import process
+from partage.live.sandbox import process
 
 DEAF = "import signal, time; signal.signal(15, signal.SIG_IGN); print('deaf', flush=True);"
 

@@ -18,9 +18,8 @@ from typing import Any
 import pytest
 
 from partage.errors import InputError, PartageError
-from partage.live import process
 from partage.live.jars import OWN_JARS
-from partage.live.sandbox import MARKER, Sandbox, cluster, nodes
+from partage.live.sandbox import MARKER, Sandbox, cluster, nodes, process
 from partage.live.sandbox.logs import reason
 from partage.live.sandbox.settings import SETTINGS
 from partage.live.sandbox.state import random_id

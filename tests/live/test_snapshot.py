@@ -20,7 +20,8 @@ from partage.cluster import Cluster
 from partage.errors import PartageError
 from partage.live.connection import Connection
 from partage.live.groups import read_groups
-from partage.live.snapshot import PartitionState, read_brokers, take
+from partage.live.snapshot import read_brokers, take
+from partage.live.states import PartitionState
 
 pytestmark = pytest.mark.kafka
 

@@ -18,7 +18,7 @@ from partage.cluster.reassignment import Reassignment
 from partage.errors import InputError, PartageError
 from partage.live.execution.journal import Journal
 from partage.live.execution.wrapping import directory_of, is_begun, wrap
-from partage.live.snapshot import BrokerState, PartitionState, Snapshot, Throttles
+from partage.live.states import BrokerState, PartitionState, Snapshot, Throttles
 
 
 def snapshot() -> Snapshot:

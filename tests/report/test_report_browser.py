@@ -16,10 +16,13 @@ from partage.report.html import render
 
 pytestmark = pytest.mark.browser
 
+NBSP = "\u00a0"
+"""Between a number and its unit."""
+
 
 def tiles(page):
     return {
-        tile.locator(".label").inner_text(): tile.locator(".value").inner_text()
+        tile.locator(".label").inner_text(): tile.locator(".value").inner_text().replace(NBSP, " ")
         for tile in page.locator(".hero .tile").all()
     }
 

@@ -14,7 +14,7 @@ pytest.importorskip("kafka")
 from partage.live.execution.job import Change, Job, Standing
 from partage.live.execution.run import Outcome, Progress
 from partage.live.groups import LiveGroup, LiveMember
-from partage.live.snapshot import BrokerState, LogDir, PartitionState, Snapshot, Throttles
+from partage.live.states import BrokerState, LogDir, PartitionState, Snapshot, Throttles
 from partage.report.execution_lines import (
     print_intention,
     print_outcome,

@@ -21,11 +21,22 @@ RECORDS = "Records, with Spark"
 RUNNING = "A running Kafka"
 """Parts that commands are in."""
 
+LINES = "partition|member"
+"""What the lines of a picture over time are."""
+
 
 def one_of(words: str, help: str, *names: str, **more: Any) -> Any:
     """An option that takes one of some words, ``"count|rate"``; a shell completes them."""
     complete = beginning_with(lambda: words.split("|"))
     return typer.Option(*names, metavar=words, help=help, autocompletion=complete, **more)
+
+
+def must_be_one_of(words: str, option: str, value: str) -> None:
+    """Raise InputError for another word than the option takes."""
+    from partage.errors import InputError
+
+    if value not in words.split("|"):
+        raise InputError(option, f"{value!r}: expected {' or '.join(words.split('|'))}")
 
 
 def beginning_with(words: Callable[[], Iterable[str]]) -> Callable[[str], list[str]]:

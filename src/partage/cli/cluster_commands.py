@@ -230,7 +230,7 @@ def check(plan: PlanArgument, json: Json = False) -> None:
         partage check plan/
         partage check plan/ --json
     """
-    from rich.markup import escape
+    from rich.text import Text
 
     from partage.brokers.check import check as check_directory
 
@@ -247,9 +247,9 @@ def check(plan: PlanArgument, json: Json = False) -> None:
     else:
         console = output.console()
         for line in verdict.held:
-            console.print(f"[green]✓[/] {line}", highlight=False)
+            console.print(Text.assemble(("✓", "green"), f" {line}"))
         for line in verdict.defects:
-            console.print(f"[red]✗[/] {escape(line)}", highlight=False, soft_wrap=True)
+            console.print(Text.assemble(("✗", "red"), f" {line}"), soft_wrap=True)
         console.print(verdict.sentence())
         if verdict.sound and verdict.changes:
             rate = next_step.throttled("apply", rate=verdict.throttle)
@@ -289,7 +289,7 @@ def report(plan: PlanArgument, json: Json = False) -> None:
     if json:
         output.print_json({"report": path})
     else:
-        output.console().print(path, highlight=False, soft_wrap=True)
+        output.say(output.console(), path)
 
 
 def task_given(given: Mapping[str, Any]) -> Any:

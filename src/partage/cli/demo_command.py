@@ -162,6 +162,5 @@ def demo(
         f"{seconds:.0f} s in all.",
         highlight=False,
     )
-    console.print("\nReport: ", end="")
-    console.print(page, highlight=False, soft_wrap=True)
+    output.say(console, f"\nReport: {page}")
     next_step.show(console, "plan", "YOUR-CLUSTER.json", "-o", "plan/")

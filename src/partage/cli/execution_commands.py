@@ -4,7 +4,6 @@ is."""
 from __future__ import annotations
 
 import json as json_text
-import signal
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -14,7 +13,7 @@ from typing import Annotated, Any
 
 import typer
 
-from partage.cli import next_step, output, settings
+from partage.cli import interrupts, next_step, output, settings
 from partage.cli.arguments import (
     RUNNING,
     BootstrapServer,
@@ -260,8 +259,8 @@ def _carry_out(
             limits = rate, ready.remarks, console, ready.need, ready.source
             print_intention(job, standings, *limits)
         _ask(how.yes, forth)
-        interrupts = Interrupts()
-        with _interrupted_by(interrupts), _progress(json) as tell:
+        asked_to_stop = Interrupts()
+        with interrupts.told_to(asked_to_stop), _progress(json) as tell:
             run = Run(
                 job,
                 admin,
@@ -269,7 +268,7 @@ def _carry_out(
                 throttle=rate,
                 on_failure=how.on_failure,
                 tell=tell,
-                interrupts=interrupts,
+                interrupts=asked_to_stop,
             )
             outcome = run.go()
     if json:
@@ -315,16 +314,6 @@ def _ask(yes: bool, forth: bool) -> None:
         raise InputError("--yes", "nobody can be asked here: say --yes to begin without")
     if not typer.confirm("Begin?" if forth else "Bring it back?", err=True):
         raise typer.Exit(1)
-
-
-@contextmanager
-def _interrupted_by(handler: Callable[..., None]) -> Iterator[None]:
-    before = {number: signal.signal(number, handler) for number in (signal.SIGINT, signal.SIGTERM)}
-    try:
-        yield
-    finally:
-        for number, earlier in before.items():
-            signal.signal(number, earlier)
 
 
 @contextmanager

@@ -26,6 +26,7 @@ def plan_of(
     from partage.live.execution.wrapping import directory_of, is_begun, wrap
     from partage.live.snapshot import take
     from partage.report.html import render
+    from partage.report.printing import remark
     from partage.report.view import view
 
     beside = directory_of(file)
@@ -56,7 +57,7 @@ def plan_of(
     else:
         console.print(Text(shown.headline, "bold"))
         for warning in shown.warnings:
-            console.print(Text(f"! {warning}", "yellow"))
+            remark(warning, console)
         if document["changes"]:
             output.say(console, f"Written: {directory}")
     return directory if document["changes"] else None

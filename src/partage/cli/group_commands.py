@@ -7,7 +7,15 @@ from typing import Annotated
 import typer
 
 from partage.cli import next_step, output
-from partage.cli.arguments import GROUPS, Json, assignor_names, beginning_with, one_of
+from partage.cli.arguments import (
+    GROUPS,
+    LINES,
+    Json,
+    assignor_names,
+    beginning_with,
+    must_be_one_of,
+    one_of,
+)
 from partage.cli.loads import From, Rate, To, profile_of
 
 AssignorOption = Annotated[
@@ -132,7 +140,7 @@ def simulate(
     mode: Mode = "optimal",
     by: Annotated[
         str | None,
-        one_of("partition|member", "What the lines on the terminal are."),
+        one_of(LINES, "What the lines on the terminal are."),
     ] = None,
     picture: Picture = None,
     json: Json = False,
@@ -149,10 +157,9 @@ def simulate(
     """
     from partage.consumers.scenario import Scenario
     from partage.consumers.simulation import simulate as play
-    from partage.errors import InputError
 
-    if by not in (None, "partition", "member"):
-        raise InputError("--by", f"{by!r}: expected partition or member")
+    if by is not None:
+        must_be_one_of(LINES, "--by", by)
     found = play(Scenario.read(scenario), assignor, protocol, mode)
     if picture is not None:
         from partage.files import write_text

@@ -7,7 +7,16 @@ from typing import Annotated
 import typer
 
 from partage.cli import next_step, output
-from partage.cli.arguments import GROUPS, Format, Json, Master, Overwrite, one_of
+from partage.cli.arguments import (
+    GROUPS,
+    LINES,
+    Format,
+    Json,
+    Master,
+    Overwrite,
+    must_be_one_of,
+    one_of,
+)
 
 
 def register(app: typer.Typer) -> None:
@@ -28,7 +37,7 @@ def history(
     group: Annotated[str | None, typer.Option(metavar="NAME", help="Show only this group.")] = None,
     by: Annotated[
         str | None,
-        one_of("partition|member", "What the lines of the picture are."),
+        one_of(LINES, "What the lines of the picture are."),
     ] = None,
     format: Format = "parquet",
     overwrite: Overwrite = False,
@@ -47,8 +56,8 @@ def history(
     from partage.errors import InputError
     from partage.report.history_tables import print_history, print_rejected
 
-    if by not in (None, "partition", "member"):
-        raise InputError("--by", f"{by!r}: expected partition or member")
+    if by is not None:
+        must_be_one_of(LINES, "--by", by)
     with output.bar(quiet=json) as tell:
         tell(0, 0, "starting Spark")
         from partage.pipeline import session

@@ -74,6 +74,7 @@ def groups(
     from partage.live.permissions import hidden, refusal
     from partage.report.group_tables import print_assignment
     from partage.report.live_tables import print_group, print_groups
+    from partage.report.printing import remark
 
     connection = Connection.of(bootstrap_server, command_config)
     warnings: list[str] = []
@@ -96,7 +97,7 @@ def groups(
             console.print("\nAn exact assignment, from here:", highlight=False)
             print_assignment(exact, group.exact_assignor, console)
     for warning in warnings:
-        console.print(f"! {warning}", highlight=False, style="yellow", soft_wrap=True)
+        remark(warning, console)
     if name is None and found:
         behind = max(found, key=lambda group: sum(group.lag.values()))
         next_step.show(console, "groups", behind.name, *next_step.there("groups"))

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import signal
-from collections.abc import Iterator
-from contextlib import contextmanager
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Any
 
-from partage.cli import next_step, output
+from partage.cli import interrupts, next_step, output
+
+PAGE = "live.html"
 
 
 def live_demo(out: str, master: str | None, json: bool) -> None:
@@ -31,7 +29,7 @@ def live_demo(out: str, master: str | None, json: bool) -> None:
     from partage.report.live_page import render as render_live
 
     check_writable_directory(out, MARKER)
-    with _interrupted_once(), new_directory(out, MARKER) as folder:
+    with interrupts.once(), new_directory(out, MARKER) as folder:
         with output.progress(quiet=json) as tell:
             told = grow(folder, tell=tell)
         plan = folder / PLAN
@@ -51,27 +49,3 @@ def live_demo(out: str, master: str | None, json: bool) -> None:
     console.print(f"\n{seconds}", highlight=False)
     output.say(console, f"Page: {page}")
     next_step.show(console, "sandbox", "up")
-
-
-PAGE = "live.html"
-
-
-@contextmanager
-def _interrupted_once() -> Iterator[None]:
-    """Ctrl-C or SIGTERM ends it in good order; more of them meanwhile would only disturb that."""
-    numbers = (signal.SIGINT, signal.SIGTERM)
-    before = {number: signal.getsignal(number) for number in numbers}
-
-    def end(*_: Any) -> None:
-        for number in numbers:
-            signal.signal(number, signal.SIG_IGN)
-        raise KeyboardInterrupt
-
-    for number in numbers:
-        signal.signal(number, end)
-    try:
-        yield
-    finally:
-        if signal.getsignal(signal.SIGINT) is end:  # otherwise the process is about to end
-            for number, earlier in before.items():
-                signal.signal(number, earlier)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 import signal
 from typing import TYPE_CHECKING, Annotated
 
@@ -95,12 +96,13 @@ def down(
     if json:
         output.print_json({"directory": directory, "ended": ended, "left": left})
         return
-    _say(f"Ended: {', '.join(ended) or 'nothing ran'}")
+    console = output.console()
+    output.say(console, f"Ended: {', '.join(ended) or 'nothing ran'}")
     if keep:
-        _say(f"Kept: {directory}")
-        next_step.show(output.console(), *next_step.again("sandbox", "up"))
+        output.say(console, f"Kept: {directory}")
+        next_step.show(console, *next_step.again("sandbox", "up"))
     elif left:
-        _say(f"Left in {directory}, which is not the sandbox's: {', '.join(left)}")
+        output.say(console, f"Left in {directory}, which is not the sandbox's: {', '.join(left)}")
 
 
 def add(
@@ -180,12 +182,14 @@ def _show(sandbox: Sandbox, json: bool, done: str, then: str = "snapshot") -> No
     for of in found["brokers"]:
         pid = "down" if of["pid"] is None else str(of["pid"])
         table.add_row(*map(Text, (str(of["id"]), of["rack"] or "-", of["address"], pid, of["log"])))
-    _say(f"Kafka {sandbox.kafka} in {sandbox.directory}: {done}")
-    output.console().print(table)
-    _say(f"Bootstrap servers: {sandbox.bootstrap_servers}")
+    console = output.console()
+    output.say(console, f"Kafka {sandbox.kafka} in {sandbox.directory}: {done}")
+    console.print(table)
+    output.say(console, f"Bootstrap servers: {sandbox.bootstrap_servers}")
     for client in found["client_properties"]:
-        _say(f"As {client['user']}, by {client['listener']}: --command-config {client['file']}")
-    _say(f"End it: partage sandbox down{_dir(sandbox.directory)}")
+        how = f"by {client['listener']}: --command-config {client['file']}"
+        output.say(console, f"As {client['user']}, {how}")
+    output.say(console, f"End it: partage sandbox down{_dir(sandbox.directory)}")
     up = [of["address"] for of in found["brokers"] if of["pid"] is not None]
     there = [word for address in up[:1] for word in ("--bootstrap-server", address)]
     there += [
@@ -193,13 +197,8 @@ def _show(sandbox: Sandbox, json: bool, done: str, then: str = "snapshot") -> No
     ]
     out = ("-o", "plan/" if then == "plan" else "cluster.json")
     if up:
-        next_step.show(output.console(), then, *there, *out)
-
-
-def _say(line: str) -> None:
-    """One line as it is, however long: people copy from it."""
-    output.console().print(line, highlight=False, markup=False, soft_wrap=True)
+        next_step.show(console, then, *there, *out)
 
 
 def _dir(directory: str) -> str:
-    return "" if directory == _FOLDER else f" --dir {directory}"
+    return "" if directory == _FOLDER else f" --dir {shlex.quote(directory)}"

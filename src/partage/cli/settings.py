@@ -104,9 +104,7 @@ def options(command: Command) -> dict[str, TyperOption]:
     }
 
 
-def commands(
-    command: Command, path: tuple[str, ...] = ()
-) -> Iterator[tuple[tuple[str, ...], Command]]:
+def commands(command: Command, path: Words = ()) -> Iterator[tuple[Words, Command]]:
     """A command and every one below it, and how they are called."""
     yield path, command
     for name, below in getattr(command, "commands", {}).items():

@@ -10,7 +10,9 @@ from typing import Annotated, Any
 import typer
 
 from partage.cli import output
-from partage.cli.arguments import RECORDS, CommandConfig, Master, one_of
+from partage.cli.arguments import RECORDS, CommandConfig, Master, must_be_one_of, one_of
+
+_PLANS = "leaders|moves"
 
 
 def register(app: typer.Typer) -> None:
@@ -45,7 +47,7 @@ def watch(
         float,
         typer.Option(metavar="1.2", help="Alert if the busiest broker / mean is above that."),
     ] = 1.2,
-    plan: Annotated[str, one_of("leaders|moves", "What a fresh plan may change.")] = "leaders",
+    plan: Annotated[str, one_of(_PLANS, "What a fresh plan may change.")] = "leaders",
     every: Annotated[int, typer.Option(metavar="SECONDS", help="From batch to batch.")] = 10,
     once: Annotated[
         bool, typer.Option("--once", help="Take what is there, then exit; a later run goes on.")
@@ -75,8 +77,7 @@ def watch(
             raise InputError(name, f"{value}: expected {least} seconds or more")
     if not (math.isfinite(alert_above) and alert_above >= 1):
         raise InputError("--alert-above", f"{alert_above:g}: busiest / mean is 1 or more")
-    if plan not in ("leaders", "moves"):
-        raise InputError("--plan", f"{plan!r}: expected leaders or moves")
+    must_be_one_of(_PLANS, "--plan", plan)
 
     from partage.pipeline import session
     from partage.pipeline import watch as watching

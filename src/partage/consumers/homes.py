@@ -22,7 +22,7 @@ import numpy as np
 import numpy.typing as npt
 
 from partage.consumers.tasks import Tasks, around
-from partage.flow.network import Network, minimise
+from partage.flow.network import Network, minimise_squares
 from partage.group.model import NOBODY
 
 Ints = npt.NDArray[np.int64]
@@ -110,15 +110,9 @@ def _flow(
             np.full(processes, count.sum()),
         ),
     }
-    while True:
-        network = base.copy()
-        arcs = {layer: convex.add_to(network, layer) for layer, convex in squares.items()}
-        optimum = minimise(network)
-        if optimum is None:
-            raise AssertionError("every class has an open process")
-        wider = [squares[layer].widen(optimum.face[layer, arcs[layer]]) for layer in squares]
-        if not any(wider):
-            break
+    optimum = minimise_squares(base, squares)
+    if optimum is None:
+        raise AssertionError("every class has an open process")
     found = np.zeros((classes, processes), dtype=np.int64)
     found[row, proc] = optimum.flow[taken]
     return found

@@ -22,7 +22,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 import numpy.typing as npt
 
-from partage.flow.network import Network, Squares, minimise
+from partage.flow.network import Network, Squares, minimise_squares
 from partage.group.model import NOBODY
 
 Ints = npt.NDArray[np.int64]
@@ -176,15 +176,9 @@ def _active_counts(tasks: Tasks) -> Ints:
             np.full(processes, total),
         ),
     }
-    while True:
-        network = base.copy()
-        at = {layer: convex.add_to(network, layer) for layer, convex in squares.items()}
-        optimum = minimise(network)
-        if optimum is None:
-            raise AssertionError("every subtopology counted has an open thread")
-        wider = [squares[layer].widen(optimum.face[layer, at[layer]]) for layer in squares]
-        if not any(wider):
-            break
+    optimum = minimise_squares(base, squares)
+    if optimum is None:
+        raise AssertionError("every subtopology counted has an open thread")
     runs = np.zeros((kinds, threads), dtype=np.int64)
     runs[kind_t, thread] = optimum.flow[stays] + optimum.flow[comes]
     return runs
@@ -275,14 +269,9 @@ def share_standbys(
         low=np.floor(guess).astype(np.int64) - _REACH,
         high=np.ceil(guess).astype(np.int64) + _REACH,
     )
-    while True:
-        network = base.copy()
-        at = load.add_to(network, levels + 1)
-        optimum = minimise(network)
-        if optimum is None:
-            raise AssertionError("what finds no process has an arc of its own")
-        if not load.widen(optimum.face[levels + 1, at]):
-            break
+    optimum = minimise_squares(base, {levels + 1: load})
+    if optimum is None:
+        raise AssertionError("what finds no process has an arc of its own")
     held = optimum.flow[taken] > 0
     holds[chosen[row[held]], proc[held]] = True
     return holds

@@ -27,7 +27,7 @@ import numpy as np
 import numpy.typing as npt
 
 from partage.consumers.tasks import Tasks, around
-from partage.flow.network import Network, minimise
+from partage.flow.network import Network, minimise_squares
 from partage.group.model import NOBODY
 
 Ints = npt.NDArray[np.int64]
@@ -158,14 +158,9 @@ def _while_waiting(tasks: Tasks, home: Ints, waits: Bools, standby: Bools, may_r
         np.full(processes, len(rows)),
     )
     even.base = load
-    while True:
-        network = base.copy()
-        arcs = even.add_to(network, 0)
-        optimum = minimise(network)
-        if optimum is None:
-            raise AssertionError("whoever lags least may run it")
-        if not even.widen(optimum.face[0, arcs]):
-            break
+    optimum = minimise_squares(base, {0: even})
+    if optimum is None:
+        raise AssertionError("whoever lags least may run it")
     found = optimum.flow[taken] > 0
     active[rows[row[found]]] = proc[found]
     return active

@@ -24,7 +24,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from partage.flow.network import EMPTY, FREE, FULL, Faces, Network, Squares, minimise
+from partage.flow.network import EMPTY, FREE, FULL, Faces, Network, Squares, minimise_squares
 
 Ints = npt.NDArray[np.int64]
 Floats = npt.NDArray[np.float64]
@@ -161,14 +161,9 @@ def _solve(problem: Allotting, pairs: Ints) -> tuple[Ints, Ints, Ints]:
         low=np.floor(guess).astype(np.int64) - _REACH,
         high=np.ceil(guess).astype(np.int64) + _REACH,
     )
-    while True:
-        network = base.copy()
-        at = loads.add_to(network, 0)
-        optimum = minimise(network)
-        if optimum is None:
-            raise AssertionError("every group has an open slot")
-        if not loads.widen(optimum.face[0, at]):
-            break
+    optimum = minimise_squares(base, {0: loads})
+    if optimum is None:
+        raise AssertionError("every group has an open slot")
     stay, come = np.zeros_like(problem.sits), np.zeros_like(problem.sits)
     stay[pairs[sitting]] = optimum.flow[stay_at]
     come[pairs] = optimum.flow[come_at]

@@ -17,6 +17,7 @@ true cost; one outside widens the window and the network is solved again.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -43,7 +44,7 @@ _ROUNDS = 100
 
 @dataclass
 class Network:
-    """Nodes, arcs and supplies under construction; ``arcs`` and ``squares`` return arc numbers.
+    """Nodes, arcs and supplies under construction; ``arcs`` returns the numbers of those added.
 
     ``layers`` costs per arc, minimised in this order. ``guess``: what the dual values of the first
     may roughly be, up to a constant; it only saves time. ``copy`` shares what was added so far.
@@ -259,6 +260,7 @@ class Squares:
     """Convex costs ``weight * ((base + flow)**2 - base**2)`` on B bundles of arcs, in windows.
 
     All arrays [B]. ``low`` and ``high`` bound the window in units of flow; ``widen`` grows it.
+    ``at``: its arcs in the network to which it was added last.
     """
 
     tail: Ints
@@ -268,6 +270,7 @@ class Squares:
     base: Ints
     low: Ints
     high: Ints
+    at: slice = field(init=False)
 
     def __post_init__(self) -> None:
         self.low = np.clip(self.low, 0, self.capacity)
@@ -291,9 +294,10 @@ class Squares:
         )
         marginal = self.weight[self._bundle] * (2 * (self.base[self._bundle] + number) - 1)
         self._size = size
-        return network.arcs(
+        self.at = network.arcs(
             self.tail[self._bundle], self.head[self._bundle], size, {layer: marginal}
         )
+        return self.at
 
     def flows(self, per_arc: Ints) -> Ints:
         """[B] flow of each bundle out of the flow of its arcs."""
@@ -317,3 +321,21 @@ class Squares:
         self.low[below] = np.maximum(0, self.low - reach)[below]
         self.high[above] = np.minimum(self.capacity, self.high + reach)[above]
         return len(below) + len(above) > 0
+
+
+def minimise_squares(
+    network: Network, squares: Mapping[int, Squares], *, prove_last: bool = True
+) -> Optimum | None:
+    """``minimise`` with convex costs by layer, beside those of the network, to which nothing is
+    added: windows are widened until every optimum lies inside."""
+    while True:
+        whole = network.copy()
+        for layer, one in squares.items():
+            one.add_to(whole, layer)
+        optimum = minimise(whole, prove_last=prove_last)
+        if optimum is None:
+            return None
+        face = optimum.face
+        wider = [one.widen(face[layer, one.at]) for layer, one in squares.items()]
+        if not any(wider):
+            return optimum

@@ -11,7 +11,7 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-from partage.flow.network import Network, Squares, minimise
+from partage.flow.network import Network, Squares, minimise, minimise_squares
 
 Ints = npt.NDArray[np.int64]
 
@@ -36,17 +36,13 @@ def pick_slots(item: Ints, slot: Ints, items: int, base: Ints, change: Ints) -> 
         low=np.minimum(fair - base, offered) - 3,
         high=fair - base + 3,
     )
-    while True:
-        network = Network(sink + 1, 2)
-        network.supply[:items] = 1
-        network.supply[sink] = -items
-        network.guess[sink] = 2 * fair - 1
-        arcs = network.arcs(item, items + slot, 1, {1: change})
-        at = squares.add_to(network, 0)
-        optimum = minimise(network, prove_last=False)
-        assert optimum is not None, "every item has an option"
-        if not squares.widen(optimum.face[0, at]):
-            break
+    network = Network(sink + 1, 2)
+    network.supply[:items] = 1
+    network.supply[sink] = -items
+    network.guess[sink] = 2 * fair - 1
+    arcs = network.arcs(item, items + slot, 1, {1: change})
+    optimum = minimise_squares(network, {0: squares}, prove_last=False)
+    assert optimum is not None, "every item has an option"
     distance = optimum.distance[0]
     picked = np.flatnonzero(optimum.flow[arcs] > 0)
     return picked[np.argsort(item[picked])], distance[sink] - distance[items : items + slots]
@@ -83,18 +79,14 @@ def pick_pairs(
         low=np.zeros(options, dtype=np.int64),
         high=np.minimum(capacity, _even(option_slot, quota, offered) + 3),
     )
-    while True:
-        network = Network(items + options + slots, 1 + len(changes))
-        network.supply[:items] = 1
-        network.supply[items + options :] = -quota
-        network.guess[items + options :] = 2 * level + 1
-        arcs = network.arcs(item, items + option, 1, dict(enumerate(changes, start=1)))
-        at = squares.add_to(network, 0)
-        optimum = minimise(network, prove_last=not changes)
-        if optimum is None:
-            return None
-        if not squares.widen(optimum.face[0, at]):
-            break
+    network = Network(items + options + slots, 1 + len(changes))
+    network.supply[:items] = 1
+    network.supply[items + options :] = -quota
+    network.guess[items + options :] = 2 * level + 1
+    arcs = network.arcs(item, items + option, 1, dict(enumerate(changes, start=1)))
+    optimum = minimise_squares(network, {0: squares}, prove_last=not changes)
+    if optimum is None:
+        return None
     distance = -optimum.distance[0]
     picked = np.flatnonzero(optimum.flow[arcs] > 0)
     return (

@@ -24,7 +24,7 @@ from functools import cached_property
 import numpy as np
 import numpy.typing as npt
 
-from partage.flow.network import Network, Squares, minimise
+from partage.flow.network import Network, Squares, minimise_squares
 
 Ints = npt.NDArray[np.int64]
 Floats = npt.NDArray[np.float64]
@@ -230,15 +230,10 @@ def _solved(problem: Spreading, given: Ints, free: Ints, guess: Ints) -> tuple[I
         low=around - 1,
         high=around + 1,
     )
-    while True:
-        whole = network.copy()
-        bundles = squares.add_to(whole, 0)
-        optimum = minimise(whole)
-        if optimum is None:
-            raise AssertionError("there are counts that respect the bounds")
-        if not squares.widen(optimum.face[0, bundles]):
-            break
-    flow = squares.flows(optimum.flow[bundles]) if of is None else optimum.flow[at]
+    optimum = minimise_squares(network, {0: squares})
+    if optimum is None:
+        raise AssertionError("there are counts that respect the bounds")
+    flow = squares.flows(optimum.flow[squares.at]) if of is None else optimum.flow[at]
     found = given.copy()
     found[free] = low + flow
     distance = optimum.distance[0]

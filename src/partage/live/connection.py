@@ -9,7 +9,7 @@ from __future__ import annotations
 import logging
 import os
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any, Self, TypeVar
@@ -41,8 +41,7 @@ class Admin(permissions.Named):
     def describe_cluster(self) -> dict[str, Any]:
         described: dict[str, Any] = super().describe_cluster()
         known = {broker.node_id for broker in self._manager.cluster.brokers()}
-        told_of = {b["broker_id"] for b in described["brokers"] if not b.get("is_fenced", False)}
-        if told_of - known:
+        if alive_brokers(described) - known:
             self._manager.run(self._manager.cluster.refresh_metadata)
         return described
 
@@ -122,10 +121,36 @@ def kafka_said(servers: str) -> Iterator[None]:
         raise PartageError(f"Kafka at {servers}: {error.strerror or error}") from None
 
 
+def alive_brokers(described: Mapping[str, Any]) -> set[int]:
+    """Who answers to the controller, by a description of the cluster: all that are not fenced."""
+    return {one["broker_id"] for one in described["brokers"] if not one.get("is_fenced", False)}
+
+
 def chunks(items: Sequence[T], size: int) -> Iterator[Sequence[T]]:
     """Some at a time, for requests that name many things."""
     for start in range(0, len(items), size):
         yield items[start : start + size]
+
+
+def of_those_that_answer(
+    ask: Callable[[Sequence[str]], Mapping[str, T]],
+    names: Sequence[str],
+    refusals: tuple[type[Exception], ...],
+    refused: Callable[[str, Exception], None] = lambda _name, _error: None,
+) -> dict[str, T]:
+    """The answers by name; where a refusal of one refuses all, each is asked for itself, and those
+    that are refused are left out."""
+    try:
+        return dict(ask(names))
+    except refusals as error:
+        if len(names) == 1:
+            refused(names[0], error)
+            return {}
+    return {
+        key: answer
+        for name in names
+        for key, answer in of_those_that_answer(ask, [name], refusals, refused).items()
+    }
 
 
 def told(error: BaseException | type[BaseException]) -> str:

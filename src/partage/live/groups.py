@@ -7,7 +7,7 @@ offsets only: their members stay unknown, and ``members`` is None.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any
@@ -20,11 +20,16 @@ from partage.consumers.assign import assign
 from partage.consumers.assignment import Assignment
 from partage.errors import InputError
 from partage.group import Group, Member
-from partage.live.connection import chunks, told
+from partage.live.connection import chunks, of_those_that_answer, told
 from partage.live.consumer_group_describe import describe_consumer_groups
 
 CHUNK = 200
 """Groups that one request names."""
+
+_FORBIDDEN = (
+    kafka_errors.GroupAuthorizationFailedError,
+    kafka_errors.TopicAuthorizationFailedError,  # of what its members read
+)
 
 
 @dataclass(frozen=True)
@@ -143,6 +148,10 @@ def read_groups(
                     name, "no such group, or none to see: `partage groups` lists those there are"
                 )
         listed = {name: listed[name] for name in names}
+
+    def forbidden(name: str, error: Exception) -> None:
+        warnings.append(f"group {name} cannot be described: {told(error)}")
+
     asked: list[str] = []
     described: dict[str, Any] = {}
     for kind, ask in (
@@ -152,7 +161,7 @@ def read_groups(
         some = [name for name, one in listed.items() if _kind(one) == kind]
         asked += some
         for part in chunks(some, CHUNK):
-            described |= _described(ask, part, warnings)
+            described |= of_those_that_answer(ask, part, _FORBIDDEN, forbidden)
     topics = _topics(admin)
     found = []
     for name in sorted(listed):
@@ -166,22 +175,6 @@ def read_groups(
             warnings.append(f"group {name}: its lag cannot be read: {told(error)}")
             found.append(group)
     return tuple(found)
-
-
-def _described(
-    ask: Callable[[Sequence[str]], dict[str, Any]], names: Sequence[str], warnings: list[str]
-) -> dict[str, Any]:
-    """Those of the groups that may be described; the others become warnings."""
-    try:
-        return dict(ask(names))
-    except (
-        kafka_errors.GroupAuthorizationFailedError,
-        kafka_errors.TopicAuthorizationFailedError,  # of what its members read
-    ) as error:
-        if len(names) == 1:
-            warnings.append(f"group {names[0]} cannot be described: {told(error)}")
-            return {}
-    return {k: v for name in names for k, v in _described(ask, [name], warnings).items()}
 
 
 def _kind(listed: dict[str, Any]) -> str:

@@ -35,7 +35,8 @@ from partage.live.execution.run import Outcome, Progress, Run
 from partage.live.execution.verify import compare
 from partage.live.jars import kafka_jars
 from partage.live.sandbox import Sandbox
-from partage.live.snapshot import Snapshot, take
+from partage.live.snapshot import take
+from partage.live.states import Snapshot
 from partage.live.tally import Told, accounts, each_second, longest, pauses
 from partage.live.traffic import Traffic
 
@@ -261,7 +262,7 @@ def _must_be_done(outcome: Outcome) -> None:
 
 
 def _lists(found: Snapshot) -> dict[tuple[str, int], list[int]]:
-    return {(one.topic, one.partition): list(one.replicas) for one in found.partitions}
+    return {one.key: list(one.replicas) for one in found.partitions}
 
 
 def _planned(made: Plan) -> dict[tuple[str, int], list[int]]:

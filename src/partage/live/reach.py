@@ -7,6 +7,8 @@ from dataclasses import dataclass
 from kafka import KafkaAdminClient
 from kafka import errors as kafka_errors
 
+from partage.live.connection import alive_brokers
+
 _ASKED = 30
 
 
@@ -25,7 +27,7 @@ class Reached:
 def reach(admin: KafkaAdminClient) -> Reached:
     """Ask it, and some of its brokers. Raises what kafka-python raises."""
     described = admin.describe_cluster()
-    alive = [one["broker_id"] for one in described["brokers"] if not one.get("is_fenced", False)]
+    alive = alive_brokers(described)
     found = set()
     for broker in sorted(alive)[:_ASKED]:
         try:

@@ -2,20 +2,27 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from rich.console import Console
 from rich.text import Text
 
-from partage.report import units
+from partage.report import printing, units
+
+if TYPE_CHECKING:
+    from partage.live.execution.ending import Outcome
+    from partage.live.execution.job import Job, Standing
+    from partage.live.execution.run import Progress
+    from partage.live.states import Key
 
 _SHOWN = 10
 
 
 def print_intention(
-    job: Any,
-    standings: Mapping[Any, Any],
+    job: Job,
+    standings: Mapping[Key, Standing],
     throttle: int | str | None,
     remarks: Sequence[str],
     console: Console,
@@ -47,7 +54,7 @@ def print_intention(
             )
         )
     for remark in remarks:
-        console.print(Text(f"! {remark}", "yellow"))
+        printing.remark(remark, console)
 
 
 def _limit(throttle: int | str | None) -> str:
@@ -58,7 +65,7 @@ def _limit(throttle: int | str | None) -> str:
     return f"at most {units.rate(throttle)} a broker"
 
 
-def progress_line(progress: Any) -> str:
+def progress_line(progress: Progress) -> str:
     """A ``Progress`` in a line."""
     said = [
         f"wave {progress.wave} of {progress.waves}",
@@ -75,7 +82,7 @@ def progress_line(progress: Any) -> str:
     return ", ".join(said)
 
 
-def print_outcome(job: Any, outcome: Any, console: Console) -> None:
+def print_outcome(job: Job, outcome: Outcome, console: Console) -> None:
     """How a run ended, and which command goes on."""
     command = "apply" if job.forth else "rollback"
     if outcome.state == "done":
@@ -99,11 +106,10 @@ def print_outcome(job: Any, outcome: Any, console: Console) -> None:
             Text(f"The throttle of broker {names} stays until it answers: run this again", "yellow")
         )
     if outcome.state != "done":
-        console.print(
-            f"Go on: partage {command} {job.directory}   Undo: partage rollback {job.directory}",
-            highlight=False,
-            soft_wrap=True,
+        goes_on, undoes = (
+            shlex.join(("partage", name, job.directory)) for name in (command, "rollback")
         )
+        console.print(Text(f"Go on: {goes_on}   Undo: {undoes}"), soft_wrap=True)
 
 
 def print_verdict(found: Mapping[str, Any], console: Console) -> None:

@@ -16,7 +16,7 @@ def print_explanation(found: Explanation, console: Console) -> None:
     console.print()
     title = Text(f"Why {found.partition}: ", style="bold")
     console.print(title + Text(f"{found.before} → {found.after}", style="not bold"))
-    console.print(found.leader, highlight=False)
+    console.print(Text(found.leader))
     table = Table(box=None, pad_edge=False, header_style="bold")
     table.add_column("broker", justify="right")
     table.add_column("rack")
@@ -26,7 +26,7 @@ def print_explanation(found: Explanation, console: Console) -> None:
     for reason in found.replicas:
         table.add_row(
             str(reason.broker),
-            reason.rack or "",
+            Text(reason.rack or ""),
             Text(reason.fate, style=_FATE[reason.fate]),
             Text(reason.why),
             _instead(reason.instead),

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 
 import numpy as np
 import numpy.typing as npt
-from rich import box
 from rich.console import Console
 from rich.table import Table
 from rich.text import Text
@@ -15,14 +14,14 @@ from partage.consumers.assignment import Assignment
 from partage.consumers.simulation import Simulation
 from partage.group import Group
 from partage.group.model import NOBODY
-from partage.report import units
+from partage.report import printing, units
+from partage.report.printing import clipped_at_a_word, lines_of, partitions, remark, some
 from partage.report.timeline import MANY_LINES, print_timeline
 
 _MANY_MEMBERS = 40
 _EXTREMES = 5
 _LONG = 60
 _ROUNDS = 20
-_NAMES = 8
 
 
 def print_assignment(found: Assignment, assignor: str, console: Console) -> None:
@@ -46,7 +45,7 @@ def print_assignment(found: Assignment, assignor: str, console: Console) -> None
     console.print(_members(found, load, order))
     _waiting(found, console)
     if found.idle:
-        console.print(Text(f"\nIdle: {_some(found.idle)}", "yellow"))
+        console.print(Text(f"\nIdle: {some(found.idle)}", "yellow"))
     if found.bound is not None and found.gap is not None:
         console.print(
             Text(
@@ -59,7 +58,7 @@ def print_assignment(found: Assignment, assignor: str, console: Console) -> None
     if found.delay_ms:
         console.print(Text(f"\nWaits {units.duration(found.delay_ms / 1000)} for who left."))
     for warning in (*group.warnings, *found.notes):
-        console.print(Text(f"! {warning}", "yellow"))
+        remark(warning, console)
 
 
 def _copies(found: Assignment, console: Console) -> None:
@@ -137,7 +136,7 @@ def print_simulation(found: Simulation, console: Console, by: str | None = None)
             f"{number}",
             f"{one.at:,.2f} s",
             str(one.generation),
-            *(Text(_told(held)) for held in (one.added, one.revoked, one.lost)),
+            *(Text(lines_of(held, _LONG)) for held in (one.added, one.revoked, one.lost)),
         )
     console.print(table)
     if len(found.rounds) > _ROUNDS:
@@ -179,48 +178,12 @@ def _records(found: Simulation, console: Console) -> None:
     console.print(table)
 
 
-def partitions(pairs: Iterable[tuple[str, int]]) -> str:
-    """``t0 0–3 7, t1 2``: numbers by topic, runs of them joined."""
-    by_topic: dict[str, list[int]] = {}
-    for topic, number in pairs:
-        by_topic.setdefault(topic, []).append(number)
-    return ", ".join(f"{topic} {_runs(sorted(numbers))}" for topic, numbers in by_topic.items())
-
-
-def _runs(numbers: Sequence[int]) -> str:
-    runs: list[list[int]] = []
-    for number in numbers:
-        if runs and number == runs[-1][1] + 1:
-            runs[-1][1] = number
-        else:
-            runs.append([number, number])
-    return " ".join(str(a) if a == b else f"{a}–{b}" for a, b in runs)
-
-
 def _named(group: Group, rows: Iterable[int]) -> str:
-    return _short(partitions(group.named(row) for row in sorted(rows)))
-
-
-def _told(held: dict[str, tuple[tuple[str, int], ...]]) -> str:
-    lines = [_short(f"{member}: {partitions(held[member])}") for member in sorted(held)]
-    if len(lines) > _NAMES:
-        lines = [*lines[:_NAMES], f"and {len(lines) - _NAMES} members more"]
-    return "\n".join(lines)
-
-
-def _short(text: str) -> str:
-    return text if len(text) <= _LONG else text[:_LONG].rsplit(" ", 1)[0] + " …"
-
-
-def _some(names: Sequence[str]) -> str:
-    more = f" and {len(names) - _NAMES} more" if len(names) > _NAMES else ""
-    return ", ".join(names[:_NAMES]) + more
+    return clipped_at_a_word(partitions(group.named(row) for row in sorted(rows)), _LONG)
 
 
 def _table(*names: str) -> Table:
-    table = Table(
-        box=box.SIMPLE_HEAD, header_style="dim", padding=(0, 1), pad_edge=False, show_edge=False
-    )
+    table = printing.table()
     for name in names:
         right = name in ("load", "at", "generation")
         table.add_column(name, justify="right" if right else "left", no_wrap=right)

@@ -8,7 +8,6 @@ from os.path import commonpath
 from pathlib import PurePath
 from typing import Any
 
-from rich import box
 from rich.console import Console
 from rich.table import Table
 from rich.text import Text
@@ -18,8 +17,8 @@ from partage.consumers.history.model import seconds
 from partage.consumers.history.replay import as_simulation
 from partage.consumers.history.stamps import shown
 from partage.consumers.protocol import PROTOCOLS
-from partage.report import units
-from partage.report.group_tables import partitions
+from partage.report import printing, units
+from partage.report.printing import clipped_at_a_word, lines_of, partitions
 from partage.report.timeline import MANY_LINES, print_timeline
 
 Replays = Mapping[str, Mapping[str, Mapping[str, Any]]]
@@ -27,7 +26,6 @@ Replays = Mapping[str, Mapping[str, Mapping[str, Any]]]
 
 _ENDED = {None: "still there", "left": "left", "gone": "gone without a word"}
 _ROUNDS = 30
-_NAMES = 8
 _LONG = 44
 _SHORT = 8
 
@@ -75,7 +73,7 @@ def _head(history: History, console: Console) -> None:
     if longest is not None:
         most = seconds(history.unowned[longest])
         text += f", the most {longest[0]}-{longest[1]} with {most:,.3f} s"
-    console.print(text, highlight=False)
+    console.print(Text(text))
     start, length = shown(history.start, history.zoned), history.since_start(history.until)
     console.print(f"From {start}, {length:,.3f} s", style="dim", highlight=False)
 
@@ -132,7 +130,7 @@ def _members(history: History, names: Mapping[str, str]) -> Table:
             f"{history.since_start(member.joins):,.3f} s",
             f"{history.since_start(end):,.3f} s",
             _ENDED[member.ended],
-            member.client or units.MISSING,
+            Text(member.client or units.MISSING),
             Text(units.MISSING if member.source is None else files[member.source]),
         )
     return table
@@ -150,27 +148,15 @@ def _rounds(history: History, names: Mapping[str, str]) -> Table:
     for column in table.columns[:2]:
         column.justify, column.no_wrap = "right", True
     for one in history.rounds[:_ROUNDS]:
-        gone = [_told(one.revoked, names), _told(one.lost, names, "lost ")]
+        gone = [lines_of(one.revoked, _LONG, names), lines_of(one.lost, _LONG, names, "lost ")]
         table.add_row(
             f"{history.since_start(one.at):,.3f} s",
             "" if one.generation is None else str(one.generation),
-            Text(_told(one.added, names)),
+            Text(lines_of(one.added, _LONG, names)),
             Text("\n".join(text for text in gone if text)),
             Text(_unowned(one), "red"),
         )
     return table
-
-
-def _told(
-    held: Mapping[str, Sequence[tuple[str, int]]], names: Mapping[str, str], what: str = ""
-) -> str:
-    lines = [
-        _short(f"{what}{names.get(member, member)}: {partitions(held[member])}")
-        for member in sorted(held)
-    ]
-    if len(lines) > _NAMES:
-        lines = [*lines[:_NAMES], f"and {len(lines) - _NAMES} members more"]
-    return "\n".join(lines)
 
 
 def _unowned(one: Round) -> str:
@@ -178,7 +164,7 @@ def _unowned(one: Round) -> str:
         return ""
     upto = "up to " if len(set(one.unowned.values())) > 1 else ""
     longest = seconds(max(one.unowned.values()))
-    return f"{_short(partitions(sorted(one.unowned)))}: {upto}{longest:,.3f} s"
+    return f"{clipped_at_a_word(partitions(sorted(one.unowned)), _LONG)}: {upto}{longest:,.3f} s"
 
 
 def _replays(history: History, replays: Replays) -> Table:
@@ -225,14 +211,8 @@ def _cells(result: Mapping[str, Any]) -> list[str]:
     ]
 
 
-def _short(text: str) -> str:
-    return text if len(text) <= _LONG else text[:_LONG].rsplit(" ", 1)[0] + " …"
-
-
 def _table(*names: str) -> Table:
-    table = Table(
-        box=box.SIMPLE_HEAD, header_style="dim", padding=(0, 1), pad_edge=False, show_edge=False
-    )
+    table = printing.table()
     for name in names:
         table.add_column(name)
     return table

@@ -12,14 +12,13 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-from rich import box
 from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
 from partage.producers.candidates import EMPTY, MEASURES, KeyReport, TopicKeys, gini, max_over_mean
 from partage.profile import shown_key
-from partage.report import units
+from partage.report import printing, units
 
 _BARS = "▁▂▃▄▅▆▇█"
 _WIDTH = 24
@@ -84,7 +83,7 @@ def _writers(topics: Iterable[TopicKeys]) -> Table:
             agreement[column] = max(agreement.get(column, 0.0), share)
         records = int(topic.today["records"].sum())
         table.add_row(
-            _short(topic.name, _NAME),
+            Text(printing.clipped(topic.name, _NAME)),
             units.count(verdict.partitions),
             units.count(topic.keys),
             *(_share(agreement.get(name)) for name in ("murmur2", "crc32", "fnv1a")),
@@ -125,7 +124,7 @@ def _candidates(topics: Sequence[TopicKeys], fail_above: float | None) -> Table:
         now, recommended = topic.verdict.partitions, topic.recommended
         skews = [max_over_mean(topic.today[name]) for name in MEASURES]
         table.add_row(
-            _short(topic.name, _NAME),
+            Text(printing.clipped(topic.name, _NAME)),
             f"{now} now",
             *map(_ratio, skews),
             "",
@@ -175,8 +174,8 @@ def _hot(topics: Iterable[TopicKeys], console: Console) -> None:
             share = max(key.share.values())
             rows.append(
                 (
-                    _short(topic.name, _NAME),
-                    _short(shown_key(key.key) or EMPTY, _KEY),
+                    Text(printing.clipped(topic.name, _NAME)),
+                    Text(printing.clipped(shown_key(key.key) or EMPTY, _KEY)),
                     _share(key.share["records"]),
                     _share(key.share["bytes"]),
                     f"{int(1 / share) + 1}",
@@ -223,10 +222,6 @@ def _share(share: float | None) -> str:
     return f"{min(max(percent, 0.1), 99.9):.1f} %"
 
 
-def _short(text: str, width: int) -> Text:
-    return Text(text if len(text) <= width else text[: width - 1] + "…")
-
-
 def _title(text: str, console: Console) -> None:
     console.print(Text(text, "bold"))
 
@@ -243,9 +238,7 @@ def _named(name: str, said: str) -> Table:
 
 
 def _table(*names: str) -> Table:
-    table = Table(
-        box=box.SIMPLE_HEAD, header_style="dim", padding=(0, 1), pad_edge=False, show_edge=False
-    )
+    table = printing.table()
     for name in names:
         left: dict[str, Any] = {"no_wrap": True}
         right: dict[str, Any] = {"justify": "right", "no_wrap": True}

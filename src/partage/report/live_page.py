@@ -16,6 +16,7 @@ from markupsafe import Markup
 
 from partage.report import units
 from partage.report.frame import asset, policy, template
+from partage.report.page.tiles import Tile
 from partage.report.view import MARKS, Verdict
 
 WIDTH, LEFT = 1000, 70
@@ -23,16 +24,6 @@ WIDTH, LEFT = 1000, 70
 
 _STEP, _RECORDS, _BYTES = 26, 130, 90
 _BARS, _BAR_LEFT = 160, 40
-
-
-@dataclass(frozen=True)
-class Tile:
-    """One key figure."""
-
-    label: str
-    value: str
-    note: str
-    verdict: Verdict = "none"
 
 
 @dataclass(frozen=True)
@@ -93,7 +84,6 @@ def render(told: Mapping[str, Any]) -> str:
         fetched_most=fetched[1],
         loads=[(title, _columns(told, key)) for title, key in _LOADS],
         checks=checks(told),
-        rate=copy_rate(told),
     )
 
 

@@ -5,15 +5,16 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from rich import box
 from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from partage.report import units
+from partage.report import printing, units
+from partage.report.printing import clipped, remark, some
 
 _MANY = 60
 _NAME = 30
+_OWNED = 6
 
 
 def print_snapshot(found: Mapping[str, Any], console: Console) -> None:
@@ -41,7 +42,7 @@ def print_snapshot(found: Mapping[str, Any], console: Console) -> None:
         free = [one["usable_bytes"] for one in broker["log_dirs"]]
         table.add_row(
             str(number),
-            broker["rack"] or units.MISSING,
+            Text(broker["rack"] or units.MISSING),
             _state(broker),
             units.count(held),
             units.count(leads),
@@ -81,7 +82,7 @@ def _remarks(found: Mapping[str, Any], console: Console) -> None:
             Text(f"\nReplication throttles are set on: {', '.join(throttled[:8])}", "yellow")
         )
     for warning in found["warnings"]:
-        console.print(Text(f"! {warning}", "yellow"), soft_wrap=True)
+        remark(warning, console)
 
 
 def print_groups(rows: Sequence[Mapping[str, Any]], console: Console) -> None:
@@ -92,9 +93,9 @@ def print_groups(rows: Sequence[Mapping[str, Any]], console: Console) -> None:
     for row in rows[:_MANY]:
         exact = row["exact"]
         table.add_row(
-            Text(_short(row["group"])),
+            Text(clipped(row["group"], _NAME)),
             row["state"],
-            row["assignor"] or units.MISSING,
+            Text(row["assignor"] or units.MISSING),
             units.MISSING if row["members"] is None else str(len(row["members"])),
             units.span(row["loads"]) if row["loads"] else units.MISSING,
             units.count(row["total_lag"]),
@@ -130,12 +131,12 @@ def print_group(row: Mapping[str, Any], console: Console) -> None:
         own = [tuple(pair) for pair in member["owned"]]
         known = [value for pair in own if (value := lag.get(pair)) is not None]
         table.add_row(
-            Text(_short(member["instance_id"] or member["client_id"] or member["id"])),
-            member["host"],
-            member["rack"] or units.MISSING,
+            Text(clipped(member["instance_id"] or member["client_id"] or member["id"], _NAME)),
+            Text(member["host"]),
+            Text(member["rack"] or units.MISSING),
             units.count(len(own)),
             units.count(sum(known)) if known else units.MISSING,
-            Text(", ".join(f"{topic}-{number}" for topic, number in own[:6]) + _more(own, 6)),
+            Text(some([f"{topic}-{number}" for topic, number in own], _OWNED)),
         )
     if row["members"]:
         console.print()
@@ -143,16 +144,8 @@ def print_group(row: Mapping[str, Any], console: Console) -> None:
     console.print(Text(f"\nLag: {units.plural(row['total_lag'], 'record')}"))
 
 
-def _more(items: Sequence[Any], shown: int) -> str:
-    return f" and {len(items) - shown} more" if len(items) > shown else ""
-
-
-def _short(text: str) -> str:
-    return text if len(text) <= _NAME else text[: _NAME - 1] + "…"
-
-
 def _table(*names: str, **justified: Any) -> Table:
-    table = Table(box=box.SIMPLE_HEAD, header_style="dim", pad_edge=False, show_edge=False)
+    table = printing.table()
     for name in names:
         table.add_column(name, no_wrap=True)
     for name, justify in justified.items():

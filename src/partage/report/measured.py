@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from rich.console import Console
 from rich.table import Table
+from rich.text import Text
 
 from partage.cluster import Cluster
 from partage.profile import Profile
@@ -56,14 +57,14 @@ def print_profile(profile: Profile, cluster: Cluster | None, console: Console) -
         size = profile.bytes[rows]
         key = hottest.get(name)
         table.add_row(
-            name,
+            Text(name),
             units.count(int(rows.sum())),
             units.count(int(profile.records[rows].sum())),
             units.size(int(size.sum())),
             units.rate(float(profile.bytes_per_second[rows].sum())),
             units.rate(float(profile.peak_bytes_per_second[rows].max())),
             units.decimal(float(size.max() / size.mean())) if size.any() else units.MISSING,
-            key.key if key else units.MISSING,
+            Text(key.key) if key else units.MISSING,
             f"{100 * key.share:.1f} %" if key else units.MISSING,
         )
     if profile.topics:
@@ -80,8 +81,7 @@ def print_profile(profile: Profile, cluster: Cluster | None, console: Console) -
         missing = profile.aligned(cluster).not_measured
         if missing:
             console.print(
-                f"{len(missing)} partitions of the cluster have no record, first {missing[0]}",
-                highlight=False,
+                Text(f"{len(missing)} partitions of the cluster have no record, first {missing[0]}")
             )
 
 
@@ -99,7 +99,7 @@ def _print_sizes(profile: Profile, console: Console) -> None:
     for topic in sorted(set(topics.tolist())):
         rows = topics == topic
         table.add_row(
-            topic,
+            Text(topic),
             units.count(int(rows.sum())),
             units.size(int(sizes.size_bytes[rows].sum())),
             units.size(float(sizes.bytes_per_day[rows].sum())),
@@ -123,7 +123,7 @@ def _print_lags(profile: Profile, console: Console) -> None:
     for group in sorted(set(lags.group)):
         rows = groups == group
         table.add_row(
-            group,
+            Text(group),
             units.count(int(rows.sum())),
             units.count(int(lags.lag[rows].sum())),
             units.significant(float(lags.consumed_per_second[rows].sum())),

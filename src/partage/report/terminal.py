@@ -11,13 +11,12 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
-from rich import box
 from rich.console import Console
 from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
-from partage.report import units
+from partage.report import printing, units
 from partage.report.comparison import Column, columns, legend
 from partage.report.view import MARKS, Load, Verdict, View, view
 from partage.report.view.waves import bytes_of
@@ -70,7 +69,7 @@ def print_compare(compare: Mapping[str, Any], console: Console) -> None:
     groups = columns(able.values())
 
     def table(shown: Sequence[Column]) -> Table:
-        part = _table()
+        part = printing.table()
         part.padding = (0, 1, 0, 0)
         part.add_column("strategy", no_wrap=True, vertical="bottom")
         for column in shown:
@@ -134,12 +133,6 @@ def _heading(plan: View, console: Console) -> None:
     console.print(Text(f"{plan.strategy} · {shape}" + (f" · {options}" if options else ""), "dim"))
 
 
-def _table() -> Table:
-    return Table(
-        box=box.SIMPLE_HEAD, header_style="dim", padding=(0, 1), pad_edge=False, show_edge=False
-    )
-
-
 def _show(console: Console, title: str, table: Table) -> None:
     console.print()
     console.print(Text(title, style="bold"))
@@ -149,7 +142,7 @@ def _show(console: Console, title: str, table: Table) -> None:
 def _brokers(plan: View) -> tuple[str, Table]:
     if len(plan.brokers) > MANY_BROKERS:
         return _many_brokers(plan)
-    table = _table()
+    table = printing.table()
     table.add_column("broker", no_wrap=True)
     racks = any(broker.rack is not None for broker in plan.brokers)
     if racks:
@@ -229,7 +222,7 @@ def _failure_column(plan: View) -> list[Text]:
 
 def _many_brokers(plan: View) -> tuple[str, Table]:
     """Minimum, median and maximum of every load, and who is at the ends."""
-    table = _table()
+    table = printing.table()
     for title in ("", "before", "after", "least", "most"):
         table.add_column(title, no_wrap=title in ("before", "after"))
     usable = np.flatnonzero(plan.usable)
@@ -280,7 +273,7 @@ def _named(plan: View, positions: Any) -> str:
 
 
 def _criteria(plan: View) -> Table:
-    table = _table()
+    table = printing.table()
     for title in ("", "", "before", "after", ""):
         table.add_column(title)
     table.padding = (0, 1, 0, 0)
@@ -310,7 +303,7 @@ def _movement(plan: View) -> tuple[str, Table]:
 
     if len(targets) > _MATRIX_TARGETS or len(sources) > _MATRIX_SOURCES:
         return _pairs(plan, amount, sources, names, f"{unit}", text)
-    table = _table()
+    table = printing.table()
     table.add_column("from \\ to", no_wrap=True)
     for target in targets:
         table.add_column(names[target], justify="right")
@@ -336,7 +329,7 @@ def _pairs(
     row, column = np.nonzero(plan.move_replicas)
     order = np.argsort(-amount[row, column], kind="stable")
     shown = order[:_TOP_PAIRS]
-    table = _table()
+    table = printing.table()
     table.add_column("from → to", no_wrap=True)
     table.add_column("racks", no_wrap=True)
     table.add_column("replicas", justify="right")
@@ -367,7 +360,7 @@ def _waves(plan: View) -> tuple[str, Table]:
     title = units.plural(len(plan.waves), "wave")
     if plan.seconds is not None:
         title += f", about {units.duration(plan.seconds)}"
-    table = _table()
+    table = printing.table()
     for heading in ("wave", "partitions", "moves", "to copy", "busiest broker", "time"):
         table.add_column(heading, justify="left" if heading == "wave" else "right")
     shown = plan.waves if len(plan.waves) <= _WAVES_SHOWN else plan.waves[: _WAVES_SHOWN - 1]
@@ -402,7 +395,7 @@ def _wave_load(plan: View, load: WaveLoad) -> tuple[str, Table]:
         title += f", a bar for {load.last[0] - load.first[0] + 1} waves"
     if load.hidden:
         title += f", the {len(load.brokers)} brokers that copy most"
-    table = _table()
+    table = printing.table()
     table.add_column("broker", no_wrap=True)
     table.add_column("receives", no_wrap=True)
     table.add_column("sends, as leader", no_wrap=True)

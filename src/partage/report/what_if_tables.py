@@ -5,12 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
-from rich import box
 from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from partage.report import units
+from partage.report import printing, units
 
 Row = Mapping[str, Any]
 Show = Callable[[float], str]
@@ -148,9 +147,7 @@ def _table(
     keys: Sequence[str],
     columns: Sequence[Column],
 ) -> Table:
-    table = Table(
-        box=box.SIMPLE_HEAD, header_style="dim", padding=(0, 1), pad_edge=False, show_edge=False
-    )
+    table = printing.table()
     for key in keys:
         table.add_column(key, vertical="bottom", no_wrap=True)
     for heading, *_ in columns:

@@ -1,9 +1,10 @@
 """The plan's proof worked out again from the files alone.
 
-Nothing of the planner is used here but the file names, the certificate's arithmetic
-(``flow.certificate``) and the cluster model's own validation. Everything else, the rules, the
-figures, the values of the objective, is counted anew from the two placements in plan.json. What
-does not hold is a *defect*: one line that names the file and the place.
+Nothing of the planner is used here but the file names, the fingerprint and the certificates'
+arithmetic (``flow.certificate``, for bytes ``flow.size_certificate``): no solver is loaded.
+Everything else, the rules, the figures, the values of the objective, is counted anew from the two
+placements in plan.json. What does not hold is a *defect*: one line that names the file and the
+place.
 """
 
 from __future__ import annotations

@@ -19,7 +19,7 @@ from partage.brokers.check.plan_file import (
 from partage.brokers.check.problem import Problem
 from partage.brokers.directory import MARKER
 from partage.flow.certificate import sharing_bound, unpack
-from partage.flow.filling.bounds import moved_bound
+from partage.flow.size_certificate import moved_bound
 
 _LIMITS = ("tolerance", "max-moves", "max-bytes-moved")
 

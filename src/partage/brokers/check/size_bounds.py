@@ -11,7 +11,7 @@ from partage.brokers.check.plan_file import Ints, PlanFile, percent, wrong_bound
 from partage.brokers.check.problem import Problem
 from partage.brokers.directory import MARKER
 from partage.flow.certificate import unpack
-from partage.flow.filling.bounds import level_bound, moved_bound
+from partage.flow.size_certificate import level_bound, moved_bound
 
 _ROUNDING = 4
 """Bytes by which a band's ends, rounded to whole ones, may be off."""

@@ -2,9 +2,10 @@
 
 Items have sizes (bytes), a slot's load is the sum of the sizes on it. Packing them evenly is
 NP-hard, so this is no flow: each slot gets a *band* around its fair share (``shares``), a search
-brings every slot into its band and moves few bytes (``search``), and two bounds tell how far from
-perfect the answer may be (``bounds``): on the highest load that any arrangement has, and, out of
-the prices of a flow (``pricing``), on the sizes that any arrangement within the bands moves.
+brings every slot into its band and moves few bytes (``search``), and two bounds
+(``flow.size_certificate``) tell how far from perfect the answer may be: on the highest load that
+any arrangement has, and, out of the prices of a flow (``pricing``), on the sizes that any
+arrangement within the bands moves.
 
 Where no arrangement within the bands is found, they are widened (``widths``). What lies within its
 bands and breaks no rule is left alone; otherwise the search starts again from its own answer while
@@ -18,12 +19,12 @@ from dataclasses import dataclass, replace
 import numpy as np
 import numpy.typing as npt
 
-from partage.flow.filling.bounds import moved_bound
 from partage.flow.filling.pricing import slot_prices
 from partage.flow.filling.search import Filling
 from partage.flow.filling.shares import fair_shares, tightest
 from partage.flow.filling.widths import narrowest
 from partage.flow.sharing import Sharing
+from partage.flow.size_certificate import moved_bound
 
 __all__ = [
     "Bands",

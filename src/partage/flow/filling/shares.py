@@ -15,8 +15,8 @@ from collections.abc import Callable
 import numpy as np
 import numpy.typing as npt
 
-from partage.flow.filling.bounds import level_bound
 from partage.flow.sharing import Sharing
+from partage.flow.size_certificate import level_bound
 
 Ints = npt.NDArray[np.int64]
 Floats = npt.NDArray[np.float64]

@@ -15,9 +15,9 @@ from typing import TypeVar
 from kafka import KafkaAdminClient, TopicPartition
 from kafka import errors as kafka_errors
 
-from partage.live.connection import chunks, told
-from partage.live.execution.job import Key
-from partage.live.snapshot import PartitionState, read_partitions
+from partage.live.connection import alive_brokers, chunks, told
+from partage.live.snapshot import read_partitions
+from partage.live.states import Key, PartitionState
 
 REQUEST = 1000
 """Partitions that one request moves or elects leaders of; a KRaft controller takes 10,000 records,
@@ -35,6 +35,9 @@ _LASTING = (
     kafka_errors.EligibleLeadersNotAvailableError,
 )
 """Retriable in a client's eyes, but no matter of moments."""
+
+_PASSING = (kafka_errors.RetriableError, kafka_errors.UnknownBrokerIdError)
+"""What a client raises that has to wait, or that has chosen a broker just when it went away."""
 
 _ELECTED = (0, kafka_errors.ElectionNotNeededError.errno)
 
@@ -60,7 +63,7 @@ class Asking:
         while True:
             try:
                 return call()
-            except kafka_errors.RetriableError:
+            except _PASSING:
                 if self._clock() > deadline:
                     raise
                 self._sleep(self._poll)
@@ -78,12 +81,11 @@ class Asking:
         if not topics:
             return {}
         found = self.patiently(lambda: read_partitions(self.admin, topics))
-        return {key: one for one in found if (key := (one.topic, one.partition)) in wanted}
+        return {one.key: one for one in found if one.key in wanted}
 
     def alive(self) -> list[int]:
         """Brokers that answer to the controller."""
-        described = self.patiently(self.admin.describe_cluster)["brokers"]
-        return [broker["broker_id"] for broker in described if not broker.get("is_fenced", False)]
+        return sorted(alive_brokers(self.patiently(self.admin.describe_cluster)))
 
     # ------------------------------------------------------------------ changing
 

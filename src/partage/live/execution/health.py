@@ -12,15 +12,17 @@ from dataclasses import dataclass
 from kafka import errors as kafka_errors
 from kafka.admin import ConfigResource, ConfigResourceType
 
-from partage.live.connection import chunks
+from partage.live.connection import chunks, of_those_that_answer
 from partage.live.execution.asking import Asking
-from partage.live.execution.job import Key
 from partage.live.execution.watching import Sparing
-from partage.live.snapshot import CHUNK, PartitionState
+from partage.live.snapshot import CHUNK
+from partage.live.states import Key, PartitionState
 
 OTHERS_SECONDS = 5.0
 
 _MIN_ISR = "min.insync.replicas"
+
+_REFUSALS = (kafka_errors.UnknownTopicOrPartitionError, kafka_errors.AuthorizationError)
 
 
 @dataclass(frozen=True)
@@ -55,7 +57,7 @@ class HealthWatch:
             began = self._clock()
             self._behind = behind(self._asking.partitions(), excused)
             self._due.did(began)
-        others = [one for one in self._behind if (one.topic, one.partition) not in moved]
+        others = [one for one in self._behind if one.key not in moved]
         return health_of([*others, *behind(moved.values(), excused)], self._asking)
 
     def of_what_stays(self, excused: Collection[int]) -> Health:
@@ -80,7 +82,7 @@ def behind(states: Iterable[PartitionState], excused: Collection[int] = ()) -> l
 
 def health_of(troubled: Iterable[PartitionState], asking: Asking) -> Health:
     """What of these, which are behind, is starved: their topics are asked for the setting."""
-    states = sorted(troubled, key=lambda one: (one.topic, one.partition))
+    states = sorted(troubled, key=lambda one: one.key)
     if not states:
         return Health()
     topics = sorted({one.topic for one in states})
@@ -88,28 +90,22 @@ def health_of(troubled: Iterable[PartitionState], asking: Asking) -> Health:
     for part in chunks(topics, CHUNK):
         least |= _least_in_sync(asking, part)
     return Health(
-        tuple(_name(one) for one in states),
-        tuple(_name(one) for one in states if len(one.isr) < least.get(one.topic, 1)),
+        tuple(one.name for one in states),
+        tuple(one.name for one in states if len(one.isr) < least.get(one.topic, 1)),
     )
 
 
 def _least_in_sync(asking: Asking, topics: Sequence[str]) -> dict[str, int]:
-    """The setting by topic; what cannot be told now, as of a topic that is deleted, is left out."""
-    resources = [
-        ConfigResource(ConfigResourceType.TOPIC, topic, {_MIN_ISR: None}) for topic in topics
-    ]
-    try:
+    """The setting by topic; one that is deleted, or of which it may not be read, is left out."""
+
+    def ask(some: Sequence[str]) -> dict[str, int]:
+        kind = ConfigResourceType.TOPIC
+        resources = [ConfigResource(kind, topic, {_MIN_ISR: None}) for topic in some]
         described = asking.admin.describe_configs(resources, config_filter="all")
-    except kafka_errors.KafkaError:
-        if len(topics) == 1:
-            return {}
-        return {k: v for topic in topics for k, v in _least_in_sync(asking, [topic]).items()}
-    return {
-        topic: int(configs[_MIN_ISR]["value"])
-        for topic, configs in described.get("topic", {}).items()
-        if _MIN_ISR in configs
-    }
+        return {
+            topic: int(configs[_MIN_ISR]["value"])
+            for topic, configs in described.get("topic", {}).items()
+            if _MIN_ISR in configs
+        }
 
-
-def _name(one: PartitionState) -> str:
-    return f"{one.topic}-{one.partition}"
+    return asking.patiently(lambda: of_those_that_answer(ask, topics, _REFUSALS))

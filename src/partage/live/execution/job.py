@@ -21,10 +21,7 @@ from typing import Any, Self
 from partage.brokers.directory import MARKER, fingerprint
 from partage.errors import MISSHAPEN, InputError
 from partage.files import parse_json, read_text
-from partage.live.snapshot import PartitionState
-
-Key = tuple[str, int]
-"""Topic and number."""
+from partage.live.states import Key, PartitionState
 
 
 class Standing(Enum):
@@ -195,7 +192,7 @@ class Job:
 
     def standings(self, now: Iterable[PartitionState]) -> dict[Key, Standing]:
         """Where every change is."""
-        states = {(one.topic, one.partition): one for one in now}
+        states = {one.key: one for one in now}
         return {key: change.standing(states.get(key)) for key, change in self.changes.items()}
 
     @cached_property

@@ -16,7 +16,7 @@ from typing import Any, Self
 
 from partage.brokers.directory import JOURNAL
 from partage.errors import PartageError
-from partage.live.snapshot import Throttles
+from partage.live.states import Key, Throttles
 
 
 def _now() -> datetime:
@@ -87,7 +87,7 @@ class Journal:
         return found
 
     @property
-    def submitted(self) -> set[tuple[str, int]]:
+    def submitted(self) -> set[Key]:
         """Partitions that a run has asked the cluster to move."""
         return {
             (topic, number)

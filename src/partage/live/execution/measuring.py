@@ -22,8 +22,8 @@ from kafka import KafkaAdminClient
 from kafka import errors as kafka_errors
 from kafka.admin import ConfigResource, ConfigResourceType
 
-from partage.live.execution.job import Change, Job, Key
-from partage.live.snapshot import PartitionState
+from partage.live.execution.job import Change, Job
+from partage.live.states import Key, PartitionState
 
 Sizes = dict[int, dict[Key, int]]
 """By broker and partition: bytes of the replica there."""
@@ -115,7 +115,7 @@ def measured(
     leaders; partitions whose rates the plan knows keep them."""
     keys: dict[int, list[Key]] = defaultdict(list)
     for one in now:
-        change = job.changes.get((one.topic, one.partition))
+        change = job.changes.get(one.key)
         if change and change.adding and change.bytes_per_second is None and one.leader is not None:
             keys[one.leader].append(change.key)
     if not keys:

@@ -13,11 +13,12 @@ from dataclasses import dataclass, field
 from kafka import KafkaAdminClient
 
 from partage.errors import SeveralError
-from partage.live.execution.job import Job, Key, Standing
+from partage.live.execution.job import Job, Standing
 from partage.live.execution.measuring import MEASURED_SECONDS, measured, needs
 from partage.live.execution.recutting import recut
 from partage.live.permissions import NEEDS, require
-from partage.live.snapshot import BrokerState, PartitionState, Snapshot, take
+from partage.live.snapshot import take
+from partage.live.states import BrokerState, Key, PartitionState, Snapshot
 
 _SHOWN = 3
 
@@ -73,7 +74,7 @@ def prepare(
     rate = throttle if isinstance(throttle, int) else None
     verdict = preflight(job, now, throttle=rate, ours=ours, replanned=replanned)
     _begin_only_if(verdict, job)
-    need, *_ = busiest(job, {(one.topic, one.partition): one for one in now.partitions})
+    need, *_ = busiest(job, {one.key: one for one in now.partitions})
     return Prepared(job, now, verdict.remarks, need, source)
 
 
@@ -96,7 +97,7 @@ def preflight(
     has asked to be moved; ``replanned``: what a dead broker is to get will be planned anew.
     """
     found = Verdict()
-    known = {(one.topic, one.partition): one for one in now.partitions}
+    known = {one.key: one for one in now.partitions}
     _same_cluster(job, now, found)
     _same_state(job, known, set(ours), found)
     _nothing_else_moves(job, now, set(ours), found)
@@ -148,10 +149,9 @@ def _same_state(
 def _nothing_else_moves(job: Job, now: Snapshot, ours: set[Key], found: Verdict) -> None:
     foreign = []
     for one in now.reassigning:
-        key = (one.topic, one.partition)
-        change = job.changes.get(key)
-        if change is None or (one.replicas != change.goal and key not in ours):
-            foreign.append(f"{one.topic}-{one.partition}")
+        change = job.changes.get(one.key)
+        if change is None or (one.replicas != change.goal and one.key not in ours):
+            foreign.append(one.name)
     if foreign:
         found.refusals.append(
             f"others are reassigning {_some(foreign)}: let that finish, or cancel it"

@@ -24,8 +24,8 @@ from partage.brokers.task import Task
 from partage.cluster import Cluster
 from partage.errors import CannotError
 from partage.files import to_json, write_text
-from partage.live.execution.job import Change, Job, Key, Standing, replans
-from partage.live.snapshot import Snapshot
+from partage.live.execution.job import Change, Job, Standing, replans
+from partage.live.states import Key, Snapshot
 
 
 def holders(change: Change, dead: Collection[int]) -> set[int]:
@@ -57,19 +57,18 @@ def plan_without(
     gone = {broker.id for broker in now.brokers if not broker.alive} | set(dead)
     rows, lists, chosen = [], [], []
     for one in now.partitions:
-        key = one.topic, one.partition
-        change = job.changes.get(key)
-        if key in hit and change is not None:
+        change = job.changes.get(one.key)
+        if one.key in hit and change is not None:
             list_now = change.origin
         else:
             list_now = one.replicas if change is None else change.goal
         live = [broker for broker in list_now if broker not in gone]
-        if not live and key in hit:
-            raise CannotError(f"{one.topic}-{one.partition} has no live replica to copy from")
+        if not live and one.key in hit:
+            raise CannotError(f"{one.name} has no live replica to copy from")
         if live:
             rows.append(one)
             lists.append(live)
-            chosen.append(key in hit)
+            chosen.append(one.key in hit)
     cluster = Cluster.build(
         [broker for broker in now.cluster().brokers if broker.id not in gone],
         [one.topic for one in rows],

@@ -32,7 +32,7 @@ from partage.live.execution.absences import Absences
 from partage.live.execution.asking import Asking
 from partage.live.execution.ending import Outcome
 from partage.live.execution.health import Health, HealthWatch
-from partage.live.execution.job import Change, Job, Key, Standing
+from partage.live.execution.job import Change, Job, Standing
 from partage.live.execution.journal import Journal
 from partage.live.execution.recutting import recut
 from partage.live.execution.replanning import holders, plan_without, to_plan_anew
@@ -40,7 +40,8 @@ from partage.live.execution.speed import Speed
 from partage.live.execution.throttling import Throttling
 from partage.live.execution.watching import Meter, arrived
 from partage.live.execution.wishes import forget, wished
-from partage.live.snapshot import PartitionState, Snapshot, take
+from partage.live.snapshot import take
+from partage.live.states import Key, PartitionState, Snapshot
 
 __all__ = ["Interrupts", "Outcome", "Progress", "Run", "check_choice"]
 

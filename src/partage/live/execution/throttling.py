@@ -20,10 +20,11 @@ from kafka import errors as kafka_errors
 from kafka.admin import ConfigResource, ConfigResourceType
 
 from partage.errors import PartageError
-from partage.live.connection import chunks
+from partage.live.connection import alive_brokers, chunks
 from partage.live.execution.job import Change
 from partage.live.execution.journal import Journal
-from partage.live.snapshot import CHUNK, RATES, TOPIC_THROTTLES, Throttles, read_throttles
+from partage.live.snapshot import CHUNK, read_throttles
+from partage.live.states import RATES, TOPIC_THROTTLES, Throttles
 
 LEADER_LIST, FOLLOWER_LIST = TOPIC_THROTTLES
 
@@ -160,9 +161,7 @@ def clear_away(admin: KafkaAdminClient, journal: Journal) -> None:
     for a command that is refused, and will not do it itself."""
     before = journal.throttles_before
     if (before.brokers or before.topics) and not admin.list_partition_reassignments():
-        brokers = admin.describe_cluster()["brokers"]
-        alive = [one["broker_id"] for one in brokers if not one.get("is_fenced", False)]
-        Throttling(admin, journal).put_back(alive)
+        Throttling(admin, journal).put_back(alive_brokers(admin.describe_cluster()))
 
 
 def _lists(changes: Iterable[Change]) -> tuple[dict[str, list[str]], dict[str, list[str]]]:

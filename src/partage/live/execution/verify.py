@@ -15,7 +15,7 @@ def compare(job: Job, admin: KafkaAdminClient) -> dict[str, Any]:
     """``state``: done, not begun, in progress or differs; how many partitions are ``done``,
     ``moving``, ``waiting``; ``differs``: by name, where they are; ``leaders``: partitions that
     another than their preferred leader leads; ``out_of_sync``: with replicas that lag behind."""
-    now = {(one.topic, one.partition): one for one in read_partitions(admin, job.topics)}
+    now = {one.key: one for one in read_partitions(admin, job.topics)}
     standings = {key: change.standing(now.get(key)) for key, change in job.changes.items()}
     counts = Counter(standing.value for standing in standings.values())
     differs = {
@@ -24,8 +24,8 @@ def compare(job: Job, admin: KafkaAdminClient) -> dict[str, Any]:
         if standing in (Standing.GONE, Standing.ELSEWHERE)
     }
     mine = [now[key] for key in job.changes if key in now]
-    out = [f"{one.topic}-{one.partition}" for one in mine if set(one.isr) < set(one.replicas)]
-    leaders = [f"{one.topic}-{one.partition}" for one in mine if one.leader != one.replicas[0]]
+    out = [one.name for one in mine if set(one.isr) < set(one.replicas)]
+    leaders = [one.name for one in mine if one.leader != one.replicas[0]]
     if differs:
         state = "differs"
     elif counts["done"] == len(standings):

@@ -17,7 +17,7 @@ from partage.cluster.reassignment import Reassignment
 from partage.errors import MISSHAPEN, InputError, PartageError
 from partage.files import parse_json, read_text
 from partage.live.execution.journal import Journal
-from partage.live.snapshot import Snapshot
+from partage.live.states import Snapshot
 
 
 def directory_of(file: str | os.PathLike[str]) -> str:
@@ -89,7 +89,7 @@ def wrap(
     Raises InputError for lists that the cluster cannot take, PartageError where partitions are on
     their way already.
     """
-    moving = [f"{one.topic}-{one.partition}" for one in now.reassigning]
+    moving = [one.name for one in now.reassigning]
     if moving:
         more = f" and {len(moving) - 1} more are" if moving[1:] else " is"
         raise PartageError(f"{moving[0]}{more} being reassigned: let that finish, or cancel it")

@@ -1,8 +1,9 @@
 """A real Kafka on this machine, to try things on: its nodes are processes, its state is a folder.
 
-``cluster.py`` starts, stops and ends it; ``state.py`` is its file; ``nodes.py`` are its processes
-with their addresses; ``settings.py`` is what each is told; ``security.py`` has its certificates,
-users and clients' files; ``logs.py`` finds why one did not start.
+``cluster.py`` starts, stops and ends it; ``state.py`` is its file; ``nodes.py`` are its nodes with
+their addresses, ``process.py`` their processes; ``settings.py`` is what each is told;
+``security.py`` has its certificates, users and clients' files; ``logs.py`` finds why one did not
+start.
 """
 
 from __future__ import annotations

@@ -15,7 +15,7 @@ class Tile:
     label: str
     value: str
     note: str
-    verdict: Verdict
+    verdict: Verdict = "none"
 
 
 def tiles(plan: View) -> tuple[Tile, ...]:

@@ -1,0 +1,197 @@
+"""A running cluster as it is: brokers, partitions, throttles, and all of it as a snapshot.
+
+Kafka's admin client is asked elsewhere (``snapshot.py``); here is what was answered, in our words.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Any
+
+import partage
+from partage.cluster import Cluster
+from partage.cluster.model import MAX_BYTES
+
+FORMAT_VERSION = 1
+
+Key = tuple[str, int]
+"""Topic and number."""
+
+RATES = ("leader.replication.throttled.rate", "follower.replication.throttled.rate")
+"""What brokers send as leaders and fetch as followers of the replicas that are throttled."""
+
+BROKER_THROTTLES = (*RATES, "replica.alter.log.dirs.io.max.bytes.per.second")
+TOPIC_THROTTLES = (
+    "leader.replication.throttled.replicas",
+    "follower.replication.throttled.replicas",
+)
+"""Which replicas those are: where they are sent from, and where they are fetched."""
+
+
+@dataclass(frozen=True)
+class LogDir:
+    """A log dir of a broker, sizes in bytes (None: the broker does not tell). ``offline``: why it
+    cannot be used, if so."""
+
+    path: str
+    total_bytes: int | None
+    usable_bytes: int | None
+    cordoned: bool
+    offline: str | None = None
+
+
+@dataclass(frozen=True)
+class BrokerState:
+    """A broker. ``log_dirs`` is empty where it does not answer."""
+
+    id: int
+    rack: str | None
+    host: str | None
+    port: int | None
+    alive: bool
+    log_dirs: tuple[LogDir, ...] = ()
+    replica_bytes: int = 0
+    """What Kafka's replicas take on it."""
+
+    @property
+    def cordoned(self) -> bool:
+        """Whether it takes no new replicas: all its log dirs are cordoned."""
+        return bool(self.log_dirs) and all(one.cordoned for one in self.log_dirs)
+
+    @property
+    def disk_bytes(self) -> int | None:
+        """What Kafka could have on its disks: what it has, and what is free."""
+        free = [one.usable_bytes for one in self.log_dirs if one.offline is None]
+        known = [size for size in free if size is not None]
+        if not known or len(known) < len(free):
+            return None
+        return min(self.replica_bytes + sum(known), MAX_BYTES)
+
+
+@dataclass(frozen=True)
+class PartitionState:
+    """A partition. ``replicas``: where it shall be, preferred leader first; ``adding`` and
+    ``removing`` are not empty while it is on its way there. ``sizes``: bytes by broker."""
+
+    topic: str
+    partition: int
+    replicas: tuple[int, ...]
+    leader: int | None
+    isr: tuple[int, ...]
+    adding: tuple[int, ...] = ()
+    removing: tuple[int, ...] = ()
+    sizes: dict[int, int] = field(default_factory=dict)
+
+    @property
+    def key(self) -> Key:
+        return self.topic, self.partition
+
+    @property
+    def name(self) -> str:
+        """``topic-3``."""
+        return f"{self.topic}-{self.partition}"
+
+    @property
+    def current(self) -> tuple[int, ...]:
+        """All that hold it or are to: the target and what is to be removed."""
+        return (*self.replicas, *(b for b in self.removing if b not in self.replicas))
+
+    @property
+    def size_bytes(self) -> int | None:
+        """The largest of its replicas, which is what a new one may have to fetch."""
+        return max(self.sizes.values(), default=None)
+
+
+@dataclass(frozen=True)
+class Throttles:
+    """Replication throttles as configured: by broker id and by topic, name → value. What is not
+    configured, or only as a default of the whole cluster, is not there."""
+
+    brokers: dict[int, dict[str, str]] = field(default_factory=dict)
+    topics: dict[str, dict[str, str]] = field(default_factory=dict)
+
+    def to_json(self) -> dict[str, Any]:
+        return {
+            "brokers": {str(broker): own for broker, own in sorted(self.brokers.items())},
+            "topics": dict(sorted(self.topics.items())),
+        }
+
+
+@dataclass(frozen=True)
+class Snapshot:
+    """A cluster at a moment. ``warnings``: what could not be read."""
+
+    cluster_id: str
+    taken_at: datetime
+    controller: int | None
+    brokers: tuple[BrokerState, ...]
+    partitions: tuple[PartitionState, ...]
+    throttles: Throttles
+    groups: tuple[dict[str, Any], ...] = ()
+    warnings: tuple[str, ...] = ()
+
+    @property
+    def reassigning(self) -> list[PartitionState]:
+        """The partitions that are on their way."""
+        return [one for one in self.partitions if one.adding or one.removing]
+
+    def to_json(self) -> dict[str, Any]:
+        """The form of CLUSTER, with more in it than a plan needs."""
+        return {
+            "format_version": FORMAT_VERSION,
+            "partage": partage.__version__,
+            "cluster_id": self.cluster_id,
+            "taken_at": self.taken_at.strftime("%Y-%m-%dT%H:%M:%SZ"),
+            "controller": self.controller,
+            "brokers": [
+                {
+                    "id": one.id,
+                    "rack": one.rack,
+                    "alive": one.alive,
+                    "disk_bytes": one.disk_bytes,
+                    "host": one.host,
+                    "port": one.port,
+                    "cordoned": one.cordoned,
+                    "log_dirs": [
+                        {
+                            "path": log_dir.path,
+                            "total_bytes": log_dir.total_bytes,
+                            "usable_bytes": log_dir.usable_bytes,
+                            "cordoned": log_dir.cordoned,
+                            "offline": log_dir.offline,
+                        }
+                        for log_dir in one.log_dirs
+                    ],
+                }
+                for one in self.brokers
+            ],
+            "partitions": [
+                {
+                    "topic": one.topic,
+                    "partition": one.partition,
+                    "replicas": list(one.replicas),
+                    "size_bytes": one.size_bytes,
+                    "leader": one.leader,
+                    "isr": list(one.isr),
+                    "sizes": {str(broker): size for broker, size in sorted(one.sizes.items())},
+                }
+                for one in self.partitions
+            ],
+            "reassignments": [
+                {
+                    "topic": one.topic,
+                    "partition": one.partition,
+                    "adding": list(one.adding),
+                    "removing": list(one.removing),
+                }
+                for one in self.reassigning
+            ],
+            "throttles": self.throttles.to_json(),
+            "groups": list(self.groups),
+            "warnings": list(self.warnings),
+        }
+
+    def cluster(self) -> Cluster:
+        """As a plan takes it. Raises InputError for a cluster without partitions."""
+        return Cluster.from_json(self.to_json(), "the cluster")

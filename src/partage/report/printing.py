@@ -1,0 +1,79 @@
+"""What all that is printed has in common: how a table looks, how a list ends, a remark.
+
+Names go in as ``Text``, never as markup: a key or a group may be called ``[red]``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+
+from rich import box
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+_NAMES = 8
+
+
+def table() -> Table:
+    """A table without columns yet."""
+    return Table(
+        box=box.SIMPLE_HEAD, header_style="dim", padding=(0, 1), pad_edge=False, show_edge=False
+    )
+
+
+def remark(text: str, console: Console) -> None:
+    """Something to know, in a line that is not broken."""
+    console.print(Text(f"! {text}", "yellow"), soft_wrap=True)
+
+
+def some(names: Sequence[str], shown: int = _NAMES) -> str:
+    """``a, b and 3 more``."""
+    more = f" and {len(names) - shown} more" if len(names) > shown else ""
+    return ", ".join(names[:shown]) + more
+
+
+def clipped(text: str, width: int) -> str:
+    """A name in so many characters."""
+    return text if len(text) <= width else text[: width - 1] + "…"
+
+
+def clipped_at_a_word(text: str, width: int) -> str:
+    """A list in about so many characters, none of its words broken."""
+    return text if len(text) <= width else text[:width].rsplit(" ", 1)[0] + " …"
+
+
+def partitions(pairs: Iterable[tuple[str, int]]) -> str:
+    """``t0 0–3 7, t1 2``: numbers by topic, runs of them joined."""
+    by_topic: dict[str, list[int]] = {}
+    for topic, number in pairs:
+        by_topic.setdefault(topic, []).append(number)
+    return ", ".join(f"{topic} {_runs(sorted(numbers))}" for topic, numbers in by_topic.items())
+
+
+def _runs(numbers: Sequence[int]) -> str:
+    runs: list[list[int]] = []
+    for number in numbers:
+        if runs and number == runs[-1][1] + 1:
+            runs[-1][1] = number
+        else:
+            runs.append([number, number])
+    return " ".join(str(a) if a == b else f"{a}–{b}" for a, b in runs)
+
+
+def lines_of(
+    held: Mapping[str, Sequence[tuple[str, int]]],
+    width: int,
+    names: Mapping[str, str] | None = None,
+    what: str = "",
+) -> str:
+    """A line per member with its partitions; ``names``: what members are called instead."""
+    lines = [
+        clipped_at_a_word(
+            f"{what}{(names or {}).get(member, member)}: {partitions(held[member])}", width
+        )
+        for member in sorted(held)
+    ]
+    if len(lines) > _NAMES:
+        lines = [*lines[:_NAMES], f"and {len(lines) - _NAMES} members more"]
+    return "\n".join(lines)

@@ -1,0 +1,52 @@
+"""Ctrl-C and SIGTERM while a command carries something out."""
+
+from __future__ import annotations
+
+import os
+import signal
+
+import pytest
+
+from partage.cli import interrupts
+
+BOTH = (signal.SIGINT, signal.SIGTERM)
+
+
+@pytest.mark.parametrize("sent", BOTH)
+def test_a_handler_is_told_as_often_as_they_come(sent: signal.Signals) -> None:
+    before = [signal.getsignal(one) for one in BOTH]
+    told: list[int] = []
+    with interrupts.told_to(lambda number, _: told.append(number)):
+        os.kill(os.getpid(), sent)
+        os.kill(os.getpid(), sent)
+    assert told == [sent, sent]
+    assert [signal.getsignal(one) for one in BOTH] == before
+
+
+@interrupts.once()
+def interrupted(sent: signal.Signals) -> None:
+    """And interrupted again while it ends."""
+    try:
+        os.kill(os.getpid(), sent)
+    finally:
+        for one in BOTH:
+            os.kill(os.getpid(), one)
+
+
+@pytest.mark.parametrize("sent", BOTH)
+def test_only_the_first_one_interrupts(sent: signal.Signals) -> None:
+    before = [signal.getsignal(one) for one in BOTH]
+    try:
+        with pytest.raises(KeyboardInterrupt):
+            interrupted(sent)
+        assert [signal.getsignal(one) for one in BOTH] == [signal.SIG_IGN] * 2
+    finally:
+        for one, earlier in zip(BOTH, before, strict=True):
+            signal.signal(one, earlier)
+
+
+def test_without_one_all_is_as_before() -> None:
+    before = [signal.getsignal(one) for one in BOTH]
+    with interrupts.once():
+        assert [signal.getsignal(one) for one in BOTH] != before
+    assert [signal.getsignal(one) for one in BOTH] == before
