@@ -71,6 +71,26 @@ def test_a_placement_has_what_is_fetched_and_given_up() -> None:
     assert {"4→3", "2→3"} <= set(texts(svg))
 
 
+def test_a_large_plan_is_drawn_where_it_changes(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Of 162 partitions 60, all of which change, and every broker with its count."""
+    cluster = Path(partage.__file__).parent / "data" / "cluster-grown.json"
+    monkeypatch.setattr("sys.argv", f"partage plan {cluster} --picture {tmp_path}/a.svg".split())
+    with pytest.raises(SystemExit) as ended:
+        main()
+    assert ended.value.code == 0
+    svg = (tmp_path / "a.svg").read_text("utf-8")
+    assert {"exact: 173 moves", "117→54", "16→81", "and 102 partitions more"} <= (set(texts(svg)))
+    wide = [{"id": broker} for broker in range(40)]
+    one = partage.Cluster.from_json(
+        {"brokers": wide, "partitions": [{"topic": "t", "partition": 0, "replicas": [39]}]}
+    )
+    root = ElementTree.fromstring(placement_svg(one, one, ""))
+    right = max(float(box.get("x", "0")) for box in root.iter(f"{SVG}rect"))
+    assert right < float((root.get("viewBox") or "").split()[2])
+
+
 def test_a_group_of_very_many_is_drawn_in_part() -> None:
     group = Group({"t": 5000}, [Member(f"m{n}", ["t"]) for n in range(2000)])
     svg = assignment_svg(partage.assign(group, "range"), "range")

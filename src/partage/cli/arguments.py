@@ -62,6 +62,9 @@ def assignor_names() -> list[str]:
     return list(ASSIGNORS)
 
 
+Picture = Annotated[
+    str | None, typer.Option("--picture", metavar="FILE.svg", help="Draw it, to scale, as SVG.")
+]
 Json = Annotated[bool, typer.Option("--json", help="One JSON object on stdout.")]
 Master = Annotated[
     str | None,

@@ -17,6 +17,7 @@ from partage.cli.arguments import (
     BootstrapServer,
     CommandConfig,
     Json,
+    Picture,
     PlanArgument,
     beginning_with,
     strategy_names,
@@ -98,6 +99,7 @@ def plan(
     out: Annotated[
         str | None, typer.Option("--out", "-o", metavar="DIR", help="Write the plan directory.")
     ] = None,
+    picture: Picture = None,
     bootstrap_server: BootstrapServer = None,
     command_config: CommandConfig = None,
     detailed_exitcode: Annotated[
@@ -134,6 +136,13 @@ def plan(
             from partage.report.html import render
 
             made.write(out, {REPORT: render(made.document(), directory=out)})
+    if picture is not None:
+        from partage.files import write_text
+        from partage.report.pictures import placement_svg
+        from partage.report.units import plural
+
+        title = f"{made.figures['strategy']}: {plural(made.moves, 'move')}"
+        write_text(picture, placement_svg(made.before, made.after, title))
     changes = bool(len(made.changed))
     if json:
         extra = {} if reasons is None else {"explain": reasons.to_json()}
@@ -150,7 +159,7 @@ def plan(
         if not changes:
             next_step.show(console, written=out)
         elif out is None:
-            this = next_step.again("plan", without=("explain",), more=("-o", "plan/"))
+            this = next_step.again("plan", without=("explain", "picture"), more=("-o", "plan/"))
             next_step.show(console, *this)
         else:
             next_step.show(console, "check", out, written=out)

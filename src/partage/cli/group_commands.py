@@ -11,6 +11,7 @@ from partage.cli.arguments import (
     GROUPS,
     LINES,
     Json,
+    Picture,
     assignor_names,
     beginning_with,
     must_be_one_of,
@@ -33,10 +34,6 @@ Mode = Annotated[
 ]
 KAFKAS_OWN = ("range", "roundrobin", "sticky", "cooperative-sticky")
 """The assignors that are Kafka's."""
-
-Picture = Annotated[
-    str | None, typer.Option("--picture", metavar="FILE.svg", help="Draw it, to scale, as SVG.")
-]
 
 
 def register(app: typer.Typer) -> None:

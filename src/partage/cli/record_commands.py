@@ -11,7 +11,10 @@ from partage.cli.arguments import RECORDS, CommandConfig, Format, Json, Master, 
 
 Records = Annotated[
     list[str],
-    typer.Argument(metavar="RECORDS...", help="Parquet, JSON or CSV: files, folders, patterns."),
+    typer.Argument(
+        metavar="RECORDS...",
+        help="Parquet, JSON, CSV: files, folders, patterns; kafka://HOST/TOPIC.",
+    ),
 ]
 
 
@@ -25,7 +28,10 @@ def profile(
     out: Annotated[str, typer.Option("--out", "-o", metavar="DIR", help="Where the tables go.")],
     records: Annotated[
         list[str] | None,
-        typer.Argument(metavar="RECORDS", help="Parquet, JSON or CSV: files, folders, patterns."),
+        typer.Argument(
+            metavar="RECORDS",
+            help="Parquet, JSON, CSV: files, folders, patterns; kafka://HOST/TOPIC.",
+        ),
     ] = None,
     sizes: Annotated[
         list[str] | None,

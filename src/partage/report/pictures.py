@@ -41,13 +41,15 @@ _MANY, _LINES = 60, 4
 
 
 def placement_svg(before: Cluster, after: Cluster, title: str) -> str:
-    """The same partitions before and after, of which the first 60 are drawn."""
+    """The same partitions before and after; of more than 60 those that change, the first 60."""
     column = {broker.id: _LABEL + at * _BOX for at, broker in enumerate(after.brokers)}
     parts = [_text(x + 12, 62, str(broker), "small", "middle") for broker, x in column.items()]
     parts.append(_text(_LABEL - 10, 62, "broker", "small", "end"))
     y = 72
     held = {broker: [0, 0] for broker in column}
     rows = list(zip(after.names, before.replica_lists(), after.replica_lists(), strict=True))
+    if len(rows) > _MANY:
+        rows.sort(key=lambda row: row[1] == row[2])
     for name, old, new in rows:
         for at, replicas in enumerate((old, new)):
             for broker in replicas:
@@ -77,7 +79,7 @@ def placement_svg(before: Cluster, after: Cluster, title: str) -> str:
     ):
         parts.append(_box(x, y - 6, fill, None, kind, size=14))
         parts.append(_text(x + 22, y + 5, said, "small"))
-    return _svg(title, parts, y + 22)
+    return _svg(title, parts, y + 22, max(WIDTH, _LABEL + len(column) * _BOX + _EDGE))
 
 
 def assignment_svg(found: Assignment, assignor: str) -> str:
@@ -247,11 +249,11 @@ def _colour(at: int) -> str:
     return _PALETTE[at % len(_PALETTE)]
 
 
-def _svg(title: str, parts: Iterable[str], height: float) -> str:
+def _svg(title: str, parts: Iterable[str], height: float, width: int = WIDTH) -> str:
     body = "\n".join(parts)
     return (
-        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDTH} {height:g}" role="img" '
+        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {height:g}" role="img" '
         f'aria-label="{escape(title, quote=True)}">\n<style>{_STYLE}</style>\n'
-        f'<rect width="{WIDTH}" height="{height:g}" rx="8" fill="#fff"/>\n'
+        f'<rect width="{width}" height="{height:g}" rx="8" fill="#fff"/>\n'
         f"{_text(_EDGE, 28, title, 'title')}\n{body}\n</svg>\n"
     )
