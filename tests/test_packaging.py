@@ -218,7 +218,6 @@ def test_what_works_without_extras(bare: Run, work: Path, words: Sequence[str], 
         ("apply p --bootstrap-server localhost:1", "kafka"),
         ("rollback p --bootstrap-server localhost:1", "kafka"),
         ("verify p --bootstrap-server localhost:1", "kafka"),
-        ("throttle p 5MB", "kafka"),
         ("sandbox up", "spark"),
     ],
 )

@@ -182,6 +182,16 @@ def test_planned_anew(tmp_path: Path) -> None:
     assert trial.lists() == {("t", 0): (1, 2), ("t", 1): (1, 2), ("t", 2): (2, 1)}
 
 
+def test_planned_anew_it_goes_on_though_others_miss_the_dead_broker(tmp_path: Path) -> None:
+    """Once the plan is about it no more, too: it may never come back."""
+    changes = moves(((1, 2), (3, 2)), ((1, 2), (4, 2)), ((2, 1), (4, 1)))
+    trial = Trial(tmp_path, changes, {("other", 0): (3, 5)})
+    write_plan(trial)
+    trial.cluster.at(5, lambda: trial.cluster.die(3))
+    assert trial.run(on_failure="replan").state == "done"
+    assert all(3 not in replicas for key, replicas in trial.lists().items() if key[0] == "t")
+
+
 def test_two_brokers_that_die_one_after_the_other(tmp_path: Path) -> None:
     trial = Trial(tmp_path, moves(*[((1, 2), (3, 4)) for _ in range(4)]))
     write_plan(trial)

@@ -151,7 +151,8 @@ def test_a_broker_back_at_once_is_waited_for(kafka: Sandbox) -> None:
     kafka.start_broker(2)
     ready = kafka._log(kafka._nodes[2]).splitlines()
     assert any("Transition from STARTING to STARTED" in line for line in ready)
-    assert alive(kafka) == {1, 2, 3}
+    # on a busy machine a heartbeat may be late, and it is fenced once more
+    assert eventually(lambda: alive(kafka) == {1, 2, 3})
 
 
 @real
