@@ -224,7 +224,8 @@ def test_what_a_dead_broker_was_to_have_is_planned_anew(
         wish(str(topic.plan), Wishes(throttle=100 * SIZE))
         outcome = background.outcome()
         assert outcome.dead == [3]
-        assert set(outcome.problems.values()) <= {"is led by 1, not 3", "is led by 2, not 3"}
+        led = re.compile(r"is led by [12], not 3\b.*")
+        assert all(led.fullmatch(why) for why in outcome.problems.values())
         assert (topic.plan / "replan-1.json").exists()
         anew = Job.read(topic.plan)
         found = {(one.topic, one.partition): one.replicas for one in topic.state()}
