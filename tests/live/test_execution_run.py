@@ -192,6 +192,19 @@ def test_planned_anew_it_goes_on_though_others_miss_the_dead_broker(tmp_path: Pa
     assert all(3 not in replicas for key, replicas in trial.lists().items() if key[0] == "t")
 
 
+def test_planned_anew_a_later_run_goes_on_without_the_dead_broker_too(tmp_path: Path) -> None:
+    changes = moves(((1, 2), (3, 2)), ((1, 2), (4, 2)), ((2, 1), (4, 1)))
+    trial = Trial(tmp_path, changes, {("other", 0): (3, 5)})
+    write_plan(trial)
+    trial.cluster.at(5, lambda: trial.cluster.die(3))
+    trial.cluster.at(20, lambda: trial.interrupts())
+    assert trial.run(on_failure="replan").state == "stopped"
+    trial.job = Job.read(tmp_path)
+    assert 3 not in trial.job.involved
+    trial.interrupts.count = 0
+    assert trial.run().state == "done"
+
+
 def test_two_brokers_that_die_one_after_the_other(tmp_path: Path) -> None:
     trial = Trial(tmp_path, moves(*[((1, 2), (3, 4)) for _ in range(4)]))
     write_plan(trial)

@@ -86,7 +86,7 @@ class Change:
 class Job:
     """Changes by (topic, number), in ``waves``; ``lists``: how every partition of the plan's
     cluster lay, those that do not change included. ``excluded``: brokers that are to be empty;
-    ``dead``: those that did not answer when it was planned; ``concurrency`` and ``batch`` as
+    ``dead``: those that did not answer when it was planned, or planned anew; ``concurrency`` and ``batch`` as
     ``partage plan`` was asked."""
 
     directory: str
@@ -158,6 +158,7 @@ class Job:
         value = _json(path)
         try:
             named = {(entry["topic"], entry["partition"]): entry for entry in value["partitions"]}
+            dead = tuple(sorted({*self.dead, *value["without"]}))
             for key, entry in named.items():
                 changes[key] = replace(changes[key], goal=tuple(entry["replicas"]))
                 if changes[key].goal == changes[key].origin:
@@ -169,7 +170,7 @@ class Job:
             raise InputError(str(path), problem) from None
         kept = (tuple(key for key in wave if key not in named) for wave in self.waves)
         new = (tuple(waves[number]) for number in sorted(waves))
-        return replace(self, changes=changes, waves=(*filter(None, kept), *new))
+        return replace(self, changes=changes, waves=(*filter(None, kept), *new), dead=dead)
 
     def again(self) -> Self:
         """As its directory says now, with the rates that are known."""

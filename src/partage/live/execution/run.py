@@ -128,7 +128,6 @@ class Run:
         self._health = HealthWatch(self._asking, clock)
         self._absences = Absences(clock)
         self._refused: dict[Key, str] = {}
-        self._given_up: set[int] = set()
         self._said: str | None = None
         self._number = 0
         self._warned = 0
@@ -239,11 +238,10 @@ class Run:
 
     def _excused(self, alive: Iterable[int]) -> set[int]:
         """Dead brokers whose replicas need not be in sync: where the rest is to be carried on,
-        those that the plan is about, those that were dead when it was made, and those that it goes
-        on without: planned anew, it may not be about them any more."""
+        those that the plan is about, and those that were dead when it was made, or made anew."""
         if self._on_failure not in _CARRYING_ON:
             return set()
-        return {*self._job.involved, *self._job.dead, *self._given_up} - set(alive)
+        return {*self._job.involved, *self._job.dead} - set(alive)
 
     def _turned_back(self, changes: list[Change]) -> list[Change]:
         """Those that are left when what is on its way to where this job comes from is cancelled.
@@ -392,7 +390,6 @@ class Run:
     def _without(self, dead: set[int], changes: Iterable[Change]) -> list[Change]:
         """Cancel, and plan anew if that was chosen, what dead brokers hold up of these changes;
         gives what that is."""
-        self._given_up |= dead
         held_up = [change for change in changes if holders(change, dead)]
         self._cancel(held_up)
         anew = self._planned_anew(dead, held_up) if self._on_failure == "replan" else set()
