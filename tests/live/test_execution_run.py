@@ -197,7 +197,7 @@ def test_planned_anew_a_later_run_goes_on_without_the_dead_broker_too(tmp_path: 
     trial = Trial(tmp_path, changes, {("other", 0): (3, 5)})
     write_plan(trial)
     trial.cluster.at(5, lambda: trial.cluster.die(3))
-    trial.cluster.at(20, lambda: trial.interrupts())
+    trial.cluster.at(20, trial.interrupts)
     assert trial.run(on_failure="replan").state == "stopped"
     trial.job = Job.read(tmp_path)
     assert 3 not in trial.job.involved
