@@ -24,6 +24,12 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
             item.add_marker(pytest.mark.xdist_group(item.path.stem))
 
 
+@pytest.fixture
+def beside_the_benchmarks(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where they import each other as scripts of one folder do."""
+    monkeypatch.syspath_prepend(str(Path(__file__).resolve().parent.parent / "benchmarks"))
+
+
 @pytest.fixture(scope="session")
 def spark() -> Iterator[Any]:
     """The one Spark session of all tests, opened when the first of them asks for it."""

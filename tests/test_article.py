@@ -20,8 +20,7 @@ NOT_COMPARED = ("waves / lower bound", "time")
 
 
 @pytest.fixture
-def article(monkeypatch: pytest.MonkeyPatch) -> ModuleType:
-    monkeypatch.syspath_prepend(str(ROOT / "benchmarks"))
+def article(beside_the_benchmarks: None) -> ModuleType:
     return import_module("article")
 
 

@@ -7,7 +7,6 @@ import importlib
 import json
 import re
 from pathlib import Path
-from types import ModuleType
 from typing import Any
 
 import pytest
@@ -17,13 +16,9 @@ BENCHMARKS = ROOT / "benchmarks"
 DOCS = ROOT / "docs"
 
 
-@pytest.fixture(autouse=True)
-def _beside_the_benchmarks(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.syspath_prepend(str(BENCHMARKS))
+pytestmark = pytest.mark.usefixtures("beside_the_benchmarks")
 
-
-def module(name: str) -> ModuleType:
-    return importlib.import_module(name)
+module = importlib.import_module
 
 
 # ---------------------------------------------------------------- pages

@@ -12,22 +12,13 @@ import random
 import sys
 from collections.abc import Iterator
 from pathlib import Path
-from types import ModuleType
 from typing import Any
 
 import pytest
 
-BENCHMARKS = Path(__file__).resolve().parent.parent / "benchmarks"
+pytestmark = pytest.mark.usefixtures("beside_the_benchmarks")
 
-
-@pytest.fixture(autouse=True)
-def _beside_the_benchmarks(monkeypatch: pytest.MonkeyPatch) -> None:
-    """They import each other as scripts of one folder do."""
-    monkeypatch.syspath_prepend(str(BENCHMARKS))
-
-
-def module(name: str) -> ModuleType:
-    return importlib.import_module(name)
+module = importlib.import_module
 
 
 # ---------------------------------------------------------------- clusters

@@ -82,6 +82,17 @@ def sample(option: Any, seed: int) -> tuple[Any, str, Any]:
     return f"w{seed}", f"w{seed}", f"w{seed}"
 
 
+def samples(options: dict[str, Any]) -> dict[str, tuple[Any, str, Any]]:
+    """One for each, no two alike."""
+    return {name: sample(one, seed) for seed, (name, one) in enumerate(options.items(), 1)}
+
+
+def arrived(found: dict[str, Any], options: dict[str, Any]) -> None:
+    """What the command was given is the sample of each option."""
+    for name, (_, _, value) in samples(options).items():
+        assert found[options[name].name] == value, name
+
+
 def toml(value: Any) -> str:
     if isinstance(value, bool):
         return str(value).lower()
@@ -103,11 +114,9 @@ def test_every_option_from_the_file(
     given: Callable[..., dict[str, Any]], tmp_path: Path, path: tuple[str, ...]
 ) -> None:
     words, options = command_line(path)
-    values = {name: sample(one, seed) for seed, (name, one) in enumerate(options.items(), 1)}
+    values = samples(options)
     (tmp_path / "partage.toml").write_text(section(path, {n: v[0] for n, v in values.items()}))
-    found = given(*words)
-    for name, option in options.items():
-        assert found[option.name] == values[name][2], name
+    arrived(given(*words), options)
 
 
 @pytest.mark.parametrize("path", LEAVES)
@@ -120,13 +129,11 @@ def test_every_option_from_its_variable_before_the_file(
     words, options = command_line(path)
     other = {name: sample(one, 900)[0] for name, one in options.items() if not one.is_flag}
     (tmp_path / "partage.toml").write_text(section(path, other))
-    values = {name: sample(one, seed) for seed, (name, one) in enumerate(options.items(), 1)}
+    values = samples(options)
     for name, value in values.items():
         own = "_".join(("partage", *path, name)).upper().replace("-", "_")
         monkeypatch.setenv(own, value[1])
-    found = given(*words)
-    for name, option in options.items():
-        assert found[option.name] == values[name][2], name
+    arrived(given(*words), options)
 
 
 @pytest.mark.parametrize("path", LEAVES)
@@ -149,9 +156,7 @@ def test_the_command_line_before_both(
             typed += [f"--{name}", f"w{seed}", f"--{name}", "x"]
         else:
             typed += [f"--{name}", sample(one, seed)[1]]
-    found = given(*words, *typed)
-    for seed, (name, option) in enumerate(options.items(), 1):
-        assert found[option.name] == sample(option, seed)[2], name
+    arrived(given(*words, *typed), options)
 
 
 def test_what_is_nowhere_has_its_default(given: Callable[..., dict[str, Any]]) -> None:

@@ -9,7 +9,15 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 
+from executor import Executor
 from trial import Trial
+
+
+def strike(trial: Trial, executor: Executor, how: str) -> tuple[int, float]:
+    """Take a broker down that has something of what is on its way; which one, and when."""
+    trial.moving(executor)
+    broker = trial.busy_broker()
+    return broker, trial.broker_down(broker, how)
 
 
 def executor_killed(trial: Trial) -> None:
@@ -22,9 +30,7 @@ def executor_killed(trial: Trial) -> None:
 def broker_killed(trial: Trial) -> None:
     """A broker dies while bytes flow and is named; when it is back, the same command goes on."""
     executor = trial.begin(slow=True)
-    trial.moving(executor)
-    broker = trial.busy_broker()
-    at = trial.broker_down(broker, "killed")
+    broker, at = strike(trial, executor, "killed")
     trial.named(executor, broker, at)
     trial.broker_up(broker, "killed", at)
     trial.end(executor)
@@ -34,10 +40,8 @@ def broker_killed(trial: Trial) -> None:
 def executor_cut_off(trial: Trial) -> None:
     """The executor cannot reach one of the brokers, which others can."""
     executor = trial.begin()
-    trial.moving(executor)
-    broker = trial.busy_broker()
     how = "cut off from the executor"
-    at = trial.broker_down(broker, how)
+    broker, at = strike(trial, executor, how)
     time.sleep(trial.some(3, 20))
     trial.broker_up(broker, how, at)
     trial.end(executor)
@@ -84,9 +88,7 @@ def interrupted(trial: Trial) -> None:
 def broker_hangs(trial: Trial) -> None:
     """A broker's process stands still, its connections stay open; then it goes on."""
     executor = trial.begin(slow=True)
-    trial.moving(executor)
-    broker = trial.busy_broker()
-    at = trial.broker_down(broker, "stopped")
+    broker, at = strike(trial, executor, "stopped")
     if trial.rng.random() < 0.7:
         trial.named(executor, broker, at)
     else:
@@ -99,9 +101,7 @@ def broker_hangs(trial: Trial) -> None:
 def broker_cut_off(trial: Trial) -> None:
     """Nobody reaches a broker any more, neither clients nor followers; it reaches the others."""
     executor = trial.begin()
-    trial.moving(executor)
-    broker = trial.busy_broker()
-    at = trial.broker_down(broker, "cut off")
+    broker, at = strike(trial, executor, "cut off")
     time.sleep(trial.some(3, 15))
     trial.broker_up(broker, "cut off", at)
     trial.end(executor)
@@ -126,9 +126,7 @@ def controller_changes(trial: Trial) -> None:
 def broker_and_executor_killed(trial: Trial) -> None:
     """Both die; the command goes on, or goes back, while the broker is away or when it is back."""
     executor = trial.begin(slow=True)
-    trial.moving(executor)
-    broker = trial.busy_broker()
-    at = trial.broker_down(broker, "killed")
+    broker, at = strike(trial, executor, "killed")
     time.sleep(trial.rng.uniform(0.0, 8.0))
     trial.kill_now(executor)
     command = trial.rng.choice(["apply", "rollback"])
@@ -153,9 +151,7 @@ def broker_dead_and_waited_for(trial: Trial) -> None:
     """The executor waits for a broker that died, or cancels all."""
     choice = trial.rng.choice(["wait", "stop"])
     executor = trial.begin("apply", "--on-broker-failure", choice)
-    trial.moving(executor)
-    broker = trial.busy_broker()
-    at = trial.broker_down(broker, "killed")
+    broker, at = strike(trial, executor, "killed")
     trial.named(executor, broker, at)
     trial.broker_up(broker, "killed", at)
     trial.end(executor)

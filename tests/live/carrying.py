@@ -126,13 +126,16 @@ def made_topic(
     kafka: Any,
     admin: KafkaAdminClient,
     folder: Path,
-    name: str,
-    lists: list[list[int]],
+    test: str,
+    partitions: int,
     **options: Any,
 ) -> Iterator[Topic]:
-    """A topic with data that lies so, and what ``partage plan`` makes of it."""
-    admin.create_topics({name: {"assignments": dict(enumerate(lists))}})
-    fill(kafka, name, len(lists))
+    """A topic of a test with data, on brokers 1 and 2 alone, and what ``partage plan`` makes of it:
+    3 gets its share."""
+    name = test.replace("_", "-")
+    lists = {number: [1 + number % 2, 2 - number % 2] for number in range(partitions)}
+    admin.create_topics({name: {"assignments": lists}})
+    fill(kafka, name, partitions)
     cluster = take(admin, groups=False).cluster()
     plan = partage.plan(cluster, topics=name, spread="topic", **options)
     assert plan.moves >= 2

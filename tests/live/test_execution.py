@@ -36,10 +36,7 @@ pytestmark = pytest.mark.kafka
 def topic(
     kafka: Any, admin: KafkaAdminClient, tmp_path: Path, request: pytest.FixtureRequest
 ) -> Iterator[Topic]:
-    """On brokers 1 and 2 alone; the plan gives 3 its share."""
-    name = request.node.name.replace("_", "-")
-    lists = [[1 + number % 2, 2 - number % 2] for number in range(4)]
-    with made_topic(kafka, admin, tmp_path, name, lists, concurrency=2) as made:
+    with made_topic(kafka, admin, tmp_path, request.node.name, 4, concurrency=2) as made:
         yield made
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from pathlib import Path
 from xml.etree import ElementTree
 
@@ -25,6 +26,19 @@ def rectangles(svg: str) -> list[ElementTree.Element]:
 
 def texts(svg: str) -> list[str]:
     return [text.text or "" for text in ElementTree.fromstring(svg).iter(f"{SVG}text")]
+
+
+@pytest.fixture
+def partage_run(monkeypatch: pytest.MonkeyPatch) -> Callable[[str], int]:
+    """A command; gives its exit code."""
+
+    def run(words: str) -> int:
+        monkeypatch.setattr("sys.argv", ["partage", *words.split()])
+        with pytest.raises(SystemExit) as ended:
+            main()
+        return int(ended.value.code or 0)
+
+    return run
 
 
 @pytest.mark.parametrize("protocol", ["eager", "cooperative"])
@@ -72,14 +86,11 @@ def test_a_placement_has_what_is_fetched_and_given_up() -> None:
 
 
 def test_a_large_plan_is_drawn_where_it_changes(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    tmp_path: Path, partage_run: Callable[[str], int]
 ) -> None:
     """Of 162 partitions 60, all of which change, and every broker with its count."""
     cluster = Path(partage.__file__).parent / "data" / "cluster-grown.json"
-    monkeypatch.setattr("sys.argv", f"partage plan {cluster} --picture {tmp_path}/a.svg".split())
-    with pytest.raises(SystemExit) as ended:
-        main()
-    assert ended.value.code == 0
+    assert partage_run(f"plan {cluster} --picture {tmp_path}/a.svg") == 0
     svg = (tmp_path / "a.svg").read_text("utf-8")
     assert {"exact: 173 moves", "117→54", "16→81", "and 102 partitions more"} <= (set(texts(svg)))
     wide = [{"id": broker} for broker in range(40)]
@@ -101,33 +112,17 @@ def test_a_group_of_very_many_is_drawn_in_part() -> None:
 
 
 def test_a_picture_that_cannot_be_written_is_one_line(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    tmp_path: Path, partage_run: Callable[[str], int], capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setattr(
-        "sys.argv",
-        (
-            f"partage assign {GROUPS}/failover.json --assignor range --json "
-            f"--picture {tmp_path}/none/a.svg"
-        ).split(),
-    )
-    with pytest.raises(SystemExit) as ended:
-        main()
-    assert ended.value.code == 2
+    words = f"assign {GROUPS}/failover.json --assignor range --json --picture {tmp_path}/none/a.svg"
+    assert partage_run(words) == 2
     assert capsys.readouterr().err.count("\n") == 1
 
 
 def test_the_picture_comes_beside_json(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    tmp_path: Path, partage_run: Callable[[str], int], capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setattr(
-        "sys.argv",
-        (
-            f"partage simulate {GROUPS}/kip-429-scenario.json --assignor sticky --json "
-            f"--picture {tmp_path}/a.svg"
-        ).split(),
-    )
-    with pytest.raises(SystemExit) as ended:
-        main()
-    assert ended.value.code == 0
+    words = f"simulate {GROUPS}/kip-429-scenario.json --assignor sticky --json "
+    assert partage_run(words + f"--picture {tmp_path}/a.svg") == 0
     assert json.loads(capsys.readouterr().out)["moved"] == 1
     assert texts((tmp_path / "a.svg").read_text("utf-8"))[0].startswith("sticky, eager: ")

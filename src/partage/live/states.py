@@ -70,18 +70,11 @@ class BrokerState:
 
 
 @dataclass(frozen=True)
-class PartitionState:
-    """A partition. ``replicas``: where it shall be, preferred leader first; ``adding`` and
-    ``removing`` are not empty while it is on its way there. ``sizes``: bytes by broker."""
+class OfPartition:
+    """What is about one partition."""
 
     topic: str
     partition: int
-    replicas: tuple[int, ...]
-    leader: int | None
-    isr: tuple[int, ...]
-    adding: tuple[int, ...] = ()
-    removing: tuple[int, ...] = ()
-    sizes: dict[int, int] = field(default_factory=dict)
 
     @property
     def key(self) -> Key:
@@ -91,6 +84,19 @@ class PartitionState:
     def name(self) -> str:
         """``topic-3``."""
         return f"{self.topic}-{self.partition}"
+
+
+@dataclass(frozen=True)
+class PartitionState(OfPartition):
+    """A partition. ``replicas``: where it shall be, preferred leader first; ``adding`` and
+    ``removing`` are not empty while it is on its way there. ``sizes``: bytes by broker."""
+
+    replicas: tuple[int, ...]
+    leader: int | None
+    isr: tuple[int, ...]
+    adding: tuple[int, ...] = ()
+    removing: tuple[int, ...] = ()
+    sizes: dict[int, int] = field(default_factory=dict)
 
     @property
     def current(self) -> tuple[int, ...]:

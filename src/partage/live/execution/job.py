@@ -21,7 +21,7 @@ from typing import Any, Self
 from partage.brokers.directory import MARKER, fingerprint
 from partage.errors import MISSHAPEN, InputError
 from partage.files import parse_json, read_text
-from partage.live.states import Key, PartitionState
+from partage.live.states import Key, OfPartition, PartitionState
 
 
 class Standing(Enum):
@@ -37,25 +37,14 @@ class Standing(Enum):
 
 
 @dataclass(frozen=True)
-class Change:
+class Change(OfPartition):
     """One partition: from where to where (broker ids, preferred leader first). ``size_bytes`` of a
     replica and measured ``bytes_per_second`` are None where they are not known."""
 
-    topic: str
-    partition: int
     origin: tuple[int, ...]
     goal: tuple[int, ...]
     size_bytes: int | None = None
     bytes_per_second: float | None = None
-
-    @property
-    def key(self) -> Key:
-        return self.topic, self.partition
-
-    @property
-    def name(self) -> str:
-        """``topic-3``."""
-        return f"{self.topic}-{self.partition}"
 
     @property
     def adding(self) -> tuple[int, ...]:
@@ -86,8 +75,8 @@ class Change:
 class Job:
     """Changes by (topic, number), in ``waves``; ``lists``: how every partition of the plan's
     cluster lay, those that do not change included. ``excluded``: brokers that are to be empty;
-    ``dead``: those that did not answer when it was planned, or planned anew; ``concurrency`` and ``batch`` as
-    ``partage plan`` was asked."""
+    ``dead``: those that did not answer when it was planned, or planned anew; ``concurrency`` and
+    ``batch`` as ``partage plan`` was asked."""
 
     directory: str
     cluster_id: str | None

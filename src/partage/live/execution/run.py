@@ -218,7 +218,7 @@ class Run:
             alive = self._asking.alive()
             copied = [change for change in changes if change.adding]
             dead, away = self._dead(copied, alive)
-            names = ", ".join(map(str, sorted(dead or away)))
+            names = _names(dead or away)
             if dead and self._on_failure == "stop":
                 self._say(changes, f"broker {names} does not answer: stopped")
                 return None
@@ -305,7 +305,7 @@ class Run:
                 self._say(left, "finishing this wave; interrupt again to cancel it")
             dead, _ = self._dead(left, alive)
             if dead and self._on_failure == "wait":
-                names = ", ".join(map(str, sorted(dead)))
+                names = _names(dead)
                 self._say(left, f"waiting for broker {names}, which does not answer")
             elif dead:
                 held_up = self._without(dead, left)
@@ -393,7 +393,7 @@ class Run:
         held_up = [change for change in changes if holders(change, dead)]
         self._cancel(held_up)
         anew = self._planned_anew(dead, held_up) if self._on_failure == "replan" else set()
-        names = ", ".join(map(str, sorted(dead)))
+        names = _names(dead)
         left = [change for change in held_up if change.key not in anew]
         for change in left:
             broker = min(holders(change, dead))
@@ -405,7 +405,7 @@ class Run:
     def _planned_anew(self, dead: set[int], held_up: Sequence[Change]) -> set[Key]:
         """Plan all that dead brokers hold up, in later waves too, without them; gives what that
         is."""
-        names = ", ".join(map(str, sorted(dead)))
+        names = _names(dead)
         later = self._waves[self._number :]
         kept = {key: c for key, c in self._job.changes.items() if key not in self._refused}
         ahead = [c for wave in later for key in wave if (c := kept.get(key)) and c.adding]
@@ -429,6 +429,10 @@ class Run:
             f"{len(hit)} partitions with {moves} moves ({file.name})",
         )
         return hit
+
+
+def _names(brokers: Iterable[int]) -> str:
+    return ", ".join(map(str, sorted(brokers)))
 
 
 def _turns(now: PartitionState, change: Change) -> bool:
