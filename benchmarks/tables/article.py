@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from article_claims import Figures, claims_block
+from claims import Figures, claims_block
 from partage.report import units
 from partage.report.comparison import COLUMNS
 from tables.markdown import table

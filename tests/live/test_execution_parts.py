@@ -25,6 +25,7 @@ from partage.live.execution import asking as asks
 from partage.live.execution import throttling
 from partage.live.execution.absences import Absences
 from partage.live.execution.asking import Asking
+from partage.live.execution.course import Course
 from partage.live.execution.health import behind
 from partage.live.execution.job import Change, Job
 from partage.live.execution.measuring import Growth, measured, needs
@@ -116,6 +117,45 @@ def test_a_plan_of_a_broker_that_is_gone_is_cut_too() -> None:
     now = cluster({change.key: change.origin for change in changes})
     cut = recut(job_of(changes), now, 1)
     assert sorted(key for wave in cut.waves for key in wave) == [("t", 0), ("t", 1)]
+
+
+def test_what_of_a_wave_is_to_be_done() -> None:
+    """Not what is done, what is gone, or what others have moved; these are refused, and say why."""
+    changes = [Change("t", n, (1,), (2,)) for n in range(4)]
+    course = Course(job_of(changes))
+    now = cluster({("t", 0): (1,), ("t", 1): (2,), ("t", 2): (5,)})
+    states = {one.key: one for one in now.partitions}
+    keys = course.begin_next()
+    assert (course.number, course.waves, course.later) == (1, 1, [])
+    assert course.open(keys, states) == [changes[0]]
+    assert course.refused == {("t", 2): "others moved it to [5]", ("t", 3): "it is gone"}
+    course.refused[changes[0].key] = "no"
+    assert course.open(keys, states) == []
+
+
+def test_what_of_a_wave_is_to_be_waited_for() -> None:
+    changes = [Change("t", n, (1,), (2,)) for n in range(4)]
+    course = Course(job_of(changes))
+    course.refused["t", 3] = "no"
+    now = cluster({("t", 0): (1,), ("t", 1): (2,), ("t", 3): (1,)})
+    assert course.under_way(changes, {one.key: one for one in now.partitions}) == [changes[0]]
+    assert course.refused == {("t", 2): "it is gone", ("t", 3): "no"}
+
+
+def test_only_waves_that_have_not_begun_are_cut_anew() -> None:
+    changes = [Change("t", n, (1,), (2,)) for n in range(5)]
+    job = job_of(changes)
+    course = Course(replace(job, waves=tuple((change.key,) for change in changes)))
+    assert course.begin_next() == (("t", 0),)
+    course.refused["t", 4] = "no"
+    lists = {change.key: change.origin for change in changes}
+    with pytest.raises(CannotError, match="broker 2: its disk"):
+        course.cut_anew(cluster(lists, free=20 * MB), 3)
+    assert (course.concurrency, course.waves) == (3, 5)
+    assert course.cut_anew(cluster(lists), 2) == 2
+    assert course.waves == 3
+    left = [key for wave in course.later for key in wave]
+    assert sorted(left) == [("t", 1), ("t", 2), ("t", 3)]
 
 
 def answering(answers: list[dict[Key, Any]], asked: list[list[Key]]) -> Any:

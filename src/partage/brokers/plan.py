@@ -97,7 +97,11 @@ class Plan:
     @property
     def leader_changes(self) -> int:
         """Partitions whose preferred leader changes."""
-        return int((self.before.replicas[:, 0] != self.after.replicas[:, 0]).sum())
+        return self.leaders_other_than(self.before)
+
+    def leaders_other_than(self, other: Cluster) -> int:
+        """Partitions that another placement of the same cluster lets another broker lead."""
+        return int((other.replicas[:, 0] != self.after.replicas[:, 0]).sum())
 
     @cached_property
     def changed(self) -> Ints:

@@ -19,6 +19,7 @@ import numpy.typing as npt
 
 from partage.brokers.choices import Choices
 from partage.brokers.task import Task
+from partage.cluster import Cluster
 from partage.flow.confining import confine
 from partage.flow.picking import pick_slots
 
@@ -49,6 +50,11 @@ def scaled(rates: npt.NDArray[np.float64]) -> Ints:
     # by a power of two first, which is exact, so that neither tiny nor huge rates leave the floats
     part = np.ldexp(rates, -int(np.frexp(largest)[1]))
     return np.floor(part * (SCALE / float(part.sum()))).astype(np.int64)
+
+
+def busiest_leader(rates: npt.NDArray[np.float64], cluster: Cluster) -> float:
+    """The highest rate that a broker of the cluster leads. ``rates``: [P], in any unit."""
+    return float(np.bincount(cluster.replicas[:, 0], rates).max(initial=0))
 
 
 def lead_by_rate(task: Task, choices: Choices, lists: Ints, today: Ints) -> tuple[Ints, RateProof]:

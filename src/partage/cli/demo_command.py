@@ -56,6 +56,7 @@ def demo(
     from partage.brokers.compare import compare, comparison, deterministic
     from partage.brokers.directory import COMPARE, MEASURED, REPORT, check_writable
     from partage.brokers.plan import Plan, plan_task, task_of
+    from partage.brokers.rates import busiest_leader
     from partage.cluster import Cluster
     from partage.errors import PartageError
     from partage.files import check_writable_directory, to_json
@@ -63,7 +64,7 @@ def demo(
     from partage.profile import MARKER as PROFILE_MARKER
     from partage.profile import Profile
     from partage.report.html import render
-    from partage.report.measured import leader_rates, print_profile, summary
+    from partage.report.measured import print_profile, summary
     from partage.report.terminal import print_compare, print_plan
     from partage.report.units import rate
 
@@ -120,12 +121,10 @@ def demo(
     if not verdict.sound:
         raise PartageError(f"{plan_dir}: the plan does not hold: {verdict.defects[0]}")
     assert task.bytes_per_second is not None
-    led = max(leader_rates(task.bytes_per_second, plan.after))
-    led_by_count = max(leader_rates(task.bytes_per_second, by_count.after))
-    otherwise, otherwise_lately = (
-        int((plan.after.replicas[:, 0] != other.after.replicas[:, 0]).sum())
-        for other in (by_count, by_lately)
-    )
+    led = busiest_leader(task.bytes_per_second, plan.after)
+    led_by_count = busiest_leader(task.bytes_per_second, by_count.after)
+    otherwise = plan.leaders_other_than(by_count.after)
+    otherwise_lately = plan.leaders_other_than(by_lately.after)
     seconds = round(time.perf_counter() - began, 1)
     page = str(Path(plan_dir) / REPORT)
     if json:

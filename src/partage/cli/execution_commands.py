@@ -84,7 +84,7 @@ def apply(
         partage apply plan/ --bootstrap-server localhost:9092 --yes --json
         partage apply reassignment.json --bootstrap-server localhost:9092
     """
-    made = _plan_of(plan, bootstrap_server, command_config, out, batch, concurrency, json)
+    made = _directory_of(plan, bootstrap_server, command_config, out, batch, concurrency, json)
     if made is None:
         raise typer.Exit(0)
     how = How(throttle, concurrency, on_failure, yes, json)
@@ -177,7 +177,7 @@ def throttle(
     output.console().print(f"Asked for {', '.join(map(str, asked))}.", highlight=False)
 
 
-def _plan_of(
+def _directory_of(
     plan: str,
     bootstrap_server: str | None,
     command_config: str | None,

@@ -69,7 +69,7 @@ class Group:
     - ``racks``: by topic, for each partition the racks of its replicas
     - ``weights``: by topic, a whole number from 0 per partition (lag, bytes)
     - ``streams``, ``connect``: what those assignors need beside it (see
-      ``consumers.streams_config`` and ``consumers.assignors.connect``)
+      ``consumers.streams.config`` and ``consumers.assignors.connect``)
     - ``where``: named in errors
     """
 

@@ -140,9 +140,3 @@ def print_totals(totals: Mapping[str, int], console: Console) -> None:
         f"{units.count(totals['rejected'])} rejected",
         highlight=False,
     )
-
-
-def leader_rates(rates: np.ndarray[Any, np.dtype[np.float64]], cluster: Cluster) -> list[float]:
-    """Bytes in per second that each broker leads, in the cluster's order of brokers."""
-    led = np.bincount(cluster.replicas[:, 0], rates, minlength=len(cluster.brokers))
-    return [float(rate) for rate in led]

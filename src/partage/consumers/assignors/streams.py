@@ -1,17 +1,17 @@
 """Streams: tasks of Kafka Streams, active and standby (StreamsPartitionAssignor's job, exactly).
 
-The group says ``streams`` (``consumers.streams_config``). A task is one number of a subtopology:
+The group says ``streams`` (``consumers.streams.config``). A task is one number of a subtopology:
 that partition of all of its topics, always on one member. A member is a thread of the process that
 it names, and a process has as much room as it has threads; the ``tags`` of a process say where it
 runs (its rack, where no process has any). Loads are counted in tasks.
 
-1. Each active gets a *home*. Without more said, as ``consumers.tasks`` shares them: processes even,
-   then fewest changes. With ``rack_aware`` or ``lags`` as ``consumers.homes`` does: processes even,
+1. Each active gets a *home*. Without more said, as ``streams.tasks`` shares them: processes even,
+   then fewest changes. With ``rack_aware`` or ``lags`` as ``streams.homes`` does: processes even,
    stateful tasks even, then the least cost of KIP-925, then fewest homes that are not caught up,
    then fewest changes.
 2. Standbys are shared out around the homes, apart from each other by tags.
 3. With ``lags``, what would stop until its home has its state waits elsewhere, and the home warms
-   up (``consumers.warmups``, KIP-441). Warm-ups are told apart from standbys, but say so under
+   up (``streams.warmups``, KIP-441). Warm-ups are told apart from standbys, but say so under
    ``standbys`` when they join again. A task that is withheld until its old thread gives it up stays
    as a warm-up where it had its state, so that the state is not closed meanwhile.
 4. Each process deals its actives to its threads, evenly and with fewest changes, then the standbys
@@ -47,11 +47,11 @@ import numpy as np
 import numpy.typing as npt
 
 from partage.consumers.assignment import Assignment, Warming
-from partage.consumers.homes import share_homes
-from partage.consumers.streams_config import UNKNOWN_LAG, StreamsConfig
-from partage.consumers.tasks import deal_standbys, share_actives, share_standbys
-from partage.consumers.topology import Topology
-from partage.consumers.warmups import Lags, Round, plan_round
+from partage.consumers.streams.config import UNKNOWN_LAG, StreamsConfig
+from partage.consumers.streams.homes import share_homes
+from partage.consumers.streams.tasks import deal_standbys, share_actives, share_standbys
+from partage.consumers.streams.topology import Topology
+from partage.consumers.streams.warmups import Lags, Round, plan_round
 from partage.group import Group
 from partage.group.model import NOBODY
 

@@ -10,7 +10,7 @@ Three things end a wave otherwise. A broker that is to receive replicas, or to k
 not answer: by choice its moves are cancelled and the rest goes on, or they are planned anew without
 it, or all stops, or the run waits. An interrupt: the first one lets the wave finish and stops then,
 the second cancels what is on its way. And a partition that the controller refuses to move, or that
-is gone: it is left, and told at the end.
+is gone: it is left, and told at the end. How far all of it has come is in ``course.py``.
 
 On every way out the throttles are put back; at the end of the last wave preferred leaders are
 elected and everything is compared with the goal (``ending.py``).
@@ -20,7 +20,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
@@ -30,18 +30,18 @@ from partage.errors import CannotError, InputError
 from partage.live.execution import ending
 from partage.live.execution.absences import Absences
 from partage.live.execution.asking import Asking
+from partage.live.execution.course import Course, turns
 from partage.live.execution.ending import Outcome
 from partage.live.execution.health import Health, HealthWatch
 from partage.live.execution.job import Change, Job, Standing
 from partage.live.execution.journal import Journal
-from partage.live.execution.recutting import recut
-from partage.live.execution.replanning import holders, plan_without, to_plan_anew
+from partage.live.execution.replanning import holders
 from partage.live.execution.speed import Speed
 from partage.live.execution.throttling import Throttling
-from partage.live.execution.watching import Meter, arrived
+from partage.live.execution.watching import Meter
 from partage.live.execution.wishes import forget, wished
 from partage.live.snapshot import take
-from partage.live.states import Key, PartitionState, Snapshot
+from partage.live.states import Key, Snapshot
 
 __all__ = ["Interrupts", "Outcome", "Progress", "Run", "check_choice"]
 
@@ -116,9 +116,8 @@ class Run:
         sleep: Callable[[float], None] = time.sleep,
     ) -> None:
         check_choice(on_failure, job.forth)
-        self._job, self._admin, self._journal = job, admin, journal
-        self._waves = list(job.waves)
-        self._concurrency = job.concurrency
+        self._course, self._directory, self._forth = Course(job), job.directory, job.forth
+        self._admin, self._journal = admin, journal
         self._asked, self._on_failure = throttle, on_failure
         self._tell, self._interrupts = tell, interrupts or Interrupts()
         self._poll, self._clock, self._sleep = poll_seconds, clock, sleep
@@ -127,32 +126,30 @@ class Run:
         self._speed = Speed(throttle, self._asking, self._throttling, clock, self._say)
         self._health = HealthWatch(self._asking, clock)
         self._absences = Absences(clock)
-        self._refused: dict[Key, str] = {}
         self._said: str | None = None
-        self._number = 0
         self._warned = 0
 
     def go(self) -> Outcome:
         """Carry it out. Raises what kafka-python raises; the throttles are put back before."""
-        direction = "forth" if self._job.forth else "back"
-        forget(self._job.directory)
+        course, direction = self._course, "forth" if self._forth else "back"
+        forget(self._directory)
         self._journal.write("begun", direction=direction, throttle=self._asked)
         outcome = Outcome()
         try:
-            while self._number < len(self._waves):
+            while course.later:
                 self._follow_concurrency()
-                self._number += 1
-                left = self._left(self._waves[self._number - 1])
+                keys = course.begin_next()
+                left = course.open(keys, self._asking.now(keys))
                 if left and (self._interrupts.count or not self._wave(left)):
                     outcome.state = "stopped"
-                    outcome.waves_left = len(self._waves) - self._number + 1
+                    outcome.waves_left = len(course.later) + 1
                     break
         finally:
             outcome.dead = self._throttles_put_back()
         misled: dict[Key, str] = {}
         if outcome.state == "done":
-            misled = ending.elect(self._job, self._asking, self._journal, self._round)
-        ending.conclude(self._job, self._asking, self._refused, misled, outcome)
+            misled = ending.elect(course.job, self._asking, self._journal, self._round)
+        ending.conclude(course.job, self._asking, course.refused, misled, outcome)
         self._journal.write("ended", direction=direction, state=outcome.state)
         return outcome
 
@@ -176,21 +173,6 @@ class Run:
 
     # ------------------------------------------------------------------ a wave
 
-    def _left(self, wave: Sequence[Key]) -> list[Change]:
-        """The changes of a wave that are not done yet and can be."""
-        now = self._asking.now(wave)
-        found = []
-        for key in wave:
-            change = self._job.changes[key]
-            standing = change.standing(now.get(key))
-            if standing is Standing.GONE:
-                self._refused[key] = "it is gone"
-            elif standing is Standing.ELSEWHERE and not _turns(now[key], change):
-                self._refused[key] = f"others moved it to {list(now[key].replicas)}"
-            elif standing is not Standing.DONE and key not in self._refused:
-                found.append(change)
-        return found
-
     def _wave(self, changes: list[Change]) -> bool:
         """Carry out a wave; False where the run has to stop after it."""
         settled = self._settled(changes)
@@ -207,7 +189,7 @@ class Run:
         alive = self._asking.alive()
         self._asking.patiently(lambda: self._throttling.put_back(alive, topics))
         if finished:
-            self._journal.write("wave done", wave=self._number)
+            self._journal.write("wave done", wave=self._course.number)
         return finished
 
     def _settled(self, changes: list[Change]) -> list[Change] | None:
@@ -241,7 +223,8 @@ class Run:
         those that the plan is about, and those that were dead when it was made, or made anew."""
         if self._on_failure not in _CARRYING_ON:
             return set()
-        return {*self._job.involved, *self._job.dead} - set(alive)
+        job = self._course.job
+        return {*job.involved, *job.dead} - set(alive)
 
     def _turned_back(self, changes: list[Change]) -> list[Change]:
         """Those that are left when what is on its way to where this job comes from is cancelled.
@@ -253,14 +236,14 @@ class Run:
         turning = [
             change
             for change in changes
-            if (one := now.get(change.key)) is not None and _turns(one, change)
+            if (one := now.get(change.key)) is not None and turns(one, change)
         ]
         if not turning:
             return changes
         self._ask(turning, dict.fromkeys(change.key for change in turning))
         for change in turning:
             # it may just have arrived: then it is a move like any other
-            self._refused.pop(change.key, None)
+            self._course.refused.pop(change.key, None)
         now = self._asking.now(change.key for change in changes)
         return [c for c in changes if c.standing(now.get(c.key)) is not Standing.DONE]
 
@@ -283,7 +266,7 @@ class Run:
             return
         event = "cancelled" if None in lists.values() else "submitted"
         self._journal.write(event, partitions=[list(change.key) for change in changes])
-        self._refused |= self._asking.reassign(lists)
+        self._course.refused |= self._asking.reassign(lists)
 
     # ------------------------------------------------------------------ watching
 
@@ -291,7 +274,7 @@ class Run:
         """Until all of them are in place; False where they were cancelled."""
         while True:
             now = self._asking.now(change.key for change in changes)
-            left = [change for change in changes if not self._in_place(change, now)]
+            left = self._course.under_way(changes, now)
             alive = self._asking.alive()
             meter.look(now, left, alive)
             self._report(left, meter)
@@ -314,24 +297,16 @@ class Run:
                 if self._on_failure == "stop":
                     self._cancel(left)
                     return False
-            self._speed.follow(self._job.directory, left)
+            self._speed.follow(self._directory, left)
             health = self._health.look(now, self._excused(alive))
             self._speed.keep(left, meter, health, alive)
             self._round()
 
-    def _in_place(self, change: Change, now: Mapping[Key, PartitionState]) -> bool:
-        if change.key in self._refused:
-            return True
-        if change.key not in now:
-            self._refused[change.key] = "it is gone"
-            return True
-        return arrived(change, now[change.key])
-
     def _report(self, left: Sequence[Change], meter: Meter) -> None:
         self._tell(
             Progress(
-                wave=self._number,
-                waves=len(self._waves),
+                wave=self._course.number,
+                waves=self._course.waves,
                 moving=len(left),
                 bytes_done=meter.done,
                 bytes_total=meter.total,
@@ -346,28 +321,22 @@ class Run:
             return
         self._said = note
         self._journal.write("note", note=note)
-        waves = len(self._waves)
-        self._tell(
-            Progress(self._number, waves, len(left), 0, 0, note=note, throttle=self._speed.rate)
-        )
+        number, waves, rate = self._course.number, self._course.waves, self._speed.rate
+        self._tell(Progress(number, waves, len(left), 0, 0, note=note, throttle=rate))
 
     # ------------------------------------------------------------------ how much at once
 
     def _follow_concurrency(self) -> None:
         """Cut what is left into waves anew where another concurrency was asked for."""
-        asked = wished(self._job.directory).concurrency
-        if asked is None or asked == self._concurrency:
+        asked = wished(self._directory).concurrency
+        if asked is None or asked == self._course.concurrency:
             return
-        self._concurrency = asked
-        left = [key for wave in self._waves[self._number :] for key in wave]
-        now = self._taken()
         try:
-            anew = recut(self._job, now, asked, [k for k in left if k not in self._refused]).waves
+            waves = self._course.cut_anew(self._taken(), asked)
         except CannotError as error:
             self._say((), f"the concurrency stays as it was: {error}")
             return
-        self._waves[self._number :] = anew
-        self._say((), f"the concurrency is {asked} now: {len(anew)} waves are left")
+        self._say((), f"the concurrency is {asked} now: {waves} waves are left")
 
     # ------------------------------------------------------------------ brokers that die
 
@@ -397,7 +366,7 @@ class Run:
         left = [change for change in held_up if change.key not in anew]
         for change in left:
             broker = min(holders(change, dead))
-            self._refused[change.key] = f"broker {broker} does not answer"
+            self._course.refused[change.key] = f"broker {broker} does not answer"
         if left:
             self._say(held_up, f"broker {names} does not answer: its moves are cancelled")
         return held_up
@@ -406,23 +375,15 @@ class Run:
         """Plan all that dead brokers hold up, in later waves too, without them; gives what that
         is."""
         names = _names(dead)
-        later = self._waves[self._number :]
-        kept = {key: c for key, c in self._job.changes.items() if key not in self._refused}
-        ahead = [c for wave in later for key in wave if (c := kept.get(key)) and c.adding]
-        now, job = self._taken(), replace(self._job, changes=kept)
-        hit = to_plan_anew(job, now, dead, [*held_up, *ahead])
-        if not hit:
-            return hit
         try:
-            file, moves = plan_without(job, now, dead, hit, self._concurrency)
+            planned = self._course.plan_anew(self._taken(), dead, held_up)
         except CannotError as error:
             self._say(held_up, f"without broker {names} there is no plan: {error}")
             return set()
+        if planned is None:
+            return set()
+        hit, moves, file = planned
         self._journal.write("planned anew", without=sorted(dead), file=file.name)
-        self._job = self._job.again()
-        anew = (tuple(key for key in wave if key in hit) for wave in self._job.waves)
-        rest = (tuple(key for key in wave if key not in hit) for wave in later)
-        self._waves[self._number :] = [*filter(None, rest), *filter(None, anew)]
         self._say(
             held_up,
             f"broker {names} does not answer: what it was to have is planned anew without it, "
@@ -433,11 +394,3 @@ class Run:
 
 def _names(brokers: Iterable[int]) -> str:
     return ", ".join(map(str, sorted(brokers)))
-
-
-def _turns(now: PartitionState, change: Change) -> bool:
-    """Whether it is on the way that this job undoes, as in a rollback in the middle of a move, or
-    stuck on it."""
-    on_its_way = bool(now.adding or now.removing)
-    stuck = bool(set(now.adding) & set(now.removing))
-    return stuck or (on_its_way and now.replicas == change.origin)

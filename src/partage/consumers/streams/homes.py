@@ -21,7 +21,7 @@ from collections.abc import Sequence
 import numpy as np
 import numpy.typing as npt
 
-from partage.consumers.tasks import Tasks, around
+from partage.consumers.streams.tasks import Tasks, around
 from partage.flow.network import Network, minimise_squares
 from partage.group.model import NOBODY
 

@@ -14,8 +14,8 @@ import numpy as np
 import pytest
 
 from partage import Assignment, Group, Member, assign
-from partage.consumers.tasks import Tasks
-from partage.consumers.warmups import Lags, Round, plan_round
+from partage.consumers.streams.tasks import Tasks
+from partage.consumers.streams.warmups import Lags, Round, plan_round
 
 ACCEPTABLE = 10_000
 Task = tuple[int, int]

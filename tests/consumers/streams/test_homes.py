@@ -9,8 +9,8 @@ from math import lcm
 
 import numpy as np
 
-from partage.consumers.homes import share_homes
-from partage.consumers.tasks import Tasks
+from partage.consumers.streams.homes import share_homes
+from partage.consumers.streams.tasks import Tasks
 from partage.group.model import NOBODY
 
 

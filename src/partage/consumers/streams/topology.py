@@ -13,8 +13,8 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from partage.consumers.streams_config import UNKNOWN_LAG, StreamsConfig
-from partage.consumers.tasks import Tasks
+from partage.consumers.streams.config import UNKNOWN_LAG, StreamsConfig
+from partage.consumers.streams.tasks import Tasks
 from partage.group import Group
 from partage.group.model import NOBODY
 

@@ -1,0 +1,68 @@
+"""What the survey claims, tool by tool, judged by the figures of ``article.py``.
+
+The claims are the survey's, in our words: a file per tool, and a line here. A verdict stands only
+as long as its condition holds: if the figures change so that it does not, no page is written.
+"""
+
+from __future__ import annotations
+
+from claims import (
+    bin_packing,
+    greedy,
+    kafka,
+    leader_flow,
+    mip,
+    permutation,
+    rack_greedy,
+    three_flows,
+)
+from claims.claim import Figures, Tool, Verdict
+
+TOOLS = (
+    kafka,
+    greedy,
+    rack_greedy,
+    bin_packing,
+    mip,
+    permutation,
+    leader_flow,
+    three_flows,
+)
+"""In the survey's order."""
+
+CRITERIA = ("storage", "racks", "moves", "leaders", "determinism", "failure")
+MARKS: dict[Verdict, str] = {"confirmed": "✓", "in part": "◐", "corrected": "✗"}
+
+
+def overview(found: list[Tool]) -> str:
+    """The article's table: its answers by tool and criterion, with our verdicts."""
+    lines = [f"| tool | {' | '.join(CRITERIA)} |", "| --- |" + " --- |" * len(CRITERIA)]
+    for tool in found:
+        cell = {c.criterion: f"{c.answer} {MARKS[c.verdict]}" for c in tool.claims}
+        if set(CRITERIA) <= set(cell):
+            lines.append(f"| {tool.name} | {' | '.join(cell[name] for name in CRITERIA)} |")
+    return "\n".join(lines)
+
+
+def claims_block(figures: Figures) -> str:
+    """Every tool with a table of its claims. ValueError where a verdict is not borne out."""
+    found = [of.tool(figures) for of in TOOLS]
+    every = [claim for tool in found for claim in tool.claims]
+    for claim in every:
+        if not claim.holds:
+            raise ValueError(f"the verdict does not hold any more: {claim}")
+    count = {v: sum(c.verdict == v for c in every) for v in ("confirmed", "in part", "corrected")}
+    parts = [
+        f"Of {len(every)} claims {count['confirmed']} are confirmed, {count['in part']} hold in "
+        f"part, and {count['corrected']} are corrected.",
+        "The article's own table, its answers with our verdicts (✓ confirmed, ◐ in part, "
+        "✗ corrected):",
+        overview(found),
+    ]
+    for tool in found:
+        parts.append(f"### {tool.name}: `{tool.strategy}`")
+        parts.append(f"Differs from the original: {tool.differs}")
+        lines = ["| claim | measured | verdict | reason |", "| --- | --- | --- | --- |"]
+        lines += [f"| {c.says} | {c.measured} | **{c.verdict}** | {c.why} |" for c in tool.claims]
+        parts.append("\n".join(lines))
+    return "\n\n".join(parts)

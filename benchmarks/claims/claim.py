@@ -1,0 +1,136 @@
+"""A claim, what it is judged by, and how figures are worded in it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from partage.report import units
+
+Row = Mapping[str, Any]
+Verdict = Literal["confirmed", "in part", "corrected"]
+
+TESTED = True
+"""For what no figure here decides: ``tests/brokers/test_open_problems.py`` and
+``tests/brokers/strategies/test_three_flows.py`` work it out."""
+
+
+@dataclass(frozen=True)
+class Claim:
+    """One claim: the criterion and the article's answer in a word or two (both empty where it is of
+    another kind), what is said, what was measured, the verdict, why, and whether the figures bear
+    the verdict out."""
+
+    criterion: str
+    answer: str
+    says: str
+    measured: str
+    verdict: Verdict
+    why: str
+    holds: bool
+
+
+@dataclass(frozen=True)
+class Tool:
+    """One tool of the survey, the strategy that stands for it, and where the two differ."""
+
+    name: str
+    strategy: str
+    differs: str
+    claims: tuple[Claim, ...]
+
+
+@dataclass(frozen=True)
+class Figures:
+    """All that was measured: ``jobs[size, job][strategy]``, ``trials[strategy]`` (an
+    ``article.Tally``), ``growth[brokers][strategy]``, ``storage``: bin-packing by bytes."""
+
+    jobs: Mapping[tuple[str, str], Mapping[str, Row]]
+    trials: Mapping[str, Any]
+    growth: Mapping[int, Mapping[str, Row]]
+    storage: Row
+
+    @property
+    def grown(self) -> Mapping[str, Row]:
+        """The middle cluster with new brokers, by strategy; so are the next three."""
+        return self.jobs["middle", "grown"]
+
+    @property
+    def shrunk(self) -> Mapping[str, Row]:
+        """The middle cluster without one of its brokers."""
+        return self.jobs["middle", "shrunk"]
+
+    @property
+    def scattered(self) -> Mapping[str, Row]:
+        """The middle cluster, laid out at random."""
+        return self.jobs["middle", "scattered"]
+
+    @property
+    def large(self) -> Mapping[str, Row]:
+        """The large cluster with new brokers."""
+        return self.jobs["large", "grown"]
+
+    @property
+    def exact(self) -> Row:
+        """The exact answer for the middle cluster with new brokers."""
+        return self.grown["exact"]
+
+    @property
+    def answers(self) -> int:
+        """How many trials there were: the exact strategy answers all of them."""
+        return int(self.trials["exact"].answers)
+
+
+def replicas(row: Row) -> str:
+    return units.span(row["replicas_per_broker"])
+
+
+def leaders(row: Row) -> str:
+    return units.span(row["leaders_per_broker"])
+
+
+def moves(row: Row) -> str:
+    return f"{units.count(row['moves'])}/{units.count(row['moves_lower_bound'])}"
+
+
+def worst(row: Row) -> int:
+    return int(row["leaders_after_failure"]["max"])
+
+
+def width(row: Row, key: str) -> int:
+    low, high = row[f"{key}_per_broker"]
+    return int(high - low)
+
+
+def deterministic(
+    figures: Figures, strategy: str, why: str, verdict: Verdict = "confirmed"
+) -> Claim:
+    """The claim that the same input gives the same output."""
+    rows = [rows[strategy] for rows in figures.jobs.values() if "moves" in rows[strategy]]
+    tally = figures.trials[strategy]
+    return Claim(
+        "determinism",
+        "yes",
+        "Gives the same output every time.",
+        f"the same bytes from shuffled input in {len(rows)} of {len(rows)} jobs; settled in "
+        f"{tally.settled} of {tally.answers} trials",
+        verdict,
+        why,
+        all(row["deterministic"] for row in rows),
+    )
+
+
+def failure(figures: Figures, strategy: str, job: str, why: str) -> Claim:
+    """The claim that leaders are not even after a broker's failure."""
+    rows = figures.jobs["middle", job]
+    return Claim(
+        "failure",
+        "no",
+        "Does nothing for the leaders after a broker's failure.",
+        f"middle, {job}: {worst(rows[strategy])} on the worst survivor; `exact`: "
+        f"{worst(rows['exact'])}",
+        "confirmed",
+        why,
+        worst(rows[strategy]) > worst(rows["exact"]),
+    )

@@ -1,0 +1,76 @@
+"""What the survey says of the author's earlier method, the strategy ``permutation``."""
+
+from __future__ import annotations
+
+from claims.claim import Claim, Figures, Tool, deterministic, worst
+
+
+def tool(figures: Figures) -> Tool:
+    """Its claims, with their figures."""
+    grown, exact, trials, answers = figures.grown, figures.exact, figures.trials, figures.answers
+    ratio = {
+        n: rows["permutation"]["moves"] / rows["exact"]["moves"]
+        for n, rows in figures.growth.items()
+    }
+    few, many = min(ratio), max(ratio)
+    return Tool(
+        "The author's earlier method",
+        "permutation",
+        "Never published. For replication factors above 2 the order of the lists is ours.",
+        (
+            Claim(
+                "storage",
+                "by count",
+                "Replicas are even, in the worst case a little less than with other tools.",
+                f"even in {trials['permutation'].replicas} of {answers} trials, and never more "
+                f"than {trials['permutation'].widest} apart",
+                "confirmed",
+                "An incomplete last line of lists leaves up to the replication factor between "
+                "brokers.",
+                trials["permutation"].widest == 3,
+            ),
+            Claim(
+                "racks",
+                "no",
+                "Knows no racks.",
+                f"middle, grown: {grown['permutation']['rack_violations']} partitions break the "
+                "rule, none before",
+                "confirmed",
+                "The lists are laid out without them.",
+                grown["permutation"]["rack_violations"] > 0,
+            ),
+            Claim(
+                "moves",
+                "with few brokers",
+                "Moves little with few brokers, much with many.",
+                f"{ratio[few]:.1f} times the fewest moves when {few} brokers become {few + 1}, "
+                f"{ratio[many]:.1f} times from {many} to {many + 1}",
+                "confirmed",
+                "The more lists there are, the fewer of today's are among those laid out.",
+                ratio[few] < 1.1 and ratio[many] > 4,
+            ),
+            Claim(
+                "leaders",
+                "yes",
+                "Balances leaders.",
+                f"even in {trials['permutation'].leaders} of {answers} trials",
+                "confirmed",
+                "By the order in which the lists are taken.",
+                trials["permutation"].leaders == answers,
+            ),
+            deterministic(
+                figures, "permutation", "Nothing is drawn, and a second run changes nothing."
+            ),
+            Claim(
+                "failure",
+                "yes",
+                "Keeps leaders even after a broker's failure.",
+                f"middle, grown: {worst(grown['permutation'])} on the worst survivor, `exact` "
+                f"{worst(exact)}; as good as `exact` in {trials['permutation'].failure} of "
+                f"{answers} trials",
+                "confirmed",
+                "The followers' distance from the leader grows from line to line.",
+                worst(grown["permutation"]) == worst(exact),
+            ),
+        ),
+    )

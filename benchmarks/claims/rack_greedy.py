@@ -1,0 +1,82 @@
+"""What the survey says of SiftScience/kafka-assigner, the strategy ``rack-greedy``."""
+
+from __future__ import annotations
+
+from claims.claim import (
+    Claim,
+    Figures,
+    Tool,
+    deterministic,
+    failure,
+    leaders,
+    moves,
+    replicas,
+    width,
+)
+
+
+def tool(figures: Figures) -> Tool:
+    """Its claims, with their figures."""
+    grown, shrunk, scattered = figures.grown, figures.shrunk, figures.scattered
+    large, trials, answers = figures.large, figures.trials, figures.answers
+    return Tool(
+        "SiftScience/kafka-assigner",
+        "rack-greedy",
+        "Topics come by name; too many replicas, which the tool would write down when a factor is "
+        "lowered, are refused.",
+        (
+            Claim(
+                "storage",
+                "by count",
+                "Evens out replicas per broker, whatever their topic.",
+                f"middle, grown: {replicas(grown['rack-greedy'])} per broker; even in "
+                f"{trials['rack-greedy'].replicas} of {trials['rack-greedy'].answers} trials",
+                "corrected",
+                "Each topic has its own limit, its replicas over the brokers rounded up; below it "
+                "nothing moves. Over many topics that adds up.",
+                width(grown["rack-greedy"], "replicas") > 10,
+            ),
+            Claim(
+                "racks",
+                "yes",
+                "Keeps to the racks.",
+                f"middle, scattered: {scattered['rack-greedy']['rack_violations']} violations; no "
+                f"answer for middle, shrunk, large, grown, and "
+                f"{answers - trials['rack-greedy'].answers} of {answers} trials",
+                "in part",
+                "Two replicas never share a rack, and no choice is taken back: the last partitions "
+                "may find no place.",
+                scattered["rack-greedy"]["rack_violations"] == 0
+                and "cannot" in shrunk["rack-greedy"]
+                and "cannot" in large["rack-greedy"],
+            ),
+            Claim(
+                "moves",
+                "yes",
+                "Moves little.",
+                f"middle, scattered: {moves(scattered['rack-greedy'])} moves; grown: "
+                f"{moves(grown['rack-greedy'])}, for "
+                f"{replicas(grown['rack-greedy'])} replicas per broker",
+                "in part",
+                "What fits stays. But it moves more than an even share needs, or stays uneven.",
+                scattered["rack-greedy"]["moves"] > scattered["rack-greedy"]["moves_lower_bound"]
+                and width(grown["rack-greedy"], "replicas") > 1,
+            ),
+            Claim(
+                "leaders",
+                "yes, not perfectly",
+                "Evens out leaders, not always perfectly.",
+                f"middle, grown: {leaders(grown['rack-greedy'])}; even in "
+                f"{trials['rack-greedy'].leaders} of {trials['rack-greedy'].answers} trials",
+                "confirmed",
+                "A list's order is chosen partition by partition.",
+                width(grown["rack-greedy"], "leaders") > 1,
+            ),
+            deterministic(
+                figures, "rack-greedy", "A hash of the topic's name is all the chance there is."
+            ),
+            failure(
+                figures, "rack-greedy", "grown", "Second places are counted, but not by leader."
+            ),
+        ),
+    )

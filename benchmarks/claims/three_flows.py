@@ -1,0 +1,125 @@
+"""What the survey says of the author's three flows, the strategy ``three-flows``."""
+
+from __future__ import annotations
+
+from claims.claim import TESTED, Claim, Figures, Tool, moves, worst
+
+
+def tool(figures: Figures) -> Tool:
+    """Its claims, with their figures."""
+    grown, scattered = figures.grown, figures.scattered
+    exact, answers = figures.exact, figures.answers
+    flows = figures.trials["three-flows"]
+    return Tool(
+        "The author's three flows",
+        "three-flows",
+        "Described, not published. What the residue nodes carry, chains, racks and lower "
+        "replication factors are ours.",
+        (
+            Claim(
+                "storage",
+                "by count",
+                "The first flow gave even replicas in all tests.",
+                f"even in {flows.replicas} of {answers} trials",
+                "confirmed",
+                "Without racks and with all topics. With them see the open problems.",
+                flows.replicas == answers,
+            ),
+            Claim(
+                "moves",
+                "yes",
+                "Moves little.",
+                f"fewest in {flows.moves} of {answers} trials; middle, grown: "
+                f"{moves(grown['three-flows'])}; scattered: {moves(scattered['three-flows'])}",
+                "in part",
+                "A maximum flow does not count moves, and the residue nodes take more from brokers "
+                "above the average than must go.",
+                grown["three-flows"]["moves"] == exact["moves"] and 0 < flows.moves < answers,
+            ),
+            Claim(
+                "racks",
+                "yes",
+                "Keeps to the racks (so the summary; the text says: not yet, but it could).",
+                f"middle, scattered: {scattered['three-flows']['rack_violations']} violations, "
+                f"{scattered['greedy']['rack_violations']} before",
+                "confirmed",
+                "A network for it exists: ours has a node for each rack of each partition.",
+                not any(
+                    rows["three-flows"].get("rack_violations") for rows in figures.jobs.values()
+                ),
+            ),
+            Claim(
+                "leaders",
+                "yes",
+                "The second flow evens out leaders and moves nothing.",
+                f"even in {flows.leaders} of {answers} trials",
+                "confirmed",
+                "On replica sets that the first flow has spread, even leaders are nearly always "
+                "to be had.",
+                flows.leaders == answers,
+            ),
+            Claim(
+                "determinism",
+                "no, but could be",
+                "Moves again on a second run, unless it first looks whether all is even; so its "
+                "output is not deterministic.",
+                f"with that look, settled in {flows.settled} of {answers} trials, but not in every "
+                "job with racks; the same bytes from shuffled input in all",
+                "in part",
+                "Of loads 2, 2, 1 and 1 the residue nodes would carry one unit. A flow of whole "
+                "numbers, always laid out in the same order, is deterministic.",
+                flows.settled == answers
+                and all(rows["three-flows"]["deterministic"] for rows in figures.jobs.values()),
+            ),
+            Claim(
+                "",
+                "",
+                "Raises a replication factor with one node more.",
+                "the article's figure: 3, 3, 3, 3 in six moves, four of them new replicas",
+                "confirmed",
+                "Each partition gets what it lacks from that node.",
+                TESTED,
+            ),
+            Claim(
+                "",
+                "",
+                "Fails to lower one where all replicas of a partition are on the sink's side.",
+                "ours reaches every factor, the loads even",
+                "confirmed",
+                "Brokers below the average give nothing. With chains they may, when another "
+                "replica comes for it.",
+                TESTED,
+            ),
+            Claim(
+                "failure",
+                "yes",
+                "The third flow improves first followers, short of perfection.",
+                f"as good as `exact` in {flows.failure} of {answers} trials; middle, grown: "
+                f"{worst(grown['three-flows'])} on the worst survivor, `exact` {worst(exact)}",
+                "confirmed",
+                "Even pairs are not yet even leaders after a failure, and the first flow leaves "
+                "sets behind that have the same brokers together again and again.",
+                0 < flows.failure < answers and worst(grown["three-flows"]) > worst(exact),
+            ),
+            Claim(
+                "",
+                "",
+                "The third flow works with more than two replicas only.",
+                "two replicas, 6 brokers, 300 partitions: `exact` has 63 on the worst survivor, "
+                "proven the least; even followers alone would promise 60",
+                "confirmed",
+                "With two, whoever leads decides who follows: leaders and followers have to be "
+                "chosen together.",
+                TESTED,
+            ),
+            Claim(
+                "",
+                "",
+                "There is no proof, and extreme cases may be exceptions.",
+                "such cases are found for moves, replicas, leaders and failures",
+                "confirmed",
+                "Found by searching, each with an exact plan that is proven better: see below.",
+                TESTED,
+            ),
+        ),
+    )

@@ -1,0 +1,4 @@
+"""Tasks of Kafka Streams: what an application says of itself, and how its tasks are shared out.
+
+``assignors.streams`` puts these together into the assignor.
+"""
