@@ -17,12 +17,12 @@ import numpy as np
 import numpy.typing as npt
 
 from partage.brokers.binding import binding_rules
-from partage.brokers.disks import overfull
 from partage.brokers.figures import Placement, changed_rows, new_replicas
 from partage.brokers.leaders import Led, lead
 from partage.brokers.options import BUDGET, GIVEN, Options, parse_bytes, spelled
+from partage.brokers.placing.disks import overfull
+from partage.brokers.placing.sizes import forced_moves
 from partage.brokers.proofs import Stage, prove_leaders, prove_placement
-from partage.brokers.sizes import forced_moves
 from partage.brokers.strategies import Strategy, strategy_named
 from partage.brokers.task import Task
 from partage.brokers.waves import Cut, Wave, cut_into_waves

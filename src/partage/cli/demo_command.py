@@ -55,8 +55,8 @@ def demo(
     from partage.brokers.check import check
     from partage.brokers.compare import compare, comparison, deterministic
     from partage.brokers.directory import COMPARE, MEASURED, REPORT, check_writable
+    from partage.brokers.leaders.rates import busiest_leader
     from partage.brokers.plan import Plan, plan_task, task_of
-    from partage.brokers.rates import busiest_leader
     from partage.cluster import Cluster
     from partage.errors import PartageError
     from partage.files import check_writable_directory, to_json

@@ -45,7 +45,7 @@ from random import Random
 import numpy as np
 import numpy.typing as npt
 
-from partage.brokers.lists import chosen_lists, with_lists
+from partage.brokers.strategies.lists import chosen_lists, with_lists
 from partage.brokers.task import Task
 from partage.errors import CannotError
 

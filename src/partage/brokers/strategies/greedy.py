@@ -34,7 +34,7 @@ from collections.abc import Sequence
 import numpy as np
 import numpy.typing as npt
 
-from partage.brokers.lists import chosen_lists, chosen_topics, with_lists
+from partage.brokers.strategies.lists import chosen_lists, chosen_topics, with_lists
 from partage.brokers.task import Task
 from partage.errors import CannotError
 

@@ -12,9 +12,9 @@ import pytest
 
 from matrices import Lists, cluster_of, task_of, text
 from partage import InputError
+from partage.brokers.leaders.rates import SCALE, scaled
 from partage.brokers.options import Options
 from partage.brokers.plan import Plan, Stage, plan_task
-from partage.brokers.rates import SCALE, scaled
 from partage.brokers.task import Task
 
 

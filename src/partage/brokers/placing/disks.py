@@ -16,7 +16,7 @@ from collections.abc import Iterator
 import numpy as np
 import numpy.typing as npt
 
-from partage.brokers.integer_program import SMALL, NothingFitsError, packed
+from partage.brokers.placing.integer_program import SMALL, NothingFitsError, packed
 from partage.brokers.task import Task
 from partage.errors import CannotError
 from partage.flow.sharing import LOAD, MOVES

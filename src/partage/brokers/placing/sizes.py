@@ -13,8 +13,8 @@ from dataclasses import replace
 import numpy as np
 import numpy.typing as npt
 
-from partage.brokers.integer_program import SIZES, SMALL, NothingFitsError, packed
 from partage.brokers.options import Limits
+from partage.brokers.placing.integer_program import SIZES, SMALL, NothingFitsError, packed
 from partage.brokers.task import Task
 from partage.errors import CannotError
 from partage.flow.filling import Bands, Filled, fair_shares, fill, narrowest

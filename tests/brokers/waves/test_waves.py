@@ -14,9 +14,8 @@ from hypothesis import strategies as st
 
 from matrices import Lists, cluster_of, partitions
 from partage import CannotError, Cluster, InputError
-from partage.brokers import disk_order
 from partage.brokers.plan import plan
-from partage.brokers.waves import Cut, Wave, cut_into_waves
+from partage.brokers.waves import Cut, Wave, cut_into_waves, disk_order
 from strategies import clusters
 
 

@@ -18,9 +18,9 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from partage.brokers.choices import Choices
 from partage.brokers.figures import next_live, one_width
-from partage.brokers.rates import RateProof, lead_by_rate
+from partage.brokers.leaders.choices import Choices
+from partage.brokers.leaders.rates import RateProof, lead_by_rate
 from partage.brokers.task import Task
 from partage.flow.certificate import overflow_bound, picking_bound, takeover_bound
 from partage.flow.picking import least_level, overflow_prices, pick_pairs, pick_slots

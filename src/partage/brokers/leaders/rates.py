@@ -17,7 +17,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from partage.brokers.choices import Choices
+from partage.brokers.leaders.choices import Choices
 from partage.brokers.task import Task
 from partage.cluster import Cluster
 from partage.flow.confining import confine

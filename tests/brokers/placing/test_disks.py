@@ -11,9 +11,9 @@ import pytest
 
 from matrices import cluster_of
 from partage import CannotError
-from partage.brokers import disks
-from partage.brokers.disks import overfull, relieve_disks
 from partage.brokers.figures import Placement
+from partage.brokers.placing import disks
+from partage.brokers.placing.disks import overfull, relieve_disks
 from partage.brokers.plan import Plan, plan, task_of
 from partage.brokers.task import Task
 

@@ -24,8 +24,8 @@ from functools import cached_property
 import numpy as np
 import numpy.typing as npt
 
-from partage.brokers.disk_order import UNLIMITED, DeadEndError, Jobs, order_waves
 from partage.brokers.figures import changed_rows, new_replicas
+from partage.brokers.waves.disk_order import UNLIMITED, DeadEndError, Jobs, order_waves
 from partage.cluster import Cluster
 from partage.errors import CannotError
 from partage.flow.colouring import Edges, colour, fewest_colours
