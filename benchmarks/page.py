@@ -2,8 +2,8 @@
 
     python benchmarks/page.py
 
-It fills the blocks of ``docs/benchmarks.md``, ``docs/assignors-compared.md`` and
-``docs/the-article-tested.md``, and draws the plots in ``docs/images`` anew whose figures have
+It fills the blocks of ``docs/benchmarks.md``, ``docs/assignors-compared.md``,
+``docs/the-article-tested.md`` and ``README.md``, and draws the plots in ``docs/images`` anew whose figures have
 changed, for which it needs matplotlib. The words between the blocks are the pages' own.
 """
 
@@ -29,26 +29,27 @@ import tables.runs
 import tables.summary
 from tables.markdown import filled
 
-DOCS = Path(__file__).resolve().parent.parent / "docs"
+ROOT = Path(__file__).resolve().parent.parent
 COMPARISONS = ("plan", "peers", "assignors", "pipeline", "article")
 
 
 def pages(folder: Path = results.FOLDER) -> dict[str, dict[str, str]]:
-    """The text of every block, by page and name."""
+    """The text of every block, by page (from the root) and name."""
     runs = {name: results.read(name, folder) for name in COMPARISONS}
     found = {name: results.merged(each) for name, each in runs.items()}
     plans, joins = peers.ordered(found["peers"]), assignors.latest(found["assignors"])
     clusters = {name: row.what for name, row in plan.ROWS.items()}
     return {
-        "benchmarks.md": {
+        "README.md": {"how fast": tables.plan.short(found["plan"], clusters)},
+        "docs/benchmarks.md": {
             **tables.runs.blocks(runs),
             **tables.summary.blocks(plans, joins["seconds"]),
             **tables.peers.blocks(plans),
             "plan": tables.plan.report(found["plan"], clusters),
             **tables.pipeline.blocks(pipeline.latest(found["pipeline"])),
         },
-        "assignors-compared.md": tables.assignors.blocks(joins),
-        "the-article-tested.md": tables.article.blocks(found["article"]),
+        "docs/assignors-compared.md": tables.assignors.blocks(joins),
+        "docs/the-article-tested.md": tables.article.blocks(found["article"]),
     }
 
 
@@ -63,10 +64,10 @@ def charts(folder: Path = results.FOLDER) -> dict[str, plots.Chart]:
 
 def main() -> None:
     for name, blocks in pages().items():
-        page = DOCS / name
+        page = ROOT / name
         page.write_text(filled(page.read_text(encoding="utf-8"), blocks), encoding="utf-8")
     for name, chart in charts().items():
-        plots.draw(chart, DOCS / "images" / name)
+        plots.draw(chart, ROOT / "docs" / "images" / name)
 
 
 if __name__ == "__main__":

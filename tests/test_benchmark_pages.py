@@ -25,12 +25,16 @@ module = importlib.import_module
 
 
 @pytest.mark.parametrize(
-    "name", ["benchmarks.md", "assignors-compared.md", "the-article-tested.md"]
+    "name",
+    [
+        "README.md",
+        *(f"docs/{n}.md" for n in ("benchmarks", "assignors-compared", "the-article-tested")),
+    ],
 )
 def test_the_page_is_what_the_results_give(name: str) -> None:
     pages = module("page").pages()
-    assert len(pages) == 3
-    text = (DOCS / name).read_text(encoding="utf-8")
+    assert len(pages) == 4
+    text = (ROOT / name).read_text(encoding="utf-8")
     shown = module("tables.markdown").blocks_of(text)
     for block, expected in pages[name].items():
         assert shown[block] == expected, f"{name}, {block}: make bench-page"

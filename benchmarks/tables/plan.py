@@ -19,6 +19,30 @@ HEAD = [
     "seconds",
     "peak MB",
 ]
+SHORT = [
+    "cluster",
+    "moves",
+    "lower bound",
+    "replicas",
+    "worst survivor/ideal",
+    "seconds",
+    "peak MB",
+]
+
+
+def short(figures: Mapping[str, Mapping[str, Any]], names: Mapping[str, str]) -> str:
+    """The columns that the README has, of the same rows."""
+    columns = [HEAD.index(name) for name in SHORT]
+    return table(
+        SHORT,
+        [
+            [line[column] for column in columns]
+            for name, what in names.items()
+            if name in figures
+            for line in [_line(what, figures[name]["partage"])]
+        ],
+        1,
+    )
 
 
 def report(figures: Mapping[str, Mapping[str, Any]], names: Mapping[str, str]) -> str:
