@@ -3,8 +3,9 @@
     python benchmarks/page.py
 
 It fills the blocks of ``docs/benchmarks.md``, ``docs/assignors-compared.md``,
-``docs/the-article-tested.md`` and ``README.md``, and draws the plots in ``docs/images`` anew whose figures have
-changed, for which it needs matplotlib. The words between the blocks are the pages' own.
+``docs/the-article-tested.md`` and ``README.md``, and draws the plots in ``docs/images`` anew whose
+figures have changed, for which it needs matplotlib. The words between the blocks are the pages'
+own.
 """
 
 from __future__ import annotations

@@ -172,19 +172,21 @@ def _show(sandbox: Sandbox, json: bool, done: str, then: str = "snapshot") -> No
     if json:
         output.print_json(found)
         return
-    from rich import box
-    from rich.table import Table
     from rich.text import Text
 
-    table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
+    from partage.report.printing import table
+
+    brokers = table()
     for name in ("broker", "rack", "address", "process", "log"):
-        table.add_column(name, overflow="fold")
+        brokers.add_column(name, overflow="fold")
     for of in found["brokers"]:
         pid = "down" if of["pid"] is None else str(of["pid"])
-        table.add_row(*map(Text, (str(of["id"]), of["rack"] or "-", of["address"], pid, of["log"])))
+        row = str(of["id"]), of["rack"] or "-", of["address"], pid, of["log"]
+        brokers.add_row(*map(Text, row))
     console = output.console()
-    output.say(console, f"Kafka {sandbox.kafka} in {sandbox.directory}: {done}")
-    console.print(table)
+    output.say(console, f"Kafka {sandbox.kafka} in {sandbox.directory}: {done}\n")
+    console.print(brokers)
+    console.print()
     output.say(console, f"Bootstrap servers: {sandbox.bootstrap_servers}")
     for client in found["client_properties"]:
         how = f"by {client['listener']}: --command-config {client['file']}"

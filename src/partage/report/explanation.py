@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from rich.console import Console
-from rich.table import Table
 from rich.text import Text
 
 from partage.brokers.explain import Explanation, Instead
+from partage.report.printing import table
 
 _FATE = {"stays": "", "goes": "yellow", "comes": "green"}
 
@@ -17,21 +17,21 @@ def print_explanation(found: Explanation, console: Console) -> None:
     title = Text(f"Why {found.partition}: ", style="bold")
     console.print(title + Text(f"{found.before} → {found.after}", style="not bold"))
     console.print(Text(found.leader))
-    table = Table(box=None, pad_edge=False, header_style="bold")
-    table.add_column("broker", justify="right")
-    table.add_column("rack")
-    table.add_column("fate")
-    table.add_column("why", max_width=44)
-    table.add_column("instead, at least", max_width=24)
+    shown = table()
+    shown.add_column("broker", justify="right")
+    shown.add_column("rack")
+    shown.add_column("fate")
+    shown.add_column("why", max_width=44)
+    shown.add_column("instead, at least", max_width=24)
     for reason in found.replicas:
-        table.add_row(
+        shown.add_row(
             str(reason.broker),
             Text(reason.rack or ""),
             Text(reason.fate, style=_FATE[reason.fate]),
             Text(reason.why),
             _instead(reason.instead),
         )
-    console.print(table)
+    console.print(shown)
 
 
 def _instead(instead: Instead | None) -> str:

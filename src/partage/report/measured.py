@@ -7,12 +7,11 @@ from typing import Any
 
 import numpy as np
 from rich.console import Console
-from rich.table import Table
 from rich.text import Text
 
 from partage.cluster import Cluster
 from partage.profile import Profile
-from partage.report import units
+from partage.report import printing, units
 
 _DAYS = 30
 """How far ahead sizes are shown."""
@@ -46,7 +45,7 @@ def print_profile(profile: Profile, cluster: Cluster | None, console: Console) -
     elif profile.totals["rejected"]:
         console.print(f"{units.count(profile.totals['rejected'])} rejected", highlight=False)
     hottest = {key.topic: key for key in profile.hot_keys(1)}
-    table = Table(box=None, pad_edge=False, header_style="bold")
+    table = printing.table()
     table.add_column("topic", max_width=24, overflow="ellipsis", no_wrap=True)
     for name in ("parts", "records", "bytes", "rate", "peak", "skew"):
         table.add_column(name, justify="right", no_wrap=True)
@@ -91,7 +90,7 @@ def _print_sizes(profile: Profile, console: Console) -> None:
     if sizes is None:
         return
     later = sizes.after(_DAYS)
-    table = Table(box=None, pad_edge=False, header_style="bold")
+    table = printing.table()
     table.add_column("topic", max_width=40, overflow="ellipsis", no_wrap=True)
     for name in ("parts", "size", "grows a day", "deleted", f"in {_DAYS} days"):
         table.add_column(name, justify="right", no_wrap=True)
@@ -115,7 +114,7 @@ def _print_lags(profile: Profile, console: Console) -> None:
     lags = profile.lags()
     if lags is None:
         return
-    table = Table(box=None, pad_edge=False, header_style="bold")
+    table = printing.table()
     table.add_column("group", max_width=40, overflow="ellipsis", no_wrap=True)
     for name in ("parts", "lag", "consumed /s", "produced /s"):
         table.add_column(name, justify="right", no_wrap=True)
