@@ -5,6 +5,9 @@ UV := $(shell command -v uv 2>/dev/null || echo .tools/bin/uv)
 RUN := $(UV) run --no-sync
 BENCH := $(UV) run --locked --group bench --extra spark --extra connect --extra kafka --extra aiokafka --group bench
 
+# Commands start in half the time where Python may keep what it has compiled.
+unexport PYTHONDONTWRITEBYTECODE
+
 .PHONY: demo test test-faults site environment java chromium bench bench-page clean
 .DEFAULT_GOAL := demo
 

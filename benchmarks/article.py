@@ -202,7 +202,7 @@ def measure(size: str) -> dict[str, dict[str, Any]]:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description="The article's comparison, measured.")
-    add_arguments(parser)
+    add_arguments(parser, seed=False)
     given = parser.parse_args()
     found = measure(given.size)
     if given.keep:

@@ -23,7 +23,6 @@ from typing import Any
 import numpy as np
 
 from partage.brokers.strategies.generate import layout
-from partage.cluster import Cluster
 
 TOPIC_SKEW = 1.2
 """Sigma of the topics' shares of the partitions: the largest of 60 has about a tenth."""
@@ -86,11 +85,6 @@ def cluster_json(
         ],
         "partitions": entries,
     }
-
-
-def cluster(**arguments: Any) -> Cluster:
-    """The same as a ``partage.Cluster``; arguments as for ``cluster_json``."""
-    return Cluster.from_json(cluster_json(**arguments))
 
 
 def _misplace(

@@ -102,8 +102,13 @@ def kafka_utils() -> list[str]:
 
 
 def kafka() -> list[str]:
-    """The command of Kafka's runner, compiled. Needs a Java development kit, 17 or later."""
-    source = RUNNERS / "RunKafka.java"
+    """The command of Kafka's runner."""
+    return compiled(RUNNERS / "RunKafka.java", "kafka")
+
+
+def compiled(source: Path, name: str) -> list[str]:
+    """The command of a runner that is one class in Java, compiled beside Kafka's jars in a folder
+    of that name. Needs a Java development kit, 17 or later."""
 
     def make(folder: Path) -> None:
         for path, digest in JARS.items():
@@ -111,8 +116,8 @@ def kafka() -> list[str]:
         call([tool("javac"), "-cp", f"{folder}/*", "-d", str(folder), str(source)])
 
     made_of = source.read_text(encoding="utf-8") + "".join(JARS.values())
-    folder = made(f"kafka-{KAFKA}-{hashlib.sha256(made_of.encode()).hexdigest()[:8]}", make)
-    return [tool("java"), "-cp", f"{folder}{os.pathsep}{folder}/*", "RunKafka"]
+    folder = made(f"{name}-{KAFKA}-{hashlib.sha256(made_of.encode()).hexdigest()[:8]}", make)
+    return [tool("java"), "-cp", f"{folder}{os.pathsep}{folder}/*", source.stem]
 
 
 def made(name: str, make: Callable[[Path], None]) -> Path:

@@ -14,6 +14,9 @@ from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
+# Measured as users have it: Python keeps what it has compiled, whatever the environment asks for.
+os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
+
 SIZES = ("small", "medium", "large")
 """Of a comparison. A larger one does all that a smaller one does, and more."""
 
@@ -23,10 +26,11 @@ def within(size: str) -> tuple[str, ...]:
     return SIZES[: SIZES.index(size) + 1]
 
 
-def add_arguments(parser: argparse.ArgumentParser, size: str = "medium") -> None:
-    """What every comparison can be told, with its usual size."""
-    parser.add_argument("--size", choices=SIZES, default=size, help="how much is measured")
-    parser.add_argument("--seed", type=int, default=1, help="of all that is made up")
+def add_arguments(parser: argparse.ArgumentParser, *, seed: bool = True) -> None:
+    """What every comparison can be told; ``seed``: whether another one may be chosen."""
+    parser.add_argument("--size", choices=SIZES, default="medium", help="how much is measured")
+    if seed:
+        parser.add_argument("--seed", type=int, default=1, help="of all that is made up")
     parser.add_argument("--keep", action="store_true", help="into benchmarks/results, for the page")
 
 

@@ -44,7 +44,7 @@ def pages(folder: Path = results.FOLDER) -> dict[str, dict[str, str]]:
         "README.md": {"how fast": tables.plan.short(found["plan"], clusters)},
         "docs/benchmarks.md": {
             **tables.runs.blocks(runs),
-            **tables.summary.blocks(plans, joins["seconds"]),
+            **tables.summary.blocks(peers.compared(plans), joins["seconds"]),
             **tables.peers.blocks(plans),
             "plan": tables.plan.report(found["plan"], clusters),
             **tables.pipeline.blocks(pipeline.latest(found["pipeline"])),
@@ -57,7 +57,7 @@ def pages(folder: Path = results.FOLDER) -> dict[str, dict[str, str]]:
 def charts(folder: Path = results.FOLDER) -> dict[str, plots.Chart]:
     """What is drawn, by file name."""
     return plots.charts(
-        peers.ordered(results.merged(results.read("peers", folder))),
+        peers.compared(peers.ordered(results.merged(results.read("peers", folder)))),
         assignors.latest(results.merged(results.read("assignors", folder)))["seconds"],
         pipeline.latest(results.merged(results.read("pipeline", folder)))["profile"],
     )

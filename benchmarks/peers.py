@@ -230,5 +230,10 @@ def ordered(figures: results.Figures) -> dict[str, Figures]:
     }
 
 
+def compared(plans: dict[str, Figures]) -> dict[str, Figures]:
+    """The jobs of which partage has a plan, for others to be set beside it."""
+    return {job: tools for job, tools in plans.items() if "moves" in tools.get("partage", {})}
+
+
 if __name__ == "__main__":
     sys.exit(main())

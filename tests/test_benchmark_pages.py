@@ -116,9 +116,11 @@ def test_the_best_peer() -> None:
         }
 
     late = {"fresh": {"problem": "> 60", "limit": 60}, "one left": {"problem": "–"}}
+    wrong = {"seconds": 1.0, "problem": "not each partition once"}
     joins = {
         "shape": {"partage": jobs(2.0, 5), "x": jobs(8.0, 7), "y": jobs(4.0, 8)},
         "slow": {"partage": jobs(3.0, 5), "x": late},
+        "wrong": {"partage": {"fresh": {"seconds": 3.0}, "one left": wrong}},
     }
     found = module("tables.summary").blocks(plans, joins)
     lines = [cells(line) for line in found["summary, plans"].splitlines()[2:]]
@@ -128,6 +130,25 @@ def test_the_best_peer() -> None:
     lines = [cells(line) for line in found["summary, assignors"].splitlines()[2:]]
     assert lines[0] == ["shape", "2.000", "4.000 (y)", "0.500", "5", "7"]
     assert lines[1] == ["slow", "3.000", "> 60", "< 0.050", "5", "–"]
+    assert lines[2] == ["wrong", "3.000", "–", "–", "–", "–"]
+
+
+def test_a_job_without_a_plan_of_ours_is_set_beside_nothing(tmp_path: Path) -> None:
+    """The page has it among the plans, and neither in the summary nor in a picture."""
+    page, results = module("page"), module("results")
+    for name in page.COMPARISONS:
+        results.write(name, results.read(name), tmp_path)
+    figures = results.merged(results.read("peers"))
+    job, other = list(figures)[:2]
+    failed = {"problem": "> 9 s", "limit": 9.0}
+    results.keep("peers", {job: {"partage": failed}}, {}, {}, tmp_path)
+    blocks = page.pages(tmp_path)["docs/benchmarks.md"]
+    assert re.search(rf"^\| {job} .*\| +> 9 s", blocks["peers, plans"], re.MULTILINE)
+    named = [cells(line)[0] for line in blocks["summary, plans"].splitlines()]
+    assert (job in named, other in named) == (False, True)
+    for name in ("benchmark-moves.svg", "benchmark-planners.svg"):
+        groups = [group.replace("\n", "-") for group in page.charts(tmp_path)[name].groups]
+        assert (job in groups, other in groups) == (False, True)
 
 
 def cells(line: str) -> list[str]:

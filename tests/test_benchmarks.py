@@ -308,6 +308,46 @@ def test_a_peer_that_takes_too_long_is_not_asked_again() -> None:
     assert "> 0.3" in assignors.blocks({"seconds": {"tiny": found}})["assignors, seconds"]
 
 
+PEER = """
+import json, sys
+kept = []
+for line in sys.stdin:
+    asked = json.loads(line)
+    if asked["do"] == "end":
+        sys.exit()
+    kept.append(asked["do"])
+    print(json.dumps({"error": "no"} if asked["do"] == "fail" else {"kept": kept}), flush=True)
+    if asked["do"] == "last":
+        sys.exit()
+"""
+"""Answers with all that it was asked, until it is told to fail or to end."""
+
+
+def peer(*warm_up: str) -> Any:
+    module("assignors")
+    command = [sys.executable, "-c", PEER]
+    return module("runners").Runner(lambda: command, [{"do": what} for what in warm_up])
+
+
+def test_a_peer_that_ends_is_started_again() -> None:
+    ended = {"error": "the process ended"}
+    with peer("warm") as runner:
+        assert runner.ask({"do": "a"}, 60) == {"kept": ["warm", "a"]}
+        assert runner.ask({"do": "end"}, 60) == ended
+        assert runner.ask({"do": "b"}, 60) == {"kept": ["warm", "b"]}
+        assert runner.ask({"do": "last"}, 60) == {"kept": ["warm", "b", "last"]}
+        runner._process.wait()  # it ended between two questions
+        assert runner.ask({"do": "c"}, 60) == ended
+        assert runner.ask({"do": "d"}, 60) == {"kept": ["warm", "d"]}
+
+
+@pytest.mark.parametrize(("what", "said"), [("end", "the process ended"), ("fail", "no")])
+def test_a_peer_that_fails_its_warm_up_is_asked_nothing(what: str, said: str) -> None:
+    with peer("warm", what, "more") as runner:
+        for _ in range(2):
+            assert runner.ask({"do": "a"}, 60) == {"error": said}
+
+
 def test_what_is_wrong_is_told() -> None:
     assignors = module("assignors")
     row = dict.fromkeys(assignors.COUNTED, 0)

@@ -56,6 +56,8 @@ def test_parse_json() -> None:
     assert parse_json(' {"a": [1, 2.5, null, true, "\\u00e9"]} ', "x") == {
         "a": [1, 2.5, None, True, "é"]
     }
+    # a whole pair is a character, and behind two backslashes nothing is escaped
+    assert parse_json('["\\ud83d\\uDE00", "\\\\ud800"]', "x") == ["\U0001f600", "\\ud800"]
 
 
 @pytest.mark.parametrize(
@@ -70,10 +72,13 @@ def test_parse_json() -> None:
         ("[" * 100_000, "x: not valid JSON (nested too deep"),
         ("9" * 5000, "x: not valid JSON (nested too deep, or a number too long)"),
         ('"\n"', "x: line 1 column 2: not valid JSON"),
+        ('["a", "\\ud800"]', "x: \\ud800 is half of a surrogate pair, no character"),
+        ('{"\\uDFFF": 1}', "x: \\udfff is half of a surrogate pair, no character"),
+        ('"\\udc00\\ud800"', "x: \\udc00 is half of a surrogate pair, no character"),
     ],
     ids=lambda text: text[:12],
 )
-def test_parse_json_of_what_is_none(text: str, line: str) -> None:
+def test_parse_json_of_what_is_refused(text: str, line: str) -> None:
     with pytest.raises(InputError) as caught:
         parse_json(text, "x")
     assert str(caught.value).startswith(line)
@@ -114,7 +119,7 @@ def test_write_text_where_it_cannot_be(tmp_path: Path, name: str) -> None:
 
 def test_write_text_that_fails_half_way(tmp_path: Path) -> None:
     write_text(tmp_path / "a", "old")
-    with pytest.raises(UnicodeEncodeError):
+    with pytest.raises(InputError, match=r"a: cannot be written \(.*surrogates not allowed"):
         write_text(tmp_path / "a", "new" * 10_000 + "\ud800")
     assert (tmp_path / "a").read_text() == "old"
     assert [p.name for p in tmp_path.iterdir()] == ["a"]
@@ -158,6 +163,8 @@ def test_what_fails_leaves_what_was(tmp_path: Path) -> None:
 
     with pytest.raises(KeyboardInterrupt):
         interrupt()
+    with pytest.raises(InputError, match=r"a: cannot be written \(.*surrogates not allowed"):
+        write_directory(tmp_path / "a", {"mark": "new", "x": "\ud800"}, "mark")
     assert names(tmp_path) == ["a/mark", "a/x"]
     assert (tmp_path / "a/mark").read_text() == "old"
 

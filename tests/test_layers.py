@@ -13,7 +13,7 @@ import partage
 ROOT = Path(partage.__file__).parent
 
 LAYERS: tuple[tuple[str, ...], ...] = (
-    ("errors", "files", "java", "ivy", "period", "properties"),
+    ("errors", "files", "java", "ivy", "named", "period", "properties"),
     ("flow",),
     ("cluster", "group"),
     ("profile",),
@@ -29,7 +29,7 @@ LEVEL = {room: level for level, rooms in enumerate(LAYERS) for room in rooms}
 TOP = ("__init__", "__main__")
 """The package itself and ``python -m partage`` hand on what is anywhere in it."""
 
-SAME_LAYER = {(room, "errors") for room in ("files", "java", "ivy", "period", "properties")}
+SAME_LAYER = {(room, "errors") for room in LAYERS[0]}
 SAME_LAYER |= {("ivy", "java"), ("properties", "files")}
 
 ONLY_IN = {

@@ -9,7 +9,6 @@ import time
 from collections import defaultdict
 from typing import Any, NamedTuple
 
-from kafka.coordinator.assignors.cooperative_sticky import CooperativeStickyAssignor
 from kafka.coordinator.assignors.sticky.sticky_assignor import (
     StickyAssignorUserData,
     StickyPartitionAssignor,
@@ -17,7 +16,6 @@ from kafka.coordinator.assignors.sticky.sticky_assignor import (
 from kafka.protocol.consumer.metadata import ConsumerProtocolSubscription
 
 Json = dict[str, Any]
-ASSIGNORS = {"sticky": StickyPartitionAssignor, "cooperative-sticky": CooperativeStickyAssignor}
 
 
 class Topics:
@@ -41,37 +39,27 @@ class Joined(NamedTuple):
     metadata: ConsumerProtocolSubscription
 
 
-def joined(member: Json, sticky: bool) -> Joined:
-    """Sticky's claims travel as user data, cooperative-sticky's as fields."""
+def joined(member: Json) -> Joined:
+    """What a member claims travels as user data."""
     owned = defaultdict(list)
     for topic, number in member.get("owned") or ():
         owned[topic].append(number)
     generation = member.get("generation", -1)
-    if sticky:
-        data = StickyAssignorUserData(list(owned.items()), generation).encode() if owned else b""
-        metadata = ConsumerProtocolSubscription(0, list(member["topics"]), data)
-    else:
-        pair = ConsumerProtocolSubscription.TopicPartition
-        metadata = ConsumerProtocolSubscription(
-            version=2,
-            topics=list(member["topics"]),
-            user_data=b"",
-            owned_partitions=[pair(topic=t, partitions=numbers) for t, numbers in owned.items()],
-            generation_id=generation,
-        )
+    data = StickyAssignorUserData(list(owned.items()), generation).encode() if owned else b""
+    metadata = ConsumerProtocolSubscription(0, list(member["topics"]), data)
     return Joined(member["id"], member.get("instance_id"), metadata)
 
 
 def answer(group: Json) -> Json:
     """The assignment of the fastest time."""
     cluster = Topics(group["topics"])
-    name, seconds = group["assignor"], float("inf")
+    seconds = float("inf")
     found: Json = {}
     try:
         for _ in range(group.get("repeat", 1)):
-            members = [joined(member, name == "sticky") for member in group["members"]]
+            members = [joined(member) for member in group["members"]]
             began = time.perf_counter()
-            found = ASSIGNORS[name]().assign(cluster, members)
+            found = StickyPartitionAssignor().assign(cluster, members)
             seconds = min(seconds, time.perf_counter() - began)
     except Exception as problem:
         return {"error": f"{type(problem).__name__}: {problem}"}

@@ -10,7 +10,6 @@ those of this environment (the extra ``kafka``).
 
 from __future__ import annotations
 
-import hashlib
 import importlib.util
 import json
 import os
@@ -32,19 +31,7 @@ Json = dict[str, Any]
 
 def kafka() -> list[str]:
     """The command of Kafka's runner. Raises UnavailableError where it cannot be had."""
-    source = HERE / "RunAssignors.java"
-
-    def make(folder: Path) -> None:
-        for path, digest in environments.JARS.items():
-            environments.download(environments.MAVEN + path, folder / Path(path).name, digest)
-        compiler = environments.tool("javac")
-        environments.call([compiler, "-cp", f"{folder}/*", "-d", str(folder), str(source)])
-
-    made_of = source.read_text(encoding="utf-8") + "".join(environments.JARS.values())
-    digest = hashlib.sha256(made_of.encode()).hexdigest()[:8]
-    folder = environments.made(f"assignors-{environments.KAFKA}-{digest}", make)
-    classes = f"{folder}{os.pathsep}{folder}/*"
-    return [environments.tool("java"), "-cp", classes, "RunAssignors"]
+    return environments.compiled(HERE / "RunAssignors.java", "assignors")
 
 
 def kafka_python() -> list[str]:
@@ -70,20 +57,24 @@ class Runner:
         if self._process is None:
             self._start()
             for known in self._warm_up:
-                if self._ask(known, seconds) is None:
-                    return None
+                answer = self._ask(known, seconds)
+                if answer is None or "error" in answer:
+                    self.close()  # nothing is timed without the whole warm-up
+                    return answer
         return self._ask(group, seconds)
 
     def _ask(self, group: Json, seconds: float) -> Json | None:
         assert self._process is not None
         assert self._process.stdin is not None
-        self._process.stdin.write(json.dumps(group) + "\n")
-        self._process.stdin.flush()
         try:
+            self._process.stdin.write(json.dumps(group) + "\n")
+            self._process.stdin.flush()
             line = self._said.get(timeout=seconds)
         except queue.Empty:
             self.close()
             return None
+        except BrokenPipeError:
+            line = ""
         if not line:
             self.close()
             return {"error": "the process ended"}

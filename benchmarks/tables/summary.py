@@ -29,7 +29,7 @@ JOINS_HEAD = ["shape", "seconds", "fastest peer", "ratio", "moves", "fewest of t
 
 
 def blocks(plans: Mapping[str, Json], joins: Mapping[str, Json]) -> dict[str, str]:
-    """``plans``: by job and tool, as ``peers.ordered`` gives them. ``joins``: by shape, tool and
+    """``plans``: by job and tool, as ``peers.compared`` gives them. ``joins``: by shape, tool and
     job, as ``assignors.latest`` has them under ``seconds``."""
     return {
         "summary, plans": table(PLANS_HEAD, [_plan(*row) for row in plans.items()], 1),
@@ -84,8 +84,7 @@ def _joins(shape: str, tools: Json) -> list[str]:
         f"{mine:.3f}",
         peer,
         ratio,
-        f"{_moves(tools[OURS]):,}",
-        "–" if fewest is None else f"{fewest:,}",
+        *("–" if count is None else f"{count:,}" for count in (_moves(tools[OURS]), fewest)),
     ]
 
 
@@ -96,6 +95,7 @@ def _slowest(jobs: Json) -> float | None:
 
 
 def _moves(jobs: Json) -> int | None:
+    """Of the joins that follow the first; None where one has no right answer."""
     moves = [figures.get("moves") for job, figures in jobs.items() if job != "fresh"]
     return None if None in moves else sum(moves)
 

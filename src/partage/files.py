@@ -24,6 +24,7 @@ from typing import Any
 from partage.errors import InputError
 
 _GZIP_MAGIC = b"\x1f\x8b"
+_ESCAPED_SURROGATE = re.compile(r"\\u[dD][89a-fA-F]")
 _URL = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://")
 
 
@@ -53,18 +54,26 @@ def read_text(path: str | os.PathLike[str]) -> str:
 
 
 def parse_json(text: str, where: str) -> Any:
-    """JSON as Python values; NaN and Infinity are refused, as RFC 8259 asks."""
+    """JSON as Python values; NaN and Infinity are refused, as RFC 8259 asks, and so is half of a
+    surrogate pair, which no UTF-8 file can hold."""
 
     def refuse_constant(token: str) -> Any:
         raise InputError(where, f"{token} is not a JSON number")
 
     try:
-        return json.loads(text, parse_constant=refuse_constant)
+        value = json.loads(text, parse_constant=refuse_constant)
+        # halves come out of escapes alone, and those are rare: most texts need no second look
+        if _ESCAPED_SURROGATE.search(text):
+            json.dumps(value, ensure_ascii=False).encode()
     except json.JSONDecodeError as error:
         place = f"line {error.lineno} column {error.colno}"
         raise InputError(where, f"{place}: not valid JSON ({error.msg})") from None
+    except UnicodeEncodeError as error:
+        half = f"\\u{ord(error.object[error.start]):04x}"
+        raise InputError(where, f"{half} is half of a surrogate pair, no character") from None
     except (RecursionError, ValueError):
         raise InputError(where, "not valid JSON (nested too deep, or a number too long)") from None
+    return value
 
 
 def to_json(value: Any, *, indent: int | None = None) -> str:
@@ -89,7 +98,7 @@ def write_text(path: str | os.PathLike[str], text: str, *, private: bool = False
             out.write(text)
         Path(temporary).chmod(0o600 if private else 0o644)
         Path(temporary).replace(target)
-    except OSError as error:
+    except (OSError, UnicodeEncodeError) as error:
         raise InputError(name, f"cannot be written ({_reason(error)})") from None
     finally:
         Path(temporary).unlink(missing_ok=True)
@@ -158,7 +167,7 @@ def new_directory(
             _exchange(target, temporary, aside)
         else:
             temporary.replace(target)
-    except OSError as error:
+    except (OSError, UnicodeEncodeError) as error:
         raise InputError(name, f"cannot be written ({_reason(error)})") from None
     finally:
         shutil.rmtree(temporary, ignore_errors=True)

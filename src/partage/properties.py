@@ -66,10 +66,16 @@ def _login(mechanism: str, environment: Mapping[str, str]) -> dict[str, str]:
         return {}
     if not user or not password:
         raise InputError(PASSWORD if user else USERNAME, "is missing: a login needs both")
-    kind = "plain.Plain" if mechanism.strip().upper() == "PLAIN" else "scram.Scram"
     quoted = (re.sub(r'([\\"])', r"\\\1", word) for word in (user, password))
-    said = 'required username="{}" password="{}";'.format(*quoted)
-    return {"sasl.jaas.config": f"{_LOGIN_MODULES}.{kind}LoginModule {said}"}
+    said = login_module(mechanism.strip().upper(), 'username="{}" password="{}"'.format(*quoted))
+    return {"sasl.jaas.config": said}
+
+
+def login_module(mechanism: str, options: str) -> str:
+    """A value of ``sasl.jaas.config``: the login module of PLAIN or one of SCRAM, and its options
+    as Java writes them, ``name="value"``; there may be none."""
+    kind = "plain.Plain" if mechanism == "PLAIN" else "scram.Scram"
+    return " ".join(filter(None, (f"{_LOGIN_MODULES}.{kind}LoginModule required", options))) + ";"
 
 
 def variable(setting: str) -> str:

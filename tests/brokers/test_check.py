@@ -187,6 +187,29 @@ class _Read(dict[str, Any]):
         return self[name]
 
 
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"add_broker": ["4:eu:west"]},
+        {"add_broker": ["04:a"]},
+        {"add_broker": ["05:a", "4:eu:west"], "remove_broker": ["03"]},
+        {"replace_broker": ["03=04"]},
+        {"replace_broker": ["3=04"], "add_broker": ["4:a"]},
+    ],
+    ids=str,
+)
+def test_options_mean_what_they_mean_to_the_planner(tmp_path: Path, options: Value) -> None:
+    """A rack may have colons, an id zeros before it."""
+    cluster = cluster_of("1,2 2,3 3,1 1,3", "1:a 2:eu:west 3:a")
+    plan(cluster, **options).write(tmp_path / "plan")
+    assert check(tmp_path / "plan").defects == []
+
+
+def test_a_broker_added_where_there_are_no_racks(tmp_path: Path) -> None:
+    plan(cluster_of("1,2 2,1", "1 2"), add_broker=["03"]).write(tmp_path / "plan")
+    assert check(tmp_path / "plan").defects == []
+
+
 @pytest.fixture(scope="module")
 def written(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Files]:
     """The files of a sound plan, written once; whoever changes them restores them."""

@@ -7,6 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from bundled import grown
+from matrices import cluster_of
 from partage.brokers.explain import explain
 from partage.brokers.plan import plan
 from partage.cluster import Cluster
@@ -63,10 +64,18 @@ def test_the_rule_is_named() -> None:
     assert gone
     assert {(r.fate, r.why) for r in gone} == {("goes", "broker 2 is to be emptied")}
     why = {r.why for n in made.before.names for r in explain(made, n).replicas}
-    assert any(w.startswith("rack a had two of them") for w in why)
+    assert any(w.startswith("rack a had 2 of them and may have 1: broker ") for w in why)
     assert explain(plan(GROWN, no_moves=True), "kafka-3").replicas[0].why == (
         "no data moves: only the order may change"
     )
+
+
+def test_a_rack_with_no_more_than_its_rule_allows_is_no_reason() -> None:
+    """Three replicas in two racks: two may be in one."""
+    made = plan(cluster_of("1,2,4 " * 6, "1:a 2:a 3:b 4:b"))
+    gone = [r for n in made.before.names for r in explain(made, n).replicas if r.fate == "goes"]
+    assert gone
+    assert not [r.why for r in gone if r.why.startswith("rack")]
 
 
 def test_an_unknown_partition_is_bad_input() -> None:

@@ -168,6 +168,31 @@ def test_a_rack_may_hold_a_colon() -> None:
     assert found.cluster.brokers[-1].rack == "eu:1a"
 
 
+def test_a_new_broker_has_the_disk_that_most_have() -> None:
+    brokers = [{"id": i, "disk_bytes": size} for i, size in enumerate((700, 500, 700))]
+    value = BARE | {
+        "brokers": brokers,
+        "partitions": [{"topic": "t", "partition": 0, "replicas": [1]}],
+    }
+    found = task(value, add_broker=["5"])
+    assert found.cluster.disk_bytes.tolist() == [700, 500, 700, 700]
+    (line,) = found.warnings
+    assert "count with a disk of 700 bytes" in line
+    same = task(value | {"brokers": [b | {"disk_bytes": 700} for b in brokers]}, add_broker=["5"])
+    assert same.warnings == []
+    del brokers[1]["disk_bytes"]
+    found = task(value, add_broker=["5"])
+    assert found.cluster.disk_bytes.tolist() == [700, -1, 700, -1]
+    (line,) = found.warnings
+    assert "count with an unlimited disk" in line
+
+
+def test_an_input_that_has_no_place_for_racks_is_a_warning() -> None:
+    assert task(BARE).warnings == []
+    (line,) = task({"version": 1, "partitions": BARE["partitions"]}).warnings
+    assert "no place for racks" in line
+
+
 def test_remove() -> None:
     found = task(RACKS, remove_broker=[7])
     assert found.excluded.tolist() == [False, False, True]

@@ -36,9 +36,11 @@ def test_bad_input_is_one_line(run: Run, spark: Any, tmp_path: Path) -> None:
     for arguments in (
         ("none.log",),
         (log, "--group", "other"),
+        (log, "--group", "other", "-o", "out"),
         (log, "--by", "topic"),
         (log, "-o", "notes"),
     ):
         ended = run("history", *arguments, "--json")
         assert (ended.code, ended.out) == (2, ""), arguments
         assert [line[:9] for line in ended.err.splitlines()] == ["partage: "]
+    assert not (tmp_path / "out").exists()

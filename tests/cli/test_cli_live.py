@@ -12,7 +12,9 @@ import pytest
 pytest.importorskip("kafka")
 
 import partage
+from partage.brokers.directory import JOURNAL
 from partage.live.connection import Connection
+from partage.live.execution.journal import Journal
 from partage.live.execution.wishes import Wishes, wished
 
 Run = Callable[..., Any]
@@ -51,7 +53,7 @@ def plan(tmp_path: Path) -> str:
         (("throttle", "nothing"), "RATE: expected for instance 100MB, auto, or --concurrency N"),
         (("throttle", "nothing", "--concurrency", "0"), "--concurrency: 0: expected a number from"),
         (("apply", "nothing", "--on-broker-failure", "cry"), "'cry': expected one of cancel, re"),
-        (("rollback", "nothing", "--on-broker-failure", "replan"), "a rollback brings back what"),
+        (("rollback", "nothing", "--on-broker-failure", "replan"), "one of cancel, wait, stop"),
         (("apply", "nothing", "--throttle", "0"), "--throttle: '0': must be above 0"),
         (("snapshot", "--command-config", "none"), "none: no such file"),
     ],
@@ -71,12 +73,27 @@ def test_nobody_answers(run: Run, command: tuple[str, ...]) -> None:
 
 
 def test_a_throttle_is_left_for_whoever_carries_the_plan_out(run: Run, plan: str) -> None:
-    asked = run("throttle", plan, "5MB", "--json").json
-    assert asked == {"throttle": 5_000_000, "concurrency": None}
-    assert wished(plan) == Wishes(5_000_000)
-    said = run("throttle", plan, "auto", "--concurrency", "4").out
-    assert said == "Asked for auto, a concurrency of 4 from the next wave on.\n"
-    assert wished(plan) == Wishes("auto", 4)
+    with Journal.open(plan):
+        asked = run("throttle", plan, "5MB", "--json").json
+        assert asked == {"throttle": 5_000_000, "concurrency": None}
+        assert wished(plan) == Wishes(5_000_000)
+        said = run("throttle", plan, "auto", "--concurrency", "4").out
+        assert said == "Asked for auto, a concurrency of 4 from the next wave on.\n"
+        assert wished(plan) == Wishes("auto", 4)
+
+
+@pytest.mark.parametrize("begun", [False, True])
+def test_a_throttle_where_nobody_carries_the_plan_out(run: Run, plan: str, begun: bool) -> None:
+    if begun:
+        with Journal.open(plan) as journal:
+            journal.write("begun")
+    before = sorted(Path(plan).iterdir())
+    ended = run("throttle", plan, "5MB")
+    assert (ended.code, ended.out) == (1, "")
+    assert ended.err == (
+        "partage: nothing is being carried out: give --throttle to apply instead\n"
+    )
+    assert sorted(Path(plan).iterdir()) == before
 
 
 @pytest.mark.kafka
@@ -105,6 +122,7 @@ def test_on_a_cluster(run: Run, plan: str, kafka: Any, tmp_path: Path) -> None:
             asked = run("apply", own, *address)
             assert asked.code == 2
             assert "--yes: nobody can be asked here" in asked.err
+            assert not Path(own, JOURNAL).exists()
             assert run("verify", own, *address, "--json").json["state"] == "not begun"
             words = " ".join(address)
             carried = run("apply", own, *address, "--yes")

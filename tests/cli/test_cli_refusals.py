@@ -279,6 +279,20 @@ def test_a_plan_that_cannot_be_drawn(refused: Refused, tmp_path: Path, text: str
     assert "plan.json" in refused("report", "p")
 
 
+@pytest.mark.parametrize("text", ["[7]", "7"])
+@pytest.mark.parametrize("name", ["compare.json", "measured.json"])
+def test_what_stands_beside_a_plan_and_cannot_be_drawn(
+    run: Run, small: str, tmp_path: Path, name: str, text: str
+) -> None:
+    run("plan", small, "-o", "p")
+    (tmp_path / "p" / name).write_text(text)
+    ended = run("report", "p")
+    assert (ended.code, ended.out) == (2, "")
+    assert ended.err.startswith(f"partage: p/{name}: cannot be drawn (")
+    (tmp_path / "p/plan.json").write_text('{"format_version":1}')
+    assert run("report", "p").err.startswith("partage: p/plan.json: cannot be drawn (")
+
+
 def test_a_drawn_plan_with_parts_missing(run: Run, small: str, tmp_path: Path) -> None:
     run("plan", small, "-o", "p")
     path = tmp_path / "p/plan.json"

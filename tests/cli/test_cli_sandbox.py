@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import json
 import os
+import signal
+import time
 from collections.abc import Callable
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -15,6 +18,7 @@ from partage.live import jars, sandbox
 
 Run = Callable[..., Any]
 
+SIGNALS = (signal.SIGINT, signal.SIGTERM)
 NODE = {"address", "pid", "log"}
 
 
@@ -124,6 +128,34 @@ def test_a_failed_start_is_one_line(
     assert ended.err.count("\n") == 1
     assert "pip install 'partage[spark]'" in ended.err
     assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize("command", [("up",), ("add",), ("start", "1")], ids=" ".join)
+@pytest.mark.parametrize("sent", SIGNALS)
+def test_what_launches_brokers_cleans_up_whatever_ends_it(
+    run: Run, monkeypatch: pytest.MonkeyPatch, command: tuple[str, ...], sent: signal.Signals
+) -> None:
+    cleaned_up: list[bool] = []
+
+    def launch(*_: Any, **__: Any) -> None:
+        try:
+            os.kill(os.getpid(), sent)
+            time.sleep(10)
+        finally:
+            os.kill(os.getpid(), sent)  # again: it must not disturb
+            cleaned_up.append(True)
+
+    monkeypatch.setattr(sandbox.Sandbox, "start", launch)
+    launcher = SimpleNamespace(add_broker=launch, start_broker=launch)
+    monkeypatch.setattr(sandbox.Sandbox, "open", lambda _: launcher)
+    before = [signal.getsignal(one) for one in SIGNALS]
+    try:
+        ended = run("sandbox", *command)
+    finally:
+        for one, earlier in zip(SIGNALS, before, strict=True):
+            signal.signal(one, earlier)
+    assert (ended.code, ended.out) == (130, "")
+    assert cleaned_up == [True]
 
 
 def test_what_is_not_its_own_stays(run: Run, tmp_path: Path) -> None:

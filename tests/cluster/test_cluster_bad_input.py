@@ -297,7 +297,7 @@ def twice(path: str) -> Any:
         (with_value("partitions.1.topic", "é"), "topic 'é': a name has"),
         (with_value("partitions.1.topic", "a\0"), "topic 'a\\x00': a name has"),
         (with_value("partitions.1.topic", "a\nb"), "topic 'a\\nb': a name has"),
-        (with_value("partitions.1.topic", "\ud800"), "topic '\\ud800': a name has"),
+        (with_value("partitions.1.topic", "\ud800"), "\\ud800 is half of a surrogate pair"),
         (with_value("partitions.1.topic", "x" * 250), "a name has 1 to 249"),
         (with_value("partitions.1.topic", "x" * 100_000), "a name has 1 to 249"),
         (with_value("partitions.1.topic", "[/red]"), "topic '[/red]': a name has"),

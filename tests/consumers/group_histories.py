@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from partage.consumers.assign import assign
+from partage.consumers.assignors import ASSIGNORS
 from partage.consumers.protocol import (
     COOPERATIVE,
     EAGER,
@@ -20,13 +21,37 @@ from partage.consumers.protocol import (
     leader,
 )
 from partage.consumers.protocol.leader import Lead, Members, group_of
-from partage.consumers.protocol.messages import Partitions
+from partage.consumers.protocol.messages import Answer, Partitions, Request
 
 TOPICS = {"a": 3, "b": 4, "c": 1}
 
 
+class Process(Consumer):
+    """One that may stand still (a long collection of garbage): answers wait, no heartbeats."""
+
+    asleep = False
+    waiting: list[Answer]
+
+    @property
+    def deadline(self) -> float:
+        return math.inf if self.asleep else super().deadline
+
+    def receive(self, now: float, answer: Answer) -> list[Request]:
+        if not self.asleep:
+            return super().receive(now, answer)
+        self.waiting.append(answer)
+        return []
+
+    def sleep(self) -> None:
+        """From now on, if it does not already."""
+        if not self.asleep:
+            self.asleep, self.waiting = True, []
+
+
 class Theatre(Network):
     """A network whose every step is watched."""
+
+    processes: dict[str, Process]  # type: ignore[assignment]
 
     def __init__(
         self,
@@ -45,7 +70,7 @@ class Theatre(Network):
         self.lead = lead or leader(topics)
         self.wrong: list[str] = []
         self.rounds: dict[int, dict[str, tuple[Partition, ...]]] = {}
-        self.everyone: list[Consumer] = []
+        self.everyone: list[Process] = []
 
     def member(
         self,
@@ -54,9 +79,9 @@ class Theatre(Network):
         assignors: Iterable[str] = ("sticky",),
         protocol: str = EAGER,
         **options: object,
-    ) -> Consumer:
+    ) -> Process:
         """A process that starts now."""
-        consumer = Consumer(
+        consumer = Process(
             client,
             tuple(self.topics if topics is None else topics),
             assignors,
@@ -67,6 +92,33 @@ class Theatre(Network):
         self.everyone.append(consumer)
         self.start(consumer)
         return consumer
+
+    def subscribe(self, client: str, topics: tuple[str, ...]) -> None:
+        """It changes its subscription."""
+        self._send(client, self.processes[client].subscribe(topics))
+
+    def wake(self, client: str) -> None:
+        """It goes on after it stood still."""
+        process = self.processes[client]
+        process.asleep = False
+        for answer in process.waiting:
+            self._deliver(client, answer)
+        self._send(client, [])
+
+    def holders(self) -> dict[Partition, list[str]]:
+        """Processes that hold each partition: one, where all is well."""
+        found: dict[Partition, list[str]] = {}
+        for client, consumer in self.processes.items():
+            if consumer.held and self.counts(consumer):
+                for partition in consumer.held:
+                    found.setdefault(partition, []).append(client)
+        return found
+
+    def run(self, until: float) -> None:
+        """Every event up to and at that time."""
+        while self.step(until):
+            pass
+        self.now = max(self.now, until)
 
     def step(self, until: float = math.inf) -> bool:
         before = {c.client: len(c.calls) for c in self.processes.values()}
@@ -94,6 +146,10 @@ class Theatre(Network):
             self.step()
         assert self.settled(), f"no quiet after {limit} s: {self.coordinator.state}"
 
+    def asleep(self) -> list[str]:
+        """Who stands still, ascending."""
+        return sorted(client for client, process in self.processes.items() if process.asleep)
+
     def held(self) -> dict[str, list[Partition]]:
         """Who holds what."""
         return {c.client: sorted(c.held) for c in self.processes.values() if c.error is None}
@@ -119,7 +175,7 @@ def hand_over(topics: Mapping[str, int], decides: str = "sticky") -> Lead:
     holder still has it."""
 
     def lead(assignor: str, members: Members) -> Mapping[str, Partitions]:
-        decided = assign(group_of(topics, members, assignor), decides)
+        decided = assign(group_of(topics, members, ASSIGNORS[assignor]), decides)
         return {member: tuple(held) for member, held in decided.as_dict().items()}
 
     return lead
@@ -182,9 +238,9 @@ class History:
                 theatre.crash(client)
             elif what == "sleep" and there:
                 self.happened.append(f"{theatre.now:.2f} sleep {client}")
-                theatre.sleep(client)
-            elif what == "wake" and theatre.asleep:
-                awake = chance.choice(sorted(theatre.asleep))
+                theatre.processes[client].sleep()
+            elif what == "wake" and (asleep := theatre.asleep()):
+                awake = chance.choice(asleep)
                 self.happened.append(f"{theatre.now:.2f} wake {awake}")
                 theatre.wake(awake)
             elif what == "subscribe" and there:
@@ -199,7 +255,7 @@ class History:
                         theatre.crash(client)
                     join(before.instance_id, before.topics)
             theatre.run(theatre.now + chance.choice((0.0, 0.2, 1.0, 5.0, 30.0)))
-        for client in list(theatre.asleep):
+        for client in theatre.asleep():
             theatre.wake(client)
         theatre.quiet()
         theatre.check_quiet()

@@ -13,6 +13,8 @@ import pytest
 from partage import Group, InputError, Member, PartageError, assign
 from partage.consumers.assignors import ASSIGNORS, register
 from partage.consumers.custom import Partition, PartitionAssignor, Subscription
+from partage.consumers.scenario import Scenario
+from partage.consumers.simulation import simulate
 from partage.consumers.user_data import (
     read_generation,
     read_priority,
@@ -110,10 +112,42 @@ def test_a_class_by_its_path(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) ->
         ("of_mine:PartitionAssignor.name", "no attribute"),
         ("json:dumps", "is no subclass of PartitionAssignor"),
         (":First", "Empty module name"),
+        (".of_mine:First", "the 'package' argument is required"),
+        ("partage.consumers.custom:PartitionAssignor", "instantiate abstract class"),
     ]:
         with pytest.raises(InputError, match=problem):
             assign(group, wrong)
     sys.modules.pop("of_mine")
+
+
+def test_one_that_keeps_a_state_has_it_in_every_round(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A run of simulate makes one, and another run another."""
+    code = (
+        "from partage.consumers.custom import PartitionAssignor\n"
+        "class Turns(PartitionAssignor):\n"
+        "    name, asked = 'turns', 0\n"
+        "    def assign(self, partitions, members):\n"
+        "        self.asked += 1\n"
+        "        first = sorted(members)[self.asked % len(members)]\n"
+        "        return {first: [(t, n) for t, c in partitions.items() for n in range(c)]}\n"
+    )
+    (tmp_path / "of_state.py").write_text(code, encoding="utf-8")
+    monkeypatch.syspath_prepend(str(tmp_path))
+    members = [
+        {"id": "a", "topics": ["t"]},
+        {"id": "b", "topics": ["t"]},
+        {"id": "c", "topics": ["t"], "joins_at": 20, "leaves_at": 50},
+    ]
+    played = Scenario.from_json({"topics": {"t": 2}, "members": members, "until": 100})
+    for _ in range(2):
+        rounds = simulate(played, "of_state:Turns").rounds
+        has = [member for found in rounds for member, held in found.assignment.items() if held]
+        assert has == ["b", "c", "b"]  # the 1st of 0 and 1, the 2nd of 0 to 2, the 3rd of 0 and 1
+    group = Group({"t": 2}, [Member("b", ["t"]), Member("a", ["t"])])
+    assert [len(assign(group, "of_state:Turns").of("b")) for _ in range(2)] == [2, 2]
+    sys.modules.pop("of_state")
 
 
 @pytest.mark.parametrize(

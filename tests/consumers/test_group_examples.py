@@ -13,12 +13,9 @@ from typing import Any
 
 import pytest
 
-from partage.consumers.assign import assign, withheld
-from partage.consumers.assignment import Assignment
-from partage.consumers.assignors import ASSIGNORS
+from partage.consumers.assign import assign
+from partage.consumers.assignors import ASSIGNORS, Assignor
 from partage.consumers.protocol import Partition
-from partage.consumers.protocol.leader import Lead, Members, group_of
-from partage.consumers.protocol.messages import Partitions
 from partage.consumers.scenario import Scenario
 from partage.consumers.simulation import Simulation, simulate
 from partage.group import Group
@@ -150,26 +147,20 @@ def test_static_members_go_by_instance_id_and_come_first() -> None:
 K = "kmo_community"
 
 
-def first_in_order(topics: Mapping[str, int]) -> Lead:
+def first_in_order(seen: Group, mode: str) -> Any:
     """An assignor that behaves as the one in the log: while some member has two more than another,
     the first of its partitions goes."""
-
-    def lead(assignor: str, members: Members) -> Mapping[str, Partitions]:
-        seen = group_of(topics, members, assignor)
-        target = seen.owner.copy()
-        count = len(seen.members)
-        for partition in range(seen.partitions):
-            if target[partition] < 0:
-                target[partition] = min(range(count), key=lambda m: (target == m).sum())
-        for partition in range(seen.partitions):
-            load = [(target == m).sum() for m in range(count)]
-            least = load.index(min(load))
-            if load[target[partition]] > load[least] + 1:
-                target[partition] = least
-        found = withheld(Assignment(seen, target, target))
-        return {member: tuple(held) for member, held in found.as_dict().items()}
-
-    return lead
+    target = seen.owner.copy()
+    count = len(seen.members)
+    for partition in range(seen.partitions):
+        if target[partition] < 0:
+            target[partition] = min(range(count), key=lambda m: (target == m).sum())
+    for partition in range(seen.partitions):
+        load = [(target == m).sum() for m in range(count)]
+        least = load.index(min(load))
+        if load[target[partition]] > load[least] + 1:
+            target[partition] = least
+    return target
 
 
 def told(found: Simulation) -> list[Any]:
@@ -184,12 +175,10 @@ def told(found: Simulation) -> list[Any]:
     ]
 
 
-def test_the_log_of_the_seed() -> None:
+def test_the_log_of_the_seed(monkeypatch: pytest.MonkeyPatch) -> None:
     """Generations 9, 10 and 11; in the second round partition 0 is in nobody's hands."""
-    played = scenario("kip-429-scenario")
-    found = simulate(
-        played, "cooperative-sticky", "cooperative", lead=first_in_order(played.topics)
-    )
+    monkeypatch.setitem(ASSIGNORS, "of-the-log", Assignor(first_in_order, cooperative=True))
+    found = simulate(scenario("kip-429-scenario"), "of-the-log", "cooperative")
     one, two = "consumer-1", "consumer-2"
     assert told(found) == [
         (9, {one: [0, 1, 2]}, {one: [0, 1, 2]}, {}),

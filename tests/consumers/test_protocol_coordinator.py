@@ -303,7 +303,7 @@ class TestStaticMembers:
                 session_timeout=100.0,
             )
         theatre.quiet()
-        theatre.sleep("b")
+        theatre.processes["b"].sleep()
         theatre.member("c", assignors=("range",), rebalance_timeout=10.0)
         theatre.run(40.0)
         assert theatre.coordinator.generation == 2

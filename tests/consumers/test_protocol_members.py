@@ -67,7 +67,7 @@ def test_who_was_put_out_is_told_lost() -> None:
     for protocol in (EAGER, COOPERATIVE):
         theatre = group(protocol, "a", "b")
         had = tuple(sorted(theatre.processes["b"].held))
-        theatre.sleep("b")
+        theatre.processes["b"].sleep()
         theatre.run(100.0)
         assert len(theatre.processes["a"].held) == 4
         theatre.wake("b")
@@ -174,7 +174,7 @@ def test_why_there_is_a_second_round(direct: bool) -> None:
     theatre.member("b", protocol=COOPERATIVE)
     while theatre.processes["a"].phase is not Phase.SYNCING:
         theatre.step()
-    theatre.sleep("a")  # busy when its assignment comes
+    theatre.processes["a"].sleep()  # busy when its assignment comes
     theatre.run(theatre.now + 1.0)
     twice = {p for p, holders in theatre.holders().items() if len(holders) > 1}
     assert twice == (set(ALL[2:]) if direct else set())

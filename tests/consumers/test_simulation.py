@@ -210,14 +210,15 @@ def check_spans(found: Any) -> None:
         assert all(a[0] <= b[0] for a, b in pairwise(curve))
 
 
-def test_a_leader_that_hands_over_directly_is_caught() -> None:
+def test_a_leader_that_hands_over_directly_is_caught(monkeypatch: pytest.MonkeyPatch) -> None:
     members: list[dict[str, Any]] = [{"id": "b"}, {"id": "a", "leaves_at": 50}, {"id": "c"}]
     played = scenario(members, {"t": 7}, latency=0.1)
+    assert simulate(played, "roundrobin", "cooperative").violations == ()
     wrong = hand_over(played.topics, "roundrobin")
-    found = simulate(played, "roundrobin", "cooperative", lead=wrong)
+    monkeypatch.setattr("partage.consumers.simulation._leader", lambda *_: wrong)
+    found = simulate(played, "roundrobin", "cooperative")
     assert found.violations[0].endswith("is owned by c and b")
     assert found.to_json()["invariants"] == list(found.violations)
-    assert simulate(played, "roundrobin", "cooperative").violations == ()
 
 
 def test_rates_are_weights_and_racks_are_racks() -> None:
@@ -296,6 +297,21 @@ def test_pull_absorbs_what_overruns_a_pushed_member() -> None:
     assert pushed["slow"].overrun == 4000 - 500
     assert pushed["slow"].most == 500
     assert pushed["fast"].overrun_at is None
+
+
+def test_pull_comes_to_its_end_late() -> None:
+    """In the 310th day a float's step is 4 ns, and the rest of a lag may be read in less."""
+    produce = {("t", 0): 1355.0244969246548, ("t", 1): 2310.612239128032, ("t", 2): 106.107554718}
+    actors = {"m": Actor("m", ("t",), rate=8504025.91601397)}
+    start, end = 26715302.078397393, 26765302.078397393
+    curves = pull([Span(p, "m", start, end) for p in produce], produce, actors, end)
+    for partition, curve in curves.items():
+        assert curve[1] == (start, pytest.approx(produce[partition] * start))
+        assert curve[-1] == (end, 0.0)
+    # the three lose their lags one after the other, the smallest first
+    emptied = [curves[partition][-2] for partition in (("t", 2), ("t", 0), ("t", 1))]
+    assert [lag for _, lag in emptied] == [0.0] * 3
+    assert sorted(emptied) == emptied
 
 
 def test_what_gathered_without_an_owner_comes_at_once() -> None:

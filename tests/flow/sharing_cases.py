@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from partage.flow.sharing import LOAD, MOVES, SPREAD, Sharing
 
-ORDERS = ((LOAD, MOVES, SPREAD), (SPREAD, LOAD, MOVES))
+ORDERS = ((LOAD, MOVES, SPREAD), (MOVES, LOAD, SPREAD), (SPREAD, LOAD, MOVES))
 
 
 def plain(own: np.ndarray, zone: np.ndarray, **given: Any) -> Sharing:

@@ -40,6 +40,15 @@ def built(nodes: int, arcs: list[Arc], amount: int) -> Network:
     return network
 
 
+def test_what_is_pushed_takes_no_arc() -> None:
+    network = Network(4, 1)
+    network.push(0, 1, 2)
+    network.push([0, 1, 1], 3, [1, 2, 3])
+    network.push([[0, 1], [1, 2]], [3, 2], np.ones((2, 2), dtype=np.int64))
+    assert network.supply.tolist() == [-4, -5, 1, 8]
+    assert network.compiled()[0].tolist() == []
+
+
 @given(case=networks())
 @settings(max_examples=300, deadline=None)
 def test_one_cost_after_the_other(case: tuple[int, list[Arc], int]) -> None:

@@ -56,6 +56,27 @@ def test_a_group_of_several(tmp_path: Path) -> None:
         read_lags(path, "other")
 
 
+def test_what_is_said_of_whole_groups_is_no_row(tmp_path: Path) -> None:
+    """``--all-groups``, and what goes to stderr beside it."""
+    said = (
+        "\nConsumer group 'g2' has no active members.\n",
+        "\nError: Consumer group 'that was deleted' does not exist.\n",
+        "\nWarning: Consumer group 'with a rather long name' is rebalancing.\n",
+    )
+    path = written(
+        tmp_path, "".join([PRINTED, *said, VERBOSE.replace("billing", "archive"), *said])
+    )
+    with pytest.raises(InputError, match="several groups, say which: archive, billing, two words"):
+        read_lags(path)
+    assert read_lags(path, "billing") == LAGS
+    assert read_lags(path, "archive") == {"orders": {3: 20}}
+
+
+def test_an_offset_beyond_the_end(tmp_path: Path) -> None:
+    path = written(tmp_path, PRINTED.replace("20              app", "-30             app"))
+    assert read_lags(path)["orders"][3] == 0
+
+
 @pytest.mark.parametrize(
     ("text", "problem"),
     [

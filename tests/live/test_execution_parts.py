@@ -20,7 +20,7 @@ from kafka import TopicPartition
 from kafka import errors as kafka_errors
 
 from partage.errors import CannotError, InputError
-from partage.files import parse_json
+from partage.files import parse_json, to_json
 from partage.live.execution import asking as asks
 from partage.live.execution import throttling
 from partage.live.execution.absences import Absences
@@ -360,6 +360,27 @@ def test_wishes(tmp_path: Path) -> None:
     assert wished(where) == Wishes()
     (tmp_path / WISHES).write_text("[]")
     with pytest.raises(InputError, match="is no wish"):
+        wished(where)
+
+
+@pytest.mark.parametrize(
+    "asked",
+    [
+        {"throttle": "fast"},
+        {"throttle": 0},
+        {"throttle": True},
+        {"throttle": 1.5},
+        {"throttle": "5"},
+        {"concurrency": "auto"},
+        {"concurrency": 0},
+        {"concurrency": True},
+    ],
+    ids=str,
+)
+def test_a_wish_that_is_none(tmp_path: Path, asked: dict[str, Any]) -> None:
+    (tmp_path / WISHES).write_text(to_json(asked))
+    where, ((name, value),) = str(tmp_path), asked.items()
+    with pytest.raises(InputError, match=rf"is no wish \({name}: {value!r}\)"):
         wished(where)
 
 

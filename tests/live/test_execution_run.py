@@ -11,6 +11,7 @@ import pytest
 
 pytest.importorskip("kafka")
 
+from kafka import errors as kafka_errors
 from simulated import Simulated
 
 from partage.errors import InputError
@@ -229,7 +230,7 @@ def test_no_plan_without_it(tmp_path: Path) -> None:
 def test_a_rollback_is_not_planned_anew(tmp_path: Path) -> None:
     trial = Trial(tmp_path, moves(((1, 2), (3, 2))))
     trial.job = trial.job.back()
-    with pytest.raises(InputError, match="a rollback brings back what was before"):
+    with pytest.raises(InputError, match="'replan': expected one of cancel, wait, stop"):
         trial.run(on_failure="replan")
 
 
@@ -343,6 +344,55 @@ def test_wishes_are_followed(tmp_path: Path) -> None:
         "the concurrency is 4 now: 1 waves are left",
     ]
     assert max(map(len, trial.cluster.submitted)) == 3
+
+
+SET_AGAIN = "the throttle had been taken off and is set again"
+
+
+def test_a_throttle_that_was_taken_off_is_set_again(tmp_path: Path) -> None:
+    """Though the controller does not answer at that moment."""
+    trial = Trial(tmp_path, moves(((1, 2), (3, 2))))
+    alter, refused = trial.cluster.alter_configs, ["topic"]
+
+    def answer(resources: Any, **options: Any) -> Any:
+        kind = resources[0].resource_type.name.lower()
+        if trial.cluster.moment >= 5 and kind in refused:
+            refused.remove(kind)
+            return {kind: {"t": str(kafka_errors.NotControllerError("not this one"))}}
+        return alter(resources, **options)
+
+    trial.cluster.alter_configs = answer  # type: ignore[method-assign]
+    trial.cluster.at(5, lambda: trial.cluster.settings["topic", "t"].clear())
+    with untouched(trial):
+        assert trial.run() == Outcome("done")
+    assert refused == []
+    assert trial.notes == [SET_AGAIN]
+
+
+def test_what_cannot_be_read_was_not_taken_off(tmp_path: Path) -> None:
+    """Not the throttles of topics, nor those of broker 3; what else is taken off is set again."""
+    trial = Trial(tmp_path, moves(((1, 2), (3, 2))))
+    describe, alter = trial.cluster.describe_configs, trial.cluster.alter_configs
+    altered: list[str] = []
+
+    def unread(resources: Any, config_filter: str) -> Any:
+        throttles = any("throttled" in key for key in resources[0].configs)
+        if throttles and resources[0].name in ("t", "3") and 5 <= trial.cluster.moment < 9:
+            raise kafka_errors.KafkaTimeoutError
+        return describe(resources, config_filter=config_filter)
+
+    def noted(resources: Any, **options: Any) -> Any:
+        if 5 <= trial.cluster.moment < 9:
+            altered.extend(resource.name for resource in resources)
+        return alter(resources, **options)
+
+    trial.cluster.describe_configs = unread  # type: ignore[method-assign]
+    trial.cluster.alter_configs = noted  # type: ignore[method-assign]
+    trial.cluster.at(7, lambda: trial.cluster.settings["broker", "1"].clear())
+    with untouched(trial):
+        assert trial.run() == Outcome("done")
+    assert altered == ["1"]
+    assert trial.notes == [SET_AGAIN]
 
 
 @pytest.mark.parametrize("begins", [0, 1, 3, 9, 10, 11, 12, 20, 21, 22, 23])

@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+from partage.errors import PartageError
 from partage.live.sandbox import process
 
 DEAF = "import signal, time; signal.signal(15, signal.SIG_IGN); print('deaf', flush=True);"
@@ -70,6 +71,17 @@ def test_what_does_not_listen_is_killed(log: Path) -> None:
         time.sleep(0.02)
     process.end({pid: ending}, patience=0.3)
     assert not process.runs(pid, ending)
+
+
+def test_what_does_not_end_is_named(
+    sleeper: tuple[int, str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pid, ending = sleeper
+    with monkeypatch.context() as patched:
+        patched.setattr(process, "_KILL_SECONDS", 0.1)
+        patched.setattr(os, "kill", lambda *_: None)
+        with pytest.raises(PartageError, match=f"killed, but still there after .* process {pid}$"):
+            process.end({pid: ending}, patience=0.1)
 
 
 def test_its_output_is_appended(log: Path) -> None:

@@ -508,6 +508,27 @@ def test_a_recycled_process_id_is_not_killed(tmp_path: Path) -> None:
     assert not folder.exists()
 
 
+def test_the_controller_is_ended_though_a_broker_is_not(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    nodes = [{"id": n, "rack": None, "port": 1, "pid": 100 + n} for n in (0, 1)]
+    (tmp_path / MARKER).write_text(json.dumps(state(nodes=nodes, folder=str(tmp_path))))
+    asked: list[int] = []
+
+    def end(processes: dict[int, str], patience: float) -> None:
+        asked.extend(processes)
+        if 101 in processes:
+            raise PartageError("still there: process 101")
+
+    monkeypatch.setattr(process, "end", end)
+    monkeypatch.setattr(process, "runs", lambda *_: True)
+    with pytest.raises(PartageError, match="still there: process 101"):
+        Sandbox.open(tmp_path).down()
+    assert asked == [101, 100]
+    left = json.loads((tmp_path / MARKER).read_text())["nodes"]
+    assert [node["pid"] for node in left] == [None, 101]
+
+
 @pytest.fixture
 def posing(tmp_path: Path) -> Iterator[tuple[Path, Any]]:
     """A sandbox's folder, and a process that poses as its controller."""

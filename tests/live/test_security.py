@@ -37,6 +37,7 @@ from partage.live.permissions import NEEDS, Acl
 from partage.live.sandbox import Sandbox
 from partage.live.sandbox.security import MECHANISMS
 from partage.live.sandbox.settings import to_properties
+from partage.properties import login_module
 
 pytestmark = pytest.mark.kafka
 
@@ -130,11 +131,20 @@ def written(path: Path, settings: Mapping[str, object], **changed: str | None) -
     return str(path)
 
 
+def by(mechanism: str, settings: Mapping[str, object]) -> dict[str, object]:
+    """A client's settings, with the same login by this mechanism."""
+    who = str(settings["sasl.jaas.config"]).partition(" required ")[2].removesuffix(";")
+    jaas = login_module(mechanism, who)
+    return {**settings, "sasl.mechanism": mechanism, "sasl.jaas.config": jaas}
+
+
 @pytest.mark.parametrize(("listener", "mechanism"), WAYS)
 def test_each_way_to_prove_who_asks(
     secured: Sandbox, plan: Path, tmp_path: Path, listener: str, mechanism: str
 ) -> None:
-    settings = secured.security.client("admin", listener, mechanism)
+    settings = secured.security.client("admin", listener)
+    if mechanism:
+        settings = by(mechanism, settings)
     config = ("--command-config", written(tmp_path / "client.properties", settings))
     address = ("--bootstrap-server", secured.servers(listener))
     taken = run("snapshot", *config, *address, "--json")
@@ -183,7 +193,7 @@ def test_what_is_wrong_is_told_in_one_line(
 ) -> None:
     security, file = secured.security, tmp_path / "client.properties"
     usual, certified = security.client("admin", "SASL_SSL"), security.client("admin", "SSL")
-    plain = security.client("admin", "SASL_SSL", "PLAIN")
+    plain = by("PLAIN", usual)
     servers = {name: secured.servers(name) for name in secured.listeners}
     key = "ssl_truststore_location"
     address = servers["SASL_SSL"]

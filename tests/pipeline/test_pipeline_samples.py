@@ -33,6 +33,19 @@ billing prod    orders          0          {committed}     {end}           3    
 billing prod    orders          1          -               7               -    -            -     -
 
 Consumer group 'idle' has no active members.
+
+GROUP           TOPIC           PARTITION  CURRENT-OFFSET  LOG-END-OFFSET  LAG  CONSUMER-ID  HOST  CLIENT-ID
+idle            orders          0          5               {end}           {lag}  -          -     -
+
+Error: Consumer group 'gone' does not exist.
+
+Warning: Consumer group 'busy 1' is rebalancing.
+
+GROUP           TOPIC           PARTITION  CURRENT-OFFSET  LOG-END-OFFSET  LAG  CONSUMER-ID  HOST  CLIENT-ID
+busy 1          orders          0          6               {end}           4    c-2-def      /127.0.0.1  c-2
+busy 1          -               -          -               -               -    c-3-ghi      /127.0.0.1  c-3
+
+Error: Executing consumer group command failed due to TimeoutException
 """  # noqa: E501
 
 
@@ -136,7 +149,9 @@ def test_lags_of_both_forms(spark: Any, tmp_path: Path, write_lines: Write) -> N
         ("2026-01-01T00-00-00", 90, 100),
         ("2026-01-01T00-01-40", 97, 120),
     ):
-        (folder / f"{name}.txt").write_text(GROUPS.format(committed=committed, end=end))
+        (folder / f"{name}.txt").write_text(
+            GROUPS.format(committed=committed, end=end, lag=end - 5)
+        )
     # an hour later the group was set back to the begin, and went on from there
     names = ("timestamp", "group", "topic", "partition", "committed", "end_offset")
     late = [
@@ -151,9 +166,30 @@ def test_lags_of_both_forms(spark: Any, tmp_path: Path, write_lines: Write) -> N
     assert [tuple(row[c] for c in columns) for row in tables["lags"].to_pylist()] == [
         ("billing prod", 0, 3, 10, 125, 115, 115, 7, 25),
         ("billing prod", 1, 2, None, 7, 7, 7, 0, 0),
+        ("busy 1", 0, 2, 6, 120, 114, 114, 0, 20),
+        ("idle", 0, 2, 5, 120, 115, 115, 0, 20),
         ("other", 0, 1, 130, 125, 0, 0, 0, 0),
     ]
     assert tables["rejected"]["reason"].to_pylist() == ["committed is negative: -1"]
+
+
+def test_lags_with_leader_epochs(spark: Any, tmp_path: Path) -> None:
+    """As ``--describe --verbose`` prints them: a number more, which is no offset."""
+    (tmp_path / "2026-01-01T00-00-00.txt").write_text(
+        "GROUP TOPIC PARTITION LEADER-EPOCH CURRENT-OFFSET LOG-END-OFFSET LAG CONSUMER-ID HOST ID\n"
+        "g1    orders 0        5            90             100            10  c-1   /10.0.0.1 c\n"
+        "g1    orders 1        5            7              7              0   -     -         -\n"
+        "g1    orders 2        -            -              40             -   -     -         -\n"
+        "g1    orders 3        3            3              6              3   c-1   /10.0.0.1 c\n"
+    )
+    tables = profile_tables(spark, [], lags=[str(tmp_path)])
+    columns = ("partition", "committed", "end_offset", "lag")
+    assert [tuple(row[c] for c in columns) for row in tables["lags"].to_pylist()] == [
+        (0, 90, 100, 10),
+        (1, 7, 7, 0),
+        (2, None, 40, 40),
+        (3, 3, 6, 3),
+    ]
 
 
 def test_what_is_missing_is_said(spark: Any, write_lines: Write) -> None:

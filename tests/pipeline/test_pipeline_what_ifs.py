@@ -58,7 +58,9 @@ def rates_of(cluster: Cluster) -> Any:
 
 @pytest.mark.spark
 @pytest.mark.parametrize("kind", ["churn", "failures", "growth"])
-def test_rows_do_not_depend_on_their_spread(spark: Any, tmp_path: Path, kind: str) -> None:
+def test_rows_do_not_depend_on_their_spread(
+    spark: Any, tmp_path: Path, kind: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
     cluster = grown()
     placed = placements(cluster, "exact", rates=rates_of(cluster))
     what_if: Any = {
@@ -66,12 +68,16 @@ def test_rows_do_not_depend_on_their_spread(spark: Any, tmp_path: Path, kind: st
         "failures": Failures(placed, pairs=5, seed=3),
         "growth": Growth(placed, runs=6, seed=3),
     }[kind]
-    one, seven = (explore(spark, what_if, slices=slices) for slices in (1, 7))
+    spread = []
+    for worth in (what_if.rows, 2):  # all rows as one task, and two in each
+        monkeypatch.setattr(type(what_if), "worth", worth)
+        spread.append(explore(spark, what_if))
+    one, many = spread
     direct = [found for row in range(what_if.rows) for found in what_if.of_row(row)]
     empty = dict.fromkeys(what_if.schema.names)
     assert one.runs.to_pylist() == [empty | found for found in direct]
-    assert seven.runs.equals(one.runs)
-    assert seven.to_json() == one.to_json()
+    assert many.runs.equals(one.runs)
+    assert many.to_json() == one.to_json()
     assert one.percentiles == percentiles(what_if, one.runs.to_pylist())
 
     sink = Sink(tmp_path / "out", MARKER)

@@ -474,8 +474,12 @@ def test_a_new_batch_leaves_keys_and_round_robin_where_they_are(name: str) -> No
         (([b"a"], 3, "murmur3"), "partitioner: 'murmur3': expected one of murmur2, murmur2_random"),
         (([b"a"], 3, 7), "partitioner: expected a name, a Partitioner or a function, got 7"),
         (([b"a"], 3, dict), "partitioner: expected a name, a Partitioner or a function"),
-        (([b"a"], 3, "nowhere:Class"), "partitioner: 'nowhere:Class': No module named 'nowhere'"),
-        (([b"a"], 3, "json:none"), "partitioner: 'json:none': module 'json' has no attribute"),
+        (
+            ([b"a"], 3, "nowhere:Class"),
+            "partitioner: 'nowhere:Class': .* No module named 'nowhere'",
+        ),
+        (([b"a"], 3, "json:none"), "partitioner: 'json:none': .* module 'json' has no attribute"),
+        (([b"a"], 3, ".json:none"), "partitioner: '.json:none': TypeError: the 'package' argument"),
         (([b"a"], 3, "math:pi"), "partitioner: expected a name, a Partitioner or a function"),
     ],
 )
@@ -512,6 +516,13 @@ def test_what_is_no_good(arguments: tuple[Any, ...], problem: str) -> None:
         ("adaptive", {"queues": [1, "a", 2]}, "queues: expected numbers from 0 up, got 'a'"),
         ("adaptive", {"queues": [1, -1, 2]}, "queues: expected numbers from 0 up, got -1"),
         ("adaptive", {"availability_timeout_ms": -1}, "availability_timeout_ms: expected 0 or"),
+        ("uniform", {"batch_size": float("inf")}, "batch_size: expected 1 byte or more, got inf"),
+        ("adaptive", {"batch_size": float("nan")}, "batch_size: expected 1 byte or more, got nan"),
+        (
+            "adaptive",
+            {"queues": [1, float("nan"), 2]},
+            "queues: expected numbers from 0 up, got nan",
+        ),
         ("sticky", {"batch_size": 1.5}, "batch_size: expected 1 byte or more, got 1.5"),
         (to_the_last, {"batch_size": 1}, "partitioner: one of your own takes no batch_size"),
         ("json:none", {"x": 1}, "partitioner: one of your own takes no x"),

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from partage.report.live_page import checks, headline, lead, render
+from partage.report.live_page import Axis, checks, headline, lead, render
 
 
 def told() -> dict[str, Any]:
@@ -102,3 +102,12 @@ def test_the_pictures_have_what_they_are_of() -> None:
     ]
     heights = {point.split(",")[1] for point in lines[0][1].split()}
     assert len(heights) == 1
+
+
+@pytest.mark.parametrize(
+    ("until", "step"), [(0, 1), (12, 1), (13, 2), (7200, 600), (7300, 1200), (90_000, 18_000)]
+)
+def test_the_axis_names_about_ten_moments_however_long_it_is(until: float, step: int) -> None:
+    ticks = Axis(until).ticks
+    assert ticks == list(range(0, int(until) + 1, step))
+    assert len(ticks) <= 13

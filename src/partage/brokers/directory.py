@@ -73,7 +73,7 @@ def document(plan: Plan) -> dict[str, Any]:
         "binding": list(plan.binding),
         "gaps": plan.gaps,
         "loads": list(task.loads),
-        "warnings": list(task.warnings),
+        "warnings": list(plan.warnings),
         "certificate": {"stages": [stage.to_json() for stage in plan.stages]},
         "waves": [_wave(plan, i, wave) for i, wave in enumerate(plan.waves, start=1)],
     }

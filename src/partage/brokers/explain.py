@@ -134,14 +134,25 @@ class _Prices:
             rack = self.cluster.brokers[place].rack
             if rack is not None:
                 kept = [b for b in before if self._rack(b) == rack and b in after]
-                if kept:
-                    return f"rack {rack} had two of them: broker {kept[0]} keeps its replica"
+                held, most = self._in_rack(place)
+                if kept and held > most:
+                    return (
+                        f"rack {rack} had {held} of them and may have {most}: "
+                        f"broker {kept[0]} keeps its replica"
+                    )
             if len(after) < len(before):
                 return f"the replication factor falls to {len(after)}; {change}"
             return change
         if fate == "comes":
             return f"{change}: it costs one move, and a fair share costs at least that"
         return f"staying costs no move; {change}"
+
+    def _in_rack(self, place: int) -> tuple[int, int]:
+        """Replicas on the usable brokers of this one's rack today, and the most the rule allows."""
+        sharing = self.task.sharing
+        item = int(np.searchsorted(self.task.items, self.row))
+        zone = int(sharing.zone_of[self.task.broker_slot[place]])
+        return int(sharing.in_zones[item, zone]), int(sharing.item_bounds[1][item])
 
     def _rack(self, broker: int) -> str | None:
         place = self.cluster.broker_position(broker)

@@ -39,7 +39,8 @@ Progress = Callable[[str], None]
 class Plan:
     """``before`` and ``after`` share brokers and partitions; only the replica lists differ.
 
-    ``stages`` prove the objective stage by stage; ``figures`` are the interface's keys.
+    ``stages`` prove the objective stage by stage; ``figures`` are the interface's keys;
+    ``warnings``: the task's, and those that only the answer gives rise to.
     """
 
     task: Task
@@ -51,6 +52,7 @@ class Plan:
     gaps: dict[str, float]
     settled: bool
     seconds: float
+    warnings: tuple[str, ...]
 
     @property
     def waves(self) -> tuple[Wave, ...]:
@@ -242,12 +244,6 @@ def plan_task(task: Task, progress: Progress | None = None) -> Plan:
         task.options.batch,
     )
     settled = _settled(strategy, task, after, stages, tell)
-    over = overfull(task, after.replicas)
-    if over.any():
-        broker = int(over.argmax())
-        task.warnings.append(
-            f"broker {before.broker_ids[broker]}: {over[broker]} bytes more than its disk holds"
-        )
     return Plan(
         task=task,
         before=before,
@@ -258,6 +254,7 @@ def plan_task(task: Task, progress: Progress | None = None) -> Plan:
         gaps=_gaps(stages, cut),
         settled=settled,
         seconds=round(time.perf_counter() - began, 3),
+        warnings=(*task.warnings, *_disk_warnings(task, after)),
     )
 
 
@@ -291,6 +288,16 @@ def _settled(
     except CannotError:
         return False
     return len(changed_rows(after, second)) == 0
+
+
+def _disk_warnings(task: Task, after: Cluster) -> list[str]:
+    """The broker whose disk overflows most, if any does."""
+    over = overfull(task, after.replicas)
+    if not over.any():
+        return []
+    broker = int(over.argmax())
+    identity = task.cluster.broker_ids[broker]
+    return [f"broker {identity}: {over[broker]} bytes more than its disk holds"]
 
 
 def _gaps(stages: Sequence[Stage], cut: Cut) -> dict[str, float]:

@@ -221,8 +221,10 @@ def _number(text: str, option: str) -> int:
 
 def _brokers(cluster: Cluster, options: Options) -> tuple[list[Broker], set[int], set[int]]:
     known = {broker.id: broker for broker in cluster.brokers}
-    # a new broker is like most of the others
+    # a new broker is like most of the others; its disk, too, where they all tell theirs
     usual = Counter(b.capacity for b in cluster.brokers).most_common(1)[0][0]
+    disks = Counter(b.disk_bytes for b in cluster.brokers)
+    usual_disk = None if None in disks else disks.most_common(1)[0][0]
     added: dict[int, Broker] = {}
     excluded: set[int] = set()
 
@@ -247,7 +249,7 @@ def _brokers(cluster: Cluster, options: Options) -> tuple[list[Broker], set[int]
             raise InputError("--add-broker", f"{word}: the other brokers have no racks")
         if colon and not rack:
             raise InputError("--add-broker", f"{word!r}: the rack is missing after the colon")
-        added[identity] = Broker(identity, rack or None, capacity=usual)
+        added[identity] = Broker(identity, rack or None, disk_bytes=usual_disk, capacity=usual)
     for word in options.replace_broker:
         old_text, equals, new_text = word.partition("=")
         if not equals:
@@ -355,6 +357,16 @@ def _warnings(task: Task) -> Iterable[str]:
     if task.added.any() and len(capacities) > 1:
         shown = float(cluster.brokers[int(np.flatnonzero(task.added)[0])].capacity)
         yield f"added brokers count with capacity {shown:g}; where theirs differs, list them"
+    disks = {b.disk_bytes for b in cluster.brokers}
+    if task.added.any() and len(disks) > 1:
+        disk = cluster.brokers[int(np.flatnonzero(task.added)[0])].disk_bytes
+        size = "an unlimited disk" if disk is None else f"a disk of {disk:,} bytes"
+        yield f"added brokers count with {size}; where theirs differs, list them"
+    if not cluster.tells_racks:
+        yield (
+            "the input has no place for racks: where the cluster has some, a plan may put two "
+            "replicas into one; give it as a snapshot, or in the plain form"
+        )
     weights, exact = task._weighed
     if not exact:
         yield (

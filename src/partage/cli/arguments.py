@@ -66,6 +66,9 @@ Picture = Annotated[
     str | None, typer.Option("--picture", metavar="FILE.svg", help="Draw it, to scale, as SVG.")
 ]
 Json = Annotated[bool, typer.Option("--json", help="One JSON object on stdout.")]
+JsonLines = Annotated[
+    bool, typer.Option("--json", help="JSON objects on stdout, one a line: progress, the outcome.")
+]
 Master = Annotated[
     str | None,
     typer.Option(metavar="URL", help="Spark master; SPARK_REMOTE or this machine if none."),

@@ -6,7 +6,7 @@ import sys
 from collections.abc import Mapping
 from dataclasses import fields
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -46,6 +46,10 @@ from partage.cli.job_options import (
     Topics,
 )
 from partage.cli.loads import From, Horizon, Rate, To, profile_of
+
+if TYPE_CHECKING:
+    from partage.brokers.task import Task
+    from partage.cluster import Cluster
 
 
 def register(app: typer.Typer) -> None:
@@ -114,7 +118,7 @@ def plan(
 
     Examples:
 
-        partage plan cluster.json --add-broker 7:a --add-broker 8:b -o plan/
+        partage plan cluster.json --add-broker 9:a --add-broker 10:b -o plan/
         partage plan cluster.json --remove-broker 3 --max-bytes-moved 2TB
         partage plan cluster.json --profile profile/ --leaders rate --no-moves
         partage plan --bootstrap-server localhost:9092 -o plan/
@@ -207,7 +211,7 @@ def compare(
 
     Examples:
 
-        partage compare cluster.json --add-broker 7:a
+        partage compare cluster.json --add-broker 9:a
         partage compare cluster.json --strategy exact --strategy generate
     """
     given = locals()  # the parameters, before anything else has a name
@@ -284,15 +288,24 @@ def report(plan: PlanArgument, json: Json = False) -> None:
         source = str(Path(plan) / name)
         return parse_json(read_text(source), source)
 
-    document = value(MARKER)
-    compare, measured = (
-        value(name) if (Path(plan) / name).is_file() else None for name in (COMPARE, MEASURED)
-    )
+    def draw(*names: str) -> str:
+        """The page of these files alone. Raises InputError about the last one."""
+        some = {name: values[name] for name in names}
+        try:
+            return render(some[MARKER], some.get(COMPARE), some.get(MEASURED), plan)
+        except (*MISSHAPEN, TemplateError) as error:
+            problem = f"cannot be drawn ({type(error).__name__}: {error})"
+            raise InputError(str(Path(plan) / names[-1]), problem) from None
+
+    values = {MARKER: value(MARKER)}
+    values |= {name: value(name) for name in (COMPARE, MEASURED) if (Path(plan) / name).is_file()}
+    names = list(values)
     try:
-        page = render(document, compare=compare, measured=measured, directory=plan)
-    except (*MISSHAPEN, TemplateError) as error:
-        problem = f"is no plan that can be drawn ({type(error).__name__}: {error})"
-        raise InputError(str(Path(plan) / MARKER), problem) from None
+        page = draw(*names)
+    except InputError:
+        for count in range(1, len(names)):
+            draw(*names[:count])  # the first one that cannot be is the one to name
+        raise
     path = str(Path(plan) / REPORT)
     write_text(path, page)
     if json:
@@ -301,7 +314,7 @@ def report(plan: PlanArgument, json: Json = False) -> None:
         output.say(output.console(), path)
 
 
-def task_given(given: Mapping[str, Any]) -> Any:
+def task_given(given: Mapping[str, Any]) -> Task:
     """The job that a command's parameters ask for; what is no option of a job is left aside."""
     from partage.brokers.options import Options
     from partage.brokers.plan import task_of
@@ -320,7 +333,7 @@ def task_given(given: Mapping[str, Any]) -> Any:
     return task_of(cluster, profile, **options)
 
 
-def _running_cluster(given: Mapping[str, Any]) -> Any:
+def _running_cluster(given: Mapping[str, Any]) -> Cluster:
     from partage.errors import InputError
     from partage.live.connection import Connection
     from partage.live.snapshot import take

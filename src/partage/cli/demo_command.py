@@ -3,15 +3,23 @@
 from __future__ import annotations
 
 import time
+from dataclasses import dataclass
 from importlib.resources import as_file, files
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from partage.cli import next_step, output
 from partage.cli.arguments import BEGIN, Json, Master
 
+if TYPE_CHECKING:
+    from partage.brokers.plan import Plan
+    from partage.brokers.task import Task
+    from partage.cluster import Cluster
+    from partage.profile import Profile
+
+_DATA = files("partage") / "data"
 _DAY = 86_400
 _YEAR = 365 * _DAY * 1000
 _PEERS = ("exact", "generate", "leader-flow")
@@ -51,49 +59,70 @@ def demo(
 
         live_demo(out or "demo-live", master, json)
         return
-    out = out or "demo"
-    from partage.brokers.check import check
-    from partage.brokers.compare import compare, comparison, deterministic
-    from partage.brokers.directory import COMPARE, MEASURED, REPORT, check_writable
-    from partage.brokers.leaders.rates import busiest_leader
-    from partage.brokers.plan import Plan, plan_task, task_of
-    from partage.cluster import Cluster
-    from partage.errors import PartageError
-    from partage.files import check_writable_directory, to_json
-    from partage.period import Period
-    from partage.profile import MARKER as PROFILE_MARKER
-    from partage.profile import Profile
-    from partage.report.html import render
-    from partage.report.measured import print_profile, summary
-    from partage.report.terminal import print_compare, print_plan
-    from partage.report.units import rate
-
     began = time.perf_counter()
-    console = output.console()
+    from partage.brokers.directory import check_writable
+    from partage.cluster import Cluster
+    from partage.files import check_writable_directory
+    from partage.profile import MARKER
+    from partage.report.terminal import print_compare
 
-    def chapter(title: str) -> None:
-        if not json:
-            console.print(f"\n[bold]{title}[/]", highlight=False)
-
-    profile_dir, plan_dir = str(Path(out) / "profile"), str(Path(out) / "plan")
-    check_writable_directory(profile_dir, PROFILE_MARKER)
+    folder = Path(out or "demo")
+    profile_dir, plan_dir = str(folder / "profile"), str(folder / "plan")
+    check_writable_directory(profile_dir, MARKER)
     check_writable(plan_dir)
-    data = files("partage") / "data"
-    with as_file(data / "cluster-grown.json") as path:
+    with as_file(_DATA / "cluster-grown.json") as path:
         cluster = Cluster.read(path)
+    _chapter("1. Measure: 12 topics of real change events, with Spark", json)
+    profile = _measured(cluster, profile_dir, master, json)
+    _chapter("2. Compare: what there is to spread onto the empty brokers 7 and 8", json)
+    planned = _planned(cluster, profile, json)
+    if not json:
+        print_compare(planned.compared, output.console())
+    _chapter("3. Plan: the fairest share, with the fewest moves, leaders by measured rate", json)
+    held = _written(planned, profile, plan_dir)
+    _tell(planned, profile, held, profile_dir, plan_dir, began, json)
 
-    chapter("1. Measure: 12 topics of real change events, with Spark")
-    with output.bar(quiet=json) as tell, as_file(data / "change-events.parquet") as events:
+
+def _chapter(title: str, json: bool) -> None:
+    if not json:
+        output.console().print(f"\n[bold]{title}[/]", highlight=False)
+
+
+def _measured(cluster: Cluster, directory: str, master: str | None, json: bool) -> Profile:
+    """The profile of the bundled events, written and shown."""
+    from partage.profile import Profile
+    from partage.report.measured import print_profile
+
+    with output.bar(quiet=json) as tell, as_file(_DATA / "change-events.parquet") as events:
         tell(0, 0, "starting Spark")
         from partage.pipeline import session, write_profile
 
         with session(master, short=True) as spark:
-            write_profile(spark, [events], profile_dir, window=_DAY, overwrite=True, progress=tell)
-    profile = Profile.read(profile_dir)
+            write_profile(spark, [events], directory, window=_DAY, overwrite=True, progress=tell)
+    profile = Profile.read(directory)
     if not json:
-        print_profile(profile, cluster, console)
+        print_profile(profile, cluster, output.console())
+    return profile
 
-    chapter("2. Compare: what there is to spread onto the empty brokers 7 and 8")
+
+@dataclass(frozen=True)
+class _Planned:
+    """The plan of a task, leaders by measured rate, and the strategies compared; beside it the
+    plans with leaders by count, and by the rates of the last year alone (``lately``)."""
+
+    task: Task
+    plan: Plan
+    compared: dict[str, Any]
+    by_count: Plan
+    by_lately: Plan
+    lately: Profile
+
+
+def _planned(cluster: Cluster, profile: Profile, json: bool) -> _Planned:
+    from partage.brokers.compare import compare, comparison, deterministic
+    from partage.brokers.plan import Plan, plan_task, task_of
+    from partage.period import Period
+
     with output.progress(quiet=json) as say:
         task = task_of(cluster, profile, leaders="rate")
         answers = compare(task, _PEERS, say)
@@ -103,28 +132,49 @@ def demo(
         by_count = plan_task(task_of(cluster, profile), say)
         lately = profile.over(Period(since=profile.reach()[1] - _YEAR))
         by_lately = plan_task(task_of(cluster, lately, leaders="rate"), say)
-    if not json:
-        print_compare(compared, console)
+    return _Planned(task, plan, compared, by_count, by_lately, lately)
 
-    chapter("3. Plan: the fairest share, with the fewest moves, leaders by measured rate")
-    document = plan.document()
+
+def _written(planned: _Planned, profile: Profile, directory: str) -> list[str]:
+    """Write the plan and prove it from its files; gives the proofs that hold."""
+    from partage.brokers.check import check
+    from partage.brokers.directory import COMPARE, MEASURED, REPORT
+    from partage.errors import PartageError
+    from partage.files import to_json
+    from partage.report.html import render
+    from partage.report.measured import summary
+
     measured = summary(profile)
-    plan.write(
-        plan_dir,
-        {
-            REPORT: render(document, compared, measured, directory=plan_dir),
-            COMPARE: to_json(compared),
-            MEASURED: to_json(measured),
-        },
-    )
-    verdict = check(plan_dir)
+    page = render(planned.plan.document(), planned.compared, measured, directory)
+    beside = {REPORT: page, COMPARE: to_json(planned.compared), MEASURED: to_json(measured)}
+    planned.plan.write(directory, beside)
+    verdict = check(directory)
     if not verdict.sound:
-        raise PartageError(f"{plan_dir}: the plan does not hold: {verdict.defects[0]}")
-    assert task.bytes_per_second is not None
-    led = busiest_leader(task.bytes_per_second, plan.after)
-    led_by_count = busiest_leader(task.bytes_per_second, by_count.after)
+        raise PartageError(f"{directory}: the plan does not hold: {verdict.defects[0]}")
+    return verdict.held
+
+
+def _tell(
+    planned: _Planned,
+    profile: Profile,
+    held: list[str],
+    profile_dir: str,
+    plan_dir: str,
+    began: float,
+    json: bool,
+) -> None:
+    """The figures, in words or as JSON."""
+    from partage.brokers.directory import REPORT
+    from partage.brokers.leaders.rates import busiest_leader
+    from partage.report.measured import summary
+    from partage.report.terminal import print_plan
+    from partage.report.units import rate
+
+    rates, plan, by_count = planned.task.bytes_per_second, planned.plan, planned.by_count
+    assert rates is not None
+    led, led_by_count = busiest_leader(rates, plan.after), busiest_leader(rates, by_count.after)
     otherwise = plan.leaders_other_than(by_count.after)
-    otherwise_lately = plan.leaders_other_than(by_lately.after)
+    otherwise_lately = plan.leaders_other_than(planned.by_lately.after)
     seconds = round(time.perf_counter() - began, 1)
     page = str(Path(plan_dir) / REPORT)
     if json:
@@ -133,32 +183,32 @@ def demo(
                 "profile": profile_dir,
                 "plan": plan_dir,
                 "report": page,
-                "measured": measured,
+                "measured": summary(profile),
                 "figures": plan.figures,
-                "checked": verdict.held,
+                "checked": held,
                 "leaders_other_than_by_count": otherwise,
                 "leaders_other_than_by_last_year": otherwise_lately,
                 "busiest_leader_bytes_per_second": led,
                 "busiest_leader_bytes_per_second_by_count": led_by_count,
-                **compared,
+                **planned.compared,
                 "seconds": seconds,
             }
         )
         return
-    print_plan(document, console)
+    console = output.console()
+    print_plan(plan.document(), console)
     console.print(
-        f"\nThe measurement changed who leads {otherwise} of {cluster.partitions} partitions: the "
-        f"busiest broker leads {rate(led)} instead of {rate(led_by_count)}.",
+        f"\nThe measurement changed who leads {otherwise} of {plan.after.partitions} partitions: "
+        f"the busiest broker leads {rate(led)} instead of {rate(led_by_count)}.",
         highlight=False,
     )
     console.print(
-        f"By {lately.rates}, it would lead {otherwise_lately} of them otherwise: "
+        f"By {planned.lately.rates}, it would lead {otherwise_lately} of them otherwise: "
         "plan --from TIME --to TIME takes such a part of the time.",
         highlight=False,
     )
     console.print(
-        f"Checked again from the files alone: {len(verdict.held)} proofs hold. "
-        f"{seconds:.0f} s in all.",
+        f"Checked again from the files alone: {len(held)} proofs hold. {seconds:.0f} s in all.",
         highlight=False,
     )
     output.say(console, f"\nReport: {page}")

@@ -19,6 +19,7 @@ from partage.cli.arguments import (
     BootstrapServer,
     CommandConfig,
     Json,
+    JsonLines,
     PlanArgument,
     one_of,
 )
@@ -27,7 +28,7 @@ Throttle = Annotated[
     str | None,
     typer.Option(
         metavar="RATE|auto",
-        help="What a broker may send and fetch of it, for instance 50MB; auto: as nobody lags.",
+        help="What a broker may send and fetch of it: 50MB, or auto: as fast as all stay in sync.",
     ),
 ]
 Concurrency = Annotated[
@@ -39,7 +40,7 @@ OnFailure = Annotated[
     str,
     one_of(
         "cancel|replan|wait|stop",
-        "Its moves are cancelled, or planned anew without it; or wait for it; or cancel all.",
+        "A broker dies: cancel its moves, plan them anew, wait for it, or stop and cancel all.",
         "--on-broker-failure",
     ),
 ]
@@ -72,7 +73,7 @@ def apply(
     ] = None,
     on_failure: OnFailure = "cancel",
     yes: Yes = False,
-    json: Json = False,
+    json: JsonLines = False,
 ) -> None:
     """Carry a plan out on a running cluster, wave by wave, or go on with it.
 
@@ -97,9 +98,16 @@ def rollback(
     command_config: CommandConfig = None,
     throttle: Throttle = None,
     concurrency: Concurrency = None,
-    on_failure: OnFailure = "cancel",
+    on_failure: Annotated[
+        str,
+        one_of(
+            "cancel|wait|stop",
+            "A broker dies: cancel its moves, wait for it, or stop and cancel all.",
+            "--on-broker-failure",
+        ),
+    ] = "cancel",
     yes: Yes = False,
-    json: Json = False,
+    json: JsonLines = False,
 ) -> None:
     """Bring back exactly what was before a plan, however far it has come.
 
@@ -157,14 +165,18 @@ def throttle(
         partage throttle plan/ 100MB
         partage throttle plan/ 100MB --concurrency 4
     """
-    from partage.errors import InputError
+    from partage.errors import InputError, PartageError
     from partage.live.execution.job import Job
+    from partage.live.execution.journal import is_held
     from partage.live.execution.wishes import Wishes, wish
 
     if rate is None and concurrency is None:
         raise InputError("RATE", "expected for instance 100MB, auto, or --concurrency N")
     wishes = Wishes(_rate(rate, "RATE"), _number(concurrency))
-    wish(Job.read(plan).directory, wishes)
+    directory = Job.read(plan).directory
+    if not is_held(directory):  # a run forgets when it begins what was wished before
+        raise PartageError("nothing is being carried out: give --throttle to apply instead")
+    wish(directory, wishes)
     if json:
         output.print_json(vars(wishes))
         return

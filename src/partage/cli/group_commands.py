@@ -24,7 +24,7 @@ AssignorOption = Annotated[
     typer.Option(
         "--assignor",
         metavar="NAME",
-        help="Who decides, for instance sticky.",
+        help="range, roundrobin, sticky, cooperative-sticky, …, or module:Class.",
         autocompletion=beginning_with(assignor_names),
     ),
 ]

@@ -53,7 +53,6 @@ def history(
         partage history app-1.log app-2.log -o history/
         partage history logs/ --group billing --by member
     """
-    from partage.errors import InputError
     from partage.report.history_tables import print_history, print_rejected
 
     if by is not None:
@@ -69,13 +68,17 @@ def history(
             check_writable_directory(out, MARKER, overwrite)
         with session(master, short=True) as spark:
             if out is None:
-                found = read_history(spark, logs, progress=tell)
+                found = read_history(spark, logs, group=group, progress=tell)
             else:
                 found = write_history(
-                    spark, logs, out, format=format, overwrite=overwrite, progress=tell
+                    spark,
+                    logs,
+                    out,
+                    format=format,
+                    overwrite=overwrite,
+                    group=group,
+                    progress=tell,
                 )
-    if group is not None and group not in found.groups:
-        raise InputError("--group", f"{group!r}: the logs tell of {', '.join(found.groups)}")
     shown = [group] if group is not None else list(found.groups)
     if json:
         value = found.to_json()

@@ -15,7 +15,7 @@ AddBroker = Annotated[
     typer.Option(
         "--add-broker",
         metavar="ID:RACK",
-        help="A new, empty broker, as large as most.",
+        help="A new, empty broker; capacity and disk as most have.",
         rich_help_panel=WHAT_CHANGES,
     ),
 ]

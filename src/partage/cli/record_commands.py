@@ -72,7 +72,7 @@ def profile(
 
         partage profile events/*.parquet -o profile/
         partage profile kafka://localhost:9092/orders,payments -o profile/
-        partage profile --sizes sizes/*.txt --lags lags/*.txt -o profile/
+        partage profile --sizes sizes/ --lags lags/ -o profile/
     """
     from partage.cluster import Cluster
     from partage.errors import InputError

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import shlex
-import signal
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from partage.cli import next_step, output
+from partage.cli import interrupts, next_step, output
 from partage.cli.arguments import RUNNING, Json
 
 if TYPE_CHECKING:
@@ -60,8 +61,7 @@ def up(
     """
     from partage.live.sandbox import Sandbox
 
-    signal.signal(signal.SIGTERM, signal.default_int_handler)  # cleans up as Ctrl-C does
-    with output.progress(quiet=json) as tell:
+    with _launching(json) as tell:
         sandbox = Sandbox.start(
             directory,
             brokers=brokers,
@@ -119,7 +119,7 @@ def add(
     from partage.live.sandbox import Sandbox
 
     sandbox = Sandbox.open(directory)
-    with output.progress(quiet=json) as tell:
+    with _launching(json) as tell:
         broker = sandbox.add_broker(rack, tell)
     _show(sandbox, json, f"added broker {broker}", then="plan")
 
@@ -156,9 +156,16 @@ def start(broker: BrokerArgument, directory: Dir = _FOLDER, json: Json = False) 
     from partage.live.sandbox import Sandbox
 
     sandbox = Sandbox.open(directory)
-    with output.progress(quiet=json) as tell:
+    with _launching(json) as tell:
         sandbox.start_broker(broker, tell)
     _show(sandbox, json, _started(sandbox))
+
+
+@contextmanager
+def _launching(json: bool) -> Iterator[Callable[[str], None]]:
+    """Progress; what was launched is ended again on SIGTERM as on Ctrl-C."""
+    with interrupts.once(), output.progress(quiet=json) as tell:
+        yield tell
 
 
 def _started(sandbox: Sandbox) -> str:

@@ -41,6 +41,7 @@ if TYPE_CHECKING:
     from rich.console import Console
 
     from partage.pipeline.what_ifs import WhatIf
+    from partage.pipeline.what_ifs.placements import Placements
 
 Out = Annotated[str | None, typer.Option("--out", "-o", metavar="DIR", help="Where the tables go.")]
 Runs = Annotated[int, typer.Option(metavar="N", help="How many futures to try.")]
@@ -232,7 +233,7 @@ def growth(
     _answer(ask, print_growth, given)
 
 
-def _placements(given: dict[str, Any]) -> Any:
+def _placements(given: dict[str, Any]) -> Placements:
     """Today's placement, and the plans that the strategies make."""
     from partage.brokers.compare import compare
     from partage.pipeline.what_ifs.placements import Placements

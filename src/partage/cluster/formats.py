@@ -70,7 +70,7 @@ def cluster_from_json(value: Any, where: str) -> Cluster:
     if cluster_id is not None and type(cluster_id) is not str:
         raise InputError(where, f"cluster_id: expected text or null, got {show(cluster_id)}")
     built = Cluster.build(listed, topics, numbers, replicas, sizes, where)
-    return replace(built, cluster_id=cluster_id)
+    return replace(built, cluster_id=cluster_id, tells_racks="brokers" in top)
 
 
 def partition_entry(row: Any, where: str, i: int) -> tuple[str, int, list[int]]:
@@ -134,7 +134,8 @@ def cluster_from_describe(text: str, where: str) -> Cluster:
                 where, f"topic {topic} announces {count} partitions, {found[topic]} follow"
             )
     listed = [Broker(b) for b in {b for row in replicas for b in row}]
-    return Cluster.build(listed, topics, numbers, replicas, None, where)
+    built = Cluster.build(listed, topics, numbers, replicas, None, where)
+    return replace(built, tells_racks=False)
 
 
 def with_log_dir_sizes(cluster: Cluster, path: str | os.PathLike[str]) -> Cluster:

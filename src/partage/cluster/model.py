@@ -59,6 +59,7 @@ class Cluster:
     - ``replicas``: [P, R] broker positions, preferred leader first, -1 after the last
     - ``size_bytes``: [P] bytes of one replica, -1 where unknown
     - ``cluster_id``: Kafka's own, where it is known: of a snapshot
+    - ``tells_racks``: False where it was read from a form that has no place for racks
 
     Build one with ``Cluster.read`` (a file), ``Cluster.from_json`` (the plain form as Python
     values) or ``Cluster.build``; all of them validate, the bare constructor does not.
@@ -71,6 +72,7 @@ class Cluster:
     replicas: Ints
     size_bytes: Ints
     cluster_id: str | None = None
+    tells_racks: bool = True
 
     # ------------------------------------------------------------------ ways in
 

@@ -6,7 +6,7 @@ from dataclasses import replace
 from typing import Any
 
 from partage.consumers.assignment import Assignment
-from partage.consumers.assignors import assignor_named
+from partage.consumers.assignors import Assignor, assignor_named
 from partage.errors import InputError
 from partage.group import Group
 from partage.group.model import NOBODY
@@ -28,12 +28,15 @@ def assign(group: Group, assignor: str, mode: str = "optimal", **options: Any) -
         if option not in chosen.options:
             known = ", ".join(chosen.options) or "none"
             raise InputError(assignor, f"has no option {option!r}: expected {known}")
-    decided = chosen.decide(group, mode, **options)
+    return round_of(chosen, group, mode, **options)
+
+
+def round_of(assignor: Assignor, group: Group, mode: str, **options: Any) -> Assignment:
+    """The same of an assignor that is there already, in a mode and with options that there are."""
+    decided = assignor.decide(group, mode, **options)
     if not isinstance(decided, Assignment):
         decided = Assignment(group, decided, decided)
-    if chosen.cooperative:
-        decided = withheld(decided)
-    return decided
+    return withheld(decided) if assignor.cooperative else decided
 
 
 def withheld(decided: Assignment) -> Assignment:

@@ -16,6 +16,11 @@ from partage.group.model import NOBODY
 Ints = npt.NDArray[np.int64]
 
 
+def loads_of(owner: Ints, members: int) -> Ints:
+    """[members] partitions of each one; ``owner`` [P], ``NOBODY`` counts for none."""
+    return np.bincount(owner[owner != NOBODY], minlength=members).astype(np.int64)
+
+
 @dataclass(frozen=True, eq=False)
 class Warming:
     """What is not where it belongs, because its place has not caught up (KIP-441).
@@ -80,13 +85,12 @@ class Assignment:
     @cached_property
     def loads(self) -> Ints:
         """[M] partitions of each member this round."""
-        members = len(self.group.members)
-        return np.bincount(self.owner[self.owner >= 0], minlength=members).astype(np.int64)
+        return loads_of(self.owner, len(self.group.members))
 
     @property
     def idle(self) -> list[str]:
         """Members that get nothing in the end, by id."""
-        held = np.bincount(self.target[self.target >= 0], minlength=len(self.group.members))
+        held = loads_of(self.target, len(self.group.members))
         return [m.id for m, load in zip(self.group.members, held.tolist(), strict=True) if not load]
 
     @cached_property

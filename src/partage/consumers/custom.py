@@ -2,8 +2,10 @@
 
 A subclass of ``PartitionAssignor`` says its ``name``, what its member puts into the
 ``subscription`` besides the topics, how the leader is to ``assign``, and what a member does
-``on_assignment``. It is made without arguments and then given the consumer's configuration
-(``configure``), as Kafka does with a class that is Configurable.
+``on_assignment``. It is made without arguments. In a client (``partage.live.CustomAssignor``) every
+member has one of its own, which is first given the consumer's configuration (``configure``), as
+Kafka does with a class that is Configurable. ``partage assign`` and ``simulate`` play the leader
+alone: they make one for the whole run, and ask it to ``assign`` and nothing else.
 
 ``register`` enters it beside the assignors that there are; ``--assignor module:Class`` takes one
 from where Python finds it. What it answers is checked: a partition goes to one member, which exists

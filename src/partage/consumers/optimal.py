@@ -18,6 +18,7 @@ from functools import cached_property
 import numpy as np
 import numpy.typing as npt
 
+from partage.consumers.assignment import loads_of
 from partage.flow.allotting import Allotted, Allotting, allot
 from partage.flow.network import EMPTY, FULL
 from partage.flow.spreading import Spreading, spread
@@ -57,17 +58,13 @@ def balanced(
             slot=kinds.member,
             sits=np.bincount(arc, minlength=len(kinds.kind)).astype(np.int64),
             far=kinds.far,
-            base=None if rest is None else _loads(rest, members),
+            base=None if rest is None else loads_of(rest, members),
         )
     )
     _keep(group, has, owner[has], arc, found.stay, answer)
     _deal(kinds.of_partition, kinds.kind, kinds.member, found.come, answer)
     _spread(group, kinds, found, has[found.staying[arc] == FULL], rest, answer)
     return answer
-
-
-def _loads(owner: Ints, members: int) -> Ints:
-    return np.bincount(owner[owner != NOBODY], minlength=members).astype(np.int64)
 
 
 @dataclass(frozen=True, eq=False)
@@ -174,7 +171,7 @@ def _spread(
     if not topics.any():
         return
     listed = (kinds.of_partition >= 0) & topics[group.topic]
-    aside = _loads(answer[(kinds.of_partition >= 0) & ~listed], len(group.members))
+    aside = loads_of(answer[(kinds.of_partition >= 0) & ~listed], len(group.members))
     rows = _Rows.of(group, kinds, np.flatnonzero(listed))
     if rows is None:
         return

@@ -90,12 +90,14 @@ def _drain(
         read = _shares(rate, [(w, produce[p]) for w, p in zip(waits, partitions, strict=True)])
         slope = [produce[p] - r for p, r in zip(partitions, read, strict=True)]
         empty = [
-            now - left / s for w, left, s in zip(waits, lag, slope, strict=True) if w and s < 0
+            now - left / s if w and s < 0 else math.inf
+            for w, left, s in zip(waits, lag, slope, strict=True)
         ]
-        then = min([end, *(max(time, now + _NOTHING) for time in empty)])
+        then = min([end, *empty])
         for at, partition in enumerate(partitions):
             left = lag[at] + slope[at] * (then - now)
-            lag[at] = left if left > 1e-6 else 0.0
+            # said empty, and not only found so: late, ``then`` may be ``now`` as far as floats go
+            lag[at] = left if left > 1e-6 and empty[at] > then else 0.0
             _point(curves[partition], then, lag[at])
         now = then
 

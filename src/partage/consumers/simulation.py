@@ -20,7 +20,7 @@ from functools import cached_property
 from typing import Any
 
 from partage.consumers.assign import MODES
-from partage.consumers.assignors import assignor_named
+from partage.consumers.assignors import Assignor, assignor_named
 from partage.consumers.protocol import (
     COOPERATIVE,
     PROTOCOLS,
@@ -143,18 +143,17 @@ def simulate(
     assignor: str,
     protocol: str = "eager",
     mode: str = "optimal",
-    lead: Lead | None = None,
 ) -> Simulation:
-    """Play the scenario. ``assignor`` is for members that list none of their own; ``lead`` decides
-    in the place of partage's assignors. Raises InputError."""
+    """Play the scenario. ``assignor`` is for members that list none of their own. Raises
+    InputError."""
     if protocol not in PROTOCOLS:
         raise InputError("--protocol", f"{protocol!r}: expected one of {', '.join(PROTOCOLS)}")
     if mode not in MODES:
         raise InputError("--mode", f"{mode!r}: expected one of {', '.join(MODES)}")
-    if lead is None:
-        for name in sorted({assignor}.union(*(actor.assignors for actor in scenario.members))):
-            assignor_named(name)
-    watched = _Watch(scenario, assignor, protocol, lead or _leader(scenario, mode))
+    names = {assignor}.union(*(actor.assignors for actor in scenario.members))
+    # made once: one of a user's own goes on with its state from round to round
+    assignors = {name: assignor_named(name) for name in sorted(names)}
+    watched = _Watch(scenario, assignor, protocol, _leader(scenario, assignors, mode))
     watched.play()
     return Simulation(
         scenario=scenario,
@@ -169,12 +168,12 @@ def simulate(
     )
 
 
-def _leader(scenario: Scenario, mode: str) -> Lead:
+def _leader(scenario: Scenario, assignors: Mapping[str, Assignor], mode: str) -> Lead:
     rates = {t: scenario.produce.get(t, 0.0) for t in scenario.topics}
     weights = None
     if any(rates.values()):  # whole numbers, for assignors that go by load
         weights = {t: [round(1000 * rates[t])] * n for t, n in scenario.topics.items()}
-    return leader(scenario.topics, mode=mode, racks=scenario.racks, weights=weights)
+    return leader(scenario.topics, assignors, mode=mode, racks=scenario.racks, weights=weights)
 
 
 class _Watch:

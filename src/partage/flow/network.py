@@ -88,6 +88,12 @@ class Network:
         first, self._count = self._count, self._count + len(t)
         return slice(first, self._count)
 
+    def push(self, tail: npt.ArrayLike, head: npt.ArrayLike, flow: npt.ArrayLike) -> None:
+        """Send what is decided already from ``tail`` to ``head``: it takes no arc."""
+        t, h, f = np.broadcast_arrays(tail, head, flow)
+        np.subtract.at(self.supply, t, f)
+        np.add.at(self.supply, h, f)
+
     def compiled(self) -> tuple[Ints, Ints, Ints, Ints]:
         """tail [A], head [A], capacity [A], cost [layers, A]."""
         if not self._parts:

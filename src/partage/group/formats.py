@@ -85,7 +85,7 @@ def _member(value: Any, where: str, place: str) -> Member:
 
 
 def _pairs(value: Any, where: str, place: str) -> list[tuple[str, int]]:
-    listed = value or []
+    listed = [] if value is None else value
     if type(listed) is not list:
         raise InputError(where, f"{place}: expected a list of [topic, partition]")
     pairs: list[tuple[str, int]] = []

@@ -1,7 +1,9 @@
 """The lags of a group, out of what ``kafka-consumer-groups.sh --describe`` prints.
 
 One line per partition, under a line of column names: its group, topic, offsets and lag. Where the
-group has no offset yet it prints ``-``; everything up to the end of the partition counts then.
+group has no offset yet it prints ``-``; everything up to the end of the partition counts then. One
+that is beyond the end, as after a topic was made anew, lags by nothing. What the tool says of whole
+groups may stand anywhere.
 """
 
 from __future__ import annotations
@@ -15,6 +17,8 @@ from partage.files import read_text
 Lags = dict[str, dict[int, int]]
 
 _NEEDED = ("TOPIC", "PARTITION", "LOG-END-OFFSET", "LAG")
+_OF_GROUPS = ("Consumer group '", "Error: ", "Warning: ")
+"""How a line begins that is of no partition: the group has no members, is rebalancing, is none."""
 
 
 def read_lags(path: str | os.PathLike[str], group: str | None = None) -> Lags:
@@ -33,7 +37,7 @@ def read_lags(path: str | os.PathLike[str], group: str | None = None) -> Lags:
             names = line[start:].split()
             continue
         values = line[start:].split()
-        if not names or len(values) < len(_NEEDED) or not line.strip():
+        if not names or len(values) < len(_NEEDED) or line.startswith(_OF_GROUPS):
             continue
         said = dict(zip(names, values, strict=False))
         lags = by_group.setdefault(line[:start].strip(), {}).setdefault(said["TOPIC"], {})
@@ -41,7 +45,8 @@ def read_lags(path: str | os.PathLike[str], group: str | None = None) -> Lags:
         end = said["LOG-END-OFFSET"] if said["LAG"] == "-" else said["LAG"]
         if partition in lags:
             raise InputError(where, f"line {number}: {said['TOPIC']}-{partition} is there twice")
-        lags[partition] = 0 if end == "-" else _count(end, where, number, "lag")
+        none = re.fullmatch(r"-\d*", end)
+        lags[partition] = 0 if none else _count(end, where, number, "lag")
     if not by_group:
         raise InputError(where, "no output of kafka-consumer-groups.sh --describe: no lags in it")
     if group is None and len(by_group) > 1:

@@ -54,7 +54,13 @@ class Lag:
         ]
         admin = KafkaAdminClient(**self._config)
         try:
-            committed = admin.list_group_offsets(self._group_id)[self._group_id]
+            committed = {
+                partition: found
+                for partition, found in admin.list_group_offsets(self._group_id)[
+                    self._group_id
+                ].items()
+                if found.offset >= 0  # -1: nothing was committed
+            }
             end = admin.list_partition_offsets(dict.fromkeys(partitions, OffsetSpec.LATEST))
             fresh = [partition for partition in partitions if partition not in committed]
             start = (

@@ -20,7 +20,7 @@ from pyspark.sql import Window
 from pyspark.sql import functions as sf
 
 from partage.period import ALWAYS, Period
-from partage.pipeline.records import COLUMNS
+from partage.pipeline.records import RECORDS
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame
@@ -35,8 +35,8 @@ _MICROSECONDS = 1_000_000
 
 
 def accepted(records: DataFrame) -> DataFrame:
-    """What ``read_records`` gave → the records among its rows: ``COLUMNS``."""
-    return records.where(sf.col("reason").isNull()).select(*COLUMNS)
+    """What ``read_records`` gave → the records among its rows: the columns of ``RECORDS``."""
+    return RECORDS.accepted(records)
 
 
 def rejected(records: DataFrame) -> DataFrame:
@@ -54,15 +54,19 @@ def within(period: Period) -> Column:
     return inside
 
 
+def record_bytes() -> Column:
+    """The bytes of each record."""
+    return sf.col("value_bytes") + sf.coalesce(sf.octet_length("key"), sf.lit(0))
+
+
 def by_window(records: DataFrame, seconds: int = WINDOW_SECONDS) -> DataFrame:
     """Records → topic, partition, window_start, records, bytes, null_keys, first, last."""
     micros = sf.unix_micros("timestamp")
     length = sf.lit(seconds * _MICROSECONDS)
     start = sf.timestamp_micros(micros - sf.pmod(micros, length))
-    size = sf.col("value_bytes") + sf.coalesce(sf.octet_length("key"), sf.lit(0))
     return records.groupBy("topic", "partition", start.alias("window_start")).agg(
         sf.count("*").alias("records"),
-        sf.sum(size).alias("bytes"),
+        sf.sum(record_bytes()).alias("bytes"),
         sf.count_if(sf.col("key").isNull()).alias("null_keys"),
         sf.min("timestamp").alias("first"),
         sf.max("timestamp").alias("last"),
@@ -71,9 +75,8 @@ def by_window(records: DataFrame, seconds: int = WINDOW_SECONDS) -> DataFrame:
 
 def by_key(records: DataFrame) -> DataFrame:
     """Records → topic, partition, key, records, bytes; the key null has a row of its own."""
-    size = sf.col("value_bytes") + sf.coalesce(sf.octet_length("key"), sf.lit(0))
     return records.groupBy("topic", "partition", "key").agg(
-        sf.count("*").alias("records"), sf.sum(size).alias("bytes")
+        sf.count("*").alias("records"), sf.sum(record_bytes()).alias("bytes")
     )
 
 

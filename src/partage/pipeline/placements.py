@@ -19,6 +19,7 @@ import pyarrow as pa
 from pyspark.sql import Window
 from pyspark.sql import functions as sf
 
+from partage.pipeline.measure import record_bytes
 from partage.producers.fitting import HASHES
 from partage.producers.keys import Keys
 
@@ -44,10 +45,9 @@ def placed(records: DataFrame) -> DataFrame:
     Records without a key have a row per partition. Rows that are no records, where they are among
     them, have one row together, whose topic is null.
     """
-    size = sf.col("value_bytes") + sf.coalesce(sf.octet_length("key"), sf.lit(0))
     return records.groupBy("topic", "partition", "key").agg(
         sf.count("*").alias("records"),
-        sf.sum(size).alias("bytes"),
+        sf.sum(record_bytes()).alias("bytes"),
         sf.min("timestamp").alias("first"),
         sf.max("timestamp").alias("last"),
     )

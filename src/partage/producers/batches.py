@@ -8,6 +8,7 @@ decided batch by batch, by a search in the running sum of their sizes.
 
 from __future__ import annotations
 
+import math
 from abc import abstractmethod
 from dataclasses import dataclass
 from typing import ClassVar
@@ -43,7 +44,7 @@ class ByBatches(Spread):
     """Whether a record is counted when it is asked if it still goes to the partition."""
 
     def __init__(self, seed: int, batch_size: int = BATCH_SIZE) -> None:
-        if not is_number(batch_size) or batch_size < 1 or batch_size != int(batch_size):
+        if not is_number(batch_size) or not 1 <= batch_size < math.inf or batch_size % 1:
             raise InputError("batch_size", f"expected 1 byte or more, got {batch_size!r}")
         self._seed = seed
         self._batch_size = int(batch_size)

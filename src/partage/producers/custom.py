@@ -12,7 +12,6 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
-from importlib import import_module
 from typing import Any, ClassVar
 
 import numpy as np
@@ -108,14 +107,3 @@ def own(given: Any) -> Partitioner:
             "partitioner", f"expected a name, a Partitioner or a function, got {given!r}"
         )
     return Checked(given)
-
-
-def imported(name: str) -> Partitioner:
-    """What ``module:Class`` or ``module:function`` leads to. Raises InputError where that is
-    nothing, or no partitioner."""
-    module, _, attribute = name.partition(":")
-    try:
-        found = getattr(import_module(module), attribute)
-    except (ImportError, AttributeError, ValueError) as problem:
-        raise InputError("partitioner", f"{name!r}: {problem}") from None
-    return own(found)

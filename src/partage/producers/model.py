@@ -75,7 +75,7 @@ class Topic:
             if column is not None and len(column) != count:
                 raise InputError(where, f"expected {count} numbers, got {len(column)}")
             for number in column or ():
-                if not is_number(number) or number < 0:
+                if not is_number(number) or not number >= 0:
                     raise InputError(where, f"expected numbers from 0 up, got {number!r}")
 
     @cached_property

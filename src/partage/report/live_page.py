@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from itertools import pairwise
+from itertools import count, pairwise
 from typing import Any
 
 from markupsafe import Markup
@@ -40,7 +40,8 @@ class Axis:
     @property
     def ticks(self) -> list[int]:
         """Whole seconds that are named: about ten."""
-        step = next(s for s in (1, 2, 5, 10, 20, 30, 60, 120, 300, 600) if self.until / s <= 12)
+        steps = (s * 60**power for power in count() for s in (1, 2, 5, 10, 20, 30))
+        step = next(s for s in steps if self.until / s <= 12)
         return list(range(0, int(self.until) + 1, step))
 
 

@@ -83,8 +83,15 @@ def size_of(cluster: Json) -> list[int]:
 
 
 def disks_of(cluster: Json, asked: Job, options: Json) -> dict[int, int]:
-    disk = {b["id"]: b["disk_bytes"] for b in cluster["brokers"] if "disk_bytes" in b}
-    known = {b["id"] for b in cluster["brokers"]}
+    brokers = sorted(cluster["brokers"], key=lambda b: b["id"])
+    disk = {b["id"]: b["disk_bytes"] for b in brokers if "disk_bytes" in b}
+    known = {b["id"] for b in brokers}
+    sizes = list(disk.values())
+    for word in options.get("add_broker", ()):
+        new = int(word.partition(":")[0])
+        known.add(new)
+        if len(sizes) == len(brokers):
+            disk[new] = max(sizes, key=sizes.count)
     for word in options.get("replace_broker", ()):
         old, new = map(int, word.split("="))
         if new not in known and old in disk:
@@ -454,9 +461,8 @@ def large(request: pytest.FixtureRequest) -> Cluster:
     with pytest.MonkeyPatch.context() as patch:
         patch.syspath_prepend(folder)
         clusters = importlib.import_module("clusters")
-    made = clusters.cluster(brokers=30, racks=3, partitions=5002, topics=60, seed=1)
-    assert isinstance(made, Cluster)
-    return made
+    made = clusters.cluster_json(brokers=30, racks=3, partitions=5002, topics=60, seed=1)
+    return Cluster.from_json(made)
 
 
 def greedy_bytes(cluster: Cluster) -> tuple[int, float]:

@@ -94,8 +94,12 @@ def test_a_second_run_may_hand_leaderships_back() -> None:
 
 def test_no_moves_orders_lists_only() -> None:
     assert text(lists_of(task_of("1,2 1,2", "1 2", no_moves=True))) == "2,1 1,2"
-    with pytest.raises(CannotError, match=r"t-1 needs: it has a replica on a broker that is dead$"):
+    why = r"^--no-moves forbids .*: t-1 has a replica on broker 3, which is dead$"
+    with pytest.raises(CannotError, match=why):
         greedy(task_of("1,2 1,3", "1 2 3!", no_moves=True))
+    # also where fewer brokers are left than the list is long
+    with pytest.raises(CannotError, match=r"t-0 has a replica on broker 3, which is dead$"):
+        greedy(task_of("1,2,3", "1 2 3!", no_moves=True))
 
 
 def random_value(seed: int) -> dict[str, Any]:

@@ -23,17 +23,19 @@ def check_options(plan: PlanFile) -> list[str]:
     options = plan.options
     replaced = [word.split("=") for word in options.get("replace_broker", [])]
     removed = {int(b) for b in options.get("remove_broker", [])} | {int(old) for old, _ in replaced}
-    new = {int(word.split(":")[0]) for word in options.get("add_broker", [])}
-    racks = dict(word.split(":") for word in options.get("add_broker", []) if ":" in word)
-    may_be_new = new | {int(name) for _, name in replaced}
+    racks: dict[int, str | None] = {}
+    for word in options.get("add_broker", []):
+        number, _, rack = word.partition(":")
+        racks[int(number)] = rack or None
+    may_be_new = {*racks, *(int(name) for _, name in replaced)}
     found = []
     for broker in plan.value["brokers"]:
         b = broker["id"]
         if broker["excluded"] is not (b in removed):
             found.append(f"{MARKER}: broker {b}: excluded is {broker['excluded']}, not as asked")
-        if b in new and broker["rack"] != racks.get(str(b)):
+        if b in racks and broker["rack"] != racks[b]:
             found.append(f"{MARKER}: broker {b}: rack is {broker['rack']}, not as asked")
-        if (broker["added"] and b not in may_be_new) or (not broker["added"] and b in new):
+        if (broker["added"] and b not in may_be_new) or (not broker["added"] and b in racks):
             found.append(f"{MARKER}: broker {b}: added is {broker['added']}, not as asked")
     if not (removed | may_be_new) <= set(plan.ids):
         found.append(f"{MARKER}: a broker that the options name is not listed")

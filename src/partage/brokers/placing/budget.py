@@ -106,8 +106,7 @@ def _counted(
         allowed = (moves if allowed is None else allowed) - (made - moves)
     # what the rules alone ask for is known exactly, and as fair as so few moves can be
     assert moves is not None
-    slots = share(problem, (MOVES, LOAD, SPREAD)).slots
-    fewest = problem.costs(slots)[MOVES]
+    slots, fewest = _fewest(problem)
     bound = loads_for(problem, moves)
     if fewest > moves or bound is None:
         raise CannotError(f"--max-moves {moves}: the rules alone ask for {fewest}")
@@ -116,9 +115,10 @@ def _counted(
     return _reached(problem, order, fair, trade, MAX_MOVES, low, high)
 
 
-def _fewest(problem: Sharing) -> int:
-    """The moves that the rules ask for, however unfair the loads."""
-    return problem.costs(share(problem, (MOVES, LOAD, SPREAD)).slots)[MOVES]
+def _fewest(problem: Sharing) -> tuple[Ints, int]:
+    """The slots with the fewest moves that the rules allow, however unfair, and these moves."""
+    slots = share(problem, (MOVES, LOAD, SPREAD)).slots
+    return slots, problem.costs(slots)[MOVES]
 
 
 def _reached(
@@ -145,11 +145,11 @@ def _in_bytes(
     assert limits.bytes is not None
     if problem.size_moved(found.share.slots) <= limits.bytes:
         return found
-    fewest, most = _fewest(problem), found.problem.costs(found.share.slots)[MOVES]
     best = _cheap(problem, found, limits.bytes)
     if best is not None:
         return best
-    low, high = fewest - 1, most
+    _, fewest = _fewest(problem)
+    low, high = fewest - 1, found.problem.costs(found.share.slots)[MOVES]
     while high - low > 1:
         middle = (low + high) // 2
         try:

@@ -45,7 +45,7 @@ from random import Random
 import numpy as np
 import numpy.typing as npt
 
-from partage.brokers.strategies.lists import chosen_lists, with_lists
+from partage.brokers.strategies.lists import chosen_lists, refuse_moves, with_lists
 from partage.brokers.task import Task
 from partage.errors import CannotError
 
@@ -67,19 +67,14 @@ def bin_packing(task: Task) -> Ints:
     Raises CannotError where a replica finds no place, where balancing bytes lacks the size of a
     partition or the disk of some brokers, and with ``no_moves`` where a replica has to move.
     """
+    if task.options.no_moves:
+        refuse_moves(task, "--no-moves forbids the move that is needed")
+        return with_lists(task, optimised(chosen_lists(task)))
     lists = [
         [broker if task.usable[broker] else VACANT for broker in row[:factor]]
         + [VACANT] * (factor - len(row))
         for row, factor in zip(chosen_lists(task), task.target[task.items].tolist(), strict=True)
     ]
-    if task.options.no_moves:
-        for row, placed in zip(task.items.tolist(), lists, strict=True):
-            if VACANT in placed:
-                raise CannotError(
-                    f"--no-moves forbids the move that {task.cluster.names[row]} needs: it has a "
-                    "replica on a broker that is dead"
-                )
-        return with_lists(task, optimised(lists))
     force = _by_force(task)
     if force:
         lists = [[VACANT] * len(row) for row in lists]

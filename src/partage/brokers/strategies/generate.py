@@ -48,6 +48,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from partage.brokers.strategies.lists import chosen_topics, one_factor, with_lists
 from partage.brokers.task import Task
 from partage.errors import CannotError
 
@@ -68,26 +69,15 @@ def generate(task: Task) -> Ints:
     """
     if task.options.no_moves:
         raise CannotError("moves replicas by design: it lays every topic out anew")
-    cluster = task.cluster
-    rack_of = cluster.rack[task.slot_brokers]
+    rack_of = task.cluster.rack[task.slot_brokers]
     racks = [task.slot_brokers[rack_of == rack].tolist() for rack in np.unique(rack_of)]
-
-    width = max(int(task.target[task.chosen].max()), cluster.replicas.shape[1])
-    replicas = np.full((cluster.partitions, width), -1, dtype=np.int64)
-    replicas[:, : cluster.replicas.shape[1]] = cluster.replicas
     draw = _draws(SEED)
+    lists: list[list[int]] = []
     # rows stand in ascending (topic, partition), and --topics takes whole topics
-    topics, first = np.unique(cluster.topic[task.items], return_index=True)
-    for topic, rows in zip(topics.tolist(), np.split(task.items, first[1:]), strict=True):
-        factors = np.unique(task.target[rows]).tolist()
-        if len(factors) > 1:
-            raise CannotError(
-                f"lays out a topic with one replication factor, but the partitions of "
-                f"{cluster.topics[topic]} ask for {' and '.join(map(str, factors))}"
-            )
-        replicas[rows] = -1
-        replicas[rows, : factors[0]] = layout(racks, len(rows), factors[0], draw)
-    return replicas
+    for _, begin, end in chosen_topics(task):
+        factor = one_factor(task, begin, end, "lays out a topic with one replication factor")
+        lists += layout(racks, end - begin, factor, draw)
+    return with_lists(task, lists)
 
 
 def layout(

@@ -34,26 +34,25 @@ from collections.abc import Sequence
 import numpy as np
 import numpy.typing as npt
 
-from partage.brokers.strategies.lists import chosen_lists, chosen_topics, with_lists
+from partage.brokers.strategies.lists import (
+    chosen_lists,
+    chosen_topics,
+    refuse_moves,
+    with_lists,
+)
 from partage.brokers.task import Task
-from partage.errors import CannotError
 
 
 def greedy(task: Task) -> npt.NDArray[np.int64]:
     """Replica lists [P, R]. Raises CannotError where ``no_moves`` and a replica has to move."""
+    if task.options.no_moves:
+        refuse_moves(task, "--no-moves forbids the move that is needed")
     today = chosen_lists(task)
     brokers = task.slot_brokers.tolist()
     factors = task.target[task.items].tolist()
     lists: list[list[int]] = []
     for _, begin, end in chosen_topics(task):
         lists += relist(today[begin:end], factors[begin:end], brokers)
-    if task.options.no_moves:
-        for row, before, after in zip(task.items.tolist(), today, lists, strict=True):
-            if set(before) != set(after):
-                raise CannotError(
-                    f"--no-moves forbids the move that {task.cluster.names[row]} needs: it has a "
-                    "replica on a broker that is dead"
-                )
     return with_lists(task, lists)
 
 

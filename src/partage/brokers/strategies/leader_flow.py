@@ -39,8 +39,8 @@ import numpy as np
 import numpy.typing as npt
 from ortools.graph.python.max_flow import SimpleMaxFlow
 
+from partage.brokers.strategies.lists import refuse_moves, refuse_other_factors
 from partage.brokers.task import Task
-from partage.errors import CannotError
 
 Ints = npt.NDArray[np.int64]
 
@@ -54,7 +54,9 @@ def leader_flow(task: Task) -> Ints:
     Raises CannotError where replicas would have to move: a changed replication factor, or a
     replica on a broker that is removed or dead.
     """
-    _check_that_nothing_moves(task)
+    why = "changes only the order of lists"
+    refuse_other_factors(task, why)
+    refuse_moves(task, why)
     replicas = task.cluster.replicas.copy()
     held = replicas[task.chosen]
     holders = np.unique(held[held >= 0])
@@ -107,23 +109,3 @@ def handovers(on: Ints, count: Ints) -> tuple[Ints, Ints]:
         return row[:0], column[:0]
     used = np.asarray(flow.flows(handed)) > 0
     return row[used], column[used]
-
-
-def _check_that_nothing_moves(task: Task) -> None:
-    cluster = task.cluster
-    other = np.flatnonzero(task.chosen & (task.target != cluster.replication_factor))
-    if len(other):
-        row = int(other[0])
-        raise CannotError(
-            f"changes only the order of lists: {cluster.names[row]} has "
-            f"{cluster.replication_factor[row]} replicas and needs {task.target[row]}"
-        )
-    unusable = np.append(~task.usable, False)[cluster.replicas] & task.chosen[:, None]
-    if unusable.any():
-        row, column = (int(i) for i in np.argwhere(unusable)[0])
-        broker = int(cluster.replicas[row, column])
-        state = "removed" if task.excluded[broker] else "dead"
-        raise CannotError(
-            f"changes only the order of lists: {cluster.names[row]} has a replica on broker "
-            f"{cluster.broker_ids[broker]}, which is {state}"
-        )

@@ -40,6 +40,7 @@ from random import Random
 import numpy as np
 import numpy.typing as npt
 
+from partage.brokers.strategies.lists import refuse_other_factors
 from partage.brokers.task import Task
 from partage.errors import CannotError
 
@@ -81,14 +82,7 @@ def window(replicas: int, brokers: int) -> tuple[int, int]:
 def _check(task: Task) -> None:
     if task.options.no_moves:
         raise CannotError("balances by moving replicas, and keeps all leaders that it can")
-    cluster = task.cluster
-    other = np.flatnonzero(task.chosen & (task.target != cluster.replication_factor))
-    if len(other):
-        row = int(other[0])
-        raise CannotError(
-            f"has no way to change a replication factor: {cluster.names[row]} has "
-            f"{cluster.replication_factor[row]} replicas and needs {task.target[row]}"
-        )
+    refuse_other_factors(task, "has no way to change a replication factor")
     partitions, slots = len(task.items), len(task.slot_brokers)
     if partitions * slots > MOST_VARIABLES:
         raise CannotError(

@@ -42,6 +42,7 @@ from itertools import cycle, islice, permutations
 import numpy as np
 import numpy.typing as npt
 
+from partage.brokers.strategies.lists import with_lists
 from partage.brokers.task import Task
 from partage.errors import CannotError
 
@@ -60,22 +61,21 @@ def permutation(task: Task) -> Ints:
     """
     if task.options.no_moves:
         raise CannotError("moves replicas by design: it deals out lists laid out beforehand")
-    today = task.cluster.replicas
-    target = np.where(task.chosen, task.target, 0)
-    replicas = np.full((len(today), max(today.shape[1], int(target.max()))), -1, dtype=np.int64)
-    replicas[:, : today.shape[1]] = today
-    for factor in np.unique(target[task.chosen]).tolist():
-        rows = np.flatnonzero(target == factor)
-        if len(rows) > LIMIT:
+    today, target = task.cluster.replicas[task.items], task.target[task.items]
+    lists: list[list[int]] = [[] for _ in target]
+    for factor in np.unique(target).tolist():
+        alike = np.flatnonzero(target == factor)
+        if len(alike) > LIMIT:
             raise CannotError(
                 f"matches at most {LIMIT:,} partitions of one replication factor: "
-                f"{len(rows):,} have {factor}"
+                f"{len(alike):,} have {factor}"
             )
-        laid_out = islice(cycle(assignments(len(task.slot_brokers), factor)), len(rows))
-        lists = task.slot_brokers[np.array(list(laid_out), dtype=np.int64)]
-        replicas[rows] = -1
-        replicas[rows, :factor] = lists[match(today[rows], lists, len(task.usable))]
-    return replicas
+        taken = islice(cycle(assignments(len(task.slot_brokers), factor)), len(alike))
+        laid_out = task.slot_brokers[np.array(list(taken), dtype=np.int64)]
+        dealt = laid_out[match(today[alike], laid_out, len(task.usable))]
+        for item, replicas in zip(alike.tolist(), dealt.tolist(), strict=True):
+            lists[item] = replicas
+    return with_lists(task, lists)
 
 
 def assignments(brokers: int, factor: int) -> Iterator[tuple[int, ...]]:

@@ -36,7 +36,7 @@ from collections.abc import Sequence
 import numpy as np
 import numpy.typing as npt
 
-from partage.brokers.strategies.lists import chosen_lists, chosen_topics, with_lists
+from partage.brokers.strategies.lists import chosen_lists, chosen_topics, one_factor, with_lists
 from partage.brokers.task import Task
 from partage.errors import CannotError
 
@@ -54,20 +54,14 @@ def rack_greedy(task: Task) -> npt.NDArray[np.int64]:
     racks = task.cluster.rack[brokers].tolist() if task.cluster.rack_names else brokers
     rack_of = dict(zip(brokers, racks, strict=True))
     today = chosen_lists(task)
-    factors = task.target[task.items]
     seen: Seen = {}
     lists: list[list[int]] = []
     for topic, begin, end in chosen_topics(task):
-        asked = np.unique(factors[begin:end]).tolist()
-        if len(asked) > 1:
-            raise CannotError(
-                f"assigns a topic with one replication factor, but the partitions of {topic} ask "
-                f"for {' and '.join(map(str, asked))}"
-            )
+        factor = one_factor(task, begin, end, "assigns a topic with one replication factor")
         shift = abs(java_hash(topic))
-        sets = place(today[begin:end], asked[0], rack_of, shift)
+        sets = place(today[begin:end], factor, rack_of, shift)
         for row, held in zip(task.items[begin:end].tolist(), sets, strict=True):
-            _check(task, row, len(held), asked[0])
+            _check(task, row, len(held), factor)
         lists += [order(sorted(held), shift, seen) for held in sets]
     return with_lists(task, lists)
 

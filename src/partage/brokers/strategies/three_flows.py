@@ -68,6 +68,7 @@ import numpy.typing as npt
 from ortools.graph.python.max_flow import SimpleMaxFlow
 
 from partage.brokers.strategies.leader_flow import handovers
+from partage.brokers.strategies.lists import chosen_lists, with_lists
 from partage.brokers.task import Task
 from partage.errors import CannotError
 
@@ -175,16 +176,11 @@ def _shifted(rules: _Rules, start: Bools, chains: bool, even: bool = True) -> tu
 
 def _lists(task: Task, held: Bools, holds: Bools) -> Ints:
     """[P, R] today's lists without what goes, with what comes behind, by broker id."""
-    before = task.cluster.replicas
-    width = max(before.shape[1], int(task.target.max()))
-    lists = np.full((len(before), width), -1, dtype=np.int64)
-    lists[:, : before.shape[1]] = before
+    lists = chosen_lists(task)
     for i in np.flatnonzero((held != holds).any(axis=1)).tolist():
-        row = int(task.items[i])
-        new = [b for b in before[row].tolist() if b >= 0 and holds[i, b]]
-        new += np.flatnonzero(holds[i] & ~held[i]).tolist()
-        lists[row] = new + [-1] * (width - len(new))
-    return lists
+        lists[i] = [broker for broker in lists[i] if holds[i, broker]]
+        lists[i] += np.flatnonzero(holds[i] & ~held[i]).tolist()
+    return with_lists(task, lists)
 
 
 @dataclass(frozen=True, eq=False)

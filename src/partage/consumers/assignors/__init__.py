@@ -12,7 +12,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from importlib import import_module
 
 import numpy as np
 import numpy.typing as npt
@@ -28,6 +27,7 @@ from partage.consumers.assignors.streams import streams
 from partage.consumers.assignors.weighted import weighted
 from partage.consumers.custom import PartitionAssignor, decide
 from partage.errors import InputError
+from partage.named import imported
 
 Decide = Callable[..., npt.NDArray[np.int64] | Assignment]
 
@@ -56,22 +56,18 @@ ASSIGNORS: dict[str, Assignor] = {
 
 
 def assignor_named(name: str) -> Assignor:
-    """The assignor of that name, or the ``PartitionAssignor`` that ``module:Class`` leads to.
-    InputError names those that there are."""
+    """The assignor of that name, or the ``PartitionAssignor`` that ``module:Class`` leads to, a new
+    one each time. InputError names those that there are."""
     if name in ASSIGNORS:
         return ASSIGNORS[name]
-    module, colon, attribute = name.partition(":")
-    if not colon:
+    if ":" not in name:
         raise InputError(
             "--assignor", f"{name!r}: expected one of {', '.join(ASSIGNORS)}, or module:Class"
         )
-    try:
-        found = getattr(import_module(module), attribute)
-    except (ImportError, AttributeError, ValueError) as problem:
-        raise InputError("--assignor", f"{name!r}: {problem}") from None
-    if not (isinstance(found, type) and issubclass(found, PartitionAssignor)):
+    found = imported(name, "--assignor", PartitionAssignor)
+    if not isinstance(found, PartitionAssignor):
         raise InputError("--assignor", f"{name!r}: is no subclass of PartitionAssignor")
-    return _custom(found())
+    return _custom(found)
 
 
 def register(assignor: PartitionAssignor) -> None:

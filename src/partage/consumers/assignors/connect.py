@@ -28,7 +28,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from partage.consumers.assignment import Assignment
+from partage.consumers.assignment import Assignment, loads_of
 from partage.errors import InputError
 from partage.group import Group, Member
 from partage.group.model import MAX_PARTITIONS, NOBODY
@@ -68,7 +68,7 @@ def connect(group: Group, mode: str) -> Assignment:
     lost = _lost(listed, gone, exists & (runs == 0))
     wait = max(0, min(lost.values()) + delay - now) if lost else 0
     new = [row for row in every if not runs[row] and row not in lost]
-    empty = [at for at, load in enumerate(_loads(listed, owner).tolist()) if not load]
+    empty = [at for at, load in enumerate(loads_of(owner, len(there)).tolist()) if not load]
     if lost and not wait:
         if empty and delay:
             for turn, row in enumerate(lost):
@@ -154,15 +154,11 @@ def _lost(group: Group, gone: Iterable[Member], free: npt.NDArray[np.bool_]) -> 
     return dict(sorted(left.items()))
 
 
-def _loads(group: Group, owner: Ints) -> Ints:
-    return np.bincount(owner[owner != NOBODY], minlength=len(group.members)).astype(np.int64)
-
-
 def _above_even(group: Group, owner: Ints, tasks: int) -> list[int]:
     """What runs beyond the even share of its worker, its first tasks."""
     each, more = divmod(tasks, len(group.members))
     stopped: list[int] = []
-    for at, has in enumerate(_loads(group, owner).tolist()):
+    for at, has in enumerate(loads_of(owner, len(group.members)).tolist()):
         if has <= each:
             continue
         most = each + (more > 0)
@@ -172,7 +168,7 @@ def _above_even(group: Group, owner: Ints, tasks: int) -> list[int]:
 
 
 def _to_those_with_least(group: Group, owner: Ints, tasks: list[int]) -> None:
-    load = _loads(group, owner)
+    load = loads_of(owner, len(group.members))
     for row in tasks:
         worker = int(load.argmin())
         owner[row] = worker

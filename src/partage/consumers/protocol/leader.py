@@ -1,8 +1,8 @@
 """What the leader does with the subscriptions: it decides who gets which partition.
 
-It makes a ``Group`` of them and asks ``consumers.assign``. What counts as a member's claim depends
-on the protocol. A member that speaks cooperative claims what it holds; what goes to somebody else
-is withheld until its holder has given it up, one round later (KIP-429). Kafka does so with
+It makes a ``Group`` of them and asks an assignor. What counts as a member's claim depends on the
+protocol. A member that speaks cooperative claims what it holds; what goes to somebody else is
+withheld until its holder has given it up, one round later (KIP-429). Kafka does so with
 cooperative-sticky alone; here any assignor can be tried that way. A member that speaks eager holds
 nothing when it joins; it claims what it had last, as sticky's members do in their user data, and
 nothing needs to be withheld. Cooperative-sticky has no such memory: among eager members it begins
@@ -14,8 +14,8 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import TypeAlias
 
-from partage.consumers.assign import assign, withheld
-from partage.consumers.assignors import assignor_named
+from partage.consumers.assign import round_of, withheld
+from partage.consumers.assignors import ASSIGNORS, Assignor
 from partage.consumers.protocol.messages import COOPERATIVE, EAGER, Partitions, Subscription
 from partage.group import Group, Member
 
@@ -26,18 +26,20 @@ Lead: TypeAlias = Callable[[str, Members], Mapping[str, Partitions]]
 
 def leader(
     topics: Mapping[str, int],
+    assignors: Mapping[str, Assignor] = ASSIGNORS,
     *,
     mode: str = "optimal",
     racks: Mapping[str, Sequence[Sequence[str]]] | None = None,
     weights: Mapping[str, Sequence[int]] | None = None,
 ) -> Lead:
-    """A leader that knows these topics."""
+    """A leader that knows these topics, and these assignors by name."""
 
     def lead(assignor: str, members: Members) -> Mapping[str, Partitions]:
-        group = group_of(topics, members, assignor, racks=racks, weights=weights)
-        found = assign(group, assignor, mode)
+        chosen = assignors[assignor]
+        group = group_of(topics, members, chosen, racks=racks, weights=weights)
+        found = round_of(chosen, group, mode)
         cooperative = any(s.protocol == COOPERATIVE for _, s in members.values())
-        if cooperative and not assignor_named(assignor).cooperative:
+        if cooperative and not chosen.cooperative:
             found = withheld(found)
         return {member: tuple(held) for member, held in found.as_dict().items()}
 
@@ -47,13 +49,13 @@ def leader(
 def group_of(
     topics: Mapping[str, int],
     members: Members,
-    assignor: str,
+    assignor: Assignor,
     *,
     racks: Mapping[str, Sequence[Sequence[str]]] | None = None,
     weights: Mapping[str, Sequence[int]] | None = None,
 ) -> Group:
     """The group that an assignor sees."""
-    remembers = not assignor_named(assignor).cooperative
+    remembers = not assignor.cooperative
     return Group(
         topics,
         [

@@ -4,11 +4,11 @@ Events come in the order of time; at one instant first what was planned and what
 order in which it was sent, then the members' heartbeats, then the coordinator's time-outs. Messages
 between a process and the coordinator never overtake each other, as on one TCP connection.
 
-``holders`` says who reads what. A process may believe that it holds a partition after the group has
-put it out (it slept, or the network failed); the coordinator refuses its commits, by its member id
-or by its generation. So a process counts as holding only while the coordinator has it in the
-present generation, by an assignment of a generation since which it missed none. That no partition
-then has two holders is what the protocol promises.
+A process may believe that it holds a partition after the group has put it out (it stood still, or
+another took its instance id); the coordinator refuses its commits, by its member id or by its
+generation. So a process ``counts`` as holding only while the coordinator has it in the present
+generation, by an assignment of a generation since which it missed none. That no partition then has
+two holders is what the protocol promises.
 """
 
 from __future__ import annotations
@@ -21,22 +21,21 @@ from typing import TypeAlias
 
 from partage.consumers.protocol.consumer import Consumer, Phase
 from partage.consumers.protocol.coordinator import Coordinator, State
-from partage.consumers.protocol.messages import Answer, Partition, Request
+from partage.consumers.protocol.messages import Answer, Request
 
 Latency: TypeAlias = Callable[[], float]
 Action: TypeAlias = Callable[[], None]
 
 
 class Network:
-    """Plan what happens with ``at``, then let it happen with ``run`` or event by event with
-    ``step``. ``latency`` gives the seconds that a message takes; ``touched`` collects the processes
-    to which something happened, for whoever watches and empties it."""
+    """Plan what happens with ``at``, then let it happen, event by event, with ``step``. ``latency``
+    gives the seconds that a message takes; ``touched`` collects the processes to which something
+    happened, for whoever watches and empties it."""
 
     def __init__(self, coordinator: Coordinator, latency: Latency | None = None) -> None:
         self.coordinator = coordinator
         self.now = 0.0
         self.processes: dict[str, Consumer] = {}
-        self.asleep: dict[str, list[Answer]] = {}
         self.touched: set[str] = set()
         self._latency = latency or (lambda: 0.0)
         self._events: list[tuple[float, int, Action]] = []
@@ -65,23 +64,6 @@ class Network:
         """It is gone, without a word."""
         self.touched.add(client)
         self.processes.pop(client, None)
-        self.asleep.pop(client, None)
-
-    def subscribe(self, client: str, topics: tuple[str, ...]) -> None:
-        """It changes its subscription."""
-        if client in self.processes:
-            self._send(client, self.processes[client].subscribe(topics))
-
-    def sleep(self, client: str) -> None:
-        """It stands still (a long collection of garbage): answers wait, no heartbeats."""
-        if client in self.processes:
-            self.asleep.setdefault(client, [])
-
-    def wake(self, client: str) -> None:
-        """It goes on."""
-        for answer in self.asleep.pop(client, []):
-            self._deliver(client, answer)
-        self._send(client, [])
 
     # -- time
 
@@ -106,18 +88,12 @@ class Network:
             self._answer(self.coordinator.tick(time))
         return True
 
-    def run(self, until: float) -> None:
-        """Every event up to and at that time."""
-        while self.step(until):
-            pass
-        self.now = max(self.now, until)
-
     def _next_beat(self) -> tuple[float, str]:
         """The earliest heartbeat; what is out of date in the heap goes when it comes up."""
         while self._beats:
             time, client = self._beats[0]
             consumer = self.processes.get(client)
-            if consumer is not None and client not in self.asleep and consumer.deadline == time:
+            if consumer is not None and consumer.deadline == time:
                 return time, client
             heapq.heappop(self._beats)
         return math.inf, ""
@@ -144,9 +120,7 @@ class Network:
             self.at(arrives, lambda c=client, a=answer: self._deliver(c, a))  # type: ignore[misc]
 
     def _deliver(self, client: str, answer: Answer) -> None:
-        if client in self.asleep:
-            self.asleep[client].append(answer)
-        elif client in self.processes:
+        if client in self.processes:
             self._send(client, self.processes[client].receive(self.now, answer))
 
     def _arrival(self, client: str, up: bool) -> float:
@@ -161,18 +135,9 @@ class Network:
         seat = self.coordinator.seat_of(consumer.client, consumer.member_id)
         return seat is not None and consumer.held_since >= seat.since
 
-    def holders(self) -> dict[Partition, list[str]]:
-        """Processes that hold each partition: one, where all is well."""
-        found: dict[Partition, list[str]] = {}
-        for client, consumer in self.processes.items():
-            if consumer.held and self.counts(consumer):
-                for partition in consumer.held:
-                    found.setdefault(partition, []).append(client)
-        return found
-
     def settled(self) -> bool:
         """Nothing but heartbeats will happen: the group is stable, or has no member."""
-        if self._events or self.asleep:
+        if self._events:
             return False
         here = [c for c in self.processes.values() if c.error is None]
         if self.coordinator.state is State.EMPTY:

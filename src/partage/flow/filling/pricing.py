@@ -56,8 +56,7 @@ def slot_prices(problem: Sharing, low: Ints, high: Ints) -> Ints:
     slack = len(pair) // e + groups + 2
     floor = np.maximum((low - problem.base_size) // unit - slack, 0)
     roof = np.maximum((high - problem.base_size) // unit + slack, floor)
-    network.supply[at_slot] -= floor
-    network.supply[sink] += int(floor.sum())
+    network.push(at_slot, sink, floor)
     network.arcs(at_slot, sink, roof - floor)
     optimum = minimise(network)
     if optimum is None:

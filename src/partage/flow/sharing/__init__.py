@@ -76,7 +76,8 @@ class Share:
 
 
 def share(problem: Sharing, order: Sequence[str] = (LOAD, MOVES, SPREAD)) -> Share:
-    """Solve it exactly. ``order`` is (load, moves, spread) or (spread, load, moves)."""
+    """Solve it exactly. ``order`` is (load, moves, spread), (moves, load, spread) or (spread,
+    load, moves)."""
     if problem.items == 0:
         nothing = np.zeros(problem.slots, dtype=np.int64)
         family = np.zeros_like(problem.family_base)
@@ -161,8 +162,7 @@ def fairest_loads(problem: Sharing) -> Ints:
     assert solved is not None
     assert solved.load_squares is not None
     squares = solved.load_squares
-    flow = solved.optimum.flow[solved.square_arcs[id(squares)]]
-    return problem.base + squares.flows(flow)
+    return problem.base + squares.flows(solved.optimum.flow[squares.at])
 
 
 def _remainder(problem: Sharing, slots: Ints, again: Bools) -> Sharing:

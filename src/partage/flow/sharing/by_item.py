@@ -22,7 +22,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from partage.flow.network import FREE, FULL, Network, Squares, minimise
+from partage.flow.network import FREE, FULL, Network, Squares, minimise_squares
 from partage.flow.sharing.counts import (
     DRIFT,
     LAID_OUT_WHOLE,
@@ -160,8 +160,7 @@ class ItemNetwork(InParts):
         self._lay_wide(network)
         if self.above is not None:
             low, high = self.above.loads()
-            network.supply[self.slot_node] -= low
-            network.supply[self.sink] += int(low.sum())
+            network.push(self.slot_node, self.sink, low)
             network.arcs(self.slot_node, self.sink, high - low)
         return network
 
@@ -171,10 +170,9 @@ class ItemNetwork(InParts):
         least, most = (bound[self.kind] for bound in problem.bounds)
         into = np.where(self.noded, self.zone_node, self.pool_node[self.group_pool])
         self.low = np.repeat((least * self.count)[:, None], zones, axis=1)
-        network.supply[: len(self.count)] -= self.low.sum(axis=1)
-        np.add.at(network.supply, into, self.low)
         room = np.repeat(((most - least) * self.count)[:, None], zones, axis=1)
         tail = np.repeat(np.arange(len(self.count)), zones)
+        network.push(tail, into.ravel(), self.low.ravel())
         key = (self.up[:, None] * zones + np.arange(zones)).ravel()
         anew = self._cost(MOVES, ~self.noded.ravel())
         if DRIFT not in self.layers:
@@ -289,8 +287,7 @@ class ItemNetwork(InParts):
             state = self.above.optimum.face[-1, arcs.at][np.searchsorted(arcs.key, key)]
             fixed = np.where(state == FULL, capacity, 0)
             free = np.where(state == FREE, capacity, 0)
-            np.subtract.at(network.supply, tail, fixed)
-            np.add.at(network.supply, head, fixed)
+            network.push(tail, head, fixed)
         if self.families and kind in ("keep", "take", "reach"):
             place = head - self.spread_node[0, 0]
             np.add.at(self.room.reshape(-1), place, free)
@@ -305,8 +302,7 @@ class ItemNetwork(InParts):
             # what is sure passes through the families' nodes as well
             passed = np.flatnonzero(self.sure)
             amount = self.sure.ravel()[passed]
-            network.supply[self.spread_node.ravel()[passed]] -= amount
-            np.add.at(network.supply, self.slot_node[passed % e], amount)
+            network.push(self.spread_node.ravel()[passed], self.slot_node[passed % e], amount)
             held = np.zeros_like(self.sure)
             item, slot = problem.owned
             np.add.at(held, (problem.family[item], slot), 1)
@@ -372,36 +368,27 @@ class ItemNetwork(InParts):
     def _cells(self) -> Ints:
         """[F, E] first dual values of (family, slot): where nothing laid out leads there, what its
         first unit costs decides."""
-        distance, tail = self.optimum.distance[0], self.laid[SPREAD][0].tail
+        distance, tail = self.optimum.distance[0], self.squares[SPREAD].tail
         held = self.problem.family_base + self.sure
         return first_duals(distance, self.slot_node, self.spread_node, tail, held)
 
     def _solve_laid_out(self) -> bool:
-        """Solve, widening windows until every optimum lies inside; False when infeasible."""
-        base = self.network()
-        squares = self.guess(base)
-        while True:
-            network = base.copy()
-            laid = {}
-            for cost, bundle in squares.items():
-                laid[cost] = bundle, bundle.add_to(network, self.layers.index(cost))
-            optimum = minimise(network)
-            if optimum is None:
-                return False
-            self.optimum, self.laid = optimum, laid
-            wider = [
-                bundle.widen(optimum.face[self.layers.index(cost), at])
-                for cost, (bundle, at) in laid.items()
-            ]
-            if not any(wider):
-                return True
+        """Solve; False when infeasible."""
+        network = self.network()
+        self.squares = self.guess(network)
+        layers = {self.layers.index(cost): one for cost, one in self.squares.items()}
+        optimum = minimise_squares(network, layers)
+        if optimum is None:
+            return False
+        self.optimum = optimum
+        return True
 
     # -- what comes out
 
     def loads(self) -> tuple[Ints, Ints]:
         """[E] the least and the greatest load, beyond the base, that the optima leave a slot."""
-        bundle, at = self.laid[LOAD]
-        return bundle.bounds(self.optimum.face[-1, at])
+        load = self.squares[LOAD]
+        return load.bounds(self.optimum.face[-1, load.at])
 
     def _flow(self, arcs: _Arcs) -> Ints:
         return np.asarray(self.optimum.flow[arcs.at] + arcs.fixed, dtype=np.int64)

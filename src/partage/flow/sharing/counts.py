@@ -156,92 +156,90 @@ class CountNetwork(InParts):
 
     def network(self) -> Network:
         """Lay out everything but the squares, whose windows may have to be widened."""
+        groups, within = self.groups, self.within
+        network = Network(self.nodes, len(self.layers))
+        demand = groups.problem.demands[groups.kind] * groups.count
+        network.supply[: groups.groups] = demand
+        network.supply[self.sink] = -int(demand.sum())
+        self._lay_zones(network)
+        crowded = self._lay_stays(network)
+        self._lay_own_slots(network, crowded)
+        self._lay_new_slots(network)
+        if within is not None:
+            network.push(self.slot_node, self.sink, within.low)
+            network.arcs(self.slot_node, self.sink, within.high - within.low)
+        return network
+
+    def _lay_zones(self, network: Network) -> None:
+        """group -> (group, zone): between least and most slots per item."""
         groups, problem, within = self.groups, self.groups.problem, self.within
         kind, count = groups.kind, groups.count
         least, most = problem.bounds
-        network = Network(self.nodes, len(self.layers))
-        supply = network.supply
-        demand = problem.demands[kind] * count
-        supply[: groups.groups] = demand
-        supply[self.sink] = -int(demand.sum())
-
-        # group -> (group, zone): between least and most slots per item
         low = np.repeat((least[kind] * count)[:, None], problem.zones, axis=1)
         room = np.repeat(((most - least)[kind] * count)[:, None], problem.zones, axis=1)
         if within is not None:
             state = within.zone[kind]
             low = np.where(state == FULL, low + room, low)
             room = np.where(state == FREE, room, 0)
-        supply[: groups.groups] -= low.sum(axis=1)
-        supply[self.zone_node.ravel()] += low.ravel()
         tail = np.repeat(np.arange(groups.groups), problem.zones)
+        network.push(tail, self.zone_node.ravel(), low.ravel())
         drift = np.zeros_like(room)
         if DRIFT in self.layers:
             drift = room - np.clip(groups.stay - low, 0, room)
             network.arcs(tail, self.zone_node.ravel(), drift.ravel(), self._layer(DRIFT, 1))
         self.zone_arcs = network.arcs(tail, self.zone_node.ravel(), (room - drift).ravel())
 
-        # (group, zone) -> (group, zone, stay): some of the slots taken must go, zone rules say so
-        crowded, limit = groups.crowded, groups.stay
-        stay_state = np.full(crowded.shape, FREE, dtype=np.int8)
+    def _lay_stays(self, network: Network) -> Bools:
+        """(group, zone) -> (group, zone, stay), where some of the slots taken must go because zone
+        rules say so: [G, Z] where that is."""
+        groups, within = self.groups, self.within
+        crowded, state = groups.crowded, np.full(groups.crowded.shape, FREE, dtype=np.int8)
         if within is not None:
-            crowded, stay_state = within.crowded[kind], within.stay[kind]
-        full = crowded & (stay_state == FULL)
-        np.subtract.at(supply, self.zone_node[full], limit[full])
-        np.add.at(supply, self.stay_node[full], limit[full])
+            crowded, state = within.crowded[groups.kind], within.stay[groups.kind]
         self.stay_at = np.nonzero(crowded)
-        self.stay_arcs = network.arcs(
-            self.zone_node[crowded],
-            self.stay_node[crowded],
-            np.where(stay_state == FREE, limit, 0)[crowded],
-        )
+        tail, head, limit = (of[crowded] for of in (self.zone_node, self.stay_node, groups.stay))
+        state = state[crowded]
+        network.push(tail, head, np.where(state == FULL, limit, 0))
+        self.stay_arcs = network.arcs(tail, head, np.where(state == FREE, limit, 0))
+        return crowded
 
-        # -> [(family, slot)] or slot: what is kept, and what is taken anew
+    def _lay_own_slots(self, network: Network, crowded: Bools) -> None:
+        """-> [(family, slot)] or slot: what is kept."""
+        group, slot, count = self.groups.own
+        zone = self.groups.problem.zone_of[slot]
+        tail = np.where(
+            crowded[group, zone], self.stay_node[group, zone], self.zone_node[group, zone]
+        )
+        head = self._head(group, slot)
+        state = np.full(len(group), FREE, dtype=np.int8)
+        if self.within is not None:
+            state = self.within.own[self.groups.kind[group], slot]
+        self.own_fixed = np.where(state == FULL, count, 0)
+        network.push(tail, head, self.own_fixed)
+        self.own_arcs = network.arcs(tail, head, np.where(state == FREE, count, 0))
+
+    def _lay_new_slots(self, network: Network) -> None:
+        """-> [(family, slot)] or slot: what is taken anew."""
+        groups, problem, within = self.groups, self.groups.problem, self.within
         own_group, own_slot, own_count = groups.own
-        own_zone = problem.zone_of[own_slot]
-        self.own_tail = np.where(
-            crowded[own_group, own_zone],
-            self.stay_node[own_group, own_zone],
-            self.zone_node[own_group, own_zone],
-        )
-        new_count = np.repeat(count[:, None], problem.slots, axis=1)
-        new_count[own_group, own_slot] -= own_count
-        own_state = np.full(len(own_group), FREE, dtype=np.int8)
+        count = np.repeat(groups.count[:, None], problem.slots, axis=1)
+        count[own_group, own_slot] -= own_count
+        taken = np.zeros(count.shape, dtype=np.bool_)
         if within is not None:
-            own_state = within.own[kind[own_group], own_slot]
-            new_count[within.new[kind] == EMPTY] = 0
-            taken = (within.new[kind] == FULL) & (new_count > 0)
-        else:
-            taken = np.zeros(new_count.shape, dtype=np.bool_)
-        self.own_fixed = np.where(own_state == FULL, own_count, 0)
-        self.new_fixed = np.where(taken, new_count, 0)
-        own_free = np.where(own_state == FREE, own_count, 0)
-        new_free = np.where(taken, 0, new_count)
-        own_head = self._head(own_group, own_slot)
-        np.subtract.at(supply, self.own_tail, self.own_fixed)
-        np.add.at(supply, own_head, self.own_fixed)
-        fixed_group, fixed_slot = np.nonzero(self.new_fixed)
-        amount = self.new_fixed[fixed_group, fixed_slot]
-        np.subtract.at(supply, self.zone_node[fixed_group, problem.zone_of[fixed_slot]], amount)
-        np.add.at(supply, self._head(fixed_group, fixed_slot), amount)
-        self.own_arcs = network.arcs(self.own_tail, own_head, own_free)
-        self.left_out = np.zeros(new_free.shape, dtype=np.bool_)
+            count[within.new[groups.kind] == EMPTY] = 0
+            taken = (within.new[groups.kind] == FULL) & (count > 0)
+        self.new_fixed = np.where(taken, count, 0)
+        free = np.where(taken, 0, count)
+        group, slot = np.nonzero(self.new_fixed)
+        tail, head = self.zone_node[group, problem.zone_of[slot]], self._head(group, slot)
+        network.push(tail, head, self.new_fixed[group, slot])
+        self.left_out = np.zeros(free.shape, dtype=np.bool_)
         if self.part is not None:
-            self.left_out = (new_free > 0) & ~self.part
-            new_free[self.left_out] = 0
-        new_group, new_slot = np.nonzero(new_free)
-        self.new_at = (new_group, new_slot)
-        self.new_arcs = network.arcs(
-            self.zone_node[new_group, problem.zone_of[new_slot]],
-            self._head(new_group, new_slot),
-            new_free[new_group, new_slot],
-            self._layer(MOVES, 1),
-        )
-        if within is not None:
-            supply[self.slot_node] -= within.low
-            supply[self.sink] += int(within.low.sum())
-            network.arcs(self.slot_node, self.sink, within.high - within.low)
-        return network
+            self.left_out = (free > 0) & ~self.part
+            free[self.left_out] = 0
+        group, slot = self.new_at = np.nonzero(free)
+        tail, head = self.zone_node[group, problem.zone_of[slot]], self._head(group, slot)
+        self.new_arcs = network.arcs(tail, head, free[group, slot], self._layer(MOVES, 1))
 
     def _head(self, group: Ints, slot: Ints) -> Ints:
         if self.spread_node is None:
@@ -285,10 +283,11 @@ class CountNetwork(InParts):
                 network.guess[nodes] = -last[:, None]
             network.guess[self.spread_node[groups.family]] = -last[:, None]
         # what is fixed passes through its (family, slot) node as well
-        passed = np.flatnonzero(fixed.ravel())
+        passed = np.flatnonzero(fixed)
         amount = fixed.ravel()[passed]
-        network.supply[self.spread_node.ravel()[passed]] -= amount
-        np.add.at(network.supply, self.slot_node[passed % problem.slots], amount)
+        network.push(
+            self.spread_node.ravel()[passed], self.slot_node[passed % problem.slots], amount
+        )
         at = np.flatnonzero(room > 0)
         base = (problem.family_base + fixed).ravel()[at]
         held_at = held.ravel()[at] - fixed.ravel()[at]
@@ -340,22 +339,20 @@ class CountNetwork(InParts):
         """Solve, widening windows until every optimum lies inside; False when infeasible."""
         base = self.network()
         self.guess(base)
+        bundles = ((SPREAD, self.spread_squares), (LOAD, self.load_squares))
+        squares = {self.layers.index(cost): one for cost, one in bundles if one is not None}
         while True:
             network = base.copy()
-            squares: list[tuple[Squares, slice, int]] = []
-            for cost, bundle in ((SPREAD, self.spread_squares), (LOAD, self.load_squares)):
-                if bundle is not None:
-                    layer = self.layers.index(cost) if cost in self.layers else -1
-                    squares.append((bundle, bundle.add_to(network, layer), layer))
+            for layer, one in squares.items():
+                one.add_to(network, layer)
             optimum = minimise(network, prove_last=self.layers[-1] != DRIFT)
             if optimum is None:
                 return False
-            wider = [b.widen(optimum.face[layer, at]) for b, at, layer in squares if layer >= 0]
+            wider = [one.widen(optimum.face[layer, one.at]) for layer, one in squares.items()]
             if not any(wider):
                 break
         self.optimum: Optimum = optimum
         self.laid_out = network
-        self.square_arcs = {id(b): at for b, at, _ in squares}
         self.own_flow = optimum.flow[self.own_arcs] + self.own_fixed
         self.new_flow = optimum.flow[self.new_arcs]
         return True
@@ -391,6 +388,7 @@ class CountNetwork(InParts):
     def face(self, layer: int) -> Face:
         """What the optima of this layer and those before it leave, by class."""
         assert self.load_squares is not None, "only a network without a face above it has one"
+        assert not self.groups.spread, "groups are classes, one each"
         groups, problem = self.groups, self.groups.problem
         face = self.optimum.face[layer]
         shape = (len(problem.demands), problem.slots)
@@ -398,18 +396,16 @@ class CountNetwork(InParts):
         stay = np.full_like(zone, FREE)
         own = np.full(shape, FREE, dtype=np.int8)
         new = np.full(shape, FREE, dtype=np.int8)
-        if not groups.spread:
-            kind = groups.kind
-            zone[kind] = face[self.zone_arcs].reshape(zone.shape)
-            # least == most leaves an arc of no room; both ends are then the same
-            at = self.stay_at
-            stay[kind[at[0]], at[1]] = face[self.stay_arcs]
-            own[kind[groups.own[0]], groups.own[1]] = face[self.own_arcs]
-            new[kind[self.new_at[0]], self.new_at[1]] = face[self.new_arcs]
-        low, high = self.load_squares.bounds(face[self.square_arcs[id(self.load_squares)]])
+        kind = groups.kind
+        zone[kind] = face[self.zone_arcs].reshape(zone.shape)
+        # least == most leaves an arc of no room; both ends are then the same
+        at = self.stay_at
+        stay[kind[at[0]], at[1]] = face[self.stay_arcs]
+        own[kind[groups.own[0]], groups.own[1]] = face[self.own_arcs]
+        new[kind[self.new_at[0]], self.new_at[1]] = face[self.new_arcs]
+        low, high = self.load_squares.bounds(face[self.load_squares.at])
         crowded = np.zeros(zone.shape, dtype=np.bool_)
-        if not groups.spread:
-            crowded[groups.kind] = groups.crowded
+        crowded[kind] = groups.crowded
         return Face(zone, stay, own, new, crowded, low, high)
 
 

@@ -117,8 +117,7 @@ class _TradeNetwork(CountNetwork):
         network = super().network()
         if self.windows is not None:
             low = self.windows[0] - self.groups.problem.base
-            network.supply[self.slot_node] -= low
-            network.supply[self.sink] += int(low.sum())
+            network.push(self.slot_node, self.sink, low)
         return network
 
     def guess(self, network: Network) -> None:
@@ -142,7 +141,7 @@ class _TradeNetwork(CountNetwork):
         """[E] loads of a flow over the network's arcs."""
         squares = self.load_squares
         assert squares is not None
-        return squares.base + squares.flows(flow[self.square_arcs[id(squares)]])
+        return squares.base + squares.flows(flow[squares.at])
 
 
 def _solved(network: _TradeNetwork, price: int) -> Trade:

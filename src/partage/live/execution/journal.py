@@ -2,6 +2,7 @@
 
 Every line is one JSON object with ``at`` (UTC) and ``event``, written and synced before what it
 announces is done. Of a line that a crash cut short nothing is believed. One run at a time holds it.
+One in which nothing was written is removed: a plan that was refused has not begun.
 """
 
 from __future__ import annotations
@@ -10,12 +11,13 @@ import fcntl
 import json
 import os
 from collections.abc import Callable
+from contextlib import ExitStack, suppress
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any, Self
+from typing import Any, BinaryIO, Self
 
 from partage.brokers.directory import JOURNAL
-from partage.errors import PartageError
+from partage.errors import MISSHAPEN, InputError, PartageError
 from partage.live.states import Key, Throttles
 
 
@@ -23,26 +25,69 @@ def _now() -> datetime:
     return datetime.now(UTC)
 
 
+def is_held(directory: str | os.PathLike[str]) -> bool:
+    """Whether a run has the journal of a plan directory now. Raises InputError for one that cannot
+    be read."""
+    path = Path(directory) / JOURNAL
+    try:
+        with path.open("rb") as file:
+            fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
+    except FileNotFoundError:
+        return False
+    except BlockingIOError:
+        return True
+    except OSError as error:
+        raise InputError(str(path), f"cannot be read ({error.strerror})") from None
+    return False
+
+
+def _held(path: Path) -> BinaryIO:
+    """The file at the path, begun if there is none, and locked."""
+    try:
+        while True:
+            with ExitStack() as opened:
+                file = opened.enter_context(path.open("a+b"))
+                fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                with suppress(FileNotFoundError):  # who had it may have removed it meanwhile
+                    if os.path.samestat(os.fstat(file.fileno()), path.stat()):
+                        opened.pop_all()
+                        return file
+    except BlockingIOError:
+        raise PartageError(f"{path.parent}: another partage is carrying it out") from None
+    except OSError as error:
+        raise InputError(str(path), f"cannot be written ({error.strerror})") from None
+
+
+def _entries(text: bytes, path: Path) -> list[dict[str, Any]]:
+    found = []
+    for number, line in enumerate(text.splitlines(), 1):
+        try:
+            entry = json.loads(line)
+            entry["event"]
+        except MISSHAPEN:
+            raise InputError(str(path), f"line {number}: is no entry of a journal") from None
+        found.append(entry)
+    return found
+
+
 class Journal:
-    """``with Journal.open(directory) as journal``. Raises PartageError where another run has it."""
+    """``with Journal.open(directory) as journal``. Raises PartageError where another run has it,
+    InputError for a file that is no journal or cannot be written."""
 
     def __init__(self, path: Path, clock: Callable[[], datetime] = _now) -> None:
         self.path = path
         self._clock = clock
-        self._file = path.open("a+b")
+        self._file = _held(path)
         try:
-            fcntl.flock(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
+            self._file.seek(0)
+            text = self._file.read()
+            whole = text.rfind(b"\n") + 1
+            self.entries = _entries(text[:whole], path)
+            if whole < len(text):
+                self._file.truncate(whole)
+        except BaseException:
             self._file.close()
-            raise PartageError(f"{path.parent}: another partage is carrying it out") from None
-        self._file.seek(0)
-        text = self._file.read()
-        whole = text.rfind(b"\n") + 1
-        if whole < len(text):
-            self._file.truncate(whole)
-        self.entries: list[dict[str, Any]] = [
-            json.loads(line) for line in text[:whole].splitlines()
-        ]
+            raise
 
     @classmethod
     def open(cls, directory: str | os.PathLike[str]) -> Self:
@@ -58,6 +103,10 @@ class Journal:
         os.fsync(self._file.fileno())
 
     def close(self) -> None:
+        """Let others have it; one without a line is removed first."""
+        if not self.entries:
+            with suppress(OSError):  # gone already, or not ours to remove
+                self.path.unlink()
         self._file.close()
 
     def __enter__(self) -> Self:

@@ -74,8 +74,8 @@ class Seen:
 class Steady:
     """The rate that was asked for, None for no throttle."""
 
-    def __init__(self, asked: int | None, calm_seconds: float = CALM_SECONDS) -> None:
-        self._asked, self._calm = asked, calm_seconds
+    def __init__(self, asked: int | None) -> None:
+        self._asked = asked
         self._behind_at: float | None = None
         self.rate = asked
 
@@ -88,7 +88,7 @@ class Steady:
         """The rate from now on, in bytes per second."""
         if seen.behind:
             self._behind_at = moment
-        elif self._behind_at is not None and moment - self._behind_at >= self._calm:
+        elif self._behind_at is not None and moment - self._behind_at >= CALM_SECONDS:
             self._behind_at = None
         slow = seen.floor if self._asked is None else min(self._asked, seen.floor)
         self.rate = slow if self.paused else self._asked
@@ -96,18 +96,12 @@ class Steady:
 
 
 class Auto:
-    """A rate that is found. ``lag_seconds``: how long a follower counts as in sync though it lags.
-    ``start``: where to begin, bytes per second above the floor."""
+    """A rate that is found. ``lag_seconds``: how long a follower counts as in sync though it
+    lags."""
 
-    def __init__(
-        self,
-        lag_seconds: float,
-        *,
-        start: int = START,
-        forgiven_seconds: float = FORGIVEN_SECONDS,
-    ) -> None:
-        self._lag, self._start = lag_seconds, start
-        self._forgiven = forgiven_seconds
+    def __init__(self, lag_seconds: float) -> None:
+        self._lag = lag_seconds
+        self._forgiven = FORGIVEN_SECONDS
         self._ceiling: float | None = None
         self._behind_at: float | None = None
         self._changed_at = 0.0
@@ -123,7 +117,7 @@ class Auto:
     def decide(self, moment: float, seen: Seen) -> int:
         """The rate from now on, in bytes per second."""
         if self.rate is None:
-            self.rate, self._changed_at = seen.floor + self._start, moment
+            self.rate, self._changed_at = seen.floor + START, moment
         if seen.behind:
             wanted = self._lowered(moment, seen)
         elif self._behind_at is not None and moment - self._behind_at < self._lag:
@@ -175,5 +169,5 @@ Pace = Steady | Auto
 def pace_of(asked: int | str | None, lag_seconds: Callable[[], float]) -> Pace:
     """The pace of a rate, ``AUTO``, or None."""
     if isinstance(asked, str):
-        return Auto(lag_seconds(), start=START)
+        return Auto(lag_seconds())
     return Steady(asked)

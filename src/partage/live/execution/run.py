@@ -77,13 +77,11 @@ class Progress:
 
 def check_choice(on_failure: str, forth: bool) -> None:
     """Raise InputError for what cannot be done about brokers that die."""
-    if on_failure not in ON_FAILURE:
-        choices = ", ".join(ON_FAILURE)
-        raise InputError("--on-broker-failure", f"{on_failure!r}: expected one of {choices}")
-    if on_failure == "replan" and not forth:
-        raise InputError(
-            "--on-broker-failure replan", "a rollback brings back what was before, nothing else"
-        )
+    # a rollback brings back what was before, nothing else
+    choices = [choice for choice in ON_FAILURE if forth or choice != "replan"]
+    if on_failure not in choices:
+        said = f"{on_failure!r}: expected one of {', '.join(choices)}"
+        raise InputError("--on-broker-failure", said)
 
 
 class Interrupts:

@@ -76,7 +76,7 @@ class Speed:
             rate = self._set(rate, left, alive)
         elif self._ensuring.due:
             began = self._clock()
-            if self._throttling.ensure(alive):
+            if self._asking.patiently(lambda: self._throttling.ensure(alive)):
                 self._say(left, "the throttle had been taken off and is set again")
             self._ensuring.did(began)
         self.rate = rate

@@ -14,6 +14,7 @@ from __future__ import annotations
 import re
 from collections import defaultdict
 from collections.abc import Iterable, Mapping
+from contextlib import suppress
 
 from kafka import KafkaAdminClient
 from kafka import errors as kafka_errors
@@ -61,20 +62,21 @@ class Throttling:
         self._apply_rates({broker: self._wanted.brokers[broker] for broker in brokers})
 
     def ensure(self, alive: Iterable[int]) -> bool:
-        """Set again what others have taken off; whether there was any."""
-        brokers = sorted(set(self._wanted.brokers) & set(alive))
-        topics = sorted(self._wanted.topics)
-        now = read_throttles(self._admin, brokers, topics, [])
-        missing = Throttles(
-            {
-                b: own
-                for b in brokers
-                if _differs(now.brokers.get(b), own := self._wanted.brokers[b])
-            },
-            {t: own for t in topics if _differs(now.topics.get(t), own := self._wanted.topics[t])},
-        )
-        self._apply_lists(missing.topics)
-        return bool(self._apply_rates(missing.brokers)) or bool(missing.topics)
+        """Set again what others have taken off; whether there was any. What cannot be read now, as
+        of a broker that is cut off from here, is looked at the next time."""
+        rates: dict[int, dict[str, str]] = {}
+        lists: dict[str, dict[str, str]] = {}
+        for broker in sorted(set(self._wanted.brokers) & set(alive)):
+            with suppress(kafka_errors.KafkaError):
+                now = read_throttles(self._admin, [broker], [])
+                if _differs(now.brokers.get(broker), own := self._wanted.brokers[broker]):
+                    rates[broker] = own
+        with suppress(kafka_errors.KafkaError):
+            wanted = self._wanted.topics
+            now = read_throttles(self._admin, [], sorted(wanted))
+            lists = {t: own for t, own in wanted.items() if _differs(now.topics.get(t), own)}
+        self._apply_lists(lists)
+        return bool(self._apply_rates(rates)) or bool(lists)
 
     def put_back(self, alive: Iterable[int], topics: Iterable[str] | None = None) -> list[int]:
         """Everything as it was before, or only these topics; gives the brokers that are dead, whose

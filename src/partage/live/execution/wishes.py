@@ -10,6 +10,7 @@ from pathlib import Path
 
 from partage.errors import MISSHAPEN, InputError
 from partage.files import parse_json, read_text, to_json, write_text
+from partage.live.execution.pacing import AUTO
 
 WISHES = "wishes.json"
 
@@ -17,10 +18,16 @@ WISHES = "wishes.json"
 @dataclass(frozen=True)
 class Wishes:
     """``throttle``: bytes per second, or ``auto``; ``concurrency``: moves of a broker at once.
-    None: nothing was asked."""
+    None: nothing was asked. Raises ValueError for anything else."""
 
     throttle: int | str | None = None
     concurrency: int | None = None
+
+    def __post_init__(self) -> None:
+        for name, asked in vars(self).items():
+            auto = name == "throttle" and asked == AUTO
+            if not (asked is None or auto or (type(asked) is int and asked >= 1)):
+                raise ValueError(f"{name}: {asked!r}")
 
 
 def wish(directory: str, wishes: Wishes) -> None:

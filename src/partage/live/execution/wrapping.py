@@ -46,7 +46,6 @@ def is_begun(directory: str, reassignment: Reassignment) -> bool:
             if journal.entries:
                 _check_same(directory, reassignment)
                 return True
-            journal.path.unlink()  # somebody was asked, and said no
     check_writable(directory)
     return False
 

@@ -99,8 +99,10 @@ class Sandbox:
                 sandbox._bring_up(sandbox.brokers, tell)
             except BaseException:
                 if fresh:
-                    sandbox._end(sandbox._running(), patience=0)
-                    sandbox._remove()
+                    try:
+                        sandbox._end(sandbox._running(), patience=0)
+                    finally:
+                        sandbox._remove()
                 raise
         return sandbox
 
@@ -365,16 +367,21 @@ class Sandbox:
         ]
 
     def _end(self, nodes: Iterable[Node], patience: float = _STOP_SECONDS) -> None:
-        """End those that run, the controller last, as the brokers say goodbye to it."""
+        """End those that run, the controller last, as the brokers say goodbye to it; and it, too,
+        where one of them does not end. Raises PartageError then."""
         nodes = list(nodes)
-        for brokers in (True, False):
-            them = [node for node in nodes if (node.id != CONTROLLER) == brokers]
-            process.end(
-                {node.pid: self._ending(node) for node in them if node.pid is not None}, patience
-            )
-            for node in them:
-                self._nodes[node.id] = replace(self._nodes[node.id], pid=None)
-            self._write()
+        try:
+            self._end_at_once([node for node in nodes if node.id != CONTROLLER], patience)
+        finally:
+            self._end_at_once([node for node in nodes if node.id == CONTROLLER], patience)
+
+    def _end_at_once(self, nodes: Sequence[Node], patience: float) -> None:
+        process.end(
+            {node.pid: self._ending(node) for node in nodes if node.pid is not None}, patience
+        )
+        for node in nodes:
+            self._nodes[node.id] = replace(self._nodes[node.id], pid=None)
+        self._write()
 
     def _log(self, node: Node) -> str:
         try:

@@ -15,6 +15,8 @@ from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 
+from partage.errors import PartageError
+
 _PROC = Path("/proc")
 _KILL_SECONDS = 30.0
 _POLL_SECONDS = 0.05
@@ -51,14 +53,19 @@ def runs(pid: int, ending: str) -> bool:
 def end(processes: Mapping[int, str], patience: float) -> None:
     """End processes (id → ending) by SIGTERM; those left after ``patience`` seconds by SIGKILL.
 
-    No patience is SIGKILL at once. Returns when none is left.
+    No patience is SIGKILL at once. Returns when none is left; raises PartageError where that does
+    not come, as while the system writes for one to a disk that hangs.
     """
     if patience:
         _end(processes, signal.SIGTERM, patience)
-    _end(processes, signal.SIGKILL, _KILL_SECONDS)
+    left = _end(processes, signal.SIGKILL, _KILL_SECONDS)
+    if left:
+        ids = ", ".join(map(str, left))
+        raise PartageError(f"killed, but still there after {_KILL_SECONDS:.0f} s: process {ids}")
 
 
-def _end(processes: Mapping[int, str], how: signal.Signals, seconds: float) -> None:
+def _end(processes: Mapping[int, str], how: signal.Signals, seconds: float) -> list[int]:
+    """Gives the ids of those that are left after ``seconds``."""
     left = [pid for pid, ending in processes.items() if runs(pid, ending)]
     for pid in left:
         with suppress(ProcessLookupError):
@@ -67,6 +74,7 @@ def _end(processes: Mapping[int, str], how: signal.Signals, seconds: float) -> N
     while left and time.monotonic() < deadline:
         time.sleep(_POLL_SECONDS)
         left = [pid for pid in left if _lives(pid, processes[pid])]
+    return left
 
 
 def _lives(pid: int, ending: str) -> bool:

@@ -24,6 +24,7 @@ from partage.errors import PartageError
 from partage.files import parse_json, read_text, to_json, write_text
 from partage.live.sandbox.nodes import HOST, Node
 from partage.live.sandbox.settings import to_properties
+from partage.properties import login_module
 
 FOLDER = "security"
 LISTENERS = ("SASL_SSL", "SSL", "SASL_PLAINTEXT")
@@ -44,7 +45,6 @@ _BROKER = "broker"
 _AUTHORITY = "ca.pem"
 _PASSWORDS = "passwords.json"
 _USERS = "users.args"
-_LOGIN_MODULES = "org.apache.kafka.common.security"
 _DAYS = "3650"
 
 _CERTIFICATES = f"""\
@@ -108,7 +108,7 @@ class Security:
         for listener in LISTENERS:
             for mechanism in MECHANISMS if listener.startswith("SASL") else ():
                 key = f"listener.name.{listener.lower()}.{mechanism.lower()}.sasl.jaas.config"
-                found[key] = _login(mechanism, known if mechanism == "PLAIN" else "")
+                found[key] = login_module(mechanism, known if mechanism == "PLAIN" else "")
         return found
 
     @contextmanager
@@ -131,13 +131,13 @@ class Security:
         finally:
             (self.folder / _USERS).unlink(missing_ok=True)
 
-    def client(self, user: str, listener: str, mechanism: str = MECHANISMS[0]) -> dict[str, object]:
+    def client(self, user: str, listener: str) -> dict[str, object]:
         """The settings of a client. Only admin has a certificate, for SSL alone."""
         found: dict[str, object] = {"security.protocol": listener}
         if listener.startswith("SASL"):
             who = f'username="{user}" password="{self._passwords[user]}"'
-            found["sasl.mechanism"] = mechanism
-            found["sasl.jaas.config"] = _login(mechanism, who)
+            found["sasl.mechanism"] = MECHANISMS[0]
+            found["sasl.jaas.config"] = login_module(MECHANISMS[0], who)
         if listener.endswith("SSL"):
             found |= self._pem("truststore", _AUTHORITY)
         if listener == "SSL":
@@ -161,11 +161,6 @@ class Security:
 
     def _write(self, name: str, text: str) -> None:
         write_text(self.folder / name, text, private=True)
-
-
-def _login(mechanism: str, options: str) -> str:
-    kind = "plain.Plain" if mechanism == "PLAIN" else "scram.Scram"
-    return " ".join(filter(None, (f"{_LOGIN_MODULES}.{kind}LoginModule required", options))) + ";"
 
 
 def _certificates(workshop: Path) -> dict[str, str]:

@@ -8,7 +8,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Self
 
-from partage.errors import InputError
+from partage.errors import MISSHAPEN, InputError
 from partage.files import parse_json, read_text, to_json, write_text
 from partage.live.sandbox.nodes import CONTROLLER, Node
 
@@ -59,7 +59,7 @@ class State:
             secure = bool(state.get("secure", False))
             kafka, cluster_id = str(state["kafka"]), str(state["cluster_id"])
             return cls(kafka, cluster_id, secure, Path(state["folder"]), nodes)
-        except (LookupError, TypeError, ValueError, AttributeError):
+        except MISSHAPEN:
             raise InputError(where, "is not the state of a sandbox of this partage") from None
 
 

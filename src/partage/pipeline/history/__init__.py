@@ -66,12 +66,14 @@ def read_history(
     spark: SparkSession,
     paths: Sequence[str | os.PathLike[str]],
     *,
+    group: str | None = None,
     progress: Progress | None = None,
 ) -> Found:
     """Every group's history out of the log files under ``paths``, and its replays.
 
     A path is a file, a directory (searched to the bottom) or a pattern; ``.gz`` and whatever else
-    Spark reads as text. Raises InputError for what is missing, given twice, or tells of no group.
+    Spark reads as text. Raises InputError for what is missing, given twice, or tells of no group,
+    or not of this one.
     """
     if not paths:
         raise InputError("", "no logs given: name a file or a directory")
@@ -84,6 +86,8 @@ def read_history(
         groups = histories(events)
         if not groups:
             raise InputError(named[0], _why_none(rejected))
+        if group is not None and group not in groups:
+            raise InputError("--group", f"{group!r}: the logs tell of {', '.join(groups)}")
         with reported(spark, progress, "replaying"):
             frame = scenarios(spark, groups)
             replays = {} if frame is None else played(frame)
@@ -97,6 +101,7 @@ def write_history(
     *,
     format: str = PARQUET,
     overwrite: bool = False,
+    group: str | None = None,
     progress: Progress | None = None,
 ) -> Found:
     """``read_history`` into ``out``, whole or not at all: tables and ``history.json``.
@@ -106,7 +111,7 @@ def write_history(
     """
     sink = Sink(out, MARKER, format, overwrite)
     sink.check(spark)
-    found = read_history(spark, paths, progress=progress)
+    found = read_history(spark, paths, group=group, progress=progress)
     about = {"format_version": FORMAT_VERSION, "partage": partage.__version__, **found.to_json()}
     sink.write(spark, tables(found.groups, found.replays, found.rejected), about)
     return found

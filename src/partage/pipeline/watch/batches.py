@@ -202,4 +202,4 @@ class _Rejected:
     """Rows that are no records: how many, and the first of them."""
 
     count: int = 0
-    rows: pa.Table = None
+    rows: pa.Table | None = None

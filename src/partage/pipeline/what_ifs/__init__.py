@@ -95,12 +95,11 @@ def explore(
     spark: SparkSession,
     what_if: WhatIf,
     *,
-    slices: int | None = None,
     progress: Progress | None = None,
 ) -> Answer:
-    """Work out every row on Spark, in ``slices`` parts."""
+    """Work out every row on Spark."""
     schema = _placed(what_if.schema)
-    parts = slices or min(-(-what_if.rows // what_if.worth), _SLICES)
+    parts = min(-(-what_if.rows // what_if.worth), _SLICES)
     numbers = spark.range(0, what_if.rows, 1, parts)
     found = numbers.mapInArrow(partial(_work_out, what_if=what_if), from_arrow_schema(schema))
     with spark_errors(), reported(spark, progress, "trying"):

@@ -15,7 +15,8 @@ from typing import Any
 import numpy as np
 
 from partage.errors import InputError
-from partage.producers.custom import KeyFunction, Partitioner, imported, own
+from partage.named import imported
+from partage.producers.custom import KeyFunction, Partitioner, own
 from partage.producers.keyed import HashPartitioner, KeyHash, Spread
 from partage.producers.partitioners.adaptive import Adaptive
 from partage.producers.partitioners.consistent import CONSISTENT
@@ -75,7 +76,9 @@ def partitioner_named(
     if not isinstance(name, str) or ":" in name:
         if options:
             raise InputError("partitioner", f"one of your own takes no {', '.join(options)}")
-        return imported(name) if isinstance(name, str) else own(name)
+        if isinstance(name, str):
+            name = imported(name, "partitioner", Partitioner)
+        return own(name)
     kind = PARTITIONERS.get(ALIASES.get(name, name))
     if kind is None:
         known = ", ".join(PARTITIONERS)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -10,6 +10,9 @@ from partage.report import units
 from partage.report.page.packed import packed
 from partage.report.view import View
 from partage.report.view.next_best import next_best
+
+if TYPE_CHECKING:
+    from partage.report.view.counting import Ints
 
 HELD = 400_000
 """Partitions that the page has at most; beyond, those that copy most."""
@@ -51,7 +54,7 @@ def changes(plan: View) -> dict[str, Any]:
     return found
 
 
-def held(plan: View) -> Any:
+def held(plan: View) -> Ints:
     """Rows of the partitions in the page's table, ascending."""
     rows = plan.changed
     if len(rows) <= HELD:

@@ -125,7 +125,7 @@ class Facts:
                 return f"{stage.value}, the bound is 0"
             return units.gap(gaps[name])
 
-        return tuple((str(name).replace("_", " "), text(name)) for name in gaps)
+        return tuple((str(name), text(name)) for name in gaps)
 
     @property
     def warnings(self) -> tuple[str, ...]:

@@ -5,6 +5,8 @@ from __future__ import annotations
 from partage.report import units
 from partage.report.view.facts import Facts, after_failure
 
+FAIREST = "as fair"
+
 
 def headline(plan: Facts) -> str:
     """What the plan does, in one sentence."""
@@ -28,8 +30,8 @@ def headline(plan: Facts) -> str:
         least = "proven to be the fewest bytes" if plan.fewest else least
         return f"{units.plural(plan.moves, 'replica')} {verb}: {known}{waves}, {least}."
     if plan.fewest:
-        same = " with these counts" if as_even(plan) == "with these counts" else ""
-        proven = f"proven to be the fewest{same}"
+        even = as_even(plan)
+        proven = f"proven to be the fewest{'' if even == FAIREST else f' {even}'}"
     elif plan.short:
         proven = f"the fairest share needs {fair_moves(plan)}"
     return f"{units.plural(plan.moves, 'replica')} {verb}, {proven}: {known}{waves}."
@@ -85,7 +87,9 @@ def as_even(plan: Facts) -> str:
     if plan.bytes_bound is not None:
         return "that relieves the disks" if plan.asked.get("relieve") else "as even"
     budget = plan.stage("budget")
-    return "as fair" if budget is None or budget.proven else "with these counts"
+    if plan.moves == plan.asked.get("max_moves") or not (budget is None or budget.proven):
+        return "with these counts"
+    return "within the tolerance" if plan.asked.get("tolerance") else FAIREST
 
 
 def above(plan: Facts) -> str:

@@ -19,7 +19,6 @@ _MEANINGS = {
     "failure": "After any one broker fails, its leaders cannot fall more evenly on the others.",
     "failure balance": "No order of the lists spreads what is taken over more evenly.",
     "leader rate": "No choice of leaders lowers the rate of the busiest one.",
-    "leader changes": "No order as even changes fewer leaders.",
 }
 
 
@@ -38,7 +37,7 @@ def stages_of(certificate: Mapping[str, Any]) -> tuple[Stage, ...]:
     """The document's ``certificate``, stage by stage."""
     stages = []
     for item in certificate.get("stages") or ():
-        name = str(item.get("stage", "")).replace("_", " ")
+        name = str(item.get("stage", ""))
         value, bound = item.get("value"), item.get("bound")
         stages.append(
             Stage(

@@ -1,6 +1,14 @@
 // ---- why each replica of a partition stays, goes or comes: the sentences of `plan --explain`
 const held = data.loads[0], instead = data.changes.instead;
 const nextBest = instead && { broker: await unpack(instead.broker), cost: await unpack(instead.cost), amount: await unpack(instead.amount) };
+const perRack = members.map((positions) => positions.filter((i) => there.has(i)).length).filter(Boolean);
+// by the rack rule: as many racks as possible, then as few replicas in one as possible
+function mostInRack(replicas) {
+  let most = 1;
+  if (replicas <= perRack.length) return most;
+  while (perRack.reduce((sum, brokers) => sum + Math.min(brokers, most), 0) < replicas) most += 1;
+  return most;
+}
 function whyOf(broker, fate, before, after) {
   const id = ids[broker], rack = rackOf[broker];
   if (data.changes.no_moves) return "no data moves: only the order may change";
@@ -10,7 +18,10 @@ function whyOf(broker, fate, before, after) {
   if (data.brokers.excluded[broker]) return `broker ${id} is to be emptied`;
   if (data.brokers.mark[broker] === "dead") return `broker ${id} is dead`;
   const kept = rack < 0 ? undefined : before.find((b) => rackOf[b] === rack && after.includes(b));
-  if (kept !== undefined) return `rack ${data.racks[rack]} had two of them: broker ${ids[kept]} keeps its replica`;
+  if (kept !== undefined) {
+    const had = before.filter((b) => rackOf[b] === rack && there.has(b)).length, most = mostInRack(after.length);
+    if (had > most) return `rack ${data.racks[rack]} had ${had} of them and may have ${most}: broker ${ids[kept]} keeps its replica`;
+  }
   return after.length < before.length ? `the replication factor falls to ${after.length}; ${loads}` : loads;
 }
 function leaderOf(before, after) {
