@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import os
 import signal
+from collections.abc import Callable
+from typing import Any
 
 import pytest
 
+from partage.brokers import check
 from partage.cli import interrupts
 
 BOTH = (signal.SIGINT, signal.SIGTERM)
@@ -50,3 +53,14 @@ def test_without_one_all_is_as_before() -> None:
     with interrupts.once():
         assert [signal.getsignal(one) for one in BOTH] != before
     assert [signal.getsignal(one) for one in BOTH] == before
+
+
+def test_what_is_interrupted_says_so_in_a_line(
+    run: Callable[..., Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def interrupted(_: str) -> None:
+        os.kill(os.getpid(), signal.SIGINT)
+
+    monkeypatch.setattr(check, "check", interrupted)
+    ended = run("check", "plan")
+    assert (ended.code, ended.out, ended.err) == (130, "", "partage: interrupted\n")

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 import re
+import signal
 import sys
 from collections.abc import Callable
 from functools import wraps
@@ -70,6 +71,9 @@ sandbox_commands.register(app)
 doctor_command.register(app)
 demo_command.register(app)
 
+INTERRUPTED = 128 + signal.SIGINT
+"""The exit code after Ctrl-C, as shells have it."""
+
 
 def _version(asked: bool) -> None:
     if asked:
@@ -101,6 +105,8 @@ def main() -> None:
         code = command(
             standalone_mode=False, prog_name="partage", default_map=said.defaults, obj=said
         )
+        if code == INTERRUPTED:  # typer makes it of Ctrl-C
+            _say("interrupted")
         sys.stdout.flush()
     except PartageError as error:
         for line in error.lines:
@@ -116,7 +122,7 @@ def main() -> None:
         code = 1
     except (typer.Abort, KeyboardInterrupt):
         _say("interrupted")
-        code = 130
+        code = INTERRUPTED
     except BrokenPipeError:
         # whoever read our output has seen enough
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
