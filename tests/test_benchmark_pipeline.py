@@ -151,7 +151,7 @@ def test_memory_is_that_of_all_processes_below(monkeypatch: pytest.MonkeyPatch) 
     monkeypatch.syspath_prepend(str(BENCHMARKS / "records"))
     resident, block = module("memory").resident, 200 * 10**6
     before = resident(os.getpid())
-    code = f"import sys; held = bytearray({block}); print(len(held)); sys.stdin.read()"
+    code = f"import sys; held = bytearray({block}); print(len(held), flush=True); sys.stdin.read()"
     child = [sys.executable, "-c", code]
     with subprocess.Popen(child, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as process:
         assert process.stdout is not None

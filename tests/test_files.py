@@ -11,6 +11,7 @@ import pytest
 from partage import InputError
 from partage.files import (
     check_writable_directory,
+    check_writable_picture,
     new_directory,
     parse_json,
     read_text,
@@ -128,17 +129,20 @@ def test_write_text_that_fails_half_way(tmp_path: Path) -> None:
 # ---------------------------------------------------------------- directories
 
 
+OURS = '{"format_version": 1, "partage": "0.1"}'
+
+
 def names(folder: Path) -> list[str]:
     return sorted(p.relative_to(folder).as_posix() for p in folder.rglob("*") if p.is_file())
 
 
 def test_write_directory(tmp_path: Path) -> None:
     target = tmp_path / "a/b/c"
-    write_directory(target, {"mark": "1", "x": "é", "in/y": "3"}, "mark")
+    write_directory(target, {"mark": OURS, "x": "é", "in/y": "3"}, "mark")
     assert names(tmp_path) == ["a/b/c/in/y", "a/b/c/mark", "a/b/c/x"]
-    write_directory(target, {"mark": "2"}, "mark")
+    write_directory(target, {"mark": f"{OURS} "}, "mark")
     assert names(tmp_path) == ["a/b/c/mark"]
-    assert (target / "mark").read_text() == "2"
+    assert (target / "mark").read_text() == f"{OURS} "
     assert target.stat().st_mode & 0o777 == 0o755
 
 
@@ -154,7 +158,7 @@ def test_what_fails_leaves_nothing(tmp_path: Path) -> None:
 
 
 def test_what_fails_leaves_what_was(tmp_path: Path) -> None:
-    write_directory(tmp_path / "a", {"mark": "old", "x": "old"}, "mark")
+    write_directory(tmp_path / "a", {"mark": OURS, "x": "old"}, "mark")
 
     def interrupt() -> None:
         with new_directory(tmp_path / "a", "mark") as folder:
@@ -166,7 +170,71 @@ def test_what_fails_leaves_what_was(tmp_path: Path) -> None:
     with pytest.raises(InputError, match=r"a: cannot be written \(.*surrogates not allowed"):
         write_directory(tmp_path / "a", {"mark": "new", "x": "\ud800"}, "mark")
     assert names(tmp_path) == ["a/mark", "a/x"]
-    assert (tmp_path / "a/mark").read_text() == "old"
+    assert (tmp_path / "a/mark").read_text() == OURS
+
+
+def test_interrupted_between_the_two_renames(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    write_directory(tmp_path / "a", {"mark": OURS, "x": "old"}, "mark")
+    replace = Path.replace
+
+    def interrupted(source: Path, target: Path) -> Path:
+        moved = replace(source, target)
+        if target.name == "old":
+            monkeypatch.undo()
+            raise KeyboardInterrupt
+        return moved
+
+    monkeypatch.setattr(Path, "replace", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        write_directory(tmp_path / "a", {"mark": OURS}, "mark")
+    assert names(tmp_path) == ["a/mark", "a/x"]
+
+
+def test_what_others_have_put_into_it_is_never_deleted(tmp_path: Path) -> None:
+    write_directory(tmp_path / "a", {"mark": OURS, "x1": "old"}, "mark")
+    write_directory(tmp_path / "a", {"mark": OURS, "y": "new"}, "mark", ["x?", "y"])
+    (tmp_path / "a/notes.txt").write_text("mine")
+    with pytest.raises(InputError, match=r"a: holds notes.txt, which partage did not write"):
+        check_writable_directory(tmp_path / "a", "mark", names=["x?", "y"])
+    with pytest.raises(InputError, match=r"a: holds notes.txt, which partage did not write"):
+        write_directory(tmp_path / "a", {"mark": OURS}, "mark", ["x?", "y"])
+    assert names(tmp_path) == ["a/mark", "a/notes.txt", "a/y"]
+
+
+def test_a_file_of_the_markers_name_that_is_not_ours(tmp_path: Path) -> None:
+    (tmp_path / "a").mkdir()
+    (tmp_path / "a/mark").write_text('{"my": 1}')
+    with pytest.raises(InputError, match=r"did not write \(no mark of its own\)"):
+        write_directory(tmp_path / "a", {"mark": OURS}, "mark")
+    assert (tmp_path / "a/mark").read_text() == '{"my": 1}'
+
+
+def test_the_current_directory_is_not_replaced(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "a").mkdir()
+    monkeypatch.chdir(tmp_path / "a")
+    for name in (".", "../a", ".."):
+        with pytest.raises(InputError, match=r"is the current directory|did not write"):
+            write_directory(name, {"mark": OURS}, "mark")
+    write_directory("b", {"mark": OURS}, "mark")
+    assert names(tmp_path) == ["a/b/mark"]
+
+
+def test_a_picture_replaces_a_picture_only(tmp_path: Path) -> None:
+    picture, other = tmp_path / "a.svg", tmp_path / "b.svg"
+    check_writable_picture(picture)
+    picture.write_text("<svg></svg>")
+    check_writable_picture(picture)
+    other.write_text("{}")
+    with pytest.raises(InputError, match=r"b.svg: is there already, and no SVG"):
+        check_writable_picture(other)
+    with pytest.raises(InputError, match="no such directory"):
+        check_writable_picture(tmp_path / "none/a.svg")
+    with pytest.raises(InputError, match="--picture: the name of the file is empty"):
+        check_writable_picture("")
 
 
 def test_a_directory_without_its_marker_is_a_mistake_of_ours(tmp_path: Path) -> None:

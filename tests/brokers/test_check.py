@@ -9,8 +9,10 @@ from __future__ import annotations
 import base64
 import json
 import random
+import re
 import signal
 import tempfile
+import warnings
 import zlib
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -537,6 +539,11 @@ def in_file(name: str) -> None:
     add("too deep", set_file("[" * 100_000))
     add("a list", set_file([]))
     add("a number", set_file(7))
+    add("log dirs", set_entry("log_dirs", ["/evil"] * 3))
+    add("a key more", set_key("comment", "harmless"))
+    add("an entry without replicas", lambda f: entries(f, name)[0].pop("replicas"))
+    add("version 1.0", set_key("version", 1.0))
+    add("version true", set_key("version", True))
     add("version 2", set_key("version", 2))
     add("version as text", set_key("version", "1"))
     add("partitions that are none", set_key("partitions", None))
@@ -564,6 +571,11 @@ def a_true_for_broker_1(f: Files) -> None:
 def another_broker_in_a_wave(f: Files) -> None:
     row = f.values[a_wave(f)]["partitions"][0]["replicas"]
     row[-1] = other_broker(f, row)
+
+
+@tampering
+def log_dirs_in_a_wave(f: Files) -> None:
+    f.values[a_wave(f)]["partitions"][0]["log_dirs"] = ["/evil"]
 
 
 @tampering
@@ -740,6 +752,16 @@ def settled_denied(f: Files) -> None:
     if not exact:
         not_here()
     f.after["settled"] = False
+
+
+@tampering
+def settled_missing(f: Files) -> None:
+    del f.after["settled"]
+
+
+@tampering
+def settled_as_text(f: Files) -> None:
+    f.after["settled"] = str(f.after["settled"])
 
 
 @tampering
@@ -1013,6 +1035,67 @@ for _key in ("topic", "partition", "size_bytes", "chosen", "replication_factor",
         )
 
 
+def at(*path: Any, value: Any) -> Callable[[Files], None]:
+    """Another value at a place in plan.json, and the fingerprint that goes with it."""
+
+    def change(f: Files) -> None:
+        inner = f.plan
+        for key in path[:-1]:
+            inner = inner[key]
+        inner[path[-1]] = value
+        f.seal()
+
+    return change
+
+
+_RETYPED: tuple[tuple[tuple[Any, ...], tuple[Any, ...]], ...] = (
+    (("partitions", "size_bytes", 0), ("7", -1, 1.0, True)),
+    (("partitions", "bytes_per_second"), ("x", 7, [], ["x"] * 40, [-1.0] * 40, [True] * 40, [0.5])),
+    (("partitions", "chosen", 0), (1, "true", None)),
+    (("partitions", "partition", 0), (-1, True, 0.0, "0")),
+    (("partitions", "topic", 0), (False, 0.0, -1)),
+    (("partitions", "replication_factor", 0), (3.0, True)),
+    (("partitions", "before", 0), ([], [1, 1], [1.0, 2], "12")),
+    (("partitions", "x"), (1,)),
+    (("cluster_id",), (False, 7)),
+    (("format_version",), (True, 1.0, "1")),
+    (("brokers", 0, "id"), (False, 0.0, -1)),
+    (("brokers", 0, "alive"), ("no", 1, None)),
+    (("brokers", 0, "excluded"), (0, "no")),
+    (("brokers", 0, "added"), (0, None)),
+    (("brokers", 0, "rack"), (7, False)),
+    (("brokers", 0, "disk_bytes"), ("1", -1, 1e99, True)),
+    (("brokers", 0, "capacity"), (0, -1, True, "1", None)),
+    (("brokers", 0, "x"), (1,)),
+    (("options", "no_moves"), (1, "true")),
+    (("options", "concurrency"), (True, 0, 2.0, "2")),
+    (("options", "batch"), (True, 0, 9999.0)),
+    (("options", "max_moves"), (True, -1, "9999")),
+    (("options", "topics"), (7, ["t"])),
+    (("options", "remove_broker"), ("3", [3])),
+    (("options", "x"), (1,)),
+    (("certificate", "stages", 0, "exact"), ("True", 1)),
+    (("certificate", "stages", 0, "x"), (1,)),
+    (("certificate", "x"), (1,)),
+    (("figures", "before", "rack_violations"), (False, 0.0)),
+    (("figures", "after", "settled"), (1, None)),
+    (("figures", "after", "x"), (1,)),
+    (("waves",), ([{}], [{"file": "waves/001.json"}])),
+    (("binding",), ("x", [7], None)),
+    (("loads",), ("x", [7], None)),
+    (("warnings",), ("x", [7], [None])),
+    (("partage",), (1,)),
+    (("x",), (1,)),
+)
+for _path, _values in _RETYPED:
+    for _value in _values:
+        MALFORMED[f"{_path} is {str(_value)[:20]!r}"] = at(*_path, value=_value)
+MALFORMED["a pattern too deep"] = at("options", "topics", value="(" * 9999)
+MALFORMED["a pattern that is none"] = at("options", "topics", value="(")
+for _key in ("loads", "warnings", "partage"):
+    MALFORMED[f"without {_key}"] = lambda f, key=_key: f.plan.pop(key)
+
+
 @pytest.mark.parametrize("tampered", TAMPERED)
 def test_tampering_is_found(written: Callable[[str], Files], tampered: str) -> None:
     tried = 0
@@ -1061,6 +1144,193 @@ def test_a_directory_in_place_of_a_file(tmp_path: Path) -> None:
     (directory / "rollback.json").unlink()
     (directory / "rollback.json").mkdir()
     assert not judged(directory).sound
+
+
+@pytest.mark.parametrize(
+    ("path", "value", "said"),
+    [
+        (("brokers", 2, "alive"), "no", "brokers[2].alive: 'no', expected true or false"),
+        (("brokers", 0, "capacity"), 0, "brokers[0].capacity: 0, expected a number above 0"),
+        (("cluster_id",), False, "cluster_id: False, expected text"),
+        (("options", "hidden"), 1, "options.hidden: is not known"),
+        (("partitions", "chosen", 1), 1, "partitions.chosen[1]: 1, expected true or false"),
+        (("binding",), "none", "binding: 'none', expected a list"),
+        (("figures",), [], "figures: [], expected an object"),
+        (("format_version",), True, "format_version is True, expected 1"),
+    ],
+    ids=str,
+)
+def test_what_is_of_another_type_is_said_in_one_line(
+    written: Callable[[str], Files], path: tuple[Any, ...], value: Any, said: str
+) -> None:
+    found = written("no-moves")
+    try:
+        at(*path, value=value)(found)
+        assert judged(found.write()).defects == [f"plan.json: {said}"]
+    finally:
+        found.restore()
+
+
+# ---------------------------------------------------------------- what follows without a second run
+
+
+def denied(made: Plan, folder: Path, key: str, value: Any) -> list[str]:
+    """The defects of a plan once its figure, or what it says, is another."""
+    made.write(folder / "plan")
+    assert judged(folder / "plan").defects == []
+    f = Files(folder / "plan")
+    (f.after if key in f.after else f.plan)[key] = value
+    return judged(f.write()).defects
+
+
+def test_lists_that_are_given_are_settled(tmp_path: Path) -> None:
+    entry = {"topic": "t", "partition": 0, "replicas": [2, 3]}
+    lists = {"version": 1, "partitions": [entry]}
+    made = plan(cluster_of("1,2 2,3 3,1", "1 2 3"), reassignment=lists)
+    assert made.changed.tolist() == [0]
+    said = ["plan.json: figures.after.settled is False, counted anew: True"]
+    assert denied(made, tmp_path, "settled", False) == said
+
+
+def test_a_plan_that_changes_nothing_is_settled(tmp_path: Path) -> None:
+    made = plan(cluster_of("1 1 1 2", "1 2"), max_moves=0)
+    assert not len(made.changed)
+    assert "budget" in {stage.name for stage in made.stages}
+    said = ["plan.json: figures.after.settled is False, counted anew: True"]
+    assert denied(made, tmp_path, "settled", False) == said
+
+
+@pytest.mark.parametrize(
+    "told",
+    [
+        [],
+        ["1 partitions have no live replica to copy from, among them t-0: they cannot be"],
+        ["2 partitions have no live replica to copy from, among them t-0"] * 2,
+    ],
+    ids=len,
+)
+def test_what_nobody_can_copy_must_be_told(tmp_path: Path, told: list[str]) -> None:
+    made = plan(lost())
+    said = ["plan.json: warnings: 2 partitions have no live replica to copy from"]
+    assert denied(made, tmp_path, "warnings", told) == said
+
+
+def test_what_can_be_copied_is_not_called_lost(tmp_path: Path) -> None:
+    told = ["1 partitions have no live replica to copy from, among them t-0: …"]
+    said = ["plan.json: warnings: 0 partitions have no live replica to copy from"]
+    assert denied(plan(cluster_of("1,2 2,1", "1 2")), tmp_path, "warnings", told) == said
+
+
+def lost() -> Cluster:
+    """Two partitions whose one holder is dead."""
+    return Cluster.from_json(
+        {
+            "brokers": [{"id": b, "alive": b != 1} for b in (1, 2, 3)],
+            "partitions": partitions([[1], [1], [2], [3]]),
+        }
+    )
+
+
+# ---------------------------------------------------------------- what was planned anew
+
+
+def replanned(f: Files, change: Callable[[Value], None] = lambda value: None) -> list[str]:
+    """The defects beside a file as a run writes it, but for one change."""
+    row = f.changed()[0]
+    entry = {
+        "topic": f.plan["topics"][f.part["topic"][row]],
+        "partition": f.part["partition"][row],
+        "replicas": f.part["before"][row],
+        "wave": 0,
+    }
+    value = {"version": 1, "without": [4], "partitions": [entry]}
+    change(value)
+    f.values["replan-1.json"] = value
+    try:
+        return judged(f.write()).defects
+    finally:
+        f.restore()
+
+
+def test_what_a_run_planned_anew_is_no_defect(written: Callable[[str], Files]) -> None:
+    assert replanned(written("count")) == []
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        (
+            {"replicas": [4, 4, 4]},
+            "partitions[0].replicas: [4, 4, 4], expected a list of different",
+        ),
+        ({"replicas": []}, "partitions[0].replicas: [], expected a list of different"),
+        (
+            {"replicas": [True, 2]},
+            "partitions[0].replicas: [True, 2], expected a list of different",
+        ),
+        ({"partition": "0"}, "partitions[0].partition: '0', expected a whole number"),
+        ({"wave": 1.0}, "partitions[0].wave: 1.0, expected a whole number"),
+        ({"log_dirs": []}, "partitions[0].log_dirs: is not known"),
+        ({"topic": "another"}, "the plan does not change another-"),
+    ],
+    ids=str,
+)
+def test_what_no_run_wrote_is_a_defect(
+    written: Callable[[str], Files], change: Value, said: str
+) -> None:
+    (defect,) = replanned(written("count"), lambda value: value["partitions"][0].update(change))
+    assert defect.startswith(f"replan-1.json: is not what a run wrote ({said}")
+
+
+def test_a_partition_is_planned_anew_once(written: Callable[[str], Files]) -> None:
+    def twice(value: Value) -> None:
+        value["partitions"] *= 2
+
+    (defect,) = replanned(written("count"), twice)
+    assert defect.endswith("is listed twice)")
+
+
+def test_what_stays_is_not_planned_anew_again(written: Callable[[str], Files]) -> None:
+    f = written("count")
+
+    def and_again(value: Value) -> None:
+        f.values["replan-2.json"] = value
+
+    (defect,) = replanned(f, and_again)
+    assert defect.startswith("replan-2.json: is not what a run wrote (the plan does not change ")
+
+
+# ---------------------------------------------------------------- what is not there to be read
+
+
+@pytest.mark.parametrize("name", ["plan.json", "rollback.json", "waves", "waves/001.json"])
+def test_what_cannot_be_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str) -> None:
+    directory = tmp_path / "plan"
+    mixed().write(directory)
+
+    def refusing(usual: Callable[..., Any]) -> Callable[..., Any]:
+        def ask(path: Path, *args: Any, **more: Any) -> Any:
+            if path == directory / name:
+                raise PermissionError(13, "Permission denied", str(path))
+            return usual(path, *args, **more)
+
+        return ask
+
+    for method in ("open", "iterdir"):
+        monkeypatch.setattr(Path, method, refusing(getattr(Path, method)))
+    with pytest.raises(InputError) as caught:
+        check(directory)
+    assert str(caught.value) == f"{directory / name}: cannot be read (Permission denied)"
+
+
+def test_a_pattern_that_other_pythons_may_read_otherwise(tmp_path: Path) -> None:
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        plan(cluster_of("1,2 2,1", "1 2"), topics="[[a-z].*").write(tmp_path / "plan")
+    re.purge()
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert judged(tmp_path / "plan").defects == []
 
 
 def test_what_is_no_plan_directory(tmp_path: Path) -> None:

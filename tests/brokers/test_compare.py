@@ -198,6 +198,21 @@ def test_a_warning_of_the_plan_is_no_difference() -> None:
     assert deterministic(task, answers) == {"greedy": True, "three-flows": True}
 
 
+def test_who_breaks_the_rack_rule_says_so() -> None:
+    """Only where a plan does so itself: what lay wrong before may stay."""
+    answers = compare(task_of(grown()), ["exact", "greedy", "bin-packing", "mip"])
+    told = {
+        name: [w for w in answer.warnings if "break the rack rule" in w]
+        for name, answer in answers.items()
+        if isinstance(answer, Plan)
+    }
+    mip = answers["mip"]
+    assert isinstance(mip, Plan)
+    broken = mip.figures["rack_violations"]
+    said = f"{broken} partitions break the rack rule (41 before): partage check will say so"
+    assert told == {"exact": [], "greedy": [], "bin-packing": [], "mip": [said]}
+
+
 def test_progress_of_the_second_run_names_the_strategy() -> None:
     task = task_of(small())
     said: list[str] = []

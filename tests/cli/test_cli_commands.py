@@ -244,7 +244,8 @@ def test_a_directory_that_cannot_be_exchanged(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, nth: int
 ) -> None:
     target = tmp_path / "p"
-    write_directory(target, {"marker": "old", "a/b": "old"}, "marker")
+    old = '{"partage": "0.1"}'
+    write_directory(target, {"marker": old, "a/b": old}, "marker")
     real, calls = Path.replace, []
 
     def replace(self: Path, other: Path) -> Path:
@@ -256,7 +257,7 @@ def test_a_directory_that_cannot_be_exchanged(
     monkeypatch.setattr(Path, "replace", replace)
     with pytest.raises(partage.InputError, match="Input/output error"):
         write_directory(target, {"marker": "new"}, "marker")
-    assert (target / "marker").read_text() == (target / "a/b").read_text() == "old"
+    assert (target / "marker").read_text() == (target / "a/b").read_text() == old
     assert [path.name for path in tmp_path.iterdir()] == ["p"]
 
 

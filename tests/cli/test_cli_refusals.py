@@ -87,6 +87,11 @@ BAD_OPTIONS: list[tuple[tuple[str, ...], str]] = [
     (("--spread", "rack"), "--spread: 'rack': expected cluster or topic"),
     (("--concurrency", "0"), "--concurrency: 0: expected a number from 1"),
     (("--concurrency", "-3"), "--concurrency: -3"),
+    (
+        ("--concurrency", str(2**63)),
+        "--concurrency: 9223372036854775808: expected a number from 1 to",
+    ),
+    (("--add-broker", "9:\x1b[31m"), "a rack has no control characters"),
     (("--concurrency", "two"), "--concurrency"),
     (("--concurrency", "1.5"), "--concurrency"),
     (("--throttle", "fast"), "--throttle: 'fast' is no size"),

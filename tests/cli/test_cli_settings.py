@@ -308,6 +308,7 @@ def test_a_cluster_that_is_typed_goes_before_an_address_that_is_not(
 @pytest.mark.parametrize(
     ("text", "said"),
     [
+        (f"[plan]\nbatch = {'9' * 5000}", "not valid TOML (Exceeds the limit"),
         ("[plan", "not valid TOML (Expected ']' at the end of a table declaration (at end of"),
         ("[plann]\nbatch = 1", "plann: no such section, did you mean plan?"),
         ("[plan]\nleader = 'rate'", "[plan] leader: no such option, did you mean leaders?"),

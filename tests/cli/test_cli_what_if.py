@@ -49,7 +49,7 @@ def test_bad_input(
     run: Run, scenario: str, small: str, tmp_path: Path, arguments: str, line: str
 ) -> None:
     (tmp_path / "taken").mkdir()
-    (tmp_path / "taken" / "what-if.json").write_text("{}")
+    (tmp_path / "taken" / "what-if.json").write_text('{"partage": "0.1"}')
     (tmp_path / "mine").mkdir()
     (tmp_path / "mine" / "letter").touch()
     ended = run("what-if", *arguments.split(), "--json")

@@ -292,6 +292,7 @@ def twice(path: str) -> Any:
         (with_value("brokers.1.capacity", True), "brokers[1].capacity"),
         (with_value("brokers.1.capacity", 10**400), "brokers[1].capacity"),
         (with_value("brokers.1.alive", 1), "brokers[1].alive"),
+        (with_value("brokers.1.rack", "\x1b[31mred"), "brokers[1].rack"),
         (with_value("partitions.1.topic", ""), "topic '': a name has"),
         (with_value("partitions.1.topic", "a b"), "topic 'a b': a name has"),
         (with_value("partitions.1.topic", "é"), "topic 'é': a name has"),

@@ -66,6 +66,7 @@ M = ("members", 0)
         (("members",), [], "members: a group needs at least one"),
         (("members", 1), "C1", "members[1]: a member: expected an object, got 'C1'"),
         ((*M, "id"), 7, "members[0].id: expected text, got 7"),
+        ((*M, "id"), "a\x1b[31m", "members[0].id: expected text, got 'a\\x1b[31m'"),
         ((*M, "id"), "C1", "members: 'C1' is listed twice"),
         ((*M, "ID"), "x", "members[0]: a member: has no 'ID'"),
         ((*M, "topics"), "t0", "members[0].topics: expected a list of texts, got 't0'"),

@@ -198,7 +198,7 @@ def test_the_pace_follows_how_the_cluster_is(topic: Topic, monkeypatch: pytest.M
             assert last() == FLOOR
         finally:
             topic.kafka.start_broker(3)
-        until(lambda: "all are in sync: no longer slowed down" in topic.notes())
+        until(lambda: "all are in sync: no longer slowed down" in topic.notes(), patience=180.0)
         until(lambda: last() == START)
         monkeypatch.setattr(pacing, "MOST", 100 * START)
         wish(str(topic.plan), Wishes(throttle=AUTO))

@@ -19,6 +19,8 @@ pytest.importorskip("kafka")
 from kafka import TopicPartition
 from kafka import errors as kafka_errors
 
+from partage.brokers.plan import plan
+from partage.cluster import Broker, Cluster
 from partage.errors import CannotError, InputError
 from partage.files import parse_json, to_json
 from partage.live.execution import asking as asks
@@ -117,6 +119,46 @@ def test_a_plan_of_a_broker_that_is_gone_is_cut_too() -> None:
     now = cluster({change.key: change.origin for change in changes})
     cut = recut(job_of(changes), now, 1)
     assert sorted(key for wave in cut.waves for key in wave) == [("t", 0), ("t", 1)]
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        (
+            {"replicas": [4, 4, 4]},
+            r"replicas: \[4, 4, 4\], expected a list of different broker ids",
+        ),
+        ({"replicas": []}, r"replicas: \[\], expected a list of different broker ids"),
+        ({"replicas": [3.0, 1]}, r"replicas: \[3.0, 1\], expected a list of different broker ids"),
+        ({"replicas": "31"}, "replicas: '31', expected a list of different broker ids"),
+        ({"partition": True}, "partition: True, expected a whole number from 0"),
+        ({"wave": None}, "wave: None, expected a whole number from 0"),
+        ({"log_dirs": ["any"]}, "log_dirs: is not known"),
+        ({"partition": 1}, "the plan does not change t-1"),
+    ],
+    ids=str,
+)
+def test_what_no_run_wrote_is_not_carried_out(
+    tmp_path: Path, change: dict[str, Any], said: str
+) -> None:
+    """t-0 goes from 1, 2 to 2, 3; t-1 stays."""
+    before = plan(
+        Cluster.build(
+            [Broker(b) for b in (1, 2, 3)], ["t", "t"], [0, 1], [[1, 2], [3, 1]], [-1, -1]
+        ),
+        reassignment={
+            "version": 1,
+            "partitions": [{"topic": "t", "partition": 0, "replicas": [2, 3]}],
+        },
+    )
+    before.write(tmp_path / "plan")
+    entry = {"topic": "t", "partition": 0, "replicas": [3, 1], "wave": 1}
+    path = tmp_path / "plan" / "replan-1.json"
+    path.write_text(to_json({"version": 1, "without": [], "partitions": [entry]}))
+    assert Job.read(tmp_path / "plan").changes["t", 0].goal == (3, 1)
+    path.write_text(to_json({"version": 1, "without": [], "partitions": [entry | change]}))
+    with pytest.raises(InputError, match=rf"replan-1\.json: is not what a run wrote \(.*{said}"):
+        Job.read(tmp_path / "plan")
 
 
 def test_what_of_a_wave_is_to_be_done() -> None:

@@ -162,7 +162,7 @@ def test_all_brokers_may_be_gone(kafka: Sandbox) -> None:
     again = Sandbox.start(kafka.directory)
     assert again.started == [1, 2, 3]
     assert again.bootstrap_servers == kafka.bootstrap_servers
-    assert alive(again) == {1, 2, 3}
+    assert eventually(lambda: alive(again) == {1, 2, 3})
 
 
 @real

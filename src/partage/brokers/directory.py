@@ -32,6 +32,12 @@ JOURNAL = "journal.jsonl"
 COMPARE, MEASURED = "compare.json", "measured.json"
 """What the report shows besides the plan, where it is known."""
 
+NAMES = (
+    *(MARKER, REASSIGNMENT, ROLLBACK, "waves", REPORT, COMPARE, MEASURED),
+    *(JOURNAL, "wishes.json", "replan-*.json"),
+)
+"""All that partage ever puts into a plan directory."""
+
 
 def document(plan: Plan) -> dict[str, Any]:
     """plan.json as a value."""
@@ -135,7 +141,7 @@ def contents(plan: Plan) -> dict[str, str]:
 
 def check_writable(directory: str | os.PathLike[str]) -> None:
     """Say now, before long work, that ``write`` would refuse this directory. Raises InputError."""
-    check_writable_directory(directory, MARKER)
+    check_writable_directory(directory, MARKER, names=NAMES)
     if (Path(directory) / JOURNAL).exists():
         raise InputError(
             os.fspath(directory),
@@ -148,4 +154,4 @@ def write(plan: Plan, directory: str | os.PathLike[str], beside: Mapping[str, st
     """Write the directory whole or not at all, with the files ``beside`` the plan's own. One with a
     journal is never replaced."""
     check_writable(directory)
-    write_directory(directory, {**beside, **contents(plan)}, MARKER)
+    write_directory(directory, {**beside, **contents(plan)}, MARKER, NAMES)

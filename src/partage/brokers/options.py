@@ -26,6 +26,9 @@ BUDGET = ("relieve", "max_moves", "max_bytes_moved", "tolerance")
 GIVEN = "given"
 """The strategy that decides nothing: the lists are those of ``reassignment``, which implies it."""
 
+MOST = 2**31 - 1
+"""Of what is counted by an option."""
+
 
 @dataclass(frozen=True)
 class Limits:
@@ -108,10 +111,13 @@ class Options:
                 raise InputError(
                     f"--{name}", f"{getattr(self, name)!r}: expected {' or '.join(allowed)}"
                 )
-        if type(self.concurrency) is not int or self.concurrency < 1:
-            raise InputError("--concurrency", f"{self.concurrency}: expected a number from 1")
-        if self.batch is not None and (type(self.batch) is not int or self.batch < 1):
-            raise InputError("--batch", f"{self.batch}: expected a number from 1")
+        for name in ("concurrency", "batch"):
+            number = getattr(self, name)
+            if number is None and name == "batch":
+                continue
+            if type(number) is not int or not 1 <= number <= MOST:
+                problem = f"{number}: expected a number from 1 to {MOST}"
+                raise InputError(f"--{name}", problem)
         if self.throttle is not None:
             parse_bytes(self.throttle, "--throttle")
         self._check_budget()

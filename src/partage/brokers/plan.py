@@ -17,7 +17,13 @@ import numpy as np
 import numpy.typing as npt
 
 from partage.brokers.binding import binding_rules
-from partage.brokers.figures import Placement, changed_rows, new_replicas
+from partage.brokers.figures import (
+    Placement,
+    changed_rows,
+    new_replicas,
+    one_width,
+    rack_violations,
+)
 from partage.brokers.leaders import Led, lead
 from partage.brokers.options import BUDGET, GIVEN, Options, parse_bytes, spelled
 from partage.brokers.placing.disks import overfull
@@ -254,7 +260,7 @@ def plan_task(task: Task, progress: Progress | None = None) -> Plan:
         gaps=_gaps(stages, cut),
         settled=settled,
         seconds=round(time.perf_counter() - began, 3),
-        warnings=(*task.warnings, *_disk_warnings(task, after)),
+        warnings=(*task.warnings, *_rack_warnings(task, after), *_disk_warnings(task, after)),
     )
 
 
@@ -288,6 +294,20 @@ def _settled(
     except CannotError:
         return False
     return len(changed_rows(after, second)) == 0
+
+
+def _rack_warnings(task: Task, after: Cluster) -> list[str]:
+    """That the rack rule is broken, where the plan itself does so: sets may stay as they are."""
+    was, now = one_width(task.cluster.replicas, after.replicas)
+    other = (np.sort(was, axis=1) != np.sort(now, axis=1)).any(axis=1)
+    broken = rack_violations(after, task.usable)
+    if not (broken & other & task.chosen).any():
+        return []
+    before = int(rack_violations(task.cluster, task.usable).sum())
+    return [
+        f"{int(broken.sum())} partitions break the rack rule ({before} before): "
+        "partage check will say so"
+    ]
 
 
 def _disk_warnings(task: Task, after: Cluster) -> list[str]:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 import re
+import warnings
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
@@ -23,6 +24,7 @@ from partage.brokers.placing.budget import Budgeted, within_limits
 from partage.cluster import Broker, Cluster
 from partage.cluster.model import MAX_BYTES
 from partage.errors import InputError
+from partage.files import is_name
 from partage.flow.sharing import LOAD, MOVES, SPREAD, Share, Sharing
 
 Ints = npt.NDArray[np.int64]
@@ -249,6 +251,8 @@ def _brokers(cluster: Cluster, options: Options) -> tuple[list[Broker], set[int]
             raise InputError("--add-broker", f"{word}: the other brokers have no racks")
         if colon and not rack:
             raise InputError("--add-broker", f"{word!r}: the rack is missing after the colon")
+        if not is_name(rack):
+            raise InputError("--add-broker", f"{word!r}: a rack has no control characters")
         added[identity] = Broker(identity, rack or None, disk_bytes=usual_disk, capacity=usual)
     for word in options.replace_broker:
         old_text, equals, new_text = word.partition("=")
@@ -274,7 +278,8 @@ def _chosen(cluster: Cluster, options: Options) -> Bools:
     if options.topics is None:
         return np.ones(cluster.partitions, dtype=np.bool_)
     try:
-        pattern = re.compile(options.topics)
+        with warnings.catch_warnings(action="ignore"):  # of what Python may read otherwise one day
+            pattern = re.compile(options.topics)
     except (re.error, RecursionError, OverflowError) as error:
         raise InputError(
             "--topics", f"{options.topics[:60]!r} is no regular expression ({error})"

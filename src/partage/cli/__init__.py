@@ -123,11 +123,23 @@ def main() -> None:
     except (typer.Abort, KeyboardInterrupt):
         _say("interrupted")
         code = INTERRUPTED
-    except BrokenPipeError:
-        # whoever read our output has seen enough
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    except (BrokenPipeError, SystemExit) as error:
+        # rich and typer end the process themselves where nobody reads on
+        if not isinstance(error.__context__ or error, BrokenPipeError):
+            raise
+        _discard_stdout()  # whoever read our output has seen enough
         code = 0
+    except OSError as error:
+        # with a name it is a file that could not be read, without one our own output
+        _discard_stdout()
+        _say(f"{error.filename or 'output'}: {error.strerror or error}")
+        code = 2 if error.filename else 1
     sys.exit(code if isinstance(code, int) else 0)
+
+
+def _discard_stdout() -> None:
+    """What is left in its buffer goes nowhere: at the end Python would try again."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def _checked(callback: Callable[..., Any]) -> Callable[..., Any]:

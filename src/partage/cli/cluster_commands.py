@@ -127,9 +127,12 @@ def plan(
     from partage.brokers.directory import REPORT, check_writable
     from partage.brokers.explain import explain as explain_partition
     from partage.brokers.plan import plan_task
+    from partage.files import check_writable_picture, write_text
 
     if out is not None:
         check_writable(out)
+    if picture is not None:
+        check_writable_picture(picture)
     with output.progress(quiet=json) as tell:
         tell("reading")
         task = task_given(given)
@@ -141,7 +144,6 @@ def plan(
 
             made.write(out, {REPORT: render(made.document(), directory=out)})
     if picture is not None:
-        from partage.files import write_text
         from partage.report.pictures import placement_svg
         from partage.report.units import plural
 

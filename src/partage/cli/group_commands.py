@@ -87,6 +87,7 @@ def assign(
     from partage.brokers.options import parse_percent
     from partage.consumers.assign import assign as assign_group
     from partage.errors import InputError
+    from partage.files import check_writable_picture, write_text
     from partage.group import Group
     from partage.group.lags import read_lags
 
@@ -98,6 +99,8 @@ def assign(
         raise InputError("--weigh", "says what is taken of a profile: expected --profile DIR")
     if weigh == "lag" and (since or until or rate != "mean"):
         raise InputError("--weigh lag", "is the lag at the last sample: no --from, --to, --rate")
+    if picture is not None:
+        check_writable_picture(picture)
     measured = profile_of(profile, since, until, rate)
     given = Group.read(group)
     if lag is not None:
@@ -109,7 +112,6 @@ def assign(
         options["max_skew"] = float(parse_percent(max_skew, "--max-skew"))
     found = assign_group(given, assignor, mode, **options)
     if picture is not None:
-        from partage.files import write_text
         from partage.report.pictures import assignment_svg
 
         write_text(picture, assignment_svg(found, assignor))
@@ -154,12 +156,14 @@ def simulate(
     """
     from partage.consumers.scenario import Scenario
     from partage.consumers.simulation import simulate as play
+    from partage.files import check_writable_picture, write_text
 
     if by is not None:
         must_be_one_of(LINES, "--by", by)
+    if picture is not None:
+        check_writable_picture(picture)
     found = play(Scenario.read(scenario), assignor, protocol, mode)
     if picture is not None:
-        from partage.files import write_text
         from partage.report.pictures import simulation_svg
 
         write_text(picture, simulation_svg(found))

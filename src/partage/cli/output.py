@@ -18,6 +18,7 @@ import textwrap
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from io import TextIOWrapper
+from pathlib import Path
 from typing import Any
 
 import typer
@@ -72,7 +73,10 @@ def _flowing(text: str) -> str:
 
 
 def use_what_the_encoding_has() -> None:
-    """What stdout and stderr cannot encode becomes ASCII: a sign that is like it, or its number."""
+    """What stdout and stderr cannot encode becomes ASCII: a sign that is like it, or its number.
+    One that is closed takes everything and keeps nothing."""
+    sys.stdout = sys.stdout or Path(os.devnull).open("w")  # noqa: SIM115
+    sys.stderr = sys.stderr or Path(os.devnull).open("w")  # noqa: SIM115
     codecs.register_error("partage", _in_ascii)
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, TextIOWrapper):

@@ -75,10 +75,10 @@ class Settings:
             return cls(
                 name, _Reader(name, name.removesuffix(NAME)).defaults(command, table, (), {})
             )
-        except (tomllib.TOMLDecodeError, RecursionError) as error:
-            return cls(name, error=InputError(name, f"not valid TOML ({error})"))
         except InputError as error:
             return cls(name, error=error)
+        except (ValueError, RecursionError) as error:  # also a number that is too long
+            return cls(name, error=InputError(name, f"not valid TOML ({error})"))
 
 
 def find() -> Path | None:

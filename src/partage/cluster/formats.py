@@ -17,17 +17,19 @@ from typing import Any
 
 from partage.cluster.model import MAX_BROKER_ID, MAX_BYTES, UNKNOWN, Broker, Cluster, sizes_by_name
 from partage.errors import InputError
-from partage.files import parse_json, read_text
+from partage.files import is_name, parse_json, read_text
 
 _MAX_PARTITION = 2**31 - 1
 _MAX_CAPACITY = 10**9
 
 _DESCRIBE_LINE = re.compile(
     r"\s*Topic:\s*(?P<topic>\S+)\s.*?\bPartition:\s*(?P<partition>\d{1,10})\s"
-    r".*?\bReplicas:\s*(?P<replicas>\d{1,10}(?:,\d{1,10})*)(?=\s|$)(?P<rest>.*)"
+    r".*?\bReplicas:\s*(?P<replicas>\d{1,10}(?:,\d{1,10})*)(?=\s|$)(?P<rest>.*)",
+    re.ASCII,
 )
 _DESCRIBE_HEAD = re.compile(
-    r"\s*Topic:\s*(?P<topic>\S+)\s.*?\bPartitionCount:\s*(?P<count>\d{1,10})"
+    r"\s*Topic:\s*(?P<topic>\S+)\s.*?\bPartitionCount:\s*(?P<count>\d{1,10})",
+    re.ASCII,
 )
 _PARTITION_NAME = re.compile(r"([A-Za-z0-9._-]+)-([0-9]{1,10})")
 _IN_FLIGHT = re.compile(r"(?:Adding|Removing) Replicas:\s*(\d[\d,]*)")
@@ -186,7 +188,7 @@ def _broker(value: Any, where: str, place: str) -> Broker:
             where,
             f"{place}.id: expected a number from 0 to {MAX_BROKER_ID}, got {show(identity)}",
         )
-    if rack is not None and (type(rack) is not str or not rack):
+    if rack is not None and (not is_name(rack) or not rack):
         raise InputError(where, f"{place}.rack: expected text or null, got {show(rack)}")
     if type(alive) is not bool:
         raise InputError(where, f"{place}.alive: expected true or false, got {show(alive)}")

@@ -6,7 +6,7 @@ import os
 from typing import Any
 
 from partage.errors import InputError
-from partage.files import parse_json, read_text
+from partage.files import is_name, parse_json, read_text
 from partage.group.model import NO_GENERATION, Group, Member
 
 _TOP = ("topics", "racks", "members", "weights", "streams", "connect")
@@ -39,6 +39,7 @@ def group_from_json(value: Any, where: str) -> Group:
     """A group out of the parsed value."""
     top = json_object(value, where, "a group", _TOP)
     topics = json_object(top.get("topics"), where, "topics: partition counts by name")
+    texts(list(topics), where, "topics")
     members = top.get("members")
     if type(members) is not list:
         raise InputError(where, f"members: expected a list, got {shown(members)}")
@@ -64,7 +65,7 @@ def group_from_json(value: Any, where: str) -> Group:
 def _member(value: Any, where: str, place: str) -> Member:
     entry = json_object(value, where, f"{place}: a member", _MEMBER)
     identity = entry.get("id")
-    if type(identity) is not str or not identity:
+    if not is_name(identity) or not identity:
         raise InputError(where, f"{place}.id: expected text, got {shown(identity)}")
     tags = _optional_object(entry.get("tags"), where, f"{place}.tags") or {}
     texts(list(tags.values()), where, f"{place}.tags")
@@ -130,14 +131,14 @@ def _optional_object(value: Any, where: str, what: str) -> dict[str, Any] | None
 
 def texts(value: Any, where: str, place: str) -> list[str]:
     """The value, a list of texts; InputError otherwise."""
-    if type(value) is not list or not all(type(text) is str for text in value):
+    if type(value) is not list or not all(is_name(text) for text in value):
         raise InputError(where, f"{place}: expected a list of texts, got {shown(value)}")
     return value
 
 
 def optional_text(value: Any, where: str, place: str) -> str | None:
     """The value, text or null; InputError otherwise."""
-    if value is not None and type(value) is not str:
+    if value is not None and not is_name(value):
         raise InputError(where, f"{place}: expected text, got {shown(value)}")
     return value
 

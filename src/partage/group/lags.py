@@ -57,6 +57,6 @@ def read_lags(path: str | os.PathLike[str], group: str | None = None) -> Lags:
 
 
 def _count(text: str, where: str, line: int, what: str) -> int:
-    if not re.fullmatch(r"\d{1,18}", text):
+    if not re.fullmatch(r"[0-9]{1,18}", text):
         raise InputError(where, f"line {line}: {what} {text!r}: expected a whole number")
     return int(text)

@@ -54,16 +54,21 @@ class Verdict:
 
 
 def check(directory: str | os.PathLike[str]) -> Verdict:
-    """Check a plan directory. InputError only where there is no plan to check."""
-    root, name = Path(directory), os.fspath(directory)
+    """Check a plan directory. InputError only where there is no plan to check, or a file of it
+    cannot be read."""
     try:
-        if not root.is_dir():
-            problem = "is a file" if root.exists() else "no such directory"
-            raise InputError(name, f"{problem}, expected a plan directory")
-        if not (root / MARKER).is_file():
-            raise InputError(name, f"has no {MARKER}: not a plan directory")
+        return _check(Path(directory), os.fspath(directory))
     except OSError as error:
-        raise InputError(name, f"cannot be read ({error.strerror})") from None
+        where = os.fspath(error.filename or directory)
+        raise InputError(where, f"cannot be read ({error.strerror})") from None
+
+
+def _check(root: Path, name: str) -> Verdict:
+    if not root.is_dir():
+        problem = "is a file" if root.exists() else "no such directory"
+        raise InputError(name, f"{problem}, expected a plan directory")
+    if not (root / MARKER).is_file():
+        raise InputError(name, f"has no {MARKER}: not a plan directory")
     verdict = Verdict()
     try:
         plan = PlanFile(read_json(root, MARKER), root)
@@ -91,7 +96,7 @@ def check(directory: str | os.PathLike[str]) -> Verdict:
             found = step(plan)
         except MalformedError as error:
             found = [str(error)]
-        except (*MISSHAPEN, AssertionError, re.error) as error:
+        except (*MISSHAPEN, AssertionError, RecursionError, re.error) as error:
             found = [f"{MARKER}: malformed ({type(error).__name__}: {error})"]
         verdict.defects.extend(map(_one_line, found))
         if not found:

@@ -13,7 +13,6 @@ from partage.brokers.check.plan_file import (
     MalformedError,
     PlanFile,
     percent,
-    whole_numbers,
     wrong_bound,
 )
 from partage.brokers.check.problem import Problem
@@ -48,7 +47,7 @@ def placement_bounds(
             weight = np.array(prices["load_weights"], dtype=np.int64)
             if weight.tolist() != [1] * e:
                 found.append(f"{MARKER}: certificate: {name}: with an aim, load_weights are 1")
-        use = {k: int(prices["weights"][k]) for k in ("load", "moves", "spread")}
+        use = prices["weights"]
         kind = {"replicas": "load", "moves": "moves", "topic spread": "spread"}
         later = [kind[n] for n in order[position + 1 :]]
         if use[kind[name]] != 1 or any(use[k] for k in later) or min(use.values()) < 0:
@@ -83,7 +82,7 @@ def _aim(stages: dict[str, Any], prices: Any, slots: int) -> Ints | None:
     if "aim" not in prices:
         return None
     aim = prices["aim"]
-    if "budget" not in stages or not whole_numbers(aim) or len(aim) != slots:
+    if "budget" not in stages or len(aim) != slots:
         raise MalformedError(f"{MARKER}: certificate: an aim that no budget sets")
     if max(map(abs, aim)) > _FAR:
         raise MalformedError(f"{MARKER}: certificate: an aim that no loads reach")
@@ -147,13 +146,13 @@ def _budget(plan: PlanFile, problem: Problem, stage: Any, values: dict[str, int]
             price=of_broker,
         )
         return found + wrong_bound("budget", stage["bound"], bound)
-    price = int(prices["move_price"])
+    price = prices["move_price"]
     if price < 0 or (price and limit != "max-moves"):
         found.append(f"{MARKER}: certificate: budget: a move's price of {price} proves nothing")
         return found
     use = {"load": 1, "moves": price, "spread": 0}
     of_topic = np.repeat(of_broker[None, :], len(problem.families), axis=0)
-    allowed = int(plan.options["max_moves"]) if limit == "max-moves" else 0
+    allowed = plan.options["max_moves"] if limit == "max-moves" else 0
     bound = _bound(problem, fixed, weight, use, of_broker, of_topic) - price * allowed
     values["budget"] = sum(
         int(w) * int(x) ** 2 for w, x in zip(weight.tolist(), load.tolist(), strict=True)

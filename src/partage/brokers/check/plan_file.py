@@ -11,6 +11,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from partage.brokers.check.plan_shape import PLAN
+from partage.brokers.check.shape import misfit, same
 from partage.brokers.directory import FORMAT_VERSION, MARKER
 from partage.errors import MISSHAPEN, InputError
 from partage.files import parse_json, read_text
@@ -25,17 +27,14 @@ class MalformedError(Exception):
 
 
 def read_json(root: Path, name: str) -> Any:
-    """The value in the directory's file ``name``. Raises MalformedError that names it."""
+    """The value in the directory's file ``name``. Raises MalformedError that names it, and OSError
+    where it cannot be opened."""
+    (root / name).open("rb").close()
     try:
         return parse_json(read_text(root / name), name)
     except InputError as error:
         problem = str(error).removeprefix(f"{root / name}: ").removeprefix(f"{name}: ")
         raise MalformedError(f"{name}: {problem}") from None
-
-
-def whole_numbers(value: Any) -> bool:
-    """Whether it is a list of integers; true and 1.0 are none."""
-    return type(value) is list and all(type(one) is int for one in value)
 
 
 class PlanFile:
@@ -50,51 +49,50 @@ class PlanFile:
             raise MalformedError(f"{MARKER}: {problem}") from None
 
     def _load(self, value: Any) -> None:
-        if value["format_version"] != FORMAT_VERSION:
+        if not same(value["format_version"], FORMAT_VERSION):
             raise MalformedError(
                 f"{MARKER}: format_version is {value['format_version']!r}, "
                 f"expected {FORMAT_VERSION}"
             )
+        problem = misfit(value, PLAN)
+        if problem is not None:
+            raise MalformedError(f"{MARKER}: {problem}")
         self.value = value
         brokers, part = value["brokers"], value["partitions"]
         self.ids = [b["id"] for b in brokers]
-        if not whole_numbers(self.ids) or self.ids != sorted(set(self.ids)):
-            raise MalformedError(f"{MARKER}: brokers: ids must be numbers that ascend")
-        for column in ("topic", "partition", "replication_factor"):
-            if not whole_numbers(part[column]):
-                raise MalformedError(f"{MARKER}: partitions.{column}: expected whole numbers")
-        for column in ("before", "after"):
-            if not all(map(whole_numbers, part[column])):
-                raise MalformedError(f"{MARKER}: partitions.{column}: expected lists of ids")
+        if self.ids != sorted(set(self.ids)):
+            raise MalformedError(f"{MARKER}: brokers: ids must ascend")
         self.place = {b: i for i, b in enumerate(self.ids)}
         self.rack = [b["rack"] for b in brokers]
         self.disk = [b["disk_bytes"] for b in brokers]
         self.capacity = [Fraction(str(b["capacity"])) for b in brokers]
-        self.alive = np.array([bool(b["alive"]) for b in brokers])
-        self.usable = self.alive & ~np.array([bool(b["excluded"]) for b in brokers])
+        self.alive = np.array([b["alive"] for b in brokers], dtype=np.bool_)
+        self.usable = self.alive & ~np.array([b["excluded"] for b in brokers], dtype=np.bool_)
         self.slots = np.flatnonzero(self.usable)
         self.slot_of = np.full(len(self.ids) + 1, -1)
         self.slot_of[self.slots] = np.arange(len(self.slots))
-        self.topics = list(value["topics"])
+        self.topics = value["topics"]
         self.topic = np.array(part["topic"], dtype=np.int64)
         if self.topics != sorted(set(self.topics)) or not all(
-            0 <= t < len(self.topics) for t in self.topic.tolist()
+            t < len(self.topics) for t in self.topic.tolist()
         ):
-            raise MalformedError("topics: names must ascend, and every partition have one of them")
-        self.number = list(part["partition"])
+            raise MalformedError(
+                f"{MARKER}: topics: names must ascend, and every partition have one of them"
+            )
+        self.number = part["partition"]
         self.chosen = np.array(part["chosen"], dtype=np.bool_)
         self.factor = np.array(part["replication_factor"], dtype=np.int64)
-        self.size = np.array([0 if s is None else int(s) for s in part["size_bytes"]], dtype=object)
+        self.size = np.array([0 if s is None else s for s in part["size_bytes"]], dtype=object)
         self.sized = any(s is not None for s in part["size_bytes"])
         self.rates = part["bytes_per_second"]
         self.before: Lists = part["before"]
         self.after: Lists = part["after"]
         self.options = value["options"]
-        self.no_moves = bool(self.options.get("no_moves", False))
+        self.no_moves = self.options.get("no_moves", False)
         self.relieve = self.options.get("relieve")
         self.by_size = self.options.get("balance") == "bytes" or self.relieve is not None
         count = len(self.number)
-        columns = (self.topic, self.chosen, self.factor, self.size, self.before, self.after)
+        columns = [column for column in part.values() if column is not None]
         if count == 0 or any(len(column) != count for column in columns):
             raise MalformedError(f"{MARKER}: partitions: the columns differ in length")
         self.names = [

@@ -4,8 +4,15 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from partage.brokers.check.plan_file import MalformedError, PlanFile, read_json, whole_numbers
+from partage.brokers.check.plan_file import MalformedError, PlanFile, read_json
+from partage.brokers.check.replans import replan_problem, replans
+from partage.brokers.check.shape import COUNT, IDS, ONE, TEXT, Shape, misfit, same
 from partage.brokers.directory import MARKER, REASSIGNMENT, ROLLBACK, wave_name
+
+_ASSIGNMENT: Shape = {
+    "version": ONE,
+    "partitions": [{"topic": TEXT, "partition": COUNT, "replicas": IDS}],
+}
 
 
 def assignment(root: Path, label: str) -> dict[str, list[int]]:
@@ -14,22 +21,15 @@ def assignment(root: Path, label: str) -> dict[str, list[int]]:
     if not (root / label).is_file():
         raise MalformedError(f"{label}: missing")
     value = read_json(root, label)
+    problem = misfit(value, _ASSIGNMENT)
+    if problem is not None:
+        raise MalformedError(f"{label}: not in Kafka's reassignment form ({problem})")
     lists: dict[str, list[int]] = {}
-    try:
-        if value["version"] != 1:
-            raise MalformedError(f"{label}: version is not 1")
-        if type(value["partitions"]) is not list:
-            raise TypeError("partitions is no list")
-        for row in value["partitions"]:
-            topic, number, replicas = row["topic"], row["partition"], row["replicas"]
-            if type(topic) is not str or not whole_numbers([number]) or not whole_numbers(replicas):
-                raise TypeError(f"{topic!r}, {number!r}, {replicas!r}")
-            name = f"{topic}-{number}"
-            if name in lists:
-                raise MalformedError(f"{label}: {name} is listed twice")
-            lists[name] = replicas
-    except (KeyError, TypeError) as error:
-        raise MalformedError(f"{label}: not in Kafka's reassignment form ({error})") from None
+    for row in value["partitions"]:
+        name = f"{row['topic']}-{row['partition']}"
+        if name in lists:
+            raise MalformedError(f"{label}: {name} is listed twice")
+        lists[name] = row["replicas"]
     return lists
 
 
@@ -61,7 +61,23 @@ def check_files(plan: PlanFile) -> list[str]:
         found.append(f"{ROLLBACK}: does not restore the placement before")
     if plan.value["changes"] is not bool(changed):
         found.append(f"{MARKER}: changes is {plan.value['changes']}")
-    return found
+    return found + _check_replans(plan)
+
+
+def _check_replans(plan: PlanFile) -> list[str]:
+    keys = [(plan.topics[t], n) for t, n in zip(plan.topic.tolist(), plan.number, strict=True)]
+    lists = zip(keys, plan.before, plan.after, strict=True)
+    changing = {key: before for key, before, after in lists if before != after}
+    for path in replans(plan.root):
+        value = read_json(plan.root, path.name)
+        problem = replan_problem(value, changing)
+        if problem is not None:
+            return [f"{path.name}: is not what a run wrote ({problem})"]
+        for entry in value["partitions"]:
+            key = entry["topic"], entry["partition"]
+            if changing[key] == entry["replicas"]:
+                del changing[key]  # it stays where it was
+    return []
 
 
 def check_waves(plan: PlanFile) -> list[str]:
@@ -83,10 +99,7 @@ def check_waves(plan: PlanFile) -> list[str]:
         seen |= lists
         new = {n: len(set(r) - set(before.get(n, []))) for n, r in lists.items()}
         total = sum(size.get(n, 0) * k for n, k in new.items()) if plan.sized else None
-        if (len(lists), sum(new.values()), total) != (
-            wave["partitions"],
-            wave["moves"],
-            wave["bytes"],
-        ):
+        stated = [wave["partitions"], wave["moves"], wave["bytes"]]
+        if not same(stated, [len(lists), sum(new.values()), total]):
             found.append(f"{MARKER}: waves: the figures of {label} are not what it holds")
     return found + _differs("waves", _changed(plan), seen)

@@ -14,7 +14,6 @@ from partage.brokers.check.plan_file import (
     PlanFile,
     most_per_rack,
     size_in_bytes,
-    whole_numbers,
 )
 from partage.brokers.directory import MARKER
 
@@ -76,7 +75,7 @@ class Problem:
     def limits_missed(self) -> list[str]:
         """The limits on what is moved that do not hold, whatever the stages say."""
         found, options = [], self.plan.options
-        if options.get("max_moves") is not None and self.moves > int(options["max_moves"]):
+        if options.get("max_moves") is not None and self.moves > options["max_moves"]:
             found.append(f"{MARKER}: {self.moves} moves, --max-moves {options['max_moves']}")
         limit = options.get("max_bytes_moved")
         if limit is not None:
@@ -122,8 +121,6 @@ class Problem:
         numbers up to 20,000: in proportion where these exist, else rounded at the finest scale that
         keeps them so small."""
         plan = self.plan
-        if not whole_numbers(prices["load_weights"]):
-            raise MalformedError(f"{MARKER}: certificate: load_weights: expected whole numbers")
         weight = np.array(prices["load_weights"], dtype=np.int64)
         most = max(plan.capacity[s] for s in plan.slots)
         wanted = [most / plan.capacity[s] for s in plan.slots]

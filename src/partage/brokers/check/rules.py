@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import warnings
 
 from partage.brokers.check.plan_file import PlanFile, most_per_rack
 from partage.brokers.directory import MARKER, fingerprint
@@ -39,8 +40,10 @@ def check_options(plan: PlanFile) -> list[str]:
             found.append(f"{MARKER}: broker {b}: added is {broker['added']}, not as asked")
     if not (removed | may_be_new) <= set(plan.ids):
         found.append(f"{MARKER}: a broker that the options name is not listed")
-    pattern = options.get("topics")
-    wanted = [pattern is None or re.fullmatch(pattern, name) is not None for name in plan.topics]
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", FutureWarning)  # what a pattern may mean in other Pythons
+        pattern = re.compile(options.get("topics", "(?s:.*)"))  # without one, all
+    wanted = [pattern.fullmatch(name) is not None for name in plan.topics]
     factor: dict[str, int] = {}
     for word in options.get("replication_factor", []):
         topic, _, number = word.rpartition("=")

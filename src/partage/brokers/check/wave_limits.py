@@ -16,8 +16,9 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
-from partage.brokers.check.plan_file import MalformedError, PlanFile, size_in_bytes
+from partage.brokers.check.plan_file import PlanFile, size_in_bytes
 from partage.brokers.check.plan_files import assignment
+from partage.brokers.check.shape import same
 from partage.brokers.directory import MARKER, wave_name
 
 
@@ -53,7 +54,7 @@ def check_wave_limits(plan: PlanFile) -> list[str]:
             for b in job.gone:
                 held[b] -= job.size
     stated, fewest = plan.value["figures"]["after"]["waves_lower_bound"], limits.fewest(jobs)
-    if stated != fewest:
+    if not same(stated, fewest):
         found.append(
             f"{MARKER}: figures.after.waves_lower_bound is {stated}, counted anew: {fewest}"
         )
@@ -117,14 +118,9 @@ class _Limits:
     @classmethod
     def of(cls, plan: PlanFile) -> _Limits:
         """The limits that the options name."""
-        concurrency = plan.options.get("concurrency", 2)
-        batch = plan.options.get("batch")
-        for name, number in (("concurrency", concurrency), ("batch", batch or 1)):
-            if type(number) is not int or number < 1:
-                raise MalformedError(f"{MARKER}: options.{name}: {number!r} is no number from 1")
         throttle = plan.options.get("throttle")
         rate = None if throttle is None else size_in_bytes(throttle, "throttle")
-        return cls(concurrency, batch, rate)
+        return cls(plan.options.get("concurrency", 2), plan.options.get("batch"), rate)
 
     def broken(self, load: _Load, partitions: int) -> list[str]:
         """What the wave breaks."""
@@ -196,4 +192,8 @@ def _misstated(
     if sized and throttle is not None:
         busiest = max([0, *load.bytes_in.values(), *load.bytes_out.values()])
         mine["seconds"] = -(-busiest // throttle)
-    return [f"{name} is not what it holds" for name, value in mine.items() if wave[name] != value]
+    return [
+        f"{name} is not what it holds"
+        for name, value in mine.items()
+        if not same(wave[name], value)
+    ]

@@ -10,7 +10,6 @@ what a run had to plan anew (``replanning.py``). They are laid over the plan in 
 from __future__ import annotations
 
 import os
-import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from enum import Enum
@@ -18,6 +17,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any, Self
 
+from partage.brokers.check.replans import replan_problem, replans
 from partage.brokers.directory import MARKER, fingerprint
 from partage.errors import MISSHAPEN, InputError
 from partage.files import parse_json, read_text
@@ -141,22 +141,22 @@ class Job:
         return job
 
     def _with(self, path: Path) -> Self:
-        """The job with the goals that a file gives some partitions."""
+        """The job with the goals that a file gives some partitions. InputError where no run wrote
+        it so."""
+        value = _json(path)
+        problem = replan_problem(value, self.changes)
+        if problem is not None:
+            raise InputError(str(path), f"is not what a run wrote ({problem})")
         changes = dict(self.changes)
         waves: dict[int, list[Key]] = {}
-        value = _json(path)
-        try:
-            named = {(entry["topic"], entry["partition"]): entry for entry in value["partitions"]}
-            dead = tuple(sorted({*self.dead, *value["without"]}))
-            for key, entry in named.items():
-                changes[key] = replace(changes[key], goal=tuple(entry["replicas"]))
-                if changes[key].goal == changes[key].origin:
-                    del changes[key]
-                else:
-                    waves.setdefault(entry["wave"], []).append(key)
-        except MISSHAPEN as error:
-            problem = f"is not what a run wrote ({type(error).__name__}: {error})"
-            raise InputError(str(path), problem) from None
+        named = {(entry["topic"], entry["partition"]): entry for entry in value["partitions"]}
+        dead = tuple(sorted({*self.dead, *value["without"]}))
+        for key, entry in named.items():
+            changes[key] = replace(changes[key], goal=tuple(entry["replicas"]))
+            if changes[key].goal == changes[key].origin:
+                del changes[key]
+            else:
+                waves.setdefault(entry["wave"], []).append(key)
         kept = (tuple(key for key in wave if key not in named) for wave in self.waves)
         new = (tuple(waves[number]) for number in sorted(waves))
         return replace(self, changes=changes, waves=(*filter(None, kept), *new), dead=dead)
@@ -195,16 +195,6 @@ class Job:
     def topics(self) -> list[str]:
         """Those with a change, ascending."""
         return sorted({topic for topic, _ in self.changes})
-
-
-def replans(directory: str | os.PathLike[str]) -> list[Path]:
-    """The files of what was planned anew, in the order of their numbers."""
-    found = {
-        int(match[1]): path
-        for path in Path(directory).glob("replan-*.json")
-        if (match := re.fullmatch(r"replan-(\d{1,9})\.json", path.name))
-    }
-    return [found[number] for number in sorted(found)]
 
 
 def _json(path: Path) -> Any:

@@ -18,13 +18,14 @@ from pathlib import Path
 
 import numpy as np
 
+from partage.brokers.check.replans import replans
 from partage.brokers.options import Options
 from partage.brokers.plan import plan_task
 from partage.brokers.task import Task
 from partage.cluster import Cluster
 from partage.errors import CannotError
 from partage.files import to_json, write_text
-from partage.live.execution.job import Change, Job, Standing, replans
+from partage.live.execution.job import Change, Job, Standing
 from partage.live.states import Key, Snapshot
 
 

@@ -400,7 +400,8 @@ class Sandbox:
         """Refuse a folder that is another's, or that Kafka could not use."""
         if not self.directory:
             raise InputError("--dir", "the name of the folder is empty")
-        check_writable_directory(self.directory, MARKER)
+        if not self._marker.is_file():
+            check_writable_directory(self.directory, MARKER)
         if not self._folder.parent.is_dir():
             raise InputError(self.directory, f"there is no folder {self._folder.parent}")
         if "," in str(self._folder):

@@ -1,0 +1,133 @@
+"""The shape of plan.json: every field of docs/plan-directory.md, and its type. Of what is counted
+anew the type is compared with the value."""
+
+from __future__ import annotations
+
+from partage.brokers.check.shape import (
+    ABOVE_0,
+    ANY,
+    COUNT,
+    FLAG,
+    FROM_1,
+    IDS,
+    RATE,
+    TEXT,
+    WHOLE,
+    OrNull,
+    Shape,
+)
+
+_OPTIONS: Shape = {
+    "add_broker?": [TEXT],
+    "remove_broker?": [TEXT],
+    "replace_broker?": [TEXT],
+    "replication_factor?": [TEXT],
+    "topics?": TEXT,
+    "strategy?": TEXT,
+    "reassignment?": TEXT,
+    "no_moves?": FLAG,
+    "balance?": TEXT,
+    "leaders?": TEXT,
+    "spread?": TEXT,
+    "relieve?": TEXT,
+    "max_moves?": COUNT,
+    "max_bytes_moved?": TEXT,
+    "tolerance?": TEXT,
+    "concurrency?": FROM_1,
+    "batch?": FROM_1,
+    "throttle?": TEXT,
+}
+_BROKER: Shape = {
+    "id": COUNT,
+    "rack": OrNull(TEXT),
+    "disk_bytes": OrNull(COUNT),
+    "capacity": ABOVE_0,
+    "alive": FLAG,
+    "excluded": FLAG,
+    "added": FLAG,
+}
+_PARTITIONS: Shape = {
+    "topic": [COUNT],
+    "partition": [COUNT],
+    "size_bytes": [OrNull(COUNT)],
+    "bytes_per_second": OrNull([RATE]),
+    "chosen": [FLAG],
+    "replication_factor": [COUNT],
+    "before": [IDS],
+    "after": [[WHOLE]],  # what a list must be besides is a rule
+}
+_BEFORE: dict[str, Shape] = {
+    "replicas_per_broker": ANY,
+    "leaders_per_broker": ANY,
+    "leaders_after_failure": ANY,
+    "leaders_after_rack_failure": ANY,
+    "rack_violations": ANY,
+    "topic_spread": ANY,
+    "bytes_max_over_mean": ANY,
+}
+_AFTER: Shape = _BEFORE | {
+    "strategy": ANY,
+    "moves": ANY,
+    "moves_lower_bound": ANY,
+    "bytes_moved": ANY,
+    "bytes_moved_lower_bound": ANY,
+    "optimal": ANY,
+    "leader_changes": ANY,
+    "settled": FLAG,
+    "waves": ANY,
+    "waves_lower_bound": ANY,
+    "binding": ANY,
+    "gaps": ANY,
+}
+_PRICES: Shape = {
+    "weights?": {"load": WHOLE, "moves": WHOLE, "spread": WHOLE},
+    "load_weights?": [WHOLE],
+    "brokers?": TEXT,
+    "topics?": TEXT,
+    "aim?": [WHOLE],
+    "limit?": TEXT,
+    "fair?": TEXT,
+    "move_price?": WHOLE,
+    "confined?": [COUNT],
+    "low?": TEXT,
+    "high?": TEXT,
+    "pairs?": TEXT,
+}
+_STAGE: Shape = {
+    "stage": TEXT,
+    "value": WHOLE,
+    "bound": WHOLE,
+    "exact": FLAG,
+    "prices": _PRICES,
+}
+_WAVE: Shape = {
+    "file": ANY,
+    "partitions": ANY,
+    "moves": ANY,
+    "bytes": ANY,
+    "seconds": ANY,
+    "brokers": ANY,
+    "replicas_in": ANY,
+    "replicas_out": ANY,
+    "bytes_in": ANY,
+    "bytes_out": ANY,
+}
+PLAN: Shape = {
+    "format_version": ANY,
+    "partage": TEXT,
+    "strategy": TEXT,
+    "cluster_id?": OrNull(TEXT),
+    "changes": FLAG,
+    "options": _OPTIONS,
+    "brokers": [_BROKER],
+    "topics": [TEXT],
+    "partitions": _PARTITIONS,
+    "figures": {"before": _BEFORE, "after": _AFTER},
+    "binding": [TEXT],
+    "gaps": ANY,
+    "loads": [TEXT],
+    "warnings": [TEXT],
+    "certificate": {"stages": [_STAGE]},
+    "waves": [_WAVE],
+    "fingerprint": TEXT,
+}

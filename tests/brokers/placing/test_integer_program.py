@@ -1,0 +1,66 @@
+"""The integer program against every placement there is."""
+
+from __future__ import annotations
+
+import itertools
+import random
+from typing import Any
+
+import numpy as np
+import pytest
+
+from matrices import cluster_of
+from partage.brokers.placing.integer_program import SIZES, NothingFitsError, packed
+from partage.brokers.plan import task_of
+from partage.flow.sharing import LOAD, MOVES, Sharing
+
+
+def job(rng: random.Random) -> tuple[Sharing, Any]:
+    """Up to five partitions on three or four brokers whose disks are tight, and the disks."""
+    brokers, factor = rng.randint(3, 4), rng.randint(1, 2)
+    rows = [
+        (rng.sample(range(brokers), factor), rng.randint(1, 30)) for _ in range(rng.randint(3, 5))
+    ]
+    matrix = " ".join(f"{','.join(map(str, held))}/{size}" for held, size in rows)
+    racks = rng.random() < 0.5
+    names = " ".join(f"{b}:{'ab'[b % 2]}" if racks else str(b) for b in range(brokers))
+    task = task_of(cluster_of(matrix, names))
+    mean = factor * sum(size for _, size in rows) // brokers
+    return task.sharing, np.array([mean + rng.randint(0, 15) for _ in range(brokers)])
+
+
+def placements(problem: Sharing) -> list[Any]:
+    """Every arrangement that keeps the racks."""
+    least, most = problem.item_bounds
+    choices = []
+    for i, demand in enumerate(problem.demand.tolist()):
+        sets = itertools.combinations(range(problem.slots), demand)
+        held = [(s, np.bincount(problem.zone_of[list(s)], minlength=problem.zones)) for s in sets]
+        choices.append([s for s, n in held if (n >= least[i]).all() and (n <= most[i]).all()])
+    return [np.array(sets) for sets in itertools.product(*choices)]
+
+
+@pytest.mark.parametrize("costs", [(LOAD, MOVES), (SIZES,)])
+def test_no_placement_that_fits_is_better(costs: tuple[str, ...]) -> None:
+    rng = random.Random(3)
+    fitted = proven = 0
+    for _ in range(25):
+        problem, disk = job(rng)
+
+        def cost(slots: Any, problem: Sharing = problem) -> list[int]:
+            known = problem.costs(slots) | {SIZES: problem.size_moved(slots)}
+            return [known[name] for name in costs]
+
+        fit = [s for s in placements(problem) if (problem.size_on(s) <= disk).all()]
+        if not fit:
+            proven += 1
+            with pytest.raises(NothingFitsError):
+                packed(problem, disk, costs)
+            continue
+        fitted += 1
+        found = packed(problem, disk, costs)
+        assert found is not None
+        assert (problem.size_on(found) <= disk).all()
+        assert cost(found) == min(map(cost, fit))
+    assert fitted > 5
+    assert proven > 1
