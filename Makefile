@@ -31,7 +31,7 @@ test-faults: environment java
 site: environment
 	$(RUN) zensical build --clean --strict
 
-# All comparisons, then the pages. SIZE=small takes a few minutes, large an hour and a half. Fetches
+# All comparisons, then the pages. SIZE=small takes a few minutes, large three quarters of an hour. Fetches
 # the peers into the user's cache folder.
 SIZE := medium
 bench: environment java

@@ -20,11 +20,11 @@ from harness import SIZES
 HERE = Path(__file__).resolve().parent
 
 MINUTES = {
-    "plan": {"small": 0.1, "medium": 0.2, "large": 1.5},
-    "peers": {"small": 0.5, "medium": 7, "large": 25},
-    "assignors": {"small": 2, "medium": 10, "large": 15},
-    "pipeline": {"small": 2, "medium": 6, "large": 12},
-    "article": {"small": 0.1, "medium": 4, "large": 4},
+    "plan": {"small": 0.1, "medium": 0.2, "large": 1.3},
+    "peers": {"small": 0.5, "medium": 4, "large": 17},
+    "assignors": {"small": 2, "medium": 7, "large": 9},
+    "pipeline": {"small": 2, "medium": 3, "large": 6},
+    "article": {"small": 0.1, "medium": 2, "large": 2},
 }
 """About how long each takes on two cores that have nothing else to do, environments there."""
 
