@@ -23,7 +23,7 @@ from partage.errors import InputError
 from partage.pipeline.sinks import Sink
 from partage.profile import Profile
 
-ABOUT = {"format_version": 1}
+ABOUT = {"format_version": 1, "partage": "0.1"}
 TIME = datetime(2026, 1, 2, 3, 4, 5, tzinfo=UTC)
 KEYS = pa.table(
     {
@@ -58,7 +58,7 @@ def test_parquet_is_one_file_per_table(tmp_path: Path) -> None:
     ]
     assert pq.read_table(tmp_path / "out" / "keys").equals(KEYS)
     assert json.loads((tmp_path / "out" / "mark.json").read_text()) == told
-    assert told == {"format_version": 1, "format": "parquet"}
+    assert told == ABOUT | {"format": "parquet"}
 
 
 def test_what_is_there_is_replaced_only_when_asked(tmp_path: Path) -> None:

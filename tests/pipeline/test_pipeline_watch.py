@@ -316,7 +316,7 @@ def test_a_directory_goes_on_only_as_it_began(tmp_path: Path) -> None:
         check(out, Settings("/records", 30))
     (tmp_path / "mine").mkdir()
     (tmp_path / "mine" / "notes.txt").touch()
-    with pytest.raises(InputError, match=r"did not write \(no watch.json\)"):
+    with pytest.raises(InputError, match=r"did not write \(no watch.json of its own\)"):
         check(str(tmp_path / "mine"), Settings("/records", 60))
 
 
