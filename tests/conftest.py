@@ -50,7 +50,7 @@ def change_events() -> str:
 
 @pytest.fixture(scope="session")
 def kafka(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
-    """The one real Kafka of all tests of a process, a ``Sandbox``: brokers 1, 2, 3 in racks a, b, c.
+    """The one real Kafka of a process that tests, a ``Sandbox``: brokers 1, 2, 3 in racks a, b, c.
 
     A test that stops a broker or adds one puts back what it found; topics have names of their own.
     """
