@@ -13,16 +13,15 @@ import partage
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Side by side (``-n 2 --dist loadgroup``), those that share a session stay together, and a
-    file whose tests need a cluster stays whole: there is one for each process at most."""
+    """Side by side (``-n 2 --dist loadgroup``), those that share a session or a cluster stay
+    together; a file with a cluster of its own stays whole."""
     for item in items:
-        of_kafka = "kafka" in getattr(item, "fixturenames", ()) or (
-            item.get_closest_marker("kafka") and item.path.stem != "test_docs"
-        )
-        if of_kafka:
-            item.add_marker(pytest.mark.xdist_group(item.path.stem))
+        if "kafka" in getattr(item, "fixturenames", ()):
+            item.add_marker(pytest.mark.xdist_group("kafka"))
         elif item.get_closest_marker("spark"):
             item.add_marker(pytest.mark.xdist_group("spark"))
+        elif item.get_closest_marker("kafka") and item.path.stem != "test_docs":
+            item.add_marker(pytest.mark.xdist_group(item.path.stem))
 
 
 @pytest.fixture
@@ -50,7 +49,7 @@ def change_events() -> str:
 
 @pytest.fixture(scope="session")
 def kafka(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
-    """The one real Kafka of a process that tests, a ``Sandbox``: brokers 1, 2, 3 in racks a, b, c.
+    """The one real Kafka of all tests, a ``Sandbox``: brokers 1, 2, 3 in racks a, b, c.
 
     A test that stops a broker or adds one puts back what it found; topics have names of their own.
     """

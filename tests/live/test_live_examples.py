@@ -72,8 +72,8 @@ def test_every_member_restarted_and_the_scenario_says_so(
 def test_a_static_member_is_missed_by_its_own_partitions_alone(
     results: dict[str, Future[Any]],
 ) -> None:
-    """As it is simulated; and each of them waits, half as long at least: on a busy machine a member
-    that was told to end reads on for a while."""
+    """As it is simulated; and each of them waits, a third as long at least: on a busy machine a
+    member that was told to end reads on for a while."""
     found = results["cooperative-sticky, static"].result()
     members = found.scenario["members"]
     gone = sorted(
@@ -83,7 +83,7 @@ def test_a_static_member_is_missed_by_its_own_partitions_alone(
     simulated = sorted(seconds for pauses in found.simulated.values() for seconds in pauses)
     assert simulated == pytest.approx(sorted(gone * 2), abs=0.02)
     for name, pauses in found.simulated.items():
-        least = max(pauses) / 2
+        least = max(pauses) / 3
         assert least < example.NOTICED or max(found.measured[name]) > least
 
 
