@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from random import Random
 from typing import Any
 
@@ -141,6 +142,15 @@ def test_every_strategy_gives_the_same_bytes_from_shuffled_input(options: dict[s
     found = comparison(answers, same)["strategies"]
     assert all(found[name]["deterministic"] is True for name in able)
     assert all("deterministic" not in found[name] for name in found.keys() - set(able))
+
+
+def test_what_the_input_says_besides_is_no_chance() -> None:
+    """Kafka's own id, where the loads come from, and what is to be minded."""
+    cluster = replace(grown(), cluster_id="kraft", tells_racks=False)
+    task = task_of(cluster)
+    task.loads.append("rates: of yesterday")
+    task.warnings.append("half of them are guessed")
+    assert deterministic(task, compare(task, ["exact"])) == {"exact": True}
 
 
 def test_a_strategy_that_draws_lots_is_not_deterministic(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -35,7 +35,7 @@ def test_demo(run: Run, spark: Any, tmp_path: Path) -> None:
     busiest = value["busiest_leader_bytes_per_second"]
     assert busiest < value["busiest_leader_bytes_per_second_by_count"]
     assert len(value["checked"]) >= 6
-    assert "exact" in value["strategies"]
+    assert [one["deterministic"] for one in value["strategies"].values()] == [True] * 3
     report = tmp_path / value["report"]
     assert report.read_text(encoding="utf-8").startswith("<!doctype html")
 

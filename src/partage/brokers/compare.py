@@ -114,7 +114,8 @@ def _in_another_order(task: Task) -> Task:
         [lists[row] for row in rows],
         cluster.size_bytes[rows].tolist(),
     )
+    shuffled = replace(shuffled, cluster_id=cluster.cluster_id, tells_racks=cluster.tells_racks)
     # rates are by (topic, partition) ascending, in whatever order the input was
     other = Task.resolve(shuffled, task.options, task.bytes_per_second)
-    other.warnings[:] = task.warnings
+    other.warnings[:], other.loads[:] = task.warnings, task.loads
     return other
