@@ -121,7 +121,7 @@ def check_writable_picture(path: str | os.PathLike[str]) -> None:
     if not name:
         raise InputError("--picture", "the name of the file is empty")
     try:
-        if target.exists() and not target.read_bytes()[:_HEAD_BYTES].lstrip().startswith(b"<svg"):
+        if target.exists() and not _head(target).lstrip().startswith(b"<svg"):
             raise InputError(name, "is there already, and no SVG: name another file")
         if not os.access(target.absolute().parent, os.W_OK):
             raise InputError(name, "cannot be written (no such directory, or not writable)")
@@ -162,8 +162,9 @@ def _refuse_others_files(
             )
         if ours and not overwrite:
             raise InputError(name, "is there already: --overwrite replaces it")
-        for entry in entries if names is not None else ():
-            if entry != marker and not any(fnmatchcase(entry, known) for known in names or ()):
+        known = ("*",) if names is None else (marker, *names)
+        for entry in entries:
+            if not any(fnmatchcase(entry, pattern) for pattern in known):
                 raise InputError(
                     name, f"holds {entry}, which partage did not write: name another directory"
                 )
@@ -180,10 +181,13 @@ def _refuse_others_files(
 
 def _is_ours(marker: Path) -> bool:
     """Whether partage wrote it: its version is among the first things that such a file says."""
-    if not marker.is_file():
-        return False
-    with marker.open("rb") as file:
-        return b'"partage"' in file.read(_HEAD_BYTES)
+    return marker.is_file() and b'"partage"' in _head(marker)
+
+
+def _head(path: Path) -> bytes:
+    """How a file begins: enough to know what it is, however large it is."""
+    with path.open("rb") as file:
+        return file.read(_HEAD_BYTES)
 
 
 @contextmanager

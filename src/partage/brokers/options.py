@@ -26,7 +26,7 @@ BUDGET = ("relieve", "max_moves", "max_bytes_moved", "tolerance")
 GIVEN = "given"
 """The strategy that decides nothing: the lists are those of ``reassignment``, which implies it."""
 
-MOST = 2**31 - 1
+_MOST = 2**31 - 1
 """Of what is counted by an option."""
 
 
@@ -111,13 +111,9 @@ class Options:
                 raise InputError(
                     f"--{name}", f"{getattr(self, name)!r}: expected {' or '.join(allowed)}"
                 )
-        for name in ("concurrency", "batch"):
-            number = getattr(self, name)
-            if number is None and name == "batch":
-                continue
-            if type(number) is not int or not 1 <= number <= MOST:
-                problem = f"{number}: expected a number from 1 to {MOST}"
-                raise InputError(f"--{name}", problem)
+        check_count(self.concurrency, "--concurrency")
+        if self.batch is not None:
+            check_count(self.batch, "--batch")
         if self.throttle is not None:
             parse_bytes(self.throttle, "--throttle")
         self._check_budget()
@@ -207,3 +203,9 @@ def parse_percent(text: str, option: str) -> Fraction:
     if not match:
         raise InputError(option, f"{text!r} is no percentage, expected for instance 2%")
     return Fraction(match[1]) / 100
+
+
+def check_count(number: object, option: str) -> None:
+    """Raise InputError for anything but a whole number from 1 that arrays can hold."""
+    if type(number) is not int or not 1 <= number <= _MOST:
+        raise InputError(option, f"{number}: expected a number from 1 to {_MOST}")

@@ -125,7 +125,8 @@ def main() -> None:
         code = INTERRUPTED
     except (BrokenPipeError, SystemExit) as error:
         # rich and typer end the process themselves where nobody reads on
-        if not isinstance(error.__context__ or error, BrokenPipeError):
+        broken = error.__context__ if isinstance(error, SystemExit) else error
+        if not isinstance(broken, BrokenPipeError):
             raise
         _discard_stdout()  # whoever read our output has seen enough
         code = 0

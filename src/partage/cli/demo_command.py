@@ -64,6 +64,7 @@ def demo(
     from partage.cluster import Cluster
     from partage.files import check_writable_directory
     from partage.profile import MARKER
+    from partage.report.measured import summary
     from partage.report.terminal import print_compare
 
     folder = Path(out or "demo")
@@ -79,8 +80,12 @@ def demo(
     if not json:
         print_compare(planned.compared, output.console())
     _chapter("3. Plan: the fairest share, with the fewest moves, leaders by measured rate", json)
-    held = _written(planned, profile, plan_dir)
-    _tell(planned, profile, held, profile_dir, plan_dir, began, json)
+    document, measured = planned.plan.document(), summary(profile)
+    held = _written(planned, document, measured, plan_dir)
+    if json:
+        _tell_json(planned, measured, held, profile_dir, plan_dir, began)
+    else:
+        _tell(planned, document, held, plan_dir, began)
 
 
 def _chapter(title: str, json: bool) -> None:
@@ -117,6 +122,17 @@ class _Planned:
     by_lately: Plan
     lately: Profile
 
+    def leaders_other_than(self, other: Plan) -> int:
+        """Partitions that another of these plans lets another broker lead."""
+        return self.plan.leaders_other_than(other.after)
+
+    def busiest_leader(self, plan: Plan) -> float:
+        """Measured bytes per second that the busiest broker leads by one of these plans."""
+        from partage.brokers.leaders.rates import busiest_leader
+
+        assert self.task.bytes_per_second is not None
+        return busiest_leader(self.task.bytes_per_second, plan.after)
+
 
 def _planned(cluster: Cluster, profile: Profile, json: bool) -> _Planned:
     from partage.brokers.compare import compare, comparison, deterministic
@@ -135,17 +151,17 @@ def _planned(cluster: Cluster, profile: Profile, json: bool) -> _Planned:
     return _Planned(task, plan, compared, by_count, by_lately, lately)
 
 
-def _written(planned: _Planned, profile: Profile, directory: str) -> list[str]:
+def _written(
+    planned: _Planned, document: dict[str, Any], measured: dict[str, Any], directory: str
+) -> list[str]:
     """Write the plan and prove it from its files; gives the proofs that hold."""
     from partage.brokers.check import check
     from partage.brokers.directory import COMPARE, MEASURED, REPORT
     from partage.errors import PartageError
     from partage.files import to_json
     from partage.report.html import render
-    from partage.report.measured import summary
 
-    measured = summary(profile)
-    page = render(planned.plan.document(), planned.compared, measured, directory)
+    page = render(document, planned.compared, measured, directory)
     beside = {REPORT: page, COMPARE: to_json(planned.compared), MEASURED: to_json(measured)}
     planned.plan.write(directory, beside)
     verdict = check(directory)
@@ -154,62 +170,63 @@ def _written(planned: _Planned, profile: Profile, directory: str) -> list[str]:
     return verdict.held
 
 
-def _tell(
+def _tell_json(
     planned: _Planned,
-    profile: Profile,
+    measured: dict[str, Any],
     held: list[str],
     profile_dir: str,
     plan_dir: str,
     began: float,
-    json: bool,
 ) -> None:
-    """The figures, in words or as JSON."""
-    from partage.brokers.directory import REPORT
-    from partage.brokers.leaders.rates import busiest_leader
-    from partage.report.measured import summary
+    output.print_json(
+        {
+            "profile": profile_dir,
+            "plan": plan_dir,
+            "report": _page(plan_dir),
+            "measured": measured,
+            "figures": planned.plan.figures,
+            "checked": held,
+            "leaders_other_than_by_count": planned.leaders_other_than(planned.by_count),
+            "leaders_other_than_by_last_year": planned.leaders_other_than(planned.by_lately),
+            "busiest_leader_bytes_per_second": planned.busiest_leader(planned.plan),
+            "busiest_leader_bytes_per_second_by_count": planned.busiest_leader(planned.by_count),
+            **planned.compared,
+            "seconds": round(time.perf_counter() - began, 1),
+        }
+    )
+
+
+def _tell(
+    planned: _Planned, document: dict[str, Any], held: list[str], plan_dir: str, began: float
+) -> None:
     from partage.report.terminal import print_plan
     from partage.report.units import rate
 
-    rates, plan, by_count = planned.task.bytes_per_second, planned.plan, planned.by_count
-    assert rates is not None
-    led, led_by_count = busiest_leader(rates, plan.after), busiest_leader(rates, by_count.after)
-    otherwise = plan.leaders_other_than(by_count.after)
-    otherwise_lately = plan.leaders_other_than(planned.by_lately.after)
-    seconds = round(time.perf_counter() - began, 1)
-    page = str(Path(plan_dir) / REPORT)
-    if json:
-        output.print_json(
-            {
-                "profile": profile_dir,
-                "plan": plan_dir,
-                "report": page,
-                "measured": summary(profile),
-                "figures": plan.figures,
-                "checked": held,
-                "leaders_other_than_by_count": otherwise,
-                "leaders_other_than_by_last_year": otherwise_lately,
-                "busiest_leader_bytes_per_second": led,
-                "busiest_leader_bytes_per_second_by_count": led_by_count,
-                **planned.compared,
-                "seconds": seconds,
-            }
-        )
-        return
-    console = output.console()
-    print_plan(plan.document(), console)
+    console, plan, by_count = output.console(), planned.plan, planned.by_count
+    print_plan(document, console)
     console.print(
-        f"\nThe measurement changed who leads {otherwise} of {plan.after.partitions} partitions: "
-        f"the busiest broker leads {rate(led)} instead of {rate(led_by_count)}.",
+        f"\nThe measurement changed who leads {planned.leaders_other_than(by_count)} of "
+        f"{plan.after.partitions} partitions: the busiest broker leads "
+        f"{rate(planned.busiest_leader(plan))} instead of "
+        f"{rate(planned.busiest_leader(by_count))}.",
         highlight=False,
     )
     console.print(
-        f"By {planned.lately.rates}, it would lead {otherwise_lately} of them otherwise: "
+        f"By {planned.lately.rates}, it would lead "
+        f"{planned.leaders_other_than(planned.by_lately)} of them otherwise: "
         "plan --from TIME --to TIME takes such a part of the time.",
         highlight=False,
     )
+    seconds = time.perf_counter() - began
     console.print(
         f"Checked again from the files alone: {len(held)} proofs hold. {seconds:.0f} s in all.",
         highlight=False,
     )
-    output.say(console, f"\nReport: {page}")
+    output.say(console, f"\nReport: {_page(plan_dir)}")
     next_step.show(console, "plan", "YOUR-CLUSTER.json", "-o", "plan/")
+
+
+def _page(plan_dir: str) -> str:
+    from partage.brokers.directory import REPORT
+
+    return str(Path(plan_dir) / REPORT)

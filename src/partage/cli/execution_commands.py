@@ -310,10 +310,10 @@ def _rate(text: str | None, option: str) -> int | str | None:
 
 
 def _number(concurrency: int | None) -> int | None:
-    from partage.errors import InputError
+    from partage.brokers.options import check_count
 
-    if concurrency is not None and concurrency < 1:
-        raise InputError("--concurrency", f"{concurrency}: expected a number from 1")
+    if concurrency is not None:
+        check_count(concurrency, "--concurrency")
     return concurrency
 
 

@@ -112,12 +112,14 @@ class Network:
 class Optimum:
     """An optimal flow with, per layer, its value, its dual values and the face of all optima.
 
-    - ``flow`` [A]
+    - ``tail``, ``head`` [A]: the arcs; ``flow`` [A]
     - ``values`` one per layer
     - ``distance`` [layers, nodes]: dual values
     - ``face`` [layers, A]: FREE, EMPTY or FULL after this layer and those before it
     """
 
+    tail: Ints
+    head: Ints
     flow: Ints
     values: tuple[int, ...]
     distance: Ints
@@ -160,7 +162,7 @@ def minimise(network: Network, *, prove_last: bool = True) -> Optimum | None:
                 state[free[reduced < 0]] = FULL
         face[layer] = state
     values = tuple(int(v) for v in cost @ flow) if network.layers else ()
-    return Optimum(flow, values, distance, face)
+    return Optimum(tail, head, flow, values, distance, face)
 
 
 def _solve(

@@ -11,7 +11,16 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from partage.flow.network import EMPTY, FREE, FULL, Faces, Network, Optimum, Squares, minimise
+from partage.flow.network import (
+    EMPTY,
+    FREE,
+    FULL,
+    Faces,
+    Network,
+    Optimum,
+    Squares,
+    minimise_squares,
+)
 from partage.flow.sharing.problem import LOAD, MOVES, SPREAD, Sharing
 
 Ints = npt.NDArray[np.int64]
@@ -336,23 +345,15 @@ class CountNetwork(InParts):
         return first_duals(distance, self.slot_node, self.spread_node, tail, fixed)
 
     def _solve_laid_out(self) -> bool:
-        """Solve, widening windows until every optimum lies inside; False when infeasible."""
+        """Solve; False when infeasible."""
         base = self.network()
         self.guess(base)
         bundles = ((SPREAD, self.spread_squares), (LOAD, self.load_squares))
         squares = {self.layers.index(cost): one for cost, one in bundles if one is not None}
-        while True:
-            network = base.copy()
-            for layer, one in squares.items():
-                one.add_to(network, layer)
-            optimum = minimise(network, prove_last=self.layers[-1] != DRIFT)
-            if optimum is None:
-                return False
-            wider = [one.widen(optimum.face[layer, one.at]) for layer, one in squares.items()]
-            if not any(wider):
-                break
+        optimum = minimise_squares(base, squares, prove_last=self.layers[-1] != DRIFT)
+        if optimum is None:
+            return False
         self.optimum: Optimum = optimum
-        self.laid_out = network
         self.own_flow = optimum.flow[self.own_arcs] + self.own_fixed
         self.new_flow = optimum.flow[self.new_arcs]
         return True

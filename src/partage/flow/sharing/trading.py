@@ -157,8 +157,7 @@ def _result(network: _TradeNetwork, price: int) -> Trade:
 
 def _between(few: _TradeNetwork, many: _TradeNetwork, moves: int, price: int) -> Trade:
     """From the optimum that moves least towards the one that moves most, up to ``moves``."""
-    tail, head, _, _ = few.laid_out.compiled()
-    flow = few.optimum.flow.copy()
+    tail, head, flow = few.optimum.tail, few.optimum.head, few.optimum.flow.copy()
     new = np.zeros(len(flow), dtype=np.int64)
     new[few.new_arcs] = 1
     made = int(few.taken_anew().sum())
