@@ -25,7 +25,7 @@ test: environment java chromium
 # SEEDS=0-12; one seed, told in full: SEED=7.
 SEEDS := 0-64
 test-faults: environment java
-	$(RUN) python tests/faults/campaign.py --seeds $(SEEDS) $(if $(SEED),--seed $(SEED))
+	$(RUN) python -m tests.faults.campaign --seeds $(SEEDS) $(if $(SEED),--seed $(SEED))
 
 # The documentation as pages, in site/; a broken link or a warning fails.
 site: environment

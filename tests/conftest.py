@@ -81,3 +81,12 @@ def connector() -> Path:
         "Spark's Kafka connector",
         "",
     )
+
+
+@pytest.fixture(scope="module")
+def admin(kafka: Any) -> Iterator[Any]:
+    """An admin client, as the commands have it."""
+    from partage.live.admin.connection import Connection
+
+    with Connection.of(kafka.bootstrap_servers).admin() as client:
+        yield client

@@ -156,7 +156,7 @@ def test_a_kafka_is_asked_only_where_one_is_named(
 
 def test_a_kafka_that_does_not_answer(monkeypatch: pytest.MonkeyPatch) -> None:
     pytest.importorskip("kafka")
-    monkeypatch.setattr("partage.live.connection._BOOTSTRAP_MS", 300)
+    monkeypatch.setattr("partage.live.admin.connection._BOOTSTRAP_MS", 300)
     found = kafka("127.0.0.1:1", None)
     assert (found.state, bool(found.advice)) == ("missing", True)
     assert "127.0.0.1:1" in found.found

@@ -1,6 +1,6 @@
 """A member of a group by confluent-kafka (librdkafka), for ``live_groups.py --client confluent``.
 
-It takes the same JSON as ``partage.live.traffic_client`` and tells the same lines. The assignor is
+It takes the same JSON as ``partage.demo.traffic_client`` and tells the same lines. The assignor is
 one of librdkafka's own: range, roundrobin or cooperative-sticky.
 """
 

@@ -31,10 +31,10 @@ from kafka.admin import NewTopic
 
 from partage.consumers.scenario import Scenario
 from partage.consumers.simulation import simulate
+from partage.demo.tally import pauses
+from partage.demo.traffic import PROGRAM, Client, Traffic
 from partage.live import Sandbox
-from partage.live.connection import Connection
-from partage.live.tally import pauses
-from partage.live.traffic import PROGRAM, Client, Traffic
+from partage.live.admin.connection import Connection
 
 EVERY = 0.1
 NOTICED = 0.5

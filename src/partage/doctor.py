@@ -105,7 +105,7 @@ def jars(spark: bool) -> Iterator[Finding]:
         from partage.pipeline.sources.kafka import connector_at_hand
 
         yield _jars("connector", connector_at_hand, "by the first kafka:// that is read")
-    from partage.live.jars import jars_at_hand
+    from partage.live.sandbox.jars import jars_at_hand
 
     yield _jars("sandbox", jars_at_hand, "by the first partage sandbox up")
 
@@ -129,8 +129,8 @@ def kafka(servers: str | None, config: str | None) -> Finding:
         return Finding(
             "Kafka", "missing", "no client to ask it with", "pip install 'partage[kafka]'"
         )
-    from partage.live.connection import Connection
-    from partage.live.reach import reach
+    from partage.live.admin.connection import Connection
+    from partage.live.admin.reach import reach
 
     try:
         with Connection.of(servers, config).admin() as admin:

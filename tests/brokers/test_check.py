@@ -24,8 +24,6 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from bundled import grown
-from matrices import cluster_of, partitions
 from partage import CannotError, Cluster, InputError
 from partage.brokers.check import Verdict, check
 from partage.brokers.directory import fingerprint
@@ -35,7 +33,9 @@ from partage.brokers.plan import Plan, plan, plan_task
 from partage.brokers.strategies import STRATEGIES, Strategy
 from partage.brokers.task import Task
 from partage.flow.certificate import pack, unpack
-from strategies import jobs
+from tests.bundled import grown
+from tests.matrices import cluster_of, partitions
+from tests.strategies import jobs
 
 Value = dict[str, Any]
 

@@ -11,14 +11,14 @@ from typing import Any
 import numpy as np
 import pytest
 
-from bundled import grown
-from matrices import Lists, partitions
 from partage import Cluster
 from partage.brokers import plan as planning
 from partage.brokers.check import check
 from partage.brokers.directory import fingerprint
 from partage.brokers.plan import Plan, plan, plan_task, task_of
 from partage.brokers.strategies import Strategy
+from tests.bundled import grown
+from tests.matrices import Lists, partitions
 
 HELD = "no wave asks too much of a broker or a disk, and their bound follows from the limits"
 

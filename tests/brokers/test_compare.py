@@ -8,13 +8,13 @@ from typing import Any
 
 import pytest
 
-from bundled import grown
-from matrices import cluster_of
 from partage import CannotError, Cluster, InputError
 from partage.brokers.compare import compare, comparison, deterministic
 from partage.brokers.plan import Plan, task_of
 from partage.brokers.strategies import STRATEGIES, Strategy
 from partage.brokers.task import Task
+from tests.bundled import grown
+from tests.matrices import cluster_of
 
 
 def small() -> Cluster:

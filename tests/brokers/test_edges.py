@@ -17,15 +17,15 @@ from typing import Any
 import numpy as np
 import pytest
 
-from matrices import Json, brokers_of, partitions
-from oracles import brute_force, mip
-from oracles.job import Job, read_job
-from oracles.verify import assert_best_order, assert_best_placement, assert_true_figures
 from partage.brokers.check import check
 from partage.brokers.plan import Plan, plan
 from partage.brokers.strategies import STRATEGIES
 from partage.cluster.model import Cluster
 from partage.errors import CannotError, InputError, PartageError
+from tests.matrices import Json, brokers_of, partitions
+from tests.oracles import brute_force, mip
+from tests.oracles.job import Job, read_job
+from tests.oracles.verify import assert_best_order, assert_best_placement, assert_true_figures
 
 Case = tuple[Json, Json]
 

@@ -7,12 +7,12 @@ from typing import Any
 
 from hypothesis import HealthCheck, assume, given, settings
 
-from oracles import brute_force, mip
-from oracles.job import BadJobError, defects, read_job
-from oracles.verify import assert_best_order, assert_true_figures, lists_of
 from partage.brokers.plan import plan
 from partage.cluster.model import Cluster
-from strategies import jobs
+from tests.oracles import brute_force, mip
+from tests.oracles.job import BadJobError, defects, read_job
+from tests.oracles.verify import assert_best_order, assert_true_figures, lists_of
+from tests.strategies import jobs
 
 quiet = settings(
     deadline=None,

@@ -10,10 +10,13 @@ from typing import Any
 
 import pytest
 
-from bundled import bundled
-from matrices import cluster_json, cluster_of
-from oracles import brute_force, mip
-from oracles.job import (
+from partage.brokers.plan import plan
+from partage.cluster.model import Cluster
+from partage.errors import InputError
+from tests.bundled import bundled
+from tests.matrices import cluster_json, cluster_of
+from tests.oracles import brute_force, mip
+from tests.oracles.job import (
     after_failure,
     defects,
     leader_counts,
@@ -22,10 +25,7 @@ from oracles.job import (
     placement_value,
     read_job,
 )
-from oracles.verify import assert_best_order, assert_best_placement, assert_true_figures
-from partage.brokers.plan import plan
-from partage.cluster.model import Cluster
-from partage.errors import InputError
+from tests.oracles.verify import assert_best_order, assert_best_placement, assert_true_figures
 
 
 class Outcome:

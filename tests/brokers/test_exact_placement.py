@@ -9,13 +9,13 @@ from typing import Any
 import pytest
 from hypothesis import HealthCheck, given, settings
 
-from oracles import brute_force, mip
-from oracles.job import BadJobError, read_job
-from oracles.verify import assert_best_order, assert_best_placement, assert_true_figures
 from partage.brokers.plan import plan
 from partage.cluster.model import Cluster
 from partage.errors import InputError
-from strategies import crowded, jobs
+from tests.oracles import brute_force, mip
+from tests.oracles.job import BadJobError, read_job
+from tests.oracles.verify import assert_best_order, assert_best_placement, assert_true_figures
+from tests.strategies import crowded, jobs
 
 quiet = settings(deadline=None, derandomize=False, suppress_health_check=[HealthCheck.too_slow])
 

@@ -8,10 +8,10 @@ from typing import Any
 from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 
-from oracles.job import BadJobError, read_job
 from partage.brokers.plan import plan
 from partage.cluster.model import Cluster
-from strategies import jobs, shuffled
+from tests.oracles.job import BadJobError, read_job
+from tests.strategies import jobs, shuffled
 
 quiet = settings(
     deadline=None,

@@ -6,12 +6,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from bundled import grown
-from matrices import cluster_of
 from partage.brokers.explain import explain
 from partage.brokers.plan import plan
 from partage.cluster import Cluster
 from partage.errors import InputError
+from tests.bundled import grown
+from tests.matrices import cluster_of
 
 GROWN = grown()
 

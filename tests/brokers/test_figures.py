@@ -11,8 +11,6 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 
-from matrices import brokers_of, partitions
-from oracles.job import after_failure, leader_counts, loads, read_job
 from partage import Cluster
 from partage.brokers.figures import (
     Placement,
@@ -22,7 +20,9 @@ from partage.brokers.figures import (
     next_live,
     rack_violations,
 )
-from strategies import clusters
+from tests.matrices import brokers_of, partitions
+from tests.oracles.job import after_failure, leader_counts, loads, read_job
+from tests.strategies import clusters
 
 Lists = dict[str, list[list[int]]]
 

@@ -17,7 +17,6 @@ from hypothesis import HealthCheck, Phase, assume, find, given, settings
 from hypothesis import strategies as st
 
 import partage
-from matrices import cluster_of, text
 from partage.brokers.options import Options
 from partage.brokers.plan import Plan, plan_task
 from partage.brokers.strategies import STRATEGIES
@@ -25,7 +24,8 @@ from partage.brokers.strategies.three_flows import followed
 from partage.brokers.task import Task
 from partage.cluster import Cluster
 from partage.errors import CannotError, InputError
-from strategies import jobs, plain_clusters
+from tests.matrices import cluster_of, text
+from tests.strategies import jobs, plain_clusters
 
 Lists = Sequence[Sequence[int]]
 

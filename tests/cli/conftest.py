@@ -13,8 +13,8 @@ from typing import Any
 
 import pytest
 
-from matrices import cluster_json
 from partage.cli import main
+from tests.matrices import cluster_json
 
 
 @dataclass(frozen=True)

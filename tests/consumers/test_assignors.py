@@ -11,10 +11,10 @@ from typing import Any
 import numpy as np
 import pytest
 
-from oracles.sharing_groups import owners, partitions, small_group, value
 from partage import Assignment, Group, InputError, Member, assign
 from partage.consumers.assignors import ASSIGNORS
 from partage.group.formats import group_from_json
+from tests.oracles.sharing_groups import owners, partitions, small_group, value
 
 Json = dict[str, Any]
 

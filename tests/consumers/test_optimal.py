@@ -11,7 +11,10 @@ import pytest
 from scipy.optimize import linprog
 from scipy.sparse import coo_array
 
-from oracles.sharing_groups import (
+from partage import Assignment, Group, Member, assign
+from partage.consumers import optimal
+from partage.group.formats import group_from_json
+from tests.oracles.sharing_groups import (
     best,
     evenest,
     is_far,
@@ -21,9 +24,6 @@ from oracles.sharing_groups import (
     unevenness,
     value,
 )
-from partage import Assignment, Group, Member, assign
-from partage.consumers import optimal
-from partage.group.formats import group_from_json
 
 Json = dict[str, Any]
 

@@ -8,12 +8,12 @@ from itertools import pairwise
 from typing import Any
 
 import pytest
-from group_histories import hand_over
 
 from partage.consumers.reading import Span, empty_polls, pull, push
 from partage.consumers.scenario import Actor, Scenario
 from partage.consumers.simulation import simulate
 from partage.errors import InputError
+from tests.consumers.group_histories import hand_over
 
 DESIGN: dict[str, Any] = {
     "topics": {"t0": 4},

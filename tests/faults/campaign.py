@@ -16,9 +16,9 @@ import time
 import traceback
 from pathlib import Path
 
-from kinds import of_seed
-from proxied import begin
-from trial import Figures, Trial
+from tests.faults.kinds import of_seed
+from tests.faults.proxied import begin
+from tests.faults.trial import Figures, Trial
 
 SEEDS = 65
 """Five of each kind."""

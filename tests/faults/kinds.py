@@ -9,8 +9,8 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 
-from executor import Executor
-from trial import Trial
+from tests.faults.executor import Executor
+from tests.faults.trial import Trial
 
 
 def strike(trial: Trial, executor: Executor, how: str) -> tuple[int, float]:

@@ -23,8 +23,9 @@ from confluent_kafka.admin import (
     ResourceType,
 )
 from kafka import KafkaAdminClient
-from proxied import OBSERVER
-from traffic import COMMON
+
+from tests.faults.proxied import OBSERVER
+from tests.faults.traffic import COMMON
 
 Key = tuple[str, int]
 Configured = dict[tuple[str, str], dict[str, str]]

@@ -13,9 +13,8 @@ import signal
 import socket
 from collections.abc import Iterable
 
-from proxy import HOST, Proxies
-
 from partage.live.sandbox import Node, Sandbox
+from tests.faults.proxy import HOST, Proxies
 
 BROKERS, RACKS = 4, ("a", "b")
 CONTROLLER = 0

@@ -14,9 +14,9 @@ import pytest
 pytest.importorskip("kafka")
 pytest.importorskip("confluent_kafka")
 
-from kinds import KINDS, of_seed
-from proxied import Proxied, begin
-from trial import Trial
+from tests.faults.kinds import KINDS, of_seed
+from tests.faults.proxied import Proxied, begin
+from tests.faults.trial import Trial
 
 pytestmark = pytest.mark.kafka
 

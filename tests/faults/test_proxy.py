@@ -9,7 +9,8 @@ import threading
 from collections.abc import Iterator
 
 import pytest
-from proxy import HOST, Proxies
+
+from tests.faults.proxy import HOST, Proxies
 
 
 @pytest.fixture

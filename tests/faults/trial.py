@@ -19,15 +19,15 @@ from itertools import combinations
 from pathlib import Path
 from typing import Any
 
-from executor import Executor
 from kafka import TopicPartition
-from observer import Key, Observer, Seen
-from proxied import CONTROLLER, Proxied
-from traffic import Traffic
 
 import partage
-from partage.live.connection import Connection
-from partage.live.snapshot import take
+from partage.live.admin.connection import Connection
+from partage.live.admin.snapshot import take
+from tests.faults.executor import Executor
+from tests.faults.observer import Key, Observer, Seen
+from tests.faults.proxied import CONTROLLER, Proxied
+from tests.faults.traffic import Traffic
 
 MIN_INSYNC = 2
 NOTICE_SECONDS = 30.0

@@ -11,11 +11,7 @@ import numpy as np
 import pytest
 from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
-from sharing_cases import ORDERS, best, chosen_slots, cost, problems
 
-from oracles import brute_force
-from oracles.job import BadJobError, read_job
-from oracles.verify import assert_best_order, assert_best_placement
 from partage.brokers.plan import plan
 from partage.cluster.model import Cluster
 from partage.errors import InputError
@@ -24,7 +20,11 @@ from partage.flow.augmenting import TooManyRoundsError, cheapest_flow
 from partage.flow.network import Network, minimise
 from partage.flow.proof import prove
 from partage.flow.sharing import Sharing, share
-from strategies import jobs
+from tests.flow.sharing_cases import ORDERS, best, chosen_slots, cost, problems
+from tests.oracles import brute_force
+from tests.oracles.job import BadJobError, read_job
+from tests.oracles.verify import assert_best_order, assert_best_placement
+from tests.strategies import jobs
 
 QUICK = settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])
 

@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from sharing_cases import best, problems
 
 from partage.flow.certificate import pack, sharing_bound, takeover_bound, unpack
 from partage.flow.sharing import LOAD, MOVES, SPREAD, Sharing
+from tests.flow.sharing_cases import best, problems
 
 ORDER = (LOAD, MOVES, SPREAD)
 

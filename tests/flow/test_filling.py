@@ -13,7 +13,6 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from scipy.optimize import linprog
-from sharing_cases import allowed, chosen_slots, plain, problems
 
 from partage.flow.filling import (
     Bands,
@@ -27,6 +26,7 @@ from partage.flow.filling import (
 )
 from partage.flow.sharing import Sharing
 from partage.flow.size_certificate import level_bound, moved_bound
+from tests.flow.sharing_cases import allowed, chosen_slots, plain, problems
 
 QUICK = settings(deadline=None, suppress_health_check=list(HealthCheck))
 

@@ -8,16 +8,6 @@ import numpy as np
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from sharing_cases import (
-    ORDERS,
-    allowed,
-    best,
-    chosen_slots,
-    cost,
-    crowded_problems,
-    plain,
-    problems,
-)
 
 from partage.flow import sharing
 from partage.flow.proof import prove
@@ -35,6 +25,16 @@ from partage.flow.sharing import (
 )
 from partage.flow.sharing.by_item import Apart, settle
 from partage.flow.sharing.dealing import deal
+from tests.flow.sharing_cases import (
+    ORDERS,
+    allowed,
+    best,
+    chosen_slots,
+    cost,
+    crowded_problems,
+    plain,
+    problems,
+)
 
 QUICK = settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])
 

@@ -14,11 +14,11 @@ import numpy as np
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from sharing_cases import allowed, chosen_slots, cost, plain, problems
 
 from partage.flow.proof import fairest_loads_for
 from partage.flow.sharing import LOAD, MOVES, SPREAD, Sharing, share
 from partage.flow.sharing.trading import aimed, fairest, loads_for, loads_within
+from tests.flow.sharing_cases import allowed, chosen_slots, cost, plain, problems
 
 QUICK = settings(deadline=None, suppress_health_check=list(HealthCheck))
 

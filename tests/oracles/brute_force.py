@@ -26,7 +26,7 @@ from math import comb
 import numpy as np
 import numpy.typing as npt
 
-from oracles.job import Job, Lists, Row, pair
+from tests.oracles.job import Job, Lists, Row, pair
 
 _BITS = 5
 _UNIT = 1_000_000  # one unit of the first of two values packed into one integer

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from fractions import Fraction
 from itertools import combinations, permutations, product
 
-from oracles.job import (
+from tests.oracles.job import (
     Job,
     LeaderValue,
     Lists,

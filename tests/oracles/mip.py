@@ -17,7 +17,7 @@ import numpy as np
 from scipy.optimize import Bounds, LinearConstraint, milp
 from scipy.sparse import coo_array
 
-from oracles.job import Job, Lists, pair
+from tests.oracles.job import Job, Lists, pair
 
 Terms = dict[int, float]
 

@@ -8,9 +8,9 @@ import pytest
 from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 
-from oracles import brute_force, enumeration, mip
-from oracles.job import BadJobError, Job, Lists, defects, read_job
-from strategies import jobs
+from tests.oracles import brute_force, enumeration, mip
+from tests.oracles.job import BadJobError, Job, Lists, defects, read_job
+from tests.strategies import jobs
 
 quiet = settings(
     deadline=None,

@@ -8,8 +8,8 @@ from __future__ import annotations
 from types import ModuleType
 from typing import Any
 
-from oracles import job as reading
-from oracles.job import Job, Lists
+from tests.oracles import job as reading
+from tests.oracles.job import Job, Lists
 
 
 def lists_of(plan: Any) -> Lists:

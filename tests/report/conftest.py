@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import shutil
 
-import plan_documents as documents
 import pytest
 
 from partage.report.html import render
+from tests.report import plan_documents as documents
 
 FLAGS = [
     "--no-sandbox",

@@ -337,8 +337,8 @@ def task_given(given: Mapping[str, Any]) -> Task:
 
 def _running_cluster(given: Mapping[str, Any]) -> Cluster:
     from partage.errors import InputError
-    from partage.live.connection import Connection
-    from partage.live.snapshot import take
+    from partage.live.admin.connection import Connection
+    from partage.live.admin.snapshot import take
 
     if given["sizes"] is not None:
         raise InputError("--sizes", "a running cluster tells its sizes itself")

@@ -78,7 +78,7 @@ def _settings(context: typer.Context) -> Iterator[Finding]:
 def _known(context: typer.Context) -> set[str]:
     """Every variable that partage reads."""
     from partage.ivy import IVY_SETTINGS
-    from partage.live.jars import OWN_JARS
+    from partage.live.sandbox.jars import OWN_JARS
     from partage.properties import KNOWN, PASSWORD, USERNAME, variable
 
     options = (

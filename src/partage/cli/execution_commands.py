@@ -133,7 +133,7 @@ def verify(
 
         partage verify plan/ --bootstrap-server localhost:9092
     """
-    from partage.live.connection import Connection
+    from partage.live.admin.connection import Connection
     from partage.live.execution.job import Job
     from partage.live.execution.verify import compare
     from partage.report.execution_lines import print_verdict
@@ -233,7 +233,7 @@ def _carry_out(
     forth: bool,
 ) -> None:
     from partage.errors import SeveralError
-    from partage.live.connection import Connection
+    from partage.live.admin.connection import Connection
     from partage.live.execution.job import Job
     from partage.live.execution.journal import Journal
     from partage.live.execution.preflight import prepare

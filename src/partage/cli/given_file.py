@@ -21,10 +21,10 @@ def plan_of(
 
     from partage.brokers.directory import REPORT
     from partage.cluster.reassignment import Reassignment
-    from partage.live.connection import Connection
+    from partage.live.admin.connection import Connection
+    from partage.live.admin.snapshot import take
     from partage.live.execution.run import Outcome
     from partage.live.execution.wrapping import directory_of, is_begun, wrap
-    from partage.live.snapshot import take
     from partage.report.html import render
     from partage.report.printing import remark
     from partage.report.view import view

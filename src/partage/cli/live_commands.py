@@ -34,8 +34,8 @@ def snapshot(
         partage snapshot --bootstrap-server kafka:9093 --command-config me.properties
     """
     from partage.files import to_json, write_text
-    from partage.live.connection import Connection
-    from partage.live.snapshot import take
+    from partage.live.admin.connection import Connection
+    from partage.live.admin.snapshot import take
     from partage.report.live_tables import print_snapshot
 
     connection = Connection.of(bootstrap_server, command_config)
@@ -69,9 +69,9 @@ def groups(
         partage groups --bootstrap-server localhost:9092
         partage groups billing --bootstrap-server localhost:9092
     """
-    from partage.live.connection import Connection
-    from partage.live.groups import read_groups
-    from partage.live.permissions import hidden, refusal
+    from partage.live.admin.connection import Connection
+    from partage.live.admin.groups import read_groups
+    from partage.live.admin.permissions import hidden, refusal
     from partage.report.group_tables import print_assignment
     from partage.report.live_tables import print_group, print_groups
     from partage.report.printing import remark

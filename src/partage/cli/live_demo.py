@@ -23,7 +23,7 @@ def live_demo(out: str, master: str | None, json: bool) -> None:
     find_java("demo --live")
     from partage.brokers.directory import MARKER as PLAN_FILE
     from partage.brokers.directory import REPORT
-    from partage.live.growth import MARKER, PLAN, grow
+    from partage.demo.growth import MARKER, PLAN, grow
     from partage.report.html import render
     from partage.report.live_page import checks, headline, lead
     from partage.report.live_page import render as render_live

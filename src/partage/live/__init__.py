@@ -1,8 +1,8 @@
 """The door to running Kafka clusters and clients.
 
-The assignors for kafka-python are here by name: ``from partage.live import StickyAssignor``; those
-for aiokafka in ``partage.live.aiokafka``; ``Partitioner`` is for the producers of both. Each is
-loaded when it is first used, as each needs the client it is for.
+The assignors for kafka-python are here by name (``from partage.live import StickyAssignor``), those
+for aiokafka in ``partage.live.aiokafka``, and ``Partitioner`` for the producers of both. Each is
+loaded on first use, because each needs its client.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from partage.live.kafka_python import (
+    from partage.live.plugins.kafka_python import (
         CooperativeStickyAssignor,
         CustomAssignor,
         FailoverAssignor,
@@ -20,21 +20,21 @@ if TYPE_CHECKING:
         StickyAssignor,
         WeightedAssignor,
     )
-    from partage.live.lag import Lag
-    from partage.live.partitioners import Partitioner
+    from partage.live.plugins.lag import Lag
+    from partage.live.plugins.partitioners import Partitioner
     from partage.live.sandbox import Sandbox
 
 _HOME = {
-    "CooperativeStickyAssignor": "partage.live.kafka_python",
-    "CustomAssignor": "partage.live.kafka_python",
-    "FailoverAssignor": "partage.live.kafka_python",
-    "Lag": "partage.live.lag",
-    "Partitioner": "partage.live.partitioners",
-    "RangeAssignor": "partage.live.kafka_python",
-    "RoundRobinAssignor": "partage.live.kafka_python",
+    "CooperativeStickyAssignor": "partage.live.plugins.kafka_python",
+    "CustomAssignor": "partage.live.plugins.kafka_python",
+    "FailoverAssignor": "partage.live.plugins.kafka_python",
+    "Lag": "partage.live.plugins.lag",
+    "Partitioner": "partage.live.plugins.partitioners",
+    "RangeAssignor": "partage.live.plugins.kafka_python",
+    "RoundRobinAssignor": "partage.live.plugins.kafka_python",
     "Sandbox": "partage.live.sandbox",
-    "StickyAssignor": "partage.live.kafka_python",
-    "WeightedAssignor": "partage.live.kafka_python",
+    "StickyAssignor": "partage.live.plugins.kafka_python",
+    "WeightedAssignor": "partage.live.plugins.kafka_python",
 }
 
 __all__ = [

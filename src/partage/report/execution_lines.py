@@ -12,10 +12,10 @@ from rich.text import Text
 from partage.report import printing, units
 
 if TYPE_CHECKING:
+    from partage.live.admin.states import Key
     from partage.live.execution.ending import Outcome
     from partage.live.execution.job import Job, Standing
     from partage.live.execution.run import Progress
-    from partage.live.states import Key
 
 _SHOWN = 10
 

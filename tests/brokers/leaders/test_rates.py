@@ -10,12 +10,12 @@ from typing import Any
 import numpy as np
 import pytest
 
-from matrices import Lists, cluster_of, task_of, text
 from partage import InputError
 from partage.brokers.leaders.rates import SCALE, scaled
 from partage.brokers.options import Options
 from partage.brokers.plan import Plan, Stage, plan_task
 from partage.brokers.task import Task
+from tests.matrices import Lists, cluster_of, task_of, text
 
 
 def made(lists: Lists, rates: Sequence[float], brokers: int | None = None, **options: Any) -> Plan:

@@ -20,12 +20,12 @@ from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 
 import partage
-from matrices import cluster_of
-from oracles.job import BadJobError, Job, defects, loads, moves, read_job, unfairness
 from partage.brokers.plan import Plan
 from partage.cluster import Cluster
 from partage.errors import CannotError, InputError
-from strategies import jobs
+from tests.matrices import cluster_of
+from tests.oracles.job import BadJobError, Job, defects, loads, moves, read_job, unfairness
+from tests.strategies import jobs
 
 Json = dict[str, Any]
 Loads = tuple[int, ...]

@@ -9,13 +9,13 @@ from typing import Any
 import numpy as np
 import pytest
 
-from matrices import cluster_of
 from partage import CannotError
 from partage.brokers.figures import Placement
 from partage.brokers.placing import disks
 from partage.brokers.placing.disks import overfull, relieve_disks
 from partage.brokers.plan import Plan, plan, plan_task, task_of
 from partage.brokers.task import Task
+from tests.matrices import cluster_of
 
 
 @pytest.fixture(autouse=True, params=["integer program", "exchanges"])

@@ -9,10 +9,10 @@ from typing import Any
 import numpy as np
 import pytest
 
-from matrices import cluster_of
 from partage.brokers.placing.integer_program import SIZES, NothingFitsError, packed
 from partage.brokers.plan import task_of
 from partage.flow.sharing import LOAD, MOVES, Sharing
+from tests.matrices import cluster_of
 
 
 def job(rng: random.Random) -> tuple[Sharing, Any]:

@@ -16,13 +16,13 @@ from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 
 import partage
-from matrices import Json, cluster_json, cluster_of, partitions
-from oracles.job import BadJobError, Job, Row, defects, moves, read_job
 from partage.brokers.plan import Plan
 from partage.cluster import Cluster
 from partage.errors import CannotError, InputError
 from partage.flow.certificate import unpack
-from strategies import jobs
+from tests.matrices import Json, cluster_json, cluster_of, partitions
+from tests.oracles.job import BadJobError, Job, Row, defects, moves, read_job
+from tests.strategies import jobs
 
 Loads = tuple[int, ...]
 Sized = tuple[list[int], int]

@@ -10,7 +10,6 @@ from typing import Any
 
 import pytest
 
-from matrices import decided, task_of, text
 from partage.brokers.compare import compare, comparison
 from partage.brokers.options import Options
 from partage.brokers.plan import Plan
@@ -18,6 +17,7 @@ from partage.brokers.strategies.bin_packing import bin_packing
 from partage.brokers.task import Task
 from partage.cluster import Cluster
 from partage.errors import CannotError, InputError
+from tests.matrices import decided, task_of, text
 
 lists_of = partial(decided, bin_packing)
 

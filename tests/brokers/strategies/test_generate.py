@@ -11,12 +11,12 @@ from typing import Any
 
 import pytest
 
-from matrices import brokers_of, decided, matrix, partitions
 from partage.brokers.options import Options
 from partage.brokers.strategies.generate import Draw, generate, layout
 from partage.brokers.task import Task
 from partage.cluster import Cluster
 from partage.errors import CannotError
+from tests.matrices import brokers_of, decided, matrix, partitions
 
 
 def java_draws(seed: int) -> Draw:

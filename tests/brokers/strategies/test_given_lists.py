@@ -12,9 +12,6 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from bundled import grown
-from matrices import cluster_of, text
-from oracles import job as counted
 from partage import CannotError, Cluster, InputError, plan
 from partage.brokers.check import check
 from partage.brokers.compare import compare, deterministic
@@ -24,7 +21,10 @@ from partage.brokers.plan import Plan, plan_task, task_of
 from partage.brokers.strategies import STRATEGIES
 from partage.brokers.task import Task
 from partage.cluster.reassignment import Reassignment
-from strategies import clusters
+from tests.bundled import grown
+from tests.matrices import cluster_of, text
+from tests.oracles import job as counted
+from tests.strategies import clusters
 
 Json = dict[str, Any]
 

@@ -8,7 +8,6 @@ from typing import Any
 
 import pytest
 
-from matrices import decided, task_of, text
 from partage.brokers.compare import compare, comparison
 from partage.brokers.options import Options
 from partage.brokers.plan import plan
@@ -16,6 +15,7 @@ from partage.brokers.strategies.greedy import greedy
 from partage.brokers.task import Task
 from partage.cluster import Cluster
 from partage.errors import CannotError
+from tests.matrices import decided, task_of, text
 
 lists_of = partial(decided, greedy)
 

@@ -12,12 +12,12 @@ from typing import Any
 import networkx as nx
 import pytest
 
-from matrices import decided, partitions, task_of, text
 from partage.brokers.options import Options
 from partage.brokers.strategies.leader_flow import leader_flow
 from partage.brokers.task import Task
 from partage.cluster import Cluster
 from partage.errors import CannotError
+from tests.matrices import decided, partitions, task_of, text
 
 led = partial(decided, leader_flow)
 

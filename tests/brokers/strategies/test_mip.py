@@ -13,14 +13,14 @@ from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 
 import partage
-from bundled import grown
-from matrices import Json, cluster_of, decided, loads, moves, partitions, task_of
 from partage.brokers.options import Options
 from partage.brokers.strategies.mip import mip, window
 from partage.brokers.task import Task
 from partage.cluster import Cluster
 from partage.errors import CannotError, InputError
-from strategies import jobs, shuffled
+from tests.bundled import grown
+from tests.matrices import Json, cluster_of, decided, loads, moves, partitions, task_of
+from tests.strategies import jobs, shuffled
 
 lists_of = partial(decided, mip)
 

@@ -13,12 +13,12 @@ from math import perm
 
 import pytest
 
-from matrices import decided, matrix, task_of, text
 from partage.brokers.compare import compare, comparison
 from partage.brokers.strategies.permutation import LIMIT, assignments, permutation
 from partage.brokers.task import Task
 from partage.cluster import Cluster
 from partage.errors import CannotError
+from tests.matrices import decided, matrix, task_of, text
 
 SURVEY = """
 1,2 2,3 3,4 4,1

@@ -10,13 +10,13 @@ from typing import Any
 
 import pytest
 
-from matrices import decided, partitions, task_of, text
 from partage.brokers.compare import compare, comparison
 from partage.brokers.options import Options
 from partage.brokers.strategies.rack_greedy import java_hash, rack_greedy
 from partage.brokers.task import Task
 from partage.cluster import Cluster
 from partage.errors import CannotError
+from tests.matrices import decided, partitions, task_of, text
 
 lists_of = partial(decided, rack_greedy)
 

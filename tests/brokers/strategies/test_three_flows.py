@@ -18,14 +18,14 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 import partage
-from matrices import Lists, cluster_of, decided, loads, moves, task_of
-from oracles.job import BadJobError, defects, read_job
 from partage.brokers.options import Options
 from partage.brokers.strategies.three_flows import followed, three_flows
 from partage.brokers.task import Task
 from partage.cluster import Cluster
 from partage.errors import CannotError, InputError
-from strategies import jobs, plain_clusters, shuffled
+from tests.matrices import Lists, cluster_of, decided, loads, moves, task_of
+from tests.oracles.job import BadJobError, defects, read_job
+from tests.strategies import jobs, plain_clusters, shuffled
 
 lists_of = partial(decided, three_flows)
 

@@ -12,11 +12,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from matrices import Lists, cluster_of, partitions
 from partage import CannotError, Cluster, InputError
 from partage.brokers.plan import plan
 from partage.brokers.waves import Cut, Wave, cut_into_waves, disk_order
-from strategies import clusters
+from tests.matrices import Lists, cluster_of, partitions
+from tests.strategies import clusters
 
 
 def placed(lists: Lists, sizes: list[int] | None = None, dead: tuple[int, ...] = ()) -> Cluster:

@@ -23,14 +23,14 @@ from pathlib import Path
 from typing import Any
 
 HERE = Path(__file__).parent
-sys.path.insert(0, str(HERE.parents[1] / "live"))
+sys.path.insert(0, str(HERE.parents[2]))
 
-from groups import Consumers, Member, wait  # noqa: E402
 from kafka import KafkaAdminClient  # noqa: E402
 from kafka.admin import NewTopic  # noqa: E402
+from tests.live.plugins.groups import Consumers, Member, wait  # noqa: E402
 
-from partage.live.jars import kafka_jars  # noqa: E402
 from partage.live.sandbox import Sandbox  # noqa: E402
+from partage.live.sandbox.jars import kafka_jars  # noqa: E402
 
 LOG4J = """<Configuration status="OFF">
   <Appenders><File name="file" fileName="${sys:log}"><PatternLayout pattern="%d %p [%c{1}] %m%n"/>

@@ -15,9 +15,9 @@ from typing import TypeVar
 from kafka import KafkaAdminClient, TopicPartition
 from kafka import errors as kafka_errors
 
-from partage.live.connection import alive_brokers, chunks, told
-from partage.live.snapshot import read_partitions
-from partage.live.states import Key, PartitionState
+from partage.live.admin.connection import alive_brokers, chunks, told
+from partage.live.admin.snapshot import read_partitions
+from partage.live.admin.states import Key, PartitionState
 
 REQUEST = 1000
 """Partitions that one request moves or elects leaders of; a KRaft controller takes 10,000 records,

@@ -11,11 +11,11 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
+from partage.live.admin.states import Key, PartitionState, Snapshot
 from partage.live.execution.job import Change, Job, Standing
 from partage.live.execution.recutting import recut
 from partage.live.execution.replanning import plan_without, to_plan_anew
 from partage.live.execution.watching import arrived
-from partage.live.states import Key, PartitionState, Snapshot
 
 
 class Course:

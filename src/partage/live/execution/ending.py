@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
+from partage.live.admin.states import Key, PartitionState
 from partage.live.execution.asking import Asking
 from partage.live.execution.job import Job, Standing
 from partage.live.execution.journal import Journal
-from partage.live.states import Key, PartitionState
 
 _TRIES = 20
 """Rounds until brokers have heard who leads now."""

@@ -12,11 +12,11 @@ from dataclasses import dataclass
 from kafka import errors as kafka_errors
 from kafka.admin import ConfigResource, ConfigResourceType
 
-from partage.live.connection import chunks, of_those_that_answer
+from partage.live.admin.connection import chunks, of_those_that_answer
+from partage.live.admin.snapshot import CHUNK
+from partage.live.admin.states import Key, PartitionState
 from partage.live.execution.asking import Asking
 from partage.live.execution.watching import Sparing
-from partage.live.snapshot import CHUNK
-from partage.live.states import Key, PartitionState
 
 OTHERS_SECONDS = 5.0
 

@@ -21,7 +21,7 @@ from partage.brokers.check.replans import replan_problem, replans
 from partage.brokers.directory import MARKER, fingerprint
 from partage.errors import MISSHAPEN, InputError
 from partage.files import parse_json, read_text
-from partage.live.states import Key, OfPartition, PartitionState
+from partage.live.admin.states import Key, OfPartition, PartitionState
 
 
 class Standing(Enum):

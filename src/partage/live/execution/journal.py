@@ -18,7 +18,7 @@ from typing import Any, BinaryIO, Self
 
 from partage.brokers.directory import JOURNAL
 from partage.errors import MISSHAPEN, InputError, PartageError
-from partage.live.states import Key, Throttles
+from partage.live.admin.states import Key, Throttles
 
 
 def _now() -> datetime:

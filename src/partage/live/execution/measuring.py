@@ -22,8 +22,8 @@ from kafka import KafkaAdminClient
 from kafka import errors as kafka_errors
 from kafka.admin import ConfigResource, ConfigResourceType
 
+from partage.live.admin.states import Key, PartitionState
 from partage.live.execution.job import Change, Job
-from partage.live.states import Key, PartitionState
 
 Sizes = dict[int, dict[Key, int]]
 """By broker and partition: bytes of the replica there."""

@@ -13,12 +13,12 @@ from dataclasses import dataclass, field
 from kafka import KafkaAdminClient
 
 from partage.errors import SeveralError
+from partage.live.admin.permissions import NEEDS, require
+from partage.live.admin.snapshot import take
+from partage.live.admin.states import BrokerState, Key, PartitionState, Snapshot
 from partage.live.execution.job import Job, Standing
 from partage.live.execution.measuring import MEASURED_SECONDS, measured, needs
 from partage.live.execution.recutting import recut
-from partage.live.permissions import NEEDS, require
-from partage.live.snapshot import take
-from partage.live.states import BrokerState, Key, PartitionState, Snapshot
 
 _SHOWN = 3
 

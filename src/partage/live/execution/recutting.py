@@ -7,8 +7,8 @@ from dataclasses import replace
 
 from partage.brokers.waves import cut_into_waves
 from partage.cluster import Broker, Cluster
+from partage.live.admin.states import Key, Snapshot
 from partage.live.execution.job import Job, Standing
-from partage.live.states import Key, Snapshot
 
 
 def recut(job: Job, now: Snapshot, concurrency: int, left: Iterable[Key] | None = None) -> Job:

@@ -25,8 +25,8 @@ from partage.brokers.task import Task
 from partage.cluster import Cluster
 from partage.errors import CannotError
 from partage.files import to_json, write_text
+from partage.live.admin.states import Key, Snapshot
 from partage.live.execution.job import Change, Job, Standing
-from partage.live.states import Key, Snapshot
 
 
 def holders(change: Change, dead: Collection[int]) -> set[int]:

@@ -27,6 +27,8 @@ from typing import Any
 from kafka import KafkaAdminClient
 
 from partage.errors import CannotError, InputError
+from partage.live.admin.snapshot import take
+from partage.live.admin.states import Key, Snapshot
 from partage.live.execution import ending
 from partage.live.execution.absences import Absences
 from partage.live.execution.asking import Asking
@@ -40,8 +42,6 @@ from partage.live.execution.speed import Speed
 from partage.live.execution.throttling import Throttling
 from partage.live.execution.watching import Meter
 from partage.live.execution.wishes import forget, wished
-from partage.live.snapshot import take
-from partage.live.states import Key, Snapshot
 
 __all__ = ["Interrupts", "Outcome", "Progress", "Run", "check_choice"]
 

@@ -12,6 +12,7 @@ from collections.abc import Callable, Sequence
 from functools import partial
 
 from partage.errors import PartageError
+from partage.live.admin.permissions import NEEDS, require
 from partage.live.execution.asking import Asking
 from partage.live.execution.health import Health
 from partage.live.execution.job import Change
@@ -20,7 +21,6 @@ from partage.live.execution.pacing import Pace, Seen, pace_of
 from partage.live.execution.throttling import Throttling
 from partage.live.execution.watching import Meter, Sparing
 from partage.live.execution.wishes import wished
-from partage.live.permissions import NEEDS, require
 
 _NEEDED = NEEDS["apply --throttle"]
 

@@ -21,11 +21,11 @@ from kafka import errors as kafka_errors
 from kafka.admin import ConfigResource, ConfigResourceType
 
 from partage.errors import PartageError
-from partage.live.connection import alive_brokers, chunks
+from partage.live.admin.connection import alive_brokers, chunks
+from partage.live.admin.snapshot import CHUNK, read_throttles
+from partage.live.admin.states import RATES, TOPIC_THROTTLES, Throttles
 from partage.live.execution.job import Change
 from partage.live.execution.journal import Journal
-from partage.live.snapshot import CHUNK, read_throttles
-from partage.live.states import RATES, TOPIC_THROTTLES, Throttles
 
 LEADER_LIST, FOLLOWER_LIST = TOPIC_THROTTLES
 

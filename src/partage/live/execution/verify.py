@@ -7,8 +7,8 @@ from typing import Any
 
 from kafka import KafkaAdminClient
 
+from partage.live.admin.snapshot import read_partitions
 from partage.live.execution.job import Job, Standing
-from partage.live.snapshot import read_partitions
 
 
 def compare(job: Job, admin: KafkaAdminClient) -> dict[str, Any]:

@@ -10,10 +10,10 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 
 from kafka import KafkaAdminClient
 
+from partage.live.admin.states import Key, PartitionState
 from partage.live.execution.job import Change, Standing
 from partage.live.execution.measuring import Growth, Sizes, needs, read_sizes
 from partage.live.execution.pacing import floor_of
-from partage.live.states import Key, PartitionState
 
 WINDOW_SECONDS = 10.0
 """Rates are those of the last seconds."""

@@ -16,8 +16,8 @@ from partage.brokers.plan import Plan, Progress, plan
 from partage.cluster.reassignment import Reassignment
 from partage.errors import MISSHAPEN, InputError, PartageError
 from partage.files import parse_json, read_text
+from partage.live.admin.states import Snapshot
 from partage.live.execution.journal import Journal
-from partage.live.states import Snapshot
 
 
 def directory_of(file: str | os.PathLike[str]) -> str:

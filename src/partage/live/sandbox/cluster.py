@@ -24,8 +24,8 @@ from typing import Any, Self
 from partage.errors import InputError, PartageError
 from partage.files import check_writable_directory, write_text
 from partage.java import find_java
-from partage.live.jars import kafka_jars, kafka_version
 from partage.live.sandbox import process
+from partage.live.sandbox.jars import kafka_jars, kafka_version
 from partage.live.sandbox.logs import PORT_TAKEN, READY, reason
 from partage.live.sandbox.nodes import CONTROLLER, MOST_BROKERS, Node, bound, checked, layout
 from partage.live.sandbox.security import FILES, FOLDER, LISTENERS, Security

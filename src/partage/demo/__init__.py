@@ -1,0 +1,1 @@
+"""A live demonstration: a real cluster grows while a producer and a consumer group work."""

@@ -1,0 +1,1 @@
+"""Reading a running cluster: connection, snapshot, groups, permissions."""

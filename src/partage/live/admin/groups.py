@@ -1,0 +1,280 @@
+"""The consumer groups of a running cluster: who has what, what waits, and what would be fairest.
+
+Groups of the classic protocol and of the newer one (KIP-848) say everything: members,
+subscriptions, racks, what they own. Of share and Streams groups kafka-python reads the committed
+offsets only: their members stay unknown, and ``members`` is None.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from functools import partial
+from typing import Any
+
+from kafka import KafkaAdminClient
+from kafka import errors as kafka_errors
+from kafka.admin import OffsetSpec
+
+from partage.consumers.assign import assign
+from partage.consumers.assignment import Assignment
+from partage.errors import InputError
+from partage.group import Group, Member
+from partage.live.admin.connection import chunks, of_those_that_answer, told
+from partage.live.admin.consumer_group_describe import describe_consumer_groups
+
+CHUNK = 200
+"""Groups that one request names."""
+
+_FORBIDDEN = (
+    kafka_errors.GroupAuthorizationFailedError,
+    kafka_errors.TopicAuthorizationFailedError,  # of what its members read
+)
+
+
+@dataclass(frozen=True)
+class LiveMember:
+    """A member as its coordinator knows it."""
+
+    id: str
+    client_id: str
+    host: str
+    instance_id: str | None
+    rack: str | None
+    topics: tuple[str, ...]
+    owned: tuple[tuple[str, int], ...]
+
+
+@dataclass(frozen=True)
+class LiveGroup:
+    """A group. ``members`` is None where they cannot be read; ``topics``: those that members
+    subscribe to, with the racks of the replicas of each partition; ``lag``: records not read yet,
+    by partition, where an offset was committed."""
+
+    name: str
+    kind: str
+    state: str
+    assignor: str | None
+    members: tuple[LiveMember, ...] | None
+    topics: dict[str, list[list[str]]] = field(default_factory=dict)
+    lag: dict[tuple[str, int], int] = field(default_factory=dict)
+
+    @property
+    def exact_assignor(self) -> str:
+        """Who decides in ``exact``: failover where the group wants it, else sticky, as fair as can
+        be with the fewest moves."""
+        return "failover" if self.assignor == "failover" else "sticky"
+
+    def exact(self) -> Assignment | None:
+        """What partage would assign now; None where there is nothing to assign."""
+        members = self.members or ()
+        if not members or not self.topics:
+            return None
+        group = Group(
+            {topic: len(racks) for topic, racks in self.topics.items()},
+            [
+                Member(
+                    member.id,
+                    [topic for topic in member.topics if topic in self.topics],
+                    owned=[pair for pair in member.owned if pair[0] in self.topics],
+                    generation=0,
+                    rack=member.rack,
+                    instance_id=member.instance_id,
+                )
+                for member in members
+            ],
+            racks=self.topics if any(member.rack for member in members) else None,
+        )
+        return assign(group, self.exact_assignor)
+
+    def to_json(self) -> dict[str, Any]:
+        """What a snapshot and ``partage groups --json`` say of it."""
+        lag: dict[str, list[int | None]] = {}
+        for topic in sorted({topic for topic, _ in self.lag}):
+            count = max(number for name, number in self.lag if name == topic) + 1
+            lag[topic] = [self.lag.get((topic, number)) for number in range(count)]
+        return {
+            "group": self.name,
+            "type": self.kind,
+            "state": self.state,
+            "assignor": self.assignor,
+            "members": None
+            if self.members is None
+            else [
+                {
+                    "id": member.id,
+                    "client_id": member.client_id,
+                    "host": member.host,
+                    "instance_id": member.instance_id,
+                    "rack": member.rack,
+                    "topics": list(member.topics),
+                    "owned": [list(pair) for pair in member.owned],
+                }
+                for member in self.members
+            ],
+            "lag": lag,
+        }
+
+    def described(self) -> dict[str, Any]:
+        """``to_json`` and what follows from it: loads, all its lag, the exact assignment."""
+        loads = [len(member.owned) for member in self.members or ()]
+        exact = self.exact()
+        return self.to_json() | {
+            "loads": [min(loads), max(loads)] if loads else None,
+            "total_lag": sum(self.lag.values()),
+            "exact": None
+            if exact is None
+            else {
+                "assignor": self.exact_assignor,
+                "loads": [int(exact.loads.min()), int(exact.loads.max())],
+                "moves": exact.moves,
+                "assignment": exact.to_json()["assignment"],
+            },
+        }
+
+
+def read_groups(
+    admin: KafkaAdminClient, warnings: list[str], names: Sequence[str] | None = None
+) -> tuple[LiveGroup, ...]:
+    """All groups, or the named ones, by name. What may not be read becomes a warning.
+
+    Raises InputError for a named group that is not there, and what kafka-python raises.
+    """
+    listed = {group["group_id"]: group for group in admin.list_groups()}
+    if names is not None:
+        for name in names:
+            if name not in listed:
+                raise InputError(
+                    name, "no such group, or none to see: `partage groups` lists those there are"
+                )
+        listed = {name: listed[name] for name in names}
+
+    def forbidden(name: str, error: Exception) -> None:
+        warnings.append(f"group {name} cannot be described: {told(error)}")
+
+    asked: list[str] = []
+    described: dict[str, Any] = {}
+    for kind, ask in (
+        ("classic", admin.describe_groups),
+        ("consumer", partial(describe_consumer_groups, admin)),
+    ):
+        some = [name for name, one in listed.items() if _kind(one) == kind]
+        asked += some
+        for part in chunks(some, CHUNK):
+            described |= of_those_that_answer(ask, part, _FORBIDDEN, forbidden)
+    topics = _topics(admin)
+    found = []
+    for name in sorted(listed):
+        group = _group(name, listed[name], described.get(name), topics)
+        if name in asked and name not in described:
+            found.append(group)
+            continue
+        try:
+            found.append(replace(group, lag=_lag(admin, name, topics)))
+        except kafka_errors.KafkaError as error:
+            warnings.append(f"group {name}: its lag cannot be read: {told(error)}")
+            found.append(group)
+    return tuple(found)
+
+
+def _kind(listed: dict[str, Any]) -> str:
+    return str(listed.get("group_type") or "classic").lower()
+
+
+def _topics(admin: KafkaAdminClient) -> dict[str, list[list[str]]]:
+    """By topic and partition the racks of the replicas."""
+    rack = {b["broker_id"]: b["rack"] for b in admin.describe_cluster()["brokers"]}
+    return {
+        topic["name"]: [
+            sorted({name for b in partition["replica_nodes"] if (name := rack.get(b))})
+            for partition in sorted(topic["partitions"], key=lambda p: int(p["partition_index"]))
+        ]
+        for topic in admin.describe_topics()
+        if not topic["error_code"]
+    }
+
+
+def _group(
+    name: str,
+    listed: dict[str, Any],
+    described: dict[str, Any] | None,
+    topics: dict[str, list[list[str]]],
+) -> LiveGroup:
+    state = str(listed.get("group_state") or (described or {}).get("group_state") or "Unknown")
+    is_consumer = listed.get("protocol_type") in ("consumer", "")
+    members = None
+    if described is not None and is_consumer:
+        read = _newer_member if _kind(listed) == "consumer" else _member
+        members = tuple(sorted((read(one) for one in described["members"]), key=lambda one: one.id))
+    used = {topic for member in members or () for topic in member.topics}
+    return LiveGroup(
+        name=name,
+        kind=_kind(listed),
+        state=state,
+        assignor=(described or {}).get("protocol_data")
+        or (described or {}).get("assignor_name")
+        or None,
+        members=members,
+        topics={topic: topics[topic] for topic in sorted(used) if topic in topics},
+    )
+
+
+def _member(described: dict[str, Any]) -> LiveMember:
+    subscription = described["member_metadata"]
+    assignment = described["member_assignment"]
+    # bytes: empty, or another protocol's
+    said = subscription if isinstance(subscription, dict) else {}
+    given = assignment if isinstance(assignment, dict) else {}
+    return LiveMember(
+        id=described["member_id"],
+        client_id=described["client_id"],
+        host=described["client_host"].removeprefix("/"),
+        instance_id=described.get("group_instance_id"),
+        rack=said.get("rack_id"),
+        topics=tuple(sorted(said.get("topics") or ())),
+        owned=tuple(
+            sorted(
+                (part["topic"], number)
+                for part in given.get("assigned_partitions") or ()
+                for number in part["partitions"]
+            )
+        ),
+    )
+
+
+def _newer_member(described: dict[str, Any]) -> LiveMember:
+    """Of a group of the newer protocol. By a regular expression it subscribes to what it has."""
+    owned = sorted(
+        (part["topic_name"], number)
+        for part in described["assignment"]["topic_partitions"]
+        for number in part["partitions"]
+    )
+    return LiveMember(
+        id=described["member_id"],
+        client_id=described["client_id"],
+        host=described["client_host"].removeprefix("/"),
+        instance_id=described["instance_id"],
+        rack=described["rack_id"] or None,
+        topics=tuple(
+            sorted({*described["subscribed_topic_names"], *(topic for topic, _ in owned)})
+        ),
+        owned=tuple(owned),
+    )
+
+
+def _lag(
+    admin: KafkaAdminClient, name: str, topics: dict[str, list[list[str]]]
+) -> dict[tuple[str, int], int]:
+    """Of the partitions with a committed offset that are still there."""
+    offsets = {
+        partition: committed.offset
+        for partition, committed in admin.list_group_offsets(name)[name].items()
+        if committed.offset >= 0 and partition.partition < len(topics.get(partition.topic, ()))
+    }
+    if not offsets:
+        return {}
+    ends = admin.list_partition_offsets(dict.fromkeys(offsets, OffsetSpec.LATEST))
+    return {
+        (partition.topic, partition.partition): max(ends[partition].offset - offset, 0)
+        for partition, offset in sorted(offsets.items())
+    }

@@ -1,0 +1,292 @@
+"""A running cluster, read: what ``partage snapshot`` writes and plans begin with.
+
+What is read, and from whom:
+
+- *brokers*: registered ones from the cluster's description, fenced ones included, which are those
+  that do not answer; a broker that only replica lists name is dead as well. Capacity and whether
+  log dirs are cordoned (KIP-1066) come from each broker's log dirs (KIP-827);
+- *replicas*: from the topics' metadata. While a partition is being reassigned, that list is the
+  target and what is to be removed together (KIP-455); the controller tells them apart, and what
+  stands here is the target. Reassignments are asked for before and after; where they differ, the
+  topics are read again;
+- *sizes*: of every replica, from its broker's log dirs;
+- *throttles*: of replication, on brokers and topics, as they are configured at this moment;
+- *groups*: states, members with what they own, committed offsets and lag.
+
+Requests that name topics or groups name at most some hundreds at a time.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import replace
+from datetime import UTC, datetime
+from typing import Any
+
+from kafka import KafkaAdminClient, TopicPartition
+from kafka import errors as kafka_errors
+from kafka.admin import ConfigResource, ConfigResourceType
+
+from partage.errors import PartageError
+from partage.live.admin.connection import alive_brokers, chunks, of_those_that_answer, told
+from partage.live.admin.groups import read_groups
+from partage.live.admin.permissions import hidden, refusal, refuse_forbidden
+from partage.live.admin.states import (
+    BROKER_THROTTLES,
+    TOPIC_THROTTLES,
+    BrokerState,
+    LogDir,
+    PartitionState,
+    Snapshot,
+    Throttles,
+)
+
+CHUNK = 500
+"""Topics that one request names."""
+
+_TRIES = 5
+
+_SETTLING_SECONDS = 0.3
+"""Brokers hear a moment later what the controller did: a reassignment that has just ended would
+still show its intermediate list."""
+
+Tell = Callable[[str], None]
+
+
+def take(
+    admin: KafkaAdminClient,
+    *,
+    groups: bool = True,
+    throttles: bool = True,
+    whole: bool = True,
+    tell: Tell = lambda _: None,
+) -> Snapshot:
+    """The cluster as it is now, with its groups and throttles if asked for.
+
+    Raises what kafka-python raises, PartageError for a cluster that never stands still, and unless
+    it need not be the ``whole`` for one that may hide topics.
+    """
+    warnings: list[str] = []
+    tell("brokers")
+    described = admin.describe_cluster()
+    tell("topics")
+    partitions = read_partitions(admin)
+    if whole and (missing := hidden(admin, {one.topic for one in partitions})):
+        raise refusal([missing])
+    brokers = read_brokers(described, partitions)
+    tell("log dirs")
+    brokers, partitions = _with_log_dirs(admin, brokers, partitions, warnings)
+    configured = Throttles()
+    if throttles:
+        tell("throttles")
+        alive = [one.id for one in brokers if one.alive]
+        topics = sorted({one.topic for one in partitions})
+        configured = read_throttles(admin, alive, topics, warnings)
+    found: tuple[dict[str, Any], ...] = ()
+    if groups:
+        tell("groups")
+        found = tuple(group.to_json() for group in read_groups(admin, warnings))
+    return Snapshot(
+        cluster_id=str(described["cluster_id"]),
+        taken_at=datetime.now(UTC),
+        controller=described["controller_id"] if described["controller_id"] >= 0 else None,
+        brokers=brokers,
+        partitions=partitions,
+        throttles=configured,
+        groups=found,
+        warnings=tuple(warnings),
+    )
+
+
+def read_brokers(
+    described: dict[str, Any], partitions: Iterable[PartitionState]
+) -> tuple[BrokerState, ...]:
+    """Registered brokers, and those that only replica lists know, by id."""
+    alive = alive_brokers(described)
+    found = {
+        broker["broker_id"]: BrokerState(
+            id=broker["broker_id"],
+            rack=broker["rack"],
+            host=broker["host"],
+            port=broker["port"],
+            alive=broker["broker_id"] in alive,
+        )
+        for broker in described["brokers"]
+    }
+    racks = any(broker.rack is not None for broker in found.values())
+    for number in sorted({broker for one in partitions for broker in one.current} - set(found)):
+        # Where the others have racks, nobody knows what its own was.
+        found[number] = BrokerState(number, "unknown" if racks else None, None, None, alive=False)
+    return tuple(found[number] for number in sorted(found))
+
+
+def read_partitions(
+    admin: KafkaAdminClient, topics: Sequence[str] | None = None
+) -> tuple[PartitionState, ...]:
+    """All partitions, or those of some topics, ascending; a topic that is gone is left out.
+
+    Of those whose reassignment began or ended meanwhile the topics are read again. Raises
+    PartageError where one of them never stands still.
+    """
+    found: dict[TopicPartition, PartitionState] = {}
+    asked = topics
+    for _ in range(_TRIES):
+        before = admin.list_partition_reassignments()
+        time.sleep(_SETTLING_SECONDS)
+        described = _describe_topics(admin, asked)
+        after = admin.list_partition_reassignments()
+        unsure = {at for at in {*before, *after} if before.get(at) != after.get(at)}
+        for topic in described:
+            if topic["error_code"]:
+                found = {at: one for at, one in found.items() if at.topic != topic["name"]}
+                continue
+            for partition in topic["partitions"]:
+                at = TopicPartition(topic["name"], partition["partition_index"])
+                found.pop(at, None)
+                if at not in unsure:
+                    found[at] = _partition(topic["name"], partition, before)
+        asked = sorted({at.topic for at in unsure}.intersection(*([topics] if topics else [])))
+        if not asked:
+            return tuple(found[at] for at in sorted(found))
+    raise PartageError("reassignments begin or end all the time: no moment to read them at")
+
+
+def read_throttles(
+    admin: KafkaAdminClient,
+    brokers: Iterable[int],
+    topics: Sequence[str],
+    warnings: list[str] | None = None,
+) -> Throttles:
+    """What is configured for these brokers and topics themselves; what may not be read, or does not
+    answer, becomes a warning, or raises where none are collected."""
+    found = Throttles()
+    for broker in brokers:
+        with _or_warning(warnings, f"broker {broker}: its throttles"):
+            own = _configured(
+                admin,
+                ConfigResourceType.BROKER,
+                [str(broker)],
+                BROKER_THROTTLES,
+                "DYNAMIC_BROKER_CONFIG",
+            )
+            found.brokers.update({int(name): values for name, values in own.items()})
+    for part in chunks(topics, CHUNK):
+        with _or_warning(warnings, f"topics from {part[0]} on: their throttles"):
+            found.topics.update(_configured_topics(admin, part))
+    return found
+
+
+# ---------------------------------------------------------------------- parts
+
+
+def _describe_topics(admin: KafkaAdminClient, topics: Sequence[str] | None) -> list[dict[str, Any]]:
+    if topics is None:
+        return list(admin.describe_topics())
+    found = [topic for part in chunks(topics, CHUNK) for topic in admin.describe_topics(list(part))]
+    refuse_forbidden(found)
+    return found
+
+
+def _partition(
+    topic: str, described: dict[str, Any], reassigned: dict[TopicPartition, dict[str, list[int]]]
+) -> PartitionState:
+    number = described["partition_index"]
+    moving = reassigned.get(TopicPartition(topic, number))
+    adding = tuple(moving["adding_replicas"]) if moving else ()
+    removing = tuple(moving["removing_replicas"]) if moving else ()
+    listed = moving["replicas"] if moving else described["replica_nodes"]
+    leader = described["leader_id"]
+    return PartitionState(
+        topic=topic,
+        partition=number,
+        replicas=tuple(broker for broker in listed if broker not in removing),
+        leader=leader if leader >= 0 else None,
+        isr=tuple(sorted(described["isr_nodes"])),
+        adding=adding,
+        removing=removing,
+    )
+
+
+def _with_log_dirs(
+    admin: KafkaAdminClient,
+    brokers: tuple[BrokerState, ...],
+    partitions: tuple[PartitionState, ...],
+    warnings: list[str],
+) -> tuple[tuple[BrokerState, ...], tuple[PartitionState, ...]]:
+    sizes: dict[tuple[str, int], dict[int, int]] = {}
+    found = []
+    for broker in brokers:
+        own: list[LogDir] = []
+        total = 0
+        with _or_warning(warnings, f"broker {broker.id}: its log dirs"):
+            described = (
+                admin.describe_log_dirs(brokers=[broker.id])[0]["log_dirs"] if broker.alive else []
+            )
+            for log_dir in described:
+                own.append(_log_dir(log_dir))
+                for topic in log_dir["topics"]:
+                    for entry in topic["partitions"]:
+                        total += entry["partition_size"]
+                        # a copy on its way to another log dir of the same broker comes on top
+                        if not entry["is_future_key"]:
+                            key = (topic["name"], entry["partition_index"])
+                            sizes.setdefault(key, {})[broker.id] = entry["partition_size"]
+        found.append(replace(broker, log_dirs=tuple(own), replica_bytes=total))
+    return tuple(found), tuple(replace(one, sizes=sizes.get(one.key, {})) for one in partitions)
+
+
+def _log_dir(described: dict[str, Any]) -> LogDir:
+    error = described["error_code"]
+    total, usable = (described.get(name, -1) for name in ("total_bytes", "usable_bytes"))
+    return LogDir(
+        path=described["log_dir"],
+        total_bytes=total if total >= 0 else None,
+        usable_bytes=usable if usable >= 0 else None,
+        cordoned=bool(described.get("is_cordoned", False)),
+        offline=told(kafka_errors.for_code(error)) if error else None,
+    )
+
+
+def _configured_topics(admin: KafkaAdminClient, topics: Sequence[str]) -> dict[str, dict[str, str]]:
+    """The throttles of topics; of one that is deleted meanwhile there are none."""
+
+    def ask(some: Sequence[str]) -> dict[str, dict[str, str]]:
+        kind, source = ConfigResourceType.TOPIC, "DYNAMIC_TOPIC_CONFIG"
+        return _configured(admin, kind, some, TOPIC_THROTTLES, source)
+
+    return of_those_that_answer(ask, topics, (kafka_errors.UnknownTopicOrPartitionError,))
+
+
+def _configured(
+    admin: KafkaAdminClient,
+    kind: ConfigResourceType,
+    names: Sequence[str],
+    keys: Sequence[str],
+    source: str,
+) -> dict[str, dict[str, str]]:
+    """The values of these keys that are set on the resource itself, for those that have any."""
+    resources = [ConfigResource(kind, name, dict.fromkeys(keys)) for name in names]
+    described = admin.describe_configs(resources, config_filter="all")
+    found = {}
+    for name, configs in described.get(kind.name.lower(), {}).items():
+        own = {
+            key: config["value"]
+            for key, config in configs.items()
+            if key in keys and config["config_source"] == source and config["value"] is not None
+        }
+        if own:
+            found[name] = own
+    return found
+
+
+@contextmanager
+def _or_warning(warnings: list[str] | None, what: str) -> Iterator[None]:
+    """What fails inside becomes a warning; without a list of warnings it is raised."""
+    try:
+        yield
+    except kafka_errors.KafkaError as error:
+        if warnings is None:
+            raise
+        warnings.append(f"{what} cannot be read: {told(error)}")

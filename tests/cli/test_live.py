@@ -1,0 +1,139 @@
+"""snapshot, groups, apply, rollback, verify and throttle, as a user types them."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+pytest.importorskip("kafka")
+
+import partage
+from partage.brokers.directory import JOURNAL
+from partage.live.admin.connection import Connection
+from partage.live.execution.journal import Journal
+from partage.live.execution.wishes import Wishes, wished
+
+Run = Callable[..., Any]
+
+
+@pytest.fixture(autouse=True)
+def no_address(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("PARTAGE_BOOTSTRAP_SERVERS", raising=False)
+    monkeypatch.setattr("partage.live.admin.connection._BOOTSTRAP_MS", 500)
+
+
+@pytest.fixture
+def plan(tmp_path: Path) -> str:
+    cluster = partage.Cluster.from_json(
+        {
+            "brokers": [{"id": 1}, {"id": 2}],
+            "partitions": [{"topic": "t", "partition": p, "replicas": [1]} for p in range(2)],
+        }
+    )
+    partage.plan(cluster).write(tmp_path / "plan")
+    return str(tmp_path / "plan")
+
+
+@pytest.mark.parametrize(
+    ("command", "said"),
+    [
+        (("snapshot",), "--bootstrap-server: expected HOST:PORT, here or in PARTAGE_BOOTSTRAP"),
+        (("groups",), "--bootstrap-server: expected HOST:PORT"),
+        (("plan",), "--bootstrap-server: expected HOST:PORT"),
+        (("plan", "c.json", "--bootstrap-server", "h:1"), "and a CLUSTER: expected one of them"),
+        (("plan", "--bootstrap-server", "h:1", "--sizes", "s"), "--sizes: a running cluster tells"),
+        (("apply", "nothing"), "nothing/plan.json: no such file"),
+        (("verify", "nothing"), "nothing/plan.json: no such file"),
+        (("throttle", "nothing", "5MB"), "nothing/plan.json: no such file"),
+        (("throttle", "nothing", "fast"), "RATE: 'fast' is no size"),
+        (("throttle", "nothing"), "RATE: expected for instance 100MB, auto, or --concurrency N"),
+        (("throttle", "nothing", "--concurrency", "0"), "--concurrency: 0: expected a number from"),
+        (("apply", "nothing", "--on-broker-failure", "cry"), "'cry': expected one of cancel, re"),
+        (("rollback", "nothing", "--on-broker-failure", "replan"), "one of cancel, wait, stop"),
+        (("apply", "nothing", "--throttle", "0"), "--throttle: '0': must be above 0"),
+        (("snapshot", "--command-config", "none"), "none: no such file"),
+    ],
+)
+def test_what_cannot_be_asked(run: Run, command: tuple[str, ...], said: str) -> None:
+    ended = run(*command)
+    assert (ended.code, ended.out) == (2, "")
+    assert said in ended.err
+    assert ended.err.count("\n") == 1
+
+
+@pytest.mark.parametrize("command", [("snapshot",), ("groups",), ("plan",)])
+def test_nobody_answers(run: Run, command: tuple[str, ...]) -> None:
+    ended = run(*command, "--bootstrap-server", "127.0.0.1:1")
+    assert (ended.code, ended.out) == (1, "")
+    assert ended.err == "partage: Kafka at 127.0.0.1:1: nobody answers there in time\n"
+
+
+def test_a_throttle_is_left_for_whoever_carries_the_plan_out(run: Run, plan: str) -> None:
+    with Journal.open(plan):
+        asked = run("throttle", plan, "5MB", "--json").json
+        assert asked == {"throttle": 5_000_000, "concurrency": None}
+        assert wished(plan) == Wishes(5_000_000)
+        said = run("throttle", plan, "auto", "--concurrency", "4").out
+        assert said == "Asked for auto, a concurrency of 4 from the next wave on.\n"
+        assert wished(plan) == Wishes("auto", 4)
+
+
+@pytest.mark.parametrize("begun", [False, True])
+def test_a_throttle_where_nobody_carries_the_plan_out(run: Run, plan: str, begun: bool) -> None:
+    if begun:
+        with Journal.open(plan) as journal:
+            journal.write("begun")
+    before = sorted(Path(plan).iterdir())
+    ended = run("throttle", plan, "5MB")
+    assert (ended.code, ended.out) == (1, "")
+    assert ended.err == (
+        "partage: nothing is being carried out: give --throttle to apply instead\n"
+    )
+    assert sorted(Path(plan).iterdir()) == before
+
+
+@pytest.mark.kafka
+def test_on_a_cluster(run: Run, plan: str, kafka: Any, tmp_path: Path) -> None:
+    address = ("--bootstrap-server", kafka.bootstrap_servers)
+    with Connection.of(kafka.bootstrap_servers).admin() as admin:
+        admin.create_topics({"typed": {"assignments": {0: [1, 2], 1: [2, 3]}}})
+        try:
+            file = tmp_path / "live.json"
+            ended = run("snapshot", *address, "-o", str(file), "--json")
+            assert ended.json == json.loads(file.read_text())
+            assert ended.json["cluster_id"] == kafka.cluster_id
+            assert "groups" in run("groups", *address, "--json").json
+            missing = run("groups", "no-such-group", *address)
+            assert (missing.code, missing.out) == (2, "")
+
+            refused = run("apply", plan, *address, "--yes")
+            assert (refused.code, refused.out) == (1, "")
+            assert f"{plan}: the cluster is not the plan's: t-0 is not there" in refused.err
+
+            own = str(tmp_path / "own")
+            made = run(
+                "plan", *address, "--topics", "typed", "--replication-factor", "3", "-o", own
+            )
+            assert made.code == 0, made.err
+            asked = run("apply", own, *address)
+            assert asked.code == 2
+            assert "--yes: nobody can be asked here" in asked.err
+            assert not Path(own, JOURNAL).exists()
+            assert run("verify", own, *address, "--json").json["state"] == "not begun"
+            words = " ".join(address)
+            carried = run("apply", own, *address, "--yes")
+            assert carried.code == 0
+            assert carried.out.endswith(f"\nNext: partage verify {own} {words}\n")
+            seen = run("verify", own, *address).out
+            assert seen.startswith("done: 2 of 2 partitions done")
+            assert seen.endswith(f"\nNext: partage snapshot {words} -o cluster.json\n")
+            back = run("rollback", own, *address, "--yes")
+            assert back.code == 0
+            assert "\nDone: everything is back where it shall be.\n" in back.out
+            assert back.out.endswith(f"\nNext: partage snapshot {words}\n")
+        finally:
+            admin.delete_topics(["typed"])

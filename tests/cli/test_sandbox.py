@@ -1,0 +1,178 @@
+"""partage sandbox: one broker up and down for real, and what is refused before anything starts."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import time
+from collections.abc import Callable
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from partage import ivy
+from partage.live import sandbox
+from partage.live.sandbox import jars
+
+Run = Callable[..., Any]
+
+SIGNALS = (signal.SIGINT, signal.SIGTERM)
+NODE = {"address", "pid", "log"}
+
+
+@pytest.mark.kafka
+def test_a_broker_and_what_is_said_of_it(run: Run, tmp_path: Path) -> None:
+    try:
+        up = run("sandbox", "up", "--brokers", "1", "--racks", "a", "--json")
+        found = up.json
+        assert set(found) == {
+            "directory",
+            "kafka",
+            "cluster_id",
+            "secure",
+            "bootstrap_servers",
+            "brokers",
+            "controller",
+            "started",
+            "client_properties",
+        }
+        assert (found["secure"], found["client_properties"]) == (False, [])
+        (broker,) = found["brokers"]
+        assert (broker["id"], broker["rack"], found["started"]) == (1, "a", [1])
+        assert set(broker) - {"id", "rack"} == set(found["controller"]) == NODE
+        assert broker["address"] == found["bootstrap_servers"]
+        assert (tmp_path / broker["log"]).is_file()
+        nodes = [broker["pid"], found["controller"]["pid"]]
+
+        again = run("sandbox", "up")
+        assert (again.code, again.err) == (0, "")
+        assert again.out.startswith(f"Kafka {found['kafka']} in sandbox: runs already\n")
+        for shown in (broker["address"], str(broker["pid"]), broker["log"], "sandbox down\n"):
+            assert shown in again.out
+        look = f"Next: partage snapshot --bootstrap-server {broker['address']} -o cluster.json\n"
+        assert again.out.endswith(look)
+
+        other = run("sandbox", "up", "--brokers", "2")
+        assert (other.code, other.out) == (2, "")
+        assert other.err == (
+            "partage: --brokers: 2: sandbox has 1; partage sandbox down --dir sandbox removes it\n"
+        )
+
+        stopped = run("sandbox", "stop", "1", "--kill", "--json").json
+        assert [of["pid"] for of in stopped["brokers"]] == [None]
+        assert run("sandbox", "stop", "1").out.endswith("sandbox down\n")
+        assert run("sandbox", "stop", "2").code == 2
+        back = run("sandbox", "start", "1", "--json").json
+        assert back["started"] == [1]
+        nodes.append(back["brokers"][0]["pid"])
+        assert run("sandbox", "add", "--rack", "b", "--json").json["brokers"][1]["rack"] == "b"
+        kept = run("sandbox", "down", "--keep")
+        assert kept.out == (
+            "Ended: controller, broker-1, broker-2\nKept: sandbox\n\nNext: partage sandbox up\n"
+        )
+    finally:
+        down = run("sandbox", "down", "--json")
+    assert down.json == {"directory": "sandbox", "ended": [], "left": []}
+    assert list(tmp_path.iterdir()) == []
+    for pid in nodes:
+        with pytest.raises(ProcessLookupError):
+            os.kill(pid, 0)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (("up", "--brokers", "0"), "--brokers: 0: expected 1 to 30"),
+        (("up", "--brokers", "x"), "--brokers"),
+        (("up", "--racks", "a,,b"), "--racks: '' is no name of a rack"),
+        (("up", "--racks", ""), "--racks: '' is no name of a rack"),
+        (("up", "--racks", "a,b", "--brokers", "1"), "--racks: 2 racks for 1 brokers"),
+        (("up", "--kafka", "2.8"), "--kafka: '2.8': expected a version from 4.0.0 on, as 4.3.0"),
+        (("up", "--dir", "no/such"), "no/such: there is no folder "),
+        (("up", "--dir", "theirs"), "theirs: holds files that partage did not write"),
+        (("up", "--dir", "theirs/file"), "theirs/file: is a file"),
+        (("up", "--dir", ""), "--dir: the name of the folder is empty"),
+        (("up", "more"), "more"),
+        (("down",), "sandbox: no sandbox is there (no sandbox.json)"),
+        (("down", "--dir", "theirs"), "theirs: no sandbox is there"),
+        (("add", "--rack", "d"), "sandbox: no sandbox is there"),
+        (("stop", "1"), "sandbox: no sandbox is there"),
+        (("start", "1"), "sandbox: no sandbox is there"),
+        (("stop",), "ID"),
+    ],
+    ids=" ".join,
+)
+def test_refusals(run: Run, tmp_path: Path, arguments: tuple[str, ...], said: str) -> None:
+    (tmp_path / "theirs").mkdir()
+    (tmp_path / "theirs" / "file").write_text("theirs")
+    for json_too in ((), ("--json",)):
+        ended = run("sandbox", *arguments, *json_too)
+        assert (ended.code, ended.out) == (2, "")
+        assert ended.err.startswith("partage: ")
+        assert ended.err.count("\n") == 1
+        assert said in ended.err
+    assert [path.name for path in tmp_path.iterdir()] == ["theirs"]
+    assert (tmp_path / "theirs" / "file").read_text() == "theirs"
+
+
+def test_a_failed_start_is_one_line(
+    run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv(jars.OWN_JARS, raising=False)
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    monkeypatch.setattr(ivy, "find_spec", lambda _: None)
+    ended = run("sandbox", "up")
+    assert (ended.code, ended.out) == (1, "")
+    assert ended.err.count("\n") == 1
+    assert "pip install 'partage[spark]'" in ended.err
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize("command", [("up",), ("add",), ("start", "1")], ids=" ".join)
+@pytest.mark.parametrize("sent", SIGNALS)
+def test_what_launches_brokers_cleans_up_whatever_ends_it(
+    run: Run, monkeypatch: pytest.MonkeyPatch, command: tuple[str, ...], sent: signal.Signals
+) -> None:
+    cleaned_up: list[bool] = []
+
+    def launch(*_: Any, **__: Any) -> None:
+        try:
+            os.kill(os.getpid(), sent)
+            time.sleep(10)
+        finally:
+            os.kill(os.getpid(), sent)  # again: it must not disturb
+            cleaned_up.append(True)
+
+    monkeypatch.setattr(sandbox.Sandbox, "start", launch)
+    launcher = SimpleNamespace(add_broker=launch, start_broker=launch)
+    monkeypatch.setattr(sandbox.Sandbox, "open", lambda _: launcher)
+    before = [signal.getsignal(one) for one in SIGNALS]
+    try:
+        ended = run("sandbox", *command)
+    finally:
+        for one, earlier in zip(SIGNALS, before, strict=True):
+            signal.signal(one, earlier)
+    assert (ended.code, ended.out) == (130, "")
+    assert cleaned_up == [True]
+
+
+def test_what_is_not_its_own_stays(run: Run, tmp_path: Path) -> None:
+    folder = tmp_path / "other"
+    (folder / "broker-1").mkdir(parents=True)
+    (folder / "notes").write_text("mine")
+    nodes = [{"id": n, "rack": None, "port": 1, "pid": None} for n in (0, 1)]
+    state = {
+        "format_version": 1,
+        "kafka": "4.3.0",
+        "cluster_id": "x",
+        "folder": "/",
+        "nodes": nodes,
+    }
+    (folder / sandbox.MARKER).write_text(json.dumps(state))
+    ended = run("sandbox", "down", "--dir", "other")
+    assert ended.code == 0
+    assert ended.out == "Ended: nothing ran\nLeft in other, which is not the sandbox's: notes\n"
+    assert [path.name for path in folder.iterdir()] == ["notes"]

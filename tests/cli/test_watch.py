@@ -1,0 +1,170 @@
+"""watch through the command line: silent, an alert, silent, fair again; and what it refuses."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import threading
+import time
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+pytest.importorskip("pyspark")
+
+from tests.matrices import cluster_json
+
+Run = Callable[..., Any]
+Files = Callable[[], dict[str, bytes]]
+
+NOON = 1_790_000_040
+
+
+@pytest.fixture
+def watched(run: Run, tmp_path: Path) -> Callable[..., Any]:
+    """``watched({0: 100, 1: 50}, "--json")``: add a minute in which partitions of t take in so many
+    bytes, then take what is there."""
+    (tmp_path / "records").mkdir()
+    cluster = cluster_json("1,2 2,1 1,2 2,1", "1 2")
+    (tmp_path / "cluster.json").write_text(json.dumps(cluster), encoding="utf-8")
+    minutes = 0
+
+    def call(sizes: dict[int, int], *more: str) -> Any:
+        nonlocal minutes
+        lines = [
+            {
+                "topic": "t",
+                "partition": partition,
+                "offset": minutes,
+                "timestamp": (NOON + minutes * 60) * 1000,
+                "key": None,
+                "value_bytes": size,
+            }
+            for partition, size in sizes.items()
+        ]
+        minutes += 1
+        text = "".join(f"{json.dumps(line)}\n" for line in lines)
+        (tmp_path / "records" / f"{minutes}.jsonl").write_text(text, encoding="utf-8")
+        options = ("--cluster", "cluster.json", "-o", "watch", "--over", "60", "--late", "0")
+        return run("watch", "records", *options, *more)
+
+    return call
+
+
+EVEN = dict.fromkeys(range(4), 6000)
+SKEWED = {0: 9000, 1: 1000, 2: 12000, 3: 2000}
+
+
+@pytest.mark.spark
+def test_an_alert_once_and_a_plan(
+    watched: Callable[..., Any], run: Run, spark: Any, tmp_path: Path
+) -> None:
+    def once(sizes: dict[int, int], *more: str) -> Any:
+        ended = watched(sizes, "--once", *more)
+        assert ended.code == 0, ended.err
+        return ended
+
+    # a minute is judged when the next one has begun
+    assert once(EVEN).out == ""
+    healthy = once(SKEWED)
+    assert healthy.out == ""
+    assert "stopped: 4 records in closed windows from 2026-09-21T14:14:00Z" in healthy.err
+    alert = once(SKEWED).out
+    plan = "watch/plans/2026-09-21T14-16-00Z"
+    assert alert == (
+        "2026-09-21T14:16:00Z alert: broker 1 takes in 350 B/s, 1.75 times the mean "
+        "(threshold 1.2), heaviest t-2 200 B/s, t-0 150 B/s. "
+        f"Plan: {plan}, 1.00 times the mean after it\n"
+    )
+    ended = run("check", plan, "--json")
+    assert (ended.code, ended.json["sound"]) == (0, True)
+    document = json.loads((tmp_path / plan / "plan.json").read_text())
+    assert document["options"]["leaders"] == "rate"
+    assert document["figures"]["after"]["moves"] == 0
+    assert (tmp_path / plan / "report.html").is_file()
+    # the same plan by hand, out of what the watch measured
+    figures = run(
+        *("plan", "cluster.json", "--profile", "watch", "--leaders", "rate", "--no-moves", "--json")
+    ).json
+    assert figures["leader_changes"] == document["figures"]["after"]["leader_changes"] == 1
+
+    still = once(EVEN, "--json").out
+    lines = [json.loads(line) for line in still.splitlines()]
+    assert [line["event"] for line in lines] == ["closed", "stopped"], "said once"
+    assert lines[0]["fairness"] == 1.75
+    assert lines[0]["counts"]["records"] == 12
+    assert lines[1]["counts"]["open_records"] == 4
+    assert once(EVEN).out == (
+        "2026-09-21T14:18:00Z fair again: broker 1 takes in 200 B/s, 1.00 times the mean "
+        "(threshold 1.2)\n"
+    )
+    assert [path.name for path in (tmp_path / "watch" / "plans").iterdir()] == [Path(plan).name]
+
+    refused = watched(EVEN, "--once", "--window", "30")
+    assert (refused.code, refused.out) == (2, "")
+    assert refused.err == (
+        "partage: watch: was begun with --window 60, not 30: name another directory\n"
+    )
+
+
+@pytest.mark.spark
+def test_interrupted_it_ends_in_order_and_goes_on(
+    watched: Callable[..., Any], spark: Any, tmp_path: Path
+) -> None:
+    def interrupt() -> None:
+        limit = time.monotonic() + 60
+        while not (tmp_path / "watch" / "state.parquet").exists() and time.monotonic() < limit:
+            time.sleep(0.1)
+        os.kill(os.getpid(), signal.SIGINT)
+
+    before = signal.getsignal(signal.SIGINT)
+    thread = threading.Thread(target=interrupt)
+    thread.start()
+    ended = watched(EVEN, "--every", "1", "--plan", "moves", "--alert-above", "1.5", "--json")
+    thread.join()
+    assert ended.code == 0, ended.err
+    assert [json.loads(line)["event"] for line in ended.out.splitlines()] == ["stopped"]
+    assert signal.getsignal(signal.SIGINT) is before
+    ended = watched(EVEN, "--once", "--json")
+    assert [json.loads(line)["event"] for line in ended.out.splitlines()] == ["closed", "stopped"]
+
+
+@pytest.mark.parametrize(
+    ("options", "problem"),
+    [
+        (("--window", "0"), "--window: 0: expected 1 seconds or more"),
+        (("--late", "-1"), "--late: -1: expected 0 seconds or more"),
+        (("--over", "59"), "--over: 59: expected 60 seconds or more"),
+        (("--every", "0"), "--every: 0: expected 1 seconds or more"),
+        (("--alert-above", "0.9"), "--alert-above: 0.9: busiest / mean is 1 or more"),
+        (("--alert-above", "nan"), "--alert-above: nan: busiest / mean is 1 or more"),
+        (("--plan", "all"), "--plan: 'all': expected leaders or moves"),
+        (("--cluster", "none.json"), "none.json: no such file"),
+        (("-o", "small.json"), "small.json: is a file, expected a directory to write"),
+        (("-o", "records"), "records: holds files that partage did not write (no watch.json"),
+        (("-o", "records/watch"), "records/watch: lies in the folder of records: its tables"),
+    ],
+)
+def test_what_it_refuses(
+    run: Run, small: str, files_now: Files, tmp_path: Path, options: Sequence[str], problem: str
+) -> None:
+    (tmp_path / "records").mkdir()
+    (tmp_path / "records" / "one.csv").touch()
+    given = {"--cluster": small, "-o": "watch"} | dict([tuple(options)])
+    before = files_now()
+    ended = run("watch", "records", *(word for pair in given.items() for word in pair))
+    assert (ended.code, ended.out) == (2, "")
+    assert ended.err.startswith(f"partage: {problem}")
+    assert len(ended.err.splitlines()) == 1
+    assert files_now() == before
+
+
+@pytest.mark.parametrize("records", ["none", "small.json", "kafka://h/t"])
+def test_records_that_do_not_come(run: Run, small: str, records: str) -> None:
+    ended = run("watch", records, "--cluster", small, "-o", "watch")
+    assert (ended.code, ended.out) == (2, "")
+    assert ended.err.startswith(f"partage: {records}: ")
+    assert not Path("watch").exists()

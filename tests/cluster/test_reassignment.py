@@ -1,0 +1,159 @@
+"""Another tool's reassignment JSON: what is taken, and what is refused in one line."""
+
+from __future__ import annotations
+
+import gzip
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from partage.cluster.reassignment import Reassignment
+from partage.errors import InputError
+from tests.matrices import cluster_of, text
+
+
+def entry(topic: str, partition: int, replicas: list[int], **more: Any) -> dict[str, Any]:
+    return {"topic": topic, "partition": partition, "replicas": replicas, **more}
+
+
+def value(*entries: dict[str, Any], **more: Any) -> dict[str, Any]:
+    return {"version": 1, "partitions": list(entries), **more}
+
+
+ONE = value(entry("t", 0, [3, 1]))
+
+GENERATED = """Current partition replica assignment
+{"version":1,"partitions":[{"topic":"t","partition":0,"replicas":[1,2],"log_dirs":["/d/1","/d/2"]}]}
+
+Proposed partition reassignment configuration
+{"version":1,"partitions":[{"topic":"t","partition":0,"replicas":[3,1],"log_dirs":["any","any"]}]}
+"""
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        pytest.param(json.dumps(ONE), id="the form itself"),
+        pytest.param(json.dumps({"partitions": ONE["partitions"]}), id="without a version"),
+        pytest.param(
+            json.dumps(value(entry("t", 0, [3, 1], log_dirs=["any", "any"]))), id="any log dirs"
+        ),
+        pytest.param(GENERATED, id="what --generate prints"),
+        pytest.param("WARN something\n" + GENERATED, id="with a warning above"),
+    ],
+)
+def test_read(content: str, tmp_path: Path) -> None:
+    file = tmp_path / "other.json"
+    file.write_text(content)
+    found = Reassignment.read(file)
+    assert found == Reassignment(str(file), {("t", 0): (3, 1)})
+    (tmp_path / "other.json.gz").write_bytes(gzip.compress(content.encode()))
+    assert Reassignment.read(tmp_path / "other.json.gz").lists == found.lists
+
+
+def test_of_whatever_it_comes_as(tmp_path: Path) -> None:
+    (tmp_path / "f.json").write_text(json.dumps(ONE))
+    read = Reassignment.of(tmp_path / "f.json")
+    assert Reassignment.of(read) is read
+    assert Reassignment.of(str(tmp_path / "f.json")) == read
+    assert Reassignment.of(ONE) == Reassignment("reassignment", read.lists)
+    with pytest.raises(InputError, match="reassignment: expected an object with partitions, got 7"):
+        Reassignment.of(7)
+
+
+def test_log_dirs_by_name_are_counted() -> None:
+    found = Reassignment.from_json(
+        value(
+            entry("t", 0, [1, 2], log_dirs=["any", "/d/2"]),
+            entry("t", 1, [1, 2], log_dirs=["/d/1", "/d/2"]),
+            entry("t", 2, [1, 2], log_dirs=["any", "any"]),
+        )
+    )
+    assert found.in_log_dirs == 2
+
+
+@pytest.mark.parametrize(
+    ("given", "said"),
+    [
+        ([], "expected an object with partitions, got []"),
+        ({}, "partitions: expected a list, got nothing"),
+        ({"version": 1, "topics": [{"topic": "t"}]}, "lists topics to move, expected where to"),
+        ({"brokers": [{"id": 1}], **ONE}, "has brokers: a cluster, expected a reassignment"),
+        (value(), "names no partition: nothing to reassign"),
+        ({**ONE, "version": 2}, "version: expected 1, got 2"),
+        ({**ONE, "version": "1"}, "version: expected 1, got '1'"),
+        ({**ONE, "version": True}, "version: expected 1, got True"),
+        ({**ONE, "partitions": {"t": []}}, "partitions: expected a list, got {'t': []}"),
+        (value(7), "partitions[0]: expected an object, got 7"),  # type: ignore[arg-type]
+        (value({"partition": 0, "replicas": [1]}), "partitions[0].topic: expected text, got noth"),
+        (value({"topic": "t", "replicas": [1]}), "partitions[0].partition: expected a number from"),
+        (value({"topic": "t", "partition": 0}), "partitions[0].replicas: expected a list of brok"),
+        (value(entry("t", -1, [1])), "partitions[0].partition: expected a number from 0, got -1"),
+        (value(entry("t", 0, [-1])), "partitions[0].replicas: [-1] has no valid broker id"),
+        (value(entry("t", 0, ["1"])), "partitions[0].replicas: expected a list of broker ids"),  # type: ignore[list-item]
+        (value(entry("t", 0, [])), "t-0: has no replicas"),
+        (value(entry("t", 0, [1, 2, 1])), "t-0: broker 1 is named twice"),
+        (value(entry("t", 0, [1]), entry("u", 0, [1]), entry("t", 0, [2])), "t-0: listed twice"),
+        (value(entry("t", 0, [1], log_dirs="any")), "t-0: log_dirs: expected a list, got 'any'"),
+        (value(entry("t", 0, [1], log_dirs=[7])), "t-0: log_dirs: expected a list, got [7]"),
+    ],
+)
+def test_refused(given: Any, said: str) -> None:
+    with pytest.raises(InputError) as refused:
+        Reassignment.from_json(given, "other.json")
+    assert str(refused.value).startswith(f"other.json: {said}")
+    assert len(str(refused.value).splitlines()) == 1
+
+
+@pytest.mark.parametrize(
+    ("content", "said"),
+    [
+        ("", "not valid JSON"),
+        ("Topic: t\n", "not valid JSON"),
+        (GENERATED.partition("Proposed")[0], "tells where replicas are, not where they shall be"),
+        (GENERATED.partition("configuration")[0] + "configuration\n", "not valid JSON"),
+    ],
+)
+def test_files_refused(content: str, said: str, tmp_path: Path) -> None:
+    (tmp_path / "other.txt").write_text(content)
+    with pytest.raises(InputError, match=said):
+        Reassignment.read(tmp_path / "other.txt")
+
+
+# ---------------------------------------------------------------- on a cluster
+
+
+CLUSTER = ("1,2 2,3 u: 1,3,2 3,4", "1 2 3 4! 5")
+
+
+@pytest.mark.parametrize(
+    ("entries", "after"),
+    [
+        ([entry("t", 1, [5, 1])], "1,2 5,1 1,3,2 3,4"),
+        ([entry("u", 0, [1])], "1,2 2,3 1 3,4"),
+        ([entry("t", 0, [1, 2, 3, 5])], "1,2,3,5 2,3 1,3,2 3,4"),
+        ([entry("u", 1, [4, 5]), entry("t", 0, [1, 2])], "1,2 2,3 1,3,2 4,5"),
+    ],
+)
+def test_in_place_of_todays_lists(entries: list[dict[str, Any]], after: str) -> None:
+    cluster = cluster_of(*CLUSTER)
+    found = cluster.with_replicas(Reassignment.from_json(value(*entries)).on(cluster))
+    assert text(found.replica_lists()) == after
+
+
+@pytest.mark.parametrize(
+    ("wanted", "said"),
+    [
+        (entry("v", 0, [1]), "topic 'v' is not in the cluster"),
+        (entry("t", 2, [1]), "t-2: the cluster has no such partition"),
+        (entry("t", 0, [1, 6]), "t-0: broker 6 is not in the cluster"),
+        (entry("t", 0, [1, 4]), "t-0: broker 4 is dead, it cannot take a replica"),
+    ],
+)
+def test_what_the_cluster_does_not_have(wanted: dict[str, Any], said: str) -> None:
+    given = Reassignment.from_json(value(entry("t", 1, [5, 1]), wanted), "other.json")
+    with pytest.raises(InputError) as refused:
+        given.on(cluster_of(*CLUSTER))
+    assert str(refused.value) == f"other.json: {said}"

@@ -1,0 +1,183 @@
+"""A real cluster grows while it works: what is told of it is what others see on that cluster."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+pytest.importorskip("kafka")
+
+from kafka import KafkaAdminClient, KafkaConsumer, TopicPartition
+
+from partage.demo.growth import Size, grow
+from partage.report.live_page import render
+
+pytestmark = pytest.mark.kafka
+
+TOPICS = {"orders": 5, "payments": 3}
+SMALL = Size(
+    topics=TOPICS, members=2, fill_bytes=500_000, throttle=2_000_000, concurrency=4, quiet=1.5
+)
+
+
+def alive(pid: int) -> bool:
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return False
+    return True
+
+
+class Witness:
+    """Looks at the cluster with clients of its own, at two moments of the story."""
+
+    def __init__(self) -> None:
+        self.home = Path()
+        self.servers: list[str] = []
+        self.pids: list[int] = []
+        self.lists: dict[tuple[str, int], list[int]] = {}
+        self.keys: dict[tuple[str, int], list[int]] = {}
+
+    def __call__(self, step: str) -> None:
+        if step.startswith("starting a Kafka of 3 brokers in "):
+            self.home = Path(step.rpartition(" ")[2])
+        if step == "looking at it again":
+            state = json.loads((self.home / "sandbox" / "sandbox.json").read_text())
+            self.pids = [node["pid"] for node in state["nodes"]]
+            self.servers = [f"127.0.0.1:{node['port']}" for node in state["nodes"] if node["id"]]
+            self.look()
+        if step == "ending Kafka":
+            self.read()
+
+    def look(self) -> None:
+        admin = KafkaAdminClient(bootstrap_servers=self.servers)
+        for topic in admin.describe_topics():
+            for part in topic["partitions"]:
+                self.lists[topic["name"], part["partition_index"]] = part["replica_nodes"]
+        admin.close()
+
+    def read(self) -> None:
+        """The keys of all records that have one."""
+        consumer = KafkaConsumer(bootstrap_servers=self.servers, check_crcs=False)
+        partitions = [TopicPartition(t, n) for t, count in TOPICS.items() for n in range(count)]
+        ends = consumer.end_offsets(partitions)
+        consumer.assign(partitions)
+        consumer.seek_to_beginning()
+        while any(consumer.position(one) < ends[one] for one in partitions):
+            for one, batch in consumer.poll(timeout_ms=500).items():
+                found = self.keys.setdefault((one.topic, one.partition), [])
+                found += [int.from_bytes(record.key, "big") for record in batch if record.key]
+        consumer.close()
+
+
+@pytest.fixture(scope="module")
+def grown(tmp_path_factory: pytest.TempPathFactory) -> tuple[dict[str, Any], Path, Witness]:
+    folder, witness = tmp_path_factory.mktemp("grown"), Witness()
+    return grow(folder, SMALL, witness), folder, witness
+
+
+def test_every_record_that_was_acknowledged_is_there_and_was_read(grown: Any) -> None:
+    told, _, witness = grown
+    records = told["records"]
+    there = sum(map(len, witness.keys.values()))
+    assert set(witness.keys) == {(t, n) for t, count in TOPICS.items() for n in range(count)}
+    assert all(keys == list(range(len(keys))) for keys in witness.keys.values())
+    assert records["acknowledged"] == records["read"] == there > 100
+    assert records["missing"] == 0
+
+
+def test_the_cluster_has_the_lists_of_the_plan(grown: Any) -> None:
+    told, folder, witness = grown
+    plan = json.loads((folder / "plan" / "plan.json").read_text())
+    part = plan["partitions"]
+    names = [plan["topics"][at] for at in part["topic"]]
+    planned = dict(zip(zip(names, part["partition"], strict=True), part["after"], strict=True))
+    assert witness.lists == planned
+    assert part["before"] != part["after"]
+    assert told["verified"] == {
+        "state": "done",
+        "lists_as_planned": True,
+        "throttles_put_back": True,
+    }
+    held = [broker for replicas in planned.values() for broker in replicas]
+    assert told["replicas"]["after"] == [held.count(broker) for broker in range(1, 6)]
+    assert told["replicas"]["before"][3:] == [0, 0]
+    assert min(told["replicas"]["after"]) >= max(told["replicas"]["after"]) - 1
+
+
+def test_the_figures_fit_together(grown: Any) -> None:
+    told, folder, _ = grown
+    assert (
+        told["plan"]["moves"]
+        == told["plan"]["moves_lower_bound"]
+        == sum(wave["moves"] for wave in told["waves"])
+    )
+    assert told["apply"]["bytes_copied"] == sum(wave["bytes"] for wave in told["waves"])
+    # each of these partitions has a copy more on a new broker at least
+    assert told["apply"]["bytes_copied"] > 500_000 * len(told["waves"])
+    assert told["apply"]["from"] < told["apply"]["to"] < told["until"] < told["seconds"]
+    for side in ("producing", "consuming"):
+        counts = told["per_second"][side]
+        assert len(counts) == int(told["until"])
+        longest = told["pauses"][side]["during"]["seconds"]
+        assert told["every"] / 2 < longest < told["until"]
+    before, after = (json.loads((folder / f"{n}.json").read_text()) for n in ("before", "after"))
+    assert [broker["id"] for broker in before["brokers"]] == [1, 2, 3]
+    assert [broker["id"] for broker in after["brokers"]] == [1, 2, 3, 4, 5]
+    assert after["throttles"] == before["throttles"] == {"brokers": {}, "topics": {}}
+    assert json.loads((folder / "live.json").read_text()) == told
+
+
+def test_the_page_shows_it(grown: Any) -> None:
+    told, _, _ = grown
+    page = render(told)
+    assert "3 brokers became 5" in page
+    assert f"{told['records']['acknowledged']:,} records acknowledged" in page
+    assert page.count('<tr><th scope="row">') == 5 + len(told["waves"])
+    assert "<script" not in page
+    assert 'class="verdict bad"' not in page
+
+
+def test_nothing_is_left(grown: Any) -> None:
+    _, folder, witness = grown
+    assert not witness.home.exists()
+    assert len(witness.pids) == 6
+    assert not any(map(alive, witness.pids))
+    names = {path.name for path in folder.iterdir()}
+    assert names == {"before.json", "after.json", "plan", "live.json"}
+
+
+def test_interrupted_it_ends_what_it_started(tmp_path: Path) -> None:
+    """Twice, as people do who cannot wait."""
+    temporary = tmp_path / "temporary"
+    temporary.mkdir()
+    run = subprocess.Popen(
+        [sys.executable, "-m", "partage", "demo", "--live", "-o", "out"],
+        cwd=tmp_path,
+        env={**os.environ, "TMPDIR": str(temporary)},
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    pids: list[int] = []
+    deadline = time.monotonic() + 90
+    while len(pids) < 4:
+        assert time.monotonic() < deadline, "it never started"
+        time.sleep(0.2)
+        for state in temporary.glob("*/sandbox/sandbox.json"):
+            pids = [n["pid"] for n in json.loads(state.read_text())["nodes"] if n["pid"]]
+    run.send_signal(signal.SIGINT)
+    time.sleep(0.2)
+    run.send_signal(signal.SIGINT)
+    _, said = run.communicate(timeout=90)
+    assert (run.returncode, "Traceback" in said) == (130, False)
+    assert not any(map(alive, pids))
+    assert list(temporary.iterdir()) == []
+    assert [path.name for path in tmp_path.iterdir()] == ["temporary"]

@@ -1,0 +1,110 @@
+"""The example of the pages about groups: real groups restart and fail over, and are simulated."""
+
+from __future__ import annotations
+
+import importlib.util
+import sys
+from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+pytest.importorskip("kafka")
+pytest.importorskip("confluent_kafka")
+
+pytestmark = pytest.mark.kafka
+
+PATH = Path(__file__).parents[3] / "docs" / "examples" / "live_groups.py"
+HEARTBEAT, SESSION = 0.5, 6.0
+
+
+def loaded() -> Any:
+    spec = importlib.util.spec_from_file_location("live_groups", PATH)
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    sys.modules["live_groups"] = module
+    spec.loader.exec_module(module)
+    return module
+
+
+example = loaded()
+
+
+@pytest.fixture(scope="module")
+def results(kafka: Any) -> dict[str, Future[Any]]:
+    """All of them side by side: they mostly wait."""
+    settings = example.Settings(members=3, partitions=6, heartbeat=HEARTBEAT)
+    hasty = replace(settings, session=SESSION)
+    jobs = {way.name: (example.deploy, way) for way in example.DEPLOYS["kafka-python"]}
+    jobs["librdkafka"] = (example.deploy, example.DEPLOYS["confluent"][1])
+    jobs |= {"closed": (example.failover, False), "killed": (example.failover, True)}
+    with ThreadPoolExecutor(3) as pool:
+        return {
+            name: pool.submit(
+                run, kafka.bootstrap_servers, what, hasty if run is example.failover else settings
+            )
+            for name, (run, what) in jobs.items()
+        }
+
+
+DEPLOYS = ["sticky, eager", "cooperative-sticky", "cooperative-sticky, static", "librdkafka"]
+
+
+@pytest.mark.parametrize("name", DEPLOYS)
+def test_every_member_restarted_and_the_scenario_says_so(
+    results: dict[str, Future[Any]], name: str
+) -> None:
+    found = results[name].result()
+    members = found.scenario["members"]
+    first, again = members[:3], members[3:]
+    assert [one["joins_at"] for one in first] == [0.0] * 3
+    assert all(
+        one["leaves_at"] < other["joins_at"] for one, other in zip(first, again, strict=True)
+    )
+    assert ["leaves_at" in one for one in again] == [False] * 3
+    assert set(found.measured) == set(found.simulated)
+    assert len(found.measured) == 6
+
+
+def test_a_static_member_is_missed_by_its_own_partitions_alone(
+    results: dict[str, Future[Any]],
+) -> None:
+    """As it is simulated; and each of them waits, a third as long at least: on a busy machine a
+    member that was told to end reads on for a while."""
+    found = results["cooperative-sticky, static"].result()
+    members = found.scenario["members"]
+    gone = sorted(
+        round(again["joins_at"] - first["leaves_at"], 2)
+        for first, again in zip(members[:3], members[3:], strict=True)
+    )
+    simulated = sorted(seconds for pauses in found.simulated.values() for seconds in pauses)
+    assert simulated == pytest.approx(sorted(gone * 2), abs=0.02)
+    for name, pauses in found.simulated.items():
+        least = max(pauses) / 3
+        assert least < example.NOTICED or max(found.measured[name]) > least
+
+
+def test_a_standby_takes_over_and_a_crash_costs_the_session(
+    results: dict[str, Future[Any]],
+) -> None:
+    closed, killed = (results[name].result() for name in ("closed", "killed"))
+    for found in (closed, killed):
+        assert [len(pauses) for pauses in found.simulated.values()] == [1] * 6
+    # the coordinator has heard of the killed one a heartbeat ago at most
+    assert min(max(pauses) for pauses in killed.measured.values()) > SESSION - 2 * HEARTBEAT
+    assert example.longest(killed.simulated) > SESSION - 2 * HEARTBEAT
+    assert example.longest(closed.simulated) <= HEARTBEAT + 0.02
+
+
+def test_the_table_has_a_line_for_each(
+    results: dict[str, Future[Any]], capsys: pytest.CaptureFixture[str]
+) -> None:
+    found = [results[name].result() for name in DEPLOYS[:3]]
+    example.show(found)
+    lines = capsys.readouterr().out.splitlines()
+    assert [line[:32].strip() for line in lines] == ["", "", *DEPLOYS[:3]]
+    longest = f"{example.longest(found[0].measured):.1f} s"
+    assert longest in lines[2]

@@ -1,0 +1,171 @@
+"""Keys on Spark: verdicts as counted in plain Python, loads as the clients' hashes give them."""
+
+from __future__ import annotations
+
+import random
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+pytest.importorskip("pyspark")
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from partage.errors import InputError
+from partage.pipeline import accepted, hashed, key_report, per_key, placed, read_records
+from tests.written_topics import ORACLES, Record, judged, raw, topics
+
+pytestmark = pytest.mark.spark
+
+COUNTS = [5, 24]
+TOPICS = {name: topic.records for name, topic in topics().items()}
+
+
+def write_parquet(path: Path, rows: Iterable[tuple[str, Record]]) -> None:
+    schema = pa.schema(
+        [
+            ("topic", pa.string()),
+            ("partition", pa.int32()),
+            ("timestamp", pa.timestamp("ms", "UTC")),
+            ("key", pa.binary()),
+            ("value_bytes", pa.int64()),
+            ("offset", pa.int64()),
+        ]
+    )
+    records = [(topic, *record, at) for at, (topic, record) in enumerate(rows)]
+    pq.write_table(pa.table(list(zip(*records, strict=True)), schema), path)
+
+
+def every(records: Mapping[str, Iterable[Record]]) -> list[tuple[str, Record]]:
+    return [(topic, record) for topic, own in records.items() for record in own]
+
+
+@pytest.fixture(scope="module")
+def report(spark: Any, tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
+    """What is said of all the topics."""
+    path = tmp_path_factory.mktemp("written") / "records.parquet"
+    write_parquet(path, every(TOPICS))
+    return key_report(spark, [path], COUNTS).to_json()
+
+
+def test_verdicts_and_evidence_are_what_a_plain_count_gives(report: dict[str, Any]) -> None:
+    assert list(report["topics"]) == sorted(TOPICS)
+    for name, found in report["topics"].items():
+        verdict = judged(TOPICS[name])
+        assert found["partitioner"] == verdict.partitioner, name
+        assert found["evidence"] == verdict.evidence, name
+
+
+def moved_and_loads(records: Iterable[Record], hash_name: str, partitions: int) -> dict[str, Any]:
+    """What a candidate has, from every record hashed by the client's own function."""
+    place = ORACLES[hash_name]
+    load = {"records": [0] * partitions, "bytes": [0] * partitions}
+    free: Counter[str] = Counter()
+    latest: dict[bytes, tuple[int, int]] = {}
+    for partition, millis, key, size in records:
+        if key is None or (hash_name == "crc32" and not key):
+            free += Counter(records=1, bytes=size + len(key or b""))
+            continue
+        to = place(key, partitions)
+        load["records"][to] += 1
+        load["bytes"][to] += size + len(key)
+        latest[key] = max(latest.get(key, (0, 0)), (millis, partition))
+    for measured, own in load.items():
+        for at in range(partitions):
+            own[at] += free[measured] // partitions + (at < free[measured] % partitions)
+    moved = [key for key, (_, at) in latest.items() if place(key, partitions) != at]
+    of_key = Counter(key for _, _, key, _ in records)
+    return {
+        **load,
+        "keys": len(latest),
+        "keys_moved": len(moved),
+        "records_moved": sum(of_key[key] for key in moved),
+    }
+
+
+def test_candidates_are_what_the_clients_hashes_give(report: dict[str, Any]) -> None:
+    for name, found in report["topics"].items():
+        for partitions in COUNTS:
+            ((hash_name, one),) = found["candidates"][str(partitions)].items()
+            expected = moved_and_loads(TOPICS[name], hash_name, partitions)
+            assert {key: one[key] for key in expected} == expected, name
+            load = expected["bytes"]
+            assert one["max_over_mean"]["bytes"] == round(max(load) * partitions / sum(load), 4)
+
+
+def test_hot_keys_are_the_ones_with_the_largest_share(report: dict[str, Any]) -> None:
+    for name, found in report["topics"].items():
+        records, size = Counter(), Counter()
+        for _, _, key, value in TOPICS[name]:
+            records[key] += 1
+            size[key] += value + len(key or b"")
+        all_records, all_bytes = records.total(), size.total()
+        expected = sorted(
+            (-max(records[key] / all_records, size[key] / all_bytes), -records[key], key)
+            for key in records
+            if key is not None
+        )
+        shown = [(hot["key"].encode(), hot["records"], hot["bytes"]) for hot in found["hot_keys"]]
+        # librdkafka takes an empty key for none
+        hottest = [key for _, _, key in expected[:100] if key or "librdkafka" not in name]
+        assert shown == [(key, records[key], size[key]) for key in hottest], name
+
+
+def test_order_and_partitioning_of_the_records_change_nothing(
+    spark: Any, report: dict[str, Any], tmp_path: Path
+) -> None:
+    names = ["grown-and-mixed", "half-ignores-keys", "java-half-null", "librdkafka-empty"]
+    rows = every({name: TOPICS[name] for name in names})
+    random.Random(3).shuffle(rows)
+    for part in range(5):
+        write_parquet(tmp_path / f"{part}.parquet", rows[part::5])
+    again = key_report(spark, [tmp_path], COUNTS).to_json()
+    assert again["topics"] == {name: report["topics"][name] for name in names}
+
+
+def test_partitioners_consumers_and_known_numbers(spark: Any, tmp_path: Path) -> None:
+    path = tmp_path / "r.parquet"
+    write_parquet(path, every({"sarama": TOPICS["sarama"]}))
+    found = key_report(
+        spark,
+        [path],
+        [30, 6, 60],
+        ["sarama", "consistent"],
+        known={"sarama": 20},
+        consumers=40,
+        threshold=4.0,
+    ).topics[0]
+    assert [(one.partitions, one.partitioner) for one in found.candidates] == [
+        (count, name) for count in (30, 6, 60) for name in ("fnv1a", "crc32")
+    ]
+    for one in found.candidates:
+        expected = moved_and_loads(TOPICS["sarama"], one.partitioner, one.partitions)
+        assert one.loads["bytes"].tolist() == expected["bytes"]
+        assert one.keys_moved == expected["keys_moved"]
+    assert (found.recommended.partitions, found.recommended.partitioner) == (60, "fnv1a")
+    assert "the smallest for 40 consumers" in found.recommended.reason
+    # written with 12 partitions, so the 20 it is said to have came later
+    assert found.verdict.evidence["partitions"] == 20
+    with pytest.raises(InputError, match="--cluster: sarama has 3 partitions, a record is on 11"):
+        key_report(spark, [path], [6], known={"sarama": 3})
+
+
+def test_each_key_is_hashed_once(spark: Any, tmp_path: Path) -> None:
+    """However many records and partitions it has, and null never."""
+    path = tmp_path / "r.parquet"
+    write_parquet(path, every({"t": TOPICS["keys-in-turn"], "u": TOPICS["java-half-null"]}))
+    records = read_records(spark, [path]).transform(accepted)
+    rows = records.transform(placed).transform(per_key).transform(hashed).collect()
+    keys: dict[str, set[bytes | None]] = defaultdict(set)
+    for row in rows:
+        key = row["key"] if row["key"] is None else bytes(row["key"])
+        assert key not in keys[row["topic"]]
+        keys[row["topic"]].add(key)
+        for name in ORACLES:
+            assert row[name] == (None if key is None else raw(name, key))
+    assert keys["t"] == {key for _, _, key, _ in TOPICS["keys-in-turn"]}
+    assert keys["u"] == {key for _, _, key, _ in TOPICS["java-half-null"]}

@@ -1,0 +1,171 @@
+"""Numbers of partitions: skew and Gini by their definitions, hot keys, and what is recommended."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from itertools import product
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from partage.cluster import Cluster
+from partage.errors import InputError
+from partage.producers.candidates import (
+    Candidate,
+    HotKey,
+    Recommendation,
+    counts_named,
+    evenly,
+    gini,
+    hashed_keys,
+    max_over_mean,
+    partition_counts,
+    recommended,
+    too_hot,
+)
+from tests.matrices import cluster_json
+
+loads = st.lists(st.integers(0, 10**12), min_size=1, max_size=12)
+
+
+@given(loads)
+def test_skew_is_the_fullest_over_the_mean(load: list[int]) -> None:
+    if not any(load):
+        assert max_over_mean(np.array(load)) == 1
+        return
+    expected = Fraction(max(load)) / (Fraction(sum(load)) / len(load))
+    assert max_over_mean(np.array(load)) == pytest.approx(float(expected), rel=1e-12)
+
+
+@given(loads)
+def test_gini_is_half_the_mean_difference_over_the_mean(load: list[int]) -> None:
+    if not any(load):
+        assert gini(np.array(load)) == 0
+        return
+    differences = sum(abs(a - b) for a, b in product(load, load))
+    expected = Fraction(differences, 2 * len(load) * sum(load))
+    assert gini(np.array(load)) == pytest.approx(float(expected), rel=1e-9, abs=1e-12)
+
+
+@given(st.integers(0, 10**6), st.integers(1, 100))
+def test_evenly(total: int, partitions: int) -> None:
+    load = evenly(total, partitions)
+    assert (len(load), int(load.sum())) == (partitions, total)
+    assert int(load.max() - load.min()) <= 1
+
+
+@pytest.mark.parametrize(
+    ("text", "counts"), [("12,24,48", [12, 24, 48]), (" 3 , 1,3", [1, 3]), ("100000", [100_000])]
+)
+def test_numbers_of_partitions(text: str, counts: list[int]) -> None:
+    assert counts_named(text) == counts
+
+
+@pytest.mark.parametrize(
+    "text", ["", "0", "12,", "12,,24", "-3", "+3", "1_2", "1.5", "twelve", "100001", "1e3", "९"]
+)
+def test_what_is_no_number_of_partitions(text: str) -> None:
+    with pytest.raises(InputError, match=r"--partitions: .*expected numbers of partitions"):
+        counts_named(text)
+
+
+def test_the_partitions_of_a_cluster() -> None:
+    cluster = Cluster.from_json(cluster_json("1,2 2,1 1,2 u: 2,1", "1 2"))
+    assert sorted(partition_counts(cluster).values()) == [1, 3]
+
+
+def hot(name: str, records: float, bytes_: float) -> HotKey:
+    return HotKey(name.encode(), 1, 1, {"records": records, "bytes": bytes_})
+
+
+def candidate(
+    *records: int, keys: tuple[HotKey, ...] = (), moved: int = 0, bytes_: tuple[int, ...] = ()
+) -> Candidate:
+    return Candidate(
+        partitions=len(records),
+        partitioner="murmur2",
+        loads={"records": np.array(records), "bytes": np.array(bytes_ or records)},
+        keys=100,
+        keys_moved=moved,
+        records_moved=moved,
+        hot_keys=too_hot(keys, len(records)),
+    )
+
+
+def test_a_candidate_by_hand() -> None:
+    keys = (hot("a", 0.3, 0.1), hot("b", 0.2, 0.6), hot("c", 0.25, 0.25))
+    one = candidate(4, 2, 1, 1, keys=keys, moved=25, bytes_=(0, 0, 0, 9))
+    assert one.skew == {"records": 2.0, "bytes": 4.0}
+    assert one.worst == "bytes"
+    assert one.gini == {"records": pytest.approx(5 / 16), "bytes": pytest.approx(0.75)}
+    assert one.busy == 1
+    assert one.moved == 0.25
+    # c has exactly a partition's share, so it is none too hot
+    assert [key.key for key in one.hot_keys] == [b"a", b"b"]
+    assert one.limit == {"records": pytest.approx(1.2), "bytes": pytest.approx(2.4)}
+    value = one.to_json()
+    assert value["records"] == [4, 2, 1, 1]
+    assert value["share_of_keys_moved"] == 0.25
+    assert value["hot_keys"] == ["a", "b"]
+
+
+def test_no_load_at_all() -> None:
+    one = candidate(0, 0, 0)
+    assert (one.skew["bytes"], one.gini["bytes"], one.busy) == (1, 0, 3)
+    assert one.limit == {"records": 1, "bytes": 1}
+
+
+def chosen(*candidates: Candidate, today: int = 2, **options: float) -> Recommendation:
+    loads = {"records": np.ones(today, np.int64), "bytes": np.arange(today)}
+    return recommended(candidates, loads, **options)  # type: ignore[arg-type]
+
+
+def test_the_smallest_that_is_enough_and_even() -> None:
+    two, four, six = candidate(5, 5), candidate(3, 3, 2, 2, moved=50), candidate(*[2] * 6)
+    assert chosen(six, two, four).partitions == 2
+    assert chosen(two).reason == (
+        "the smallest not below today's 2 and within 1.5: max/mean of records 1.00, today 1.00"
+    )
+    found = chosen(two, four, six, consumers=3)
+    assert (found.partitions, found.partitioner) == (4, "murmur2")
+    assert found.reason.startswith("the smallest for 3 consumers and within 1.5")
+    assert found.reason.endswith("50.0 % of the keys change partition")
+    # a topic does not shrink
+    assert chosen(two, four, six, today=5, consumers=1).partitions == 6
+    assert chosen(four, six, threshold=1.1).partitions == 6
+
+
+def test_where_none_is_even() -> None:
+    two, four = candidate(9, 1), candidate(5, 5, 0, 0)
+    found = chosen(two, four)
+    assert found.partitions == 2
+    assert "none is within 1.5, this is the least uneven: max/mean of records 1.80" in found.reason
+    assert "keys of unequal size fall together" in found.reason
+
+
+def test_more_partitions_do_not_help_against_one_key() -> None:
+    key = hot("big", 0.1, 0.8)
+    two = candidate(5, 5, bytes_=(8, 2), keys=(key,))
+    four = candidate(3, 3, 2, 2, bytes_=(8, 1, 1, 0), keys=(key,))
+    found = chosen(two, four)
+    assert found.partitions == 2
+    assert "max/mean of bytes 1.60, today 2.00" in found.reason
+    assert "big alone, 80.0 % of the bytes, makes it 1.60 at least" in found.reason
+    assert "makes it 3.20 at least" in chosen(four, today=4).reason
+
+
+def test_where_none_is_enough() -> None:
+    found = chosen(candidate(1, 1), candidate(1, 1, 1), today=12)
+    assert found.partitions == 3
+    assert "the largest asked for, though below today's 12" in found.reason
+    found = chosen(candidate(1, 1), consumers=3)
+    assert "the largest asked for, though too few for 3 consumers" in found.reason
+
+
+def test_the_empty_key_is_one_for_most() -> None:
+    keys = (hot("", 0.9, 0.9), hot("a", 0.1, 0.1))
+    assert hashed_keys(keys, "murmur2") == hashed_keys(keys, None) == keys
+    assert hashed_keys(keys, "crc32") == keys[1:]
+    assert "(empty key) alone, 90.0 % of" in chosen(candidate(9, 1, keys=keys)).reason
