@@ -258,12 +258,12 @@ def test_every_bound_of_the_planner_is_the_checkers(
         made = planned(before, after, monkeypatch, concurrency=concurrency)
         made.write(directory)
         assert HELD in check(directory).held
-        assert made.cut.bound <= len(made.waves)
+        assert made.schedule.bound <= len(made.waves)
 
 
 def test_the_bundled_plan_holds(directory: Path) -> None:
     made = plan(grown(), throttle="50MB", batch=5)
     made.write(directory)
     # some partitions have two new replicas: met or nearly so
-    assert made.cut.bound <= len(made.waves) <= made.cut.bound + 1
+    assert made.schedule.bound <= len(made.waves) <= made.schedule.bound + 1
     assert check(directory).sound

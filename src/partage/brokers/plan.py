@@ -29,9 +29,10 @@ from partage.brokers.options import BUDGET, GIVEN, Options, parse_bytes, spelled
 from partage.brokers.placing.disks import overfull
 from partage.brokers.placing.sizes import forced_moves
 from partage.brokers.proofs import Stage, prove_leaders, prove_placement
+from partage.brokers.stages import StageName
 from partage.brokers.strategies import Strategy, strategy_named
 from partage.brokers.task import Task
-from partage.brokers.waves import Cut, Wave, cut_into_waves
+from partage.brokers.waves import Wave, WaveSchedule, schedule_waves
 from partage.cluster import Cluster
 from partage.errors import CannotError, InputError
 from partage.period import shown
@@ -53,7 +54,7 @@ class Plan:
     before: Cluster
     after: Cluster
     stages: tuple[Stage, ...]
-    cut: Cut
+    schedule: WaveSchedule
     binding: tuple[str, ...]
     gaps: dict[str, float]
     settled: bool
@@ -63,7 +64,7 @@ class Plan:
     @property
     def waves(self) -> tuple[Wave, ...]:
         """The order of execution."""
-        return self.cut.waves
+        return self.schedule.waves
 
     @cached_property
     def moves(self) -> int:
@@ -76,7 +77,7 @@ class Plan:
         are shared out, those that the rules force."""
         if self.task.options.by_size and not self.task.options.no_moves:
             return forced_moves(self.task)
-        bound = next((s.bound for s in self.stages if s.name == "moves"), 0)
+        bound = next((s.bound for s in self.stages if s.name == StageName.MOVES), 0)
         # where disks keep the loads from being fairest, fewer moves may do
         return min(bound, self.moves) if self.task.options.strategy == "exact" else bound
 
@@ -87,11 +88,11 @@ class Plan:
         return all(map(self._met, self.stages))
 
     def _met(self, stage: Stage) -> bool:
-        if stage.name == "bytes":
+        if stage.name == StageName.BYTES:
             # even as far as asked; a byte more or less is rounding
             limit = stage.bound * (1 + self.task.options.limits.tolerance)
             return bool(stage.value <= limit + max(stage.prices["load_weights"]))
-        searched = not stage.exact and stage.name not in ("budget", "bytes moved")
+        searched = not stage.exact and stage.name not in (StageName.BUDGET, StageName.BYTES_MOVED)
         return searched or stage.value == stage.bound
 
     @property
@@ -119,14 +120,14 @@ class Plan:
     @cached_property
     def figures(self) -> dict[str, Any]:
         """The figures of the plan, under the names of the interface."""
-        failure = next(stage for stage in self.stages if stage.name == "failure")
+        failure = next(stage for stage in self.stages if stage.name == StageName.FAILURE)
         return {
             "strategy": self.task.options.strategy,
             "moves": self.moves,
             "moves_lower_bound": self.lower_bound,
             "bytes_moved": self.bytes_moved,
             "bytes_moved_lower_bound": next(
-                (s.bound for s in self.stages if s.name == "bytes moved"), None
+                (s.bound for s in self.stages if s.name == StageName.BYTES_MOVED), None
             ),
             "optimal": self.optimal,
             **Placement(self.after, self.task.usable).figures(),
@@ -134,7 +135,7 @@ class Plan:
             "leader_changes": self.leader_changes,
             "settled": self.settled,
             "waves": len(self.waves),
-            "waves_lower_bound": self.cut.bound,
+            "waves_lower_bound": self.schedule.bound,
             "seconds": self.seconds,
             "binding": list(self.binding),
             "gaps": self.gaps,
@@ -239,10 +240,10 @@ def plan_task(task: Task, progress: Progress | None = None) -> Plan:
         stages += prove_placement(task, after)
     stages += prove_leaders(task, after, led)
     placement = Placement(after, task.usable)
-    ideal = next(stage.bound for stage in stages if stage.name == "failure")
-    tell("cutting into waves")
+    ideal = next(stage.bound for stage in stages if stage.name == StageName.FAILURE)
+    tell("scheduling waves")
     throttle = task.options.throttle
-    cut = cut_into_waves(
+    schedule = schedule_waves(
         before,
         after,
         task.options.concurrency,
@@ -255,9 +256,9 @@ def plan_task(task: Task, progress: Progress | None = None) -> Plan:
         before=before,
         after=after,
         stages=tuple(stages),
-        cut=cut,
-        binding=(*binding_rules(task, placement, ideal), *cut.binding),
-        gaps=_gaps(stages, cut),
+        schedule=schedule,
+        binding=(*binding_rules(task, placement, ideal), *schedule.binding),
+        gaps=_gaps(stages, schedule),
         settled=settled,
         seconds=round(time.perf_counter() - began, 3),
         warnings=(*task.warnings, *_rack_warnings(task, after), *_disk_warnings(task, after)),
@@ -320,15 +321,17 @@ def _disk_warnings(task: Task, after: Cluster) -> list[str]:
     return [f"broker {identity}: {over[broker]} bytes more than its disk holds"]
 
 
-def _gaps(stages: Sequence[Stage], cut: Cut) -> dict[str, float]:
+def _gaps(stages: Sequence[Stage], schedule: WaveSchedule) -> dict[str, float]:
     """By stage, and for the waves: how far above the bound, as a share of it; where the bound is 0,
     the value."""
     gaps = {
-        stage.name: round(stage.value / stage.bound - 1, 6) if stage.bound else float(stage.value)
+        stage.name.value: round(stage.value / stage.bound - 1, 6)
+        if stage.bound
+        else float(stage.value)
         for stage in stages
         if stage.value > stage.bound
     }
-    return gaps | ({"waves": cut.gap} if cut.gap else {})
+    return gaps | ({"waves": schedule.gap} if schedule.gap else {})
 
 
 def _measured_warnings(measured: Measured) -> list[str]:

@@ -18,6 +18,7 @@ from partage.brokers.leaders import Led
 from partage.brokers.leaders.rates import RateProof, scaled
 from partage.brokers.placing.budget import MAX_MOVES, TOLERANCE
 from partage.brokers.placing.sizes import size_bands, sized
+from partage.brokers.stages import StageName
 from partage.brokers.task import Task
 from partage.cluster import Cluster
 from partage.flow.certificate import pack
@@ -33,7 +34,11 @@ from partage.flow.sharing import LOAD, MOVES, SPREAD
 
 Ints = npt.NDArray[np.int64]
 
-STAGE_OF = {LOAD: "replicas", MOVES: "moves", SPREAD: "topic spread"}
+_STAGE_OF_COST = {
+    LOAD: StageName.REPLICAS,
+    MOVES: StageName.MOVES,
+    SPREAD: StageName.TOPIC_SPREAD,
+}
 
 
 @dataclass(frozen=True)
@@ -41,7 +46,7 @@ class Stage:
     """``prices``: packed dual values and what else the bound is made of (see docs/proofs.md).
     ``exact`` is False where the stage is a search with a bound, not a flow."""
 
-    name: str
+    name: StageName
     value: int
     bound: int
     prices: dict[str, Any] = field(default_factory=dict)
@@ -49,7 +54,7 @@ class Stage:
 
     def to_json(self) -> dict[str, Any]:
         return {
-            "stage": self.name,
+            "stage": self.name.value,
             "value": self.value,
             "bound": self.bound,
             "exact": self.exact,
@@ -84,7 +89,9 @@ def _prove_share(task: Task, after: Cluster) -> list[Stage]:
             prices["aim"] = task.budgeted.aim.tolist()
         # fewer bytes moved may cost spread, and how much is a search
         exact = proof.cost != SPREAD or task.options.max_bytes_moved is None
-        stages.append(Stage(STAGE_OF[proof.cost], value[proof.cost], proof.bound, prices, exact))
+        stages.append(
+            Stage(_STAGE_OF_COST[proof.cost], value[proof.cost], proof.bound, prices, exact)
+        )
     return stages
 
 
@@ -103,7 +110,7 @@ def _prove_budget(task: Task, after: Cluster) -> Stage:
         assert budgeted.high is not None
         prices |= {"brokers": pack(trade.slot_price), "fair": pack(fair.slot_price)}
         bound = fewest_moves(problem, budgeted.low, budgeted.high, trade.slot_price)
-        return Stage("budget", value[MOVES], bound, prices, exact=False)
+        return Stage(StageName.BUDGET, value[MOVES], bound, prices, exact=False)
     if kind == MAX_MOVES:
         assert trade is not None
         assert task.options.max_moves is not None
@@ -112,7 +119,7 @@ def _prove_budget(task: Task, after: Cluster) -> Stage:
         slot_price, move_price, allowed = fair.slot_price, 0, 0
     prices |= {"brokers": pack(slot_price), "move_price": move_price}
     bound = fairest_loads_for(problem, slot_price, move_price) - move_price * allowed
-    return Stage("budget", value[LOAD], bound, prices, exact=False)
+    return Stage(StageName.BUDGET, value[LOAD], bound, prices, exact=False)
 
 
 def _prove_sizes(task: Task, after: Cluster) -> list[Stage]:
@@ -128,13 +135,13 @@ def _prove_sizes(task: Task, after: Cluster) -> list[Stage]:
             "load_weights": problem.weight.tolist(),
         }
         value = max(int(w) * int(x) for w, x in zip(problem.weight, load, strict=True))
-        stages.append(Stage("bytes", value, bound, prices, exact=False))
+        stages.append(Stage(StageName.BYTES, value, bound, prices, exact=False))
     low, high = size_bands(task, load)
     price = slot_prices(problem, low, high) if problem.items else np.zeros_like(low)
     bound = fewest_bytes(problem, low, high, price)
     prices = {"brokers": pack(price), "low": pack(low), "high": pack(high)}
     moved = task.sharing.size_moved(slots)
-    stages.append(Stage("bytes moved", moved, bound, prices, exact=False))
+    stages.append(Stage(StageName.BYTES_MOVED, moved, bound, prices, exact=False))
     return stages
 
 
@@ -149,7 +156,7 @@ def prove_leaders(task: Task, after: Cluster, led: Led) -> list[Stage]:
     else:
         stages.append(
             Stage(
-                "leaders",
+                StageName.LEADERS,
                 int((counts * counts).sum()),
                 led.leaders.bound,
                 {"brokers": pack(led.leaders.price)},
@@ -162,7 +169,7 @@ def prove_leaders(task: Task, after: Cluster, led: Led) -> list[Stage]:
         prices = {"pairs": pack(led.failure.floor[0]), "brokers": pack(led.failure.floor[1])}
     stages.append(
         Stage(
-            "failure",
+            StageName.FAILURE,
             failure["max"],
             led.failure.ideal if ours else failure["ideal"],
             prices,
@@ -171,7 +178,7 @@ def prove_leaders(task: Task, after: Cluster, led: Led) -> list[Stage]:
     if ours:
         stages.append(
             Stage(
-                "failure balance",
+                StageName.FAILURE_BALANCE,
                 led.failure.value,
                 led.failure.bound,
                 {"pairs": pack(led.failure.pair_price), "brokers": pack(led.failure.slot_price)},
@@ -187,4 +194,4 @@ def _rate_stage(task: Task, after: Cluster, proof: RateProof) -> Stage:
     np.add.at(load, after.replicas[:, 0], rate)
     confined = task.cluster.broker_ids[task.slot_brokers[proof.confined]].tolist()
     value = int(load[task.usable].max())
-    return Stage("leader rate", value, proof.bound, {"confined": confined}, exact=False)
+    return Stage(StageName.LEADER_RATE, value, proof.bound, {"confined": confined}, exact=False)

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from partage import CannotError, Cluster, InputError
 from partage.brokers.plan import plan
-from partage.brokers.waves import Cut, Wave, cut_into_waves, disk_order
+from partage.brokers.waves import Wave, WaveSchedule, disk_order, schedule_waves
 from tests.matrices import Lists, cluster_of, partitions
 from tests.strategies import clusters
 
@@ -33,7 +33,7 @@ def waves(
     dead: tuple[int, ...] = (),
 ) -> list[Wave]:
     one, other = placed(before, sizes, dead), placed(after, sizes, dead)
-    return list(cut_into_waves(one, other, concurrency, throttle).waves)
+    return list(schedule_waves(one, other, concurrency, throttle).waves)
 
 
 def rows(found: list[Wave]) -> list[list[int]]:
@@ -149,7 +149,7 @@ def test_every_wave_keeps_the_limits(case: tuple[dict[str, Any], Lists, int]) ->
     after = before.with_replicas(
         np.array([[position[b] for b in r] + [-1] * (width - len(r)) for r in lists])
     )
-    found = cut_into_waves(before, after, concurrency, 7).waves
+    found = schedule_waves(before, after, concurrency, 7).waves
     old = before.replica_lists()
     changed = [p for p, row in enumerate(old) if row != lists[p]]
     assert sorted(p for wave in found for p in wave.rows.tolist()) == changed
@@ -183,30 +183,30 @@ def test_one_move_each_meets_the_bound() -> None:
     after = [[rng.randrange(5, 8)] for _ in range(200)]
     one, other = placed(before), placed(after)
     for concurrency, batch in ((1, None), (2, None), (3, 7), (50, 9)):
-        cut = cut_into_waves(one, other, concurrency, batch=batch)
-        assert len(cut.waves) == cut.bound
-        assert cut.gap == 0
-        assert cut.binding == ()
-        assert batch is None or max(len(wave.rows) for wave in cut.waves) <= batch
+        schedule = schedule_waves(one, other, concurrency, batch=batch)
+        assert len(schedule.waves) == schedule.bound
+        assert schedule.gap == 0
+        assert schedule.binding == ()
+        assert batch is None or max(len(wave.rows) for wave in schedule.waves) <= batch
     most = max(Counter(r[0] for r in after).values())
-    assert cut_into_waves(one, other, 2).bound == -(-most // 2)
+    assert schedule_waves(one, other, 2).bound == -(-most // 2)
 
 
 def test_batch_cuts_the_waves_without_data_too() -> None:
     before, after = [[1, 2]] * 5 + [[3]], [[2, 1]] * 5 + [[4]]
-    cut = cut_into_waves(placed(before), placed(after), 2, batch=2)
-    assert [wave.rows.tolist() for wave in cut.waves] == [[5], [0, 1], [2, 3], [4]]
-    assert cut.bound == 4
-    assert [wave.brokers.tolist() for wave in cut.waves] == [[3, 4], [], [], []]
+    schedule = schedule_waves(placed(before), placed(after), 2, batch=2)
+    assert [wave.rows.tolist() for wave in schedule.waves] == [[5], [0, 1], [2, 3], [4]]
+    assert schedule.bound == 4
+    assert [wave.brokers.tolist() for wave in schedule.waves] == [[3, 4], [], [], []]
 
 
 def test_the_load_of_a_wave() -> None:
-    cut = cut_into_waves(
+    schedule = schedule_waves(
         placed([[1], [1], [2]], [30, 50, 7]),
         placed([[1, 3, 4], [5], [5]], [30, 50, 7]),
         3,
     )
-    (wave,) = cut.waves
+    (wave,) = schedule.waves
     assert wave.brokers.tolist() == [1, 2, 3, 4, 5]
     assert wave.replicas_in.tolist() == [0, 0, 1, 1, 2]
     assert wave.replicas_out.tolist() == [3, 1, 0, 0, 0]
@@ -249,25 +249,25 @@ def on_disks(
     )
 
 
-def cut_on_disks(
+def schedule_on_disks(
     before: Lists,
     after: Lists,
     sizes: list[int],
     disks: dict[int, int],
     concurrency: int = 2,
     batch: int | None = None,
-) -> Cut:
+) -> WaveSchedule:
     one, other = on_disks(before, sizes, disks), on_disks(after, sizes, disks)
-    return cut_into_waves(one, other, concurrency, batch=batch)
+    return schedule_waves(one, other, concurrency, batch=batch)
 
 
 def test_room_is_freed_before_it_is_used() -> None:
     # both at once would need 16 bytes on broker 2; the smaller one goes first for it
-    cut = cut_on_disks([[1], [2]], [[2], [3]], [9, 7], {2: 10})
-    assert [wave.rows.tolist() for wave in cut.waves] == [[1], [0]]
-    assert cut.bound == 1
-    assert cut.gap == 1
-    (sentence,) = cut.binding
+    schedule = schedule_on_disks([[1], [2]], [[2], [3]], [9, 7], {2: 10})
+    assert [wave.rows.tolist() for wave in schedule.waves] == [[1], [0]]
+    assert schedule.bound == 1
+    assert schedule.gap == 1
+    (sentence,) = schedule.binding
     assert sentence.startswith("disk of broker 2: ")
     assert "2 waves, where the limits alone would ask for 1" in sentence
 
@@ -275,41 +275,41 @@ def test_room_is_freed_before_it_is_used() -> None:
 def test_waves_change_places_at_no_cost() -> None:
     # broker 2 must give up its large partition before it can take one
     before, after = [[1], [2], [1], [2]], [[2], [3], [4], [4]]
-    cut = cut_on_disks(before, after, [9, 10, 1, 0], {2: 10}, concurrency=1)
-    assert len(cut.waves) == cut.bound == 2
-    assert [1 in wave.rows for wave in cut.waves] == [True, False]
-    assert [0 in wave.rows for wave in cut.waves] == [False, True]
+    schedule = schedule_on_disks(before, after, [9, 10, 1, 0], {2: 10}, concurrency=1)
+    assert len(schedule.waves) == schedule.bound == 2
+    assert [1 in wave.rows for wave in schedule.waves] == [True, False]
+    assert [0 in wave.rows for wave in schedule.waves] == [False, True]
 
 
 def test_two_full_brokers_that_must_exchange() -> None:
     with pytest.raises(CannotError) as error:
-        cut_on_disks([[1], [2]], [[2], [1]], [10, 10], {1: 12, 2: 13})
+        schedule_on_disks([[1], [2]], [[2], [1]], [10, 10], {1: 12, 2: 13})
     assert str(error.value) == (
         "broker 2: its disk of 13 bytes lacks 7 for t-0 (10 bytes) while old copies are still "
         "there: no order of the waves works; add disk or brokers"
     )
     # a disk that can hold both for a while is enough
-    assert len(cut_on_disks([[1], [2]], [[2], [1]], [10, 10], {1: 12, 2: 20}).waves) == 2
+    assert len(schedule_on_disks([[1], [2]], [[2], [1]], [10, 10], {1: 12, 2: 20}).waves) == 2
 
 
 def test_a_replica_given_up_makes_room_first() -> None:
     before, after = [[1], [2], [2, 5]], [[2], [1], [5]]
-    cut = cut_on_disks(before, after, [10, 10, 7], {1: 20, 2: 17})
-    assert [wave.rows.tolist() for wave in cut.waves] == [[2], [1], [0]]
-    assert cut.bound == 2
+    schedule = schedule_on_disks(before, after, [10, 10, 7], {1: 20, 2: 17})
+    assert [wave.rows.tolist() for wave in schedule.waves] == [[2], [1], [0]]
+    assert schedule.bound == 2
 
 
 def test_a_disk_that_overflows_already_only_must_not_receive() -> None:
-    cut = cut_on_disks([[1], [2]], [[3], [2]], [10, 10], {1: 5})
-    assert [wave.rows.tolist() for wave in cut.waves] == [[0]]
-    cut = cut_on_disks([[1], [2]], [[3], [1]], [10, 4], {1: 5})
-    assert [wave.rows.tolist() for wave in cut.waves] == [[0], [1]]
+    schedule = schedule_on_disks([[1], [2]], [[3], [2]], [10, 10], {1: 5})
+    assert [wave.rows.tolist() for wave in schedule.waves] == [[0]]
+    schedule = schedule_on_disks([[1], [2]], [[3], [1]], [10, 4], {1: 5})
+    assert [wave.rows.tolist() for wave in schedule.waves] == [[0], [1]]
     with pytest.raises(CannotError, match="broker 1: its disk of 5 bytes lacks 9 for t-1"):
-        cut_on_disks([[1], [2]], [[1], [1]], [10, 4], {1: 5})
+        schedule_on_disks([[1], [2]], [[1], [1]], [10, 4], {1: 5})
 
 
 def test_what_weighs_nothing_goes_anywhere() -> None:
-    assert len(cut_on_disks([[1], [2]], [[1], [1]], [10, 0], {1: 5}).waves) == 1
+    assert len(schedule_on_disks([[1], [2]], [[1], [1]], [10, 0], {1: 5}).waves) == 1
 
 
 @pytest.mark.parametrize("many", [200, 0])
@@ -321,14 +321,16 @@ def test_a_dead_end_is_avoided(many: int, monkeypatch: pytest.MonkeyPatch) -> No
     for _ in range(400):
         before, after, sizes, disks = tight(rng)
         try:
-            cut = cut_on_disks(before, after, sizes, disks, batch=rng.choice([None, 1, 2]))
+            schedule = schedule_on_disks(
+                before, after, sizes, disks, batch=rng.choice([None, 1, 2])
+            )
         except CannotError as error:
             impossible = not some_order(before, after, sizes, disks)
             found[
                 "proven" if "no order of the waves works" in str(error) else "not", impossible
             ] += 1
             continue
-        keeps_disks(cut, before, after, sizes, disks)
+        keeps_disks(schedule, before, after, sizes, disks)
         found["done", False] += 1
     assert found["done", False] > 300
     assert found["proven", True] > 10
@@ -376,10 +378,10 @@ def some_order(before: Lists, after: Lists, sizes: list[int], disks: dict[int, i
 
 
 def keeps_disks(
-    cut: Cut, before: Lists, after: Lists, sizes: list[int], disks: dict[int, int]
+    schedule: WaveSchedule, before: Lists, after: Lists, sizes: list[int], disks: dict[int, int]
 ) -> None:
     now = [set(row) for row in before]
-    for wave in cut.waves:
+    for wave in schedule.waves:
         for p in wave.rows.tolist():
             now[p] |= set(after[p])
         for b, disk in disks.items():
@@ -405,6 +407,6 @@ def test_many_partitions_on_tight_disks() -> None:
             for lists in (before, after)
         ]
         disks[b] = max(held) + 3 * max(sizes) // 2
-    cut = cut_on_disks(before, after, sizes, disks)
-    keeps_disks(cut, before, after, sizes, disks)
-    assert len(cut.waves) <= 1.2 * cut.bound
+    schedule = schedule_on_disks(before, after, sizes, disks)
+    keeps_disks(schedule, before, after, sizes, disks)
+    assert len(schedule.waves) <= 1.2 * schedule.bound

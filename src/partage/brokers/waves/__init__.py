@@ -59,7 +59,7 @@ class Wave:
 
 
 @dataclass(frozen=True, eq=False)
-class Cut:
+class WaveSchedule:
     """The waves in the order of execution; no plan within the limits has fewer than ``bound``.
     ``short``: ids of the brokers whose disks cost waves beyond those that the limits ask for;
     ``without_disks``: how many there would be otherwise."""
@@ -87,13 +87,13 @@ class Cut:
         )
 
 
-def cut_into_waves(
+def schedule_waves(
     before: Cluster,
     after: Cluster,
     concurrency: int,
     throttle: int | None = None,
     batch: int | None = None,
-) -> Cut:
+) -> WaveSchedule:
     """The plan's waves; none when nothing changes. ``throttle``: bytes per second.
 
     Raises CannotError, naming the broker and its disk, where no order of waves fits the disks.
@@ -113,14 +113,14 @@ def cut_into_waves(
     except DeadEndError as dead_end:
         raise _cannot(before, np.concatenate((moves.rows, rest)), dead_end) from None
     rows = np.concatenate((moves.rows, rest))
-    cut = [np.sort(rows[members]) for members in ordered]
-    left = np.setdiff1d(rest, np.concatenate([*cut, rest[:0]]))
+    members = [np.sort(rows[wave]) for wave in ordered]
+    left = np.setdiff1d(rest, np.concatenate([*members, rest[:0]]))
     step = batch or max(len(left), 1)
-    cut += [left[i : i + step] for i in range(0, len(left), step)]
+    members += [left[i : i + step] for i in range(0, len(left), step)]
     last = -(-len(rest) // (batch or max(len(rest), 1)))
-    waves = tuple(moves.wave(members, throttle) for members in cut)
+    waves = tuple(moves.wave(wave, throttle) for wave in members)
     slower = len(waves) > len(classes) + last
-    return Cut(
+    return WaveSchedule(
         waves=waves,
         bound=bound + last,
         short=tuple(before.broker_ids[jobs.short].tolist()) if slower else (),

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
 
-from partage.brokers.waves import cut_into_waves
+from partage.brokers.waves import schedule_waves
 from partage.cluster import Broker, Cluster
 from partage.live.admin.states import Key, Snapshot
 from partage.live.execution.job import Job, Standing
@@ -31,11 +31,11 @@ def recut(job: Job, now: Snapshot, concurrency: int, left: Iterable[Key] | None 
     brokers = _with_all(cluster, (b for k in keys for b in _ids(job, k)))
     before = _placed(cluster, brokers, {key: job.changes[key].origin for key in keys})
     after = _placed(cluster, brokers, {key: job.changes[key].goal for key in keys})
-    cut = cut_into_waves(before, after, concurrency, batch=job.batch)
+    schedule = schedule_waves(before, after, concurrency, batch=job.batch)
     name = list(zip([before.topics[t] for t in before.topic], before.partition, strict=True))
     waves = tuple(
         tuple((topic, int(number)) for topic, number in (name[row] for row in wave.rows))
-        for wave in cut.waves
+        for wave in schedule.waves
     )
     return replace(job, waves=waves, concurrency=concurrency)
 

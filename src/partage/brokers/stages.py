@@ -1,0 +1,28 @@
+"""The stages of the objective, as plan.json names them."""
+
+from enum import StrEnum
+
+
+class StageName(StrEnum):
+    """The stages of a plan's certificate; which of them a plan has depends on its options."""
+
+    REPLICAS = "replicas"
+    """Replicas per broker: the weighted sum of their squares."""
+    MOVES = "moves"
+    """Replicas that a broker must newly fetch."""
+    TOPIC_SPREAD = "topic spread"
+    """Sum of squares of the replicas of each topic on each broker."""
+    BUDGET = "budget"
+    """What a limit on moves, on bytes moved or on the tolerance leaves to optimise."""
+    BYTES = "bytes"
+    """The highest bytes of a broker, by capacity."""
+    BYTES_MOVED = "bytes moved"
+    """Bytes that the moves fetch."""
+    LEADERS = "leaders"
+    """Preferred leaders per broker: the sum of their squares."""
+    LEADER_RATE = "leader rate"
+    """The highest rate of produced bytes that a broker receives as preferred leader."""
+    FAILURE = "failure"
+    """Preferred leaders of the worst survivor, whichever broker fails."""
+    FAILURE_BALANCE = "failure balance"
+    """The survivors' leaders after each failure: the sum of their squares."""
