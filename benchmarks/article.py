@@ -31,7 +31,7 @@ import results
 from clusters import cluster_json
 from harness import add_arguments, within
 from partage.brokers.compare import compare, comparison, deterministic
-from partage.brokers.plan import plan, task_of
+from partage.brokers.plan import plan, problem_of
 from partage.cluster import Cluster
 from tables.article import FACTOR, PER_BROKER, Row, Rows, Tally, blocks
 
@@ -123,9 +123,9 @@ def measured(size: str, name: str) -> Rows:
     """Every strategy on one job."""
     cluster, options = job(SIZES[size], name)
     say(f"{size} {name}")
-    task = task_of(cluster, **options)
-    answers = compare(task)
-    found: Rows = comparison(answers, deterministic(task, answers))["strategies"]
+    problem = problem_of(cluster, **options)
+    answers = compare(problem)
+    found: Rows = comparison(answers, deterministic(problem, answers))["strategies"]
     return found
 
 
@@ -136,7 +136,7 @@ def trials() -> Mapping[str, Tally]:
     say("trials")
     tally: dict[str, Tally] = {}
     for seed in range(TRIALS):
-        rows = comparison(compare(task_of(trial(seed))))["strategies"]
+        rows = comparison(compare(problem_of(trial(seed))))["strategies"]
         best = rows["exact"]["leaders_after_failure"]["max"]
         for name, row in rows.items():
             count = tally.setdefault(name, Tally())
@@ -168,7 +168,7 @@ def growth() -> Mapping[int, Rows]:
             rf=FACTOR,
             seed=brokers,
         )
-        answers = compare(task_of(Cluster.from_json(value)), ("exact", "permutation"))
+        answers = compare(problem_of(Cluster.from_json(value)), ("exact", "permutation"))
         found[brokers] = comparison(answers)["strategies"]
     return found
 

@@ -18,7 +18,7 @@ import numpy as np
 import numpy.typing as npt
 
 from partage.brokers.options import Options
-from partage.brokers.task import Task
+from partage.brokers.problem import Problem
 from partage.cluster import Cluster
 
 Json = dict[str, Any]
@@ -92,22 +92,22 @@ def cluster_of(matrix: str, brokers: str, disk: int | None = None) -> Cluster:
     return Cluster.from_json(cluster_json(matrix, brokers, disk))
 
 
-def task_of(matrix: str, brokers: str, disk: int | None = None, **options: Any) -> Task:
-    return Task.resolve(cluster_of(matrix, brokers, disk), Options.of(**options))
+def problem_of(matrix: str, brokers: str, disk: int | None = None, **options: Any) -> Problem:
+    return Problem.resolve(cluster_of(matrix, brokers, disk), Options.of(**options))
 
 
-def decided(strategy: Callable[[Task], npt.NDArray[np.int64]], task: Task) -> Lists:
+def decided(strategy: Callable[[Problem], npt.NDArray[np.int64]], problem: Problem) -> Lists:
     """The replica lists that a strategy answers."""
-    return task.cluster.with_replicas(strategy(task)).replica_lists()
+    return problem.cluster.with_replicas(strategy(problem)).replica_lists()
 
 
-def loads(lists: Sequence[Sequence[int]], task: Task) -> list[int]:
+def loads(lists: Sequence[Sequence[int]], problem: Problem) -> list[int]:
     """Replicas per broker."""
     count = Counter(b for row in lists for b in row)
-    return [count[b] for b in task.cluster.broker_ids.tolist()]
+    return [count[b] for b in problem.cluster.broker_ids.tolist()]
 
 
-def moves(task: Task, lists: Sequence[Sequence[int]]) -> int:
+def moves(problem: Problem, lists: Sequence[Sequence[int]]) -> int:
     """Replicas that brokers must newly fetch."""
-    before = task.cluster.replica_lists()
+    before = problem.cluster.replica_lists()
     return sum(len(set(new) - set(old)) for old, new in zip(before, lists, strict=True))

@@ -37,7 +37,7 @@ def main() -> None:
         ("prove_placement", "proofs"),
         ("prove_leaders", "proofs"),
         ("cut_into_waves", "waves"),
-        ("task_of", "read job"),
+        ("problem_of", "read job"),
     ):
         setattr(planning, name, timed(clock, stage, getattr(planning, name)))
 

@@ -29,9 +29,9 @@ from partage.brokers.check import Verdict, check
 from partage.brokers.directory import fingerprint
 from partage.brokers.leaders import lead
 from partage.brokers.options import Options
-from partage.brokers.plan import Plan, plan, plan_task
+from partage.brokers.plan import Plan, plan, solve
+from partage.brokers.problem import Problem
 from partage.brokers.strategies import STRATEGIES, Strategy
-from partage.brokers.task import Task
 from partage.flow.certificate import pack, unpack
 from tests.bundled import grown
 from tests.matrices import cluster_of, partitions
@@ -46,7 +46,7 @@ Value = dict[str, Any]
 def by_rate() -> Plan:
     cluster = grown()
     rates = np.random.default_rng(1).lognormal(8, 0.5, cluster.partitions)
-    return plan_task(Task.resolve(cluster, Options.of(leaders="rate", throttle="50MB"), rates))
+    return solve(Problem.resolve(cluster, Options.of(leaders="rate", throttle="50MB"), rates))
 
 
 def mixed() -> Plan:
@@ -269,7 +269,7 @@ def test_whatever_is_planned_is_sound(job: tuple[Value, Value], rated: bool, str
     asked: Value = options | {"strategy": strategy} | ({"leaders": "rate"} if rated else {})
     rates = np.array([float(p % 4) for p in range(len(cluster["partitions"]))])
     try:
-        made = plan_task(Task.resolve(Cluster.from_json(cluster), Options.of(**asked), rates))
+        made = solve(Problem.resolve(Cluster.from_json(cluster), Options.of(**asked), rates))
     except (InputError, CannotError):
         return
     with tempfile.TemporaryDirectory() as folder:
@@ -1347,8 +1347,8 @@ def worse_plan(monkeypatch: pytest.MonkeyPatch, spoil: Callable[[Any], None], di
     figures and values agree."""
     exact = STRATEGIES["exact"]
 
-    def spoiled_exact(task: Task) -> Any:
-        replicas = lead(task, exact.decide(task)).replicas.copy()
+    def spoiled_exact(problem: Problem) -> Any:
+        replicas = lead(problem, exact.decide(problem)).replicas.copy()
         spoil(replicas)
         return replicas
 
@@ -1458,7 +1458,7 @@ def test_prices_whose_sum_wraps_around(monkeypatch: pytest.MonkeyPatch, tmp_path
     """In 64 bits the price C for every broker gives the bound (1 - E) * I * C + E * I**2 for E
     brokers and I partitions, modulo 2**64: some C makes it whatever a forger wants."""
     cluster = cluster_of("0,1,2,3 0,1,2,3 0,1,2,3 1,0,2,3 2,0,1,3", "0 1 2 3")
-    as_it_is = Strategy(lambda task: task.cluster.replicas.copy())
+    as_it_is = Strategy(lambda problem: problem.cluster.replicas.copy())
     monkeypatch.setitem(STRATEGIES, "exact", as_it_is)
     made = plan(cluster, no_moves=True)
     made.write(tmp_path / "plan")
@@ -1922,9 +1922,9 @@ def test_no_window_around_counts_that_the_racks_do_not_allow(tmp_path: Path) -> 
 def test_limits_are_kept_by_whoever_plans(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     """A plan that makes a move too many, true in all that it says, is refused."""
 
-    def too_many(task: Task) -> Any:
-        free = Options.of(**{**task.options.given(), "max_moves": None})
-        return STRATEGIES["generous"].decide(Task.resolve(task.cluster, free))
+    def too_many(problem: Problem) -> Any:
+        free = Options.of(**{**problem.options.given(), "max_moves": None})
+        return STRATEGIES["generous"].decide(Problem.resolve(problem.cluster, free))
 
     generous = STRATEGIES["exact"]
     monkeypatch.setitem(STRATEGIES, "generous", generous)

@@ -15,7 +15,7 @@ from partage import Cluster
 from partage.brokers import plan as planning
 from partage.brokers.check import check
 from partage.brokers.directory import fingerprint
-from partage.brokers.plan import Plan, plan, plan_task, task_of
+from partage.brokers.plan import Plan, plan, problem_of, solve
 from partage.brokers.strategies import Strategy
 from tests.bundled import grown
 from tests.matrices import Lists, partitions
@@ -39,8 +39,8 @@ def planned(
     answer = np.array([[ids.index(b) for b in row] + [-1] * (width - len(row)) for row in after])
     if [len(row) for row in before] != [len(row) for row in after]:
         options["replication_factor"] = [str(len(after[0]))]
-    monkeypatch.setattr(planning, "strategy_named", lambda _: Strategy(lambda task: answer))
-    return plan_task(task_of(cluster, strategy="generate", **options))
+    monkeypatch.setattr(planning, "strategy_named", lambda _: Strategy(lambda problem: answer))
+    return solve(problem_of(cluster, strategy="generate", **options))
 
 
 def recut(directory: Path, waves: list[list[int]]) -> None:

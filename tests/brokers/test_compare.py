@@ -10,9 +10,9 @@ import pytest
 
 from partage import CannotError, Cluster, InputError
 from partage.brokers.compare import compare, comparison, deterministic
-from partage.brokers.plan import Plan, task_of
+from partage.brokers.plan import Plan, problem_of
+from partage.brokers.problem import Problem
 from partage.brokers.strategies import STRATEGIES, Strategy
-from partage.brokers.task import Task
 from tests.bundled import grown
 from tests.matrices import cluster_of
 
@@ -22,8 +22,8 @@ def small() -> Cluster:
 
 
 def test_all_strategies_on_one_job() -> None:
-    task = task_of(grown())
-    answers = compare(task)
+    problem = problem_of(grown())
+    answers = compare(problem)
     assert list(answers) == list(STRATEGIES)
     plans = {name: answer for name, answer in answers.items() if isinstance(answer, Plan)}
     assert {"exact", "generate", "leader-flow"} <= plans.keys()
@@ -42,19 +42,19 @@ def test_all_strategies_on_one_job() -> None:
 
 
 def test_only_these_in_this_order() -> None:
-    answers = compare(task_of(small()), ["leader-flow", "exact"])
+    answers = compare(problem_of(small()), ["leader-flow", "exact"])
     assert list(answers) == ["leader-flow", "exact"]
 
 
 def test_a_strategy_that_does_not_exist() -> None:
     with pytest.raises(InputError, match="--strategy: 'best': expected one of exact, generate"):
-        compare(task_of(small()), ["exact", "best"])
+        compare(problem_of(small()), ["exact", "best"])
     with pytest.raises(InputError, match="--strategy: 'best'"):
-        task_of(small(), strategy="best")
+        problem_of(small(), strategy="best")
 
 
 def test_a_strategy_that_cannot_says_why() -> None:
-    answers = compare(task_of(small(), replication_factor=3), ["exact", "leader-flow"])
+    answers = compare(problem_of(small(), replication_factor=3), ["exact", "leader-flow"])
     assert isinstance(answers["exact"], Plan)
     assert answers["leader-flow"] == (
         "changes only the order of lists: t-0 has 2 replicas and needs 3"
@@ -64,7 +64,7 @@ def test_a_strategy_that_cannot_says_why() -> None:
 
 
 def test_a_limit_that_the_rules_do_not_allow_is_a_reason_like_any_other() -> None:
-    answers = compare(task_of(small(), remove_broker=[1], max_moves=2), ["exact", "greedy"])
+    answers = compare(problem_of(small(), remove_broker=[1], max_moves=2), ["exact", "greedy"])
     assert answers == {
         "exact": "--max-moves 2: the rules alone ask for 6",
         "greedy": "keeps no --max-moves: exact does",
@@ -79,44 +79,44 @@ def test_every_strategy_has_an_answer_or_a_reason() -> None:
         {"add_broker": ["4", "5"]},
         {"spread": "topic"},
     ):
-        for name, answer in compare(task_of(small(), **options)).items():
+        for name, answer in compare(problem_of(small(), **options)).items():
             if isinstance(answer, str):
                 assert answer.strip(), name
                 assert answer.splitlines() == [answer]
             else:
                 lists = answer.after.replica_lists()
                 assert all(len(set(row)) == len(row) for row in lists), name
-                if not answer.task.options.no_moves:
-                    assert [len(row) for row in lists] == answer.task.target.tolist(), name
+                if not answer.problem.options.no_moves:
+                    assert [len(row) for row in lists] == answer.problem.target.tolist(), name
 
 
 def test_a_strategy_that_fails_otherwise_is_not_silenced(monkeypatch: pytest.MonkeyPatch) -> None:
-    def broken(task: Task) -> None:
+    def broken(problem: Problem) -> None:
         raise ZeroDivisionError
 
-    def cannot(task: Task) -> None:
+    def cannot(problem: Problem) -> None:
         raise CannotError("has no hands")
 
     monkeypatch.setitem(STRATEGIES, "broken", Strategy(broken))  # type: ignore[arg-type]
     monkeypatch.setitem(STRATEGIES, "cannot", Strategy(cannot))  # type: ignore[arg-type]
-    assert compare(task_of(small()), ["cannot"]) == {"cannot": "has no hands"}
+    assert compare(problem_of(small()), ["cannot"]) == {"cannot": "has no hands"}
     with pytest.raises(ZeroDivisionError):
-        compare(task_of(small()), ["broken"])
+        compare(problem_of(small()), ["broken"])
 
 
 def test_progress_names_the_strategy() -> None:
     said: list[str] = []
-    compare(task_of(small()), ["exact", "generate"], said.append)
+    compare(problem_of(small()), ["exact", "generate"], said.append)
     assert said[0].startswith("exact: ")
     assert said[-1].startswith("generate: ")
 
 
-def test_the_task_is_left_as_it_was() -> None:
-    task = task_of(small(), no_moves=True)
-    warnings = list(task.warnings)
-    compare(task)
-    assert task.warnings == warnings
-    assert task.options.strategy == "exact"
+def test_the_problem_is_left_as_it_was() -> None:
+    problem = problem_of(small(), no_moves=True)
+    warnings = list(problem.warnings)
+    compare(problem)
+    assert problem.warnings == warnings
+    assert problem.options.strategy == "exact"
 
 
 # ---------------------------------------------------------------- deterministic
@@ -134,9 +134,9 @@ def test_the_task_is_left_as_it_was() -> None:
     ids=str,
 )
 def test_every_strategy_gives_the_same_bytes_from_shuffled_input(options: dict[str, Any]) -> None:
-    task = task_of(grown(), **options)
-    answers = compare(task)
-    same = deterministic(task, answers)
+    problem = problem_of(grown(), **options)
+    answers = compare(problem)
+    same = deterministic(problem, answers)
     able = [name for name, answer in answers.items() if isinstance(answer, Plan)]
     assert same == dict.fromkeys(able, True)
     found = comparison(answers, same)["strategies"]
@@ -147,48 +147,48 @@ def test_every_strategy_gives_the_same_bytes_from_shuffled_input(options: dict[s
 def test_what_the_input_says_besides_is_no_chance() -> None:
     """Kafka's own id, where the loads come from, and what is to be minded."""
     cluster = replace(grown(), cluster_id="kraft", tells_racks=False)
-    task = task_of(cluster)
-    task.loads.append("rates: of yesterday")
-    task.warnings.append("half of them are guessed")
-    assert deterministic(task, compare(task, ["exact"])) == {"exact": True}
+    problem = problem_of(cluster)
+    problem.loads.append("rates: of yesterday")
+    problem.warnings.append("half of them are guessed")
+    assert deterministic(problem, compare(problem, ["exact"])) == {"exact": True}
 
 
 def test_a_strategy_that_draws_lots_is_not_deterministic(monkeypatch: pytest.MonkeyPatch) -> None:
     draw = Random(1)
 
-    def by_lot(task: Task) -> Any:
-        replicas = task.cluster.replicas.copy()
+    def by_lot(problem: Problem) -> Any:
+        replicas = problem.cluster.replicas.copy()
         rows = [row for row in range(len(replicas)) if draw.random() < 0.5]
         replicas[rows] = replicas[rows][:, ::-1]
         return replicas
 
-    def at_first(task: Task) -> Any:
+    def at_first(problem: Problem) -> Any:
         tired.append(True)
         if len(tired) > 2:  # the plan, and the run that finds out whether it is settled
             raise CannotError("is tired")
-        return task.cluster.replicas
+        return problem.cluster.replicas
 
     tired: list[bool] = []
     monkeypatch.setitem(STRATEGIES, "by-lot", Strategy(by_lot))
     monkeypatch.setitem(STRATEGIES, "at-first", Strategy(at_first))
-    task = task_of(small())
-    answers = compare(task, ["by-lot", "at-first", "exact"])
-    assert deterministic(task, answers) == {"by-lot": False, "at-first": False, "exact": True}
+    problem = problem_of(small())
+    answers = compare(problem, ["by-lot", "at-first", "exact"])
+    assert deterministic(problem, answers) == {"by-lot": False, "at-first": False, "exact": True}
 
 
 def test_input_is_shuffled_and_the_job_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
-    seen: list[Task] = []
+    seen: list[Problem] = []
 
-    def look(task: Task) -> Any:
-        seen.append(task)
-        return task.cluster.replicas
+    def look(problem: Problem) -> Any:
+        seen.append(problem)
+        return problem.cluster.replicas
 
     monkeypatch.setitem(STRATEGIES, "look", Strategy(look))
-    task = task_of(small(), add_broker=["9", "4"], topics="t")
-    task.warnings.append("told before")
+    problem = problem_of(small(), add_broker=["9", "4"], topics="t")
+    problem.warnings.append("told before")
     build, written = Cluster.build, []
     monkeypatch.setattr(Cluster, "build", lambda *a: (written.append(a), build(*a))[1])
-    deterministic(task, compare(task, ["look"]))
+    deterministic(problem, compare(problem, ["look"]))
     ((brokers, _, partitions, _, _),) = written
     assert [b.id for b in brokers] != sorted(b.id for b in brokers)
     assert partitions != sorted(partitions)
@@ -201,16 +201,16 @@ def test_input_is_shuffled_and_the_job_the_same(monkeypatch: pytest.MonkeyPatch)
 
 def test_a_warning_of_the_plan_is_no_difference() -> None:
     """What the plan adds to the warnings of its job is the plan's alone."""
-    task = task_of(cluster_of("1/9 " * 4, "1/10 2/99"))
-    answers = compare(task, ["greedy", "three-flows"])
+    problem = problem_of(cluster_of("1/9 " * 4, "1/10 2/99"))
+    answers = compare(problem, ["greedy", "three-flows"])
     assert all(isinstance(a, Plan) and a.warnings for a in answers.values())
-    assert task.warnings == []
-    assert deterministic(task, answers) == {"greedy": True, "three-flows": True}
+    assert problem.warnings == []
+    assert deterministic(problem, answers) == {"greedy": True, "three-flows": True}
 
 
 def test_who_breaks_the_rack_rule_says_so() -> None:
     """Only where a plan does so itself: what lay wrong before may stay."""
-    answers = compare(task_of(grown()), ["exact", "greedy", "bin-packing", "mip"])
+    answers = compare(problem_of(grown()), ["exact", "greedy", "bin-packing", "mip"])
     told = {
         name: [w for w in answer.warnings if "break the rack rule" in w]
         for name, answer in answers.items()
@@ -224,7 +224,7 @@ def test_who_breaks_the_rack_rule_says_so() -> None:
 
 
 def test_progress_of_the_second_run_names_the_strategy() -> None:
-    task = task_of(small())
+    problem = problem_of(small())
     said: list[str] = []
-    deterministic(task, compare(task, ["exact"]), said.append)
+    deterministic(problem, compare(problem, ["exact"]), said.append)
     assert said == ["exact: again from shuffled input"]

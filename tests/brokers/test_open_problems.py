@@ -18,10 +18,10 @@ from hypothesis import strategies as st
 
 import partage
 from partage.brokers.options import Options
-from partage.brokers.plan import Plan, plan_task
+from partage.brokers.plan import Plan, solve
+from partage.brokers.problem import Problem
 from partage.brokers.strategies import STRATEGIES
 from partage.brokers.strategies.three_flows import followed
-from partage.brokers.task import Task
 from partage.cluster import Cluster
 from partage.errors import CannotError, InputError
 from tests.matrices import cluster_of, text
@@ -35,7 +35,7 @@ quiet = settings(deadline=None, suppress_health_check=list(HealthCheck))
 def loads(plan: Plan, lists: Lists) -> list[int]:
     """Replicas per usable broker."""
     count = Counter(b for row in lists for b in row)
-    return [count[b] for b in plan.after.broker_ids[plan.task.usable].tolist()]
+    return [count[b] for b in plan.after.broker_ids[plan.problem.usable].tolist()]
 
 
 def squares(plan: Plan) -> int:
@@ -84,9 +84,9 @@ def test_a_lower_factor_where_all_replicas_are_below_the_average(
 ) -> None:
     cluster = cluster_of(matrix, "1 2 3 4")
     plan = partage.plan(cluster, strategy=strategy, replication_factor=factor)
-    assert stuck(cluster.replica_lists(), plan.task.target.tolist(), [1, 2, 3, 4])
+    assert stuck(cluster.replica_lists(), plan.problem.target.tolist(), [1, 2, 3, 4])
     after = plan.after.replica_lists()
-    assert [len(row) for row in after] == plan.task.target.tolist()
+    assert [len(row) for row in after] == plan.problem.target.tolist()
     assert max(loads(plan, after)) - min(loads(plan, after)) <= 1
     assert plan.lower_bound == fewest
     if strategy == "exact":
@@ -127,7 +127,7 @@ def second_run(strategy: str, value: dict[str, Any], options: dict[str, Any]) ->
         first = partage.plan(Cluster.from_json(value), strategy=strategy, **options)
     except (CannotError, InputError):
         return None
-    second = plan_task(first.task.again(first.after))
+    second = solve(first.problem.again(first.after))
     assert first.settled == (len(second.changed) == 0)
     return second
 
@@ -169,7 +169,7 @@ def test_a_second_run_may_go_on(strategy: str) -> None:
     matrix, brokers, options = UNSETTLED[strategy]
     plan = partage.plan(cluster_of(matrix, brokers), strategy=strategy, **options)
     assert plan.settled is False
-    assert len(plan_task(plan.task.again(plan.after)).changed) > 0
+    assert len(solve(plan.problem.again(plan.after)).changed) > 0
 
 
 @settings(quiet, max_examples=150)
@@ -246,8 +246,8 @@ def test_with_two_replicas_leading_decides_who_follows(
     worst survivor is one that no choice with these leader counts betters, proven by prices where
     counting alone is too low."""
     cluster = random_sets(2, brokers, partitions, factor=2)
-    task = Task.resolve(cluster, Options(no_moves=True))
-    assert followed(task, cluster.replicas).tolist() == cluster.replicas.tolist()
+    problem = Problem.resolve(cluster, Options(no_moves=True))
+    assert followed(problem, cluster.replicas).tolist() == cluster.replicas.tolist()
     exact, flows = (
         partage.plan(cluster, no_moves=True, strategy=strategy)
         for strategy in ("exact", "three-flows")

@@ -21,7 +21,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from partage.brokers.compare import compare
-from partage.brokers.plan import task_of
+from partage.brokers.plan import problem_of
 from partage.cluster import Cluster
 from partage.consumers.scenario import Scenario
 from partage.consumers.simulation import simulate
@@ -43,10 +43,10 @@ def scenario(name: str) -> Scenario:
 
 
 def placements(cluster: Cluster, *strategies: str, rates: Any = None, **options: Any) -> Placements:
-    task = task_of(cluster, **options)
+    problem = problem_of(cluster, **options)
     if rates is not None:
-        object.__setattr__(task, "bytes_per_second", np.asarray(rates, float))
-    return Placements.of(task, compare(task, strategies))
+        object.__setattr__(problem, "bytes_per_second", np.asarray(rates, float))
+    return Placements.of(problem, compare(problem, strategies))
 
 
 def rates_of(cluster: Cluster) -> Any:
@@ -69,7 +69,7 @@ def test_rows_do_not_depend_on_their_spread(
         "growth": Growth(placed, runs=6, seed=3),
     }[kind]
     spread = []
-    for worth in (what_if.rows, 2):  # all rows as one task, and two in each
+    for worth in (what_if.rows, 2):  # all rows as one problem, and two in each
         monkeypatch.setattr(type(what_if), "worth", worth)
         spread.append(explore(spark, what_if))
     one, many = spread
@@ -227,14 +227,14 @@ def _over(most: float, load: Counter[int]) -> Any:
 )
 def test_failures_are_what_a_count_says(cluster: Cluster, options: dict[str, Any]) -> None:
     rates = rates_of(cluster)
-    task = task_of(cluster, **options)
-    object.__setattr__(task, "bytes_per_second", rates)
-    answers = compare(task, ["exact"])
-    failures = Failures(Placements.of(task, answers), pairs=1000)
+    problem = problem_of(cluster, **options)
+    object.__setattr__(problem, "bytes_per_second", rates)
+    answers = compare(problem, ["exact"])
+    failures = Failures(Placements.of(problem, answers), pairs=1000)
     removed = {int(b) for b in options.get("remove_broker", ())}
     added = {int(word.split(":")[0]) for word in options.get("add_broker", ())}
-    alive = {b.id for b in task.cluster.brokers if b.alive}
-    rack = {b.id: b.rack for b in task.cluster.brokers}
+    alive = {b.id for b in problem.cluster.brokers if b.alive}
+    rack = {b.id: b.rack for b in problem.cluster.brokers}
     places = {"today": (cluster.replica_lists(), alive - added)}
     plan = answers["exact"]
     assert not isinstance(plan, str)
@@ -305,7 +305,7 @@ def test_growth_is_what_a_count_says(seed: int, row: int) -> None:
 
 
 _GROWN = grown()
-_TASK = task_of(_GROWN)
+_TASK = problem_of(_GROWN)
 object.__setattr__(_TASK, "bytes_per_second", rates_of(_GROWN))
 _PLAN: Any = compare(_TASK, ["exact"])["exact"]
 _PLACED = Placements.of(_TASK, {"exact": _PLAN, "mip": "has no time"})

@@ -14,9 +14,9 @@ from random import Random
 from typing import Any
 
 from partage.brokers.options import GIVEN
-from partage.brokers.plan import Plan, plan_task
+from partage.brokers.plan import Plan, solve
+from partage.brokers.problem import Problem
 from partage.brokers.strategies import STRATEGIES, strategy_named
-from partage.brokers.task import Task
 from partage.cluster import Cluster
 from partage.errors import CannotError
 from partage.files import to_json
@@ -26,7 +26,7 @@ SEED = 6
 
 
 def compare(
-    task: Task,
+    problem: Problem,
     strategies: Iterable[str] | None = None,
     progress: Callable[[str], None] | None = None,
 ) -> dict[str, Plan | str]:
@@ -38,12 +38,12 @@ def compare(
     answers: dict[str, Plan | str] = {}
     shared = 0.0
     names = list(STRATEGIES if strategies is None else strategies)
-    if task.given is not None and GIVEN not in names:
+    if problem.given is not None and GIVEN not in names:
         names.append(GIVEN)
     for name in names:
         strategy_named(name)
         began = time.perf_counter()
-        asked = task.by_strategy(name)
+        asked = problem.by_strategy(name)
         shared += time.perf_counter() - began
 
         def tell(step: str, name: str = name) -> None:
@@ -51,7 +51,7 @@ def compare(
                 progress(f"{name}: {step}")
 
         try:
-            made = plan_task(asked, tell)
+            made = solve(asked, tell)
         except CannotError as error:
             answers[name] = str(error)
             continue
@@ -61,13 +61,13 @@ def compare(
 
 
 def deterministic(
-    task: Task,
+    problem: Problem,
     answers: Mapping[str, Plan | str],
     progress: Callable[[str], None] | None = None,
 ) -> dict[str, bool]:
-    """Per strategy with a plan for ``task``: whether the job, from input in another order, makes
+    """Per strategy with a plan for ``problem``: whether the job, from input in another order, makes
     the same bytes of plan.json. It costs as much again as the plans did."""
-    other = _in_another_order(task)
+    other = _in_another_order(problem)
     same = {}
     for name, answer in answers.items():
         if isinstance(answer, str):
@@ -75,7 +75,7 @@ def deterministic(
         if progress is not None:
             progress(f"{name}: again from shuffled input")
         try:
-            again = plan_task(other.by_strategy(name))
+            again = solve(other.by_strategy(name))
         except CannotError:
             same[name] = False
         else:
@@ -99,10 +99,10 @@ def comparison(
     }
 
 
-def _in_another_order(task: Task) -> Task:
+def _in_another_order(problem: Problem) -> Problem:
     """The job again, from its cluster as somebody else might have written it down."""
-    cluster, random = task.cluster, Random(SEED)
-    brokers = [b for b, new in zip(cluster.brokers, task.added.tolist(), strict=True) if not new]
+    cluster, random = problem.cluster, Random(SEED)
+    brokers = [b for b, new in zip(cluster.brokers, problem.added.tolist(), strict=True) if not new]
     lists = cluster.replica_lists()
     rows = list(range(cluster.partitions))
     random.shuffle(brokers)
@@ -116,6 +116,6 @@ def _in_another_order(task: Task) -> Task:
     )
     shuffled = replace(shuffled, cluster_id=cluster.cluster_id, tells_racks=cluster.tells_racks)
     # rates are by (topic, partition) ascending, in whatever order the input was
-    other = Task.resolve(shuffled, task.options, task.bytes_per_second)
-    other.warnings[:], other.loads[:] = task.warnings, task.loads
+    other = Problem.resolve(shuffled, problem.options, problem.bytes_per_second)
+    other.warnings[:], other.loads[:] = problem.warnings, problem.loads
     return other

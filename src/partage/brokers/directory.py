@@ -43,10 +43,10 @@ def document(plan: Plan) -> dict[str, Any]:
     """plan.json as a value."""
     from partage import __version__
 
-    task, before, after = plan.task, plan.before, plan.after
-    rates = task.bytes_per_second
+    problem, before, after = plan.problem, plan.before, plan.after
+    rates = problem.bytes_per_second
     brokers = [
-        broker | {"excluded": bool(task.excluded[i]), "added": bool(task.added[i])}
+        broker | {"excluded": bool(problem.excluded[i]), "added": bool(problem.added[i])}
         for i, broker in enumerate(before.to_json()["brokers"])
     ]
     partitions = {
@@ -54,9 +54,9 @@ def document(plan: Plan) -> dict[str, Any]:
         "partition": before.partition.tolist(),
         "size_bytes": [None if s < 0 else s for s in before.size_bytes.tolist()],
         "bytes_per_second": None if rates is None else rates.tolist(),
-        "chosen": task.chosen.tolist(),
+        "chosen": problem.chosen.tolist(),
         "replication_factor": (
-            before.replication_factor if task.options.no_moves else task.target
+            before.replication_factor if problem.options.no_moves else problem.target
         ).tolist(),
         "before": before.replica_lists(),
         "after": after.replica_lists(),
@@ -64,21 +64,21 @@ def document(plan: Plan) -> dict[str, Any]:
     value: dict[str, Any] = {
         "format_version": FORMAT_VERSION,
         "partage": __version__,
-        "strategy": task.options.strategy,
+        "strategy": problem.options.strategy,
         "cluster_id": before.cluster_id,
         "changes": len(plan.changed) > 0,
-        "options": task.options.given(),
+        "options": problem.options.given(),
         "brokers": brokers,
         "topics": list(before.topics),
         "partitions": partitions,
         "figures": {
-            "before": Placement(before, task.usable).figures(),
+            "before": Placement(before, problem.usable).figures(),
             # how long it took is no property of the plan: the same input, the same bytes
             "after": {k: v for k, v in plan.figures.items() if k != "seconds"},
         },
         "binding": list(plan.binding),
         "gaps": plan.gaps,
-        "loads": list(task.loads),
+        "loads": list(problem.loads),
         "warnings": list(plan.warnings),
         "certificate": {"stages": [stage.to_json() for stage in plan.stages]},
         "waves": [_wave(plan, i, wave) for i, wave in enumerate(plan.waves, start=1)],

@@ -81,26 +81,26 @@ class _Prices:
     """The prices of one partition's brokers, cost by cost in the order in which they count."""
 
     def __init__(self, plan: Plan, row: int) -> None:
-        self.plan, self.row, self.task = plan, row, plan.task
+        self.plan, self.row, self.problem = plan, row, plan.problem
         self.cluster = plan.before
-        options = self.task.options
-        self.priced = bool(self.task.chosen[row]) and not (options.no_moves or options.by_size)
+        options = self.problem.options
+        self.priced = bool(self.problem.chosen[row]) and not (options.no_moves or options.by_size)
         if not self.priced:
             return
         topic = int(self.cluster.topic[row])
-        family = int(np.searchsorted(np.unique(self.cluster.topic[self.task.items]), topic))
-        own = self.task.broker_slot[self.cluster.replicas[row]]
-        sits = np.isin(np.arange(len(self.task.slot_brokers)), own)
+        family = int(np.searchsorted(np.unique(self.cluster.topic[self.problem.items]), topic))
+        own = self.problem.broker_slot[self.cluster.replicas[row]]
+        sits = np.isin(np.arange(len(self.problem.slot_brokers)), own)
         self.of: dict[str, Ints] = {}
-        for cost in self.task.order:
-            of_slot, of_family = self.task.share.prices[cost]
+        for cost in self.problem.order:
+            of_slot, of_family = self.problem.share.prices[cost]
             price = of_slot if of_family is None else of_family[family]
             self.of[cost] = price + (~sits if cost == MOVES else 0)
 
     def reason(self, broker: int, fate: str, before: list[int], after: list[int]) -> Reason:
         place = self.cluster.broker_position(broker)
         assert place is not None, "replicas lie on listed brokers"
-        slot = int(self.task.broker_slot[place])
+        slot = int(self.problem.broker_slot[place])
         known = self.priced and slot >= 0
         return Reason(
             broker=broker,
@@ -112,24 +112,24 @@ class _Prices:
         )
 
     def _why(self, broker: int, place: int, fate: str, before: list[int], after: list[int]) -> str:
-        task = self.task
-        if not task.chosen[self.row]:
+        problem = self.problem
+        if not problem.chosen[self.row]:
             return "the topic is left out: it stays as it is"
-        if task.options.strategy == GIVEN:
+        if problem.options.strategy == GIVEN:
             return "the reassignment leaves it" if fate == "stays" else "the reassignment says so"
-        if task.options.no_moves:
+        if problem.options.no_moves:
             return "no data moves: only the order may change"
         loads = np.bincount(
-            self.plan.after.replicas[self.plan.after.replicas >= 0], minlength=len(task.usable)
+            self.plan.after.replicas[self.plan.after.replicas >= 0], minlength=len(problem.usable)
         )
         was = np.bincount(
-            self.cluster.replicas[self.cluster.replicas >= 0], minlength=len(task.usable)
+            self.cluster.replicas[self.cluster.replicas >= 0], minlength=len(problem.usable)
         )
         change = f"broker {broker} goes from {was[place]} to {loads[place]} replicas"
         if fate == "goes":
-            if task.excluded[place]:
+            if problem.excluded[place]:
                 return f"broker {broker} is to be emptied"
-            if not task.cluster.alive[place]:
+            if not problem.cluster.alive[place]:
                 return f"broker {broker} is dead"
             rack = self.cluster.brokers[place].rack
             if rack is not None:
@@ -149,9 +149,9 @@ class _Prices:
 
     def _in_rack(self, place: int) -> tuple[int, int]:
         """Replicas on the usable brokers of this one's rack today, and the most the rule allows."""
-        sharing = self.task.sharing
-        item = int(np.searchsorted(self.task.items, self.row))
-        zone = int(sharing.zone_of[self.task.broker_slot[place]])
+        sharing = self.problem.sharing
+        item = int(np.searchsorted(self.problem.items, self.row))
+        zone = int(sharing.zone_of[self.problem.broker_slot[place]])
         return int(sharing.in_zones[item, zone]), int(sharing.item_bounds[1][item])
 
     def _rack(self, broker: int) -> str | None:
@@ -160,8 +160,8 @@ class _Prices:
 
     def _instead(self, slot: int, after: list[int]) -> Instead | None:
         """The cheapest broker of the same rack (or of all) that has no replica of it after."""
-        brokers = self.cluster.broker_ids[self.task.slot_brokers]
-        rack = self.cluster.rack[self.task.slot_brokers]
+        brokers = self.cluster.broker_ids[self.problem.slot_brokers]
+        rack = self.cluster.rack[self.problem.slot_brokers]
         free = ~np.isin(brokers, after)
         if self.cluster.rack_names:
             free &= rack == rack[slot]
@@ -177,13 +177,13 @@ class _Prices:
 
 
 def _leader(plan: Plan, before: list[int], after: list[int]) -> str:
-    rate = plan.task.options.leaders == "rate"
+    rate = plan.problem.options.leaders == "rate"
     what = "bytes in per second" if rate else "leaders"
     if before[0] == after[0]:
         return f"broker {after[0]} goes on leading"
     if before[0] not in after:
         return f"broker {after[0]} leads: broker {before[0]} holds no replica any more"
     why = f"to share {what} fairly"
-    if plan.task.options.strategy == GIVEN:
+    if plan.problem.options.strategy == GIVEN:
         why = "as the reassignment says"
     return f"broker {after[0]} leads instead of broker {before[0]}, {why}"

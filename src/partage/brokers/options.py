@@ -1,7 +1,7 @@
 """What was asked: the options of ``plan``, checked on their own.
 
-Whatever can be refused without a cluster is refused here, once; ``brokers.task`` then resolves the
-options against one.
+Whatever can be refused without a cluster is refused here, once; ``brokers.problem`` then resolves
+the options against one.
 """
 
 from __future__ import annotations

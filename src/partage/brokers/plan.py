@@ -28,10 +28,10 @@ from partage.brokers.leaders import Led, lead
 from partage.brokers.options import BUDGET, GIVEN, Options, parse_bytes, spelled
 from partage.brokers.placing.disks import overfull
 from partage.brokers.placing.sizes import forced_moves
+from partage.brokers.problem import Problem
 from partage.brokers.proofs import Stage, prove_leaders, prove_placement
 from partage.brokers.stages import StageName
 from partage.brokers.strategies import Strategy, strategy_named
-from partage.brokers.task import Task
 from partage.brokers.waves import Wave, WaveSchedule, schedule_waves
 from partage.cluster import Cluster
 from partage.errors import CannotError, InputError
@@ -47,10 +47,10 @@ class Plan:
     """``before`` and ``after`` share brokers and partitions; only the replica lists differ.
 
     ``stages`` prove the objective stage by stage; ``figures`` are the interface's keys;
-    ``warnings``: the task's, and those that only the answer gives rise to.
+    ``warnings``: the problem's, and those that only the answer gives rise to.
     """
 
-    task: Task
+    problem: Problem
     before: Cluster
     after: Cluster
     stages: tuple[Stage, ...]
@@ -75,11 +75,11 @@ class Plan:
     def lower_bound(self) -> int:
         """The fewest moves that reach the fairest share, proven, whoever made the plan; where bytes
         are shared out, those that the rules force."""
-        if self.task.options.by_size and not self.task.options.no_moves:
-            return forced_moves(self.task)
+        if self.problem.options.by_size and not self.problem.options.no_moves:
+            return forced_moves(self.problem)
         bound = next((s.bound for s in self.stages if s.name == StageName.MOVES), 0)
         # where disks keep the loads from being fairest, fewer moves may do
-        return min(bound, self.moves) if self.task.options.strategy == "exact" else bound
+        return min(bound, self.moves) if self.problem.options.strategy == "exact" else bound
 
     @property
     def optimal(self) -> bool:
@@ -90,7 +90,7 @@ class Plan:
     def _met(self, stage: Stage) -> bool:
         if stage.name == StageName.BYTES:
             # even as far as asked; a byte more or less is rounding
-            limit = stage.bound * (1 + self.task.options.limits.tolerance)
+            limit = stage.bound * (1 + self.problem.options.limits.tolerance)
             return bool(stage.value <= limit + max(stage.prices["load_weights"]))
         searched = not stage.exact and stage.name not in (StageName.BUDGET, StageName.BYTES_MOVED)
         return searched or stage.value == stage.bound
@@ -122,7 +122,7 @@ class Plan:
         """The figures of the plan, under the names of the interface."""
         failure = next(stage for stage in self.stages if stage.name == StageName.FAILURE)
         return {
-            "strategy": self.task.options.strategy,
+            "strategy": self.problem.options.strategy,
             "moves": self.moves,
             "moves_lower_bound": self.lower_bound,
             "bytes_moved": self.bytes_moved,
@@ -130,7 +130,7 @@ class Plan:
                 (s.bound for s in self.stages if s.name == StageName.BYTES_MOVED), None
             ),
             "optimal": self.optimal,
-            **Placement(self.after, self.task.usable).figures(),
+            **Placement(self.after, self.problem.usable).figures(),
             "leaders_after_failure": {"max": failure.value, "ideal": failure.bound},
             "leader_changes": self.leader_changes,
             "settled": self.settled,
@@ -168,14 +168,14 @@ def plan(
     ``options`` are those of ``partage plan`` with underscores (see ``brokers.options.Options``);
     ``profile`` holds measured loads. Raises InputError or CannotError.
     """
-    return plan_task(task_of(cluster, profile, **options), progress)
+    return solve(problem_of(cluster, profile, **options), progress)
 
 
-def task_of(
+def problem_of(
     cluster: Cluster,
     profile: Profile | str | os.PathLike[str] | None = None,
     **options: Any,
-) -> Task:
+) -> Problem:
     """The job, resolved and with what was measured."""
     asked = Options.of(**options)
     strategy_named(asked.strategy)
@@ -192,10 +192,10 @@ def task_of(
         cluster, told, missing = _sized(cluster, profile, measured)
         loads += told
         warnings += missing + _measured_warnings(measured)
-    task = Task.resolve(cluster, asked, rates)
-    task.loads.extend(loads)
-    task.warnings.extend(warnings)
-    return task
+    problem = Problem.resolve(cluster, asked, rates)
+    problem.loads.extend(loads)
+    problem.warnings.extend(warnings)
+    return problem
 
 
 def _sized(
@@ -225,43 +225,47 @@ def _sized(
     return cluster.with_sizes(sizes), told, warnings
 
 
-def plan_task(task: Task, progress: Progress | None = None) -> Plan:
-    """Let the task's strategy decide and measure the answer."""
+def solve(problem: Problem, progress: Progress | None = None) -> Plan:
+    """Let the problem's strategy decide and measure the answer."""
     tell = progress or (lambda _: None)
     began = time.perf_counter()
-    strategy = strategy_named(task.options.strategy)
-    _refuse(task.options)
-    tell(f"deciding ({task.options.strategy})")
-    before = task.cluster
-    after, led = _decide(strategy, task)
+    strategy = strategy_named(problem.options.strategy)
+    _refuse(problem.options)
+    tell(f"deciding ({problem.options.strategy})")
+    before = problem.cluster
+    after, led = _decide(strategy, problem)
     tell("proving")
     stages: list[Stage] = []
-    if not task.options.no_moves:
-        stages += prove_placement(task, after)
-    stages += prove_leaders(task, after, led)
-    placement = Placement(after, task.usable)
+    if not problem.options.no_moves:
+        stages += prove_placement(problem, after)
+    stages += prove_leaders(problem, after, led)
+    placement = Placement(after, problem.usable)
     ideal = next(stage.bound for stage in stages if stage.name == StageName.FAILURE)
     tell("scheduling waves")
-    throttle = task.options.throttle
+    throttle = problem.options.throttle
     schedule = schedule_waves(
         before,
         after,
-        task.options.concurrency,
+        problem.options.concurrency,
         None if throttle is None else parse_bytes(throttle, "--throttle"),
-        task.options.batch,
+        problem.options.batch,
     )
-    settled = _settled(strategy, task, after, stages, tell)
+    settled = _settled(strategy, problem, after, stages, tell)
     return Plan(
-        task=task,
+        problem=problem,
         before=before,
         after=after,
         stages=tuple(stages),
         schedule=schedule,
-        binding=(*binding_rules(task, placement, ideal), *schedule.binding),
+        binding=(*binding_rules(problem, placement, ideal), *schedule.binding),
         gaps=_gaps(stages, schedule),
         settled=settled,
         seconds=round(time.perf_counter() - began, 3),
-        warnings=(*task.warnings, *_rack_warnings(task, after), *_disk_warnings(task, after)),
+        warnings=(
+            *problem.warnings,
+            *_rack_warnings(problem, after),
+            *_disk_warnings(problem, after),
+        ),
     )
 
 
@@ -274,50 +278,50 @@ def _refuse(options: Options) -> None:
         raise CannotError("shares out replicas, not bytes: exact and bin-packing do")
 
 
-def _decide(strategy: Strategy, task: Task) -> tuple[Cluster, Led]:
+def _decide(strategy: Strategy, problem: Problem) -> tuple[Cluster, Led]:
     """What the strategy decides, and how its replica sets are led best."""
-    answer = strategy.decide(task)
-    led = lead(task, answer)
-    return task.cluster.with_replicas(answer if strategy.ordered else led.replicas), led
+    answer = strategy.decide(problem)
+    led = lead(problem, answer)
+    return problem.cluster.with_replicas(answer if strategy.ordered else led.replicas), led
 
 
 def _settled(
-    strategy: Strategy, task: Task, after: Cluster, stages: Sequence[Stage], tell: Progress
+    strategy: Strategy, problem: Problem, after: Cluster, stages: Sequence[Stage], tell: Progress
 ) -> bool:
     """Whether a second run on the result would change nothing. Where every stage of an exact plan
     is exact and meets its bound, it would not: to change nothing is optimal and costs nothing. In
     any other case the second run is made."""
-    if task.options.strategy == "exact" and all(s.exact and s.value == s.bound for s in stages):
+    if problem.options.strategy == "exact" and all(s.exact and s.value == s.bound for s in stages):
         return True
     tell("running once more on the result")
     try:
-        second, _ = _decide(strategy, task.again(after))
+        second, _ = _decide(strategy, problem.again(after))
     except CannotError:
         return False
     return len(changed_rows(after, second)) == 0
 
 
-def _rack_warnings(task: Task, after: Cluster) -> list[str]:
+def _rack_warnings(problem: Problem, after: Cluster) -> list[str]:
     """That the rack rule is broken, where the plan itself does so: sets may stay as they are."""
-    was, now = one_width(task.cluster.replicas, after.replicas)
+    was, now = one_width(problem.cluster.replicas, after.replicas)
     other = (np.sort(was, axis=1) != np.sort(now, axis=1)).any(axis=1)
-    broken = rack_violations(after, task.usable)
-    if not (broken & other & task.chosen).any():
+    broken = rack_violations(after, problem.usable)
+    if not (broken & other & problem.chosen).any():
         return []
-    before = int(rack_violations(task.cluster, task.usable).sum())
+    before = int(rack_violations(problem.cluster, problem.usable).sum())
     return [
         f"{int(broken.sum())} partitions break the rack rule ({before} before): "
         "partage check will say so"
     ]
 
 
-def _disk_warnings(task: Task, after: Cluster) -> list[str]:
+def _disk_warnings(problem: Problem, after: Cluster) -> list[str]:
     """The broker whose disk overflows most, if any does."""
-    over = overfull(task, after.replicas)
+    over = overfull(problem, after.replicas)
     if not over.any():
         return []
     broker = int(over.argmax())
-    identity = task.cluster.broker_ids[broker]
+    identity = problem.cluster.broker_ids[broker]
     return [f"broker {identity}: {over[broker]} bytes more than its disk holds"]
 
 

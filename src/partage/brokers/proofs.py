@@ -18,8 +18,8 @@ from partage.brokers.leaders import Led
 from partage.brokers.leaders.rates import RateProof, scaled
 from partage.brokers.placing.budget import MAX_MOVES, TOLERANCE
 from partage.brokers.placing.sizes import size_bands, sized
+from partage.brokers.problem import Problem
 from partage.brokers.stages import StageName
-from partage.brokers.task import Task
 from partage.cluster import Cluster
 from partage.flow.certificate import pack
 from partage.flow.filling import (
@@ -62,97 +62,101 @@ class Stage:
         }
 
 
-def prove_placement(task: Task, after: Cluster) -> list[Stage]:
+def prove_placement(problem: Problem, after: Cluster) -> list[Stage]:
     """Fair loads, fewest moves, topic spread; what the budget allows; or bytes and their moves."""
-    if task.options.by_size:
-        return _prove_sizes(task, after)
-    found = _prove_share(task, after)
-    if task.budgeted.kind is not None:
-        found.append(_prove_budget(task, after))
+    if problem.options.by_size:
+        return _prove_sizes(problem, after)
+    found = _prove_share(problem, after)
+    if problem.budgeted.kind is not None:
+        found.append(_prove_budget(problem, after))
     return found
 
 
-def _prove_share(task: Task, after: Cluster) -> list[Stage]:
-    problem = task.aimed
-    value = problem.costs(task.broker_slot[after.replicas[task.items]])
+def _prove_share(problem: Problem, after: Cluster) -> list[Stage]:
+    sharing = problem.aimed
+    value = sharing.costs(problem.broker_slot[after.replicas[problem.items]])
     stages = []
-    for proof in prove(problem, task.share):
+    for proof in prove(sharing, problem.share):
         prices: dict[str, Any] = {
             "weights": proof.weights,
-            "load_weights": problem.weight.tolist(),
+            "load_weights": sharing.weight.tolist(),
             "brokers": pack(proof.slot_price),
         }
         if proof.family_price is not None:
             # the difference from the broker's own price packs well
             prices["topics"] = pack(proof.family_price - proof.slot_price)
-        if task.budgeted.aim is not None:
-            prices["aim"] = task.budgeted.aim.tolist()
+        if problem.budgeted.aim is not None:
+            prices["aim"] = problem.budgeted.aim.tolist()
         # fewer bytes moved may cost spread, and how much is a search
-        exact = proof.cost != SPREAD or task.options.max_bytes_moved is None
+        exact = proof.cost != SPREAD or problem.options.max_bytes_moved is None
         stages.append(
             Stage(_STAGE_OF_COST[proof.cost], value[proof.cost], proof.bound, prices, exact)
         )
     return stages
 
 
-def _prove_budget(task: Task, after: Cluster) -> Stage:
+def _prove_budget(problem: Problem, after: Cluster) -> Stage:
     """What the limit that binds leaves: the fewest moves within a tolerance, or the fairest loads
     for so many moves. For bytes the bound is the fairest loads of all, perhaps out of reach."""
-    problem, budgeted = task.sharing, task.budgeted
+    sharing, budgeted = problem.sharing, problem.budgeted
     fair, trade, kind = budgeted.fair, budgeted.trade, budgeted.kind
     assert fair is not None
     assert kind is not None
-    value = problem.costs(task.broker_slot[after.replicas[task.items]])
-    prices: dict[str, Any] = {"limit": kind, "load_weights": problem.weight.tolist()}
+    value = sharing.costs(problem.broker_slot[after.replicas[problem.items]])
+    prices: dict[str, Any] = {"limit": kind, "load_weights": sharing.weight.tolist()}
     if kind == TOLERANCE:
         assert trade is not None
         assert budgeted.low is not None
         assert budgeted.high is not None
         prices |= {"brokers": pack(trade.slot_price), "fair": pack(fair.slot_price)}
-        bound = fewest_moves(problem, budgeted.low, budgeted.high, trade.slot_price)
+        bound = fewest_moves(sharing, budgeted.low, budgeted.high, trade.slot_price)
         return Stage(StageName.BUDGET, value[MOVES], bound, prices, exact=False)
     if kind == MAX_MOVES:
         assert trade is not None
-        assert task.options.max_moves is not None
-        slot_price, move_price, allowed = trade.slot_price, trade.move_price, task.options.max_moves
+        assert problem.options.max_moves is not None
+        slot_price, move_price, allowed = (
+            trade.slot_price,
+            trade.move_price,
+            problem.options.max_moves,
+        )
     else:
         slot_price, move_price, allowed = fair.slot_price, 0, 0
     prices |= {"brokers": pack(slot_price), "move_price": move_price}
-    bound = fairest_loads_for(problem, slot_price, move_price) - move_price * allowed
+    bound = fairest_loads_for(sharing, slot_price, move_price) - move_price * allowed
     return Stage(StageName.BUDGET, value[LOAD], bound, prices, exact=False)
 
 
-def _prove_sizes(task: Task, after: Cluster) -> list[Stage]:
+def _prove_sizes(problem: Problem, after: Cluster) -> list[Stage]:
     """The highest bytes of a broker, by capacity, and the bytes moved."""
-    problem, _ = sized(task)
-    slots = task.broker_slot[after.replicas[task.items]]
-    load = task.sharing.size_on(slots)
+    sharing, _ = sized(problem)
+    slots = problem.broker_slot[after.replicas[problem.items]]
+    load = problem.sharing.size_on(slots)
     stages = []
-    if task.options.relieve is None:
-        bound, confined = tightest(problem, fair_shares(problem))
+    if problem.options.relieve is None:
+        bound, confined = tightest(sharing, fair_shares(sharing))
         prices: dict[str, Any] = {
-            "confined": task.cluster.broker_ids[task.slot_brokers[confined]].tolist(),
-            "load_weights": problem.weight.tolist(),
+            "confined": problem.cluster.broker_ids[problem.slot_brokers[confined]].tolist(),
+            "load_weights": sharing.weight.tolist(),
         }
-        value = max(int(w) * int(x) for w, x in zip(problem.weight, load, strict=True))
+        value = max(int(w) * int(x) for w, x in zip(sharing.weight, load, strict=True))
         stages.append(Stage(StageName.BYTES, value, bound, prices, exact=False))
-    low, high = size_bands(task, load)
-    price = slot_prices(problem, low, high) if problem.items else np.zeros_like(low)
-    bound = fewest_bytes(problem, low, high, price)
+    low, high = size_bands(problem, load)
+    price = slot_prices(sharing, low, high) if sharing.items else np.zeros_like(low)
+    bound = fewest_bytes(sharing, low, high, price)
     prices = {"brokers": pack(price), "low": pack(low), "high": pack(high)}
-    moved = task.sharing.size_moved(slots)
+    moved = problem.sharing.size_moved(slots)
     stages.append(Stage(StageName.BYTES_MOVED, moved, bound, prices, exact=False))
     return stages
 
 
-def prove_leaders(task: Task, after: Cluster, led: Led) -> list[Stage]:
+def prove_leaders(problem: Problem, after: Cluster, led: Led) -> list[Stage]:
     """Leaders and failures of ``after``, against what its replica sets allow (``led``)."""
-    placement = Placement(after, task.usable)
-    place = task.slot_brokers
+    placement = Placement(after, problem.usable)
+    place = problem.slot_brokers
     counts = placement.leader_counts()[place]
     stages = []
     if isinstance(led.leaders, RateProof):
-        stages.append(_rate_stage(task, after, led.leaders))
+        stages.append(_rate_stage(problem, after, led.leaders))
     else:
         stages.append(
             Stage(
@@ -187,11 +191,11 @@ def prove_leaders(task: Task, after: Cluster, led: Led) -> list[Stage]:
     return stages
 
 
-def _rate_stage(task: Task, after: Cluster, proof: RateProof) -> Stage:
-    assert task.bytes_per_second is not None
-    rate = scaled(task.bytes_per_second)
-    load = np.zeros(len(task.usable), dtype=np.int64)
+def _rate_stage(problem: Problem, after: Cluster, proof: RateProof) -> Stage:
+    assert problem.bytes_per_second is not None
+    rate = scaled(problem.bytes_per_second)
+    load = np.zeros(len(problem.usable), dtype=np.int64)
     np.add.at(load, after.replicas[:, 0], rate)
-    confined = task.cluster.broker_ids[task.slot_brokers[proof.confined]].tolist()
-    value = int(load[task.usable].max())
+    confined = problem.cluster.broker_ids[problem.slot_brokers[proof.confined]].tolist()
+    value = int(load[problem.usable].max())
     return Stage(StageName.LEADER_RATE, value, proof.bound, {"confined": confined}, exact=False)

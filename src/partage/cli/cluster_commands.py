@@ -48,7 +48,7 @@ from partage.cli.job_options import (
 from partage.cli.loads import From, Horizon, Rate, To, profile_of
 
 if TYPE_CHECKING:
-    from partage.brokers.task import Task
+    from partage.brokers.problem import Problem
     from partage.cluster import Cluster
 
 
@@ -126,7 +126,7 @@ def plan(
     given = locals()  # the parameters, before anything else has a name
     from partage.brokers.directory import REPORT, check_writable
     from partage.brokers.explain import explain as explain_partition
-    from partage.brokers.plan import plan_task
+    from partage.brokers.plan import solve
     from partage.files import check_writable_picture, write_text
 
     if out is not None:
@@ -135,8 +135,8 @@ def plan(
         check_writable_picture(picture)
     with output.progress(quiet=json) as tell:
         tell("reading")
-        task = task_given(given)
-        made = plan_task(task, tell)
+        problem = problem_given(given)
+        made = solve(problem, tell)
         reasons = None if explain is None else explain_partition(made, explain)
         if out is not None:
             tell("writing")
@@ -221,9 +221,9 @@ def compare(
     from partage.brokers.compare import comparison, deterministic
 
     with output.progress(quiet=json) as tell:
-        task = task_given(given)
-        answers = compare_strategies(task, strategies, tell)
-        found = comparison(answers, deterministic(task, answers, tell))
+        problem = problem_given(given)
+        answers = compare_strategies(problem, strategies, tell)
+        found = comparison(answers, deterministic(problem, answers, tell))
     if json:
         output.print_json(found)
         return
@@ -316,10 +316,10 @@ def report(plan: PlanArgument, json: Json = False) -> None:
         output.say(output.console(), path)
 
 
-def task_given(given: Mapping[str, Any]) -> Task:
+def problem_given(given: Mapping[str, Any]) -> Problem:
     """The job that a command's parameters ask for; what is no option of a job is left aside."""
     from partage.brokers.options import Options
-    from partage.brokers.plan import task_of
+    from partage.brokers.plan import problem_of
     from partage.cluster import Cluster
     from partage.errors import InputError
 
@@ -332,7 +332,7 @@ def task_given(given: Mapping[str, Any]) -> Task:
         raise InputError("--bootstrap-server", "and a CLUSTER: expected one of them")
     else:
         cluster = Cluster.read(given["cluster"], sizes=given["sizes"])
-    return task_of(cluster, profile, **options)
+    return problem_of(cluster, profile, **options)
 
 
 def _running_cluster(given: Mapping[str, Any]) -> Cluster:

@@ -15,7 +15,7 @@ from partage.cli.arguments import BEGIN, Json, Master
 
 if TYPE_CHECKING:
     from partage.brokers.plan import Plan
-    from partage.brokers.task import Task
+    from partage.brokers.problem import Problem
     from partage.cluster import Cluster
     from partage.profile import Profile
 
@@ -112,10 +112,10 @@ def _measured(cluster: Cluster, directory: str, master: str | None, json: bool) 
 
 @dataclass(frozen=True)
 class _Planned:
-    """The plan of a task, leaders by measured rate, and the strategies compared; beside it the
+    """The plan of a problem, leaders by measured rate, and the strategies compared; beside it the
     plans with leaders by count, and by the rates of the last year alone (``lately``)."""
 
-    task: Task
+    problem: Problem
     plan: Plan
     compared: dict[str, Any]
     by_count: Plan
@@ -130,25 +130,25 @@ class _Planned:
         """Measured bytes per second that the busiest broker leads by one of these plans."""
         from partage.brokers.leaders.rates import busiest_leader
 
-        assert self.task.bytes_per_second is not None
-        return busiest_leader(self.task.bytes_per_second, plan.after)
+        assert self.problem.bytes_per_second is not None
+        return busiest_leader(self.problem.bytes_per_second, plan.after)
 
 
 def _planned(cluster: Cluster, profile: Profile, json: bool) -> _Planned:
     from partage.brokers.compare import compare, comparison, deterministic
-    from partage.brokers.plan import Plan, plan_task, task_of
+    from partage.brokers.plan import Plan, problem_of, solve
     from partage.period import Period
 
     with output.progress(quiet=json) as say:
-        task = task_of(cluster, profile, leaders="rate")
-        answers = compare(task, _PEERS, say)
-        compared = comparison(answers, deterministic(task, answers, say))
+        problem = problem_of(cluster, profile, leaders="rate")
+        answers = compare(problem, _PEERS, say)
+        compared = comparison(answers, deterministic(problem, answers, say))
         plan = answers["exact"]
         assert isinstance(plan, Plan)
-        by_count = plan_task(task_of(cluster, profile), say)
+        by_count = solve(problem_of(cluster, profile), say)
         lately = profile.over(Period(since=profile.reach()[1] - _YEAR))
-        by_lately = plan_task(task_of(cluster, lately, leaders="rate"), say)
-    return _Planned(task, plan, compared, by_count, by_lately, lately)
+        by_lately = solve(problem_of(cluster, lately, leaders="rate"), say)
+    return _Planned(problem, plan, compared, by_count, by_lately, lately)
 
 
 def _written(

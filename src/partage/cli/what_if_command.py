@@ -19,7 +19,7 @@ from partage.cli.arguments import (
     one_of,
     strategy_names,
 )
-from partage.cli.cluster_commands import task_given
+from partage.cli.cluster_commands import problem_given
 from partage.cli.group_commands import KAFKAS_OWN, Mode
 from partage.cli.job_options import (
     AddBroker,
@@ -238,9 +238,9 @@ def _placements(given: dict[str, Any]) -> Placements:
     from partage.brokers.compare import compare
     from partage.pipeline.what_ifs.placements import Placements
 
-    task = task_given(given)
+    problem = problem_given(given)
     with output.progress(quiet=given["json"]) as tell:
-        return Placements.of(task, compare(task, given["strategies"], tell))
+        return Placements.of(problem, compare(problem, given["strategies"], tell))
 
 
 def _answer(

@@ -13,16 +13,16 @@ import pytest
 from partage import InputError
 from partage.brokers.leaders.rates import SCALE, scaled
 from partage.brokers.options import Options
-from partage.brokers.plan import Plan, Stage, plan_task
-from partage.brokers.task import Task
-from tests.matrices import Lists, cluster_of, task_of, text
+from partage.brokers.plan import Plan, Stage, solve
+from partage.brokers.problem import Problem
+from tests.matrices import Lists, cluster_of, problem_of, text
 
 
 def made(lists: Lists, rates: Sequence[float], brokers: int | None = None, **options: Any) -> Plan:
     count = brokers if brokers is not None else max(map(max, lists)) + 1
     cluster = cluster_of(text(lists), " ".join(map(str, range(count))))
     asked = Options.of(leaders="rate", **({"no_moves": True} | options))
-    return plan_task(Task.resolve(cluster, asked, np.array(rates, dtype=float)))
+    return solve(Problem.resolve(cluster, asked, np.array(rates, dtype=float)))
 
 
 def stage(found: Plan) -> Stage:
@@ -99,7 +99,7 @@ def test_what_is_even_already_is_left_alone() -> None:
 
 def test_rates_are_needed() -> None:
     with pytest.raises(InputError, match="--leaders rate: needs measured rates: give --profile"):
-        task_of("1", "1", leaders="rate")
+        problem_of("1", "1", leaders="rate")
 
 
 def test_scaled() -> None:
@@ -179,7 +179,7 @@ def test_with_moves_too(seed: int) -> None:
     assert proof.bound <= proof.value <= max(1.02 * proof.bound, proof.bound + 1)
     assert found.figures["replicas_per_broker"] == [75, 75]
     assert found.moves == found.lower_bound
-    again = plan_task(found.task.again(found.after))
+    again = solve(found.problem.again(found.after))
     assert again.after.replica_lists() == found.after.replica_lists()
     assert found.settled is True
 

@@ -224,7 +224,7 @@ def test_within_the_tolerance_the_fewest_moves_then_the_fairest(
         assert floor(min(counts) * (1 - width)) <= n <= ceil(max(counts) * (1 + width))
     plain = partage.plan(cluster, **options)
     assert made.moves <= plain.moves
-    limits = made.task.budgeted
+    limits = made.problem.budgeted
     if limits.kind is None:
         assert lists(made) == lists(plain)
     else:

@@ -13,8 +13,8 @@ from partage import CannotError
 from partage.brokers.figures import Placement
 from partage.brokers.placing import disks
 from partage.brokers.placing.disks import overfull, relieve_disks
-from partage.brokers.plan import Plan, plan, plan_task, task_of
-from partage.brokers.task import Task
+from partage.brokers.plan import Plan, plan, problem_of, solve
+from partage.brokers.problem import Problem
 from tests.matrices import cluster_of
 
 
@@ -27,45 +27,45 @@ def way(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
 
 
 def used(made: Plan) -> dict[int, int]:
-    held = Placement(made.after, made.task.usable).byte_counts().tolist()
+    held = Placement(made.after, made.problem.usable).byte_counts().tolist()
     return dict(zip(made.after.broker_ids.tolist(), held, strict=True))
 
 
-def counts(task: Task, sets: Any) -> list[int]:
-    return np.bincount(sets[sets >= 0], minlength=len(task.usable)).tolist()
+def counts(problem: Problem, sets: Any) -> list[int]:
+    return np.bincount(sets[sets >= 0], minlength=len(problem.usable)).tolist()
 
 
 def test_nothing_overflows() -> None:
-    task = task_of(cluster_of("1/10 2/10", "1/10 2/10"))
-    sets = task.cluster.replicas
-    assert overfull(task, sets).tolist() == [0, 0]
-    assert relieve_disks(task, sets) is sets
+    problem = problem_of(cluster_of("1/10 2/10", "1/10 2/10"))
+    sets = problem.cluster.replicas
+    assert overfull(problem, sets).tolist() == [0, 0]
+    assert relieve_disks(problem, sets) is sets
 
 
 def test_unknown_disks_and_sizes_do_not_overflow() -> None:
-    task = task_of(cluster_of("1/1000000000 2 2/5", "1 2/5"))
-    assert overfull(task, task.cluster.replicas).tolist() == [0, 0]
+    problem = problem_of(cluster_of("1/1000000000 2 2/5", "1 2/5"))
+    assert overfull(problem, problem.cluster.replicas).tolist() == [0, 0]
 
 
 def test_overfull_in_bytes() -> None:
-    task = task_of(cluster_of("1,2/7 1/8 2/0", "1/10 2/3"))
-    assert overfull(task, task.cluster.replicas).tolist() == [5, 4]
+    problem = problem_of(cluster_of("1,2/7 1/8 2/0", "1/10 2/3"))
+    assert overfull(problem, problem.cluster.replicas).tolist() == [5, 4]
 
 
 def test_an_exchange_changes_no_count() -> None:
     cluster = cluster_of("1/60 1/60 2/10 2/10", "1/100 2/300")
-    task = task_of(cluster)
-    sets = relieve_disks(task, task.cluster.replicas)
-    assert not overfull(task, sets).any()
-    assert counts(task, sets) == [2, 2]
+    problem = problem_of(cluster)
+    sets = relieve_disks(problem, problem.cluster.replicas)
+    assert not overfull(problem, sets).any()
+    assert counts(problem, sets) == [2, 2]
 
 
 def test_of_exchanges_that_do_the_one_with_fewest_moves() -> None:
     # t-0 came from 2 in the first place: to send it back costs no move
     cluster = cluster_of("2/60 1/60 2/10 2/10", "1/100 2/300")
-    task = task_of(cluster)
+    problem = problem_of(cluster)
     sets = np.array([[0], [0], [1], [1]])
-    relieved = relieve_disks(task, sets)
+    relieved = relieve_disks(problem, sets)
     assert relieved[0].tolist() == [1]
     assert relieved[1].tolist() == [0]
 
@@ -75,7 +75,7 @@ def test_a_plan_keeps_its_counts_and_racks() -> None:
     assert used(made)[1] <= 110
     assert made.figures["replicas_per_broker"] == [4, 4]
     assert made.figures["rack_violations"] == 0
-    assert not overfull(made.task, made.after.replicas).any()
+    assert not overfull(made.problem, made.after.replicas).any()
 
 
 def test_a_replica_moves_away_if_no_exchange_helps() -> None:
@@ -104,13 +104,13 @@ def test_replicas_that_are_left_out_stay_though_they_overflow() -> None:
 
 def test_without_moves_an_overflow_is_a_warning() -> None:
     cluster = cluster_of("1,2/10 1,2/10", "1/10 2/100")
-    task = task_of(cluster, no_moves=True)
+    problem = problem_of(cluster, no_moves=True)
     for _ in range(2):
-        made = plan_task(task)
+        made = solve(problem)
         assert made.moves == 0
         assert made.warnings == ("broker 1: 10 bytes more than its disk holds",)
         assert made.document()["warnings"] == list(made.warnings)
-    assert task.warnings == []
+    assert problem.warnings == []
 
 
 def test_a_dead_brokers_disk_does_not_matter() -> None:

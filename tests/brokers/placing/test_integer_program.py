@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from partage.brokers.placing.integer_program import SIZES, NothingFitsError, packed
-from partage.brokers.plan import task_of
+from partage.brokers.plan import problem_of
 from partage.flow.sharing import LOAD, MOVES, Sharing
 from tests.matrices import cluster_of
 
@@ -24,18 +24,18 @@ def job(rng: random.Random) -> tuple[Sharing, Any]:
     matrix = " ".join(f"{','.join(map(str, held))}/{size}" for held, size in rows)
     racks = rng.random() < 0.5
     names = " ".join(f"{b}:{'ab'[b % 2]}" if racks else str(b) for b in range(brokers))
-    task = task_of(cluster_of(matrix, names))
+    problem = problem_of(cluster_of(matrix, names))
     mean = factor * sum(size for _, size in rows) // brokers
-    return task.sharing, np.array([mean + rng.randint(0, 15) for _ in range(brokers)])
+    return problem.sharing, np.array([mean + rng.randint(0, 15) for _ in range(brokers)])
 
 
-def placements(problem: Sharing) -> list[Any]:
+def placements(sharing: Sharing) -> list[Any]:
     """Every arrangement that keeps the racks."""
-    least, most = problem.item_bounds
+    least, most = sharing.item_bounds
     choices = []
-    for i, demand in enumerate(problem.demand.tolist()):
-        sets = itertools.combinations(range(problem.slots), demand)
-        held = [(s, np.bincount(problem.zone_of[list(s)], minlength=problem.zones)) for s in sets]
+    for i, demand in enumerate(sharing.demand.tolist()):
+        sets = itertools.combinations(range(sharing.slots), demand)
+        held = [(s, np.bincount(sharing.zone_of[list(s)], minlength=sharing.zones)) for s in sets]
         choices.append([s for s, n in held if (n >= least[i]).all() and (n <= most[i]).all()])
     return [np.array(sets) for sets in itertools.product(*choices)]
 
@@ -45,22 +45,22 @@ def test_no_placement_that_fits_is_better(costs: tuple[str, ...]) -> None:
     rng = random.Random(3)
     fitted = proven = 0
     for _ in range(25):
-        problem, disk = job(rng)
+        sharing, disk = job(rng)
 
-        def cost(slots: Any, problem: Sharing = problem) -> list[int]:
-            known = problem.costs(slots) | {SIZES: problem.size_moved(slots)}
+        def cost(slots: Any, sharing: Sharing = sharing) -> list[int]:
+            known = sharing.costs(slots) | {SIZES: sharing.size_moved(slots)}
             return [known[name] for name in costs]
 
-        fit = [s for s in placements(problem) if (problem.size_on(s) <= disk).all()]
+        fit = [s for s in placements(sharing) if (sharing.size_on(s) <= disk).all()]
         if not fit:
             proven += 1
             with pytest.raises(NothingFitsError):
-                packed(problem, disk, costs)
+                packed(sharing, disk, costs)
             continue
         fitted += 1
-        found = packed(problem, disk, costs)
+        found = packed(sharing, disk, costs)
         assert found is not None
-        assert (problem.size_on(found) <= disk).all()
+        assert (sharing.size_on(found) <= disk).all()
         assert cost(found) == min(map(cost, fit))
     assert fitted > 5
     assert proven > 1

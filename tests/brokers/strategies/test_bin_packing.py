@@ -13,11 +13,11 @@ import pytest
 from partage.brokers.compare import compare, comparison
 from partage.brokers.options import Options
 from partage.brokers.plan import Plan
+from partage.brokers.problem import Problem
 from partage.brokers.strategies.bin_packing import bin_packing
-from partage.brokers.task import Task
 from partage.cluster import Cluster
 from partage.errors import CannotError, InputError
-from tests.matrices import decided, task_of, text
+from tests.matrices import decided, problem_of, text
 
 lists_of = partial(decided, bin_packing)
 
@@ -53,45 +53,45 @@ SIZED = "1,2/90 2,1/10 1,2/70 2,1/40 u: 1,2/60 2,1/30"
 def test_same_as_the_tool(
     disk: int | None, before: str, brokers: str, options: dict[str, Any], after: str
 ) -> None:
-    task = task_of(before, brokers, disk, balance="bytes", **options)
-    assert text(lists_of(task)) == after
+    problem = problem_of(before, brokers, disk, balance="bytes", **options)
+    assert text(lists_of(problem)) == after
 
 
 def test_racks_are_used_again_once_all_have_the_partition() -> None:
     """The tool with --min-rack-ids 2, by force."""
-    task = task_of("1,2,3/50 2,1,3/40 1,2,3/30", "1:a 2:b 3:a 4:b", 1000, balance="bytes")
-    lists = lists_of(task)
+    problem = problem_of("1,2,3/50 2,1,3/40 1,2,3/30", "1:a 2:b 3:a 4:b", 1000, balance="bytes")
+    lists = lists_of(problem)
     rack = {1: "a", 2: "b", 3: "a", 4: "b"}
     assert text(lists) == "1,4,2 2,3,1 3,2,4"
     assert all({rack[b] for b in row[:2]} == {"a", "b"} for row in lists)
 
 
 def test_a_replica_that_fits_nowhere() -> None:
-    task = task_of("1/60 1/60 1/60", "1 2", 100, balance="bytes")
+    problem = problem_of("1/60 1/60 1/60", "1 2", 100, balance="bytes")
     with pytest.raises(
         CannotError, match=r"finds no broker .* with 60 bytes free for a replica of t-2$"
     ):
-        bin_packing(task)
+        bin_packing(problem)
 
 
 def test_largest_first_fits_where_names_would_not() -> None:
     """30 and 30 on one disk leave no disk for 70."""
-    task = task_of("1/30 1/30 1/70", "1 2", 100, balance="bytes")
-    assert text(lists_of(task)) == "2 2 1"
+    problem = problem_of("1/30 1/30 1/70", "1 2", 100, balance="bytes")
+    assert text(lists_of(problem)) == "2 2 1"
 
 
 def test_bytes_need_the_size_of_every_partition() -> None:
     why = r"needs the size of every partition .*: 2 have none, among them t-1$"
     with pytest.raises(CannotError, match=why):
-        bin_packing(task_of("1/5 1 2", "1 2", balance="bytes"))
+        bin_packing(problem_of("1/5 1 2", "1 2", balance="bytes"))
     with pytest.raises(InputError, match=r"^--balance bytes: no size of a partition is known"):
-        task_of("1 2", "1 2", balance="bytes")
+        problem_of("1 2", "1 2", balance="bytes")
 
 
 def test_bytes_need_all_disks_or_none() -> None:
-    task = task_of("1/5 2/5", "1/100 2 7/100", balance="bytes")
+    problem = problem_of("1/5 2/5", "1/100 2 7/100", balance="bytes")
     with pytest.raises(CannotError, match=r"broker 2 has none$"):
-        bin_packing(task)
+        bin_packing(problem)
 
 
 # ------------------------------------------------------------------ by count
@@ -129,19 +129,19 @@ def test_bytes_need_all_disks_or_none() -> None:
 def test_only_what_must_be_placed_moves(
     before: str, brokers: str, options: dict[str, Any], after: str | None
 ) -> None:
-    task = task_of(before, brokers, **options)
-    lists = lists_of(task)
+    problem = problem_of(before, brokers, **options)
+    lists = lists_of(problem)
     if after is not None:
         assert text(lists) == after
-    usable = set(task.cluster.broker_ids[task.usable].tolist())
-    for old, new in zip(task.cluster.replica_lists(), lists, strict=True):
+    usable = set(problem.cluster.broker_ids[problem.usable].tolist())
+    for old, new in zip(problem.cluster.replica_lists(), lists, strict=True):
         for place, broker in enumerate(old[: len(new)]):
             assert new[place] == broker or broker not in usable
 
 
 def test_to_the_broker_with_the_fewest() -> None:
     """1 and 4 have one replica, 3 has two. t-0 cannot go to 1; t-1 finds 1 alone with one."""
-    lists = lists_of(task_of("1,2 3,2 4,2 3,2", "1 2 3 4", remove_broker=[2]))
+    lists = lists_of(problem_of("1,2 3,2 4,2 3,2", "1 2 3 4", remove_broker=[2]))
     assert text(lists[:2]) == "1,4 3,1"
     assert lists[2] in ([4, 1], [4, 3])
     assert sorted(Counter(b for row in lists for b in row).values()) == [2, 3, 3]
@@ -149,26 +149,26 @@ def test_to_the_broker_with_the_fewest() -> None:
 
 def test_a_rack_that_has_the_partition_gets_no_second() -> None:
     """Broker 4 is the emptiest, but in the rack of 2. What stays may share a rack."""
-    task = task_of("1,2 2,5 5,2 5,4,2 1", "1:a 2:b 3:a 4:b 5:a", remove_broker=[1])
-    assert text(lists_of(task)[:1]) == "3,2"
-    task = task_of("2,3,1 5,4 5,4", "1:a 2:b 3:b 4:c 5:c", remove_broker=[1])
-    assert lists_of(task)[0][2] in (4, 5)
+    problem = problem_of("1,2 2,5 5,2 5,4,2 1", "1:a 2:b 3:a 4:b 5:a", remove_broker=[1])
+    assert text(lists_of(problem)[:1]) == "3,2"
+    problem = problem_of("2,3,1 5,4 5,4", "1:a 2:b 3:b 4:c 5:c", remove_broker=[1])
+    assert lists_of(problem)[0][2] in (4, 5)
 
 
 def test_an_empty_broker_means_that_all_is_placed_anew() -> None:
     before = "1,2 " * 12
-    task = task_of(before, "1:a 2:b", add_broker=["3:a", "4:b"])
-    lists = lists_of(task)
+    problem = problem_of(before, "1:a 2:b", add_broker=["3:a", "4:b"])
+    lists = lists_of(problem)
     assert Counter(row[0] for row in lists) == dict.fromkeys((1, 2, 3, 4), 3)
     assert Counter(b for row in lists for b in row) == dict.fromkeys((1, 2, 3, 4), 6)
-    assert lists_of(task.again(task.cluster.with_replicas(bin_packing(task)))) == lists
+    assert lists_of(problem.again(problem.cluster.with_replicas(bin_packing(problem)))) == lists
 
 
 def test_topics_left_out_stay_and_take_space_only() -> None:
     before = "1/900 u: 2/10 2/10"
-    by_bytes = task_of(before, "1 2", 1000, balance="bytes", topics="u")
+    by_bytes = problem_of(before, "1 2", 1000, balance="bytes", topics="u")
     assert text(lists_of(by_bytes)) == "1 2 2"
-    by_count = task_of("1 1 1 u: 2,3 2,3", "1 2 3", topics="u", remove_broker=[3])
+    by_count = problem_of("1 1 1 u: 2,3 2,3", "1 2 3", topics="u", remove_broker=[3])
     assert text(lists_of(by_count)) == "1 1 1 2,1 2,1"
 
 
@@ -188,13 +188,13 @@ def test_topics_left_out_stay_and_take_space_only() -> None:
     ],
 )
 def test_no_moves_is_the_tools_leadership(before: str, brokers: str, after: str) -> None:
-    assert text(lists_of(task_of(before, brokers, no_moves=True))) == after
+    assert text(lists_of(problem_of(before, brokers, no_moves=True))) == after
 
 
 def test_no_moves_with_a_dead_broker_is_refused() -> None:
     why = r"^--no-moves forbids .*: t-1 has a replica on broker 3, which is dead$"
     with pytest.raises(CannotError, match=why):
-        bin_packing(task_of("1,2 1,3", "1 2 3!", no_moves=True))
+        bin_packing(problem_of("1,2 1,3", "1 2 3!", no_moves=True))
 
 
 # ------------------------------------------------------------------ random clusters
@@ -226,15 +226,15 @@ def test_rules_hold_on_random_clusters(seed: int, balance: str) -> None:
         options["remove_broker"] = [1]
     if seed % 4 > 1:
         options["replication_factor"] = str(1 + seed % 3)
-    task = Task.resolve(Cluster.from_json(value), Options.of(**options))
-    lists = lists_of(task)
-    for row, factor in zip(lists, task.target.tolist(), strict=True):
+    problem = Problem.resolve(Cluster.from_json(value), Options.of(**options))
+    lists = lists_of(problem)
+    for row, factor in zip(lists, problem.target.tolist(), strict=True):
         assert len(row) == len(set(row)) == factor
         assert not (seed % 2 and 1 in row)
-    again = task.again(task.cluster.with_replicas(bin_packing(task)))
+    again = problem.again(problem.cluster.with_replicas(bin_packing(problem)))
     assert lists_of(again) == lists, "a second run changes something"
     if balance == "bytes" and not seed % 4:
-        rack = {b.id: b.rack for b in task.cluster.brokers}
+        rack = {b.id: b.rack for b in problem.cluster.brokers}
         racks = len(set(rack.values()))
         for row in lists:
             if None not in rack.values():
@@ -242,16 +242,16 @@ def test_rules_hold_on_random_clusters(seed: int, balance: str) -> None:
 
     value["brokers"].reverse()
     value["partitions"].reverse()
-    assert lists_of(Task.resolve(Cluster.from_json(value), task.options)) == lists
+    assert lists_of(Problem.resolve(Cluster.from_json(value), problem.options)) == lists
 
 
 def test_compare_shows_both() -> None:
-    task = task_of(SIZED, "1:a 2:b 3:a 4:b", 1000)
-    by_count = comparison(compare(task, ["bin-packing"]))["strategies"]["bin-packing"]
+    problem = problem_of(SIZED, "1:a 2:b 3:a 4:b", 1000)
+    by_count = comparison(compare(problem, ["bin-packing"]))["strategies"]["bin-packing"]
     assert by_count["replicas_per_broker"] == [3, 3]
     assert by_count["leaders_per_broker"] == [1, 2]
-    task = task_of(SIZED, "1:a 2:b 3:a 4:b", 1000, balance="bytes")
-    answers = comparison(compare(task, ["bin-packing", "exact"]))["strategies"]
+    problem = problem_of(SIZED, "1:a 2:b 3:a 4:b", 1000, balance="bytes")
+    answers = comparison(compare(problem, ["bin-packing", "exact"]))["strategies"]
     assert answers["bin-packing"]["bytes_max_over_mean"] < by_count["bytes_max_over_mean"]
     assert answers["exact"]["bytes_moved"] <= answers["bin-packing"]["bytes_moved"]
 
@@ -267,8 +267,8 @@ def test_balance_is_checked() -> None:
 
 
 def test_only_two_strategies_share_out_bytes() -> None:
-    task = task_of(SIZED, "1 2 3", balance="bytes")
-    answers = compare(task)
+    problem = problem_of(SIZED, "1 2 3", balance="bytes")
+    answers = compare(problem)
     done = [name for name, answer in answers.items() if not isinstance(answer, str)]
     assert done == ["exact", "bin-packing"]
     made = answers["bin-packing"]

@@ -12,8 +12,8 @@ from typing import Any
 import pytest
 
 from partage.brokers.options import Options
+from partage.brokers.problem import Problem
 from partage.brokers.strategies.generate import Draw, generate, layout
-from partage.brokers.task import Task
 from partage.cluster import Cluster
 from partage.errors import CannotError
 from tests.matrices import brokers_of, decided, matrix, partitions
@@ -192,17 +192,17 @@ def test_fewer_partitions_have_the_first_lists(seed: int) -> None:
 # ------------------------------------------------------------------ the strategy
 
 
-def task_of(
+def problem_of(
     before: dict[str, list[list[int]]],
     brokers: str,
     numbers: list[int] | None = None,
     **options: Any,
-) -> Task:
+) -> Problem:
     rows = [row for topic, lists in before.items() for row in partitions(lists, topic=topic)]
     for row, number in zip(rows, numbers or (), strict=False):
         row["partition"] = number
     cluster = Cluster.from_json({"brokers": brokers_of(brokers), "partitions": rows})
-    return Task.resolve(cluster, Options.of(**options))
+    return Problem.resolve(cluster, Options.of(**options))
 
 
 proposed = partial(decided, generate)
@@ -210,13 +210,13 @@ proposed = partial(decided, generate)
 
 def test_lays_out_on_usable_brokers_only() -> None:
     """Removed and dead brokers are not in the list that the method gets; added ones are."""
-    task = task_of(
+    problem = problem_of(
         {"t": [[1, 2], [2, 3], [3, 4], [4, 1]] * 3},
         "1:a 2:b 3:a 4:b!",
         remove_broker=[1],
         add_broker=["7:b", "9:a"],
     )
-    lists = proposed(task)
+    lists = proposed(problem)
     assert {b for row in lists for b in row} == {2, 3, 7, 9}
     assert all({"ab"[b in (2, 7)] for b in row} == {"a", "b"} for row in lists)
     assert Counter(b for row in lists for b in row) == {2: 6, 3: 6, 7: 6, 9: 6}
@@ -227,66 +227,68 @@ def test_same_as_kafkas_tool(monkeypatch: pytest.MonkeyPatch) -> None:
     stream for all topics, in order of name."""
     monkeypatch.setitem(generate.__globals__, "_draws", java_draws)
     topics = {"c": [[4]] * 7, "a": [[1, 2]] * 5, "b": [[1, 2, 3]] * 4}
-    assert proposed(task_of(topics, "1:a 2:b 3:a 4:c")) == matrix(
+    assert proposed(problem_of(topics, "1:a 2:b 3:a 4:c")) == matrix(
         "4,1 3,2 2,4 4,1 4,3 4,3,2 1,2,4 2,4,3 4,1,2 1 2 4 3 2 4 3"
     )
 
 
 def test_same_bytes_on_every_machine() -> None:
     """Python keeps ``Random.random`` as it is; whoever changes the draws changes proposals."""
-    lists = proposed(task_of({"s": [[1, 2]] * 3, "t": [[1, 2, 3]] * 3}, "1:a 2:b 3:a 4:c"))
+    lists = proposed(problem_of({"s": [[1, 2]] * 3, "t": [[1, 2, 3]] * 3}, "1:a 2:b 3:a 4:c"))
     assert lists == matrix("1,2 2,4 4,3 1,2,4 2,4,3 4,1,2")
 
 
 def test_replication_factor_is_the_one_asked() -> None:
-    task = task_of({"t": [[1], [2, 3], [3]]}, "1 2 3 4", replication_factor="3")
-    assert [len(row) for row in proposed(task)] == [3, 3, 3]
-    task = task_of({"t": [[1, 2, 3], [2, 3, 4]]}, "1 2 3 4", replication_factor="t=2")
-    assert [len(row) for row in proposed(task)] == [2, 2]
+    problem = problem_of({"t": [[1], [2, 3], [3]]}, "1 2 3 4", replication_factor="3")
+    assert [len(row) for row in proposed(problem)] == [3, 3, 3]
+    problem = problem_of({"t": [[1, 2, 3], [2, 3, 4]]}, "1 2 3 4", replication_factor="t=2")
+    assert [len(row) for row in proposed(problem)] == [2, 2]
 
 
 def test_mixed_factors_in_a_topic_are_refused() -> None:
     with pytest.raises(CannotError, match=r"the partitions of t ask for 1 and 2$"):
-        generate(task_of({"s": [[1]], "t": [[1], [2, 3]]}, "1 2 3"))
+        generate(problem_of({"s": [[1]], "t": [[1], [2, 3]]}, "1 2 3"))
 
 
 def test_factors_may_differ_between_topics() -> None:
-    lists = proposed(task_of({"s": [[1]], "t": [[1, 2, 3]] * 2}, "1 2 3"))
+    lists = proposed(problem_of({"s": [[1]], "t": [[1, 2, 3]] * 2}, "1 2 3"))
     assert [len(row) for row in lists] == [1, 3, 3]
 
 
 def test_no_moves_is_refused() -> None:
     with pytest.raises(CannotError, match="moves replicas by design"):
-        generate(task_of({"t": [[1, 2]]}, "1 2", no_moves=True))
+        generate(problem_of({"t": [[1, 2]]}, "1 2", no_moves=True))
 
 
 def test_topics_left_out_stay() -> None:
     topics = {"s": [[1, 2, 3, 4]] * 2, "t": [[1, 2]] * 4}
-    lists = proposed(task_of(topics, "1 2 3 4", topics="t"))
+    lists = proposed(problem_of(topics, "1 2 3 4", topics="t"))
     assert lists[:2] == [[1, 2, 3, 4]] * 2
     assert {row[0] for row in lists[2:]} == {1, 2, 3, 4}
 
 
 def test_partition_numbers_with_gaps_take_the_lists_in_order() -> None:
     topics = {"t": [[1, 2]] * 4}
-    assert proposed(task_of(topics, "1 2 3", [2, 3, 7, 40])) == proposed(task_of(topics, "1 2 3"))
+    assert proposed(problem_of(topics, "1 2 3", [2, 3, 7, 40])) == proposed(
+        problem_of(topics, "1 2 3")
+    )
 
 
 def test_same_input_in_another_order_gives_the_same() -> None:
-    task = task_of({"s": [[1, 2]] * 5, "t": [[3, 2]] * 7}, "1:a 2:b 3:a")
-    value = task.cluster.to_json()
+    problem = problem_of({"s": [[1, 2]] * 5, "t": [[3, 2]] * 7}, "1:a 2:b 3:a")
+    value = problem.cluster.to_json()
     value["brokers"].reverse()
     value["partitions"].reverse()
-    other = Task.resolve(Cluster.from_json(value), task.options)
-    assert proposed(other) == proposed(task)
+    other = Problem.resolve(Cluster.from_json(value), problem.options)
+    assert proposed(other) == proposed(problem)
 
 
 def test_second_run_proposes_the_same() -> None:
-    task = task_of({"s": [[1, 2]] * 5, "t": [[3, 2]] * 7}, "1 2 3 4", remove_broker=[2])
-    after = task.cluster.with_replicas(generate(task))
-    assert proposed(task.again(after)) == after.replica_lists()
+    problem = problem_of({"s": [[1, 2]] * 5, "t": [[3, 2]] * 7}, "1 2 3 4", remove_broker=[2])
+    after = problem.cluster.with_replicas(generate(problem))
+    assert proposed(problem.again(after)) == after.replica_lists()
 
 
 def test_one_broker() -> None:
-    assert proposed(task_of({"t": [[5], [5]]}, "5")) == [[5], [5]]
-    assert proposed(task_of({"t": [[5], [5]]}, "5:a")) == [[5], [5]]
+    assert proposed(problem_of({"t": [[5], [5]]}, "5")) == [[5], [5]]
+    assert proposed(problem_of({"t": [[5], [5]]}, "5:a")) == [[5], [5]]

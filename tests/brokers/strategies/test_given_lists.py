@@ -17,9 +17,9 @@ from partage.brokers.check import check
 from partage.brokers.compare import compare, deterministic
 from partage.brokers.explain import explain
 from partage.brokers.options import Options
-from partage.brokers.plan import Plan, plan_task, task_of
+from partage.brokers.plan import Plan, problem_of, solve
+from partage.brokers.problem import Problem
 from partage.brokers.strategies import STRATEGIES
-from partage.brokers.task import Task
 from partage.cluster.reassignment import Reassignment
 from tests.bundled import grown
 from tests.matrices import cluster_of, text
@@ -92,7 +92,8 @@ def test_no_answer_to_what_else_is_asked(words: str, options: Json, said: str) -
         plan(cluster, reassignment=reassignment(words), **options)
     assert str(refused.value) == said
     assert (
-        compare(task_of(cluster, reassignment=reassignment(words), **options), [])["given"] == said
+        compare(problem_of(cluster, reassignment=reassignment(words), **options), [])["given"]
+        == said
     )
 
 
@@ -197,24 +198,24 @@ def test_the_exact_plan_wrapped_is_optimal() -> None:
 
 def test_beside_the_strategies() -> None:
     words = "t-0=3,1 t-1=3,1"
-    task = task_of(cluster_of("1,2 2,1 1,2 2,1", "1 2 3"), reassignment=reassignment(words))
-    answers = compare(task)
+    problem = problem_of(cluster_of("1,2 2,1 1,2 2,1", "1 2 3"), reassignment=reassignment(words))
+    answers = compare(problem)
     assert list(answers) == [*STRATEGIES, "given"]
     ours, theirs = answers["exact"], answers["given"]
     assert isinstance(ours, Plan)
     assert isinstance(theirs, Plan)
     assert theirs.lower_bound == ours.lower_bound == ours.moves == 2
     assert text(theirs.after.replica_lists()) == "3,1 3,1 1,2 2,1"
-    assert list(compare(task, ["given", "greedy"])) == ["given", "greedy"]
-    assert deterministic(task, {"given": theirs}) == {"given": True}
-    without = compare(task_of(cluster_of("1,2", "1 2")), ["given"])
+    assert list(compare(problem, ["given", "greedy"])) == ["given", "greedy"]
+    assert deterministic(problem, {"given": theirs}) == {"given": True}
+    without = compare(problem_of(cluster_of("1,2", "1 2")), ["given"])
     assert without == {"given": "decides nothing itself: --reassignment does"}
 
 
 def test_the_job_of_the_others_is_what_the_lists_ask_for() -> None:
     """Where they change a replication factor, everyone else has to."""
-    task = task_of(cluster_of("1,2 2,1", "1 2 3"), reassignment=reassignment("t-0=1,2,3"))
-    exact = compare(task, ["exact"])["exact"]
+    problem = problem_of(cluster_of("1,2 2,1", "1 2 3"), reassignment=reassignment("t-0=1,2,3"))
+    exact = compare(problem, ["exact"])["exact"]
     assert isinstance(exact, Plan)
     assert [len(row) for row in exact.after.replica_lists()] == [3, 2]
 
@@ -313,7 +314,7 @@ def test_check_names_the_rules_that_are_broken_and_nothing_else(
     rates = None if rate is None else np.arange(cluster.partitions) * rate
     asked = Options.of(reassignment=job[1], leaders="count" if rate is None else "rate", **options)
     try:
-        made = plan_task(Task.resolve(cluster, asked, rates))
+        made = solve(Problem.resolve(cluster, asked, rates))
     except (CannotError, InputError):  # no sizes known, more replicas than live brokers
         return
     with tempfile.TemporaryDirectory() as folder:

@@ -11,11 +11,11 @@ import pytest
 from partage.brokers.compare import compare, comparison
 from partage.brokers.options import Options
 from partage.brokers.plan import plan
+from partage.brokers.problem import Problem
 from partage.brokers.strategies.greedy import greedy
-from partage.brokers.task import Task
 from partage.cluster import Cluster
 from partage.errors import CannotError
-from tests.matrices import decided, task_of, text
+from tests.matrices import decided, problem_of, text
 
 lists_of = partial(decided, greedy)
 
@@ -75,31 +75,31 @@ README = "1,2 2,4 2,4 3,1"
     ],
 )
 def test_by_hand(before: str, brokers: str, options: dict[str, Any], after: str) -> None:
-    assert text(lists_of(task_of(before, brokers, **options))) == after
+    assert text(lists_of(problem_of(before, brokers, **options))) == after
 
 
 def test_new_brokers_get_only_what_has_to_be_placed() -> None:
-    task = task_of("1,2 1,2 1,2 1,2 1,3", "1 2 3", remove_broker=[3], add_broker=["4"])
-    assert text(lists_of(task)) == "2,1 1,2 1,2 1,2 4,1"
+    problem = problem_of("1,2 1,2 1,2 1,2 1,3", "1 2 3", remove_broker=[3], add_broker=["4"])
+    assert text(lists_of(problem)) == "2,1 1,2 1,2 1,2 4,1"
 
 
 def test_a_second_run_may_hand_leaderships_back() -> None:
     """Brokers 1 and 2 lead fewer than the others: whoever leads none gets the first partition."""
-    task = task_of("1,2 3 3", "1 2 3")
-    assert text(lists_of(task)) == "2,1 3 3"
-    again = task.again(task.cluster.with_replicas(greedy(task)))
+    problem = problem_of("1,2 3 3", "1 2 3")
+    assert text(lists_of(problem)) == "2,1 3 3"
+    again = problem.again(problem.cluster.with_replicas(greedy(problem)))
     assert text(lists_of(again)) == "1,2 3 3"
-    assert plan(task.cluster, strategy="greedy").figures["settled"] is False
+    assert plan(problem.cluster, strategy="greedy").figures["settled"] is False
 
 
 def test_no_moves_orders_lists_only() -> None:
-    assert text(lists_of(task_of("1,2 1,2", "1 2", no_moves=True))) == "2,1 1,2"
+    assert text(lists_of(problem_of("1,2 1,2", "1 2", no_moves=True))) == "2,1 1,2"
     why = r"^--no-moves forbids .*: t-1 has a replica on broker 3, which is dead$"
     with pytest.raises(CannotError, match=why):
-        greedy(task_of("1,2 1,3", "1 2 3!", no_moves=True))
+        greedy(problem_of("1,2 1,3", "1 2 3!", no_moves=True))
     # also where fewer brokers are left than the list is long
     with pytest.raises(CannotError, match=r"t-0 has a replica on broker 3, which is dead$"):
-        greedy(task_of("1,2,3", "1 2 3!", no_moves=True))
+        greedy(problem_of("1,2,3", "1 2 3!", no_moves=True))
 
 
 def random_value(seed: int) -> dict[str, Any]:
@@ -122,9 +122,9 @@ def test_rules_hold_and_nothing_moves_without_need(seed: int) -> None:
     options: dict[str, Any] = {"add_broker": ["20"]}
     if seed % 3:
         options["replication_factor"] = str(seed % 3)
-    task = Task.resolve(Cluster.from_json(value), Options.of(remove_broker=[0], **options))
+    problem = Problem.resolve(Cluster.from_json(value), Options.of(remove_broker=[0], **options))
     for before, after, factor in zip(
-        task.cluster.replica_lists(), lists_of(task), task.target.tolist(), strict=True
+        problem.cluster.replica_lists(), lists_of(problem), problem.target.tolist(), strict=True
     ):
         assert len(after) == len(set(after)) == factor
         assert not {0, 1} & set(after)
@@ -135,13 +135,13 @@ def test_rules_hold_and_nothing_moves_without_need(seed: int) -> None:
 @pytest.mark.parametrize("seed", range(10))
 def test_same_input_in_another_order_gives_the_same(seed: int) -> None:
     value = random_value(seed)
-    once = lists_of(Task.resolve(Cluster.from_json(value), Options()))
+    once = lists_of(Problem.resolve(Cluster.from_json(value), Options()))
     value["brokers"].reverse()
     value["partitions"].reverse()
-    assert lists_of(Task.resolve(Cluster.from_json(value), Options())) == once
+    assert lists_of(Problem.resolve(Cluster.from_json(value), Options())) == once
 
 
 def test_compare_shows_it() -> None:
-    found = comparison(compare(task_of(README, "1 2 3 4", remove_broker=[4]), ["greedy"]))
+    found = comparison(compare(problem_of(README, "1 2 3 4", remove_broker=[4]), ["greedy"]))
     figures = found["strategies"]["greedy"]
     assert (figures["moves"], figures["replicas_per_broker"]) == (2, [2, 3])

@@ -13,18 +13,18 @@ import networkx as nx
 import pytest
 
 from partage.brokers.options import Options
+from partage.brokers.problem import Problem
 from partage.brokers.strategies.leader_flow import leader_flow
-from partage.brokers.task import Task
 from partage.cluster import Cluster
 from partage.errors import CannotError
-from tests.matrices import decided, partitions, task_of, text
+from tests.matrices import decided, partitions, problem_of, text
 
 led = partial(decided, leader_flow)
 
 
-def counts(lists: Sequence[Sequence[int]], task: Task) -> list[int]:
+def counts(lists: Sequence[Sequence[int]], problem: Problem) -> list[int]:
     leaders = Counter(row[0] for row in lists)
-    return [leaders[b] for b in task.cluster.broker_ids[task.usable].tolist()]
+    return [leaders[b] for b in problem.cluster.broker_ids[problem.usable].tolist()]
 
 
 # ------------------------------------------------------------------ named cases
@@ -32,10 +32,10 @@ def counts(lists: Sequence[Sequence[int]], task: Task) -> list[int]:
 
 def test_the_example_of_the_field() -> None:
     """Brokers 1 and 2 lead two partitions each, 3 and 4 none: one each afterwards."""
-    task = task_of("1,2,3 2,3,4 1,2,3 2,1,3", "1 2 3 4")
-    lists = led(task)
-    assert counts(task.cluster.replica_lists(), task) == [2, 2, 0, 0]
-    assert counts(lists, task) == [1, 1, 1, 1]
+    problem = problem_of("1,2,3 2,3,4 1,2,3 2,1,3", "1 2 3 4")
+    lists = led(problem)
+    assert counts(problem.cluster.replica_lists(), problem) == [2, 2, 0, 0]
+    assert counts(lists, problem) == [1, 1, 1, 1]
     assert [sorted(row) for row in lists] == [[1, 2, 3], [2, 3, 4], [1, 2, 3], [1, 2, 3]]
 
 
@@ -51,18 +51,18 @@ def test_the_example_of_the_field() -> None:
     ],
 )
 def test_even(before: str, brokers: str, after: set[int]) -> None:
-    task = task_of(before, brokers)
-    assert set(counts(led(task), task)) == after
+    problem = problem_of(before, brokers)
+    assert set(counts(led(problem), problem)) == after
 
 
 def test_one_goes_up_where_another_comes_down() -> None:
     """3, 2, 1, 0 leaders where 1 can hand over to 3 only, 2 to 4 only: through both residues."""
-    task = task_of("1,3 1,3 1,3 2,4 2,4 3", "1 2 3 4")
-    assert counts(led(task), task) == [2, 1, 2, 1]
+    problem = problem_of("1,3 1,3 1,3 2,4 2,4 3", "1 2 3 4")
+    assert counts(led(problem), problem) == [2, 1, 2, 1]
 
 
 def test_old_and_new_leader_exchange_their_places() -> None:
-    assert text(led(task_of("1,2,3 1,2 2", "1 2 3"))) == "3,2,1 1,2 2"
+    assert text(led(problem_of("1,2,3 1,2 2", "1 2 3"))) == "3,2,1 1,2 2"
 
 
 @pytest.mark.parametrize(
@@ -75,31 +75,31 @@ def test_old_and_new_leader_exchange_their_places() -> None:
     ],
 )
 def test_what_is_even_stays(matrix: str, brokers: str) -> None:
-    assert text(led(task_of(matrix, brokers))) == matrix
+    assert text(led(problem_of(matrix, brokers))) == matrix
 
 
 def test_new_brokers_stay_empty_and_do_not_count() -> None:
-    task = task_of("1,2 1,2 1,2 2,1", "1 2", add_broker=["3", "4"])
-    assert counts(led(task), task) == [2, 2, 0, 0]
+    problem = problem_of("1,2 1,2 1,2 2,1", "1 2", add_broker=["3", "4"])
+    assert counts(led(problem), problem) == [2, 2, 0, 0]
 
 
 def test_where_no_even_share_exists_it_is_not_the_fairest() -> None:
     """Broker 3 can lead one partition only. Brokers 1 and 2 could lead 4 each, but 3 is the average
     and 2 leads 3 already: to the method it is not underloaded."""
     uneven = "1,2 1,2 1,2 1,2 1,2 2,1 2,1 2,1 3"
-    assert counts(led(task_of(uneven, "1 2 3")), task_of(uneven, "1 2 3")) == [5, 3, 1]
+    assert counts(led(problem_of(uneven, "1 2 3")), problem_of(uneven, "1 2 3")) == [5, 3, 1]
 
 
 def test_topics_left_out_stay_and_count() -> None:
-    task = task_of("1,2 1,2 2,1 2,1 u: 1,2 1,2", "1 2", topics="t")
-    lists = led(task)
+    problem = problem_of("1,2 1,2 2,1 2,1 u: 1,2 1,2", "1 2", topics="t")
+    lists = led(problem)
     assert text(lists[4:]) == "1,2 1,2"
-    assert counts(lists, task) == [3, 3]
+    assert counts(lists, problem) == [3, 3]
 
 
 def test_no_moves_changes_nothing_about_it() -> None:
     matrix = "1,2,3 2,3,4 1,2,3 2,1,3"
-    assert led(task_of(matrix, "1 2 3 4", no_moves=True)) == led(task_of(matrix, "1 2 3 4"))
+    assert led(problem_of(matrix, "1 2 3 4", no_moves=True)) == led(problem_of(matrix, "1 2 3 4"))
 
 
 @pytest.mark.parametrize(
@@ -120,12 +120,12 @@ def test_what_needs_moves_is_refused(
     matrix: str, brokers: str, options: dict[str, Any], why: str
 ) -> None:
     with pytest.raises(CannotError, match=why):
-        leader_flow(task_of(matrix, brokers, **options))
+        leader_flow(problem_of(matrix, brokers, **options))
 
 
 def test_brokers_that_are_away_and_hold_nothing_do_not_matter() -> None:
-    task = task_of("1,2 1,2", "1 2 3! 4", remove_broker=[4])
-    assert counts(led(task), task) == [1, 1]
+    problem = problem_of("1,2 1,2", "1 2 3! 4", remove_broker=[4])
+    assert counts(led(problem), problem) == [1, 1]
 
 
 # ------------------------------------------------------------------ random clusters
@@ -174,15 +174,15 @@ def most_evenly_led(lists: Sequence[Sequence[int]], brokers: Sequence[int]) -> i
 def test_no_choice_of_leaders_is_nearer_to_an_even_share(block: int) -> None:
     for seed in range(30 * block, 30 * block + 30):
         value = random_cluster(seed)
-        task = Task.resolve(Cluster.from_json(value), Options())
-        before = task.cluster.replica_lists()
-        after = led(task)
+        problem = Problem.resolve(Cluster.from_json(value), Options())
+        before = problem.cluster.replica_lists()
+        after = led(problem)
         holders = sorted({b for row in before for b in row})
 
         assert [sorted(row) for row in after] == [sorted(row) for row in before]
         best = most_evenly_led(before, holders)
         assert evenly_led(after, len(holders)) == best
-        had, has = counts(before, task), counts(after, task)
+        had, has = counts(before, problem), counts(after, problem)
         if best == len(before):
             assert max(has) - min(has[b] for b in holders) <= 1
         if after == before:
@@ -190,14 +190,14 @@ def test_no_choice_of_leaders_is_nearer_to_an_even_share(block: int) -> None:
         else:
             assert sum(c * c for c in has) < sum(c * c for c in had)
 
-        again = task.again(task.cluster.with_replicas(leader_flow(task)))
+        again = problem.again(problem.cluster.with_replicas(leader_flow(problem)))
         assert led(again) == after, "a second run changes something"
 
 
 def test_same_input_in_another_order_gives_the_same() -> None:
     for seed in range(20):
         value = random_cluster(seed)
-        once = led(Task.resolve(Cluster.from_json(value), Options()))
+        once = led(Problem.resolve(Cluster.from_json(value), Options()))
         value["brokers"].reverse()
         value["partitions"].reverse()
-        assert led(Task.resolve(Cluster.from_json(value), Options())) == once
+        assert led(Problem.resolve(Cluster.from_json(value), Options())) == once

@@ -14,12 +14,12 @@ from hypothesis import strategies as st
 
 import partage
 from partage.brokers.options import Options
+from partage.brokers.problem import Problem
 from partage.brokers.strategies.mip import mip, window
-from partage.brokers.task import Task
 from partage.cluster import Cluster
 from partage.errors import CannotError, InputError
 from tests.bundled import grown
-from tests.matrices import Json, cluster_of, decided, loads, moves, partitions, task_of
+from tests.matrices import Json, cluster_of, decided, loads, moves, partitions, problem_of
 from tests.strategies import jobs, shuffled
 
 lists_of = partial(decided, mip)
@@ -68,13 +68,13 @@ lists_of = partial(decided, mip)
 def test_scenario(
     matrix: str, brokers: str, options: Json, fetched: int, after: list[int] | None
 ) -> None:
-    task = task_of(matrix, brokers, **options)
-    lists = lists_of(task)
-    assert moves(task, lists) == fetched
-    assert after is None or loads(lists, task) == after
-    assert max(loads(lists, task)) <= 2
-    usable = set(task.cluster.broker_ids[task.usable].tolist())
-    for old, new in zip(task.cluster.replica_lists(), lists, strict=True):
+    problem = problem_of(matrix, brokers, **options)
+    lists = lists_of(problem)
+    assert moves(problem, lists) == fetched
+    assert after is None or loads(lists, problem) == after
+    assert max(loads(lists, problem)) <= 2
+    usable = set(problem.cluster.broker_ids[problem.usable].tolist())
+    for old, new in zip(problem.cluster.replica_lists(), lists, strict=True):
         assert len(set(new)) == len(old)
         assert new[0] == old[0] or old[0] not in usable
 
@@ -93,39 +93,39 @@ def test_window(replicas: int, brokers: int, expected: tuple[int, int]) -> None:
 def test_what_is_within_the_window_stays() -> None:
     """19 is below the average of 61 / 3, yet above its nine tenths; ``exact`` moves one to it."""
     matrix = " ".join(["1"] + ["1,2"] * 11 + ["3,1"] * 9 + ["2,3"] * 10)
-    task = task_of(matrix, "1 2 3")
-    assert loads(lists_of(task), task) == [21, 21, 19]
+    problem = problem_of(matrix, "1 2 3")
+    assert loads(lists_of(problem), problem) == [21, 21, 19]
     assert partage.plan(cluster_of(matrix, "1 2 3")).moves == 1
 
 
 def test_followers_keep_their_order_and_new_ones_come_last() -> None:
-    task = task_of("4,3,1 3,4,1", "1 2 3 4", remove_broker=[1])
-    assert lists_of(task) == [[4, 3, 2], [3, 4, 2]]
+    problem = problem_of("4,3,1 3,4,1", "1 2 3 4", remove_broker=[1])
+    assert lists_of(problem) == [[4, 3, 2], [3, 4, 2]]
 
 
 def test_what_has_no_move_keeps_its_list() -> None:
     matrix = "2,1,3 3,2,1 1,3,2"
-    assert lists_of(task_of(matrix, "1 2 3")) == [[2, 1, 3], [3, 2, 1], [1, 3, 2]]
+    assert lists_of(problem_of(matrix, "1 2 3")) == [[2, 1, 3], [3, 2, 1], [1, 3, 2]]
 
 
 def test_leaders_that_go_are_spread_by_a_shuffle() -> None:
-    task = task_of(" ".join(["1,2,3"] * 12), "1 2 3 4", remove_broker=[1])
-    leaders = Counter(row[0] for row in lists_of(task))
+    problem = problem_of(" ".join(["1,2,3"] * 12), "1 2 3 4", remove_broker=[1])
+    leaders = Counter(row[0] for row in lists_of(problem))
     assert set(leaders) == {2, 3, 4}, "4 fetches everything, and may lead all the same"
-    assert lists_of(task) == lists_of(task)
+    assert lists_of(problem) == lists_of(problem)
 
 
 def test_a_dead_broker_is_left_as_a_removed_one_is() -> None:
-    lists = lists_of(task_of("1,2 2,1", "1! 2 3"))
+    lists = lists_of(problem_of("1,2 2,1", "1! 2 3"))
     assert sorted(lists[0]) == [2, 3]
     assert lists[1] == [2, 3]
 
 
 def test_topics_left_out_stay_and_do_not_count() -> None:
-    task = task_of("1,2 2,1 u: 3 3 3 3", "1 2 3 4", topics="t")
-    lists = lists_of(task)
+    problem = problem_of("1,2 2,1 u: 3 3 3 3", "1 2 3 4", topics="t")
+    lists = lists_of(problem)
     assert lists[2:] == [[3], [3], [3], [3]]
-    assert loads(lists[:2], task) == [1, 1, 1, 1]
+    assert loads(lists[:2], problem) == [1, 1, 1, 1]
 
 
 def test_the_same_job_again_changes_nothing() -> None:
@@ -147,7 +147,7 @@ def test_the_same_job_again_changes_nothing() -> None:
 )
 def test_what_it_cannot_do(matrix: str, options: Json, why: str) -> None:
     with pytest.raises(CannotError, match=why):
-        mip(task_of(matrix, "1 2 3", **options))
+        mip(problem_of(matrix, "1 2 3", **options))
 
 
 @pytest.mark.parametrize(
@@ -160,17 +160,19 @@ def test_what_it_cannot_do(matrix: str, options: Json, why: str) -> None:
 def test_limits(limit: str, value: float, why: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(importlib.import_module("partage.brokers.strategies.mip"), limit, value)
     with pytest.raises(CannotError, match=why):
-        mip(Task.resolve(grown(), Options()))
+        mip(Problem.resolve(grown(), Options()))
 
 
 # ------------------------------------------------------------------ random jobs
 
 
-def fewest_moves(task: Task) -> int | None:
+def fewest_moves(problem: Problem) -> int | None:
     """The least number of moves over all placements that keep the leaders and the window: every
     load vector that partitions one after the other can reach, with the fewest moves to it."""
-    brokers = task.cluster.broker_ids[task.usable].tolist()
-    lists = [row for row, c in zip(task.cluster.replica_lists(), task.chosen, strict=True) if c]
+    brokers = problem.cluster.broker_ids[problem.usable].tolist()
+    lists = [
+        row for row, c in zip(problem.cluster.replica_lists(), problem.chosen, strict=True) if c
+    ]
     table = {(0,) * len(brokers): 0}
     for old in lists:
         grown: dict[tuple[int, ...], int] = {}
@@ -187,9 +189,9 @@ def fewest_moves(task: Task) -> int | None:
     return min(fits, default=None)
 
 
-def resolved(value: Json, options: Json) -> Task | None:
+def resolved(value: Json, options: Json) -> Problem | None:
     try:
-        return Task.resolve(Cluster.from_json(value), Options.of(**options))
+        return Problem.resolve(Cluster.from_json(value), Options.of(**options))
     except InputError:
         return None
 
@@ -202,19 +204,19 @@ def movable(job: tuple[Json, Json]) -> tuple[Json, Json]:
 @settings(max_examples=300, deadline=None, suppress_health_check=list(HealthCheck))
 @given(jobs(max_brokers=5, max_partitions=6, max_factor=3).map(movable))
 def test_as_few_moves_as_brute_force(job: tuple[Json, Json]) -> None:
-    task = resolved(*job)
-    if task is None:
+    problem = resolved(*job)
+    if problem is None:
         return
-    best = fewest_moves(task)
+    best = fewest_moves(problem)
     try:
-        lists = lists_of(task)
+        lists = lists_of(problem)
     except CannotError:
         assert best is None
         return
-    assert moves(task, lists) == best
-    usable = set(task.cluster.broker_ids[task.usable].tolist())
-    before = task.cluster.replica_lists()
-    for old, new, chosen in zip(before, lists, task.chosen.tolist(), strict=True):
+    assert moves(problem, lists) == best
+    usable = set(problem.cluster.broker_ids[problem.usable].tolist())
+    before = problem.cluster.replica_lists()
+    for old, new, chosen in zip(before, lists, problem.chosen.tolist(), strict=True):
         if not chosen:
             assert new == old
             continue
@@ -229,12 +231,12 @@ def test_as_few_moves_as_brute_force(job: tuple[Json, Json]) -> None:
 def test_same_input_in_another_order_gives_the_same(
     job: tuple[Json, Json], data: st.DataObject
 ) -> None:
-    task = resolved(*job)
+    problem = resolved(*job)
     other = resolved(data.draw(shuffled(job[0])), job[1])
-    if task is None or other is None:
+    if problem is None or other is None:
         return
     try:
-        assert lists_of(task) == lists_of(other)
+        assert lists_of(problem) == lists_of(other)
     except CannotError:
         with pytest.raises(CannotError):
             lists_of(other)

@@ -14,11 +14,11 @@ from math import perm
 import pytest
 
 from partage.brokers.compare import compare, comparison
+from partage.brokers.problem import Problem
 from partage.brokers.strategies.permutation import LIMIT, assignments, permutation
-from partage.brokers.task import Task
 from partage.cluster import Cluster
 from partage.errors import CannotError
-from tests.matrices import decided, matrix, task_of, text
+from tests.matrices import decided, matrix, problem_of, text
 
 SURVEY = """
 1,2 2,3 3,4 4,1
@@ -43,8 +43,8 @@ def test_the_table_of_the_survey() -> None:
 
 
 def test_three_partitions_take_the_first_three() -> None:
-    task = task_of("3,4 1,2 2,3", "1 2 3 4")
-    assert sorted(lists_of(task)) == [[1, 2], [2, 3], [3, 4]]
+    problem = problem_of("3,4 1,2 2,3", "1 2 3 4")
+    assert sorted(lists_of(problem)) == [[1, 2], [2, 3], [3, 4]]
 
 
 @pytest.mark.parametrize(
@@ -98,7 +98,7 @@ def test_no_way_to_deal_them_out_costs_less(seed: int) -> None:
     had, factor = draw.randint(1, size), draw.randint(1, size)
     before = [draw.sample(range(1, size + 1), had) for _ in range(draw.randint(1, 6))]
     brokers = " ".join(map(str, range(1, size + 1)))
-    lists = lists_of(task_of(text(before), brokers, replication_factor=str(factor)))
+    lists = lists_of(problem_of(text(before), brokers, replication_factor=str(factor)))
 
     table = laid_out(size, factor)
     dealt = [table[i % len(table)] for i in range(len(before))]
@@ -112,57 +112,57 @@ def test_no_way_to_deal_them_out_costs_less(seed: int) -> None:
 
 
 def test_a_second_run_changes_nothing() -> None:
-    task = task_of("1,2,3 " * 9 + "u: 4,1 4,2 4,3", "1 2 3 4", add_broker=["9"])
-    again = task.again(task.cluster.with_replicas(permutation(task)))
-    assert lists_of(again) == lists_of(task)
+    problem = problem_of("1,2,3 " * 9 + "u: 4,1 4,2 4,3", "1 2 3 4", add_broker=["9"])
+    again = problem.again(problem.cluster.with_replicas(permutation(problem)))
+    assert lists_of(again) == lists_of(problem)
 
 
 def test_each_factor_is_dealt_by_itself() -> None:
-    lists = lists_of(task_of("1,2 1,2 u: 1 1 1", "1 2 3"))
+    lists = lists_of(problem_of("1,2 1,2 u: 1 1 1", "1 2 3"))
     assert sorted(lists[:2]) == [[1, 2], [2, 3]]
     assert sorted(lists[2:]) == [[1], [2], [3]]
 
 
 def test_starts_over_when_all_are_taken() -> None:
-    lists = lists_of(task_of("1,2 " * 5, "1 2"))
+    lists = lists_of(problem_of("1,2 " * 5, "1 2"))
     assert Counter(map(tuple, lists)) == {(1, 2): 3, (2, 1): 2}
 
 
 def test_removed_and_dead_brokers_are_not_in_the_lists() -> None:
-    lists = lists_of(task_of("1,2 2,3 3,4 4,1", "1 2 3! 4", remove_broker=[1], add_broker=["7"]))
+    lists = lists_of(problem_of("1,2 2,3 3,4 4,1", "1 2 3! 4", remove_broker=[1], add_broker=["7"]))
     assert sorted(lists) == [[2, 4], [2, 7], [4, 7], [7, 2]]
 
 
 def test_topics_left_out_stay() -> None:
-    lists = lists_of(task_of("1,2,3 1,2,3 u: 1 1", "1 2 3", topics="u"))
+    lists = lists_of(problem_of("1,2,3 1,2,3 u: 1 1", "1 2 3", topics="u"))
     assert lists[:2] == [[1, 2, 3]] * 2
     assert sorted(lists[2:]) == [[1], [2]]
 
 
 def test_same_input_in_another_order_gives_the_same() -> None:
-    task = task_of("1,2 " * 7 + "u: 3,2 1,3", "1 2 3 4")
-    value = task.cluster.to_json()
+    problem = problem_of("1,2 " * 7 + "u: 3,2 1,3", "1 2 3 4")
+    value = problem.cluster.to_json()
     value["brokers"].reverse()
     value["partitions"].reverse()
-    assert lists_of(Task.resolve(Cluster.from_json(value), task.options)) == lists_of(task)
+    assert lists_of(Problem.resolve(Cluster.from_json(value), problem.options)) == lists_of(problem)
 
 
 def test_its_limit_counts_the_chosen_of_one_factor() -> None:
     before = "1 " * (LIMIT + 1) + "u: 1,2 1,2"
     with pytest.raises(CannotError, match=r"at most 3,000 partitions .*: 3,001 have 1$"):
-        permutation(task_of(before, "1 2"))
-    assert sorted(lists_of(task_of(before, "1 2", topics="u"))[LIMIT + 1 :]) == [[1, 2], [2, 1]]
+        permutation(problem_of(before, "1 2"))
+    assert sorted(lists_of(problem_of(before, "1 2", topics="u"))[LIMIT + 1 :]) == [[1, 2], [2, 1]]
 
 
 def test_no_moves_is_refused() -> None:
     with pytest.raises(CannotError, match="moves replicas by design"):
-        permutation(task_of("1,2", "1 2", no_moves=True))
+        permutation(problem_of("1,2", "1 2", no_moves=True))
 
 
 def test_compare_shows_what_it_is_for() -> None:
     """Leaders are even, and remain so whoever fails."""
-    task = task_of("1,2,3 " * 12, "1 2 3", add_broker=["4"])
-    figures = comparison(compare(task, ["permutation"]))["strategies"]["permutation"]
+    problem = problem_of("1,2,3 " * 12, "1 2 3", add_broker=["4"])
+    figures = comparison(compare(problem, ["permutation"]))["strategies"]["permutation"]
     assert figures["leaders_per_broker"] == [3, 3]
     assert figures["leaders_after_failure"]["max"] == 4
     assert figures["settled"] is True

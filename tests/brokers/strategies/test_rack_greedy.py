@@ -12,11 +12,11 @@ import pytest
 
 from partage.brokers.compare import compare, comparison
 from partage.brokers.options import Options
+from partage.brokers.problem import Problem
 from partage.brokers.strategies.rack_greedy import java_hash, rack_greedy
-from partage.brokers.task import Task
 from partage.cluster import Cluster
 from partage.errors import CannotError
-from tests.matrices import decided, partitions, task_of, text
+from tests.matrices import decided, partitions, problem_of, text
 
 lists_of = partial(decided, rack_greedy)
 
@@ -70,7 +70,7 @@ lists_of = partial(decided, rack_greedy)
     ],
 )
 def test_same_as_the_tool(before: str, brokers: str, options: dict[str, Any], after: str) -> None:
-    assert text(lists_of(task_of(before, brokers, **options))) == after
+    assert text(lists_of(problem_of(before, brokers, **options))) == after
 
 
 @pytest.mark.parametrize(
@@ -106,23 +106,23 @@ def test_same_as_the_tool(before: str, brokers: str, options: dict[str, Any], af
 )
 def test_what_it_cannot_do(before: str, brokers: str, options: dict[str, Any], why: str) -> None:
     with pytest.raises(CannotError, match=why):
-        rack_greedy(task_of(before, brokers, **options))
+        rack_greedy(problem_of(before, brokers, **options))
 
 
 def test_the_count_of_places_goes_on_from_topic_to_topic() -> None:
     """Topics of one partition, always on brokers 1 and 2: they take turns in leading."""
-    lists = lists_of(task_of("aa: 1,2 ab: 1,2 ac: 1,2 ad: 1,2", "1 2"))
+    lists = lists_of(problem_of("aa: 1,2 ab: 1,2 ac: 1,2 ad: 1,2", "1 2"))
     assert Counter(row[0] for row in lists) == {1: 2, 2: 2}
 
 
 def test_topics_left_out_stay() -> None:
-    task = task_of("t: 1,2 1,2 u: 2,1 2,1", "1 2 3 4", topics="u")
-    assert text(lists_of(task)[:2]) == "1,2 1,2"
-    assert {b for row in lists_of(task)[2:] for b in row} == {1, 2, 3, 4}
+    problem = problem_of("t: 1,2 1,2 u: 2,1 2,1", "1 2 3 4", topics="u")
+    assert text(lists_of(problem)[:2]) == "1,2 1,2"
+    assert {b for row in lists_of(problem)[2:] for b in row} == {1, 2, 3, 4}
 
 
 def test_dead_brokers_are_left() -> None:
-    assert text(lists_of(task_of("1,2 2,3 3,1", "1 2 3!"))) == "1,2 2,1 1,2"
+    assert text(lists_of(problem_of("1,2 2,3 3,1", "1 2 3!"))) == "1,2 2,1 1,2"
 
 
 @pytest.mark.parametrize(
@@ -149,17 +149,17 @@ def test_promises_on_random_clusters() -> None:
     answered = 0
     for seed in range(200):
         value = random_value(seed)
-        task = Task.resolve(
+        problem = Problem.resolve(
             Cluster.from_json(value), Options.of(add_broker=["20:a", "21:b", "22:c"])
         )
         try:
-            lists = lists_of(task)
+            lists = lists_of(problem)
         except CannotError:
             continue
         answered += 1
-        rack = {b.id: b.rack for b in task.cluster.brokers}
+        rack = {b.id: b.rack for b in problem.cluster.brokers}
         topics: dict[str, list[list[int]]] = {}
-        for entry, after in zip(task.cluster.to_json()["partitions"], lists, strict=True):
+        for entry, after in zip(problem.cluster.to_json()["partitions"], lists, strict=True):
             assert len(after) == len(set(after)) == len(entry["replicas"])
             assert len({rack[b] for b in after}) == len(after)
             topics.setdefault(entry["topic"], []).append(after)
@@ -167,18 +167,18 @@ def test_promises_on_random_clusters() -> None:
             replicas = Counter(b for row in rows for b in row)
             assert max(replicas.values()) <= -(-sum(replicas.values()) // len(rack))
 
-        again = task.again(task.cluster.with_replicas(rack_greedy(task)))
+        again = problem.again(problem.cluster.with_replicas(rack_greedy(problem)))
         assert lists_of(again) == lists, "a second run changes something"
         value["brokers"].reverse()
         value["partitions"].reverse()
-        other = Task.resolve(Cluster.from_json(value), task.options)
+        other = Problem.resolve(Cluster.from_json(value), problem.options)
         assert lists_of(other) == lists
     assert answered > 100
 
 
 def test_compare_shows_it() -> None:
-    task = task_of("1,2 2,3 3,4 4,1", "1 2 3 4", remove_broker=[2])
-    found = comparison(compare(task, ["rack-greedy"]))["strategies"]["rack-greedy"]
+    problem = problem_of("1,2 2,3 3,4 4,1", "1 2 3 4", remove_broker=[2])
+    found = comparison(compare(problem, ["rack-greedy"]))["strategies"]["rack-greedy"]
     assert (found["replicas_per_broker"], found["settled"]) == ([2, 3], True)
-    cannot = comparison(compare(task_of("1,2", "1:a 2:a"), ["rack-greedy"]))
+    cannot = comparison(compare(problem_of("1,2", "1:a 2:a"), ["rack-greedy"]))
     assert "finds no place" in cannot["strategies"]["rack-greedy"]["cannot"]

@@ -21,7 +21,7 @@ import numpy.typing as npt
 from partage.brokers.figures import next_live, one_width
 from partage.brokers.leaders.choices import Choices
 from partage.brokers.leaders.rates import RateProof, lead_by_rate
-from partage.brokers.task import Task
+from partage.brokers.problem import Problem
 from partage.flow.certificate import overflow_bound, picking_bound, takeover_bound
 from partage.flow.picking import least_level, overflow_prices, pick_pairs, pick_slots
 
@@ -64,35 +64,35 @@ class Led:
     failure: FailureProof
 
 
-def lead(task: Task, replicas: Ints) -> Led:
+def lead(problem: Problem, replicas: Ints) -> Led:
     """Order the replica sets [P, R]; rows that are not chosen stay as they are."""
-    lists = _kept_order(task, replicas)
-    choices = Choices.of(task, replicas, lists)
-    today = task.broker_slot[task.cluster.replicas[:, 0]]
+    lists = _kept_order(problem, replicas)
+    choices = Choices.of(problem, replicas, lists)
+    today = problem.broker_slot[problem.cluster.replicas[:, 0]]
     chosen = choices.open
     proof_of_leaders: LeaderProof | RateProof
-    if task.options.leaders == "rate":
-        leader, proof_of_leaders = lead_by_rate(task, choices, lists, today[chosen])
+    if problem.options.leaders == "rate":
+        leader, proof_of_leaders = lead_by_rate(problem, choices, lists, today[chosen])
     else:
         leader, proof_of_leaders = _lead_by_count(choices, today[chosen])
-    pair, failure = _pair(task, choices, lists, leader)
-    return Led(_ordered(task, lists, chosen, pair), proof_of_leaders, failure)
+    pair, failure = _pair(problem, choices, lists, leader)
+    return Led(_ordered(problem, lists, chosen, pair), proof_of_leaders, failure)
 
 
-def _kept_order(task: Task, replicas: Ints) -> Ints:
+def _kept_order(problem: Problem, replicas: Ints) -> Ints:
     """The sets as lists: what stays in today's order, then what is new by broker id; a lone usable
     replica first, since no other can lead."""
-    before = task.cluster.replicas
+    before = problem.cluster.replicas
     width = max(replicas.shape[1], before.shape[1])
-    brokers = len(task.usable)
+    brokers = len(problem.usable)
     rank = np.full(replicas.shape, width)
     for column in range(before.shape[1]):
         rank[replicas == before[:, [column]]] = column
     rank[replicas < 0] = width + 1
     key = rank * (brokers + 1) + np.where(replicas < 0, brokers, replicas)
     lists = np.take_along_axis(replicas, np.argsort(key, axis=1, kind="stable"), axis=1)
-    on = task.broker_slot[lists] >= 0
-    lone = np.flatnonzero(task.chosen & (on.sum(axis=1) == 1) & ~on[:, 0])
+    on = problem.broker_slot[lists] >= 0
+    lone = np.flatnonzero(problem.chosen & (on.sum(axis=1) == 1) & ~on[:, 0])
     for row in lone.tolist():
         place = int(on[row].argmax())
         lists[row, : place + 1] = np.roll(lists[row, : place + 1], 1)
@@ -116,13 +116,15 @@ def _lead_by_count(choices: Choices, today: Ints) -> tuple[Ints, LeaderProof]:
     return leader, LeaderProof(int((load * load).sum()), bound, price)
 
 
-def _pair(task: Task, choices: Choices, lists: Ints, leader: Ints) -> tuple[Ints, FailureProof]:
+def _pair(
+    problem: Problem, choices: Choices, lists: Ints, leader: Ints
+) -> tuple[Ints, FailureProof]:
     """First followers, and under count also which partition is led by whom; returns [I] pairs
     (leader slot * E + follower slot)."""
     slots = len(choices.base)
     count = len(choices.open)
     item, first, second = choices.pairs(lists.shape[1])
-    if task.options.leaders == "rate":
+    if problem.options.leaders == "rate":
         settled = leader[item] == first
         item, first, second = item[settled], first[settled], second[settled]
     quota = np.bincount(leader, minlength=slots).astype(np.int64)
@@ -133,10 +135,10 @@ def _pair(task: Task, choices: Choices, lists: Ints, leader: Ints) -> tuple[Ints
     ideal = takeover_bound(quota, load, choices.pair_base, offered.reshape(slots, slots))
     option_slot, taker = codes // slots, codes % slots
     option_base = load[taker] + choices.pair_base[option_slot, taker]
-    before = task.cluster.replicas
+    before = problem.cluster.replicas
     same_set = _same_sets(before, lists)[choices.open]
-    today = task.broker_slot[before[choices.open, 0]]
-    next_today = task.broker_slot[next_live(before[choices.open], task.usable)]
+    today = problem.broker_slot[before[choices.open, 0]]
+    next_today = problem.broker_slot[next_live(before[choices.open], problem.usable)]
     leader_change = (first != today[item]).astype(np.int64)
     order_change = leader_change | (second != next_today[item])
     order_change = np.where(same_set[item], order_change, 0)
@@ -201,15 +203,15 @@ def _same_sets(before: Ints, after: Ints) -> Bools:
     return np.asarray((one == other).all(axis=1))
 
 
-def _ordered(task: Task, lists: Ints, rows: Ints, pair: Ints) -> Ints:
+def _ordered(problem: Problem, lists: Ints, rows: Ints, pair: Ints) -> Ints:
     """Lists with the chosen pair in front, the rest in its order; unchanged where the list has
     that leader and next live replica already."""
-    slots = len(task.slot_brokers)
-    first = task.slot_brokers[pair // slots]
-    second = task.slot_brokers[pair % slots]
+    slots = len(problem.slot_brokers)
+    first = problem.slot_brokers[pair // slots]
+    second = problem.slot_brokers[pair % slots]
     ordered = lists.copy()
     part = lists[rows]
-    follower = next_live(part, task.usable)
+    follower = next_live(part, problem.usable)
     change = (part[:, 0] != first) | (follower != second)
     rank = np.tile(np.arange(lists.shape[1]) + 2, (len(rows), 1))
     rank[part == first[:, None]] = 0

@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from partage.brokers.figures import next_live
-from partage.brokers.task import Task
+from partage.brokers.problem import Problem
 
 Ints = npt.NDArray[np.int64]
 
@@ -31,18 +31,18 @@ class Choices:
     pair_base: Ints
 
     @classmethod
-    def of(cls, task: Task, replicas: Ints, lists: Ints) -> Choices:
+    def of(cls, problem: Problem, replicas: Ints, lists: Ints) -> Choices:
         """Choices among the sets ``replicas``; fixed rows keep the order of ``lists``."""
-        slots = len(task.slot_brokers)
-        on = task.broker_slot[replicas]
-        free = task.chosen & ((on >= 0).sum(axis=1) >= 2)
+        slots = len(problem.slot_brokers)
+        on = problem.broker_slot[replicas]
+        free = problem.chosen & ((on >= 0).sum(axis=1) >= 2)
         rows = np.flatnonzero(free)
         # ascending slots: the same sets are the same problem, in whatever order they come
         on_open = np.sort(on[rows], axis=1)
         item, column = np.nonzero(on_open >= 0)
         fixed = np.flatnonzero(~free)
-        leader = task.broker_slot[lists[fixed, 0]]
-        follower = task.broker_slot[next_live(lists[fixed], task.usable)]
+        leader = problem.broker_slot[lists[fixed, 0]]
+        follower = problem.broker_slot[next_live(lists[fixed], problem.usable)]
         base = np.bincount(leader[leader >= 0], minlength=slots)
         pair = (leader >= 0) & (follower >= 0)
         pair_base = np.bincount(leader[pair] * slots + follower[pair], minlength=slots**2)

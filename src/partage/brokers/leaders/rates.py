@@ -18,7 +18,7 @@ import numpy as np
 import numpy.typing as npt
 
 from partage.brokers.leaders.choices import Choices
-from partage.brokers.task import Task
+from partage.brokers.problem import Problem
 from partage.cluster import Cluster
 from partage.flow.confining import confine
 from partage.flow.picking import pick_slots
@@ -57,14 +57,16 @@ def busiest_leader(rates: npt.NDArray[np.float64], cluster: Cluster) -> float:
     return float(np.bincount(cluster.replicas[:, 0], rates).max(initial=0))
 
 
-def lead_by_rate(task: Task, choices: Choices, lists: Ints, today: Ints) -> tuple[Ints, RateProof]:
+def lead_by_rate(
+    problem: Problem, choices: Choices, lists: Ints, today: Ints
+) -> tuple[Ints, RateProof]:
     """[I] leader slot of each open row, and how far from perfect it may be."""
-    assert task.bytes_per_second is not None
+    assert problem.bytes_per_second is not None
     slots = len(choices.base)
-    rate = scaled(task.bytes_per_second)
+    rate = scaled(problem.bytes_per_second)
     fixed = np.ones(len(rate), dtype=np.bool_)
     fixed[choices.open] = False
-    led = task.broker_slot[lists[:, 0]]
+    led = problem.broker_slot[lists[:, 0]]
     stays = fixed & (led >= 0)
     base = np.zeros(slots, dtype=np.int64)
     np.add.at(base, led[stays], rate[stays])

@@ -34,13 +34,13 @@ _CORRECTIONS = 4
 class Budgeted:
     """A share within the limits.
 
-    - ``problem``: what it is a share of: the job, or the job aimed at the loads ``aim`` [E]
+    - ``sharing``: what it is a share of: the job, or the job aimed at the loads ``aim`` [E]
     - ``slots`` [I, any]: the answer, which for the sake of bytes may differ from the share's
     - ``kind``: the limit that binds, None where none does; ``fair``: the loads without limits
     - ``trade``: what proves the aim; ``low``, ``high`` [E]: the windows of a tolerance
     """
 
-    problem: Sharing
+    sharing: Sharing
     share: Share
     slots: Ints
     aim: Ints | None = None
@@ -51,26 +51,26 @@ class Budgeted:
     high: Ints | None = None
 
 
-def within_limits(problem: Sharing, order: Sequence[str], limits: Limits) -> Budgeted:
+def within_limits(sharing: Sharing, order: Sequence[str], limits: Limits) -> Budgeted:
     """The share, or the best within the limits. Raises CannotError where the moves that the rules
     ask for break one."""
-    if not limits.any or problem.items == 0:
-        fairest_of_all = share(problem, order)
-        return Budgeted(problem, fairest_of_all, fairest_of_all.slots)
-    fair = fairest(problem)
-    found = _counted(problem, order, limits, fair, limits.moves)
+    if not limits.any or sharing.items == 0:
+        fairest_of_all = share(sharing, order)
+        return Budgeted(sharing, fairest_of_all, fairest_of_all.slots)
+    fair = fairest(sharing)
+    found = _counted(sharing, order, limits, fair, limits.moves)
     if limits.bytes is None:
         return found
-    return _in_bytes(problem, order, limits, fair, found)
+    return _in_bytes(sharing, order, limits, fair, found)
 
 
-def fair_window(problem: Sharing, price: Ints, tolerance: Fraction) -> tuple[Ints, Ints]:
+def fair_window(sharing: Sharing, price: Ints, tolerance: Fraction) -> tuple[Ints, Ints]:
     """[E] the counts that are fair at the load's dual values, give or take ``tolerance``: those
     whose next replica costs at least the price, and whose last one at most."""
     low, high = [], []
-    least, most = problem.base, problem.base + problem.items
+    least, most = sharing.base, sharing.base + sharing.items
     for p, w, a, b in zip(
-        price.tolist(), problem.weight.tolist(), least.tolist(), most.tolist(), strict=True
+        price.tolist(), sharing.weight.tolist(), least.tolist(), most.tolist(), strict=True
     ):
         fewest, largest = -(-(p - w) // (2 * w)), (p + w) // (2 * w)
         low.append(min(max(-(-fewest * (1 - tolerance) // 1), a), b))
@@ -79,14 +79,14 @@ def fair_window(problem: Sharing, price: Ints, tolerance: Fraction) -> tuple[Int
 
 
 def _counted(
-    problem: Sharing, order: Sequence[str], limits: Limits, fair: Trade, moves: int | None
+    sharing: Sharing, order: Sequence[str], limits: Limits, fair: Trade, moves: int | None
 ) -> Budgeted:
     """Within the tolerance, and with at most ``moves``."""
     trade, kind = fair, None
     low = high = None
     if limits.tolerance:
-        low, high = fair_window(problem, fair.slot_price, limits.tolerance)
-        within = loads_within(problem, low, high)
+        low, high = fair_window(sharing, fair.slot_price, limits.tolerance)
+        within = loads_within(sharing, low, high)
         assert within is not None, "the fairest loads lie within their windows"
         if within.moves < fair.moves:
             trade, kind = within, TOLERANCE
@@ -94,35 +94,35 @@ def _counted(
     allowed = moves
     for _ in range(_CORRECTIONS):
         if allowed is not None and trade.moves > allowed:
-            fewer = loads_for(problem, allowed)
+            fewer = loads_for(sharing, allowed)
             if fewer is None:
                 break
             trade, kind = fewer, MAX_MOVES
-        found = _reached(problem, order, fair, trade, kind, low, high)
-        made = found.problem.costs(found.share.slots)[MOVES]
+        found = _reached(sharing, order, fair, trade, kind, low, high)
+        made = found.sharing.costs(found.share.slots)[MOVES]
         if moves is None or made <= moves:
             return found
         # classes could not tell that two partitions have to change places
         allowed = (moves if allowed is None else allowed) - (made - moves)
     # what the rules alone ask for is known exactly, and as fair as so few moves can be
     assert moves is not None
-    slots, fewest = _fewest(problem)
-    bound = loads_for(problem, moves)
+    slots, fewest = _fewest(sharing)
+    bound = loads_for(sharing, moves)
     if fewest > moves or bound is None:
         raise CannotError(f"--max-moves {moves}: the rules alone ask for {fewest}")
-    load = problem.base + np.bincount(slots[slots >= 0], minlength=problem.slots)
+    load = sharing.base + np.bincount(slots[slots >= 0], minlength=sharing.slots)
     trade = replace(bound, load=load, moves=fewest)
-    return _reached(problem, order, fair, trade, MAX_MOVES, low, high)
+    return _reached(sharing, order, fair, trade, MAX_MOVES, low, high)
 
 
-def _fewest(problem: Sharing) -> tuple[Ints, int]:
+def _fewest(sharing: Sharing) -> tuple[Ints, int]:
     """The slots with the fewest moves that the rules allow, however unfair, and these moves."""
-    slots = share(problem, (MOVES, LOAD, SPREAD)).slots
-    return slots, problem.costs(slots)[MOVES]
+    slots = share(sharing, (MOVES, LOAD, SPREAD)).slots
+    return slots, sharing.costs(slots)[MOVES]
 
 
 def _reached(
-    problem: Sharing,
+    sharing: Sharing,
     order: Sequence[str],
     fair: Trade,
     trade: Trade,
@@ -131,33 +131,33 @@ def _reached(
     high: Ints | None,
 ) -> Budgeted:
     if kind is None:
-        found = share(problem, order)
-        return Budgeted(problem, found, found.slots, fair=fair)
-    aim = aimed(problem, trade.load)
+        found = share(sharing, order)
+        return Budgeted(sharing, found, found.slots, fair=fair)
+    aim = aimed(sharing, trade.load)
     found = share(aim, order)
     return Budgeted(aim, found, found.slots, trade.load, kind, fair, trade, low, high)
 
 
 def _in_bytes(
-    problem: Sharing, order: Sequence[str], limits: Limits, fair: Trade, found: Budgeted
+    sharing: Sharing, order: Sequence[str], limits: Limits, fair: Trade, found: Budgeted
 ) -> Budgeted:
     """As many of the moves of ``found`` as the bytes allow."""
     assert limits.bytes is not None
-    if problem.size_moved(found.share.slots) <= limits.bytes:
+    if sharing.size_moved(found.share.slots) <= limits.bytes:
         return found
-    best = _cheap(problem, found, limits.bytes)
+    best = _cheap(sharing, found, limits.bytes)
     if best is not None:
         return best
-    _, fewest = _fewest(problem)
-    low, high = fewest - 1, found.problem.costs(found.share.slots)[MOVES]
+    _, fewest = _fewest(sharing)
+    low, high = fewest - 1, found.sharing.costs(found.share.slots)[MOVES]
     while high - low > 1:
         middle = (low + high) // 2
         try:
-            tried = _counted(problem, order, limits, fair, middle)
+            tried = _counted(sharing, order, limits, fair, middle)
         except CannotError:
             low = middle
             continue
-        cheap = _cheap(problem, tried, limits.bytes)
+        cheap = _cheap(sharing, tried, limits.bytes)
         if cheap is None:
             high = middle
         else:
@@ -170,9 +170,9 @@ def _in_bytes(
     return best
 
 
-def _cheap(problem: Sharing, found: Budgeted, limit: int) -> Budgeted | None:
+def _cheap(sharing: Sharing, found: Budgeted, limit: int) -> Budgeted | None:
     """The same counts with smaller partitions moved; None where that is not enough."""
-    slots = cheapened(problem, found.slots, limit)
-    if problem.size_moved(slots) > limit:
+    slots = cheapened(sharing, found.slots, limit)
+    if sharing.size_moved(slots) > limit:
         return None
     return replace(found, slots=slots)

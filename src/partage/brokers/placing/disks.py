@@ -17,7 +17,7 @@ import numpy as np
 import numpy.typing as npt
 
 from partage.brokers.placing.integer_program import SMALL, NothingFitsError, packed
-from partage.brokers.task import Task
+from partage.brokers.problem import Problem
 from partage.errors import CannotError
 from partage.flow.sharing import LOAD, MOVES
 
@@ -27,52 +27,53 @@ Bools = npt.NDArray[np.bool_]
 _STEPS = 10_000
 
 
-def overfull(task: Task, replicas: Ints) -> Ints:
+def overfull(problem: Problem, replicas: Ints) -> Ints:
     """[B] bytes above capacity on each usable broker; 0 where the disk or every size is unknown."""
     row, column = np.nonzero(replicas >= 0)
-    size = np.maximum(task.cluster.size_bytes, 0)
-    used = np.zeros(len(task.usable), dtype=np.int64)
+    size = np.maximum(problem.cluster.size_bytes, 0)
+    used = np.zeros(len(problem.usable), dtype=np.int64)
     np.add.at(used, replicas[row, column], size[row])
-    disk = task.cluster.disk_bytes
-    return np.where((disk >= 0) & task.usable, np.maximum(used - disk, 0), 0)
+    disk = problem.cluster.disk_bytes
+    return np.where((disk >= 0) & problem.usable, np.maximum(used - disk, 0), 0)
 
 
-def relieve_disks(task: Task, replicas: Ints) -> Ints:
+def relieve_disks(problem: Problem, replicas: Ints) -> Ints:
     """Replica sets [P, R] in which no known disk overflows; unchanged when none did.
 
     Raises CannotError that names the disk.
     """
-    if not overfull(task, replicas).any():
+    if not overfull(problem, replicas).any():
         return replicas
     # the program knows the fairest loads of all, not those that a budget aims at
-    if task.budgeted.kind is None and task.sharing.items * task.sharing.slots <= SMALL:
-        disk = task.cluster.disk_bytes[task.slot_brokers]
+    if problem.budgeted.kind is None and problem.sharing.items * problem.sharing.slots <= SMALL:
+        disk = problem.cluster.disk_bytes[problem.slot_brokers]
         try:
-            slots = packed(task.sharing, disk, (LOAD, MOVES))
+            slots = packed(problem.sharing, disk, (LOAD, MOVES))
         except NothingFitsError:
-            raise _cannot(task, replicas, "proven: no placement fits all disks") from None
+            raise _cannot(problem, replicas, "proven: no placement fits all disks") from None
         if slots is not None:
-            made = task.replicas_of(slots)
-            if not overfull(task, made).any():
+            made = problem.replicas_of(slots)
+            if not overfull(problem, made).any():
                 return made
-    return _by_exchanges(task, replicas)
+    return _by_exchanges(problem, replicas)
 
 
-def _cannot(task: Task, replicas: Ints, why: str) -> CannotError:
+def _cannot(problem: Problem, replicas: Ints, why: str) -> CannotError:
     """Names the disk that overflows most."""
-    over = overfull(task, replicas)
+    over = overfull(problem, replicas)
     full = int(over.argmax())
+    cluster = problem.cluster
     return CannotError(
-        f"broker {task.cluster.broker_ids[full]}: its disk of {task.cluster.disk_bytes[full]} "
-        f"bytes overflows by {over[full]} ({why}): add disk or brokers"
+        f"broker {cluster.broker_ids[full]}: its disk of {cluster.disk_bytes[full]} bytes "
+        f"overflows by {over[full]} ({why}): add disk or brokers"
     )
 
 
-def _by_exchanges(task: Task, replicas: Ints) -> Ints:
+def _by_exchanges(problem: Problem, replicas: Ints) -> Ints:
     """The sets mended step by step. CannotError, naming the disk, when no step is left."""
-    mend = _Mend(task, replicas)
+    mend = _Mend(problem, replicas)
     for _ in range(_STEPS):
-        over = np.where(task.usable, mend.used - mend.disk, 0)
+        over = np.where(problem.usable, mend.used - mend.disk, 0)
         full = int(over.argmax())
         if over[full] <= 0:
             return mend.sets
@@ -80,7 +81,7 @@ def _by_exchanges(task: Task, replicas: Ints) -> Ints:
         if step is None:
             break
         mend.make(step)
-    raise _cannot(task, mend.sets, "no exchange of replicas was found that helps")
+    raise _cannot(problem, mend.sets, "no exchange of replicas was found that helps")
 
 
 Step = list[tuple[int, int, int]]
@@ -91,13 +92,13 @@ class _Mend:
     """Sets under repair, with what each step needs kept up to date: who holds what, the bytes per
     broker and the replicas per (partition, rack)."""
 
-    def __init__(self, task: Task, replicas: Ints) -> None:
-        cluster = task.cluster
-        self.task, self.sets = task, replicas.copy()
+    def __init__(self, problem: Problem, replicas: Ints) -> None:
+        cluster = problem.cluster
+        self.problem, self.sets = problem, replicas.copy()
         self.size = np.maximum(cluster.size_bytes, 0)
         known = cluster.disk_bytes >= 0
         self.disk = np.where(known, cluster.disk_bytes, np.iinfo(np.int64).max)
-        shape = (cluster.partitions, len(task.usable))
+        shape = (cluster.partitions, len(problem.usable))
         row, column = np.nonzero(replicas >= 0)
         self.holds = np.zeros(shape, dtype=np.bool_)
         self.holds[row, replicas[row, column]] = True
@@ -108,11 +109,11 @@ class _Mend:
         np.add.at(self.in_rack, (row, cluster.rack[replicas[row, column]]), 1)
         self.least = np.zeros(shape[0], dtype=np.int64)
         self.most = np.zeros(shape[0], dtype=np.int64)
-        self.least[task.items], self.most[task.items] = task.sharing.item_bounds
+        self.least[problem.items], self.most[problem.items] = problem.sharing.item_bounds
 
     def make(self, step: Step) -> None:
         """Carry a step out."""
-        rack = self.task.cluster.rack
+        rack = self.problem.cluster.rack
         for row, old, new in step:
             self.sets[row, int(np.flatnonzero(self.sets[row] == old)[0])] = new
             self.holds[row, old], self.holds[row, new] = False, True
@@ -124,10 +125,10 @@ class _Mend:
     def best_step(self, full: int) -> Step | None:
         """The step off ``full`` that adds the fewest moves, then relieves most; relocations, which
         change counts, only where no exchange brings relief."""
-        task, size = self.task, self.size
+        problem, size = self.problem, self.size
         over = int(self.used[full] - self.disk[full])
         best: tuple[tuple[int, int, int, int], Step] | None = None
-        for other in np.flatnonzero(task.usable).tolist():
+        for other in np.flatnonzero(problem.usable).tolist():
             if other == full:
                 continue
             leave = self._may_go(full, other)
@@ -173,10 +174,10 @@ class _Mend:
 
     def _may_go(self, here: int, there: int) -> Ints:
         """Chosen rows on ``here`` and not on ``there`` whose racks allow the change."""
-        task = self.task
-        rows = np.flatnonzero(self.holds[:, here] & ~self.holds[:, there] & task.chosen)
-        of, to = task.cluster.rack[here], task.cluster.rack[there]
-        if not task.cluster.rack_names or of == to:
+        problem = self.problem
+        rows = np.flatnonzero(self.holds[:, here] & ~self.holds[:, there] & problem.chosen)
+        of, to = problem.cluster.rack[here], problem.cluster.rack[there]
+        if not problem.cluster.rack_names or of == to:
             return rows
         fits = self.in_rack[rows, to] < self.most[rows]
         return np.asarray(rows[fits & (self.in_rack[rows, of] > self.least[rows])])

@@ -31,27 +31,27 @@ class NothingFitsError(Exception):
     """No placement at all keeps within the room."""
 
 
-def packed(problem: Sharing, room: Ints, costs: Sequence[str]) -> Ints | None:
+def packed(sharing: Sharing, room: Ints, costs: Sequence[str]) -> Ints | None:
     """Slots [I, any] with no more than ``room`` [E] on any (-1: no limit), the costs (of LOAD,
     MOVES, SIZES) minimised in this order; None when the nodes ran out before any was found.
     Raises NothingFitsError."""
     from scipy.optimize import Bounds, LinearConstraint, milp
     from scipy.sparse import coo_array
 
-    items, e, zones = problem.items, problem.slots, problem.zones
-    least, most = problem.item_bounds
+    items, e, zones = sharing.items, sharing.slots, sharing.zones
+    least, most = sharing.item_bounds
     placed = items * e
     item, slot = np.divmod(np.arange(placed), e)
     level = np.tile(np.arange(items), e)
     of_slot = np.repeat(np.arange(e), items)
-    free = (room - problem.base_size).astype(np.float64)
+    free = (room - sharing.base_size).astype(np.float64)
     scale = np.maximum(np.abs(free), 1.0)
     at = items + items * zones
     fits = np.flatnonzero(room[slot] >= 0)
     rows = np.concatenate(
         (
             item,
-            items + item * zones + problem.zone_of[slot],
+            items + item * zones + sharing.zone_of[slot],
             at + slot,
             at + of_slot,
             at + e + slot[fits],
@@ -60,20 +60,20 @@ def packed(problem: Sharing, room: Ints, costs: Sequence[str]) -> Ints | None:
     columns = np.concatenate(
         (np.tile(np.arange(placed), 3), placed + np.arange(placed), np.arange(placed)[fits])
     )
-    share_of_room = problem.size[item[fits]] / scale[slot[fits]]
+    share_of_room = sharing.size[item[fits]] / scale[slot[fits]]
     values = np.concatenate((np.ones(3 * placed), -np.ones(placed), share_of_room))
     matrix = coo_array((values, (rows, columns)), shape=(at + 2 * e, 2 * placed)).tocsr()
-    demand = problem.demand.astype(np.float64)
+    demand = sharing.demand.astype(np.float64)
     within = np.where(room >= 0, free / scale, np.inf)
     low = np.concatenate((demand, np.repeat(least, zones), np.zeros(e), np.full(e, -np.inf)))
     high = np.concatenate((demand, np.repeat(most, zones), np.zeros(e), within))
     new = np.ones((items, e))
-    new[problem.owned] = 0
+    new[sharing.owned] = 0
     nothing = np.zeros(placed)
     cost_of = {
-        LOAD: (nothing, problem.weight[of_slot] * (2 * (problem.base[of_slot] + level) + 1.0)),
+        LOAD: (nothing, sharing.weight[of_slot] * (2 * (sharing.base[of_slot] + level) + 1.0)),
         MOVES: (new.ravel(), nothing),
-        SIZES: ((new * problem.size[:, None]).ravel(), nothing),
+        SIZES: ((new * sharing.size[:, None]).ravel(), nothing),
     }
     rules = [LinearConstraint(matrix, low, high)]
     answer = None
@@ -97,4 +97,4 @@ def packed(problem: Sharing, room: Ints, costs: Sequence[str]) -> Ints | None:
         rules.append(LinearConstraint(cost / unit, -np.inf, (reached + 0.5) / unit))
     if answer is None:
         return None
-    return as_rows(problem, *(axis.astype(np.int64) for axis in np.nonzero(answer)))
+    return as_rows(sharing, *(axis.astype(np.int64) for axis in np.nonzero(answer)))

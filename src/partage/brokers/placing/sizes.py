@@ -15,7 +15,7 @@ import numpy.typing as npt
 
 from partage.brokers.options import Limits
 from partage.brokers.placing.integer_program import SIZES, SMALL, NothingFitsError, packed
-from partage.brokers.task import Task
+from partage.brokers.problem import Problem
 from partage.errors import CannotError
 from partage.flow.filling import Bands, Filled, fair_shares, fill, narrowest
 from partage.flow.sharing import MOVES, Sharing
@@ -27,61 +27,63 @@ _NO_DISK = 2**62
 _STEP, _WIDEST, _HALVINGS = 0.01, 1000.0, 8
 
 
-def bands(task: Task) -> Bands:
+def bands(problem: Problem) -> Bands:
     """What each slot should hold."""
-    disk = task.cluster.disk_bytes[task.slot_brokers]
+    disk = problem.cluster.disk_bytes[problem.slot_brokers]
     ceiling = np.where(disk >= 0, disk, _NO_DISK)
-    if task.options.relieve is None:
-        return Bands(ceiling, fair_shares(task.sharing, ceiling))
-    part = task.options.relief
+    if problem.options.relieve is None:
+        return Bands(ceiling, fair_shares(problem.sharing, ceiling))
+    part = problem.options.relief
     full = [d if d == _NO_DISK else int(d * part) for d in ceiling.tolist()]
     return Bands(np.array(full, dtype=np.int64), None)
 
 
-def movable(task: Task) -> Bools:
+def movable(problem: Problem) -> Bools:
     """[I] the items that may move: all of them; but relieving leaves those alone that only break
     the rack rule, since to mend that is another job."""
-    problem = task.sharing
-    if task.options.relieve is None:
-        return np.ones(problem.items, dtype=np.bool_)
-    held = problem.in_zones
-    least, most = (bound[:, None] for bound in problem.item_bounds)
+    sharing = problem.sharing
+    if problem.options.relieve is None:
+        return np.ones(sharing.items, dtype=np.bool_)
+    held = sharing.in_zones
+    least, most = (bound[:, None] for bound in sharing.item_bounds)
     breaks = ((held < least) | (held > most)).any(axis=1)
-    complete = (held.sum(axis=1) == problem.demand) & (
-        task.cluster.replication_factor[task.items] == problem.demand
+    complete = (held.sum(axis=1) == sharing.demand) & (
+        problem.cluster.replication_factor[problem.items] == sharing.demand
     )
     return np.asarray(~(breaks & complete))
 
 
-def sized(task: Task) -> tuple[Sharing, Bools]:
+def sized(problem: Problem) -> tuple[Sharing, Bools]:
     """The problem of the items that may move, the others as base; and which these are [I]."""
-    problem, free = task.sharing, movable(task)
+    sharing, free = problem.sharing, movable(problem)
     if free.all():
-        return problem, free
-    base_size = problem.base_size.copy()
-    row, column = np.nonzero(problem.own[~free] >= 0)
-    np.add.at(base_size, problem.own[~free][row, column], problem.size[~free][row])
+        return sharing, free
+    base_size = sharing.base_size.copy()
+    row, column = np.nonzero(sharing.own[~free] >= 0)
+    np.add.at(base_size, sharing.own[~free][row, column], sharing.size[~free][row])
     part = replace(
-        problem,
-        family=problem.family[free],
-        demand=problem.demand[free],
-        own=problem.own[free],
-        size=problem.size[free],
+        sharing,
+        family=sharing.family[free],
+        demand=sharing.demand[free],
+        own=sharing.own[free],
+        size=sharing.size[free],
         base_size=base_size,
     )
     return part, free
 
 
-def fill_sizes(task: Task) -> Ints:
+def fill_sizes(problem: Problem) -> Ints:
     """[I, any] slots of the items. Raises CannotError where a disk or a limit cannot be kept."""
-    problem, free = sized(task)
-    own = task.sharing.own
-    if problem.items == 0:
-        nothing, band = np.zeros((0, 1), dtype=np.int64), bands(task)
-        if (problem.base_size > band.ceiling).any():
-            raise CannotError(_overfull(task, problem, band, nothing, "proven: nothing may move"))
+    sharing, free = sized(problem)
+    own = problem.sharing.own
+    if sharing.items == 0:
+        nothing, band = np.zeros((0, 1), dtype=np.int64), bands(problem)
+        if (sharing.base_size > band.ceiling).any():
+            raise CannotError(
+                _overfull(problem, sharing, band, nothing, "proven: nothing may move")
+            )
         return own.copy()
-    found = _filled(task, problem).slots
+    found = _filled(problem, sharing).slots
     slots = np.full((len(free), max(found.shape[1], own.shape[1])), -1, dtype=np.int64)
     slots[:, : own.shape[1]] = own
     slots[free] = -1
@@ -89,36 +91,36 @@ def fill_sizes(task: Task) -> Ints:
     return slots
 
 
-def _filled(task: Task, problem: Sharing) -> Filled:
+def _filled(problem: Problem, sharing: Sharing) -> Filled:
     """Within the bands, or within the narrowest that the limits on what is moved allow."""
-    limits, band = task.options.limits, bands(task)
+    limits, band = problem.options.limits, bands(problem)
     narrow = float(limits.tolerance)
-    cheapest = fill(problem, band, narrow)
+    cheapest = fill(sharing, band, narrow)
     if cheapest.tolerance is None:
-        cheapest = _packed(task, problem, band, cheapest)
-    if not _beyond(limits, problem, cheapest.slots):
+        cheapest = _packed(problem, sharing, band, cheapest)
+    if not _beyond(limits, sharing, cheapest.slots):
         return cheapest
 
     def tried(width: float) -> Filled | None:
         nonlocal cheapest
-        found = fill(problem, band, width)
+        found = fill(sharing, band, width)
         if found.tolerance is None:
             return None
         cheapest = found
-        return None if _beyond(limits, problem, found.slots) else found
+        return None if _beyond(limits, sharing, found.slots) else found
 
     found = None
     if band.share is not None:
         found = narrowest(tried, narrow, max(2 * narrow, _STEP), _WIDEST, _HALVINGS)
     if found is None:
-        raise CannotError(_beyond(limits, problem, cheapest.slots))
+        raise CannotError(_beyond(limits, sharing, cheapest.slots))
     return found
 
 
-def _beyond(limits: Limits, problem: Sharing, slots: Ints) -> str:
+def _beyond(limits: Limits, sharing: Sharing, slots: Ints) -> str:
     """Which limit on what is moved is not kept, in words; empty where all are."""
     least = "the least that was found to keep the rules"
-    moves, size = problem.costs(slots)[MOVES], problem.size_moved(slots)
+    moves, size = sharing.costs(slots)[MOVES], sharing.size_moved(slots)
     if limits.moves is not None and moves > limits.moves:
         return f"--max-moves {limits.moves}: {least} moves {moves} replicas"
     if limits.bytes is not None and size > limits.bytes:
@@ -126,63 +128,63 @@ def _beyond(limits: Limits, problem: Sharing, slots: Ints) -> str:
     return ""
 
 
-def _packed(task: Task, problem: Sharing, band: Bands, missed: Filled) -> Filled:
+def _packed(problem: Problem, sharing: Sharing, band: Bands, missed: Filled) -> Filled:
     """Below the ceilings by the integer program, where the search missed and the job is small."""
     why = "no placement that fits was found"
-    if problem.items * problem.slots <= SMALL:
+    if sharing.items * sharing.slots <= SMALL:
         room = np.where(band.ceiling >= _NO_DISK, -1, band.ceiling)
         try:
-            slots = packed(problem, room, (SIZES,))
+            slots = packed(sharing, room, (SIZES,))
         except NothingFitsError:
             slots, why = None, "proven: no placement fits"
-        if slots is not None and (problem.size_on(slots) <= band.ceiling).all():
-            return Filled(slots, band.holding(problem.size_on(slots)))
-    raise CannotError(_overfull(task, problem, band, missed.slots, why))
+        if slots is not None and (sharing.size_on(slots) <= band.ceiling).all():
+            return Filled(slots, band.holding(sharing.size_on(slots)))
+    raise CannotError(_overfull(problem, sharing, band, missed.slots, why))
 
 
-def _overfull(task: Task, problem: Sharing, band: Bands, slots: Ints, why: str) -> str:
+def _overfull(problem: Problem, sharing: Sharing, band: Bands, slots: Ints, why: str) -> str:
     """Names the disk that stays furthest above what it may hold, first of those that nothing can
     help; and ``why``, unless counting tells more."""
-    load, stays = problem.size_on(slots), problem.base_size
+    load, stays = sharing.size_on(slots), sharing.base_size
     over = stays if (stays > band.ceiling).any() else load
     worst = int((over - band.ceiling).argmax())
-    broker = task.cluster.broker_ids[task.slot_brokers[worst]]
+    broker = problem.cluster.broker_ids[problem.slot_brokers[worst]]
     allowed = int(band.ceiling[worst])
     what = f"its disk of {allowed} bytes"
-    if task.options.relieve is not None:
-        what = f"{task.options.relieve} of its disk, {allowed} bytes,"
-    why = _hopeless(problem, band.ceiling, worst) or why
+    if problem.options.relieve is not None:
+        what = f"{problem.options.relieve} of its disk, {allowed} bytes,"
+    why = _hopeless(sharing, band.ceiling, worst) or why
     return f"broker {broker}: {what} would hold {load[worst]} ({why}): add disk or brokers"
 
 
-def _hopeless(problem: Sharing, ceiling: Ints, worst: int) -> str:
+def _hopeless(sharing: Sharing, ceiling: Ints, worst: int) -> str:
     """Why no placement whatever keeps below the ceilings [E], where counting tells; else empty."""
-    stays = problem.base_size
+    stays = sharing.base_size
     if stays[worst] > ceiling[worst]:
         return f"proven: {stays[worst]} of them are left in place"
     room = np.maximum(ceiling - stays, 0)
-    wanted, free = sum((problem.size * problem.demand).tolist()), sum(room.tolist())
+    wanted, free = sum((sharing.size * sharing.demand).tolist()), sum(room.tolist())
     if wanted > free:
         return f"proven: {wanted} bytes are to be placed, all brokers have room for {free}"
-    able = len(room) - np.searchsorted(np.sort(room), problem.size)
-    if (able < problem.demand).any():
-        large = int(problem.size[able < problem.demand].max())
+    able = len(room) - np.searchsorted(np.sort(room), sharing.size)
+    if (able < sharing.demand).any():
+        large = int(sharing.size[able < sharing.demand].max())
         return f"proven: replicas of {large} bytes find too few brokers with room for one"
     return ""
 
 
-def size_bands(task: Task, load: Ints) -> tuple[Ints, Ints]:
+def size_bands(problem: Problem, load: Ints) -> tuple[Ints, Ints]:
     """[E] the bands asked for, as far as the loads [E] keep them; where not, up to the load."""
-    low, high = bands(task).at(float(task.options.limits.tolerance))
+    low, high = bands(problem).at(float(problem.options.limits.tolerance))
     return np.minimum(low, load), np.maximum(high, load)
 
 
-def forced_moves(task: Task) -> int:
+def forced_moves(problem: Problem) -> int:
     """Replicas that must be placed anew whatever is balanced: too few are left where they may
     stay."""
-    problem, _ = sized(task)
-    held = problem.in_zones
-    least, most = (bound[:, None] for bound in problem.item_bounds)
+    sharing, _ = sized(problem)
+    held = sharing.in_zones
+    least, most = (bound[:, None] for bound in sharing.item_bounds)
     kept = np.minimum(held, most).sum(axis=1)
     missing = np.maximum(least - held, 0).sum(axis=1)
-    return int((problem.demand - np.minimum(kept, problem.demand - missing)).sum())
+    return int((sharing.demand - np.minimum(kept, sharing.demand - missing)).sum())

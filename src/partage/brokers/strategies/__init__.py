@@ -1,6 +1,6 @@
 """The strategies by name. A new one is one file beside this and one line here.
 
-A strategy takes a Task and returns replica lists [P, R] of broker positions, preferred leader
+A strategy takes a Problem and returns replica lists [P, R] of broker positions, preferred leader
 first, -1 after the last. It raises CannotError, saying why, where it has no answer. One that leaves
 the order of the lists to ``brokers.leaders`` is registered with ``ordered=False``. ``given``, which
 decides nothing, is not among those to choose from: ``--reassignment`` asks for it.
@@ -15,6 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from partage.brokers.options import GIVEN
+from partage.brokers.problem import Problem
 from partage.brokers.strategies.bin_packing import bin_packing
 from partage.brokers.strategies.exact import exact
 from partage.brokers.strategies.generate import generate
@@ -25,7 +26,6 @@ from partage.brokers.strategies.mip import mip
 from partage.brokers.strategies.permutation import permutation
 from partage.brokers.strategies.rack_greedy import rack_greedy
 from partage.brokers.strategies.three_flows import three_flows
-from partage.brokers.task import Task
 from partage.errors import InputError
 
 
@@ -33,7 +33,7 @@ from partage.errors import InputError
 class Strategy:
     """``decide`` gives the replica lists, or with ``ordered`` False the replica sets."""
 
-    decide: Callable[[Task], npt.NDArray[np.int64]]
+    decide: Callable[[Problem], npt.NDArray[np.int64]]
     ordered: bool = True
 
 

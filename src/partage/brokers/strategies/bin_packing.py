@@ -45,8 +45,8 @@ from random import Random
 import numpy as np
 import numpy.typing as npt
 
+from partage.brokers.problem import Problem
 from partage.brokers.strategies.lists import chosen_lists, refuse_moves, with_lists
-from partage.brokers.task import Task
 from partage.errors import CannotError
 
 Ints = npt.NDArray[np.int64]
@@ -61,28 +61,30 @@ _BLOCKED = np.iinfo(np.int64).min
 _BOTTOMLESS = 2**61
 
 
-def bin_packing(task: Task) -> Ints:
+def bin_packing(problem: Problem) -> Ints:
     """Replica lists [P, R].
 
     Raises CannotError where a replica finds no place, where balancing bytes lacks the size of a
     partition or the disk of some brokers, and with ``no_moves`` where a replica has to move.
     """
-    if task.options.no_moves:
-        refuse_moves(task, "--no-moves forbids the move that is needed")
-        return with_lists(task, optimised(chosen_lists(task)))
+    if problem.options.no_moves:
+        refuse_moves(problem, "--no-moves forbids the move that is needed")
+        return with_lists(problem, optimised(chosen_lists(problem)))
     lists = [
-        [broker if task.usable[broker] else VACANT for broker in row[:factor]]
+        [broker if problem.usable[broker] else VACANT for broker in row[:factor]]
         + [VACANT] * (factor - len(row))
-        for row, factor in zip(chosen_lists(task), task.target[task.items].tolist(), strict=True)
+        for row, factor in zip(
+            chosen_lists(problem), problem.target[problem.items].tolist(), strict=True
+        )
     ]
-    force = _by_force(task)
+    force = _by_force(problem)
     if force:
         lists = [[VACANT] * len(row) for row in lists]
-    if task.options.balance == "bytes":
-        _place(task, lists, _by_size(task), _free(task, force), task.cluster.size_bytes)
+    if problem.options.balance == "bytes":
+        _place(problem, lists, _by_size(problem), _free(problem, force), problem.cluster.size_bytes)
     else:
-        _place(task, lists, range(len(lists)), _unused(task, force), None)
-    return with_lists(task, lists)
+        _place(problem, lists, range(len(lists)), _unused(problem, force), None)
+    return with_lists(problem, lists)
 
 
 def optimised(lists: Sequence[Sequence[int]]) -> list[list[int]]:
@@ -112,19 +114,19 @@ def optimised(lists: Sequence[Sequence[int]]) -> list[list[int]]:
     return ordered
 
 
-def _by_force(task: Task) -> bool:
+def _by_force(problem: Problem) -> bool:
     """Whether everything is placed anew. Decided by the job, not by what happens to be left to do:
     the plan's own result is to be treated in the same way."""
-    if not task.usable.all() or task.options.replication_factor:
+    if not problem.usable.all() or problem.options.replication_factor:
         return False
-    held = task.cluster.replicas
-    empty = np.bincount(held[held >= 0], minlength=len(task.usable)) == 0
-    return task.options.balance == "bytes" or bool(empty.any())
+    held = problem.cluster.replicas
+    empty = np.bincount(held[held >= 0], minlength=len(problem.usable)) == 0
+    return problem.options.balance == "bytes" or bool(empty.any())
 
 
-def _by_size(task: Task) -> list[int]:
-    """The chosen partitions, as positions in ``task.items``: the largest first."""
-    cluster, items = task.cluster, task.items
+def _by_size(problem: Problem) -> list[int]:
+    """The chosen partitions, as positions in ``problem.items``: the largest first."""
+    cluster, items = problem.cluster, problem.items
     unknown = np.flatnonzero(cluster.size_bytes < 0)
     if len(unknown):
         raise CannotError(
@@ -135,44 +137,44 @@ def _by_size(task: Task) -> list[int]:
     return [int(position) for position in order]
 
 
-def _free(task: Task, force: bool) -> Ints:
+def _free(problem: Problem, force: bool) -> Ints:
     """[E] free bytes of each usable broker, with what is about to be placed anew taken off."""
-    cluster, disk = task.cluster, task.cluster.disk_bytes[task.slot_brokers]
+    cluster, disk = problem.cluster, problem.cluster.disk_bytes[problem.slot_brokers]
     if (disk < 0).any() and not (disk < 0).all():
-        broker = task.slot_brokers[int((disk < 0).argmax())]
+        broker = problem.slot_brokers[int((disk < 0).argmax())]
         raise CannotError(
             f"needs the disk_bytes of all brokers to balance bytes, or of none: broker "
             f"{cluster.broker_ids[broker]} has none"
         )
     row, column = np.nonzero(cluster.replicas >= 0)
     if force:
-        stays = ~task.chosen[row]
+        stays = ~problem.chosen[row]
         row, column = row[stays], column[stays]
-    used = np.zeros(len(task.usable), dtype=np.int64)
+    used = np.zeros(len(problem.usable), dtype=np.int64)
     np.add.at(used, cluster.replicas[row, column], cluster.size_bytes[row])
-    return np.where(disk < 0, _BOTTOMLESS, disk) - used[task.slot_brokers]
+    return np.where(disk < 0, _BOTTOMLESS, disk) - used[problem.slot_brokers]
 
 
-def _unused(task: Task, force: bool) -> Ints:
+def _unused(problem: Problem, force: bool) -> Ints:
     """[E] minus the replicas of the chosen partitions that each usable broker has."""
-    held = task.cluster.replicas[task.chosen]
-    used = np.bincount(held[held >= 0], minlength=len(task.usable))[task.slot_brokers]
+    held = problem.cluster.replicas[problem.chosen]
+    used = np.bincount(held[held >= 0], minlength=len(problem.usable))[problem.slot_brokers]
     return np.zeros_like(used) if force else -used
 
 
 def _place(
-    task: Task, lists: list[list[int]], order: Sequence[int], space: Ints, size: Ints | None
+    problem: Problem, lists: list[list[int]], order: Sequence[int], space: Ints, size: Ints | None
 ) -> None:
     """Fill every vacant place of ``lists`` (broker positions), partitions in ``order``, with the
     broker that has the most ``space`` [E]: what is placed takes its ``size`` [P] (or, counting, 1)
     from it. Among equals the first, or, counting, any. Racks always leave a broker to choose: one
     of a rack that does not have the partition yet or, where all have it, any other."""
     draw = Random(SEED).random
-    slot = task.broker_slot
-    rack_of = task.cluster.rack[task.slot_brokers]
+    slot = problem.broker_slot
+    rack_of = problem.cluster.rack[problem.slot_brokers]
     racks = np.unique(rack_of).tolist()
     inside = {rack: np.flatnonzero(rack_of == rack) for rack in racks}
-    ruled = bool(task.cluster.rack_names)
+    ruled = bool(problem.cluster.rack_names)
     for turn in range(max(map(len, lists))):
         for position in order:
             row = lists[position]
@@ -192,12 +194,12 @@ def _place(
                 equals = np.flatnonzero(open_space == most)
                 best = int(equals[int(draw() * len(equals))])
             else:
-                takes = int(size[task.items[position]])
+                takes = int(size[problem.items[position]])
                 if most < takes:
                     where = "in a rack of its own" if ruled else "that does not have it"
                     raise CannotError(
                         f"finds no broker {where} with {takes} bytes free for a replica of "
-                        f"{task.cluster.names[int(task.items[position])]}"
+                        f"{problem.cluster.names[int(problem.items[position])]}"
                     )
             space[best] -= takes
-            row[turn] = int(task.slot_brokers[best])
+            row[turn] = int(problem.slot_brokers[best])

@@ -14,31 +14,31 @@ import numpy.typing as npt
 
 from partage.brokers.placing.disks import relieve_disks
 from partage.brokers.placing.sizes import fill_sizes
-from partage.brokers.task import Task
+from partage.brokers.problem import Problem
 from partage.errors import CannotError
 from partage.flow.sharing import MOVES
 
 
-def exact(task: Task) -> npt.NDArray[np.int64]:
+def exact(problem: Problem) -> npt.NDArray[np.int64]:
     """Replica sets [P, R], optimal in the order of the design's objective."""
-    if task.options.no_moves:
-        return task.cluster.replicas
-    if task.options.by_size:
-        return task.replicas_of(fill_sizes(task))
-    mended = relieve_disks(task, task.replicas_of(task.budgeted.slots))
-    _check_limits(task, mended)
+    if problem.options.no_moves:
+        return problem.cluster.replicas
+    if problem.options.by_size:
+        return problem.replicas_of(fill_sizes(problem))
+    mended = relieve_disks(problem, problem.replicas_of(problem.budgeted.slots))
+    _check_limits(problem, mended)
     return mended
 
 
-def _check_limits(task: Task, replicas: npt.NDArray[np.int64]) -> None:
+def _check_limits(problem: Problem, replicas: npt.NDArray[np.int64]) -> None:
     """CannotError where full disks made the placement move more than is allowed."""
-    limits, slots = task.options.limits, task.broker_slot[replicas[task.items]]
+    limits, slots = problem.options.limits, problem.broker_slot[replicas[problem.items]]
     found = "what was found to fit the disks moves"
     if limits.moves is not None:
-        moves = task.sharing.costs(slots)[MOVES]
+        moves = problem.sharing.costs(slots)[MOVES]
         if moves > limits.moves:
             raise CannotError(f"--max-moves {limits.moves}: {found} {moves} replicas")
     if limits.bytes is not None:
-        moved = task.sharing.size_moved(slots)
+        moved = problem.sharing.size_moved(slots)
         if moved > limits.bytes:
             raise CannotError(f"--max-bytes-moved {limits.bytes} bytes: {found} {moved}")

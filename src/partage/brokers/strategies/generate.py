@@ -48,8 +48,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from partage.brokers.problem import Problem
 from partage.brokers.strategies.lists import chosen_topics, one_factor, with_lists
-from partage.brokers.task import Task
 from partage.errors import CannotError
 
 Ints = npt.NDArray[np.int64]
@@ -61,23 +61,23 @@ SEED = 18798
 make too."""
 
 
-def generate(task: Task) -> Ints:
+def generate(problem: Problem) -> Ints:
     """Replica lists [P, R] for the chosen topics laid out anew; the others as today.
 
     Raises CannotError with ``no_moves``, and where the partitions of a topic ask for different
     replication factors.
     """
-    if task.options.no_moves:
+    if problem.options.no_moves:
         raise CannotError("moves replicas by design: it lays every topic out anew")
-    rack_of = task.cluster.rack[task.slot_brokers]
-    racks = [task.slot_brokers[rack_of == rack].tolist() for rack in np.unique(rack_of)]
+    rack_of = problem.cluster.rack[problem.slot_brokers]
+    racks = [problem.slot_brokers[rack_of == rack].tolist() for rack in np.unique(rack_of)]
     draw = _draws(SEED)
     lists: list[list[int]] = []
     # rows stand in ascending (topic, partition), and --topics takes whole topics
-    for _, begin, end in chosen_topics(task):
-        factor = one_factor(task, begin, end, "lays out a topic with one replication factor")
+    for _, begin, end in chosen_topics(problem):
+        factor = one_factor(problem, begin, end, "lays out a topic with one replication factor")
         lists += layout(racks, end - begin, factor, draw)
-    return with_lists(task, lists)
+    return with_lists(problem, lists)
 
 
 def layout(

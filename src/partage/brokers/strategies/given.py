@@ -12,39 +12,39 @@ import numpy as np
 import numpy.typing as npt
 
 from partage.brokers.figures import one_width
-from partage.brokers.task import Task
+from partage.brokers.problem import Problem
 from partage.errors import CannotError
 
 Ints = npt.NDArray[np.int64]
 
 
-def given(task: Task) -> Ints:
+def given(problem: Problem) -> Ints:
     """The replica lists [P, any] of ``--reassignment``.
 
     Raises CannotError where they leave a replica on a broker that is to be emptied, have another
     replication factor than asked for, or move replicas with ``no_moves``.
     """
-    if task.given is None:
+    if problem.given is None:
         raise CannotError("decides nothing itself: --reassignment does")
-    today, wanted = one_width(task.cluster.replicas, task.given)
-    replicas = np.where(task.chosen[:, None], wanted, today)
-    left = np.append(task.excluded, False)[replicas] & task.chosen[:, None]
+    today, wanted = one_width(problem.cluster.replicas, problem.given)
+    replicas = np.where(problem.chosen[:, None], wanted, today)
+    left = np.append(problem.excluded, False)[replicas] & problem.chosen[:, None]
     if left.any():
         row, column = (int(i) for i in np.argwhere(left)[0])
-        broker = task.cluster.broker_ids[replicas[row, column]]
+        broker = problem.cluster.broker_ids[replicas[row, column]]
         raise CannotError(
-            f"{task.cluster.names[row]} has a replica on broker {broker}, which is to be emptied"
+            f"{problem.cluster.names[row]} has a replica on broker {broker}, which is to be emptied"
         )
-    if task.options.no_moves:
+    if problem.options.no_moves:
         moved = (np.sort(replicas, axis=1) != np.sort(today, axis=1)).any(axis=1)
         if moved.any():
             row = int(moved.argmax())
-            raise CannotError(f"--no-moves forbids the moves of {task.cluster.names[row]}")
+            raise CannotError(f"--no-moves forbids the moves of {problem.cluster.names[row]}")
         return replicas
     factor = (replicas >= 0).sum(axis=1)
-    other = task.chosen & (factor != task.target)
+    other = problem.chosen & (factor != problem.target)
     if other.any():
         row = int(other.argmax())
-        name, asked = task.cluster.names[row], task.target[row]
+        name, asked = problem.cluster.names[row], problem.target[row]
         raise CannotError(f"{name} has {factor[row]} replicas, {asked} are asked for")
     return replicas

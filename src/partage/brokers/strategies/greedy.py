@@ -34,26 +34,26 @@ from collections.abc import Sequence
 import numpy as np
 import numpy.typing as npt
 
+from partage.brokers.problem import Problem
 from partage.brokers.strategies.lists import (
     chosen_lists,
     chosen_topics,
     refuse_moves,
     with_lists,
 )
-from partage.brokers.task import Task
 
 
-def greedy(task: Task) -> npt.NDArray[np.int64]:
+def greedy(problem: Problem) -> npt.NDArray[np.int64]:
     """Replica lists [P, R]. Raises CannotError where ``no_moves`` and a replica has to move."""
-    if task.options.no_moves:
-        refuse_moves(task, "--no-moves forbids the move that is needed")
-    today = chosen_lists(task)
-    brokers = task.slot_brokers.tolist()
-    factors = task.target[task.items].tolist()
+    if problem.options.no_moves:
+        refuse_moves(problem, "--no-moves forbids the move that is needed")
+    today = chosen_lists(problem)
+    brokers = problem.slot_brokers.tolist()
+    factors = problem.target[problem.items].tolist()
     lists: list[list[int]] = []
-    for _, begin, end in chosen_topics(task):
+    for _, begin, end in chosen_topics(problem):
         lists += relist(today[begin:end], factors[begin:end], brokers)
-    return with_lists(task, lists)
+    return with_lists(problem, lists)
 
 
 def relist(

@@ -39,13 +39,13 @@ import numpy as np
 import numpy.typing as npt
 from ortools.graph.python.max_flow import SimpleMaxFlow
 
+from partage.brokers.problem import Problem
 from partage.brokers.strategies.lists import refuse_moves, refuse_other_factors
-from partage.brokers.task import Task
 
 Ints = npt.NDArray[np.int64]
 
 
-def leader_flow(task: Task) -> Ints:
+def leader_flow(problem: Problem) -> Ints:
     """Today's replica lists [P, R] with other preferred leaders.
 
     A new leader and the old one exchange their places in the list; the others keep theirs. Leaders
@@ -55,17 +55,17 @@ def leader_flow(task: Task) -> Ints:
     replica on a broker that is removed or dead.
     """
     why = "changes only the order of lists"
-    refuse_other_factors(task, why)
-    refuse_moves(task, why)
-    replicas = task.cluster.replicas.copy()
-    held = replicas[task.chosen]
+    refuse_other_factors(problem, why)
+    refuse_moves(problem, why)
+    replicas = problem.cluster.replicas.copy()
+    held = replicas[problem.chosen]
     holders = np.unique(held[held >= 0])
-    place = np.full(len(task.usable) + 1, -1, dtype=np.int64)
+    place = np.full(len(problem.usable) + 1, -1, dtype=np.int64)
     place[holders] = np.arange(len(holders))
     on = place[replicas]
     leader = on[:, 0]  # -1: a topic left out is led by a broker that holds nothing else
     count = np.bincount(leader[leader >= 0], minlength=len(holders)).astype(np.int64)
-    open_rows = np.flatnonzero(task.chosen & (task.cluster.replication_factor > 1))
+    open_rows = np.flatnonzero(problem.chosen & (problem.cluster.replication_factor > 1))
     row, column = handovers(on[open_rows], count)
     row = open_rows[row]
     replicas[row, 0], replicas[row, column] = replicas[row, column], replicas[row, 0]

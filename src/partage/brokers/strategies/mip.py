@@ -40,8 +40,8 @@ from random import Random
 import numpy as np
 import numpy.typing as npt
 
+from partage.brokers.problem import Problem
 from partage.brokers.strategies.lists import refuse_other_factors
-from partage.brokers.task import Task
 from partage.errors import CannotError
 
 Ints = npt.NDArray[np.int64]
@@ -60,17 +60,17 @@ SEED = 41
 """Of the shuffles: any fixed number gives lists that the tool could give too."""
 
 
-def mip(task: Task) -> Ints:
+def mip(problem: Problem) -> Ints:
     """Replica lists [P, R] with the fewest moves of all that keep the leaders and the window.
 
     Raises CannotError with ``no_moves``, for a changed replication factor, where no placement keeps
     all rules, and above MOST_VARIABLES or SECONDS.
     """
-    _check(task)
-    own = task.broker_slot[task.cluster.replicas[task.items]]
-    slots = len(task.slot_brokers)
-    holds = _solve(own, task.target[task.items], slots)
-    return task.replicas_of(_lists(own, holds))
+    _check(problem)
+    own = problem.broker_slot[problem.cluster.replicas[problem.items]]
+    slots = len(problem.slot_brokers)
+    holds = _solve(own, problem.target[problem.items], slots)
+    return problem.replicas_of(_lists(own, holds))
 
 
 def window(replicas: int, brokers: int) -> tuple[int, int]:
@@ -79,11 +79,11 @@ def window(replicas: int, brokers: int) -> tuple[int, int]:
     return replicas * numerator // (brokers * denominator), -(-replicas // brokers)
 
 
-def _check(task: Task) -> None:
-    if task.options.no_moves:
+def _check(problem: Problem) -> None:
+    if problem.options.no_moves:
         raise CannotError("balances by moving replicas, and keeps all leaders that it can")
-    refuse_other_factors(task, "has no way to change a replication factor")
-    partitions, slots = len(task.items), len(task.slot_brokers)
+    refuse_other_factors(problem, "has no way to change a replication factor")
+    partitions, slots = len(problem.items), len(problem.slot_brokers)
     if partitions * slots > MOST_VARIABLES:
         raise CannotError(
             f"{partitions} partitions on {slots} brokers make {partitions * slots} variables, "

@@ -42,8 +42,8 @@ from itertools import cycle, islice, permutations
 import numpy as np
 import numpy.typing as npt
 
+from partage.brokers.problem import Problem
 from partage.brokers.strategies.lists import with_lists
-from partage.brokers.task import Task
 from partage.errors import CannotError
 
 Ints = npt.NDArray[np.int64]
@@ -53,15 +53,15 @@ LIMIT = 3_000
 second."""
 
 
-def permutation(task: Task) -> Ints:
+def permutation(problem: Problem) -> Ints:
     """Replica lists [P, R].
 
     Raises CannotError with ``no_moves``, and with more than ``LIMIT`` partitions of one replication
     factor.
     """
-    if task.options.no_moves:
+    if problem.options.no_moves:
         raise CannotError("moves replicas by design: it deals out lists laid out beforehand")
-    today, target = task.cluster.replicas[task.items], task.target[task.items]
+    today, target = problem.cluster.replicas[problem.items], problem.target[problem.items]
     lists: list[list[int]] = [[] for _ in target]
     for factor in np.unique(target).tolist():
         alike = np.flatnonzero(target == factor)
@@ -70,12 +70,12 @@ def permutation(task: Task) -> Ints:
                 f"matches at most {LIMIT:,} partitions of one replication factor: "
                 f"{len(alike):,} have {factor}"
             )
-        taken = islice(cycle(assignments(len(task.slot_brokers), factor)), len(alike))
-        laid_out = task.slot_brokers[np.array(list(taken), dtype=np.int64)]
-        dealt = laid_out[match(today[alike], laid_out, len(task.usable))]
+        taken = islice(cycle(assignments(len(problem.slot_brokers), factor)), len(alike))
+        laid_out = problem.slot_brokers[np.array(list(taken), dtype=np.int64)]
+        dealt = laid_out[match(today[alike], laid_out, len(problem.usable))]
         for item, replicas in zip(alike.tolist(), dealt.tolist(), strict=True):
             lists[item] = replicas
-    return with_lists(task, lists)
+    return with_lists(problem, lists)
 
 
 def assignments(brokers: int, factor: int) -> Iterator[tuple[int, ...]]:

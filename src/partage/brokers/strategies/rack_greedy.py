@@ -36,34 +36,34 @@ from collections.abc import Sequence
 import numpy as np
 import numpy.typing as npt
 
+from partage.brokers.problem import Problem
 from partage.brokers.strategies.lists import chosen_lists, chosen_topics, one_factor, with_lists
-from partage.brokers.task import Task
 from partage.errors import CannotError
 
 
-def rack_greedy(task: Task) -> npt.NDArray[np.int64]:
+def rack_greedy(problem: Problem) -> npt.NDArray[np.int64]:
     """Replica lists [P, R].
 
     Raises CannotError with ``no_moves``, where a topic's partitions ask for different replication
     factors, where a replica finds no place, and where a lower factor is not reached.
     """
-    if task.options.no_moves:
+    if problem.options.no_moves:
         raise CannotError("moves replicas by design: it fills brokers up to an equal capacity")
-    brokers = task.slot_brokers.tolist()
+    brokers = problem.slot_brokers.tolist()
     # without racks each broker is one of its own
-    racks = task.cluster.rack[brokers].tolist() if task.cluster.rack_names else brokers
+    racks = problem.cluster.rack[brokers].tolist() if problem.cluster.rack_names else brokers
     rack_of = dict(zip(brokers, racks, strict=True))
-    today = chosen_lists(task)
+    today = chosen_lists(problem)
     seen: Seen = {}
     lists: list[list[int]] = []
-    for topic, begin, end in chosen_topics(task):
-        factor = one_factor(task, begin, end, "assigns a topic with one replication factor")
+    for topic, begin, end in chosen_topics(problem):
+        factor = one_factor(problem, begin, end, "assigns a topic with one replication factor")
         shift = abs(java_hash(topic))
         sets = place(today[begin:end], factor, rack_of, shift)
-        for row, held in zip(task.items[begin:end].tolist(), sets, strict=True):
-            _check(task, row, len(held), factor)
+        for row, held in zip(problem.items[begin:end].tolist(), sets, strict=True):
+            _check(problem, row, len(held), factor)
         lists += [order(sorted(held), shift, seen) for held in sets]
-    return with_lists(task, lists)
+    return with_lists(problem, lists)
 
 
 Seen = dict[tuple[int, int], int]
@@ -130,10 +130,10 @@ def java_hash(text: str) -> int:
     return value - (value >> 31 << 32)
 
 
-def _check(task: Task, row: int, count: int, factor: int) -> None:
-    name = task.cluster.names[row]
+def _check(problem: Problem, row: int, count: int, factor: int) -> None:
+    name = problem.cluster.names[row]
     if count < factor:
-        where = " in a rack that has none" if task.cluster.rack_names else ""
+        where = " in a rack that has none" if problem.cluster.rack_names else ""
         raise CannotError(
             f"finds no place for {factor - count} of the {factor} replicas of {name}: no broker "
             f"with room is left{where}"

@@ -67,9 +67,9 @@ import numpy as np
 import numpy.typing as npt
 from ortools.graph.python.max_flow import SimpleMaxFlow
 
+from partage.brokers.problem import Problem
 from partage.brokers.strategies.leader_flow import handovers
 from partage.brokers.strategies.lists import chosen_lists, with_lists
-from partage.brokers.task import Task
 from partage.errors import CannotError
 
 Ints = npt.NDArray[np.int64]
@@ -79,30 +79,30 @@ MOST_CELLS = 10_000_000
 """Partitions times brokers; above, the first network would need some gigabytes."""
 
 
-def three_flows(task: Task) -> Ints:
+def three_flows(problem: Problem) -> Ints:
     """Replica lists [P, R]. Raises CannotError above MOST_CELLS."""
-    replicas = task.cluster.replicas if task.options.no_moves else placed(task)
-    return followed(task, led(task, replicas))
+    replicas = problem.cluster.replicas if problem.options.no_moves else placed(problem)
+    return followed(problem, led(problem, replicas))
 
 
 # ---------------------------------------------------------------- replicas
 
 
-def placed(task: Task) -> Ints:
+def placed(problem: Problem) -> Ints:
     """Lists with the sets of the first flow; today's where these are even already."""
-    rules = _Rules.of(task)
+    rules = _Rules.of(problem)
     held = rules.held
     kept = rules.kept(held)
     if kept and rules.even(held):
-        return task.cluster.replicas
+        return problem.cluster.replicas
     for chains in (False, True):
         holds, filled = _shifted(rules, held, chains)
         if filled:
-            return _lists(task, held, holds)
+            return _lists(problem, held, holds)
     ruled, filled = (held, True) if kept else _shifted(rules, held, chains=True, even=False)
     assert filled, "whatever placement keeps the rules, a flow leads to it"
     holds, _ = _shifted(rules, ruled, chains=True)
-    return _lists(task, held, holds if rules.squares(holds) < rules.squares(ruled) else ruled)
+    return _lists(problem, held, holds if rules.squares(holds) < rules.squares(ruled) else ruled)
 
 
 def _shifted(rules: _Rules, start: Bools, chains: bool, even: bool = True) -> tuple[Bools, bool]:
@@ -110,7 +110,7 @@ def _shifted(rules: _Rules, start: Bools, chains: bool, even: bool = True) -> tu
 
     Without ``even`` it does only what the rules ask for.
     """
-    usable, zone = rules.task.usable, rules.zone
+    usable, zone = rules.problem.usable, rules.zone
     items, brokers = start.shape
     zones = rules.least.shape[1]
     racks = brokers + np.arange(items * zones).reshape(items, zones)
@@ -174,13 +174,13 @@ def _shifted(rules: _Rules, start: Bools, chains: bool, even: bool = True) -> tu
     return holds, bool(flow.optimal_flow() == full)
 
 
-def _lists(task: Task, held: Bools, holds: Bools) -> Ints:
+def _lists(problem: Problem, held: Bools, holds: Bools) -> Ints:
     """[P, R] today's lists without what goes, with what comes behind, by broker id."""
-    lists = chosen_lists(task)
+    lists = chosen_lists(problem)
     for i in np.flatnonzero((held != holds).any(axis=1)).tolist():
         lists[i] = [broker for broker in lists[i] if holds[i, broker]]
         lists[i] += np.flatnonzero(holds[i] & ~held[i]).tolist()
-    return with_lists(task, lists)
+    return with_lists(problem, lists)
 
 
 @dataclass(frozen=True, eq=False)
@@ -194,7 +194,7 @@ class _Rules:
     - ``average`` [B]: what each broker would hold if loads were even, 0 where it must be empty
     """
 
-    task: Task
+    problem: Problem
     held: Bools
     rest: Ints
     target: Ints
@@ -204,8 +204,8 @@ class _Rules:
     average: list[Fraction]
 
     @classmethod
-    def of(cls, task: Task) -> _Rules:
-        cluster, items, usable = task.cluster, task.items, task.usable
+    def of(cls, problem: Problem) -> _Rules:
+        cluster, items, usable = problem.cluster, problem.items, problem.usable
         brokers = len(usable)
         if len(items) * brokers > MOST_CELLS:
             raise CannotError(
@@ -215,12 +215,12 @@ class _Rules:
         held = np.zeros((len(items), brokers), dtype=np.bool_)
         row, column = np.nonzero(cluster.replicas[items] >= 0)
         held[row, cluster.replicas[items[row], column]] = True
-        other = cluster.replicas[~task.chosen]
+        other = cluster.replicas[~problem.chosen]
         rest = np.where(usable, np.bincount(other[other >= 0], minlength=brokers), 0)
 
         zone = cluster.rack if cluster.rack_names else np.zeros(brokers, dtype=np.int64)
         size = np.bincount(zone[usable], minlength=int(zone.max()) + 1)
-        target = task.target[items]
+        target = problem.target[items]
         least = np.zeros((len(items), len(size)), dtype=np.int64)
         most = np.zeros_like(least)
         for factor in np.unique(target).tolist():
@@ -236,7 +236,7 @@ class _Rules:
             (most.sum(axis=0) + fixed).tolist(),
         )
         average = [mean[zone[b]] if usable[b] else Fraction(0) for b in range(brokers)]
-        return cls(task, held, rest, target, zone, least, most, average)
+        return cls(problem, held, rest, target, zone, least, most, average)
 
     def loads(self, holds: Bools) -> Ints:
         """[B] replicas per broker."""
@@ -263,7 +263,7 @@ class _Rules:
         have, in each rack and in all."""
         count = self.in_racks(holds)
         return not (
-            holds[:, ~self.task.usable].any()
+            holds[:, ~self.problem.usable].any()
             or (count.sum(axis=1) != self.target).any()
             or (count < self.least).any()
             or (count > self.most).any()
@@ -299,39 +299,39 @@ def _means(total: int, size: list[int], least: list[int], most: list[int]) -> li
 # ---------------------------------------------------------------- leaders and first followers
 
 
-def led(task: Task, replicas: Ints) -> Ints:
+def led(problem: Problem, replicas: Ints) -> Ints:
     """Lists with the leaders of the second flow; old and new leader exchange their places."""
     lists = replicas.copy()
-    on = task.broker_slot[lists]
+    on = problem.broker_slot[lists]
     # with no_moves a dead broker may lead: the first live follower takes over
-    dead = np.flatnonzero(task.chosen & (on[:, 0] < 0) & (on >= 0).any(axis=1))
+    dead = np.flatnonzero(problem.chosen & (on[:, 0] < 0) & (on >= 0).any(axis=1))
     _exchange(lists, dead, np.zeros_like(dead), (on[dead] >= 0).argmax(axis=1))
-    on = task.broker_slot[lists]
-    rows, column = _handed_over(task, on)
+    on = problem.broker_slot[lists]
+    rows, column = _handed_over(problem, on)
     _exchange(lists, rows, np.zeros_like(rows), column)
     return lists
 
 
-def followed(task: Task, replicas: Ints) -> Ints:
+def followed(problem: Problem, replicas: Ints) -> Ints:
     """Lists with the first followers of the third flow, which exchange their places likewise."""
     lists = replicas.copy()
-    on = task.broker_slot[lists]
+    on = problem.broker_slot[lists]
     live = on >= 0
     live[:, 0] = False
     follower = np.argsort(~live, axis=1, kind="stable")  # columns, those of live followers first
-    pair = np.where(live & (on[:, :1] >= 0), on[:, :1] * len(task.slot_brokers) + on, -1)
-    rows, choice = _handed_over(task, np.take_along_axis(pair, follower, axis=1))
+    pair = np.where(live & (on[:, :1] >= 0), on[:, :1] * len(problem.slot_brokers) + on, -1)
+    rows, choice = _handed_over(problem, np.take_along_axis(pair, follower, axis=1))
     _exchange(lists, rows, follower[rows, 0], follower[rows, choice])
     return lists
 
 
-def _handed_over(task: Task, options: Ints) -> tuple[Ints, Ints]:
+def _handed_over(problem: Problem, options: Ints) -> tuple[Ints, Ints]:
     """Which partitions change their owner, and to which of their options: (rows, columns).
 
     ``options`` [P, any]: slots, or pairs of them, that may own each partition, today's owner first,
     -1 after the last. Only what some partition can choose is part of the average.
     """
-    rows = np.flatnonzero(task.chosen & (options[:, 0] >= 0))
+    rows = np.flatnonzero(problem.chosen & (options[:, 0] >= 0))
     owners = np.unique(options[rows])
     owners = owners[owners >= 0]
     if len(owners) == 0:

@@ -20,8 +20,8 @@ import numpy as np
 
 from partage.brokers.check.replans import replans
 from partage.brokers.options import Options
-from partage.brokers.plan import plan_task
-from partage.brokers.task import Task
+from partage.brokers.plan import solve
+from partage.brokers.problem import Problem
 from partage.cluster import Cluster
 from partage.errors import CannotError
 from partage.files import to_json, write_text
@@ -77,8 +77,8 @@ def plan_without(
         lists,
         [-1 if one.size_bytes is None else one.size_bytes for one in rows],
     )
-    task = _task(job, cluster, concurrency, np.array(chosen))
-    planned = plan_task(task)
+    problem = _problem(job, cluster, concurrency, np.array(chosen))
+    planned = solve(problem)
     number = len(replans(job.directory)) + 1
     path = Path(job.directory) / f"replan-{number}.json"
     after = planned.after.replica_lists()
@@ -91,15 +91,15 @@ def plan_without(
             "replicas": after[row],
             "wave": wave.get(row, 0),
         }
-        for row in np.flatnonzero(task.chosen).tolist()
+        for row in np.flatnonzero(problem.chosen).tolist()
     ]
     write_text(path, to_json({"version": 1, "without": sorted(dead), "partitions": entries}))
     return path, planned.moves
 
 
-def _task(
+def _problem(
     job: Job, cluster: Cluster, concurrency: int, chosen: np.typing.NDArray[np.bool_]
-) -> Task:
+) -> Problem:
     """The planner's job: as many replicas as the plan wanted, and nothing on brokers that are to be
     empty."""
     there = set(cluster.broker_ids.tolist())
@@ -108,13 +108,15 @@ def _task(
         concurrency=concurrency,
         batch=job.batch,
     )
-    task = Task.resolve(cluster, options)
+    problem = Problem.resolve(cluster, options)
     # ``Cluster.build`` sorts as a snapshot is sorted: by topic and number
     target = cluster.replication_factor.copy()
     for row in np.flatnonzero(chosen).tolist():
         key = cluster.topics[int(cluster.topic[row])], int(cluster.partition[row])
         target[row] = len(job.changes[key].goal)
-        if target[row] > task.usable.sum():
+        if target[row] > problem.usable.sum():
             name = cluster.names[row]
-            raise CannotError(f"{name} needs {target[row]} live brokers, {task.usable.sum()} are")
-    return replace(task, chosen=chosen, target=target)
+            raise CannotError(
+                f"{name} needs {target[row]} live brokers, {problem.usable.sum()} are"
+            )
+    return replace(problem, chosen=chosen, target=target)

@@ -12,7 +12,7 @@ import numpy.typing as npt
 
 if TYPE_CHECKING:
     from partage.brokers.plan import Plan
-    from partage.brokers.task import Task
+    from partage.brokers.problem import Problem
 
 Ints = npt.NDArray[np.int64]
 Bools = npt.NDArray[np.bool_]
@@ -70,12 +70,12 @@ class Placements:
     cannot: Mapping[str, str]
 
     @classmethod
-    def of(cls, task: Task, answers: Mapping[str, Plan | str]) -> Placements:
+    def of(cls, problem: Problem, answers: Mapping[str, Plan | str]) -> Placements:
         """Today's placement, on the brokers that are not added yet, and every plan for the job."""
-        cluster = task.cluster
-        today = Placement(TODAY, cluster.replicas.astype(np.int32), cluster.alive & ~task.added)
+        cluster = problem.cluster
+        today = Placement(TODAY, cluster.replicas.astype(np.int32), cluster.alive & ~problem.added)
         plans = [
-            Placement(name, answer.after.replicas.astype(np.int32), task.usable)
+            Placement(name, answer.after.replicas.astype(np.int32), problem.usable)
             for name, answer in answers.items()
             if not isinstance(answer, str)
         ]
@@ -88,7 +88,7 @@ class Placements:
             topic=cluster.topic,
             topics=len(cluster.topics),
             size_bytes=cluster.size_bytes,
-            bytes_per_second=task.bytes_per_second,
+            bytes_per_second=problem.bytes_per_second,
             cannot={name: why for name, why in answers.items() if isinstance(why, str)},
         )
 

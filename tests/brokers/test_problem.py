@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 
 from partage import Cluster, InputError
 from partage.brokers.options import Options, parse_bytes
-from partage.brokers.plan import task_of
-from partage.brokers.task import Task, capacity_weights
+from partage.brokers.plan import problem_of
+from partage.brokers.problem import Problem, capacity_weights
 
 RACKS: dict[str, Any] = {
     "brokers": [{"id": 1, "rack": "a"}, {"id": 3, "rack": "b"}, {"id": 7, "rack": "c"}],
@@ -31,8 +31,8 @@ BARE: dict[str, Any] = {
 }
 
 
-def task(value: dict[str, Any], **options: Any) -> Task:
-    return task_of(Cluster.from_json(value), **options)
+def problem(value: dict[str, Any], **options: Any) -> Problem:
+    return problem_of(Cluster.from_json(value), **options)
 
 
 # ---------------------------------------------------------------- sizes
@@ -139,7 +139,7 @@ def test_only_what_was_given_is_told() -> None:
 )
 def test_options_of_a_wrong_kind(given_options: dict[str, Any]) -> None:
     with pytest.raises(InputError) as caught:
-        task(BARE, **given_options)
+        problem(BARE, **given_options)
     assert len(str(caught.value).splitlines()) == 1
 
 
@@ -147,7 +147,7 @@ def test_options_of_a_wrong_kind(given_options: dict[str, Any]) -> None:
 
 
 def test_add() -> None:
-    found = task(RACKS, add_broker=["5:b", "0:new"])
+    found = problem(RACKS, add_broker=["5:b", "0:new"])
     assert found.cluster.broker_ids.tolist() == [0, 1, 3, 5, 7]
     assert [b.rack for b in found.cluster.brokers] == ["new", "a", "b", "b", "c"]
     assert found.added.tolist() == [True, False, False, True, False]
@@ -158,13 +158,13 @@ def test_add() -> None:
 
 
 def test_add_where_there_are_no_racks() -> None:
-    assert task(BARE, add_broker=["5"]).cluster.broker_ids.tolist() == [1, 3, 5, 7]
+    assert problem(BARE, add_broker=["5"]).cluster.broker_ids.tolist() == [1, 3, 5, 7]
     with pytest.raises(InputError, match="the other brokers have no racks"):
-        task(BARE, add_broker=["5:a"])
+        problem(BARE, add_broker=["5:a"])
 
 
 def test_a_rack_may_hold_a_colon() -> None:
-    found = task(RACKS, add_broker=["9:eu:1a"])
+    found = problem(RACKS, add_broker=["9:eu:1a"])
     assert found.cluster.brokers[-1].rack == "eu:1a"
 
 
@@ -174,27 +174,29 @@ def test_a_new_broker_has_the_disk_that_most_have() -> None:
         "brokers": brokers,
         "partitions": [{"topic": "t", "partition": 0, "replicas": [1]}],
     }
-    found = task(value, add_broker=["5"])
+    found = problem(value, add_broker=["5"])
     assert found.cluster.disk_bytes.tolist() == [700, 500, 700, 700]
     (line,) = found.warnings
     assert "count with a disk of 700 bytes" in line
-    same = task(value | {"brokers": [b | {"disk_bytes": 700} for b in brokers]}, add_broker=["5"])
+    same = problem(
+        value | {"brokers": [b | {"disk_bytes": 700} for b in brokers]}, add_broker=["5"]
+    )
     assert same.warnings == []
     del brokers[1]["disk_bytes"]
-    found = task(value, add_broker=["5"])
+    found = problem(value, add_broker=["5"])
     assert found.cluster.disk_bytes.tolist() == [700, -1, 700, -1]
     (line,) = found.warnings
     assert "count with an unlimited disk" in line
 
 
 def test_an_input_that_has_no_place_for_racks_is_a_warning() -> None:
-    assert task(BARE).warnings == []
-    (line,) = task({"version": 1, "partitions": BARE["partitions"]}).warnings
+    assert problem(BARE).warnings == []
+    (line,) = problem({"version": 1, "partitions": BARE["partitions"]}).warnings
     assert "no place for racks" in line
 
 
 def test_remove() -> None:
-    found = task(RACKS, remove_broker=[7])
+    found = problem(RACKS, remove_broker=[7])
     assert found.excluded.tolist() == [False, False, True]
     assert found.usable.tolist() == [True, True, False]
     assert found.slot_brokers.tolist() == [0, 1]
@@ -202,7 +204,7 @@ def test_remove() -> None:
 
 
 def test_replace() -> None:
-    found = task(RACKS, replace_broker=["3=9"])
+    found = problem(RACKS, replace_broker=["3=9"])
     assert found.cluster.broker_ids.tolist() == [1, 3, 7, 9]
     assert found.cluster.brokers[3].rack == "b"
     assert found.excluded.tolist() == [False, True, False, False]
@@ -210,38 +212,38 @@ def test_replace() -> None:
 
 
 def test_replace_by_one_that_is_being_added() -> None:
-    found = task(RACKS, add_broker=["9:c"], replace_broker=["3=9"])
+    found = problem(RACKS, add_broker=["9:c"], replace_broker=["3=9"])
     assert found.cluster.brokers[3].rack == "c"
     assert found.added.tolist() == [False, False, False, True]
 
 
 def test_two_replaced_by_one() -> None:
     value = RACKS | {"partitions": RACKS["partitions"][1:2]}
-    found = task(value, replace_broker=["3=9", "7=9"])
+    found = problem(value, replace_broker=["3=9", "7=9"])
     assert found.usable.tolist() == [True, False, False, True]
 
 
 def test_a_dead_broker_is_replaced_by_a_live_one() -> None:
-    found = task(BARE, replace_broker=["3=9"])
+    found = problem(BARE, replace_broker=["3=9"])
     assert found.cluster.alive.tolist() == [True, False, True, True]
     assert found.usable.tolist() == [True, False, True, True]
 
 
 def test_dead_brokers_are_not_usable() -> None:
-    found = task(BARE)
+    found = problem(BARE)
     assert found.usable.tolist() == [True, False, True]
     assert not found.excluded.any()
 
 
 def test_a_partition_whose_holders_are_all_dead_is_a_warning() -> None:
     value = BARE | {"partitions": [{"topic": "t", "partition": 0, "replicas": [3]}]}
-    (line,) = task(value).warnings
+    (line,) = problem(value).warnings
     assert "no live replica to copy from" in line
     assert "t-0" in line
 
 
 def test_sizes_that_are_known_for_some_are_a_warning() -> None:
-    assert any("no known size" in line for line in task(RACKS).warnings)
+    assert any("no known size" in line for line in problem(RACKS).warnings)
 
 
 # ---------------------------------------------------------------- partitions
@@ -260,7 +262,7 @@ def test_sizes_that_are_known_for_some_are_a_warning() -> None:
     ],
 )
 def test_topics_match_whole(pattern: str | None, chosen: list[bool]) -> None:
-    assert task(RACKS, topics=pattern).chosen.tolist() == chosen
+    assert problem(RACKS, topics=pattern).chosen.tolist() == chosen
 
 
 @pytest.mark.parametrize(
@@ -277,41 +279,41 @@ def test_topics_match_whole(pattern: str | None, chosen: list[bool]) -> None:
     ],
 )
 def test_replication_factors(words: Any, target: list[int]) -> None:
-    assert task(RACKS, replication_factor=words).target.tolist() == target
+    assert problem(RACKS, replication_factor=words).target.tolist() == target
 
 
 def test_the_factor_of_topics_that_are_left_out_stays() -> None:
-    assert task(RACKS, topics="t", replication_factor=3).target.tolist() == [3, 3, 2]
+    assert problem(RACKS, topics="t", replication_factor=3).target.tolist() == [3, 3, 2]
 
 
 @pytest.mark.parametrize("word", ["", "=", "t=", "=3", "t=0", "t=-1", "t=x", "3.0", "٣", "9" * 20])
 def test_factors_that_are_none(word: str) -> None:
     with pytest.raises(InputError, match=r"--replication-factor|replication factor"):
-        task(RACKS, replication_factor=[word])
+        problem(RACKS, replication_factor=[word])
 
 
 def test_a_factor_counts_usable_brokers_only() -> None:
     with pytest.raises(InputError, match="t-0 needs 3 live brokers, 2 can be used"):
-        task(RACKS, replication_factor=3, remove_broker=7)
-    assert task(RACKS, replication_factor=3, replace_broker="7=9").target.tolist() == [3, 3, 3]
+        problem(RACKS, replication_factor=3, remove_broker=7)
+    assert problem(RACKS, replication_factor=3, replace_broker="7=9").target.tolist() == [3, 3, 3]
 
 
 def test_no_moves_on_a_cluster_that_would_need_some() -> None:
     value = BARE | {"brokers": [{"id": 1}, {"id": 3, "alive": False}]}
     with pytest.raises(InputError, match="needs 2 live brokers"):
-        task(value)
-    assert task(value, no_moves=True).target.tolist() == [2]
+        problem(value)
+    assert problem(value, no_moves=True).target.tolist() == [2]
 
 
 def test_items_and_the_kernels_view() -> None:
-    found = task(RACKS, topics="t", add_broker=["9:b"])
-    problem = found.sharing
+    found = problem(RACKS, topics="t", add_broker=["9:b"])
+    sharing = found.sharing
     assert found.items.tolist() == [0, 1]
-    assert problem.demand.tolist() == [2, 1]
-    assert problem.base.tolist() == [1, 0, 1, 0]  # tt-0 stays on 7 and 1
-    assert problem.zone.tolist() == [0, 1, 2, 1]
+    assert sharing.demand.tolist() == [2, 1]
+    assert sharing.base.tolist() == [1, 0, 1, 0]  # tt-0 stays on 7 and 1
+    assert sharing.zone.tolist() == [0, 1, 2, 1]
     assert found.order == ("load", "moves", "spread")
-    assert task(RACKS, spread="topic").order == ("spread", "load", "moves")
+    assert problem(RACKS, spread="topic").order == ("spread", "load", "moves")
     slots = np.array([[3, 0], [1, -1]])
     assert found.replicas_of(slots).tolist() == [[3, 0], [1, -1], [2, 0]]
 

@@ -35,7 +35,7 @@ _MAX_WEIGHT = 20_000
 
 
 @dataclass(frozen=True, eq=False)
-class Task:
+class Problem:
     """A cluster and a job, resolved.
 
     - ``cluster``: today's placement, with the brokers of tomorrow (those added are listed)
@@ -61,7 +61,7 @@ class Task:
     @classmethod
     def resolve(
         cls, cluster: Cluster, options: Options, bytes_per_second: Floats | None = None
-    ) -> Task:
+    ) -> Problem:
         """Check every option against the cluster. Raises InputError."""
         brokers, excluded_ids, added_ids = _brokers(cluster, options)
         cluster = cluster.with_brokers(brokers)
@@ -86,14 +86,14 @@ class Task:
             _check_replicas(cluster, usable, excluded, chosen, target)
         if options.by_size or options.max_bytes_moved is not None:
             _check_sizes(cluster, options)
-        task = cls(
+        problem = cls(
             cluster, options, usable, excluded, added, chosen, target, bytes_per_second, given
         )
         held = np.maximum(target, cluster.replication_factor).astype(object)
         if int((held * np.maximum(cluster.size_bytes, 0)).sum()) > MAX_BYTES:
             raise InputError("sizes", "the replicas asked for add up to more than an exbibyte")
-        task.warnings.extend(_warnings(task))
-        return task
+        problem.warnings.extend(_warnings(problem))
+        return problem
 
     @cached_property
     def slot_brokers(self) -> Ints:
@@ -163,7 +163,7 @@ class Task:
     @property
     def aimed(self) -> Sharing:
         """The placement as the kernel sees it, aimed at the loads that a budget allows."""
-        return self.budgeted.problem
+        return self.budgeted.sharing
 
     @property
     def share(self) -> Share:
@@ -180,7 +180,7 @@ class Task:
         placed[self.items, : slots.shape[1]] = broker[slots]
         return placed
 
-    def by_strategy(self, name: str) -> Task:
+    def by_strategy(self, name: str) -> Problem:
         """The same job for another strategy; the exact answer, once worked out, is shared where
         more than one strategy has use for it: only exact keeps a budget."""
         other = replace(
@@ -192,7 +192,7 @@ class Task:
             other.__dict__["budgeted"] = self.budgeted
         return other
 
-    def again(self, after: Cluster) -> Task:
+    def again(self, after: Cluster) -> Problem:
         """The same job on the cluster that a plan has made: nothing should be left to do."""
         return replace(self, cluster=after, added=np.zeros_like(self.added), warnings=[])
 
@@ -355,16 +355,16 @@ def _check_sizes(cluster: Cluster, options: Options) -> None:
         raise InputError(asked, "no broker's disk_bytes is known")
 
 
-def _warnings(task: Task) -> Iterable[str]:
-    cluster = task.cluster
+def _warnings(problem: Problem) -> Iterable[str]:
+    cluster = problem.cluster
     alive = np.append(cluster.alive, False)
     capacities = {b.capacity for b in cluster.brokers}
-    if task.added.any() and len(capacities) > 1:
-        shown = float(cluster.brokers[int(np.flatnonzero(task.added)[0])].capacity)
+    if problem.added.any() and len(capacities) > 1:
+        shown = float(cluster.brokers[int(np.flatnonzero(problem.added)[0])].capacity)
         yield f"added brokers count with capacity {shown:g}; where theirs differs, list them"
     disks = {b.disk_bytes for b in cluster.brokers}
-    if task.added.any() and len(disks) > 1:
-        disk = cluster.brokers[int(np.flatnonzero(task.added)[0])].disk_bytes
+    if problem.added.any() and len(disks) > 1:
+        disk = cluster.brokers[int(np.flatnonzero(problem.added)[0])].disk_bytes
         size = "an unlimited disk" if disk is None else f"a disk of {disk:,} bytes"
         yield f"added brokers count with {size}; where theirs differs, list them"
     if not cluster.tells_racks:
@@ -372,15 +372,15 @@ def _warnings(task: Task) -> Iterable[str]:
             "the input has no place for racks: where the cluster has some, a plan may put two "
             "replicas into one; give it as a snapshot, or in the plain form"
         )
-    weights, exact = task._weighed
+    weights, exact = problem._weighed
     if not exact:
         yield (
             "capacities have no small common measure: their shares are rounded by up to "
             f"{50 / int(weights.min()):.2g} %"
         )
-    out = ~_chosen(cluster, task.options)
+    out = ~_chosen(cluster, problem.options)
     stuck = out & (~alive[cluster.replicas] & (cluster.replicas >= 0)).any(axis=1)
-    if stuck.any() and not task.options.no_moves:
+    if stuck.any() and not problem.options.no_moves:
         yield (
             f"{int(stuck.sum())} partitions that --topics leaves out keep a replica on a dead "
             f"broker, among them {cluster.names[int(np.flatnonzero(stuck)[0])]}"
@@ -392,24 +392,24 @@ def _warnings(task: Task) -> Iterable[str]:
             f"{len(rows)} partitions have no live replica to copy from, among them "
             f"{cluster.names[int(rows[0])]}: they cannot be reassigned until a holder is back"
         )
-    yield from _given_warnings(task)
+    yield from _given_warnings(problem)
     unknown = cluster.size_bytes < 0
     if unknown.any() and not unknown.all():
         yield f"{int(unknown.sum())} partitions have no known size and count as 0 bytes"
 
 
-def _given_warnings(task: Task) -> Iterable[str]:
+def _given_warnings(problem: Problem) -> Iterable[str]:
     """What there is to know of another tool's lists before they are carried out."""
-    cluster = task.cluster
-    reassignment = task.options.reassignment
-    if task.given is None or reassignment is None or task.options.no_moves:
+    cluster = problem.cluster
+    reassignment = problem.options.reassignment
+    if problem.given is None or reassignment is None or problem.options.no_moves:
         return
     if reassignment.in_log_dirs:
         yield (
             f"log dirs named for {reassignment.in_log_dirs} partitions: they are not asked for, "
             "each broker decides itself"
         )
-    today, wanted = one_width(cluster.replicas, task.given)
+    today, wanted = one_width(cluster.replicas, problem.given)
     old, new = cluster.replication_factor, (wanted >= 0).sum(axis=1)
     changed = (today != wanted).any(axis=1)
     fetched = ~(wanted[:, :, None] == today[:, None, :]).any(axis=2) & (wanted >= 0)
@@ -418,19 +418,19 @@ def _given_warnings(task: Task) -> Iterable[str]:
     def some(rows: Bools) -> str:
         return f"{int(rows.sum())} partitions, among them {cluster.names[int(rows.argmax())]}"
 
-    left = changed & ~task.chosen
+    left = changed & ~problem.chosen
     if left.any():
         yield f"--topics leaves out changes of {some(left)}"
-    other = task.chosen & (old != new)
+    other = problem.chosen & (old != new)
     if other.any():
         row = int(other.argmax())
         yield f"another replication factor for {some(other)} from {old[row]} to {new[row]}"
-    held_up = task.chosen & fetched.any(axis=1) & dead.any(axis=1)
+    held_up = problem.chosen & fetched.any(axis=1) & dead.any(axis=1)
     if held_up.any():
         yield (
             f"a replica stays on a dead broker while others move: {some(held_up)}; Kafka ends such "
             "a move only when that broker is back"
         )
-    many = ~changed & (old > int(task.usable.sum()))
+    many = ~changed & (old > int(problem.usable.sum()))
     if many.any():
         yield f"more replicas than live brokers, left as they are: {some(many)}"
