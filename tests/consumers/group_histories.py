@@ -14,19 +14,19 @@ from partage.consumers.assignors import ASSIGNORS
 from partage.consumers.protocol import (
     COOPERATIVE,
     EAGER,
-    Consumer,
     Coordinator,
     Network,
     Partition,
-    leader,
+    SimulatedConsumer,
+    make_leader,
 )
-from partage.consumers.protocol.leader import Lead, Members, group_of
+from partage.consumers.protocol.leader import Leader, Members, group_of
 from partage.consumers.protocol.messages import Answer, Partitions, Request
 
 TOPICS = {"a": 3, "b": 4, "c": 1}
 
 
-class Process(Consumer):
+class Process(SimulatedConsumer):
     """One that may stand still (a long collection of garbage): answers wait, no heartbeats."""
 
     asleep = False
@@ -56,7 +56,7 @@ class Theatre(Network):
     def __init__(
         self,
         topics: Mapping[str, int],
-        lead: Lead | None = None,
+        lead: Leader | None = None,
         *,
         seed: int | None = None,
         initial_delay: float = 0.0,
@@ -67,7 +67,7 @@ class Theatre(Network):
             None if seed is None else lambda: self.random.choice((0.0, 0.01, 0.3, 2.0)),
         )
         self.topics = dict(topics)
-        self.lead = lead or leader(topics)
+        self.lead = lead or make_leader(topics)
         self.wrong: list[str] = []
         self.rounds: dict[int, dict[str, tuple[Partition, ...]]] = {}
         self.everyone: list[Process] = []
@@ -170,7 +170,7 @@ class Theatre(Network):
             self.wrong.append(f"{self.now}: after quiet nobody holds {sorted(missing)}")
 
 
-def hand_over(topics: Mapping[str, int], decides: str = "sticky") -> Lead:
+def hand_over(topics: Mapping[str, int], decides: str = "sticky") -> Leader:
     """A deliberately wrong leader: what goes to another member is handed over at once, while its
     holder still has it."""
 
@@ -189,7 +189,7 @@ class History:
     protocol: str
     assignor: str
     steps: int = 25
-    lead: Lead | None = None
+    lead: Leader | None = None
     static: bool = True
     happened: list[str] = field(default_factory=list)
 

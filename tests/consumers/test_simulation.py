@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
-from partage.consumers.reading import Span, empty_polls, pull, push
-from partage.consumers.scenario import Actor, Scenario
+from partage.consumers.record_flow import OwnershipSpan, empty_polls, pull, push
+from partage.consumers.scenario import Scenario, ScenarioMember
 from partage.consumers.simulation import simulate
 from partage.errors import InputError
 from tests.consumers.group_histories import hand_over
@@ -238,9 +238,9 @@ def test_rates_are_weights_and_racks_are_racks() -> None:
 
 
 def naive_pull(
-    spans: list[Span],
+    spans: list[OwnershipSpan],
     produce: dict[tuple[str, int], float],
-    actors: dict[str, Actor],
+    actors: dict[str, ScenarioMember],
     until: float,
     step: float = 0.005,
 ) -> dict[tuple[str, int], float]:
@@ -268,7 +268,7 @@ def test_pull_equals_small_steps() -> None:
     for _ in range(25):
         produce = {("t", n): chance.choice([0.0, 5.0, 20.0, 60.0]) for n in range(4)}
         actors = {
-            name: Actor(name, ("t",), rate=chance.choice([10.0, 50.0, 120.0, None]))
+            name: ScenarioMember(name, ("t",), rate=chance.choice([10.0, 50.0, 120.0, None]))
             for name in ("a", "b")
         }
         spans = []
@@ -277,7 +277,7 @@ def test_pull_equals_small_steps() -> None:
             while time < 20:
                 end = min(time + chance.choice([2.0, 5.0, 9.0]), 20.0)
                 if chance.random() < 0.8:
-                    spans.append(Span(partition, chance.choice(["a", "b"]), time, end))
+                    spans.append(OwnershipSpan(partition, chance.choice(["a", "b"]), time, end))
                 time = end
         curves = pull(spans, produce, actors, 20.0)
         slow = naive_pull(spans, produce, actors, 20.0)
@@ -288,8 +288,14 @@ def test_pull_equals_small_steps() -> None:
 def test_pull_absorbs_what_overruns_a_pushed_member() -> None:
     """The Russian article: the broker does not know how fast a consumer is."""
     produce = {("t", 0): 100.0}
-    actors = {"slow": Actor("slow", ("t",), rate=60.0), "fast": Actor("fast", ("t",), rate=400.0)}
-    spans = [Span(("t", 0), "slow", 0.0, 100.0), Span(("t", 0), "fast", 100.0, 200.0)]
+    actors = {
+        "slow": ScenarioMember("slow", ("t",), rate=60.0),
+        "fast": ScenarioMember("fast", ("t",), rate=400.0),
+    }
+    spans = [
+        OwnershipSpan(("t", 0), "slow", 0.0, 100.0),
+        OwnershipSpan(("t", 0), "fast", 100.0, 200.0),
+    ]
     curve = pull(spans, produce, actors, 200.0)[("t", 0)]
     assert curve == [(0.0, 0.0), (100.0, 4000.0), (100 + 4000 / 300, 0.0), (200.0, 0.0)]
     pushed = push(spans, produce, actors, 200.0)
@@ -302,9 +308,9 @@ def test_pull_absorbs_what_overruns_a_pushed_member() -> None:
 def test_pull_comes_to_its_end_late() -> None:
     """In the 310th day a float's step is 4 ns, and the rest of a lag may be read in less."""
     produce = {("t", 0): 1355.0244969246548, ("t", 1): 2310.612239128032, ("t", 2): 106.107554718}
-    actors = {"m": Actor("m", ("t",), rate=8504025.91601397)}
+    actors = {"m": ScenarioMember("m", ("t",), rate=8504025.91601397)}
     start, end = 26715302.078397393, 26765302.078397393
-    curves = pull([Span(p, "m", start, end) for p in produce], produce, actors, end)
+    curves = pull([OwnershipSpan(p, "m", start, end) for p in produce], produce, actors, end)
     for partition, curve in curves.items():
         assert curve[1] == (start, pytest.approx(produce[partition] * start))
         assert curve[-1] == (end, 0.0)
@@ -316,8 +322,8 @@ def test_pull_comes_to_its_end_late() -> None:
 
 def test_what_gathered_without_an_owner_comes_at_once() -> None:
     produce = {("t", 0): 100.0}
-    actors = {"a": Actor("a", ("t",), rate=200.0)}
-    spans = [Span(("t", 0), "a", 20.0, 60.0)]
+    actors = {"a": ScenarioMember("a", ("t",), rate=200.0)}
+    spans = [OwnershipSpan(("t", 0), "a", 20.0, 60.0)]
     assert pull(spans, produce, actors, 60.0)[("t", 0)][:3] == [
         (0.0, 0.0),
         (20.0, 2000.0),
@@ -331,15 +337,18 @@ def test_polls_that_wait_in_vain() -> None:
     """A poll without a time-out spins where there is nothing; with one it comes back empty."""
     produce = {("t", 0): 0.1, ("t", 1): 50.0}
     actors = {
-        "rare": Actor("rare", ("t",), rate=100.0, poll_timeout_ms=500),
-        "patient": Actor("patient", ("t",), rate=100.0, poll_timeout_ms=20_000),
-        "busy": Actor("busy", ("t",), rate=100.0, poll_timeout_ms=500),
-        "idle": Actor("idle", ("t",), rate=100.0, poll_timeout_ms=1000),
-        "spins": Actor("spins", ("t",), rate=100.0, poll_timeout_ms=0),
-        "late": Actor("late", ("t",), joins_at=500.0),
+        "rare": ScenarioMember("rare", ("t",), rate=100.0, poll_timeout_ms=500),
+        "patient": ScenarioMember("patient", ("t",), rate=100.0, poll_timeout_ms=20_000),
+        "busy": ScenarioMember("busy", ("t",), rate=100.0, poll_timeout_ms=500),
+        "idle": ScenarioMember("idle", ("t",), rate=100.0, poll_timeout_ms=1000),
+        "spins": ScenarioMember("spins", ("t",), rate=100.0, poll_timeout_ms=0),
+        "late": ScenarioMember("late", ("t",), joins_at=500.0),
     }
     for owner, empty in (("rare", 2000), ("patient", 0)):
-        spans = [Span(("t", 0), owner, 0.0, 1000.0), Span(("t", 1), "busy", 0.0, 1000.0)]
+        spans = [
+            OwnershipSpan(("t", 0), owner, 0.0, 1000.0),
+            OwnershipSpan(("t", 1), "busy", 0.0, 1000.0),
+        ]
         curves = pull(spans, produce, actors, 1000.0)
         found = empty_polls(spans, curves, produce, actors, 1000.0)
         assert found[owner] == empty

@@ -6,7 +6,7 @@ from dataclasses import replace
 from typing import Any
 
 from partage.consumers.assignment import Assignment
-from partage.consumers.assignors import Assignor, assignor_named
+from partage.consumers.assignors import Assignor, find_assignor
 from partage.errors import InputError
 from partage.group import Group
 from partage.group.model import NOBODY
@@ -21,25 +21,25 @@ def assign(group: Group, assignor: str, mode: str = "optimal", **options: Any) -
     A cooperative assignor withholds what a member must give up first (KIP-429). Raises InputError
     where the name, the mode, an option or the group's data for this assignor is no good.
     """
-    chosen = assignor_named(assignor)
+    chosen = find_assignor(assignor)
     if mode not in MODES:
         raise InputError("--mode", f"{mode!r}: expected one of {', '.join(MODES)}")
     for option in options:
         if option not in chosen.options:
             known = ", ".join(chosen.options) or "none"
             raise InputError(assignor, f"has no option {option!r}: expected {known}")
-    return round_of(chosen, group, mode, **options)
+    return run_assignor(chosen, group, mode, **options)
 
 
-def round_of(assignor: Assignor, group: Group, mode: str, **options: Any) -> Assignment:
+def run_assignor(assignor: Assignor, group: Group, mode: str, **options: Any) -> Assignment:
     """The same of an assignor that is there already, in a mode and with options that there are."""
     decided = assignor.decide(group, mode, **options)
     if not isinstance(decided, Assignment):
         decided = Assignment(group, decided, decided)
-    return withheld(decided) if assignor.cooperative else decided
+    return withhold(decided) if assignor.cooperative else decided
 
 
-def withheld(decided: Assignment) -> Assignment:
+def withhold(decided: Assignment) -> Assignment:
     """The same with this round's owners (KIP-429): a partition that changes them, and that another
     than the next one claims, is nobody's."""
     owner, target = decided.owner.copy(), decided.target

@@ -22,7 +22,7 @@ def loads_of(owner: Ints, members: int) -> Ints:
 
 
 @dataclass(frozen=True, eq=False)
-class Warming:
+class Warmups:
     """What is not where it belongs, because its place has not caught up (KIP-441).
 
     - ``member``, ``partition``: the warm-up replicas, ascending
@@ -59,7 +59,7 @@ class Assignment:
     target: Ints
     bound: int | None = None
     standbys: tuple[Ints, Ints] | None = None
-    warming: Warming | None = None
+    warming: Warmups | None = None
     cross_rack: int | None = None
     delay_ms: int | None = None
     notes: tuple[str, ...] = ()

@@ -55,7 +55,7 @@ _MEMBER = (
 
 
 @dataclass(frozen=True)
-class Actor:
+class ScenarioMember:
     """One process of the scenario.
 
     - it joins at ``joins_at``, closes its consumer at ``leaves_at`` or dies at ``crashes_at``
@@ -96,7 +96,7 @@ class Scenario:
     """
 
     topics: Mapping[str, int]
-    members: tuple[Actor, ...]
+    members: tuple[ScenarioMember, ...]
     until: float
     produce: Mapping[str, float] = field(default_factory=dict)
     session_timeout: float = 45.0
@@ -176,7 +176,7 @@ def _scenario(value: Any, where: str) -> Scenario:
     return made
 
 
-def _actor(value: Any, where: str, place: str) -> Actor:
+def _actor(value: Any, where: str, place: str) -> ScenarioMember:
     entry = json_object(value, where, f"{place}: a member", _MEMBER)
     identity = optional_text(entry.get("id"), where, f"{place}.id")
     if not identity:
@@ -185,7 +185,7 @@ def _actor(value: Any, where: str, place: str) -> Actor:
     priority = entry.get("priority")
     if priority is not None and (type(priority) is not int or not -(2**31) <= priority < 2**31):
         raise InputError(where, f"{place}.priority: expected a whole number, got {shown(priority)}")
-    made = Actor(
+    made = ScenarioMember(
         id=identity,
         topics=tuple(texts(entry.get("topics"), where, f"{place}.topics")),
         joins_at=_number(entry, "joins_at", where, f"{place}.joins_at", 0.0),

@@ -5,7 +5,7 @@ are not in step, unless the scenario says so: after an assignment, member k of M
 time after k/M of the interval, so that they learn of a rebalance one after the other, the last
 after a whole interval. In step, each beats a whole interval after it.
 From what they hold the spans of ownership follow, and from those how the records fare
-(``consumers.reading``).
+(``consumers.record_flow``).
 
 A partition has no owner while some running member subscribes to its topic and none holds it. It has
 moved when it comes to another member than the one that held it last; a static member that comes
@@ -20,27 +20,27 @@ from functools import cached_property
 from typing import Any
 
 from partage.consumers.assign import MODES
-from partage.consumers.assignors import Assignor, assignor_named
+from partage.consumers.assignors import Assignor, find_assignor
 from partage.consumers.protocol import (
     COOPERATIVE,
     PROTOCOLS,
-    Consumer,
     Coordinator,
     Network,
     Partition,
+    SimulatedConsumer,
     State,
-    leader,
+    make_leader,
 )
-from partage.consumers.protocol.leader import Lead
-from partage.consumers.reading import Curve, Pushed, Span, empty_polls, pull, push
-from partage.consumers.scenario import Actor, Scenario
+from partage.consumers.protocol.leader import Leader
+from partage.consumers.record_flow import LagCurve, OwnershipSpan, PushLoad, empty_polls, pull, push
+from partage.consumers.scenario import Scenario, ScenarioMember
 from partage.errors import InputError
 
 Held = dict[str, tuple[Partition, ...]]
 
 
 @dataclass
-class Round:
+class SimulatedRound:
     """A generation that got its assignment (or was left by its last member), and what its members
     were told on the way: before they joined and after. ``lost`` also says what a member had that
     was put out without hearing of it."""
@@ -78,8 +78,8 @@ class Simulation:
     scenario: Scenario
     assignor: str
     protocol: str
-    rounds: tuple[Round, ...]
-    spans: tuple[Span, ...]
+    rounds: tuple[SimulatedRound, ...]
+    spans: tuple[OwnershipSpan, ...]
     unowned: float
     moved: int
     refused: Mapping[str, str]
@@ -95,17 +95,17 @@ class Simulation:
         }
 
     @property
-    def actors(self) -> dict[str, Actor]:
+    def actors(self) -> dict[str, ScenarioMember]:
         """Members by id."""
         return {actor.id: actor for actor in self.scenario.members}
 
     @cached_property
-    def lag(self) -> dict[Partition, Curve]:
+    def lag(self) -> dict[Partition, LagCurve]:
         """Records that wait in each partition, over time, when members pull."""
         return pull(self.spans, self.produce, self.actors, self.scenario.until)
 
     @cached_property
-    def pushed(self) -> dict[str, Pushed]:
+    def pushed(self) -> dict[str, PushLoad]:
         """What would happen to each member if the broker pushed."""
         return push(self.spans, self.produce, self.actors, self.scenario.until)
 
@@ -152,7 +152,7 @@ def simulate(
         raise InputError("--mode", f"{mode!r}: expected one of {', '.join(MODES)}")
     names = {assignor}.union(*(actor.assignors for actor in scenario.members))
     # made once: one of a user's own goes on with its state from round to round
-    assignors = {name: assignor_named(name) for name in sorted(names)}
+    assignors = {name: find_assignor(name) for name in sorted(names)}
     watched = _Watch(scenario, assignor, protocol, _leader(scenario, assignors, mode))
     watched.play()
     return Simulation(
@@ -168,31 +168,33 @@ def simulate(
     )
 
 
-def _leader(scenario: Scenario, assignors: Mapping[str, Assignor], mode: str) -> Lead:
+def _leader(scenario: Scenario, assignors: Mapping[str, Assignor], mode: str) -> Leader:
     rates = {t: scenario.produce.get(t, 0.0) for t in scenario.topics}
     weights = None
     if any(rates.values()):  # whole numbers, for assignors that go by load
         weights = {t: [round(1000 * rates[t])] * n for t, n in scenario.topics.items()}
-    return leader(scenario.topics, assignors, mode=mode, racks=scenario.racks, weights=weights)
+    return make_leader(scenario.topics, assignors, mode=mode, racks=scenario.racks, weights=weights)
 
 
 class _Watch:
     """Plays a scenario and writes down what it sees after every event."""
 
-    def __init__(self, scenario: Scenario, assignor: str, protocol: str, lead: Lead) -> None:
+    def __init__(self, scenario: Scenario, assignor: str, protocol: str, lead: Leader) -> None:
         self.scenario = scenario
         self.protocol = protocol
         self.network = Network(
             Coordinator(scenario.generation, initial_delay=scenario.initial_delay),
             lambda: scenario.latency,
         )
-        self.rounds: list[Round] = []
-        self.spans: list[Span] = []
+        self.rounds: list[SimulatedRound] = []
+        self.spans: list[OwnershipSpan] = []
         self.unowned = 0.0
         self.moved = 0
         self.refused: dict[str, str] = {}
         self.violations: list[str] = []
-        self._next = Round(0.0, 0, {})  # collects what is told before its generation begins
+        self._next = SimulatedRound(
+            0.0, 0, {}
+        )  # collects what is told before its generation begins
         self._seen: dict[str, tuple[int, bool, bool]] = {}
         self._expelled = 0
         self._lost: set[tuple[str, Partition]] = set()
@@ -203,10 +205,10 @@ class _Watch:
         self._without = 0
         self._since = 0.0
         self._state: tuple[object, ...] = ()
-        self._consumers: dict[str, Consumer] = {}
+        self._consumers: dict[str, SimulatedConsumer] = {}
         members = scenario.members
         for number, actor in enumerate(members):
-            consumer = Consumer(
+            consumer = SimulatedConsumer(
                 actor.id,
                 actor.topics,
                 actor.assignors or (assignor,),
@@ -224,7 +226,7 @@ class _Watch:
             self._consumers[actor.id] = consumer
             self._plan(actor, consumer)
 
-    def _plan(self, actor: Actor, consumer: Consumer) -> None:
+    def _plan(self, actor: ScenarioMember, consumer: SimulatedConsumer) -> None:
         at, until = self.network.at, self.scenario.until
         if actor.joins_at <= until:
             at(actor.joins_at, lambda: self.network.start(consumer))
@@ -296,7 +298,7 @@ class _Watch:
         if coordinator.generation == known:
             return
         if coordinator.state in (State.STABLE, State.EMPTY):
-            found, self._next = self._next, Round(0.0, 0, {})
+            found, self._next = self._next, SimulatedRound(0.0, 0, {})
             found.at, found.generation = self.network.now, coordinator.generation
             found.assignment = {s.client: s.assignment for s in coordinator.seats.values()}
             self.rounds.append(found)
@@ -318,16 +320,18 @@ class _Watch:
         if partitions:
             _add(getattr(into, "added" if kind == "assigned" else kind), client, partitions)
 
-    def _taken_over(self, client: str, before: Round) -> Round:
+    def _taken_over(self, client: str, before: SimulatedRound) -> SimulatedRound:
         """A static member took over a seat: the same generation with another process."""
         seats = self.network.coordinator.seats.values()
-        taken, self._next = self._next, Round(0.0, 0, {})
+        taken, self._next = self._next, SimulatedRound(0.0, 0, {})
         taken.at, taken.generation = self.network.now, before.generation
         taken.assignment = {seat.client: seat.assignment for seat in seats}
         self.rounds.append(taken)
         return taken
 
-    def _check_revoked(self, client: str, partitions: tuple[Partition, ...], found: Round) -> None:
+    def _check_revoked(
+        self, client: str, partitions: tuple[Partition, ...], found: SimulatedRound
+    ) -> None:
         stays = set(partitions) & set(found.assignment.get(client, ()))
         if stays:
             self.violations.append(
@@ -395,7 +399,7 @@ class _Watch:
 
     def _span(self, partition: Partition, member: str, start: float) -> None:
         if self.network.now > start:
-            self.spans.append(Span(partition, member, start, self.network.now))
+            self.spans.append(OwnershipSpan(partition, member, start, self.network.now))
 
 
 def _add(held: Held, client: str, partitions: tuple[Partition, ...]) -> None:

@@ -22,7 +22,7 @@ _INT16, _INT32 = struct.Struct(">h"), struct.Struct(">i")
 
 
 @dataclass(frozen=True)
-class Remembered:
+class StickyUserData:
     """A member's last assignment: partition numbers by topic, and its generation, -1 unknown."""
 
     owned: Mapping[str, tuple[int, ...]] = field(default_factory=dict)
@@ -31,7 +31,7 @@ class Remembered:
 
 
 @dataclass(frozen=True)
-class Number:
+class NumberUserData:
     """A generation or a priority; None where there is none."""
 
     value: int | None = None
@@ -53,10 +53,10 @@ def write_sticky(owned: Mapping[str, Sequence[int]], generation: int | None) -> 
     return b"".join(parts)
 
 
-def read_sticky(data: bytes | None) -> Remembered:
+def read_sticky(data: bytes | None) -> StickyUserData:
     """Version 1, or 0, or nothing."""
     if not data:
-        return Remembered()
+        return StickyUserData()
     owned: dict[str, list[int]] = {}
     try:
         (topics,) = _INT32.unpack_from(data)
@@ -73,9 +73,11 @@ def read_sticky(data: bytes | None) -> Remembered:
             owned.setdefault(name, []).extend(struct.unpack_from(f">{count}i", data, at + 4))
             at += 4 + 4 * count
     except (struct.error, ValueError):
-        return Remembered(warning=f"sticky user data of {len(data)} bytes cannot be read: ignored")
+        return StickyUserData(
+            warning=f"sticky user data of {len(data)} bytes cannot be read: ignored"
+        )
     generation = _INT32.unpack_from(data, at)[0] if len(data) >= at + 4 else NO_GENERATION
-    return Remembered({topic: tuple(numbers) for topic, numbers in owned.items()}, generation)
+    return StickyUserData({topic: tuple(numbers) for topic, numbers in owned.items()}, generation)
 
 
 def write_generation(generation: int) -> bytes:
@@ -83,11 +85,11 @@ def write_generation(generation: int) -> bytes:
     return _INT32.pack(generation)
 
 
-def read_generation(data: bytes | None) -> Number:
+def read_generation(data: bytes | None) -> NumberUserData:
     """The generation in the user data of cooperative-sticky, if it is one."""
     found = _number(data, "generation")
     if found.value is not None and found.value < NO_GENERATION:
-        return Number(warning=f"user data says generation {found.value}: ignored")
+        return NumberUserData(warning=f"user data says generation {found.value}: ignored")
     return found
 
 
@@ -96,14 +98,14 @@ def write_priority(priority: int) -> bytes:
     return _INT32.pack(priority)
 
 
-def read_priority(data: bytes | None) -> Number:
+def read_priority(data: bytes | None) -> NumberUserData:
     """The priority in the user data of failover, if it is one."""
     return _number(data, "priority")
 
 
-def _number(data: bytes | None, what: str) -> Number:
+def _number(data: bytes | None, what: str) -> NumberUserData:
     if not data:
-        return Number()
+        return NumberUserData()
     if len(data) != 4:
-        return Number(warning=f"user data of {len(data)} bytes is no {what}: ignored")
-    return Number(_INT32.unpack(data)[0])
+        return NumberUserData(warning=f"user data of {len(data)} bytes is no {what}: ignored")
+    return NumberUserData(_INT32.unpack(data)[0])

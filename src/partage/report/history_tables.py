@@ -12,10 +12,10 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from partage.consumers.history import History, Rejected, Round
+from partage.consumers.history import History, RecordedRound, Rejected
 from partage.consumers.history.model import seconds
 from partage.consumers.history.replay import as_simulation
-from partage.consumers.history.stamps import shown
+from partage.consumers.history.timestamps import format_timestamp
 from partage.consumers.protocol import PROTOCOLS
 from partage.report import printing, units
 from partage.report.printing import clipped_at_a_word, lines_of, partitions
@@ -74,7 +74,10 @@ def _head(history: History, console: Console) -> None:
         most = seconds(history.unowned[longest])
         text += f", the most {longest[0]}-{longest[1]} with {most:,.3f} s"
     console.print(Text(text))
-    start, length = shown(history.start, history.zoned), history.since_start(history.until)
+    start, length = (
+        format_timestamp(history.start, history.zoned),
+        history.since_start(history.until),
+    )
     console.print(f"From {start}, {length:,.3f} s", style="dim", highlight=False)
 
 
@@ -159,7 +162,7 @@ def _rounds(history: History, names: Mapping[str, str]) -> Table:
     return table
 
 
-def _unowned(one: Round) -> str:
+def _unowned(one: RecordedRound) -> str:
     if not one.unowned:
         return ""
     upto = "up to " if len(set(one.unowned.values())) > 1 else ""

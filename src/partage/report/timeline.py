@@ -16,7 +16,7 @@ from rich.cells import cell_len, set_cell_size
 from rich.console import Console
 from rich.text import Text
 
-from partage.consumers.reading import Curve, Span
+from partage.consumers.record_flow import LagCurve, OwnershipSpan
 from partage.consumers.simulation import Simulation
 from partage.report import units
 
@@ -105,14 +105,16 @@ def _members(found: Simulation, width: int) -> Iterable[tuple[str, Text]]:
         yield actor.id, text
 
 
-def _grouped(spans: Iterable[Span], key: Callable[[Span], Key]) -> dict[Key, list[Span]]:
-    found: dict[Key, list[Span]] = {}
+def _grouped(
+    spans: Iterable[OwnershipSpan], key: Callable[[OwnershipSpan], Key]
+) -> dict[Key, list[OwnershipSpan]]:
+    found: dict[Key, list[OwnershipSpan]] = {}
     for span in spans:
         found.setdefault(key(span), []).append(span)
     return found
 
 
-def _lag(curves: Iterable[Curve], until: float, width: int) -> tuple[str, float]:
+def _lag(curves: Iterable[LagCurve], until: float, width: int) -> tuple[str, float]:
     """Bars of the total lag at the end of each cell, and its highest."""
     listed = [np.array(curve).T for curve in curves]
     for curve in listed:  # a fall at one moment takes a little time

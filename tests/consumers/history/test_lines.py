@@ -8,8 +8,8 @@ from datetime import UTC, datetime
 import pytest
 
 from partage.consumers.history import Event, Rejected, events_of
-from partage.consumers.history.events import Kind
-from partage.consumers.history.stamps import shown, stamp
+from partage.consumers.history.events import EventKind
+from partage.consumers.history.timestamps import format_timestamp, parse_timestamp
 
 HEAD = "2026-01-02 03:04:05,678 INFO "
 JAVA = HEAD + "[Consumer clientId=c, groupId=g] "
@@ -21,7 +21,7 @@ def told(*lines: str) -> list[Event]:
     """What lines tell, but for signs of life; nothing of it is rejected."""
     found = list(events_of("log", enumerate(lines, 1)))
     assert not [one for one in found if isinstance(one, Rejected)]
-    return [one for one in found if isinstance(one, Event) and one.kind is not Kind.SEEN]
+    return [one for one in found if isinstance(one, Event) and one.kind is not EventKind.SEEN]
 
 
 def rejected(*lines: str) -> list[tuple[int, str]]:
@@ -48,7 +48,7 @@ def rejected(*lines: str) -> list[tuple[int, str]]:
     ],
 )
 def test_a_date_in_many_layouts(line: str, when: str, zoned: bool) -> None:
-    found = stamp(line)
+    found = parse_timestamp(line)
     assert found is not None
     expected = datetime.fromisoformat(when).replace(tzinfo=UTC) - datetime(1970, 1, 1, tzinfo=UTC)
     assert found.at == expected.days * 86_400_000_000 + (
@@ -69,12 +69,12 @@ def test_a_date_in_many_layouts(line: str, when: str, zoned: bool) -> None:
     ],
 )
 def test_no_date_is_none(line: str) -> None:
-    assert stamp(line) is None
+    assert parse_timestamp(line) is None
 
 
 def test_a_date_is_shown_with_its_zone_where_it_has_one() -> None:
-    assert shown(1_623_183_470_252_000) == "2021-06-08T20:17:50.252Z"
-    assert shown(1_623_183_470_252_000, zoned=False) == "2021-06-08T20:17:50.252"
+    assert format_timestamp(1_623_183_470_252_000) == "2021-06-08T20:17:50.252Z"
+    assert format_timestamp(1_623_183_470_252_000, zoned=False) == "2021-06-08T20:17:50.252"
 
 
 # -- what clients of other versions write
@@ -86,9 +86,9 @@ def test_an_older_java() -> None:
         JAVA + "Revoking previously assigned partitions [a-b-0, t-12]",
         JAVA + "Setting newly assigned partitions [t-0, t.x_y-3]",
     )
-    assert (joined.kind, joined.generation, joined.member) == (Kind.JOINED, 7, "")
-    assert (revoked.kind, revoked.partitions) == (Kind.REVOKED, (("a-b", 0), ("t", 12)))
-    assert (added.kind, added.partitions) == (Kind.ADDED, (("t", 0), ("t.x_y", 3)))
+    assert (joined.kind, joined.generation, joined.member) == (EventKind.JOINED, 7, "")
+    assert (revoked.kind, revoked.partitions) == (EventKind.REVOKED, (("a-b", 0), ("t", 12)))
+    assert (added.kind, added.partitions) == (EventKind.ADDED, (("t", 0), ("t.x_y", 3)))
 
 
 def test_java_with_the_logger_at_the_end_and_a_static_member() -> None:
@@ -111,7 +111,7 @@ def test_java_s_settings() -> None:
         HEAD + "ProducerConfig values: ",
         "\tclient.id = producer-1",
     )
-    assert (settings.kind, settings.consumer, settings.group) == (Kind.SETTINGS, "c", "g")
+    assert (settings.kind, settings.consumer, settings.group) == (EventKind.SETTINGS, "c", "g")
     assert settings.settings == {"session_timeout": 45.0, "heartbeat_interval": 3.0}
 
 
@@ -127,7 +127,7 @@ def test_kafka_python_2() -> None:
     assert [one.group for one in (joining, joined, added, left)] == ["g"] * 4
     assert joined.generation == 2
     assert added.partitions == (("t", 0), ("t", 1))
-    assert (left.kind, left.member) == (Kind.LEFT, "")
+    assert (left.kind, left.member) == (EventKind.LEFT, "")
 
 
 def test_librdkafka_through_a_logger_of_python() -> None:
@@ -150,8 +150,8 @@ def test_loggers_that_write_json() -> None:
     one = {"@timestamp": "2021-06-08T20:17:50.252Z", "level": "INFO", "message": message}
     other = {"msg": "(Re-)joining group g", "timestamp": 1_623_183_470_252, "logger": "kafka"}
     held, joining = told(json.dumps(one), json.dumps(other))
-    assert (held.kind, held.partitions, held.owned) == (Kind.HELD, (("t", 0),), ())
-    assert (joining.kind, joining.group) == (Kind.JOINING, "g")
+    assert (held.kind, held.partitions, held.owned) == (EventKind.HELD, (("t", 0),), ())
+    assert (joining.kind, joining.group) == (EventKind.JOINING, "g")
     assert held.at == joining.at == 1_623_183_470_252_000
     assert told('{"message": "no more', '{"message": 7}', "{}") == []
 
@@ -172,7 +172,10 @@ def test_other_lines_tell_nothing() -> None:
         (JAVA + "Finished assignment for group at generation 3: {c-1=Assignment(part", "cut off"),
         (JAVA + "Finished assignment for group at generation x: {}", "no generation and members"),
         ("[Consumer clientId=c, groupId=g] (Re-)joining group", "no date and time"),
-        (JAVA.replace("Consumer", "Worker") + "(Re-)joining group", "of a Kafka Connect worker"),
+        (
+            JAVA.replace("Consumer", "Worker") + "(Re-)joining group",
+            "of a Kafka Connect worker",
+        ),
         ("kafka.coordinator (Re-)joining group g", "no date and time"),
         (PYTHON + "Successfully joined group g <Generation", "not of a known form"),
         (PYTHON + "Setting newly assigned partitions {x} for group g", "not of a known form"),

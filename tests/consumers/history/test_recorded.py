@@ -15,7 +15,7 @@ import pytest
 
 from partage.consumers.history import History
 from partage.consumers.history.replay import scenario_of
-from partage.consumers.history.stamps import MICROSECONDS, stamp
+from partage.consumers.history.timestamps import MICROSECONDS, parse_timestamp
 from tests.consumers.history.history_logs import (
     CASES,
     Partition,
@@ -146,7 +146,7 @@ def test_all_members_in_one_file(case: str) -> None:
     messages = []
     for number, lines in enumerate(logs.values()):
         for at, line in enumerate(lines):
-            when = stamp(line)
+            when = parse_timestamp(line)
             if when is None:
                 messages[-1][-1].append(line)
             else:

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import pytest
 
-from partage.consumers.history import History, Member
+from partage.consumers.history import History, MemberSession
 from partage.consumers.history.replay import cases, replay, scenario_of, to_text
 from partage.consumers.scenario import Scenario
 from partage.consumers.simulation import simulate
@@ -16,7 +16,9 @@ from tests.consumers.history.history_logs import CASES, name_of, one_group, reco
 WEEK = 7 * 86_400_000_000
 
 
-def history(*members: Member, until: int, settings: dict[str, float] | None = None) -> History:
+def history(
+    *members: MemberSession, until: int, settings: dict[str, float] | None = None
+) -> History:
     return History(
         group="g",
         start=0,
@@ -35,8 +37,10 @@ def history(*members: Member, until: int, settings: dict[str, float] | None = No
     )
 
 
-def member(name: str, joins: int, ends: int | None = None, ended: str | None = None) -> Member:
-    return Member(name, "java", name, "log", None, ("t",), joins, ends, ended)
+def member(
+    name: str, joins: int, ends: int | None = None, ended: str | None = None
+) -> MemberSession:
+    return MemberSession(name, "java", name, "log", None, ("t",), joins, ends, ended)
 
 
 WEEKS = history(

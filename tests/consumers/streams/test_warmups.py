@@ -15,7 +15,7 @@ import pytest
 
 from partage import Assignment, Group, Member, assign
 from partage.consumers.streams.tasks import Tasks
-from partage.consumers.streams.warmups import Lags, Round, plan_round
+from partage.consumers.streams.warmups import StateLags, WarmupPlan, plan_round
 
 ACCEPTABLE = 10_000
 Task = tuple[int, int]
@@ -504,9 +504,9 @@ def test_no_round_is_more_even_and_none_loses_a_copy() -> None:
             process=np.array(case.process),
             tag=np.zeros((0, places), dtype=np.int64),
         )
-        lags = Lags(np.array(case.lag), np.ones((count, places), dtype=np.bool_), 10)
+        lags = StateLags(np.array(case.lag), np.ones((count, places), dtype=np.bool_), 10)
         every = np.ones(count, dtype=np.bool_)
-        rest = Round.at_rest(np.array(case.home), np.array(case.standby))
+        rest = WarmupPlan.at_rest(np.array(case.home), np.array(case.standby))
         found = plan_round(tasks, rest, every, lags, most)
 
         active, ways = tuple(found.active.tolist()), case.ways()

@@ -55,7 +55,7 @@ ASSIGNORS: dict[str, Assignor] = {
 }
 
 
-def assignor_named(name: str) -> Assignor:
+def find_assignor(name: str) -> Assignor:
     """The assignor of that name, or the ``PartitionAssignor`` that ``module:Class`` leads to, a new
     one each time. InputError names those that there are."""
     if name in ASSIGNORS:

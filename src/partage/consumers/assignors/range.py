@@ -21,7 +21,7 @@ from dataclasses import dataclass, field
 import numpy as np
 import numpy.typing as npt
 
-from partage.consumers.order import by_instance
+from partage.consumers.member_order import sorted_members
 from partage.group import Group
 from partage.group.model import NOBODY
 
@@ -32,7 +32,7 @@ Bools = npt.NDArray[np.bool_]
 def range_(group: Group, mode: str) -> Ints:
     """[P] the member of each partition."""
     owner = np.full(group.partitions, NOBODY, dtype=np.int64)
-    order = np.array(by_instance(group), dtype=np.int64)
+    order = np.array(sorted_members(group), dtype=np.int64)
     shares: list[_Share] = []
     for topic, count in enumerate(group.topics.values()):
         members = order[group.subscribes[group.class_of[order], topic]]

@@ -10,7 +10,7 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-from partage.consumers.order import by_instance
+from partage.consumers.member_order import sorted_members
 from partage.group import Group
 from partage.group.model import NOBODY
 
@@ -20,7 +20,7 @@ Ints = npt.NDArray[np.int64]
 def roundrobin(group: Group, mode: str) -> Ints:
     """[P] the member of each partition."""
     owner = np.full(group.partitions, NOBODY, dtype=np.int64)
-    circle = np.array(by_instance(group), dtype=np.int64)
+    circle = np.array(sorted_members(group), dtype=np.int64)
     turn = 0
     for topic, count in enumerate(group.topics.values()):
         subscribed = np.flatnonzero(group.subscribes[group.class_of[circle], topic])

@@ -6,7 +6,7 @@ it names, and a process has as much room as it has threads; the ``tags`` of a pr
 runs (its rack, where no process has any). Loads are counted in tasks.
 
 1. Each active gets a *home*. Without more said, as ``streams.tasks`` shares them: processes even,
-   then fewest changes. With ``rack_aware`` or ``lags`` as ``streams.homes`` does: processes even,
+   then fewest changes. With ``rack_aware`` or ``lags`` as ``streams.targets`` does: processes even,
    stateful tasks even, then the least cost of KIP-925, then fewest homes that are not caught up,
    then fewest changes.
 2. Standbys are shared out around the homes, apart from each other by tags.
@@ -46,12 +46,12 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-from partage.consumers.assignment import Assignment, Warming
+from partage.consumers.assignment import Assignment, Warmups
 from partage.consumers.streams.config import UNKNOWN_LAG, StreamsConfig
-from partage.consumers.streams.homes import share_homes
-from partage.consumers.streams.tasks import deal_standbys, share_actives, share_standbys
+from partage.consumers.streams.targets import choose_targets
+from partage.consumers.streams.tasks import assign_actives, assign_standbys, place_standbys
 from partage.consumers.streams.topology import Topology
-from partage.consumers.streams.warmups import Lags, Round, plan_round
+from partage.consumers.streams.warmups import StateLags, WarmupPlan, plan_round
 from partage.group import Group
 from partage.group.model import NOBODY
 
@@ -59,7 +59,7 @@ Ints = npt.NDArray[np.int64]
 Bools = npt.NDArray[np.bool_]
 
 _LONG_LAG = 2**40
-"""Lags are told apart up to this when homes are chosen."""
+"""StateLags are told apart up to this when homes are chosen."""
 
 
 def streams(group: Group, mode: str) -> Assignment:
@@ -71,27 +71,27 @@ def streams(group: Group, mode: str) -> Assignment:
     notes: list[str] = []
     far, lags = _far(app, notes), _lags(app)
     if far is None and lags is None:
-        active = share_actives(tasks)
+        active = assign_actives(tasks)
         home = tasks.process_of(active)
-        now = Round.at_rest(home, _standbys(app, home, lags))
+        now = WarmupPlan.at_rest(home, _standbys(app, home, lags))
     else:
         by_kind = far is not None and config.rack_strategy == "balance_subtopology"
-        home = share_homes(tasks, app.stateful, _costs(app, far, lags), by_kind)
-        now = Round.at_rest(home, _standbys(app, home, lags))
+        home = choose_targets(tasks, app.stateful, _costs(app, far, lags), by_kind)
+        now = WarmupPlan.at_rest(home, _standbys(app, home, lags))
         if lags is not None:
             most = config.max_warmup_replicas
             now = plan_round(tasks, now, app.stateful, lags, most)
-        active = share_actives(tasks.pinned(now.active))
+        active = assign_actives(tasks.pinned(now.active))
     owner = np.full(group.partitions, NOBODY, dtype=np.int64)
     owner[app.row] = active[app.task]
-    copies = deal_standbys(tasks, active, now.standby | now.warmup, app.had)
+    copies = assign_standbys(tasks, active, now.standby | now.warmup, app.had)
     standbys = [(at, task) for at, task in copies if now.standby[task, tasks.process[at]]]
     warmups = [(at, task) for at, task in copies if now.warmup[task, tasks.process[at]]]
     warming = None
     if lags is not None:
         warmups = sorted(warmups + _kept(app, active, lags))
         due = config.probing_rebalance_interval_ms if now.waiting else None
-        warming = Warming(*_copies(app, warmups), now.waiting, due)
+        warming = Warmups(*_copies(app, warmups), now.waiting, due)
     wanted = config.standbys * int((app.stateful & (active != NOBODY)).sum())
     if len(standbys) < wanted:
         notes.append(f"{wanted - len(standbys)} of {wanted} standbys find no process of their own")
@@ -120,14 +120,14 @@ def _far(app: Topology, notes: list[str]) -> Ints | None:
     return app.far()
 
 
-def _lags(app: Topology) -> Lags | None:
+def _lags(app: Topology) -> StateLags | None:
     if app.config.lags is None:
         return None
     able = app.tasks.open_process[app.tasks.kind]
-    return Lags(app.lag(), able, app.config.acceptable_recovery_lag)
+    return StateLags(app.lag(), able, app.config.acceptable_recovery_lag)
 
 
-def _costs(app: Topology, far: Ints | None, lags: Lags | None) -> list[Ints]:
+def _costs(app: Topology, far: Ints | None, lags: StateLags | None) -> list[Ints]:
     """[T, N] each: what homes shall cost least of, one after the other."""
     tasks, config = app.tasks, app.config
     stateful = app.stateful[:, np.newaxis]
@@ -145,17 +145,17 @@ def _costs(app: Topology, far: Ints | None, lags: Lags | None) -> list[Ints]:
     return [*found, moves.astype(np.int64), behind]
 
 
-def _standbys(app: Topology, home: Ints, lags: Lags | None) -> Bools:
+def _standbys(app: Topology, home: Ints, lags: StateLags | None) -> Bools:
     """[T, N] standbys around the homes, rather where they have caught up, then where some of the
     state is."""
     anew = None
     if lags is not None:
         some = app.tasks.holds | (lags.lag < UNKNOWN_LAG)
         anew = np.where(lags.caught_up, 0, np.where(some, 1, 2))
-    return share_standbys(app.tasks, home, app.stateful, app.config.standbys, anew)
+    return place_standbys(app.tasks, home, app.stateful, app.config.standbys, anew)
 
 
-def _kept(app: Topology, active: Ints, lags: Lags) -> list[tuple[int, int]]:
+def _kept(app: Topology, active: Ints, lags: StateLags) -> list[tuple[int, int]]:
     """(thread, task) of tasks that must be given up by another process first, and whose state lies
     with the new one."""
     member, partition = app.group.claims

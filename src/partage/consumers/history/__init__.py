@@ -9,15 +9,15 @@ would have made of the same members. ``model.py`` is what comes out.
 from partage.consumers.history.events import Event, Rejected
 from partage.consumers.history.groups import histories
 from partage.consumers.history.lines import MARKERS, events_of
-from partage.consumers.history.model import History, Member, Round
+from partage.consumers.history.model import History, MemberSession, RecordedRound
 
 __all__ = [
     "MARKERS",
     "Event",
     "History",
-    "Member",
+    "MemberSession",
+    "RecordedRound",
     "Rejected",
-    "Round",
     "events_of",
     "histories",
 ]

@@ -17,7 +17,7 @@ HEARTBEATS_SEEN = "heartbeats_seen"
 """A setting that no line tells: the seconds between one sign of life and the next."""
 
 
-class Kind(StrEnum):
+class EventKind(StrEnum):
     """Of an event."""
 
     SUBSCRIBED = "subscribed"
@@ -53,7 +53,7 @@ class Event:
     up first is withheld.
     """
 
-    kind: Kind
+    kind: EventKind
     source: str
     line: int
     at: int
@@ -77,7 +77,7 @@ class Event:
     @property
     def of_roster(self) -> bool:
         """Whether a leader tells it of another member."""
-        return self.kind is Kind.SUBSCRIBED and bool(self.member)
+        return self.kind is EventKind.SUBSCRIBED and bool(self.member)
 
     def to_json(self) -> dict[str, Any]:
         """What differs from nothing told."""
@@ -89,7 +89,7 @@ class Event:
     def from_json(cls, value: dict[str, Any]) -> Event:
         """Of the value of ``to_json``, also after it went through JSON."""
         told = dict(value)
-        told["kind"] = Kind(told["kind"])
+        told["kind"] = EventKind(told["kind"])
         for name in ("partitions", "owned"):
             told[name] = None if told[name] is None else _pairs(told[name])
         told["plan"] = {member: _pairs(held) for member, held in told.get("plan", {}).items()}

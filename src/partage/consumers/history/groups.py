@@ -4,30 +4,36 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 
-from partage.consumers.history import gaps
-from partage.consumers.history.events import HEARTBEATS_SEEN, Event, Kind
-from partage.consumers.history.members import Lines, members_of
-from partage.consumers.history.model import SESSION_TIMEOUT, History, Member, Owned, seconds
+from partage.consumers.history import unowned as unowned_spans
+from partage.consumers.history.events import HEARTBEATS_SEEN, Event, EventKind
+from partage.consumers.history.generations import Generations
+from partage.consumers.history.members import GroupLines, members_of
+from partage.consumers.history.missing_information import missing_information
+from partage.consumers.history.model import (
+    SESSION_TIMEOUT,
+    History,
+    MemberSession,
+    RecordedSpan,
+    seconds,
+)
 from partage.consumers.history.ownership import Ownership
-from partage.consumers.history.rounds import Rounds
-from partage.consumers.history.unknown import not_told
 
 _NO_GROUP = ("", "null")
 _TELLS_A_HISTORY = (
-    Kind.JOINED,
-    Kind.PLAN,
-    Kind.HELD,
-    Kind.ADDED,
-    Kind.REVOKED,
-    Kind.LOST,
-    Kind.LEFT,
+    EventKind.JOINED,
+    EventKind.PLAN,
+    EventKind.HELD,
+    EventKind.ADDED,
+    EventKind.REVOKED,
+    EventKind.LOST,
+    EventKind.LEFT,
 )
 
 
 def histories(events: Iterable[Event]) -> dict[str, History]:
     """Every group's, by name. Events in any order of the files, a file's lines in order."""
     listed = list(events)
-    ends = {one.source: one.at for one in listed if one.kind is Kind.SEEN and not one.client}
+    ends = {one.source: one.at for one in listed if one.kind is EventKind.SEEN and not one.client}
     listed = [one for one in listed if one.client]
     groups: dict[tuple[str, str], set[str]] = {}
     consumers: dict[str, set[tuple[str, str, str]]] = {}
@@ -53,7 +59,7 @@ def histories(events: Iterable[Event]) -> dict[str, History]:
 
 def _history(group: str, events: Sequence[Event], alone: Mapping[str, int]) -> History:
     lines = members_of(events)
-    rounds = Rounds(lines)
+    rounds = Generations(lines)
     start, until = min(one.at for one in events), max(one.at for one in events)
     zones = {one.zoned for one in events}
     zoned = zones == {True}
@@ -67,9 +73,9 @@ def _history(group: str, events: Sequence[Event], alone: Mapping[str, int]) -> H
         settings["session_timeout"] = min(seconds(min(ownership.silences)), SESSION_TIMEOUT)
     members = ownership.members
     _complete(members, lines, rounds)
-    owned, overlaps = gaps.one_owner_each(ownership.owned)
-    there = gaps.presence(members.values(), until)
-    unowned = gaps.without_owner(owned, there, until)
+    owned, overlaps = unowned_spans.one_owner_each(ownership.owned)
+    there = unowned_spans.presence(members.values(), until)
+    unowned = unowned_spans.without_owner(owned, there, until)
     told_counts, seen_counts = _counts(events, owned)
     topics = {
         topic: max(told_counts.get(topic, 0), seen_counts.get(topic, 0))
@@ -89,24 +95,26 @@ def _history(group: str, events: Sequence[Event], alone: Mapping[str, int]) -> H
         settings=settings,
         latency=rounds.latency(),
         unowned={partition: unowned[partition] for partition in sorted(unowned)},
-        moved=gaps.moves(owned, members),
+        moved=unowned_spans.moves(owned, members),
         empty=until - start - sum(end - begin for begin, end in there),
         unknown=(
             *lines.notes,
             *ownership.unknown,
             *overlaps,
-            *not_told(members.values(), rounds, topics, guessed, session, settings, zones),
+            *missing_information(
+                members.values(), rounds, topics, guessed, session, settings, zones
+            ),
         ),
     )
 
 
-def _complete(members: Mapping[str, Member], lines: Lines, rounds: Rounds) -> None:
+def _complete(members: Mapping[str, MemberSession], lines: GroupLines, rounds: Generations) -> None:
     """What is known of members from elsewhere than their own changes."""
     listed = [(event.member, event) for event in lines.roster]
     listed += [(one.member, one.event) for told in lines.of.values() for one in told]
     for member, event in listed:
         seat = members.get(member)
-        if event.kind is Kind.SUBSCRIBED and seat is not None:
+        if event.kind is EventKind.SUBSCRIBED and seat is not None:
             seat.topics = tuple(sorted(event.topics)) or seat.topics
             seat.instance_id = seat.instance_id or event.instance or None
     # A member is there from the round that it has part in, whenever its own log begins.
@@ -130,7 +138,7 @@ def _settings(events: Iterable[Event]) -> dict[str, float]:
 
 
 def _counts(
-    events: Iterable[Event], owned: Iterable[Owned]
+    events: Iterable[Event], owned: Iterable[RecordedSpan]
 ) -> tuple[dict[str, int], dict[str, int]]:
     """Partitions by topic: as the lines tell, and as many as were ever assigned."""
     told: dict[str, int] = {}

@@ -9,8 +9,8 @@ from dataclasses import dataclass, field, replace
 from statistics import median_low
 
 from partage.consumers.history.clients import CLIENTS
-from partage.consumers.history.events import HEARTBEATS_SEEN, Event, Kind, Log, Rejected
-from partage.consumers.history.stamps import MICROSECONDS, stamp
+from partage.consumers.history.events import HEARTBEATS_SEEN, Event, EventKind, Log, Rejected
+from partage.consumers.history.timestamps import MICROSECONDS, parse_timestamp
 
 MARKERS = tuple(dict.fromkeys(marker for log in CLIENTS.values() for marker in log.MARKERS))
 """A line that has none of these tells nothing about a group."""
@@ -49,7 +49,7 @@ class _Signs:
         """That of the heartbeats, if there were enough."""
         if self.last is not None and len(self.gaps) >= _ENOUGH:
             told = {HEARTBEATS_SEEN: round(median_low(self.gaps) / MICROSECONDS, 3)}
-            yield replace(self.last, kind=Kind.SETTINGS, settings=told)
+            yield replace(self.last, kind=EventKind.SETTINGS, settings=told)
 
 
 def events_of(source: str, lines: Iterable[tuple[int, str]]) -> Iterator[Event | Rejected]:
@@ -60,8 +60,8 @@ def events_of(source: str, lines: Iterable[tuple[int, str]]) -> Iterator[Event |
     last: Event | None = None
     for number, raw in lines:
         text = _unwrapped(raw.rstrip("\r\n"))
-        if when := stamp(text):
-            last = Event(Kind.SEEN, source, number, when.at, when.zoned, "")
+        if when := parse_timestamp(text):
+            last = Event(EventKind.SEEN, source, number, when.at, when.zoned, "")
         for log in logs:
             if any(marker in text for marker in log.MARKERS):
                 yield from _thinned(log.feed(number, text), signs)
@@ -95,7 +95,7 @@ def _thinned(
             yield one
             continue
         of_one = signs.setdefault((one.client, one.group, one.consumer), _Signs())
-        if one.kind is Kind.SEEN:
+        if one.kind is EventKind.SEEN:
             of_one.take(one)
         else:
             yield from of_one.told()

@@ -22,18 +22,18 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import PurePath
 
-from partage.consumers.history.events import Event, Kind, Partition
+from partage.consumers.history.events import Event, EventKind, Partition
 
 Held = frozenset[Partition]
 
-_ASSIGNED = (Kind.HELD, Kind.ADDED)
-_GIVEN_UP = (Kind.REVOKED, Kind.LOST)
-_OF_CONSUMER = (Kind.JOINING, Kind.SETTINGS)
+_ASSIGNED = (EventKind.HELD, EventKind.ADDED)
+_GIVEN_UP = (EventKind.REVOKED, EventKind.LOST)
+_OF_CONSUMER = (EventKind.JOINING, EventKind.SETTINGS)
 _ROTATED = re.compile(r"(\.gz|\.\d+|[-.]\d{4}-?\d\d-?\d\d(?:[-T.]\d+)*)+$")
 
 
 @dataclass(frozen=True, eq=False)
-class Told:
+class MemberEvent:
     """An event of a member; ``generation`` is that of the member then, -1 for unknown. ``held`` is
     what it had after the event."""
 
@@ -44,7 +44,7 @@ class Told:
 
 
 @dataclass(frozen=True)
-class Lines:
+class GroupLines:
     """The events of one group.
 
     - ``of``: by member, each one's in order; members in the order of their first line
@@ -53,8 +53,8 @@ class Lines:
     - ``notes``: which member ids had to be guessed, in sentences
     """
 
-    of: dict[str, list[Told]]
-    plans: list[Told]
+    of: dict[str, list[MemberEvent]]
+    plans: list[MemberEvent]
     roster: list[Event]
     notes: list[str]
 
@@ -69,10 +69,10 @@ class _Seat:
     generation: int = -1
     fresh: bool = False  # it joined, and its assignment has not come yet
     out: bool = False
-    told: list[Told] = field(default_factory=list)
+    told: list[MemberEvent] = field(default_factory=list)
 
 
-def members_of(events: Sequence[Event]) -> Lines:
+def members_of(events: Sequence[Event]) -> GroupLines:
     """Of one group: files in any order, the lines of a file in theirs."""
     streams = _streams(events)
     plans = sorted(
@@ -80,16 +80,16 @@ def members_of(events: Sequence[Event]) -> Lines:
     )
     seats = [seat for stream in streams for seat in _Stream(stream, plans).seats if seat.told]
     notes = _named_by_plan(seats, plans)
-    found: dict[str, list[Told]] = {}
+    found: dict[str, list[MemberEvent]] = {}
     for seat in sorted(seats, key=lambda seat: (seat.told[0].event.at, seat.name)):
         lines = found.setdefault(seat.name, [])
         several = bool(lines)
         lines += [replace(one, member=seat.name) for one in seat.told]
         if several:  # it wrote into more than one log
             lines.sort(key=lambda one: one.event.at)
-    return Lines(
+    return GroupLines(
         found,
-        [Told(plan, "", plan.generation) for plan in plans],
+        [MemberEvent(plan, "", plan.generation) for plan in plans],
         [one for one in events if one.of_roster],
         notes,
     )
@@ -116,9 +116,9 @@ def _plans_of(stream: Iterable[Event]) -> Iterator[Event]:
     """Those that do not say their generation have that of the last line that does."""
     generation = -1
     for one in stream:
-        if one.kind is Kind.JOINED:
+        if one.kind is EventKind.JOINED:
             generation = one.generation
-        elif one.kind is Kind.PLAN:
+        elif one.kind is EventKind.PLAN:
             yield replace(one, generation=generation) if one.generation < 0 else one
 
 
@@ -139,20 +139,20 @@ class _Stream:
                 self._tell(self._current, event)
 
     def _read(self, event: Event) -> None:
-        if event.kind is Kind.PLAN or event.of_roster:
+        if event.kind is EventKind.PLAN or event.of_roster:
             return
-        if event.kind is Kind.SEEN and sum(not seat.out for seat in self.seats) > 1:
+        if event.kind is EventKind.SEEN and sum(not seat.out for seat in self.seats) > 1:
             return  # a sign of life of any of them
-        if event.kind is Kind.SUBSCRIBED:
+        if event.kind is EventKind.SUBSCRIBED:
             self._subscribed = event
-        if event.kind is Kind.JOINED:
+        if event.kind is EventKind.JOINED:
             self._joined(event)
-        elif event.kind in _OF_CONSUMER or event.kind in (Kind.SUBSCRIBED, Kind.SEEN):
+        elif event.kind in _OF_CONSUMER or event.kind in (EventKind.SUBSCRIBED, EventKind.SEEN):
             if self._current is None or self._current.out:
                 self._waiting.append(event)
             else:
                 self._tell(self._current, event)
-        elif event.kind is Kind.LEFT:
+        elif event.kind is EventKind.LEFT:
             seat = self._seat(event.member) if event.member else self._whose(event)
             seat.held, seat.out = frozenset(), True
             self._tell(seat, event)
@@ -225,19 +225,19 @@ class _Stream:
             if not seat.told and event.partitions:
                 seat.held = frozenset(event.partitions)
         seat.held = _after(seat.held, gone)
-        seat.out = seat.out or event.kind is Kind.LOST  # it joins again, perhaps by another id
+        seat.out = seat.out or event.kind is EventKind.LOST  # it joins again, perhaps by another id
         self._current = self._current or seat
         self._tell(seat, gone)
 
     def _tell(self, seat: _Seat, event: Event) -> None:
-        seat.told.append(Told(event, seat.name, seat.generation, seat.held))
+        seat.told.append(MemberEvent(event, seat.name, seat.generation, seat.held))
 
 
 def _after(held: Held, event: Event) -> Held:
     named = frozenset(event.partitions or ())
-    if event.kind is Kind.HELD:
+    if event.kind is EventKind.HELD:
         return named
-    return held | named if event.kind is Kind.ADDED else held - named
+    return held | named if event.kind is EventKind.ADDED else held - named
 
 
 def _named_by_plan(seats: Sequence[_Seat], plans: Sequence[Event]) -> list[str]:

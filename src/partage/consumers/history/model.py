@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from partage.consumers.history.events import Partition
-from partage.consumers.history.stamps import MICROSECONDS, shown
+from partage.consumers.history.timestamps import MICROSECONDS, format_timestamp
 
 SESSION_TIMEOUT, HEARTBEAT_INTERVAL = 45.0, 3.0
 """Seconds: Kafka's, where nothing better is known."""
@@ -21,7 +21,7 @@ Held = dict[str, tuple[Partition, ...]]
 
 
 @dataclass
-class Round:
+class RecordedRound:
     """One generation that got its assignment. ``generation`` is None for what was given up after
     the last one.
 
@@ -41,7 +41,7 @@ class Round:
 
 
 @dataclass
-class Member:
+class MemberSession:
     """One member of the group, from ``joins`` to ``ends``.
 
     - ``ended``: ``left`` with a word, ``gone`` without one; None where it is still there at the
@@ -63,7 +63,7 @@ class Member:
 
 
 @dataclass
-class Owned:
+class RecordedSpan:
     """A member has a partition from a time to another. ``round``: the one that gave it, None where
     the member had it when its log begins; ``given_up``: False where it is the end of the log."""
 
@@ -71,7 +71,7 @@ class Owned:
     member: str
     start: int
     end: int
-    round: Round | None
+    round: RecordedRound | None
     given_up: bool = True
 
 
@@ -93,9 +93,9 @@ class History:
     start: int
     until: int
     zoned: bool
-    members: tuple[Member, ...]
-    rounds: tuple[Round, ...]
-    owned: tuple[Owned, ...]
+    members: tuple[MemberSession, ...]
+    rounds: tuple[RecordedRound, ...]
+    owned: tuple[RecordedSpan, ...]
     topics: Mapping[str, int]
     settings: Mapping[str, float]
     latency: int
@@ -111,7 +111,7 @@ class History:
     def to_json(self) -> dict[str, Any]:
         """The value in ``groups``, without the replay."""
         return {
-            "start": shown(self.start, self.zoned),
+            "start": format_timestamp(self.start, self.zoned),
             "until": self.since_start(self.until),
             "members": [self._member(member) for member in self.members],
             "topics": dict(self.topics),
@@ -124,7 +124,7 @@ class History:
             "unknown": list(self.unknown),
         }
 
-    def _member(self, member: Member) -> dict[str, Any]:
+    def _member(self, member: MemberSession) -> dict[str, Any]:
         return {
             "id": member.id,
             "client": member.client,
@@ -137,10 +137,10 @@ class History:
             "ended": member.ended,
         }
 
-    def _round(self, one: Round) -> dict[str, Any]:
+    def _round(self, one: RecordedRound) -> dict[str, Any]:
         return {
             "at": self.since_start(one.at),
-            "time": shown(one.at, self.zoned),
+            "time": format_timestamp(one.at, self.zoned),
             "generation": one.generation,
             "protocol": one.protocol,
             "assignor": one.assignor,

@@ -13,15 +13,22 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 
-from partage.consumers.history.events import Event, Kind, Partition
-from partage.consumers.history.members import Told
-from partage.consumers.history.model import Held, Member, Owned, Round, add, seconds
-from partage.consumers.history.rounds import Generation, Rounds
-from partage.consumers.history.stamps import MICROSECONDS, shown
+from partage.consumers.history.events import Event, EventKind, Partition
+from partage.consumers.history.generations import Generation, Generations
+from partage.consumers.history.members import MemberEvent
+from partage.consumers.history.model import (
+    Held,
+    MemberSession,
+    RecordedRound,
+    RecordedSpan,
+    add,
+    seconds,
+)
+from partage.consumers.history.timestamps import MICROSECONDS, format_timestamp
 
-_CHANGES = (Kind.HELD, Kind.ADDED, Kind.REVOKED, Kind.LOST, Kind.LEFT)
-_TAKES_PART = (Kind.JOINING, Kind.JOINED, Kind.HELD, Kind.ADDED)
-_BEFORE_IT_JOINS = (Kind.SETTINGS, Kind.SUBSCRIBED)
+_CHANGES = (EventKind.HELD, EventKind.ADDED, EventKind.REVOKED, EventKind.LOST, EventKind.LEFT)
+_TAKES_PART = (EventKind.JOINING, EventKind.JOINED, EventKind.HELD, EventKind.ADDED)
+_BEFORE_IT_JOINS = (EventKind.SETTINGS, EventKind.SUBSCRIBED)
 
 
 class Ownership:
@@ -31,7 +38,7 @@ class Ownership:
 
     def __init__(
         self,
-        rounds: Rounds,
+        rounds: Generations,
         start: int,
         until: int,
         zoned: bool,
@@ -41,19 +48,19 @@ class Ownership:
         self.rounds, self.start, self.until, self.zoned = rounds, start, until, zoned
         self.session = session_timeout
         self._alone = alone
-        self.members: dict[str, Member] = {}
-        self.owned: list[Owned] = []
+        self.members: dict[str, MemberSession] = {}
+        self.owned: list[RecordedSpan] = []
         self.unknown: list[str] = []
         self.silences: list[int] = []
-        self.trailing = Round(0, None)
+        self.trailing = RecordedRound(0, None)
 
     # -- a member with a log
 
-    def read(self, member: str, told: Sequence[Told]) -> None:
+    def read(self, member: str, told: Sequence[MemberEvent]) -> None:
         """All lines of one member, in order."""
         first, last = told[0].event, told[-1].event
         there = next((one.event for one in told if one.event.kind not in _BEFORE_IT_JOINS), first)
-        seat = Member(
+        seat = MemberSession(
             member,
             first.client,
             first.consumer or None,
@@ -74,25 +81,25 @@ class Ownership:
             generation = self.rounds.of(one) or generation
             gave_up = None if event.kind in _TAKES_PART else gave_up
             match event.kind:
-                case Kind.HELD | Kind.ADDED:
+                case EventKind.HELD | EventKind.ADDED:
                     given = None if generation is None else generation.round
                     self._changed(has, one.held, event.at, given)
-                case Kind.REVOKED:
+                case EventKind.REVOKED:
                     gone = has.now.intersection(event.partitions or ())
                     self._note(self.rounds.following(told, number), "revoked", has, gone, event.at)
                     has.drop(gone, event.at)
                     gave_up = None if has.now else event.at
-                case Kind.LOST:
+                case EventKind.LOST:
                     gone = has.now.intersection(event.partitions or ())
                     if gone:
                         put_out_at = self._put_out(has, gone, event, last_sign, generation)
-                case Kind.LEFT:
+                case EventKind.LEFT:
                     into = self.rounds.following(told, number)
                     self._note(into, "revoked", has, has.now, event.at)
                     has.drop(has.now, event.at)
                     # To close, a consumer first gives up what it has.
                     seat.ends, seat.ended = gave_up or event.at, "left"
-                case Kind.JOINED if seat.ended is not None:
+                case EventKind.JOINED if seat.ended is not None:
                     seat.ends = seat.ended = None
                 case _:
                     pass
@@ -108,7 +115,9 @@ class Ownership:
         else:
             has.drop(has.now, self.until, given_up=False)
 
-    def _changed(self, has: _Has, held: frozenset[Partition], at: int, given: Round | None) -> None:
+    def _changed(
+        self, has: _Has, held: frozenset[Partition], at: int, given: RecordedRound | None
+    ) -> None:
         """It has other partitions than before."""
         old, new = has.now - held, held - has.now
         if given is not None:
@@ -147,7 +156,7 @@ class Ownership:
         guess = missed.begins - round(self.session * MICROSECONDS)
         return min(max(last_sign, guess), latest)
 
-    def _vanished(self, seat: Member, has: _Has, missed: Generation, alive: int) -> None:
+    def _vanished(self, seat: MemberSession, has: _Has, missed: Generation, alive: int) -> None:
         """It has gone without a word."""
         end = self._fell_silent(alive, missed)
         late = seconds(max(missed.begins - end, 0))
@@ -192,7 +201,7 @@ class Ownership:
             )
 
     def _read_plans_of(self, member: str, planned: Sequence[Generation]) -> None:
-        seat = Member(member, None, None, None, ended="gone")
+        seat = MemberSession(member, None, None, None, ended="gone")
         self.members[member] = seat
         has = _Has(member, self.owned)
         for one in planned:
@@ -217,27 +226,27 @@ class Ownership:
         return aim - {o.partition for o in self.owned if o.start <= one.at < o.end}
 
     def _shown(self, at: int) -> str:
-        return shown(at, self.zoned)
+        return format_timestamp(at, self.zoned)
 
 
 class _Has:
     """What a member has while its lines go by."""
 
-    def __init__(self, member: str, owned: list[Owned]) -> None:
+    def __init__(self, member: str, owned: list[RecordedSpan]) -> None:
         self.member = member
-        self._since: dict[Partition, tuple[int, Round | None]] = {}
+        self._since: dict[Partition, tuple[int, RecordedRound | None]] = {}
         self._owned = owned
 
     @property
     def now(self) -> frozenset[Partition]:
         return frozenset(self._since)
 
-    def take(self, partitions: Iterable[Partition], at: int, given: Round | None) -> None:
+    def take(self, partitions: Iterable[Partition], at: int, given: RecordedRound | None) -> None:
         self._since |= dict.fromkeys(sorted(partitions), (at, given))
 
     def drop(self, partitions: Iterable[Partition], at: int, given_up: bool = True) -> None:
         for partition in sorted(partitions):
             start, given = self._since.pop(partition)
             self._owned.append(
-                Owned(partition, self.member, start, max(at, start), given, given_up)
+                RecordedSpan(partition, self.member, start, max(at, start), given, given_up)
             )

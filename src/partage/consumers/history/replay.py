@@ -22,13 +22,13 @@ from partage.consumers.history.model import (
     HEARTBEAT_INTERVAL,
     SESSION_TIMEOUT,
     History,
-    Member,
+    MemberSession,
     seconds,
 )
 from partage.consumers.protocol import PROTOCOLS
-from partage.consumers.reading import Span
-from partage.consumers.scenario import Actor, Scenario
-from partage.consumers.simulation import Round, Simulation, simulate
+from partage.consumers.record_flow import OwnershipSpan
+from partage.consumers.scenario import Scenario, ScenarioMember
+from partage.consumers.simulation import SimulatedRound, Simulation, simulate
 from partage.errors import PartageError
 
 _SETTLES = 20
@@ -47,7 +47,7 @@ def scenario_of(history: History, *, shortened: bool = True) -> Scenario:
     times = [0.0, until, *(time for stay in stays for time in stay)]
     at = _shortening(times, quiet, beat) if shortened else float
     members = tuple(
-        Actor(
+        ScenarioMember(
             id=member.id,
             topics=_topics(member, history),
             joins_at=at(joins),
@@ -103,12 +103,12 @@ def as_simulation(history: History, names: Mapping[str, str]) -> Simulation:
         assignor="",
         protocol="",
         rounds=tuple(
-            Round(since(one.at), one.generation, {})
+            SimulatedRound(since(one.at), one.generation, {})
             for one in history.rounds
             if one.generation is not None
         ),
         spans=tuple(
-            Span(one.partition, names[one.member], since(one.start), since(one.end))
+            OwnershipSpan(one.partition, names[one.member], since(one.start), since(one.end))
             for one in history.owned
             if one.end > one.start
         ),
@@ -119,13 +119,13 @@ def as_simulation(history: History, names: Mapping[str, str]) -> Simulation:
     )
 
 
-def _topics(member: Member, history: History) -> tuple[str, ...]:
+def _topics(member: MemberSession, history: History) -> tuple[str, ...]:
     if not member.topics:
         return tuple(history.topics)
     return tuple(topic for topic in member.topics if topic in history.topics)
 
 
-def _stay(member: Member, history: History) -> tuple[float, float]:
+def _stay(member: MemberSession, history: History) -> tuple[float, float]:
     end = history.until if member.ends is None else member.ends
     return history.since_start(member.joins), history.since_start(max(end, member.joins))
 

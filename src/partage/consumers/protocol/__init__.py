@@ -6,9 +6,9 @@ Neither side reads a clock or opens a socket: requests and answers go in and out
 is a pure function of what happens to its members.
 """
 
-from partage.consumers.protocol.consumer import Call, Consumer
+from partage.consumers.protocol.consumer import Callback, SimulatedConsumer
 from partage.consumers.protocol.coordinator import Coordinator, State
-from partage.consumers.protocol.leader import leader
+from partage.consumers.protocol.leader import make_leader
 from partage.consumers.protocol.messages import COOPERATIVE, EAGER, PROTOCOLS, Error, Partition
 from partage.consumers.protocol.network import Network
 
@@ -16,12 +16,12 @@ __all__ = [
     "COOPERATIVE",
     "EAGER",
     "PROTOCOLS",
-    "Call",
-    "Consumer",
+    "Callback",
     "Coordinator",
     "Error",
     "Network",
     "Partition",
+    "SimulatedConsumer",
     "State",
-    "leader",
+    "make_leader",
 ]

@@ -18,7 +18,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from enum import Enum
 
-from partage.consumers.protocol.leader import Lead
+from partage.consumers.protocol.leader import Leader
 from partage.consumers.protocol.messages import (
     COOPERATIVE,
     Answer,
@@ -37,7 +37,7 @@ from partage.consumers.protocol.messages import (
 
 
 @dataclass(frozen=True)
-class Call:
+class Callback:
     """A callback: ``kind`` is ``revoked``, ``assigned`` or ``lost``. ``generation``: the round
     whose assignment caused it; None where it came before or outside of one."""
 
@@ -55,7 +55,7 @@ class Phase(Enum):
     MEMBER = "member"
 
 
-class Consumer:
+class SimulatedConsumer:
     """One process. Every method returns the requests that it sends; ``calls`` collects callbacks.
 
     - ``lead`` decides the assignment when this member leads
@@ -69,7 +69,7 @@ class Consumer:
         client: str,
         topics: Iterable[str],
         assignors: Iterable[str],
-        lead: Lead,
+        lead: Leader,
         *,
         protocol: str,
         instance_id: str | None = None,
@@ -97,7 +97,7 @@ class Consumer:
         self.generation = -1
         self.held: frozenset[Partition] = frozenset()
         self.held_since = -1
-        self.calls: list[Call] = []
+        self.calls: list[Callback] = []
         self.error: Error | None = None
         self._remembered: Partitions = ()
         self._waits_for: Request | None = None
@@ -208,7 +208,7 @@ class Consumer:
         self._remembered = tuple(sorted(assigned))
         self._give_up("revoked", gone, answer.generation)
         self.held = assigned
-        self.calls.append(Call("assigned", tuple(sorted(new)), answer.generation))
+        self.calls.append(Callback("assigned", tuple(sorted(new)), answer.generation))
         return self._join() if gone or self._again else []
 
     def _beat_answered(self, answer: Answer) -> list[Request]:
@@ -241,4 +241,4 @@ class Consumer:
         gone = tuple(sorted(partitions))
         if gone:
             self.held = self.held.difference(gone)
-            self.calls.append(Call(kind, gone, generation))
+            self.calls.append(Callback(kind, gone, generation))

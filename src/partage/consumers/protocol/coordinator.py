@@ -54,7 +54,7 @@ class State(Enum):
 
 
 @dataclass
-class Seat:
+class ClassicMember:
     """A member as the coordinator sees it.
 
     - ``generation``: the last that it joined; ``since``: the first of those it joined without a gap
@@ -97,7 +97,7 @@ class Coordinator:
         self.generation = generation
         self.assignor = ""
         self.leader: str | None = None
-        self.seats: dict[str, Seat] = {}
+        self.seats: dict[str, ClassicMember] = {}
         self.expelled: list[tuple[float, str, str]] = []
         self._instances: dict[str, str] = {}
         self._granted: dict[str, int] = {}
@@ -139,7 +139,7 @@ class Coordinator:
         expires = min((seat.expires for seat in self.seats.values()), default=math.inf)
         return min(expires, self._join_by, self._sync_by)
 
-    def seat_of(self, client: str, member_id: str) -> Seat | None:
+    def seat_of(self, client: str, member_id: str) -> ClassicMember | None:
         """The seat of a process that is a member of this very generation, else None."""
         seat = self.seats.get(member_id)
         if seat is None or seat.client != client or seat.generation != self.generation:
@@ -181,7 +181,7 @@ class Coordinator:
         if old is not None:
             self._take_over(now, old, member_id, request)
             return
-        seat = Seat(member_id, request)
+        seat = ClassicMember(member_id, request)
         self._take(seat)
         self._sit(seat, request)
         if self.state is State.PREPARING and self._may_wait is not None:
@@ -196,7 +196,7 @@ class Coordinator:
             if pending is not None:
                 answer = Joined if isinstance(pending, Join) else Synced
                 self._answers.append(answer(pending, Error.FENCED_INSTANCE_ID))
-        seat = Seat(member_id, request, assignment=before.assignment)
+        seat = ClassicMember(member_id, request, assignment=before.assignment)
         led = self.leader == old
         # the same place in the order of joining
         self.seats = {
@@ -217,7 +217,7 @@ class Coordinator:
         self._sit(seat, request)
         self._rebalance(now)
 
-    def _take(self, seat: Seat) -> None:
+    def _take(self, seat: ClassicMember) -> None:
         self.seats[seat.member_id] = seat
         if seat.request.instance_id is not None:
             self._instances[seat.request.instance_id] = seat.member_id
@@ -225,7 +225,7 @@ class Coordinator:
             self.leader = seat.member_id
 
     @staticmethod
-    def _sit(seat: Seat, request: Join) -> None:
+    def _sit(seat: ClassicMember, request: Join) -> None:
         """The member has joined and waits; while it waits its session does not run."""
         seat.request = seat.join = request
         seat.expires = math.inf
@@ -292,7 +292,7 @@ class Coordinator:
             self._beat(now, seat)
         self._sync_by = now + self._rebalance_timeout()
 
-    def _joined(self, request: Join, seat: Seat, assign: bool = True) -> Joined:
+    def _joined(self, request: Join, seat: ClassicMember, assign: bool = True) -> Joined:
         leads = assign and seat.member_id == self.leader
         members = {
             other.member_id: (other.request.instance_id, other.request.subscription)
@@ -317,7 +317,7 @@ class Coordinator:
         return bool(self._candidates([request.assignors, *lists]))
 
     @staticmethod
-    def _same(seat: Seat, request: Join) -> bool:
+    def _same(seat: ClassicMember, request: Join) -> bool:
         """Whether the request is for that seat."""
         if request.instance_id is not None:
             return seat.request.instance_id == request.instance_id
@@ -364,13 +364,13 @@ class Coordinator:
             if seat.sync is not None:
                 self._hand_out(now, seat, seat.sync)
 
-    def _hand_out(self, now: float, seat: Seat, request: Sync) -> None:
+    def _hand_out(self, now: float, seat: ClassicMember, request: Sync) -> None:
         seat.sync = None
         seat.synced = self.generation
         self._answers.append(Synced(request, None, self.generation, seat.assignment))
         self._beat(now, seat)
 
-    def _unsynced(self) -> list[Seat]:
+    def _unsynced(self) -> list[ClassicMember]:
         return [
             seat
             for seat in self.seats.values()
@@ -416,19 +416,19 @@ class Coordinator:
             return Error.FENCED_INSTANCE_ID
         return None if member_id in self.seats else Error.UNKNOWN_MEMBER_ID
 
-    def _beat(self, now: float, seat: Seat) -> None:
+    def _beat(self, now: float, seat: ClassicMember) -> None:
         seat.expires = now + seat.request.session_timeout
 
-    def _expel(self, now: float, seat: Seat, why: str) -> None:
+    def _expel(self, now: float, seat: ClassicMember, why: str) -> None:
         if seat.member_id in self.seats:
             self._remove(now, seat, why)
             self._after_loss(now)
 
-    def _remove(self, now: float, seat: Seat, why: str) -> None:
+    def _remove(self, now: float, seat: ClassicMember, why: str) -> None:
         self.expelled.append((now, seat.client, why))
         self._drop(seat)
 
-    def _drop(self, seat: Seat) -> None:
+    def _drop(self, seat: ClassicMember) -> None:
         if seat.join is not None:
             self._answers.append(Joined(seat.join, Error.UNKNOWN_MEMBER_ID))
         if seat.sync is not None:

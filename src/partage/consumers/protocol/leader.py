@@ -14,33 +14,33 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import TypeAlias
 
-from partage.consumers.assign import round_of, withheld
+from partage.consumers.assign import run_assignor, withhold
 from partage.consumers.assignors import ASSIGNORS, Assignor
 from partage.consumers.protocol.messages import COOPERATIVE, EAGER, Partitions, Subscription
 from partage.group import Group, Member
 
 Members: TypeAlias = Mapping[str, tuple[str | None, Subscription]]
-Lead: TypeAlias = Callable[[str, Members], Mapping[str, Partitions]]
+Leader: TypeAlias = Callable[[str, Members], Mapping[str, Partitions]]
 """(assignor, members) → partitions by member id."""
 
 
-def leader(
+def make_leader(
     topics: Mapping[str, int],
     assignors: Mapping[str, Assignor] = ASSIGNORS,
     *,
     mode: str = "optimal",
     racks: Mapping[str, Sequence[Sequence[str]]] | None = None,
     weights: Mapping[str, Sequence[int]] | None = None,
-) -> Lead:
+) -> Leader:
     """A leader that knows these topics, and these assignors by name."""
 
     def lead(assignor: str, members: Members) -> Mapping[str, Partitions]:
         chosen = assignors[assignor]
         group = group_of(topics, members, chosen, racks=racks, weights=weights)
-        found = round_of(chosen, group, mode)
+        found = run_assignor(chosen, group, mode)
         cooperative = any(s.protocol == COOPERATIVE for _, s in members.values())
         if cooperative and not chosen.cooperative:
-            found = withheld(found)
+            found = withhold(found)
         return {member: tuple(held) for member, held in found.as_dict().items()}
 
     return lead

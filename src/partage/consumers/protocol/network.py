@@ -19,7 +19,7 @@ from collections.abc import Callable
 from itertools import count
 from typing import TypeAlias
 
-from partage.consumers.protocol.consumer import Consumer, Phase
+from partage.consumers.protocol.consumer import Phase, SimulatedConsumer
 from partage.consumers.protocol.coordinator import Coordinator, State
 from partage.consumers.protocol.messages import Answer, Request
 
@@ -35,7 +35,7 @@ class Network:
     def __init__(self, coordinator: Coordinator, latency: Latency | None = None) -> None:
         self.coordinator = coordinator
         self.now = 0.0
-        self.processes: dict[str, Consumer] = {}
+        self.processes: dict[str, SimulatedConsumer] = {}
         self.touched: set[str] = set()
         self._latency = latency or (lambda: 0.0)
         self._events: list[tuple[float, int, Action]] = []
@@ -49,7 +49,7 @@ class Network:
         """Something that happens then."""
         heapq.heappush(self._events, (time, next(self._number), action))
 
-    def start(self, consumer: Consumer) -> None:
+    def start(self, consumer: SimulatedConsumer) -> None:
         """A process starts and subscribes."""
         self.processes[consumer.client] = consumer
         self._send(consumer.client, consumer.start())
@@ -130,7 +130,7 @@ class Network:
 
     # -- who reads what
 
-    def counts(self, consumer: Consumer) -> bool:
+    def counts(self, consumer: SimulatedConsumer) -> bool:
         """Whether what the process holds is its own in the eyes of the group."""
         seat = self.coordinator.seat_of(consumer.client, consumer.member_id)
         return seat is not None and consumer.held_since >= seat.since

@@ -84,7 +84,7 @@ class Tasks:
 # -- actives
 
 
-def share_actives(tasks: Tasks) -> Ints:
+def assign_actives(tasks: Tasks) -> Ints:
     """[T] the thread that runs each task, ``NOBODY`` where none may."""
     runs = _active_counts(tasks)
     answer = np.full(len(tasks.kind), NOBODY, dtype=np.int64)
@@ -160,15 +160,15 @@ def _active_counts(tasks: Tasks) -> Ints:
     comes = base.arcs(tail, threads_at + thread, count[kind_t], {3: 1})
     even = count[kind_p] * tasks.threads[proc] / max(threads, 1)
     squares = {
-        4: around(even, enters, leaves, tasks.scale[proc], count[kind_p]),
-        1: around(
+        4: squares_near(even, enters, leaves, tasks.scale[proc], count[kind_p]),
+        1: squares_near(
             np.full(threads, total / max(threads, 1)),
             threads_at + np.arange(threads),
             processes_at + tasks.process,
             np.ones(threads, dtype=np.int64),
             np.full(threads, total),
         ),
-        0: around(
+        0: squares_near(
             total * tasks.threads / max(threads, 1),
             processes_at + np.arange(processes),
             np.full(processes, sink),
@@ -184,7 +184,7 @@ def _active_counts(tasks: Tasks) -> Ints:
     return runs
 
 
-def around(
+def squares_near(
     guess: npt.NDArray[np.float64], tail: Ints, head: Ints, weight: Ints, capacity: Ints
 ) -> Squares:
     """Squares of flows that are probably near a guess."""
@@ -202,7 +202,7 @@ def around(
 # -- standbys
 
 
-def share_standbys(
+def place_standbys(
     tasks: Tasks, home: Ints, stateful: Bools, copies: int, anew: Ints | None = None
 ) -> Bools:
     """[T, N] the processes that hold a standby of each task; as many as ``copies`` of those
@@ -277,7 +277,7 @@ def share_standbys(
     return holds
 
 
-def deal_standbys(tasks: Tasks, active: Ints, holds: Bools, had: Bools) -> list[tuple[int, int]]:
+def assign_standbys(tasks: Tasks, active: Ints, holds: Bools, had: Bools) -> list[tuple[int, int]]:
     """(thread, task) of every standby, ascending; ``had`` [T, M]: which threads held which."""
     threads = len(tasks.process)
     load = np.bincount(active[active != NOBODY], minlength=threads)

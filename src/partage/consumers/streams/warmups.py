@@ -26,7 +26,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 import numpy.typing as npt
 
-from partage.consumers.streams.tasks import Tasks, around
+from partage.consumers.streams.tasks import Tasks, squares_near
 from partage.flow.network import Network, minimise_squares
 from partage.group.model import NOBODY
 
@@ -35,7 +35,7 @@ Bools = npt.NDArray[np.bool_]
 
 
 @dataclass(frozen=True, eq=False)
-class Lags:
+class StateLags:
     """``lag`` [T, N], where T tasks may run at all ``able`` [T, N], and which lag is
     ``acceptable``."""
 
@@ -63,7 +63,7 @@ class Lags:
 
 
 @dataclass(frozen=True, eq=False)
-class Round:
+class WarmupPlan:
     """What is done in a round.
 
     - ``active`` [T]: the process of each task; ``standby``, ``warmup`` [T, N]
@@ -76,24 +76,26 @@ class Round:
     waiting: int
 
     @classmethod
-    def at_rest(cls, home: Ints, standby: Bools) -> Round:
+    def at_rest(cls, home: Ints, standby: Bools) -> WarmupPlan:
         """All where it belongs."""
         return cls(home, standby, np.zeros_like(standby), 0)
 
 
-def plan_round(tasks: Tasks, rest: Round, stateful: Bools, lags: Lags, most: int) -> Round:
+def plan_round(
+    tasks: Tasks, rest: WarmupPlan, stateful: Bools, lags: StateLags, most: int
+) -> WarmupPlan:
     """This round on the way to ``rest``, with at most ``most`` warm-ups; ``stateful`` [T]."""
     home, may_run = rest.active, lags.may_run
     waits = stateful & (home != NOBODY)
     waits[waits] = ~may_run[waits, home[waits]]
     active = _while_waiting(tasks, home, waits, rest.standby, may_run)
-    now = Round(active, rest.standby.copy(), np.zeros_like(rest.standby), int(waits.sum()))
+    now = WarmupPlan(active, rest.standby.copy(), np.zeros_like(rest.standby), int(waits.sum()))
     left = most - _warm_up_homes(now, np.flatnonzero(waits), home, lags, most)
     kept = _keep_hot_standbys(tasks, now, lags, left)
     return replace(now, waiting=now.waiting + kept)
 
 
-def _warm_up_homes(now: Round, waits: Ints, home: Ints, lags: Lags, most: int) -> int:
+def _warm_up_homes(now: WarmupPlan, waits: Ints, home: Ints, lags: StateLags, most: int) -> int:
     """Something for the homes of tasks that wait: the standby that became active, or a warm-up; how
     many of these."""
     swaps = waits[now.standby[waits, now.active[waits]]]
@@ -105,7 +107,7 @@ def _warm_up_homes(now: Round, waits: Ints, home: Ints, lags: Lags, most: int) -
     return len(begun)
 
 
-def _keep_hot_standbys(tasks: Tasks, now: Round, lags: Lags, left: int) -> int:
+def _keep_hot_standbys(tasks: Tasks, now: WarmupPlan, lags: StateLags, left: int) -> int:
     """Standbys whose place is not caught up to whoever is more so, and warm-ups in their places as
     long as there are some ``left``; how many such standbys."""
     runs = np.flatnonzero(now.active != NOBODY)
@@ -150,7 +152,7 @@ def _while_waiting(tasks: Tasks, home: Ints, waits: Bools, standby: Bools, may_r
     base = Network(sink + 1, 2)
     base.supply[: len(rows)], base.supply[sink] = 1, -len(rows)
     taken = base.arcs(row, len(rows) + proc, 1, {1: (~standby[rows])[row, proc]})
-    even = around(
+    even = squares_near(
         len(rows) * tasks.threads / tasks.threads.sum(),
         processes_at,
         np.full(processes, sink),

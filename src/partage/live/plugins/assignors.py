@@ -20,7 +20,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar, TypeAlias
 
-from partage.consumers.assign import assign, withheld
+from partage.consumers.assign import assign, withhold
 from partage.consumers.assignment import Assignment
 from partage.consumers.assignors.failover import CONFIG as PRIORITY
 from partage.consumers.custom import PartitionAssignor, Subscription, decide
@@ -316,7 +316,7 @@ class Custom(GroupAssignor):
     def _assign(self, group: Group) -> Assignment:
         owner = decide(self._assignor, group)
         found = Assignment(group, owner, owner)
-        return withheld(found) if self.cooperative else found
+        return withhold(found) if self.cooperative else found
 
     def _member(self, member_id: str, said: Subscription) -> Member:
         return Member(

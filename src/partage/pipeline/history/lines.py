@@ -21,7 +21,7 @@ import pyarrow.compute as pc
 from pyspark.sql import functions as sf
 
 from partage.consumers.history import MARKERS, Event, events_of
-from partage.consumers.history.stamps import stamp
+from partage.consumers.history.timestamps import parse_timestamp
 from partage.pipeline.sources.files import literal
 
 if TYPE_CHECKING:
@@ -101,7 +101,7 @@ class _Part:
         # An application's own lines show that its process lives: the last of them is enough.
         for at in range(len(texts) - 1, max(len(texts) - 200, 0) - 1, -1):
             text = texts[at].as_py()
-            if stamp(text) is not None:
+            if parse_timestamp(text) is not None:
                 self.last = "" if told[at].as_py() else text
                 break
         return rows

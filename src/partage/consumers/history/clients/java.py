@@ -28,8 +28,8 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
-from partage.consumers.history.events import Event, Kind, Partition, Rejected, Unreadable
-from partage.consumers.history.stamps import Stamp, stamp
+from partage.consumers.history.events import Event, EventKind, Partition, Rejected, Unreadable
+from partage.consumers.history.timestamps import Timestamp, parse_timestamp
 
 _CONSUMER = re.compile(
     r"\[Consumer (?:instanceId=(?P<instance>.*?), )?clientId=(?P<id>.*?), groupId=(?P<group>.*?)\] "
@@ -157,7 +157,7 @@ class JavaLog:
             yield self._event(number, when, group=found["group"], **(common | values))
 
     def _configured(self, config: _Open) -> Iterator[Event | Rejected]:
-        said, when = config.settings, stamp(config.lines[0])
+        said, when = config.settings, parse_timestamp(config.lines[0])
         seconds = {
             name: int(said[key]) / 1000
             for key, name in _SECONDS.items()
@@ -171,13 +171,13 @@ class JavaLog:
             yield self._event(
                 config.number,
                 when,
-                kind=Kind.SETTINGS,
+                kind=EventKind.SETTINGS,
                 settings=seconds,
                 group=said["group.id"],
                 consumer=said.get("client.id", ""),
             )
 
-    def _event(self, number: int, when: Stamp, **values: Any) -> Event:
+    def _event(self, number: int, when: Timestamp, **values: Any) -> Event:
         return Event(
             source=self.source,
             line=number,
@@ -188,8 +188,8 @@ class JavaLog:
         )
 
 
-def _stamp(text: str) -> Stamp:
-    when = stamp(text)
+def _stamp(text: str) -> Timestamp:
+    when = parse_timestamp(text)
     if when is None:
         raise Unreadable(_NO_DATE)
     return when
@@ -202,35 +202,35 @@ def _read(message: str) -> Iterator[dict[str, Any]]:
             yield from read(message[len(start) :].strip(), message)
             return
     if message.startswith("Member ") and "sending LeaveGroup request" in message:
-        yield {"kind": Kind.LEFT, "member": message.split()[1]}
+        yield {"kind": EventKind.LEFT, "member": message.split()[1]}
     elif found := _TRANSITION.match(message):
         if found[2] == "JOINING":
-            yield {"kind": Kind.JOINED, "member": found[1]}
+            yield {"kind": EventKind.JOINED, "member": found[1]}
         elif found[2] == "LEAVING":
-            yield {"kind": Kind.LEFT, "member": found[1]}
+            yield {"kind": EventKind.LEFT, "member": found[1]}
     elif message.startswith("Received successful Heartbeat response"):
-        yield {"kind": Kind.SEEN}
+        yield {"kind": EventKind.SEEN}
 
 
 def _subscribed(rest: str, _: str) -> Iterator[dict[str, Any]]:
     topics = tuple(topic.strip() for topic in rest.strip("[]").split(",") if topic.strip())
-    yield {"kind": Kind.SUBSCRIBED, "topics": topics}
+    yield {"kind": EventKind.SUBSCRIBED, "topics": topics}
 
 
 def _joining(_: str, __: str) -> Iterator[dict[str, Any]]:
-    yield {"kind": Kind.JOINING}
+    yield {"kind": EventKind.JOINING}
 
 
 def _joined(rest: str, message: str) -> Iterator[dict[str, Any]]:
     if found := _GENERATION.search(message):
         yield {
-            "kind": Kind.JOINED,
+            "kind": EventKind.JOINED,
             "generation": int(found[1]),
             "member": found[2],
             "assignor": found[3],
         }
     elif rest.isdigit():  # of older clients
-        yield {"kind": Kind.JOINED, "generation": int(rest)}
+        yield {"kind": EventKind.JOINED, "generation": int(rest)}
     else:
         raise Unreadable("no generation where one is expected")
 
@@ -239,12 +239,12 @@ def _complete(_: str, message: str) -> Iterator[dict[str, Any]]:
     found = _COMPLETE.search(message)
     if found is None:
         raise Unreadable("no generation and memberId where they are expected")
-    yield {"kind": Kind.JOINED, "generation": int(found[1]), "member": found[2]}
+    yield {"kind": EventKind.JOINED, "generation": int(found[1]), "member": found[2]}
 
 
 def _timeout(_: str, message: str) -> Iterator[dict[str, Any]]:
     if found := re.search(r"sessionTimeoutMs=(\d+)", message):
-        yield {"kind": Kind.SETTINGS, "settings": {"session_timeout": int(found[1]) / 1000}}
+        yield {"kind": EventKind.SETTINGS, "settings": {"session_timeout": int(found[1]) / 1000}}
 
 
 def _subscriptions(rest: str, _: str) -> Iterator[dict[str, Any]]:
@@ -253,7 +253,7 @@ def _subscriptions(rest: str, _: str) -> Iterator[dict[str, Any]]:
         instance = (found["instance"] or "").removeprefix("Optional[").removesuffix("]")
         known = instance not in ("null", "Optional.empty")
         yield {
-            "kind": Kind.SUBSCRIBED,
+            "kind": EventKind.SUBSCRIBED,
             "member": found["id"],
             "topics": tuple(found["topics"].split(", ")) if found["topics"] else (),
             "instance": instance if known else "",
@@ -270,7 +270,7 @@ def _plan(rest: str, _: str) -> Iterator[dict[str, Any]]:
     plan = {found["id"]: _partitions(found["held"]) for found in _OF_MEMBER.finditer(body)}
     if body and (not plan or not listed.rstrip().endswith("}")):
         raise Unreadable("the assignment is cut off or not of a known form")
-    yield {"kind": Kind.PLAN, "generation": int(number or -1), "plan": plan}
+    yield {"kind": EventKind.PLAN, "generation": int(number or -1), "plan": plan}
 
 
 def _updated(_: str, message: str) -> Iterator[dict[str, Any]]:
@@ -281,10 +281,10 @@ def _updated(_: str, message: str) -> Iterator[dict[str, Any]]:
     added, revoked = _partitions(found["added"]), _partitions(_LOGGER.sub("", found["revoked"]))
     if set(added) != set(now) - set(owned) or set(revoked) != set(owned) - set(now):
         raise Unreadable("its four lists of partitions contradict each other")
-    yield {"kind": Kind.HELD, "partitions": now, "owned": owned, "cooperative": True}
+    yield {"kind": EventKind.HELD, "partitions": now, "owned": owned, "cooperative": True}
 
 
-def _listed(kind: Kind) -> Any:
+def _listed(kind: EventKind) -> Any:
     def read(rest: str, _: str) -> Iterator[dict[str, Any]]:
         yield {"kind": kind, "partitions": _partitions(rest)}
 
@@ -301,11 +301,11 @@ _MESSAGES = (
     ("Performing assignment using strategy", _subscriptions),
     ("Finished assignment for group", _plan),
     ("Updating assignment with", _updated),
-    ("Adding newly assigned partitions", _listed(Kind.ADDED)),
-    ("Setting newly assigned partitions", _listed(Kind.ADDED)),
-    ("Revoke previously assigned partitions", _listed(Kind.REVOKED)),
-    ("Revoking previously assigned partitions", _listed(Kind.REVOKED)),
-    ("Lost previously assigned partitions", _listed(Kind.LOST)),
+    ("Adding newly assigned partitions", _listed(EventKind.ADDED)),
+    ("Setting newly assigned partitions", _listed(EventKind.ADDED)),
+    ("Revoke previously assigned partitions", _listed(EventKind.REVOKED)),
+    ("Revoking previously assigned partitions", _listed(EventKind.REVOKED)),
+    ("Lost previously assigned partitions", _listed(EventKind.LOST)),
 )
 
 

@@ -21,8 +21,8 @@ import re
 from collections.abc import Callable, Iterator
 from typing import Any, ClassVar
 
-from partage.consumers.history.events import Event, Kind, Partition, Rejected, Unreadable
-from partage.consumers.history.stamps import stamp
+from partage.consumers.history.events import Event, EventKind, Partition, Rejected, Unreadable
+from partage.consumers.history.timestamps import parse_timestamp
 
 _PARTITION = re.compile(r"TopicPartition\(topic='([^']*)', partition=(\d+)\)")
 _SETS = r"(set\(\)|frozenset\(\)|\{.*?\})"
@@ -37,7 +37,7 @@ _PLANNED = re.compile(
 _OF_TOPIC = re.compile(r"\('([^']*)', \[([\d, ]*)\]\)")
 _QUOTED = re.compile(r"'([^']*)'")
 
-Told = dict[str, Any]
+EventFields = dict[str, Any]
 
 
 class KafkaPythonLog:
@@ -72,7 +72,7 @@ class KafkaPythonLog:
         except Unreadable as why:
             yield Rejected(self.source, number, text, str(why))
             return
-        when = stamp(text)
+        when = parse_timestamp(text)
         if told and when is None:
             yield Rejected(self.source, number, text, "no date and time of a known layout")
             return
@@ -92,7 +92,7 @@ class KafkaPythonLog:
         yield from ()
 
 
-def _read(text: str) -> Iterator[Told]:
+def _read(text: str) -> Iterator[EventFields]:
     for pattern, read in _MESSAGES:
         if found := pattern.search(text):
             yield from read(found)
@@ -102,13 +102,13 @@ def _read(text: str) -> Iterator[Told]:
             raise Unreadable(f"not of a known form after {start.strip()!r}")
 
 
-def _joining(found: re.Match[str]) -> Iterator[Told]:
-    yield {"kind": Kind.JOINING, "group": found[1]}
+def _joining(found: re.Match[str]) -> Iterator[EventFields]:
+    yield {"kind": EventKind.JOINING, "group": found[1]}
 
 
-def _joined(found: re.Match[str]) -> Iterator[Told]:
+def _joined(found: re.Match[str]) -> Iterator[EventFields]:
     yield {
-        "kind": Kind.JOINED,
+        "kind": EventKind.JOINED,
         "group": found[1],
         "generation": int(found[2]),
         "member": found[3],
@@ -116,13 +116,13 @@ def _joined(found: re.Match[str]) -> Iterator[Told]:
     }
 
 
-def _joined_before_3(found: re.Match[str]) -> Iterator[Told]:
-    yield {"kind": Kind.JOINED, "group": found[1], "generation": int(found[2])}
+def _joined_before_3(found: re.Match[str]) -> Iterator[EventFields]:
+    yield {"kind": EventKind.JOINED, "group": found[1], "generation": int(found[2])}
 
 
-def _cooperative(found: re.Match[str]) -> Iterator[Told]:
+def _cooperative(found: re.Match[str]) -> Iterator[EventFields]:
     yield {
-        "kind": Kind.HELD,
+        "kind": EventKind.HELD,
         "group": found[1],
         "partitions": _partitions(found[3]),
         "owned": _partitions(found[2]),
@@ -130,28 +130,33 @@ def _cooperative(found: re.Match[str]) -> Iterator[Told]:
     }
 
 
-def _given_up(found: re.Match[str]) -> Iterator[Told]:
-    kind = Kind.LOST if "lost membership" in found[0] else Kind.REVOKED
+def _given_up(found: re.Match[str]) -> Iterator[EventFields]:
+    kind = EventKind.LOST if "lost membership" in found[0] else EventKind.REVOKED
     yield {"kind": kind, "group": found["group"], "partitions": _partitions(found["held"])}
 
 
-def _assigned(found: re.Match[str]) -> Iterator[Told]:
+def _assigned(found: re.Match[str]) -> Iterator[EventFields]:
     held = _partitions(found["held"])
-    yield {"kind": Kind.HELD, "group": found["group"], "partitions": held, "cooperative": False}
+    yield {
+        "kind": EventKind.HELD,
+        "group": found["group"],
+        "partitions": held,
+        "cooperative": False,
+    }
 
 
-def _left(found: re.Match[str]) -> Iterator[Told]:
-    yield {"kind": Kind.LEFT, "group": found[1], "member": found[2] or ""}
+def _left(found: re.Match[str]) -> Iterator[EventFields]:
+    yield {"kind": EventKind.LEFT, "group": found[1], "member": found[2] or ""}
 
 
-def _subscribed(found: re.Match[str]) -> Iterator[Told]:
-    yield {"kind": Kind.SUBSCRIBED, "topics": tuple(sorted(_QUOTED.findall(found[1])))}
+def _subscribed(found: re.Match[str]) -> Iterator[EventFields]:
+    yield {"kind": EventKind.SUBSCRIBED, "topics": tuple(sorted(_QUOTED.findall(found[1])))}
 
 
-def _subscriptions(found: re.Match[str]) -> Iterator[Told]:
+def _subscriptions(found: re.Match[str]) -> Iterator[EventFields]:
     for member in _MEMBER.finditer(found[3]):
         yield {
-            "kind": Kind.SUBSCRIBED,
+            "kind": EventKind.SUBSCRIBED,
             "group": found[1],
             "assignor": found[2],
             "member": member["id"],
@@ -160,7 +165,7 @@ def _subscriptions(found: re.Match[str]) -> Iterator[Told]:
         }
 
 
-def _plan(found: re.Match[str]) -> Iterator[Told]:
+def _plan(found: re.Match[str]) -> Iterator[EventFields]:
     plan = {
         member["id"]: tuple(
             sorted(
@@ -174,19 +179,19 @@ def _plan(found: re.Match[str]) -> Iterator[Told]:
     }
     if len(plan) != found[2].count("ConsumerProtocolAssignment("):
         raise Unreadable("the assignment is cut off or not of a known form")
-    yield {"kind": Kind.PLAN, "group": found[1], "plan": plan}
+    yield {"kind": EventKind.PLAN, "group": found[1], "plan": plan}
 
 
-def _timeout(found: re.Match[str]) -> Iterator[Told]:
+def _timeout(found: re.Match[str]) -> Iterator[EventFields]:
     settings = {"session_timeout": int(found[2]) / 1000}
-    yield {"kind": Kind.SETTINGS, "group": found[1], "settings": settings}
+    yield {"kind": EventKind.SETTINGS, "group": found[1], "settings": settings}
 
 
-def _seen(found: re.Match[str]) -> Iterator[Told]:
-    yield {"kind": Kind.SEEN, "group": found[1]}
+def _seen(found: re.Match[str]) -> Iterator[EventFields]:
+    yield {"kind": EventKind.SEEN, "group": found[1]}
 
 
-_MESSAGES: tuple[tuple[re.Pattern[str], Callable[[re.Match[str]], Iterator[Told]]], ...] = (
+_MESSAGES: tuple[tuple[re.Pattern[str], Callable[[re.Match[str]], Iterator[EventFields]]], ...] = (
     (re.compile(r"\(Re-\)joining group (\S+)\s*$"), _joining),
     (
         re.compile(

@@ -24,8 +24,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
-from partage.consumers.history.events import Event, Kind, Partition, Rejected
-from partage.consumers.history.stamps import stamp
+from partage.consumers.history.events import Event, EventKind, Partition, Rejected
+from partage.consumers.history.timestamps import parse_timestamp
 
 _LINE = re.compile(
     r"(?P<facility>[A-Z_]+)(?:\|(?P<handle>[^|]*?#consumer-\d+)\||"
@@ -126,7 +126,7 @@ class LibrdkafkaLog:
     ) -> Iterator[Event | Rejected]:
         for values in told:
             line = values.pop("line", number)
-            when = stamp(values.pop("text", text))
+            when = parse_timestamp(values.pop("text", text))
             if when is None:
                 yield Rejected(self.source, line, text, "no date and time of a known layout")
                 return
@@ -158,12 +158,12 @@ def _read(
             handle.generation = generation
             if generation >= 0:
                 joined = {"generation": generation, "assignor": found[2], "member": found[3]}
-                told.append({"kind": Kind.JOINED, **joined})
+                told.append({"kind": EventKind.JOINED, **joined})
         case "JOINGROUP" if message.startswith("JoinGroup response"):
             return told, "a JoinGroup response of an unknown form"
         case "JOIN" if "Joining group" in message:
             handle.closing = False
-            told.append({"kind": Kind.JOINING})
+            told.append({"kind": EventKind.JOINING})
         case "COOPASSIGN":
             handle.cooperative = True
         case "REBALANCE" if "(EAGER)" in message or "(COOPERATIVE)" in message:
@@ -176,13 +176,13 @@ def _read(
             handle.plan, handle.member = {}, ""
             handle.planned = (number, text, found[2], int(found[3]))
         case "ASSIGNMENT" if "clearing group assignment" in message:
-            told.append({"kind": Kind.REVOKED, "cooperative": handle.cooperative})
+            told.append({"kind": EventKind.REVOKED, "cooperative": handle.cooperative})
         case "LOST" if "partition(s) lost" in message:
-            told.append({"kind": Kind.LOST, "cooperative": handle.cooperative})
+            told.append({"kind": EventKind.LOST, "cooperative": handle.cooperative})
         case "LEAVE" if "leave (in state" in message:
-            told.append({"kind": Kind.LEFT})
+            told.append({"kind": EventKind.LEFT})
         case "HEARTBEAT" if "Heartbeat for group" in message:
-            told.append({"kind": Kind.SEEN})
+            told.append({"kind": EventKind.SEEN})
     return told, ""
 
 
@@ -194,7 +194,7 @@ def _assignment(
     if found := _LIST.search(message):
         problem = _CUT if handle.listed is not None else ""
         # What goes while it closes is given up, not assigned away.
-        kind = Kind.REVOKED if handle.closing else Kind.HELD
+        kind = EventKind.REVOKED if handle.closing else EventKind.HELD
         event = {"kind": kind, "cooperative": bool(handle.cooperative), "text": text}
         handle.listed = _List(number, text, int(found[1]), event)
     elif handle.listed is not None and (found := _PLACE.search(message)):
@@ -205,9 +205,9 @@ def _assignment(
     if len(listed.places) < listed.expected:
         return [], problem
     handle.listed = None
-    if listed.event["kind"] is Kind.REVOKED:
+    if listed.event["kind"] is EventKind.REVOKED:
         # it lists what is left; all of it goes before the end
-        return [{"line": listed.number, "kind": Kind.REVOKED, "text": listed.text}], problem
+        return [{"line": listed.number, "kind": EventKind.REVOKED, "text": listed.text}], problem
     held = tuple(sorted(listed.places))
     return [{"line": listed.number, "partitions": held, **listed.event}], problem
 
@@ -219,7 +219,7 @@ def _subscription(handle: _Handle, message: str) -> list[dict[str, Any]]:
         handle.topics[found[1]] = int(found[2])
         if len(handle.topics) == handle.subscribed:
             topics = tuple(sorted(handle.topics))
-            return [{"kind": Kind.SUBSCRIBED, "topics": topics, "counts": dict(handle.topics)}]
+            return [{"kind": EventKind.SUBSCRIBED, "topics": topics, "counts": dict(handle.topics)}]
     return []
 
 
@@ -245,7 +245,7 @@ def _planned(handle: _Handle) -> dict[str, Any] | None:
     if len(handle.plan) != members:
         return None
     return {
-        "kind": Kind.PLAN,
+        "kind": EventKind.PLAN,
         "line": number,
         "text": text,
         "generation": handle.generation,

@@ -21,7 +21,7 @@ from collections.abc import Sequence
 import numpy as np
 import numpy.typing as npt
 
-from partage.consumers.streams.tasks import Tasks, around
+from partage.consumers.streams.tasks import Tasks, squares_near
 from partage.flow.network import Network, minimise_squares
 from partage.group.model import NOBODY
 
@@ -29,7 +29,7 @@ Ints = npt.NDArray[np.int64]
 Bools = npt.NDArray[np.bool_]
 
 
-def share_homes(
+def choose_targets(
     tasks: Tasks, stateful: Bools, costs: Sequence[Ints], subtopologies_first: bool = False
 ) -> Ints:
     """[T] the process of each task, ``NOBODY`` where none may run it.
@@ -88,21 +88,21 @@ def _flow(
         {first_cost + number: table[row, number, proc] for number in range(table.shape[1])},
     )
     squares = {
-        by_kind: around(
+        by_kind: squares_near(
             of_kind * share[process],
             kinds_at,
             parts_at + 2 * process + part[row[one]],
             tasks.scale[process],
             of_kind,
         ),
-        1: around(
+        1: squares_near(
             (of_part * share[:, np.newaxis]).ravel(),
             parts_at + np.arange(2 * processes),
             processes_at + np.repeat(every, 2),
             np.repeat(tasks.scale, 2),
             np.tile(of_part, processes),
         ),
-        0: around(
+        0: squares_near(
             count.sum() * share,
             processes_at + every,
             np.full(processes, sink),

@@ -10,12 +10,12 @@ from collections.abc import Iterable, Mapping, Sequence
 from itertools import pairwise
 
 from partage.consumers.history.events import Partition
-from partage.consumers.history.model import Member, Owned, seconds
+from partage.consumers.history.model import MemberSession, RecordedSpan, seconds
 
 Stretches = list[tuple[int, int]]
 
 
-def one_owner_each(owned: Iterable[Owned]) -> tuple[list[Owned], list[str]]:
+def one_owner_each(owned: Iterable[RecordedSpan]) -> tuple[list[RecordedSpan], list[str]]:
     """By partition and time, without overlaps: the later owner is the owner. And in sentences,
     where there were two."""
     ordered = sorted(owned, key=lambda o: (o.partition, o.start, o.end, o.member))
@@ -41,7 +41,7 @@ def one_owner_each(owned: Iterable[Owned]) -> tuple[list[Owned], list[str]]:
     return ordered, notes
 
 
-def presence(members: Iterable[Member], until: int) -> Stretches:
+def presence(members: Iterable[MemberSession], until: int) -> Stretches:
     """When some member was there."""
     stays = sorted((m.joins, until if m.ends is None else m.ends) for m in members)
     merged: Stretches = []
@@ -53,7 +53,9 @@ def presence(members: Iterable[Member], until: int) -> Stretches:
     return merged
 
 
-def without_owner(owned: Sequence[Owned], there: Stretches, until: int) -> dict[Partition, int]:
+def without_owner(
+    owned: Sequence[RecordedSpan], there: Stretches, until: int
+) -> dict[Partition, int]:
     """How long each partition had no owner; each gap is added to its round."""
     total: dict[Partition, int] = {}
 
@@ -74,7 +76,7 @@ def without_owner(owned: Sequence[Owned], there: Stretches, until: int) -> dict[
     return total
 
 
-def moves(owned: Sequence[Owned], members: Mapping[str, Member]) -> int:
+def moves(owned: Sequence[RecordedSpan], members: Mapping[str, MemberSession]) -> int:
     """Times that a partition came to another member; a static member that comes back as another
     process is the same."""
     found = 0

@@ -5,15 +5,15 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence, Set
 from itertools import pairwise
 
-from partage.consumers.history.model import HEARTBEAT_INTERVAL, SESSION_TIMEOUT, Member
-from partage.consumers.history.rounds import Rounds
+from partage.consumers.history.generations import Generations
+from partage.consumers.history.model import HEARTBEAT_INTERVAL, SESSION_TIMEOUT, MemberSession
 
 _MANY = 8
 
 
-def not_told(
-    members: Iterable[Member],
-    rounds: Rounds,
+def missing_information(
+    members: Iterable[MemberSession],
+    rounds: Generations,
     topics: Mapping[str, int],
     guessed: Mapping[str, int],
     session_timeout: float | None,
@@ -53,7 +53,7 @@ def not_told(
     return found + _generations(rounds) + _zone(zones)
 
 
-def _generations(rounds: Rounds) -> list[str]:
+def _generations(rounds: Generations) -> list[str]:
     found = []
     keys = [one.key for one in rounds]
     if keys and keys[0][1] > 1:

@@ -9,7 +9,7 @@ from math import lcm
 
 import numpy as np
 
-from partage.consumers.streams.homes import share_homes
+from partage.consumers.streams.targets import choose_targets
 from partage.consumers.streams.tasks import Tasks
 from partage.group.model import NOBODY
 
@@ -70,7 +70,7 @@ def test_no_way_costs_less() -> None:
         tasks, stateful, tables = small(draw)
         first = turn % 2 == 0
         costs = [np.array(table, dtype=np.int64) for table in tables]
-        found = share_homes(tasks, np.array(stateful), costs, first)
+        found = choose_targets(tasks, np.array(stateful), costs, first)
         able: list[list[int | None]] = []
         for kind in tasks.kind.tolist():
             threads = np.flatnonzero(tasks.open_to[kind])
@@ -94,5 +94,5 @@ def test_what_leaves_is_the_last_of_the_fullest_thread() -> None:
         tag=np.zeros((0, 2), dtype=np.int64),
     )
     moves = np.tile([0, 1], (6, 1))
-    home = share_homes(tasks, np.ones(6, dtype=np.bool_), [moves])
+    home = choose_targets(tasks, np.ones(6, dtype=np.bool_), [moves])
     assert home.tolist() == [0, 0, 1, 1, 0, 1]

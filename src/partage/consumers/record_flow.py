@@ -19,13 +19,13 @@ from dataclasses import dataclass
 from itertools import pairwise
 
 from partage.consumers.protocol.messages import Partition
-from partage.consumers.scenario import Actor
+from partage.consumers.scenario import ScenarioMember
 
 _NOTHING = 1e-9
 
 
 @dataclass(frozen=True)
-class Span:
+class OwnershipSpan:
     """A member owns a partition from a time to another."""
 
     partition: Partition
@@ -35,7 +35,7 @@ class Span:
 
 
 @dataclass(frozen=True)
-class Pushed:
+class PushLoad:
     """What pushing does to a member: the most that its buffer held, when it first overran (None:
     never), and the records that it could not take."""
 
@@ -44,18 +44,18 @@ class Pushed:
     overrun: float
 
 
-Curve = list[tuple[float, float]]
+LagCurve = list[tuple[float, float]]
 """(time, records): straight between one point and the next."""
 
 
 def pull(
-    spans: Sequence[Span],
+    spans: Sequence[OwnershipSpan],
     produce: Mapping[Partition, float],
-    actors: Mapping[str, Actor],
+    actors: Mapping[str, ScenarioMember],
     until: float,
-) -> dict[Partition, Curve]:
+) -> dict[Partition, LagCurve]:
     """The lag of every partition over time."""
-    curves: dict[Partition, Curve] = {partition: [(0.0, 0.0)] for partition in produce}
+    curves: dict[Partition, LagCurve] = {partition: [(0.0, 0.0)] for partition in produce}
 
     def wait(partition: Partition, time: float) -> None:
         """Nobody has read it since its curve ends."""
@@ -75,7 +75,7 @@ def _drain(
     stretch: _Stretch,
     rate: float | None,
     produce: Mapping[Partition, float],
-    curves: dict[Partition, Curve],
+    curves: dict[Partition, LagCurve],
 ) -> None:
     """One member reads its partitions; their curves go on to the end of the stretch."""
     partitions, now, end = stretch.partitions, stretch.start, stretch.end
@@ -116,11 +116,11 @@ def _shares(rate: float, wants: Sequence[tuple[bool, float]]) -> list[float]:
 
 
 def push(
-    spans: Sequence[Span],
+    spans: Sequence[OwnershipSpan],
     produce: Mapping[Partition, float],
-    actors: Mapping[str, Actor],
+    actors: Mapping[str, ScenarioMember],
     until: float,
-) -> dict[str, Pushed]:
+) -> dict[str, PushLoad]:
     """What every member would have to bear."""
     sent = dict.fromkeys(produce, 0.0)  # until when
     full = dict.fromkeys(actors, (0.0, 0.0))  # (time, records in the buffer)
@@ -148,14 +148,14 @@ def push(
         level = min(max(level, 0.0), actor.buffer)
         most[name] = max(most[name], held, level)
         full[name] = (end, level)
-    return {name: Pushed(most[name], first.get(name), overrun[name]) for name in actors}
+    return {name: PushLoad(most[name], first.get(name), overrun[name]) for name in actors}
 
 
 def empty_polls(
-    spans: Sequence[Span],
-    curves: Mapping[Partition, Curve],
+    spans: Sequence[OwnershipSpan],
+    curves: Mapping[Partition, LagCurve],
     produce: Mapping[Partition, float],
-    actors: Mapping[str, Actor],
+    actors: Mapping[str, ScenarioMember],
     until: float,
 ) -> dict[str, int | None]:
     """Polls of each member that wait in vain; None for a member whose polls do not wait at all and
@@ -186,7 +186,7 @@ def empty_polls(
     return {name: None if name in spins else round(found[name]) for name in actors}
 
 
-def _at(curve: Curve, time: float) -> float:
+def _at(curve: LagCurve, time: float) -> float:
     """Records that wait at a time, to be asked for where the curve bends or is flat."""
     return next((lag for at, lag in reversed(curve) if at <= time + _NOTHING), 0.0)
 
@@ -201,7 +201,7 @@ class _Stretch:
     partitions: tuple[Partition, ...]
 
 
-def _stretches(spans: Sequence[Span]) -> list[_Stretch]:
+def _stretches(spans: Sequence[OwnershipSpan]) -> list[_Stretch]:
     """All, in the order in which they begin: whoever had a partition before has ended by then."""
     changes: dict[str, dict[float, list[tuple[bool, Partition]]]] = {}
     for span in spans:
@@ -223,7 +223,7 @@ def _stretches(spans: Sequence[Span]) -> list[_Stretch]:
     return sorted(found, key=lambda stretch: (stretch.start, stretch.member))
 
 
-def _point(curve: Curve, time: float, lag: float) -> None:
+def _point(curve: LagCurve, time: float, lag: float) -> None:
     """Go on with a curve; a point on the line between its neighbours is left out."""
     if len(curve) > 1 and curve[-1][0] < time:
         (t0, l0), (t1, l1) = curve[-2], curve[-1]

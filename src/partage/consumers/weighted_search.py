@@ -38,7 +38,7 @@ _PARTNERS = 48
 
 
 @dataclass(frozen=True, eq=False)
-class Weighing:
+class WeightedProblem:
     """I items, K kinds of them, M members.
 
     - ``weight`` [I] above 0, ``kind`` [I]; ``open_to`` [K, M]: who may have a kind, at least one
@@ -60,7 +60,7 @@ class Weighing:
         return load
 
 
-def weigh(problem: Weighing) -> Ints:
+def assign_by_weight(problem: WeightedProblem) -> Ints:
     """[I] who gets each item."""
     fresh = _poured(problem, np.full_like(problem.owner, NOBODY))
     _passed_on(problem, fresh, None)
@@ -73,7 +73,7 @@ def weigh(problem: Weighing) -> Ints:
     return owner
 
 
-def relieve(problem: Weighing, limit: int) -> Ints:
+def relieve(problem: WeightedProblem, limit: int) -> Ints:
     """[I] who gets each item, where no more changes than it takes to bring loads to the limit; one
     may stay above it."""
     owner = _poured(problem, problem.owner)
@@ -90,7 +90,7 @@ def _unevenness(load: Ints) -> tuple[int, int]:
 # -- starts
 
 
-def _poured(problem: Weighing, owner: Ints) -> Ints:
+def _poured(problem: WeightedProblem, owner: Ints) -> Ints:
     """What is free, heaviest first, to who has least."""
     owner = owner.copy()
     held = owner != NOBODY
@@ -118,7 +118,7 @@ def _poured(problem: Weighing, owner: Ints) -> Ints:
 # -- passing on
 
 
-def _passed_on(problem: Weighing, owner: Ints, limit: int | None) -> None:
+def _passed_on(problem: WeightedProblem, owner: Ints, limit: int | None) -> None:
     """Improve ``owner`` in place."""
     load = problem.loads(owner)
     shelves = [_sorted(problem, np.flatnonzero(owner == m)) for m in range(problem.members)]
@@ -133,12 +133,14 @@ def _passed_on(problem: Weighing, owner: Ints, limit: int | None) -> None:
             break
 
 
-def _sorted(problem: Weighing, items: Ints) -> Ints:
+def _sorted(problem: WeightedProblem, items: Ints) -> Ints:
     """By weight, ties by position."""
     return items[np.argsort(problem.weight[items], kind="stable")]
 
 
-def _pass_one(problem: Weighing, giver: int, owner: Ints, load: Ints, shelves: list[Ints]) -> bool:
+def _pass_one(
+    problem: WeightedProblem, giver: int, owner: Ints, load: Ints, shelves: list[Ints]
+) -> bool:
     """The best single change with the first member that has less and with which there is one."""
     order = np.argsort(load, kind="stable")[:_PARTNERS]
     for taker in order[load[order] < load[giver] - 1].tolist():
@@ -184,7 +186,7 @@ def _pass_one(problem: Weighing, giver: int, owner: Ints, load: Ints, shelves: l
 # -- keeping
 
 
-def _hand_over(problem: Weighing, owner: Ints) -> None:
+def _hand_over(problem: WeightedProblem, owner: Ints) -> None:
     """Members that may have the same change whole loads, so that most is kept."""
     had = problem.owner != NOBODY
     if not had.any():
@@ -203,7 +205,7 @@ def _hand_over(problem: Weighing, owner: Ints) -> None:
     owner[:] = becomes[owner]
 
 
-def _keep_among_equals(problem: Weighing, owner: Ints) -> None:
+def _keep_among_equals(problem: WeightedProblem, owner: Ints) -> None:
     """Of items of one kind and weight everyone gets as many as before, its own first."""
     label = np.unique(np.stack((problem.kind, problem.weight)), axis=1, return_inverse=True)[
         1
@@ -224,7 +226,7 @@ def _keep_among_equals(problem: Weighing, owner: Ints) -> None:
     owner[:] = given
 
 
-def _give_back(problem: Weighing, owner: Ints, limit: int | None) -> None:
+def _give_back(problem: WeightedProblem, owner: Ints, limit: int | None) -> None:
     """What its owner can have back without a rise of the sum of squares, or within the limit."""
     load = problem.loads(owner)
     moved = np.flatnonzero((problem.owner != NOBODY) & (owner != problem.owner))
@@ -240,7 +242,7 @@ def _give_back(problem: Weighing, owner: Ints, limit: int | None) -> None:
 # -- the bound
 
 
-def load_bound(problem: Weighing) -> int:
+def load_bound(problem: WeightedProblem) -> int:
     """What the highest load of any sharing out comes to at least."""
     if len(problem.weight) == 0:
         return 0
@@ -249,7 +251,7 @@ def load_bound(problem: Weighing) -> int:
     return -(-level // unit) * unit
 
 
-def _confined(problem: Weighing) -> int:
+def _confined(problem: WeightedProblem) -> int:
     """By the members that alone may have some kinds of items."""
     weight = np.zeros(len(problem.open_to), dtype=np.int64)
     np.add.at(weight, problem.kind, problem.weight)
@@ -258,7 +260,7 @@ def _confined(problem: Weighing) -> int:
     return confine(kind, place, weight, np.zeros(len(able), dtype=np.int64)).level
 
 
-def _heaviest_together(problem: Weighing) -> int:
+def _heaviest_together(problem: WeightedProblem) -> int:
     """Of the k * M + 1 heaviest some member has k + 1, at best the lightest of them."""
     ordered = np.sort(problem.weight)[::-1]
     members = int(problem.open_to.any(axis=0).sum())

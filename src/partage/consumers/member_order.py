@@ -5,7 +5,7 @@ from __future__ import annotations
 from partage.group import Group
 
 
-def by_instance(group: Group) -> list[int]:
+def sorted_members(group: Group) -> list[int]:
     """Positions of the members: static ones by instance id, then the others by member id (Kafka's
     AbstractPartitionAssignor.MemberInfo)."""
     members = group.members

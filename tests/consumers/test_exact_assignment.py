@@ -1,4 +1,4 @@
-"""``optimal`` against every way to share a group out, against linear programming, and at size."""
+"""Exact assignments against brute force, against linear programming, and at size."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from scipy.optimize import linprog
 from scipy.sparse import coo_array
 
 from partage import Assignment, Group, Member, assign
-from partage.consumers import optimal
+from partage.consumers import exact_assignment
 from partage.group.formats import group_from_json
 from tests.oracles.sharing_groups import (
     best,
@@ -158,7 +158,7 @@ def test_large_groups_are_shared_out_whole_and_kept(members: int, subscribes: fl
 def test_too_many_pairs_for_topics_change_nothing_else(monkeypatch: pytest.MonkeyPatch) -> None:
     group = large(40, 12, 30, 0.4, 3)
     found = assign(group, "sticky")
-    monkeypatch.setattr(optimal, "_PAIRS", 10)
+    monkeypatch.setattr(exact_assignment, "_PAIRS", 10)
     dealt = assign(group, "sticky")
     assert sorted(dealt.loads.tolist()) == sorted(found.loads.tolist())
     assert unevenness(dealt.as_dict()) > unevenness(found.as_dict())

@@ -31,7 +31,7 @@ _PAIRS = 10_000_000
 """Pairs of topic and member beyond which the dealing decides about topics alone, to save memory."""
 
 
-def balanced(
+def assign_exactly(
     group: Group, rest: Ints | None = None, among: npt.NDArray[np.bool_] | None = None
 ) -> Ints:
     """[P] the member that gets each partition, ``NOBODY`` where none subscribes.

@@ -14,12 +14,12 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from statistics import median_low
 
-from partage.consumers.history.events import Event, Kind, Partition
-from partage.consumers.history.members import Lines, Told
-from partage.consumers.history.model import Round
+from partage.consumers.history.events import Event, EventKind, Partition
+from partage.consumers.history.members import GroupLines, MemberEvent
+from partage.consumers.history.model import RecordedRound
 from partage.consumers.protocol import COOPERATIVE, EAGER
 
-_NUMBERED = (Kind.JOINED, Kind.PLAN, Kind.HELD, Kind.ADDED)
+_NUMBERED = (EventKind.JOINED, EventKind.PLAN, EventKind.HELD, EventKind.ADDED)
 
 Key = tuple[int, int]
 """Life, generation: in the order of time."""
@@ -41,7 +41,7 @@ class Generation:
     assigned: dict[str, tuple[int, frozenset[Partition]]] = field(default_factory=dict)
     cooperative: bool | None = None
     assignor: str = ""
-    round: Round = field(default_factory=lambda: Round(0, None))
+    round: RecordedRound = field(default_factory=lambda: RecordedRound(0, None))
 
     @property
     def at(self) -> int:
@@ -63,22 +63,22 @@ class Generation:
             return member in self.plan.plan
         return member in self.joined or member in self.assigned
 
-    def take(self, one: Told) -> None:
+    def take(self, one: MemberEvent) -> None:
         """A line that tells of it."""
         event = one.event
         self.assignor = event.assignor or self.assignor
-        if event.kind is Kind.PLAN:
+        if event.kind is EventKind.PLAN:
             self.plan = event
-        elif event.kind is Kind.JOINED:
+        elif event.kind is EventKind.JOINED:
             self.joined.setdefault(one.member, event.at)
         else:
             self.assigned[one.member] = (event.at, one.held)
             if event.cooperative is not None:
                 self.cooperative = bool(self.cooperative) or event.cooperative
-            elif event.kind is Kind.ADDED and self.cooperative is None:
+            elif event.kind is EventKind.ADDED and self.cooperative is None:
                 self.cooperative = False
 
-    def decided(self) -> Round:
+    def decided(self) -> RecordedRound:
         """The round, with who has what in it."""
         if self.plan is not None and self.plan.planned:
             self.round.assignment = dict(self.plan.plan)
@@ -87,11 +87,11 @@ class Generation:
         return self.round
 
 
-class Rounds:
+class Generations:
     """All generations of a group, in order."""
 
-    def __init__(self, lines: Lines) -> None:
-        self._of: dict[Told, Generation] = {}
+    def __init__(self, lines: GroupLines) -> None:
+        self._of: dict[MemberEvent, Generation] = {}
         self._by_key: dict[Key, Generation] = {}
         self._number([*(one for told in lines.of.values() for one in told), *lines.plans])
         for told in lines.of.values():
@@ -105,7 +105,7 @@ class Rounds:
     def __iter__(self) -> Iterator[Generation]:
         return iter(self.listed)
 
-    def of(self, one: Told) -> Generation | None:
+    def of(self, one: MemberEvent) -> Generation | None:
         """The generation that a line tells of."""
         return self._of.get(one)
 
@@ -119,13 +119,13 @@ class Rounds:
         later = (one for one in self.listed if one.round.at > since and one.members)
         return next((one for one in later if not one.has(member)), None)
 
-    def following(self, told: Sequence[Told], at: int) -> Generation | None:
+    def following(self, told: Sequence[MemberEvent], at: int) -> Generation | None:
         """That to which what a member gives up, at a place of its log, leads."""
         for number in range(at + 1, len(told)):
             one = told[number]
-            if one.event.kind is Kind.LEFT:
+            if one.event.kind is EventKind.LEFT:
                 break
-            if one.event.kind is Kind.JOINED and one in self._of:
+            if one.event.kind is EventKind.JOINED and one in self._of:
                 return self._of[one]
         return next((one for one in self.listed if one.round.at >= told[at].event.at), None)
 
@@ -139,7 +139,7 @@ class Rounds:
         ]
         return median_low(took) // 2 if took else 0
 
-    def _number(self, told: Sequence[Told]) -> None:
+    def _number(self, told: Sequence[MemberEvent]) -> None:
         life, top = 0, -1
         known: set[str] = set()
         numbered = [one for one in told if one.generation >= 0 and one.event.kind in _NUMBERED]
@@ -156,12 +156,12 @@ class Rounds:
             found.take(one)
             self._of[one] = found
 
-    def _begins(self, told: Sequence[Told]) -> None:
+    def _begins(self, told: Sequence[MemberEvent]) -> None:
         asked: int | None = None
         for one in told:
-            if one.event.kind is Kind.JOINING:
+            if one.event.kind is EventKind.JOINING:
                 asked = one.event.at if asked is None else asked
-            elif one.event.kind is Kind.JOINED and (found := self._of.get(one)):
+            elif one.event.kind is EventKind.JOINED and (found := self._of.get(one)):
                 found.begins = min(found.begins, one.event.at if asked is None else asked)
                 asked = None
 

@@ -22,21 +22,21 @@ _DATE = re.compile(
 
 
 @dataclass(frozen=True)
-class Stamp:
+class Timestamp:
     """``at`` in microseconds since 1970; ``zoned``: whether the line says in which zone."""
 
     at: int
     zoned: bool
 
 
-def stamp(line: str) -> Stamp | None:
+def parse_timestamp(line: str) -> Timestamp | None:
     """That of a line, None where its head has none that is known."""
     head = line[:_HEAD]
     if found := _EPOCH.search(head):
         seconds, fraction, millis = found.groups()
         if millis:
-            return Stamp(int(millis) * 1000, True)
-        return Stamp(int(seconds) * MICROSECONDS + _micros(fraction), True)
+            return Timestamp(int(millis) * 1000, True)
+        return Timestamp(int(seconds) * MICROSECONDS + _micros(fraction), True)
     if found := _DATE.search(head):
         year, _, *rest = found.groups()
         month, day, hour, minute, second = map(int, rest[:5])
@@ -48,11 +48,11 @@ def stamp(line: str) -> Stamp | None:
         if zone and zone != "Z":
             sign = -1 if zone[0] == "-" else 1
             moment -= sign * timedelta(hours=int(zone[1:3]), minutes=int(zone[-2:]))
-        return Stamp(round(moment.timestamp()) * MICROSECONDS + _micros(fraction), bool(zone))
+        return Timestamp(round(moment.timestamp()) * MICROSECONDS + _micros(fraction), bool(zone))
     return None
 
 
-def shown(at: int, zoned: bool = True) -> str:
+def format_timestamp(at: int, zoned: bool = True) -> str:
     """ISO 8601 with milliseconds; ``Z`` where the zone is known."""
     moment = datetime.fromtimestamp(at // MICROSECONDS, UTC)
     text = moment.strftime("%Y-%m-%dT%H:%M:%S")
