@@ -1,4 +1,5 @@
-# make demo: the whole story on bundled data.  make test: lint, types and every test.
+# make demo: the whole story on bundled data.  make test: lint, types, docs and the tests of every day.
+# make test-all adds the long tier.
 # Both set up what they need first: uv, the locked environment, a Java.
 
 UV := $(shell command -v uv 2>/dev/null || echo .tools/bin/uv)
@@ -8,18 +9,34 @@ BENCH := $(UV) run --locked --group bench --extra spark --extra connect --extra 
 # Commands start in half the time where Python may keep what it has compiled.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: demo test test-faults site environment java chromium bench bench-page clean
+.PHONY: demo test test-long test-all test-faults site environment java chromium bench bench-page clean
 .DEFAULT_GOAL := demo
 
 demo: environment java
 	$(RUN) partage demo -o demo
 
+PYTEST := $(RUN) pytest --numprocesses=2 --dist=loadgroup
+
+# Everything that a change should pass, in minutes. The random tests try the same examples each time.
 test: environment java chromium
 	$(RUN) ruff check .
 	$(RUN) ruff format --check .
 	$(RUN) mypy
 	$(RUN) zensical build --clean --strict
-	$(RUN) pytest --numprocesses=2 --dist=loadgroup --cov=partage --cov-report=term:skip-covered
+	$(PYTEST) -m "not long" $(COVERAGE)
+
+# The rest: every client, security, faults, packaging, Spark clusters, and the random tests with four
+# times the examples from a new seed, which the first line shows. RANDOM_SEED=7 repeats a run.
+RANDOM_SEED := $(shell od -An -N4 -tu4 /dev/urandom | tr -d ' ')
+test-long: environment java chromium
+	$(PYTEST) -m "long or random or hypothesis" --hypothesis-profile=thorough \
+		--hypothesis-seed=$(RANDOM_SEED) $(COVERAGE)
+
+# Both, and how much of the source they cover.
+test-all: environment
+	$(RUN) coverage erase
+	$(MAKE) test test-long COVERAGE="--cov=partage --cov-append --cov-report="
+	$(RUN) coverage report --skip-covered
 
 # Faults injected while plans are carried out, five seeds of each kind: half an hour or more. Another range:
 # SEEDS=0-12; one seed, told in full: SEED=7.

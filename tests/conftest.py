@@ -10,6 +10,9 @@ from typing import Any
 import pytest
 
 import partage
+from tests import profiles
+
+profiles.register()
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
