@@ -1,0 +1,237 @@
+"""plan.json as typed values: the one reader of the report and of the executor.
+
+``partage check`` reads the file on its own (``brokers/check``), so that a mistake here cannot hide
+one in a plan. docs/plan-directory.md describes every field; those that older plans may lack, or
+that only a proof needs, have a default.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import Any, TypeAlias
+
+import msgspec
+
+from partage.brokers.directory import FORMAT_VERSION, MARKER, fingerprint
+from partage.brokers.stages import StageName
+from partage.errors import InputError
+from partage.files import parse_json, read_text
+
+OptionValue: TypeAlias = bool | int | float | str | list[str | int] | None
+BrokerIds: TypeAlias = list[int]
+
+
+class PlanBroker(msgspec.Struct, frozen=True):
+    """A broker. ``excluded``: must be empty after the plan; ``added``: by an option."""
+
+    id: int
+    rack: str | None = None
+    disk_bytes: int | None = None
+    capacity: float = 1.0
+    alive: bool = True
+    excluded: bool = False
+    added: bool = False
+
+    @property
+    def usable(self) -> bool:
+        """Whether it may hold replicas after the plan."""
+        return self.alive and not self.excluded
+
+
+class PlanPartitions(msgspec.Struct, frozen=True):
+    """One entry per partition in every column; ``topic`` is a position in the plan's ``topics``.
+
+    ``bytes_per_second`` is None without a profile. ``before`` and ``after`` are replica lists,
+    preferred leader first.
+    """
+
+    topic: list[int]
+    partition: list[int]
+    before: list[BrokerIds]
+    after: list[BrokerIds]
+    size_bytes: list[int | None]
+    chosen: list[bool]
+    bytes_per_second: list[float] | None = None
+    replication_factor: list[int] | None = None
+
+
+class FailureFigures(msgspec.Struct, frozen=True):
+    """Leaders of the worst survivor after one failure, a proven lower bound on them (``ideal``),
+    and, after a rack's failure, the partitions left without a live replica."""
+
+    max: int | None = None
+    ideal: int | None = None
+    offline: int | None = None
+
+
+class PlanFigures(msgspec.Struct, frozen=True):
+    """Figures of one placement. Those from ``moves`` on are of the placement after the plan."""
+
+    replicas_per_broker: tuple[int, int] | None = None
+    leaders_per_broker: tuple[int, int] | None = None
+    leaders_after_failure: FailureFigures | None = None
+    leaders_after_rack_failure: FailureFigures | None = None
+    rack_violations: int | None = None
+    topic_spread: int | None = None
+    bytes_max_over_mean: float | None = None
+    moves: int | None = None
+    moves_lower_bound: int = 0
+    bytes_moved: int | None = None
+    bytes_moved_lower_bound: int | None = None
+    optimal: bool = False
+    leader_changes: int | None = None
+    settled: bool = False
+    waves_lower_bound: int | None = None
+
+
+class FigurePair(msgspec.Struct, frozen=True):
+    """Figures before and after the plan."""
+
+    before: PlanFigures = PlanFigures()
+    after: PlanFigures = PlanFigures()
+
+
+class Prices(msgspec.Struct, frozen=True):
+    """Dual values behind a stage's bound, as far as the report shows them; text is packed
+    (``partage.flow.certificate.unpack``)."""
+
+    weights: dict[str, int] | None = None
+    load_weights: list[int] | None = None
+    brokers: str | None = None
+    topics: str | None = None
+    aim: list[int] | None = None
+    limit: str | None = None
+
+
+class PlanStage(msgspec.Struct, frozen=True, rename={"name": "stage"}):
+    """A stage of the objective: the plan's value, and the bound that no plan can beat."""
+
+    name: StageName
+    value: int
+    bound: int
+    exact: bool = True
+    prices: Prices = Prices()
+
+    @property
+    def proven(self) -> bool:
+        """Whether the value meets its bound."""
+        return self.value == self.bound
+
+
+class Certificate(msgspec.Struct, frozen=True):
+    """What proves the plan, in the order of the objective."""
+
+    stages: list[PlanStage] = []
+
+
+class PlanWave(msgspec.Struct, frozen=True):
+    """A wave. ``bytes`` is None where sizes are unknown, ``seconds`` without a throttle.
+
+    Older plans lack the load: one entry per broker that receives or sends (``brokers``: ids)."""
+
+    file: str
+    partitions: int
+    moves: int
+    bytes: int | None = None
+    seconds: float | None = None
+    brokers: list[int] | None = None
+    replicas_in: list[int] = []
+    replicas_out: list[int] = []
+    bytes_in: list[int] | None = None
+    bytes_out: list[int] | None = None
+
+
+class PlanFile(msgspec.Struct, frozen=True):
+    """A plan.json. ``options``: those that differ from their defaults."""
+
+    format_version: int
+    brokers: list[PlanBroker]
+    topics: list[str]
+    partitions: PlanPartitions
+    partage: str = ""
+    strategy: str = "exact"
+    cluster_id: str | None = None
+    changes: bool = True
+    options: dict[str, OptionValue] = {}
+    figures: FigurePair = FigurePair()
+    binding: list[str] = []
+    gaps: dict[str, float] = {}
+    loads: list[str] = []
+    warnings: list[str] = []
+    certificate: Certificate = Certificate()
+    waves: list[PlanWave] = []
+    fingerprint: str = ""
+
+    @property
+    def keys(self) -> list[tuple[str, int]]:
+        """(topic, partition number) of every partition."""
+        part = self.partitions
+        return [(self.topics[t], n) for t, n in zip(part.topic, part.partition, strict=True)]
+
+    def stage(self, name: StageName) -> PlanStage | None:
+        """The stage of that name, if the certificate has it."""
+        return next((stage for stage in self.certificate.stages if stage.name == name), None)
+
+
+def read(directory: str | os.PathLike[str], *, unchanged: bool = False) -> PlanFile:
+    """The plan of a plan directory. ``unchanged``: require that its fingerprint holds.
+
+    Raises InputError for a file that is missing, damaged, of another format, or edited.
+    """
+    path = os.fspath(Path(directory) / MARKER)
+    value = parse_json(read_text(path), path)
+    plan = parse(value, path)
+    if unchanged and plan.fingerprint != fingerprint(value):
+        raise InputError(path, "was changed after it was planned: the fingerprint does not match")
+    return plan
+
+
+def parse(value: Any, where: str = MARKER) -> PlanFile:
+    """A plan.json document, checked. Raises InputError, with ``where`` for the file's name."""
+    version = value.get("format_version") if isinstance(value, dict) else None
+    if type(version) is int and version != FORMAT_VERSION:
+        problem = f"format_version is {version}, this partage reads {FORMAT_VERSION}"
+        raise InputError(where, problem)
+    try:
+        plan = msgspec.convert(value, PlanFile)
+    except msgspec.ValidationError as error:
+        problem, _, place = str(error).partition(" - at `$")
+        place = place.removesuffix("`").removeprefix(".")
+        raise InputError(where, f"not a plan: {f'{place}: ' if place else ''}{problem}") from None
+    if (contradiction := _inconsistency(plan)) is not None:
+        raise InputError(where, f"not a plan: {contradiction}")
+    return plan
+
+
+def _inconsistency(plan: PlanFile) -> str | None:
+    """The first place where parts of the file contradict each other."""
+    ids = [broker.id for broker in plan.brokers]
+    if ids != sorted(set(ids)):
+        return "brokers: the ids must ascend"
+    part = plan.partitions
+    for name in part.__struct_fields__:
+        column = getattr(part, name)
+        if column is not None and len(column) != len(part.topic):
+            return f"partitions.{name}: {len(column)} entries, expected {len(part.topic)}"
+    if not all(0 <= topic < len(plan.topics) for topic in part.topic):
+        return f"partitions.topic: expected positions from 0 to {len(plan.topics) - 1}"
+    known = set(ids)
+    for name, lists in (("before", part.before), ("after", part.after)):
+        row = next((i for i, one in enumerate(lists) if not one or not known.issuperset(one)), None)
+        if row is not None:
+            return f"partitions.{name}[{row}]: expected one or more of the listed broker ids"
+    return _wave_inconsistency(plan.waves, known)
+
+
+def _wave_inconsistency(waves: Sequence[PlanWave], known: Iterable[int]) -> str | None:
+    for i, wave in enumerate(waves):
+        brokers = wave.brokers or []
+        if not set(brokers) <= set(known):
+            return f"waves[{i}].brokers: expected listed broker ids"
+        for name in ("replicas_in", "replicas_out", "bytes_in", "bytes_out"):
+            column = getattr(wave, name)
+            if column is not None and len(column) != len(brokers):
+                return f"waves[{i}].{name}: {len(column)} entries, expected {len(brokers)}"
+    return None
