@@ -2,10 +2,9 @@
 
     python benchmarks/page.py
 
-It fills the blocks of ``docs/benchmarks.md``, ``docs/assignors-compared.md``,
-``docs/the-article-tested.md`` and ``README.md``, and draws the plots in ``docs/images`` anew whose
-figures have changed, for which it needs matplotlib. The words between the blocks are the pages'
-own.
+It fills the blocks of ``README.md`` and of ``docs/benchmarks.md``, ``assignors-compared.md`` and
+``kafka-reassignment-survey.md``, and redraws the plots in ``docs/images`` whose figures have
+changed, for which it needs matplotlib. The text between the blocks is written by hand.
 """
 
 from __future__ import annotations
@@ -50,7 +49,7 @@ def pages(folder: Path = results.FOLDER) -> dict[str, dict[str, str]]:
             **tables.pipeline.blocks(pipeline.latest(found["pipeline"])),
         },
         "docs/assignors-compared.md": tables.assignors.blocks(joins),
-        "docs/the-article-tested.md": tables.article.blocks(found["article"]),
+        "docs/kafka-reassignment-survey.md": tables.article.blocks(found["article"]),
     }
 
 

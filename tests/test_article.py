@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 ROOT = Path(__file__).resolve().parent.parent
-PAGE = ROOT / "docs" / "the-article-tested.md"
+PAGE = ROOT / "docs" / "kafka-reassignment-survey.md"
 PROBLEMS = ROOT / "tests" / "brokers" / "test_open_problems.py"
 
 NOT_COMPARED = ("waves / lower bound", "time")
