@@ -278,7 +278,7 @@ def test_sticky_fills_a_batch_and_changes() -> None:
 
 def test_sticky_changes_when_it_is_told() -> None:
     decider = partitioner_named("sticky", 2, batch_size=1)
-    topic, record = Topic(3, "t", tells_batches=True), SerializedRecord(size=1_000)
+    topic, record = Topic(3, "t", announces_batches=True), SerializedRecord(size=1_000)
     before = decider.partition(record, topic)
     assert {decider.partition(record, topic) for _ in range(9)} == {before}
     after = decider.new_batch(record, topic, before)
@@ -312,7 +312,7 @@ def test_uniform_changes_when_a_batch_is_reached() -> None:
 def test_uniform_waits_for_the_end_of_a_batch_but_not_for_ever() -> None:
     """A producer that tells: batches of 12 end early, 16 make enough, 32 are too many (KIP-794)."""
     decider = partitioner_named("uniform", 8, batch_size=16)
-    topic, record = Topic(100, tells_batches=True), SerializedRecord(size=4)
+    topic, record = Topic(100, announces_batches=True), SerializedRecord(size=4)
     held = decider.partition(record, topic)
 
     def ask() -> int:
@@ -453,7 +453,7 @@ def test_one_that_tells_what_a_new_batch_changes() -> None:
 
 @pytest.mark.parametrize("name", ["murmur2", "random", "round-robin", "uniform"])
 def test_a_new_batch_leaves_keys_and_round_robin_where_they_are(name: str) -> None:
-    decider, topic = partitioner_named(name), Topic(9, tells_batches=True)
+    decider, topic = partitioner_named(name), Topic(9, announces_batches=True)
     for record in (SerializedRecord(b"k"), SerializedRecord()):
         number = decider.partition(record, topic)
         assert decider.new_batch(record, topic, number) == number

@@ -106,9 +106,9 @@ def consume(said: dict[str, Any]) -> None:
     )
     consumer.subscribe(list(said["topics"]), listener=Listener())
     # A leader that learns of a topic only after it has joined joins again, and kafka-python 3.0.12
-    # waits for ever if a poll ends while it does. So it learns of them before.
-    while not all(consumer._coordinator._metadata_snapshot.get(topic) for topic in said["topics"]):
-        consumer.topics()  # asks a broker, which may not know a new topic yet
+    # waits for ever if a poll ends meanwhile. So wait until the metadata contain all topics;
+    # ``topics`` always asks a broker, which may not know a new topic yet.
+    while not consumer.topics() >= set(said["topics"]):
         if _stopped.wait(0.05):
             break
     _tell("joins")

@@ -1,8 +1,8 @@
-"""The door to running Kafka clusters and clients.
+"""Running Kafka clusters and clients: the only package that talks to them.
 
-The assignors for kafka-python are here by name (``from partage.live import StickyAssignor``), those
-for aiokafka in ``partage.live.aiokafka``, and ``Partitioner`` for the producers of both. Each is
-loaded on first use, because each needs its client.
+``from partage.live import StickyAssignor`` gives the assignors for kafka-python; those for aiokafka
+are in ``partage.live.aiokafka``. ``Partitioner`` is for the producers of both. Every name is loaded
+on first use, because each needs its client library.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from partage.live.plugins.partitioners import Partitioner
     from partage.live.sandbox import Sandbox
 
-_HOME = {
+_MODULES = {
     "CooperativeStickyAssignor": "partage.live.plugins.kafka_python",
     "CustomAssignor": "partage.live.plugins.kafka_python",
     "FailoverAssignor": "partage.live.plugins.kafka_python",
@@ -36,6 +36,7 @@ _HOME = {
     "StickyAssignor": "partage.live.plugins.kafka_python",
     "WeightedAssignor": "partage.live.plugins.kafka_python",
 }
+"""The module of each public name."""
 
 __all__ = [
     "CooperativeStickyAssignor",
@@ -52,6 +53,6 @@ __all__ = [
 
 
 def __getattr__(name: str) -> Any:
-    if name not in _HOME:
+    if name not in _MODULES:
         raise AttributeError(f"module 'partage.live' has no attribute {name!r}")
-    return getattr(import_module(_HOME[name]), name)
+    return getattr(import_module(_MODULES[name]), name)

@@ -1,4 +1,4 @@
-"""The assignors for aiokafka, under the name to import them by."""
+"""The assignors for aiokafka: ``from partage.live.aiokafka import StickyAssignor``."""
 
 from __future__ import annotations
 

@@ -43,7 +43,7 @@ class Partitioner(ABC):
     def new_batch(self, record: SerializedRecord, topic: Topic, previous: int) -> int:
         """The record, which was to go to ``previous``, would open a new batch there: where it goes
         now. It stays, unless a partitioner changes partitions with batches. Asked only by producers
-        that tell batches (``Topic.tells_batches``)."""
+        that tell batches (``Topic.announces_batches``)."""
         return previous
 
     def partitions(self, keys: Keys, topic: Topic, sizes: Ints) -> Partitions:

@@ -53,7 +53,7 @@ class Topic:
     - ``queues``: for each partition the batches that wait to be sent; None: not known
     - ``not_taken_ms``: for each partition, for how long its leader's broker has not taken what is
       ready for it; None: not known
-    - ``tells_batches``: the producer says by ``Partitioner.new_batch`` when a record opens a batch
+    - ``announces_batches``: the producer says by ``Partitioner.new_batch`` when a record opens a batch
     """
 
     partitions: int
@@ -61,7 +61,7 @@ class Topic:
     available: Sequence[int] | None = None
     queues: Sequence[int] | None = None
     not_taken_ms: Sequence[float] | None = None
-    tells_batches: bool = False
+    announces_batches: bool = False
 
     def __post_init__(self) -> None:
         count = self.partitions

@@ -78,11 +78,9 @@ def kafka_python(said: dict[str, Any]) -> None:
     consumer = KafkaConsumer(**python_settings(said))
     consumer.subscribe(said["topics"], listener=Listener())
     # A leader that learns of a topic only after it has joined joins again, and kafka-python 3.0.12
-    # waits for ever if a poll ends while it does. So it learns of them before.
-    seen = consumer._coordinator._metadata_snapshot.get
-    while not all(map(seen, said["topics"])):
+    # waits for ever if a poll ends meanwhile. So wait until the metadata contain all topics.
+    while not consumer.topics() >= set(said["topics"]):
         time.sleep(0.01)
-        seen = consumer._coordinator._metadata_snapshot.get
     while not stopped.is_set():
         batch = consumer.poll(timeout_ms=500)
         if batch:

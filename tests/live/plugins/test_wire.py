@@ -39,7 +39,7 @@ def said(assignor: Any, *topics: str) -> bytes:
 
 
 def holding(assignor: Any, generation: int = 7) -> Any:
-    assignor.hear(HELD, generation)
+    assignor.remember(HELD, generation)
     return assignor
 
 
@@ -76,8 +76,8 @@ def test_all_read_the_same_in_a_subscription(java: Java, assignor: Any) -> None:
 def test_javas_sticky_reads_what_ours_remembers(java: Java) -> None:
     """It keeps every member what it had, as only the user data can have told it."""
     one, other = kp.StickyAssignor(), aio.StickyAssignor()
-    one.hear([("t0", n) for n in (0, 3)], 5)
-    other.hear([("t0", n) for n in (1, 2)], 5)
+    one.remember([("t0", n) for n in (0, 3)], 5)
+    other.remember([("t0", n) for n in (1, 2)], 5)
     joined = {
         "a": java.subscription(said(one, "t0")),
         "b": java.subscription(said(other, "t0")),
@@ -85,7 +85,7 @@ def test_javas_sticky_reads_what_ours_remembers(java: Java) -> None:
     answer = java.assign(java.named(f"{CONSUMER}.StickyAssignor")(), {"t0": 4}, joined)
     assert answer == {"a": [("t0", 0), ("t0", 3)], "b": [("t0", 1), ("t0", 2)]}
     # a newer claim wins over an older one
-    other.hear([("t0", n) for n in range(4)], 4)
+    other.remember([("t0", n) for n in range(4)], 4)
     joined = {  # anew, as Java has read its buffers to the end
         "a": java.subscription(said(one, "t0")),
         "b": java.subscription(said(other, "t0")),
@@ -96,7 +96,7 @@ def test_javas_sticky_reads_what_ours_remembers(java: Java) -> None:
 
 def test_javas_cooperative_sticky_withholds_what_ours_holds(java: Java) -> None:
     one, other = kp.CooperativeStickyAssignor(), kp.CooperativeStickyAssignor()
-    one.hear([("t0", n) for n in range(4)], 5)
+    one.remember([("t0", n) for n in range(4)], 5)
     joined = {
         "a": java.subscription(said(one, "t0")),
         "b": java.subscription(said(other, "t0")),

@@ -1,1 +1,1 @@
-"""The assignors and partitioners as plug-ins for Python's Kafka clients."""
+"""Assignors and partitioners as plug-ins for Python's Kafka clients."""

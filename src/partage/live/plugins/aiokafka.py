@@ -1,17 +1,18 @@
-"""The assignors as objects for aiokafka's ``AIOKafkaConsumer(partition_assignment_strategy=[…])``.
+"""The assignors for aiokafka's ``AIOKafkaConsumer(partition_assignment_strategy=[…])``.
 
-Always objects, one for each consumer: ``[StickyAssignor()]``. List a single one: aiokafka joins
-once for every assignor of its list.
+List one object, made for this consumer: ``[StickyAssignor()]``. aiokafka joins the group once for
+every assignor in the list.
 
-What aiokafka's coordinator cannot do, and so no plug-in either:
+What aiokafka's coordinator does not support, no plug-in can add:
 
-- it gives up everything before it joins, so there is no cooperative mode, and no
-  ``CooperativeStickyAssignor`` here: as a leader it could not read what cooperative members hold
-- as a leader it reads the oldest form of a subscription only: no rack and no generation of the
-  others. What this member says carries its rack all the same, for a leader that reads it
-- it drops instance ids, so that range and roundrobin order static members by member id
-- it tells an assignor no generation. partage's leaders send a number with the assignment, one more
-  than the newest they heard of, and that is used instead; under another leader there is none
+- It revokes all partitions before it joins. So there is no cooperative mode, and no
+  ``CooperativeStickyAssignor`` here: as a leader it could not read what cooperative members own.
+- As a leader it reads the oldest version of a subscription only, without the members' racks and
+  generations. This plug-in still sends its own rack, for a leader that reads it.
+- It drops instance ids, so that range and roundrobin order static members by member id.
+- It does not pass the generation to assignors. partage's leaders send a number with the
+  assignment, one more than the newest they received, and members use that instead; under another
+  leader there is none.
 """
 
 from __future__ import annotations
@@ -19,71 +20,57 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from aiokafka.coordinator.assignors.abstract import AbstractPartitionAssignor
-from aiokafka.coordinator.protocol import ConsumerProtocolMemberAssignment
-from aiokafka.protocol.struct import Struct
-from aiokafka.protocol.types import Array, Bytes, Int16, Int32, Schema, String
-
 from partage.consumers.custom import Subscription
 from partage.consumers.user_data import read_generation, write_generation
 from partage.errors import InputError
 from partage.group.model import NO_GENERATION
+from partage.live.compat_aiokafka import (
+    AbstractPartitionAssignor,
+    ConsumerProtocolMemberAssignment,
+    ConsumerProtocolSubscription,
+)
 from partage.live.plugins import assignors
-
-_SUBSCRIPTION_VERSION = 3
-_ASSIGNMENT_VERSION = 0
-"""The oldest: whatever is newer adds nothing to it."""
-
-
-class ConsumerProtocolSubscription(Struct):  # type: ignore[misc]
-    """A subscription as Kafka's consumers write it since KIP-881; aiokafka has the oldest only."""
-
-    SCHEMA = Schema(
-        ("version", Int16),
-        ("topics", Array(String("utf-8"))),
-        ("user_data", Bytes),
-        ("owned_partitions", Array(("topic", String("utf-8")), ("partitions", Array(Int32)))),
-        ("generation_id", Int32),
-        ("rack_id", String("utf-8")),
-    )
 
 
 class _Plugin(assignors.GroupAssignor, AbstractPartitionAssignor):  # type: ignore[misc]
-    """aiokafka's four questions, put to the assignor."""
+    """aiokafka's interface of an assignor, answered by one of partage's."""
 
     def metadata(self, topics: Iterable[str]) -> ConsumerProtocolSubscription:
-        """What this member sends when it joins."""
-        said = self.say(topics)
+        """The subscription that this member sends when it joins."""
+        subscription = self.subscription(topics)
         return ConsumerProtocolSubscription(
-            _SUBSCRIPTION_VERSION,
-            list(said.topics),
-            said.user_data,
-            [],  # all has been given up by now
-            said.generation,
-            said.rack,
+            assignors.SUBSCRIPTION_VERSION,
+            list(subscription.topics),
+            subscription.user_data,
+            [],  # the coordinator has revoked all partitions by now
+            subscription.generation,
+            subscription.rack,
         )
 
     def assign(
         self, cluster: Any, members: Mapping[str, Any]
     ) -> dict[str, ConsumerProtocolMemberAssignment]:
-        """What the leader answers, by member id."""
-        said = {
+        """The leader's assignment, by member id."""
+        subscriptions = {
             member_id: Subscription(tuple(member.subscription), user_data=member.user_data)
             for member_id, member in members.items()
         }
-        decided = self.decide(assignors.partition_counts(cluster, said.values()), said)
+        topics = assignors.partition_counts(cluster, subscriptions.values())
+        decision = self.decide(topics, subscriptions)
         return {
             member_id: ConsumerProtocolMemberAssignment(
-                _ASSIGNMENT_VERSION, list(given.items()), write_generation(decided.round_)
+                assignors.ASSIGNMENT_VERSION,
+                list(assigned.items()),
+                write_generation(decision.generation),
             )
-            for member_id, given in decided.given.items()
+            for member_id, assigned in decision.assignment.items()
         }
 
     def on_assignment(self, assignment: ConsumerProtocolMemberAssignment) -> None:
-        """This member's part of the answer."""
-        given = [(topic, n) for topic, numbers in assignment.assignment for n in numbers]
-        number = read_generation(assignment.user_data).value
-        self.hear(given, NO_GENERATION if number is None else number)
+        """This member's part of the leader's assignment."""
+        assigned = [(topic, n) for topic, numbers in assignment.assignment for n in numbers]
+        generation = read_generation(assignment.user_data).value
+        self.remember(assigned, NO_GENERATION if generation is None else generation)
 
 
 class RangeAssignor(_Plugin, assignors.Range):
@@ -107,9 +94,9 @@ class WeightedAssignor(_Plugin, assignors.Weighted):
 
 
 class CustomAssignor(_Plugin, assignors.Custom):
-    """An assignor of one's own, which must not be cooperative (see above)."""
+    """Your own assignor, which must not be cooperative: aiokafka supports eager ones only."""
 
     def __init__(self, *args: Any, **options: Any) -> None:
         super().__init__(*args, **options)
         if self.cooperative:
-            raise InputError(self.name, "is cooperative, which aiokafka cannot be")
+            raise InputError(self.name, "is cooperative: aiokafka supports eager assignors only")

@@ -1,21 +1,22 @@
-"""The assignors as the members of a running group carry them, apart from any client.
+"""partage's assignors as the members of a running group use them, independent of the client.
 
-A client asks its assignor three things. Before it joins: what to *say* to the leader, besides the
-topics. If it leads: to *decide*, out of what all have said. And when the answer is there, it lets
-the assignor *hear* it.
+A client calls its assignor three times per rebalance: before it joins, for the ``subscription`` it
+sends; if it is the leader, to ``decide`` the assignment from all subscriptions; and when the
+assignment arrives, to ``remember`` it.
 
-What a member must tell about itself goes where Kafka's own classes put it, so that members of both
-kinds can share a group, whoever leads: sticky's last assignment and failover's priority in the user
-data, cooperative-sticky's partitions in the subscription, with the generation in both places.
+Whatever a member reports about itself goes where Kafka's Java classes put it, so that both kinds of
+members can share a group, whichever leads: sticky's last assignment and failover's priority in the
+user data, cooperative-sticky's owned partitions in the subscription, the generation in both.
 
-What a consumer holds it says itself where its client lets the assignor know (``held``); otherwise
-the assignor goes by the last assignment that it heard of.
+A client that knows which partitions its consumer owns passes them (``owned``). Otherwise the
+assignor uses the last assignment it remembers.
 """
 
 from __future__ import annotations
 
 import logging
 import struct
+from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar, TypeAlias
@@ -43,50 +44,56 @@ ByTopic: TypeAlias = dict[str, list[int]]
 Weights: TypeAlias = Mapping[str, Sequence[int]]
 Racks: TypeAlias = Mapping[str, Sequence[Sequence[str]]]
 
+SUBSCRIPTION_VERSION = 3
+"""KIP-881: the version that added the rack."""
+
+ASSIGNMENT_VERSION = 0
+"""The oldest: newer versions add no field."""
+
 
 @dataclass(frozen=True)
 class Decision:
-    """Partition numbers by topic, by member id; ``round_`` is one more than the newest generation
-    that a member has said: the number for those whose client does not tell it."""
+    """A leader's answer. ``assignment``: partition numbers by topic, by member id; ``generation``:
+    one more than the newest that a member reported, for clients that do not pass the group's."""
 
-    given: Mapping[str, ByTopic]
-    round_: int
+    assignment: Mapping[str, ByTopic]
+    generation: int
 
 
 class GroupAssignor:
-    """One of partage's assignors at work in one consumer. One object serves one consumer only.
+    """One of partage's assignors in one consumer. Do not share an object between consumers.
 
-    - ``rack``: where the consumer runs (KIP-881); needed wherever its client does not say it
-    - ``mode``: ``optimal``, or ``java`` as Apache Kafka's class of that name decides
+    ``rack``: where the consumer runs (KIP-881), needed unless its client reports it.
     """
 
     name: ClassVar[str]
     cooperative: ClassVar[bool] = False
 
-    def __init__(self, *, rack: str | None = None, mode: str = "optimal") -> None:
+    def __init__(self, *, rack: str | None = None) -> None:
         self._rack = rack
-        self._mode = mode
-        self._held: tuple[Partition, ...] = ()
+        self._owned: tuple[Partition, ...] = ()
         self._generation = NO_GENERATION
 
     # -- the member
 
-    def say(self, topics: Iterable[str], held: Iterable[Partition] | None = None) -> Subscription:
-        """What goes to the leader. ``held``: what the consumer has kept, None if that is not
-        known."""
+    def subscription(
+        self, topics: Iterable[str], owned: Iterable[Partition] | None = None
+    ) -> Subscription:
+        """The subscription to send to the leader. ``owned``: the partitions that the consumer
+        currently owns, None if its client does not know."""
         wanted = set(topics)
-        kept = self._held if held is None else held
+        claimed = self._owned if owned is None else owned
         return Subscription(
             tuple(sorted(wanted)),
             user_data=self._user_data(),
-            owned=tuple(sorted(p for p in kept if p[0] in wanted)) if self.cooperative else (),
+            owned=tuple(sorted(p for p in claimed if p[0] in wanted)) if self.cooperative else (),
             generation=self._generation,
             rack=self._rack,
         )
 
-    def hear(self, given: Iterable[Partition], generation: int = NO_GENERATION) -> None:
-        """The answer."""
-        self._held, self._generation = tuple(given), generation
+    def remember(self, assigned: Iterable[Partition], generation: int = NO_GENERATION) -> None:
+        """Remember the partitions that the leader assigned to this member."""
+        self._owned, self._generation = tuple(assigned), generation
 
     def _user_data(self) -> bytes | None:
         return None
@@ -99,42 +106,42 @@ class GroupAssignor:
         members: Mapping[str, Subscription],
         racks: Racks | None = None,
     ) -> Decision:
-        """Who gets which partition, out of the partition counts of the topics that anybody
-        subscribes to and what everybody has said. ``racks``: those of each partition's replicas."""
+        """Assign every partition to a member. ``topics``: partition counts of all subscribed
+        topics; ``members``: subscriptions by member id; ``racks``: of each partition's replicas."""
         group = self._group(topics, members, racks)
         for warning in group.warnings:
             log.warning("%s: %s", self.name, warning)
         found = self._assign(group)
         for note in found.notes:
             log.warning("%s: %s", self.name, note)
-        given = {
+        assignment = {
             member.id: {
                 topic: numbers.tolist() for topic, numbers in found.partitions_of(at).items()
             }
             for at, member in enumerate(group.members)
         }
         newest = max((member.generation for member in group.members), default=NO_GENERATION)
-        return Decision(given, max(newest, 0) + 1)
+        return Decision(assignment, max(newest, 0) + 1)
 
     def _assign(self, group: Group) -> Assignment:
-        return assign(group, self.name, self._mode)
+        return assign(group, self.name)
 
     def _group(
         self, topics: Mapping[str, int], members: Mapping[str, Subscription], racks: Racks | None
     ) -> Group:
-        given = [
+        joined = [
             self._member(member_id, subscription) for member_id, subscription in members.items()
         ]
-        return Group(topics, given, racks=racks, where=self.name)
+        return Group(topics, joined, racks=racks, where=self.name)
 
-    def _member(self, member_id: str, said: Subscription) -> Member:
+    def _member(self, member_id: str, subscription: Subscription) -> Member:
         return Member(
             id=member_id,
-            topics=said.topics,
-            generation=said.generation,
-            rack=said.rack or None,
-            instance_id=said.instance_id,
-            user_data=said.user_data,
+            topics=subscription.topics,
+            generation=subscription.generation,
+            rack=subscription.rack or None,
+            instance_id=subscription.instance_id,
+            user_data=subscription.user_data,
         )
 
     def _warn(self, member_id: str, warning: str | None) -> None:
@@ -143,19 +150,23 @@ class GroupAssignor:
 
 
 class Range(GroupAssignor):
-    """Topic by topic, in stretches; by rack where members have one (KIP-881)."""
+    """Contiguous ranges of each topic's partitions; by rack where members have one (KIP-881)."""
 
     name = "range"
 
 
 class RoundRobin(GroupAssignor):
-    """All partitions in turn."""
+    """All partitions to the members in turn."""
 
     name = "roundrobin"
 
 
 class Failover(GroupAssignor):
-    """Everything to the member of the highest ``priority``; without one it outranks all others."""
+    """All partitions to the member with the highest ``priority``; a member without one comes first.
+
+    Give the priority itself, or a consumer's configuration with ``assignment.consumer.priority``.
+    Raises InputError if it is not an int32.
+    """
 
     name = "failover"
 
@@ -166,57 +177,73 @@ class Failover(GroupAssignor):
         config: Mapping[str, Any] | None = None,
         rack: str | None = None,
     ) -> None:
-        """The priority itself, or a consumer's configuration with ``assignment.consumer.priority``.
-        InputError where that is no int32."""
         super().__init__(rack=rack)
-        said = (config or {}).get(PRIORITY) if priority is None else priority
+        value = (config or {}).get(PRIORITY) if priority is None else priority
         try:
-            self._priority = None if said is None else int(said)
+            self._priority = None if value is None else int(value)
             self._user_data()
         except (TypeError, ValueError, struct.error):
-            raise InputError(PRIORITY, f"{said!r}: expected an integer of 32 bits") from None
+            raise InputError(PRIORITY, f"{value!r}: expected an integer of 32 bits") from None
 
     def _user_data(self) -> bytes | None:
         return None if self._priority is None else write_priority(self._priority)
 
-    def _member(self, member_id: str, said: Subscription) -> Member:
-        priority = read_priority(said.user_data)
+    def _member(self, member_id: str, subscription: Subscription) -> Member:
+        priority = read_priority(subscription.user_data)
         self._warn(member_id, priority.warning)
         return Member(
             id=member_id,
-            topics=said.topics,
-            instance_id=said.instance_id,
+            topics=subscription.topics,
+            instance_id=subscription.instance_id,
             priority=priority.value,
         )
 
 
-class Sticky(GroupAssignor):
-    """The fairest shares with the fewest moves, all given up in between (eager)."""
+class _WithMode(GroupAssignor):
+    """An assignor that Apache Kafka has, too, with another answer.
+
+    ``mode``: ``optimal``, or ``java`` to decide as Apache Kafka's class of that name does.
+    """
+
+    def __init__(self, *, rack: str | None = None, mode: str = "optimal") -> None:
+        super().__init__(rack=rack)
+        self._mode = mode
+
+    def _assign(self, group: Group) -> Assignment:
+        return assign(group, self.name, self._mode)
+
+
+class Sticky(_WithMode):
+    """Most balanced assignment with the fewest moves; every rebalance revokes all (eager).
+
+    ``mode``: ``optimal``, or ``java`` to decide as Apache Kafka's StickyAssignor does.
+    """
 
     name = "sticky"
 
     def _user_data(self) -> bytes | None:
-        owned: ByTopic = {}
-        for topic, number in self._held:
-            owned.setdefault(topic, []).append(number)
-        known = self._generation if self._generation != NO_GENERATION else None
-        return write_sticky(owned, known)
+        generation = None if self._generation == NO_GENERATION else self._generation
+        return write_sticky(by_topic(self._owned), generation)
 
-    def _member(self, member_id: str, said: Subscription) -> Member:
-        remembered = read_sticky(said.user_data)
-        self._warn(member_id, remembered.warning)
+    def _member(self, member_id: str, subscription: Subscription) -> Member:
+        reported = read_sticky(subscription.user_data)
+        self._warn(member_id, reported.warning)
         return Member(
             id=member_id,
-            topics=said.topics,
-            owned=[(t, n) for t, numbers in remembered.owned.items() for n in numbers],
-            generation=remembered.generation,
-            rack=said.rack or None,
-            instance_id=said.instance_id,
+            topics=subscription.topics,
+            owned=[(t, n) for t, numbers in reported.owned.items() for n in numbers],
+            generation=reported.generation,
+            rack=subscription.rack or None,
+            instance_id=subscription.instance_id,
         )
 
 
-class CooperativeSticky(GroupAssignor):
-    """The fairest shares with the fewest moves; what stays is read on (KIP-429)."""
+class CooperativeSticky(_WithMode):
+    """Most balanced assignment with the fewest moves; consumers keep reading the partitions that
+    they keep (KIP-429).
+
+    ``mode``: ``optimal``, or ``java`` to decide as Apache Kafka's CooperativeStickyAssignor does.
+    """
 
     name = "cooperative-sticky"
     cooperative = True
@@ -224,28 +251,28 @@ class CooperativeSticky(GroupAssignor):
     def _user_data(self) -> bytes:
         return write_generation(self._generation)
 
-    def _member(self, member_id: str, said: Subscription) -> Member:
-        generation = said.generation
-        if generation == NO_GENERATION:  # of a client that does not know the field
-            read = read_generation(said.user_data)
-            self._warn(member_id, read.warning)
-            generation = NO_GENERATION if read.value is None else read.value
+    def _member(self, member_id: str, subscription: Subscription) -> Member:
+        generation = subscription.generation
+        if generation == NO_GENERATION:  # from a client that does not send this field
+            reported = read_generation(subscription.user_data)
+            self._warn(member_id, reported.warning)
+            generation = NO_GENERATION if reported.value is None else reported.value
         return Member(
             id=member_id,
-            topics=said.topics,
-            owned=said.owned,
+            topics=subscription.topics,
+            owned=subscription.owned,
             generation=generation,
-            rack=said.rack or None,
-            instance_id=said.instance_id,
+            rack=subscription.rack or None,
+            instance_id=subscription.instance_id,
         )
 
 
 class Weighted(Sticky):
-    """The most even loads by weight, then few moves. Eager, as sticky.
+    """Most even loads by weight, then few moves. Eager, like sticky.
 
-    ``weights``: a whole number per partition by topic, or what the leader calls for them with the
-    partition counts by topic, such as ``partage.live.Lag``. Where that fails the leader says so in
-    the log and counts every partition as 1: a group must not stand still for want of weights.
+    ``weights``: a whole number per partition by topic, or a function that the leader calls for
+    them with the partition counts by topic, such as ``partage.live.Lag``. If that fails, the leader
+    logs a warning and counts every partition as 1: the group must not stop for lack of weights.
     """
 
     name = "weighted"
@@ -265,26 +292,26 @@ class Weighted(Sticky):
     def _group(
         self, topics: Mapping[str, int], members: Mapping[str, Subscription], racks: Racks | None
     ) -> Group:
-        plain = super()._group(topics, members, racks)
+        unweighted = super()._group(topics, members, racks)
         try:
             weights = self._weights(topics) if callable(self._weights) else self._weights
             known = {t: values for t, values in (weights or {}).items() if t in topics}
-            group = Group(topics, plain.members, racks=racks, weights=known, where=self.name)
-            group.weight.sum()  # looked at here, where what is wrong with them is no harm
-            return group if known else plain
+            group = Group(topics, unweighted.members, racks=racks, weights=known, where=self.name)
+            group.weight.sum()  # validates the weights here, where an error can still be caught
+            return group if known else unweighted
         except Exception as problem:
             log.warning("weighted: no weights, every partition counts as 1: %s", problem)
-            return plain
+            return unweighted
 
     def _assign(self, group: Group) -> Assignment:
         return assign(group, self.name, self._mode, max_skew=self._max_skew)
 
 
 class Custom(GroupAssignor):
-    """An assignor of one's own: a ``PartitionAssignor``, or its class, with its configuration."""
+    """Your own assignor: a ``PartitionAssignor``, or its class, with its configuration."""
 
     name = "custom"
-    """Of the class; an object has its assignor's."""
+    """The name of the class; an object has the name of its assignor."""
 
     def __init__(
         self,
@@ -299,40 +326,42 @@ class Custom(GroupAssignor):
         self.name = self._assignor.name  # type: ignore[misc]
         self.cooperative = self._assignor.cooperative  # type: ignore[misc]
 
-    def say(self, topics: Iterable[str], held: Iterable[Partition] | None = None) -> Subscription:
-        plain = super().say(topics, held)
-        said = self._assignor.subscription(plain.topics)
+    def subscription(
+        self, topics: Iterable[str], owned: Iterable[Partition] | None = None
+    ) -> Subscription:
+        default = super().subscription(topics, owned)
+        custom = self._assignor.subscription(default.topics)
         return replace(
-            plain,
-            topics=tuple(said.topics),
-            user_data=said.user_data,
-            rack=said.rack or plain.rack,
+            default,
+            topics=tuple(custom.topics),
+            user_data=custom.user_data,
+            rack=custom.rack or default.rack,
         )
 
-    def hear(self, given: Iterable[Partition], generation: int = NO_GENERATION) -> None:
-        super().hear(given, generation)
-        self._assignor.on_assignment(self._held, generation)
+    def remember(self, assigned: Iterable[Partition], generation: int = NO_GENERATION) -> None:
+        super().remember(assigned, generation)
+        self._assignor.on_assignment(self._owned, generation)
 
     def _assign(self, group: Group) -> Assignment:
         owner = decide(self._assignor, group)
         found = Assignment(group, owner, owner)
         return withhold(found) if self.cooperative else found
 
-    def _member(self, member_id: str, said: Subscription) -> Member:
-        return Member(
-            id=member_id,
-            topics=said.topics,
-            owned=said.owned,
-            generation=said.generation,
-            rack=said.rack or None,
-            instance_id=said.instance_id,
-            user_data=said.user_data,
-        )
+    def _member(self, member_id: str, subscription: Subscription) -> Member:
+        return replace(super()._member(member_id, subscription), owned=subscription.owned)
 
 
-def partition_counts(cluster: Any, said: Iterable[Subscription]) -> dict[str, int]:
-    """Of the topics that anybody subscribes to and the client knows. ``cluster``: the client's
-    picture of it; kafka-python's and aiokafka's answer alike."""
-    wanted = sorted({topic for subscription in said for topic in subscription.topics})
+def partition_counts(cluster: Any, subscriptions: Iterable[Subscription]) -> dict[str, int]:
+    """Partition counts of all subscribed topics that the client knows. ``cluster``: the client's
+    ``ClusterMetadata``; kafka-python's and aiokafka's have the same methods."""
+    wanted = sorted({topic for one in subscriptions for topic in one.topics})
     known = {topic: cluster.partitions_for_topic(topic) for topic in wanted}
     return {topic: max(numbers) + 1 for topic, numbers in known.items() if numbers}
+
+
+def by_topic(partitions: Iterable[Partition]) -> ByTopic:
+    """Partition numbers by topic, both in the order given."""
+    found: defaultdict[str, list[int]] = defaultdict(list)
+    for topic, number in partitions:
+        found[topic].append(number)
+    return found

@@ -1,30 +1,31 @@
-"""The assignors as classes for kafka-python's ``KafkaConsumer(partition_assignment_strategy=[…])``.
+"""The assignors for kafka-python's ``KafkaConsumer(partition_assignment_strategy=[…])``.
 
-Classes where nothing has to be said, objects where it does: ``StickyAssignor``, or
-``FailoverAssignor(priority=10)``. One object serves one consumer.
+List a class if it needs no arguments, an object if it does: ``StickyAssignor``, or
+``FailoverAssignor(priority=10)``. Do not share an object between consumers.
 
-kafka-python supplies no rack: give it to the assignor as well as to the consumer
-(``client_rack``). A group goes from an eager assignor to cooperative-sticky as in Java, in two
-restarts: first with ``[CooperativeStickyAssignor, RangeAssignor]``, which all speak eager, then
-with the first alone. (kafka-python's own class of that name cannot be listed beside an eager one.)
+kafka-python does not pass the consumer's rack to its assignors: give it to the assignor as well as
+to the consumer (``client_rack``).
 
-One thing that cooperative members must say is not in kafka-python's interface: what the consumer
-holds. The last assignment does not tell: a member that was put out of the group has lost it, and
-one that speaks eager has given it up. To claim it nevertheless would keep it from others for ever,
-as nobody is there to revoke it. So the plug-in looks at its caller, which is the coordinator of its
-consumer. (kafka-python's own class claims its last assignment.)
+A group changes from an eager assignor to cooperative-sticky in two rolling restarts, as in Java:
+first with ``[CooperativeStickyAssignor, RangeAssignor]``, which makes all members eager, then with
+the first one alone. (kafka-python's own CooperativeStickyAssignor cannot be listed beside an eager
+one.)
+
+A cooperative member must report the partitions that its consumer owns, which kafka-python does not
+pass to assignors either. The last assignment is not enough: a member that was removed from the
+group has lost it, and an eager one has revoked it. Claiming it anyway would keep it from the other
+members for ever, because no consumer would revoke it. So the plug-in asks the coordinator that
+calls it (``compat_kafka_python.owned_partitions``). (kafka-python's own class claims its last
+assignment.)
 """
 
 from __future__ import annotations
 
-import sys
-from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
-from types import FrameType
+import inspect
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from kafka.coordinator.assignors.abstract import AbstractPartitionAssignor, RebalanceProtocol
-from kafka.coordinator.consumer import ConsumerCoordinator
 from kafka.protocol.consumer.metadata import (
     ConsumerProtocolAssignment,
     ConsumerProtocolSubscription,
@@ -33,40 +34,38 @@ from kafka.structs import TopicPartition
 
 from partage.consumers.custom import Subscription
 from partage.consumers.user_data import write_generation
+from partage.live.compat_kafka_python import owned_partitions
 from partage.live.plugins import assignors
-
-_SUBSCRIPTION_VERSION = 3
-_ASSIGNMENT_VERSION = 0
-"""The oldest: whatever is newer adds nothing to it."""
 
 
 class _Plugin(assignors.GroupAssignor, AbstractPartitionAssignor):  # type: ignore[misc]
-    """kafka-python's four questions, put to the assignor."""
+    """kafka-python's interface of an assignor, answered by one of partage's."""
 
     def supported_protocols(self) -> list[RebalanceProtocol]:
-        """What consumers with this assignor may speak, best first."""
+        """The rebalance protocols that consumers with this assignor support, preferred first."""
         if self.cooperative:
             return [RebalanceProtocol.COOPERATIVE, RebalanceProtocol.EAGER]
         return [RebalanceProtocol.EAGER]
 
     def metadata(self, topics: set[str]) -> ConsumerProtocolSubscription:
-        """What this member sends when it joins."""
-        said = self.say(topics, _held(sys._getframe(1)) if self.cooperative else None)
+        """The subscription that this member sends when it joins."""
+        owned = owned_partitions(inspect.currentframe()) if self.cooperative else None
+        subscription = self.subscription(topics, owned)
         return ConsumerProtocolSubscription(
-            version=_SUBSCRIPTION_VERSION,
-            topics=list(said.topics),
-            user_data=said.user_data,
+            version=assignors.SUBSCRIPTION_VERSION,
+            topics=list(subscription.topics),
+            user_data=subscription.user_data,
             owned_partitions=[
                 ConsumerProtocolSubscription.TopicPartition(topic=topic, partitions=numbers)
-                for topic, numbers in _by_topic(said.owned).items()
+                for topic, numbers in assignors.by_topic(subscription.owned).items()
             ],
-            generation_id=said.generation,
-            rack_id=said.rack,
+            generation_id=subscription.generation,
+            rack_id=subscription.rack,
         )
 
     def assign(self, cluster: Any, members: Sequence[Any]) -> dict[str, ConsumerProtocolAssignment]:
-        """What the leader answers, by member id."""
-        said = {
+        """The leader's assignment, by member id."""
+        subscriptions = {
             member.member_id: Subscription(
                 topics=tuple(member.metadata.topics),
                 user_data=member.metadata.user_data,
@@ -81,20 +80,20 @@ class _Plugin(assignors.GroupAssignor, AbstractPartitionAssignor):  # type: igno
             )
             for member in members
         }
-        topics = assignors.partition_counts(cluster, said.values())
-        decided = self.decide(topics, said, _racks(cluster, topics, said))
+        topics = assignors.partition_counts(cluster, subscriptions.values())
+        decision = self.decide(topics, subscriptions, _racks(cluster, topics, subscriptions))
         return {
             member_id: ConsumerProtocolAssignment(
-                version=_ASSIGNMENT_VERSION,
-                assigned_partitions=list(given.items()),
-                user_data=write_generation(decided.round_),
+                version=assignors.ASSIGNMENT_VERSION,
+                assigned_partitions=list(assigned.items()),
+                user_data=write_generation(decision.generation),
             )
-            for member_id, given in decided.given.items()
+            for member_id, assigned in decision.assignment.items()
         }
 
     def on_assignment(self, assignment: ConsumerProtocolAssignment, generation: int) -> None:
-        """This member's part of the answer."""
-        self.hear([(p.topic, p.partition) for p in assignment.partitions()], generation)
+        """This member's part of the leader's assignment."""
+        self.remember([(p.topic, p.partition) for p in assignment.partitions()], generation)
 
 
 class RangeAssignor(_Plugin, assignors.Range):
@@ -125,22 +124,11 @@ class CustomAssignor(_Plugin, assignors.Custom):
     __doc__ = assignors.Custom.__doc__
 
 
-def _held(caller: FrameType) -> list[tuple[str, int]] | None:
-    """What the consumer of the coordinator that called holds at the moment; None where it was
-    called by anything else."""
-    coordinator = caller.f_locals.get("self")
-    if not isinstance(coordinator, ConsumerCoordinator):
-        return None
-    if coordinator._rebalance_protocol != RebalanceProtocol.COOPERATIVE:
-        return []
-    return [(p.topic, p.partition) for p in coordinator._subscription.assigned_partitions()]
-
-
 def _racks(
-    cluster: Any, topics: Mapping[str, int], said: Mapping[str, Subscription]
+    cluster: Any, topics: Mapping[str, int], subscriptions: Mapping[str, Subscription]
 ) -> dict[str, list[list[str]]] | None:
-    """The racks of each partition's replicas; None where no member says its own."""
-    if not any(subscription.rack for subscription in said.values()):
+    """The racks of each partition's replicas; None if no member reports its own."""
+    if not any(subscription.rack for subscription in subscriptions.values()):
         return None
     rack_of = {broker.node_id: broker.rack for broker in cluster.brokers() if broker.rack}
     return {
@@ -156,10 +144,3 @@ def _racks(
         ]
         for topic, count in topics.items()
     }
-
-
-def _by_topic(partitions: Iterable[tuple[str, int]]) -> dict[str, list[int]]:
-    found: defaultdict[str, list[int]] = defaultdict(list)
-    for topic, number in partitions:
-        found[topic].append(number)
-    return found

@@ -1,7 +1,8 @@
-"""What a group has not read yet, as weights: what its leader asks for before it decides.
+"""A group's lag as weights, read by the leader before it decides.
 
-A partition's lag is its end less the offset that the group committed. Where nothing was committed
-it is all that the partition holds, or nothing, as the group's consumers begin (``reset``).
+A partition's lag is its end offset minus the offset that the group committed. Without a committed
+offset it is all records of the partition, or none, depending on where the group's consumers start
+reading (``reset``).
 """
 
 from __future__ import annotations
@@ -20,10 +21,10 @@ RESETS = ("earliest", "latest")
 class Lag:
     """``WeightedAssignor(weights=Lag("localhost:9092", "group"))``.
 
-    Called with the partition counts by topic it gives the lag of every partition, in records. It
-    connects for the call and is done: a leader decides rarely, and ``timeout`` (seconds, per
-    request) keeps it from holding the group up. ``config`` is for kafka-python's admin client.
-    Raises what that client raises.
+    Call it with partition counts by topic: it returns the lag of every partition, in records. It
+    opens a connection per call, because leaders decide rarely. ``timeout`` (seconds, per request)
+    limits how long it can delay the group. ``reset``: the consumers' ``auto_offset_reset``;
+    ``config``: settings of kafka-python's admin client, whose errors it raises.
     """
 
     def __init__(
@@ -48,25 +49,24 @@ class Lag:
         }
 
     def __call__(self, topics: Mapping[str, int]) -> dict[str, list[int]]:
-        """Lags by topic."""
+        """Lags by topic, in records."""
         partitions = [
             TopicPartition(t, number) for t, count in topics.items() for number in range(count)
         ]
         admin = KafkaAdminClient(**self._config)
         try:
+            answer = admin.list_group_offsets(self._group_id)[self._group_id]
             committed = {
                 partition: found
-                for partition, found in admin.list_group_offsets(self._group_id)[
-                    self._group_id
-                ].items()
-                if found.offset >= 0  # -1: nothing was committed
+                for partition, found in answer.items()
+                if found.offset >= 0  # -1: no offset committed
             }
             end = admin.list_partition_offsets(dict.fromkeys(partitions, OffsetSpec.LATEST))
-            fresh = [partition for partition in partitions if partition not in committed]
+            uncommitted = [partition for partition in partitions if partition not in committed]
             start = (
-                admin.list_partition_offsets(dict.fromkeys(fresh, OffsetSpec.EARLIEST))
-                if fresh and self._reset == "earliest"
-                else {partition: end[partition] for partition in fresh}
+                admin.list_partition_offsets(dict.fromkeys(uncommitted, OffsetSpec.EARLIEST))
+                if uncommitted and self._reset == "earliest"
+                else {partition: end[partition] for partition in uncommitted}
             )
         finally:
             admin.close()

@@ -1,24 +1,25 @@
-"""The partitioners for real producers: kafka-python's and aiokafka's.
+"""The partitioners as plug-ins for the producers of kafka-python and aiokafka.
 
-One class for both, named after what it does::
+One class serves both::
 
     KafkaProducer(partitioner=Partitioner("round-robin"))
     AIOKafkaProducer(partitioner=Partitioner("round-robin"))
 
-One object serves one producer. The two clients tell a partitioner different things:
+Do not share an object between producers. The two clients pass different information:
 
-- kafka-python: topic, key, value and which partitions have a leader. Where a record without a key
-  would open a new batch it says so, and then asks a second time for the same record. A partitioner
-  that counts the second question as another record passes over partitions: with two of them and a
-  batch for each record, round-robin would only ever use one. Here the second question gets the
-  answer to the first, unless the partitioner changes partitions with batches (sticky, uniform,
-  adaptive and weighted), which are told by it.
-- aiokafka: the key and the partitions, but no topic, no value and no batches. So one partitioner
-  has one state for all topics of as many partitions; with round-robin give each topic a producer of
-  its own. Those that count bytes take each record's value as ``record_bytes``.
+- kafka-python: topic, key, value, and which partitions have a leader. If a record without a key
+  would open a new batch, the producer announces that and asks a second time for the same record.
+  A partitioner that counted the second call as another record would skip partitions: with two
+  partitions and one record per batch, round-robin would only ever use one of them. Here the second
+  call gets the answer to the first, unless the partitioner changes partitions with batches (sticky,
+  uniform, adaptive and weighted): these use the announcement.
+- aiokafka: the key and the partitions, without topic, value and batches. So one partitioner keeps
+  one state for all topics that have the same number of partitions; with round-robin use a producer
+  per topic. Partitioners that count bytes count ``record_bytes`` for each record's value.
 
-Neither tells how much waits for a partition. ``watch`` lets adaptive look into kafka-python's
-producer; without it, adaptive is uniform. Headers are told by neither and not counted.
+Neither client passes the length of its queues. After ``watch``, adaptive reads them from
+kafka-python's producer; without, adaptive equals uniform. Neither passes headers, so their bytes
+are not counted.
 """
 
 from __future__ import annotations
@@ -44,10 +45,12 @@ from partage.producers.path import record_size
 class Partitioner:
     """A partitioner for ``KafkaProducer(partitioner=…)`` or ``AIOKafkaProducer(partitioner=…)``.
 
-    ``partitioner``, ``seed``, ``options``: as of ``partage.partition``; one of your own is given
-    the ``config``. Give ``batch_size`` where the producer's ``batch_size`` or
-    ``max_batch_size`` is not 16,384. ``record_bytes``: for aiokafka, bytes of a record besides its
-    key.
+    - ``partitioner``, ``seed``, ``options``: as for ``partage.partition``. Without a seed the state
+      starts at random, so that producers that start together do not use the same partitions.
+    - ``config``: passed to ``configure`` of your own partitioner
+    - ``batch_size`` (an option): give it if the producer's ``batch_size`` or ``max_batch_size`` is
+      not 16,384 bytes
+    - ``record_bytes``: for aiokafka, the bytes of a record besides its key
     """
 
     def __init__(
@@ -59,17 +62,16 @@ class Partitioner:
         config: dict[str, Any] | None = None,
         **options: Any,
     ) -> None:
-        # producers that start together shall not go round together, so no seed means any
-        self._decider = partitioner_named(
+        self._partitioner = partitioner_named(
             partitioner, secrets.randbits(64) if seed is None else seed, **options
         )
-        self._decider.configure(config or {})
+        self._partitioner.configure(config or {})
         self._record_bytes = record_bytes
         self._batches: Mapping[tuple[str, int], Sized] | None = None
         self._lock = threading.Lock()
-        self._asked = _Asked()
+        self._calls = _Calls()
         if find_spec("kafka") is not None:
-            # kafka-python asks what is one of its own for a partition, and calls what is not
+            # kafka-python calls ``partition`` on its own class, and anything else as a function
             import_module("kafka.partitioner").Partitioner.register(type(self))
 
     # ------------------------------------------------------------------ kafka-python
@@ -83,9 +85,9 @@ class Partitioner:
         serialized_value: bytes | None,
         cluster: Any,
     ) -> int:
-        """kafka-python asks where a record goes. Raises ValueError where it knows no such topic."""
-        asked = self._asked
-        last, asked.last = asked.last, None
+        """The partition of a record, called by kafka-python. Raises ValueError if the metadata do
+        not contain the topic."""
+        last, self._calls.last = self._calls.last, None
         if last is not None and last.answer is not None and last.is_for(topic, value, key):
             return last.answer
         key_bytes = as_bytes(serialized_key, "key")
@@ -93,26 +95,30 @@ class Partitioner:
         size = record_size(key_bytes, value_bytes)
         record = SerializedRecord(key_bytes, value_bytes, key, value, size=size)
         with self._lock:
-            chosen = self._decider.partition(record, self._topic(topic, cluster, record))
-        asked.last = _Question(topic, record)
+            chosen = self._partitioner.partition(record, self._topic(topic, cluster, record))
+        self._calls.last = _Call(topic, record)
         return chosen
 
     def on_new_batch(self, topic: str, cluster: Any, prev_partition: int) -> None:
-        """kafka-python says that the record it has just asked for opens a batch there, and is about
-        to ask for it again."""
-        last = self._asked.last
+        """Called by kafka-python if the last record opens a new batch, before it calls
+        ``partition`` again for the same record."""
+        last = self._calls.last
         if last is None or last.topic != topic:
             return
         known = self._topic(topic, cluster, last.record)
         with self._lock:
-            last.answer = self._decider.new_batch(last.record, known, prev_partition)
+            last.answer = self._partitioner.new_batch(last.record, known, prev_partition)
 
     def watch(self, producer: Any) -> None:
-        """Look into this ``KafkaProducer`` for the batches that wait, as adaptive needs them.
-        Raises InputError where it has no such place: it is no public part of the client."""
-        batches = getattr(getattr(producer, "_accumulator", None), "_batches", None)
-        if not isinstance(batches, dict):
-            raise InputError("watch", "finds no batches in this producer")
+        """Read the length of the queues from this ``KafkaProducer``, for adaptive. Raises
+        InputError if it has none that can be read."""
+        batches = None
+        if find_spec("kafka") is not None:
+            from partage.live.compat_kafka_python import waiting_batches
+
+            batches = waiting_batches(producer)
+        if batches is None:
+            raise InputError("watch", "finds no batches in this producer: expected a KafkaProducer")
         self._batches = batches
 
     def _topic(self, name: str, cluster: Any, record: SerializedRecord) -> Topic:
@@ -121,46 +127,46 @@ class Partitioner:
             raise ValueError(f"there is no topic {name!r} in the cluster's metadata")
         available = cluster.available_partitions_for_topic(name) or ()
         queues = None if self._batches is None else _Queues(self._batches, name, len(numbers))
-        # a new batch is told of records without a key only
-        return _known(name, len(numbers), available, queues, record.key_bytes is None)
+        # kafka-python announces new batches for records without a key only
+        return _client_topic(name, len(numbers), available, queues, record.key_bytes is None)
 
     # ------------------------------------------------------------------ aiokafka
 
     def __call__(
         self, key: bytes | None, all_partitions: Iterable[int], available: Iterable[int]
     ) -> int:
-        """aiokafka asks where a record goes."""
+        """The partition of a record, called by aiokafka."""
         key_bytes = as_bytes(key, "key")
-        record = SerializedRecord(
-            key_bytes, key=key, size=record_size(key_bytes, None) + self._record_bytes
-        )
+        size = record_size(key_bytes, None) + self._record_bytes
+        record = SerializedRecord(key_bytes, key=key, size=size)
         count = len(list(all_partitions))
+        topic = _client_topic(f"{count} partitions", count, available)
         with self._lock:
-            return self._decider.partition(record, _known(f"{count} partitions", count, available))
+            return self._partitioner.partition(record, topic)
 
 
 @dataclass(eq=False)
-class _Question:
-    """A record that kafka-python has asked for, and what it is told when it asks again."""
+class _Call:
+    """A record that kafka-python asked for, and the answer if it asks again."""
 
     topic: str
     record: SerializedRecord
     answer: int | None = None
 
     def is_for(self, topic: str, value: Any, key: Any) -> bool:
-        """Whether this is the same record again, not one that only looks the same."""
+        """Whether this is the same record again, not an equal one."""
         return topic == self.topic and value is self.record.value and key is self.record.key
 
 
-class _Asked(threading.local):
-    """The last question of each thread."""
+class _Calls(threading.local):
+    """The last call of each thread."""
 
-    last: _Question | None = None
+    last: _Call | None = None
 
 
 @dataclass(frozen=True)
 class _Queues(Sequence[int]):
-    """The batches that wait in a producer for each partition of a topic."""
+    """[partitions] the batches that wait in a producer for each partition of a topic."""
 
     batches: Mapping[tuple[str, int], Sized]
     topic: str
@@ -181,21 +187,21 @@ class _Queues(Sequence[int]):
 
 
 class _ClientTopic(Topic):
-    """A topic as a client knows it, which need not be checked for every record."""
+    """A topic from a client's metadata: not validated again for every record."""
 
     def __post_init__(self) -> None:
         return
 
 
-def _known(
+def _client_topic(
     name: str,
     count: int,
     available: Iterable[int],
     queues: Sequence[int] | None = None,
-    tells_batches: bool = False,
+    announces_batches: bool = False,
 ) -> Topic:
     numbers = sorted(available)
     if numbers and numbers[-1] >= count:
-        # the metadata may be half new: a leader of a partition that it does not count yet
+        # during a metadata update, a new partition may have a leader before it is counted
         numbers = [number for number in numbers if number < count]
-    return _ClientTopic(count, name, numbers, queues, tells_batches=tells_batches)
+    return _ClientTopic(count, name, numbers, queues, announces_batches=announces_batches)

@@ -17,7 +17,7 @@ class Sticky(ByBatches):
     counts_itself = True
 
     def most(self, topic: Topic) -> int:
-        return ENDLESS if topic.tells_batches else self._batch_size
+        return ENDLESS if topic.announces_batches else self._batch_size
 
     def stays(self, held: Held, topic: Topic) -> bool:
         return held.partition in topic.choices

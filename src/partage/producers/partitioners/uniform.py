@@ -31,7 +31,7 @@ class Uniform(ByBatches):
         return None
 
     def most(self, topic: Topic) -> int:
-        return self._batch_size * (2 if topic.tells_batches else 1) - 1
+        return self._batch_size * (2 if topic.announces_batches else 1) - 1
 
     def stays(self, held: Held, topic: Topic) -> bool:
         return held.partition < topic.partitions
