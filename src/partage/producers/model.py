@@ -1,4 +1,4 @@
-"""What a partitioner is given: the record, and what the producer knows of the topic."""
+"""The input of a partitioner: the record, and what the producer knows about the topic."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ MAX_PARTITIONS = 2**31 - 1
 
 @dataclass(frozen=True)
 class ProducerRecord:
-    """A record as an application hands it to a producer. ``partition``: the one that it asks for;
-    with it there is nothing to decide."""
+    """A record as an application passes it to a producer. ``partition``: set explicitly; None: the
+    partitioner decides."""
 
     topic: str
     value: Any = None
@@ -33,7 +33,7 @@ class ProducerRecord:
 
 @dataclass(frozen=True)
 class SerializedRecord:
-    """A record as a partitioner sees it: serialized, and as it was before."""
+    """A record as a partitioner gets it: serialized key and value, and the original objects."""
 
     key_bytes: bytes | None = None
     value_bytes: bytes | None = None
@@ -41,19 +41,19 @@ class SerializedRecord:
     value: Any = None
     headers: Headers = ()
     size: int = 0
-    """Bytes that it adds to a batch."""
+    """Bytes that the record adds to a batch."""
 
 
 @dataclass(frozen=True)
 class Topic:
-    """What a producer knows of a topic when it chooses a partition.
+    """What a producer knows about a topic when it chooses a partition.
 
-    - ``partitions``: how many there are; they are numbered from 0
-    - ``available``: those with a live leader, ascending; None: all
-    - ``queues``: for each partition the batches that wait to be sent; None: not known
-    - ``not_taken_ms``: for each partition, for how long its leader's broker has not taken what is
-      ready for it; None: not known
-    - ``announces_batches``: the producer says by ``Partitioner.new_batch`` when a record opens a batch
+    - ``partitions``: their count; they are numbered from 0
+    - ``available``: partitions with a live leader, ascending; None: all
+    - ``queues``: [partitions] batches waiting to be sent; None: not known
+    - ``not_taken_ms``: [partitions] how long the leader's broker has not accepted a batch that was
+      ready, in milliseconds; None: not known
+    - ``announces_batches``: the producer calls ``Partitioner.new_batch`` if a record opens a batch
     """
 
     partitions: int
@@ -68,7 +68,7 @@ class Topic:
         if isinstance(count, bool) or not isinstance(count, (int, np.integer)):
             raise InputError("partitions", f"expected a number of partitions, got {count!r}")
         if not 1 <= count <= MAX_PARTITIONS:
-            raise InputError("partitions", f"expected 1 or more, got {count}")
+            raise InputError("partitions", f"expected 1 to {MAX_PARTITIONS}, got {count}")
         if self.available is not None and not all(0 <= p < count for p in self.available):
             raise InputError("available", f"{self.available}: expected numbers below {count}")
         for where, column in (("queues", self.queues), ("not_taken_ms", self.not_taken_ms)):
@@ -76,17 +76,18 @@ class Topic:
                 raise InputError(where, f"expected {count} numbers, got {len(column)}")
             for number in column or ():
                 if not is_number(number) or not number >= 0:
-                    raise InputError(where, f"expected numbers from 0 up, got {number!r}")
+                    raise InputError(where, f"expected numbers of 0 or more, got {number!r}")
 
     @cached_property
     def choices(self) -> Sequence[int]:
-        """Where a record without a key may go: what has a live leader, or all if nothing has."""
+        """Partitions that a record without a key may go to: those with a live leader, or all if
+        none has one."""
         return self.available or range(self.partitions)
 
     @classmethod
     def of(cls, cluster: Cluster, name: str) -> Topic:
-        """The topic of a cluster; available is what has a living replica. Raises InputError where
-        the cluster has no such topic, or has not all of its partitions."""
+        """A topic of a cluster. Available are partitions with a live replica. Raises InputError if
+        the cluster does not have the topic, or not all of its partitions."""
         leaders = leaders_of(cluster, name)
         if max(leaders) >= len(leaders):
             raise InputError("topic", f"the cluster lacks partitions of {name!r}")
@@ -95,13 +96,12 @@ class Topic:
 
 
 def is_number(value: object) -> bool:
-    """Of Python or numpy; True and False are none."""
+    """Whether the value is a real number of Python or numpy; booleans are not."""
     return isinstance(value, Real) and not isinstance(value, bool)
 
 
 def leaders_of(cluster: Cluster, name: str) -> dict[int, int | None]:
-    """By partition, ascending, the leader: the first live broker of its list, None where none
-    lives."""
+    """The leader of each partition, ascending: the first live broker in its replica list, or None."""
     if name not in cluster.topics:
         raise InputError("topic", f"the cluster has no topic {name!r}")
     rows = np.flatnonzero(cluster.topic == cluster.topics.index(name)).tolist()

@@ -47,7 +47,7 @@ def _checked(weights: Sequence[float]) -> list[float]:
         raise InputError("weights", f"expected a number for each partition, got {weights!r}")
     for weight in weights:
         if not is_number(weight) or not 0 <= weight < math.inf:
-            raise InputError("weights", f"expected numbers from 0 up, got {weight!r}")
+            raise InputError("weights", f"expected numbers of 0 or more, got {weight!r}")
     if not any(weights):
         raise InputError("weights", "expected a number that is not 0")
     return [float(weight) for weight in weights]
