@@ -101,7 +101,7 @@ def is_number(value: object) -> bool:
 
 
 def leaders_of(cluster: Cluster, name: str) -> dict[int, int | None]:
-    """The leader of each partition, ascending: the first live broker in its replica list, or None."""
+    """Each partition's leader, ascending: the first live broker of its replica list, or None."""
     if name not in cluster.topics:
         raise InputError("topic", f"the cluster has no topic {name!r}")
     rows = np.flatnonzero(cluster.topic == cluster.topics.index(name)).tolist()
