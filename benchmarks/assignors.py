@@ -41,7 +41,6 @@ import results
 from environments import UnavailableError
 from harness import add_arguments, within
 from partage import Group, Member, assign
-from partage.group.formats import group_from_json
 from tables.assignors import JOBS, OURS, ROUNDS, blocks, digits, wrong
 
 Json = dict[str, Any]
@@ -70,7 +69,7 @@ COUNTED = (
 
 
 def ours(group: Json) -> Answer:
-    found = assign(group_from_json(group, "group"), "sticky").as_dict()
+    found = assign(Group.from_json(group, "group"), "sticky").as_dict()
     return {member: [list(pair) for pair in held] for member, held in found.items()}
 
 

@@ -13,7 +13,7 @@ import partage
 ROOT = Path(partage.__file__).parent
 
 LAYERS: tuple[tuple[str, ...], ...] = (
-    ("errors", "files", "java", "ivy", "named", "period", "properties"),
+    ("errors", "files", "java", "json_input", "ivy", "named", "period", "properties"),
     ("flow",),
     ("cluster", "group"),
     ("profile",),
@@ -30,7 +30,7 @@ TOP = ("__init__", "__main__")
 """The package itself and ``python -m partage`` hand on what is anywhere in it."""
 
 SAME_LAYER = {(room, "errors") for room in LAYERS[0]}
-SAME_LAYER |= {("ivy", "java"), ("properties", "files")}
+SAME_LAYER |= {("ivy", "java"), ("properties", "files"), ("json_input", "files")}
 
 ONLY_IN = {
     "pyspark": ("pipeline",),

@@ -20,8 +20,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parent))
 from random_groups import random_group
 from runners import answers
 
-from partage import assign
-from partage.group.formats import group_from_json
+from partage import Group, assign
 
 FILE = Path(__file__).resolve().parents[2] / "tests" / "consumers" / "kafka_answers.json.gz"
 KINDS = ("range", "roundrobin", "sticky", "cooperative-sticky")
@@ -48,7 +47,7 @@ def main() -> None:
     differ = 0
     for (name, group), answer in zip(asked, said, strict=True):
         theirs = {member: sorted(held) for member, held in answer["assignment"].items()}
-        ours = assign(group_from_json(group, "group"), name, "java").to_json()["assignment"]
+        ours = assign(Group.from_json(group, "group"), name, "java").to_json()["assignment"]
         differ += ours != theirs
         found.append({"assignor": name, "group": group, "assignment": theirs})
     print(f"{len(asked)} groups, {differ} answered otherwise", file=sys.stderr)

@@ -146,7 +146,7 @@ def test_every_strategy_gives_the_same_bytes_from_shuffled_input(options: dict[s
 
 def test_what_the_input_says_besides_is_no_chance() -> None:
     """Kafka's own id, where the loads come from, and what is to be minded."""
-    cluster = replace(grown(), cluster_id="kraft", tells_racks=False)
+    cluster = replace(grown(), cluster_id="kraft", racks_known=False)
     problem = problem_of(cluster)
     problem.loads.append("rates: of yesterday")
     problem.warnings.append("half of them are guessed")

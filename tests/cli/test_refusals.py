@@ -103,7 +103,10 @@ BAD_OPTIONS: list[tuple[tuple[str, ...], str]] = [
     (("--no-moves", "--replace-broker", "3=9"), "--no-moves: forbids the moves that --replace-"),
     (("--no-moves", "--replication-factor", "1"), "--no-moves: forbids the moves that --repl"),
     (("--sizes", "none.txt"), "none.txt: no such file"),
-    (("--sizes", "small.json"), "small.json: brokers[0].logDirs: expected a list, got nothing"),
+    (
+        ("--sizes", "small.json"),
+        "small.json: brokers[0].logDirs: missing, expected a list of objects",
+    ),
     (("--profile", "none"), "none: no such directory"),
     (("--profile", "small.json"), "small.json: is a file, expected a directory"),
     (("--profile", "."), ".: has no profile.json"),

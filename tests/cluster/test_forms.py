@@ -330,15 +330,39 @@ def test_a_future_copy_counts_nowhere(file: File) -> None:
         (("t-12", 1, False), "t-12: a size for a partition that does not exist"),
         (("t-9999999999", 1, False), "t-9999999999: a size for a partition"),
         (("t-" + "9" * 5000, 1, False), "brokers[0].logDirs[0].partitions[0].partition: "),
-        (("t", 1, False), "brokers[0].logDirs[0].partitions[0].partition: expected 'topic-0'"),
-        (("-1", 1, False), "brokers[0].logDirs[0].partitions[0].partition: expected 'topic-0'"),
-        (("t-١", 1, False), "brokers[0].logDirs[0].partitions[0].partition: expected 'topic-0'"),
-        ((None, 1, False), "brokers[0].logDirs[0].partitions[0].partition: expected 'topic-0'"),
-        (("a\nb-0", 1, False), "'a\\nb-0'"),
-        (("t-10", -1, False), "brokers[0].logDirs[0].partitions[0].size: expected bytes"),
-        (("t-10", True, False), "brokers[0].logDirs[0].partitions[0].size: expected bytes"),
-        (("t-10", "7", False), "brokers[0].logDirs[0].partitions[0].size: expected bytes"),
-        (("t-10", 0.5, False), "brokers[0].logDirs[0].partitions[0].size: expected bytes"),
+        (
+            ("t", 1, False),
+            "brokers[0].logDirs[0].partitions[0].partition: expected text such as topic-0",
+        ),
+        (
+            ("-1", 1, False),
+            "brokers[0].logDirs[0].partitions[0].partition: expected text such as topic-0",
+        ),
+        (
+            ("t-١", 1, False),
+            "brokers[0].logDirs[0].partitions[0].partition: expected text such as topic-0",
+        ),
+        (
+            (None, 1, False),
+            "brokers[0].logDirs[0].partitions[0].partition: expected text such as topic-0",
+        ),
+        (("a\nb-0", 1, False), 'got "a\\nb-0"'),
+        (
+            ("t-10", -1, False),
+            "brokers[0].logDirs[0].partitions[0].size: expected a whole number of bytes",
+        ),
+        (
+            ("t-10", True, False),
+            "brokers[0].logDirs[0].partitions[0].size: expected a whole number of bytes",
+        ),
+        (
+            ("t-10", "7", False),
+            "brokers[0].logDirs[0].partitions[0].size: expected a whole number of bytes",
+        ),
+        (
+            ("t-10", 0.5, False),
+            "brokers[0].logDirs[0].partitions[0].size: expected a whole number of bytes",
+        ),
         (("t-10", 2**61, False), "brokers[0].logDirs[0].partitions[0].size: "),
         (("t-10", float("nan"), False), "brokers[0].logDirs[0].partitions[0].size: "),
     ],

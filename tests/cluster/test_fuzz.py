@@ -14,7 +14,7 @@ from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
 from partage import Cluster, InputError
-from partage.cluster.formats import with_log_dir_sizes
+from partage.cluster.formats import read_log_dir_sizes
 from tests.strategies import clusters
 
 FIELDS = (
@@ -35,7 +35,7 @@ def reads(content: bytes, path: Path, as_sizes: bool = False) -> Cluster | None:
     path.write_bytes(content)
     try:
         if as_sizes:
-            return with_log_dir_sizes(BASE, path)
+            return BASE.with_sizes_of(read_log_dir_sizes(path), str(path))
         return Cluster.read(path)
     except InputError as error:
         text = str(error)

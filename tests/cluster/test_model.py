@@ -11,7 +11,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from partage import Broker, Cluster, InputError
-from partage.cluster.formats import cluster_from_json
 from tests.strategies import clusters, shuffled
 
 HARD: dict[str, Any] = {
@@ -80,7 +79,7 @@ def test_round_trips(value: dict[str, Any]) -> None:
     cluster = Cluster.from_json(value)
     again = Cluster.from_json(json.loads(json.dumps(cluster.to_json())))
     assert as_values(again) == as_values(cluster)
-    kafka = cluster_from_json(json.loads(json.dumps(cluster.to_reassignment())), "x")
+    kafka = Cluster.from_json(json.loads(json.dumps(cluster.to_reassignment())), "x")
     assert kafka.replica_lists() == cluster.replica_lists()
     assert kafka.names == cluster.names
     held = {b for row in cluster.replica_lists() for b in row}

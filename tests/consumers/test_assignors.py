@@ -13,7 +13,6 @@ import pytest
 
 from partage import Assignment, Group, InputError, Member, assign
 from partage.consumers.assignors import ASSIGNORS
-from partage.group.formats import group_from_json
 from tests.oracles.sharing_groups import owners, partitions, small_group, value
 
 Json = dict[str, Any]
@@ -223,7 +222,7 @@ def test_kafka_says_the_same() -> None:
     file = Path(__file__).parent / "kafka_answers.json.gz"
     for line in gzip.decompress(file.read_bytes()).decode().splitlines():
         case = json.loads(line)
-        group = group_from_json(case["group"], "group")
+        group = Group.from_json(case["group"], "group")
         found = assign(group, case["assignor"], "java").to_json()["assignment"]
         assert found == case["assignment"], case["group"]
 
@@ -242,9 +241,9 @@ def test_whole_on_any_claims(mode: str) -> None:
             for _ in range(draw.choice([0, 0, 3])):
                 member["owned"].append([draw.choice(topics), draw.choice([-1, 0, 1, 2, 2**31 - 1])])
         for name in ("range", "roundrobin", "sticky", "weighted", "lag"):
-            found = assign(group_from_json(group, "group"), name, mode)
+            found = assign(Group.from_json(group, "group"), name, mode)
             value(group, found.as_dict())
-        found = assign(group_from_json(group, "group"), "cooperative-sticky", mode)
+        found = assign(Group.from_json(group, "group"), "cooperative-sticky", mode)
         target = Assignment(found.group, found.target, found.target).as_dict()
         value(group, target)
         # what is given at once, nobody else holds, unless its rightful owner keeps it
@@ -287,7 +286,7 @@ def test_roundrobin_and_range_differ_only_in_order() -> None:
     for _ in range(300):
         group = small_group(draw)
         for name in ("range", "roundrobin", "failover", "lag"):
-            found = assign(group_from_json(group, "group"), name)
+            found = assign(Group.from_json(group, "group"), name)
             assert sum(map(len, found.as_dict().values())) == len(partitions(group))
 
 

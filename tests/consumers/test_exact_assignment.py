@@ -13,7 +13,6 @@ from scipy.sparse import coo_array
 
 from partage import Assignment, Group, Member, assign
 from partage.consumers import exact_assignment
-from partage.group.formats import group_from_json
 from tests.oracles.sharing_groups import (
     best,
     evenest,
@@ -29,7 +28,7 @@ Json = dict[str, Any]
 
 
 def shared(group: Json, assignor: str = "sticky", **options: Any) -> Assignment:
-    return assign(group_from_json(group, "group"), assignor, **options)
+    return assign(Group.from_json(group, "group"), assignor, **options)
 
 
 def again(group: Json, found: Assignment, generation: int = 9) -> Json:

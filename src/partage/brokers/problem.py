@@ -22,7 +22,7 @@ from partage.brokers.figures import one_width
 from partage.brokers.options import Options, spelled
 from partage.brokers.placing.budget import Budgeted, within_limits
 from partage.cluster import Broker, Cluster
-from partage.cluster.model import MAX_BYTES
+from partage.cluster.broker import MAX_BYTES
 from partage.errors import InputError
 from partage.files import is_name
 from partage.flow.sharing import LOAD, MOVES, SPREAD, Share, Sharing
@@ -367,7 +367,7 @@ def _warnings(problem: Problem) -> Iterable[str]:
         disk = cluster.brokers[int(np.flatnonzero(problem.added)[0])].disk_bytes
         size = "an unlimited disk" if disk is None else f"a disk of {disk:,} bytes"
         yield f"added brokers count with {size}; where theirs differs, list them"
-    if not cluster.tells_racks:
+    if not cluster.racks_known:
         yield (
             "the input has no place for racks: where the cluster has some, a plan may put two "
             "replicas into one; give it as a snapshot, or in the plain form"

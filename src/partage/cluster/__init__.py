@@ -1,5 +1,6 @@
 """What a cluster is: brokers, partitions and who holds them, validated once at the door."""
 
-from partage.cluster.model import Broker, Cluster
+from partage.cluster.broker import Broker
+from partage.cluster.model import Cluster
 
 __all__ = ["Broker", "Cluster"]

@@ -1,8 +1,8 @@
-"""The files a cluster comes in, read strictly: whatever is wrong is named with its place.
+"""Read the files that describe a cluster. Whatever is wrong is refused with its place.
 
-Three forms of CLUSTER, told apart by content: the plain JSON of this project, Kafka's reassignment
-JSON (its brokers are those named), and the text that ``kafka-topics.sh --describe`` prints. Sizes
-come from ``kafka-log-dirs.sh --describe``.
+A CLUSTER file has one of three forms, recognised by content: the JSON of this project, Kafka's
+reassignment JSON (its brokers are those named), and the output of ``kafka-topics.sh --describe``.
+Sizes come from the output of ``kafka-log-dirs.sh --describe``.
 """
 
 from __future__ import annotations
@@ -11,16 +11,93 @@ import json
 import os
 import re
 from collections import Counter
-from dataclasses import replace
+from collections.abc import Sequence
+from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any
+from typing import Annotated, Any, ClassVar, TypeAlias
 
-from partage.cluster.model import MAX_BROKER_ID, MAX_BYTES, UNKNOWN, Broker, Cluster, sizes_by_name
+from msgspec import UNSET, Meta, Struct, UnsetType
+
+from partage.cluster.broker import MAX_BROKER_ID, MAX_BYTES, UNKNOWN, Broker
 from partage.errors import InputError
-from partage.files import is_name, parse_json, read_text
+from partage.files import parse_json, read_text
+from partage.json_input import Count, Name, check_json
 
 _MAX_PARTITION = 2**31 - 1
-_MAX_CAPACITY = 10**9
+_BYTES_WORDS = f"a whole number of bytes from 0 to {MAX_BYTES} (an exbibyte)"
+
+BrokerId: TypeAlias = Annotated[int, Meta(ge=0, le=MAX_BROKER_ID)]
+Size: TypeAlias = (
+    Annotated[int, Meta(ge=0, le=MAX_BYTES, description=_BYTES_WORDS)]
+    | Annotated[float, Meta(ge=0, le=MAX_BYTES, multiple_of=1, description=_BYTES_WORDS)]
+)
+"""Bytes. Some tools write large numbers as 1e9: a float without decimals is accepted."""
+
+
+@dataclass(frozen=True)
+class ClusterColumns:
+    """What a file says about a cluster, one entry per partition in each sequence, brokers by id.
+
+    - ``sizes``: bytes of one replica, ``UNKNOWN`` where not given; None: this form has none
+    - ``racks_known``: False where the form has no place for racks
+    """
+
+    brokers: Sequence[Broker]
+    topics: Sequence[str]
+    partitions: Sequence[int]
+    replica_lists: Sequence[Sequence[int]]
+    sizes: Sequence[int] | None
+    racks_known: bool
+    cluster_id: str | None = None
+
+
+class PartitionEntry(Struct):
+    """One partition, as both JSON forms write it."""
+
+    topic: str
+    partition: Count
+    replicas: Annotated[list[BrokerId], Meta(description="a list of broker ids")]
+
+
+class _SizedPartition(PartitionEntry):
+    size_bytes: Size | None = None
+
+
+class _BrokerEntry(Struct):
+    id: BrokerId
+    rack: Name | None = None
+    disk_bytes: Size | None = None
+    capacity: Annotated[float, Meta(gt=0, le=10**9)] | None = None
+    alive: bool = True
+
+
+class _ClusterFile(Struct):
+    accepted: ClassVar[str] = "an object with brokers and partitions"
+
+    partitions: list[_SizedPartition]
+    brokers: list[_BrokerEntry] | UnsetType = UNSET
+    cluster_id: str | None = None
+
+
+class _LogDirReplica(Struct, rename="camel"):
+    partition: Annotated[
+        str, Meta(pattern=r"\A[A-Za-z0-9._-]+-[0-9]{1,10}\Z", description="text such as topic-0")
+    ]
+    size: Size
+    is_future: bool = False
+
+
+class _LogDir(Struct):
+    partitions: list[_LogDirReplica] = []
+
+
+class _LogDirBroker(Struct, rename="camel"):
+    log_dirs: list[_LogDir]
+
+
+class _LogDirsOutput(Struct):
+    brokers: list[_LogDirBroker]
+
 
 _DESCRIBE_LINE = re.compile(
     r"\s*Topic:\s*(?P<topic>\S+)\s.*?\bPartition:\s*(?P<partition>\d{1,10})\s"
@@ -31,72 +108,40 @@ _DESCRIBE_HEAD = re.compile(
     r"\s*Topic:\s*(?P<topic>\S+)\s.*?\bPartitionCount:\s*(?P<count>\d{1,10})",
     re.ASCII,
 )
-_PARTITION_NAME = re.compile(r"([A-Za-z0-9._-]+)-([0-9]{1,10})")
 _IN_FLIGHT = re.compile(r"(?:Adding|Removing) Replicas:\s*(\d[\d,]*)")
 
 
-def read_cluster(path: str | os.PathLike[str]) -> Cluster:
+def read_cluster_file(path: str | os.PathLike[str]) -> ClusterColumns:
     """Read a CLUSTER file in any of its three forms, plain or gzip. Raises InputError."""
     where = os.fspath(path)
     text = read_text(path)
     if not text.strip():
         raise InputError(where, "is empty, expected a cluster")
     if text.lstrip()[0] in "{[":
-        return cluster_from_json(parse_json(text, where), where)
-    return cluster_from_describe(text, where)
+        return parse_cluster_json(parse_json(text, where), where)
+    return parse_describe(text, where)
 
 
-def cluster_from_json(value: Any, where: str) -> Cluster:
-    """The plain form or Kafka's reassignment JSON, already parsed."""
-    top = _object(value, where, "an object with brokers and partitions")
-    rows = _list(top.get("partitions"), where, "partitions")
-    topics: list[str] = []
-    numbers: list[int] = []
-    replicas: list[list[int]] = []
-    sizes: list[int] = []
-    for i, row in enumerate(rows):
-        topic, number, brokers = partition_entry(row, where, i)
-        topics.append(topic)
-        numbers.append(number)
-        replicas.append(brokers)
-        size = row.get("size_bytes")
-        sizes.append(
-            UNKNOWN if size is None else _bytes(size, where, f"partitions[{i}].size_bytes")
-        )
-    if "brokers" in top:
-        entries = _list(top["brokers"], where, "brokers")
-        listed = [_broker(entry, where, f"brokers[{i}]") for i, entry in enumerate(entries)]
-    else:
-        listed = [Broker(b) for b in {b for row in replicas for b in row}]
-    cluster_id = top.get("cluster_id")
-    if cluster_id is not None and type(cluster_id) is not str:
-        raise InputError(where, f"cluster_id: expected text or null, got {show(cluster_id)}")
-    built = Cluster.build(listed, topics, numbers, replicas, sizes, where)
-    return replace(built, cluster_id=cluster_id, tells_racks="brokers" in top)
+def parse_cluster_json(value: Any, where: str) -> ClusterColumns:
+    """The JSON of this project or Kafka's reassignment JSON, already parsed."""
+    file = check_json(value, _ClusterFile, where)
+    rows = file.partitions
+    replica_lists = [row.replicas for row in rows]
+    return ClusterColumns(
+        brokers=_named_brokers(replica_lists)
+        if file.brokers is UNSET
+        else [_broker(entry) for entry in file.brokers],
+        topics=[row.topic for row in rows],
+        partitions=[row.partition for row in rows],
+        replica_lists=replica_lists,
+        sizes=[UNKNOWN if row.size_bytes is None else int(row.size_bytes) for row in rows],
+        racks_known=file.brokers is not UNSET,
+        cluster_id=file.cluster_id,
+    )
 
 
-def partition_entry(row: Any, where: str, i: int) -> tuple[str, int, list[int]]:
-    """Topic, partition number and broker ids of the entry ``partitions[i]``."""
-
-    def refused(problem: str) -> InputError:
-        return InputError(where, f"partitions[{i}]{problem}")
-
-    if type(row) is not dict:
-        raise refused(f": expected an object, got {show(row)}")
-    topic, number, brokers = row.get("topic"), row.get("partition"), row.get("replicas")
-    if type(topic) is not str:
-        raise refused(f".topic: expected text, got {show(topic)}")
-    if type(number) is not int or not 0 <= number <= _MAX_PARTITION:
-        raise refused(f".partition: expected a number from 0, got {show(number)}")
-    if type(brokers) is not list or not all(type(b) is int for b in brokers):
-        raise refused(f".replicas: expected a list of broker ids, got {show(brokers)}")
-    if any(not 0 <= b <= MAX_BROKER_ID for b in brokers):
-        raise refused(f".replicas: {show(brokers)} has no valid broker id")
-    return topic, number, brokers
-
-
-def cluster_from_describe(text: str, where: str) -> Cluster:
-    """The text of ``kafka-topics.sh --describe``. It names no racks, disks or sizes.
+def parse_describe(text: str, where: str) -> ClusterColumns:
+    """The output of ``kafka-topics.sh --describe``. It has no racks, disks or sizes.
 
     Refused while a reassignment is in flight: the list it prints is then the old and the new
     replicas together (KIP-455), and planning on it would raise the replication factor (KIP-860).
@@ -111,7 +156,10 @@ def cluster_from_describe(text: str, where: str) -> Cluster:
         if match := _DESCRIBE_LINE.match(line):
             topic, number = match["topic"], int(match["partition"])
             if number > _MAX_PARTITION:
-                raise InputError(where, f"line {i}: {number} is no partition's number")
+                raise InputError(
+                    where,
+                    f"line {i}: partition {number}: expected a number from 0 to {_MAX_PARTITION}",
+                )
             if flight := _IN_FLIGHT.search(match["rest"]):
                 raise InputError(
                     where,
@@ -135,13 +183,11 @@ def cluster_from_describe(text: str, where: str) -> Cluster:
             raise InputError(
                 where, f"topic {topic} announces {count} partitions, {found[topic]} follow"
             )
-    listed = [Broker(b) for b in {b for row in replicas for b in row}]
-    built = Cluster.build(listed, topics, numbers, replicas, None, where)
-    return replace(built, tells_racks=False)
+    return ClusterColumns(_named_brokers(replicas), topics, numbers, replicas, None, False)
 
 
-def with_log_dir_sizes(cluster: Cluster, path: str | os.PathLike[str]) -> Cluster:
-    """The cluster with replica sizes out of ``kafka-log-dirs.sh --describe`` output.
+def read_log_dir_sizes(path: str | os.PathLike[str]) -> dict[tuple[str, int], int]:
+    """Replica sizes in bytes by (topic, partition), from ``kafka-log-dirs.sh --describe`` output.
 
     The tool prints two lines of text, then one line of JSON. Replicas of one partition differ a
     little in size; the largest counts, since that is what a new replica may have to fetch. Copies
@@ -156,88 +202,26 @@ def with_log_dir_sizes(cluster: Cluster, path: str | os.PathLike[str]) -> Cluste
         value, _ = json.JSONDecoder().raw_decode(text[start:])
     except (json.JSONDecodeError, RecursionError, ValueError):
         value = parse_json(text[start:], where)
-    top = _object(value, where, "an object with brokers")
     sizes: dict[tuple[str, int], int] = {}
-    for i, broker in enumerate(_list(top.get("brokers"), where, "brokers")):
-        at = f"brokers[{i}].logDirs"
-        for j, log_dir in enumerate(_list(_object(broker, where, at).get("logDirs"), where, at)):
-            inside = f"{at}[{j}].partitions"
-            entries = _object(log_dir, where, inside).get("partitions", [])
-            for k, entry in enumerate(_list(entries, where, inside)):
-                place = f"{inside}[{k}]"
-                entry = _object(entry, where, place)
-                name = entry.get("partition")
-                match = _PARTITION_NAME.fullmatch(name) if type(name) is str else None
-                if match is None:
-                    raise InputError(
-                        where, f"{place}.partition: expected 'topic-0', got {show(name)}"
-                    )
-                size = _bytes(entry.get("size"), where, f"{place}.size")
-                if not entry.get("isFuture", False):
-                    key = (match[1], int(match[2]))
-                    sizes[key] = max(size, sizes.get(key, 0))
-    return sizes_by_name(cluster, sizes, where)
+    for broker in check_json(value, _LogDirsOutput, where).brokers:
+        for log_dir in broker.log_dirs:
+            for replica in log_dir.partitions:
+                if not replica.is_future:
+                    topic, _, number = replica.partition.rpartition("-")
+                    key = (topic, int(number))
+                    sizes[key] = max(int(replica.size), sizes.get(key, 0))
+    return sizes
 
 
-def _broker(value: Any, where: str, place: str) -> Broker:
-    entry = _object(value, where, place)
-    identity, rack, disk = entry.get("id"), entry.get("rack"), entry.get("disk_bytes")
-    capacity, alive = entry.get("capacity"), entry.get("alive", True)
-    if type(identity) is not int or not 0 <= identity <= MAX_BROKER_ID:
-        raise InputError(
-            where,
-            f"{place}.id: expected a number from 0 to {MAX_BROKER_ID}, got {show(identity)}",
-        )
-    if rack is not None and (not is_name(rack) or not rack):
-        raise InputError(where, f"{place}.rack: expected text or null, got {show(rack)}")
-    if type(alive) is not bool:
-        raise InputError(where, f"{place}.alive: expected true or false, got {show(alive)}")
-    share = Fraction(1)
-    if capacity is not None:
-        if type(capacity) not in (int, float) or not 0 < capacity <= _MAX_CAPACITY:
-            raise InputError(
-                where, f"{place}.capacity: expected a number above 0, got {show(capacity)}"
-            )
-        share = Fraction(str(capacity))
+def _named_brokers(replica_lists: Sequence[Sequence[int]]) -> list[Broker]:
+    return [Broker(b) for b in {b for row in replica_lists for b in row}]
+
+
+def _broker(entry: _BrokerEntry) -> Broker:
     return Broker(
-        id=identity,
-        rack=rack,
-        disk_bytes=None if disk is None else _bytes(disk, where, f"{place}.disk_bytes"),
-        capacity=share,
-        alive=alive,
+        id=entry.id,
+        rack=entry.rack,
+        disk_bytes=None if entry.disk_bytes is None else int(entry.disk_bytes),
+        capacity=Fraction(1) if entry.capacity is None else Fraction(str(entry.capacity)),
+        alive=entry.alive,
     )
-
-
-def _bytes(value: Any, where: str, place: str) -> int:
-    if type(value) is float and value.is_integer():
-        value = int(value)
-    if type(value) is not int or value < 0:
-        raise InputError(
-            where, f"{place}: expected bytes, a whole number from 0, got {show(value)}"
-        )
-    if value > MAX_BYTES:
-        raise InputError(where, f"{place}: {show(value)} bytes is more than an exbibyte")
-    return value
-
-
-def _object(value: Any, where: str, place: str) -> dict[str, Any]:
-    if type(value) is not dict:
-        raise InputError(where, f"expected {place}, got {show(value)}")
-    return value
-
-
-def _list(value: Any, where: str, place: str) -> list[Any]:
-    if type(value) is not list:
-        raise InputError(where, f"{place}: expected a list, got {show(value)}")
-    return value
-
-
-def show(value: Any) -> str:
-    """A value as a message quotes it, cut short."""
-    if value is None:
-        return "nothing"
-    try:
-        text = repr(value)
-    except (ValueError, RecursionError):
-        return "a value too long or too deep to show"
-    return text if len(text) <= 60 else text[:57] + "..."

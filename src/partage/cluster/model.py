@@ -12,39 +12,23 @@ import os
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from fractions import Fraction
 from functools import cached_property
 from itertools import pairwise
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
 
+from partage.cluster.broker import MAX_BROKER_ID, MAX_BYTES, UNKNOWN, Broker
 from partage.errors import InputError
+
+if TYPE_CHECKING:
+    from partage.cluster.formats import ClusterColumns
 
 Ints = npt.NDArray[np.int64]
 Bools = npt.NDArray[np.bool_]
 
-UNKNOWN = -1
-"""In ``size_bytes`` and ``disk_bytes``: not measured."""
-
-MAX_BYTES = 2**60
-"""The largest size that is believed, of one replica and of all together: an exbibyte. Anything more
-is a typing or unit mistake, and sums stay well below what 64 bits hold."""
-
-MAX_BROKER_ID = 2**31 - 1
 _TOPIC_NAME = re.compile(r"[A-Za-z0-9._-]{1,249}")
-
-
-@dataclass(frozen=True)
-class Broker:
-    """One broker as a user names it. ``rack`` None: the cluster has no racks."""
-
-    id: int
-    rack: str | None = None
-    disk_bytes: int | None = None
-    capacity: Fraction = Fraction(1)
-    alive: bool = True
 
 
 @dataclass(frozen=True, eq=False)
@@ -59,7 +43,7 @@ class Cluster:
     - ``replicas``: [P, R] broker positions, preferred leader first, -1 after the last
     - ``size_bytes``: [P] bytes of one replica, -1 where unknown
     - ``cluster_id``: Kafka's own, where it is known: of a snapshot
-    - ``tells_racks``: False where it was read from a form that has no place for racks
+    - ``racks_known``: False where it was read from a form that has no place for racks
 
     Build one with ``Cluster.read`` (a file), ``Cluster.from_json`` (the plain form as Python
     values) or ``Cluster.build``; all of them validate, the bare constructor does not.
@@ -72,7 +56,7 @@ class Cluster:
     replicas: Ints
     size_bytes: Ints
     cluster_id: str | None = None
-    tells_racks: bool = True
+    racks_known: bool = True
 
     # ------------------------------------------------------------------ ways in
 
@@ -85,8 +69,10 @@ class Cluster:
         ``kafka-log-dirs.sh --describe``. Raises InputError."""
         from partage.cluster import formats
 
-        cluster = formats.read_cluster(path)
-        return cluster if sizes is None else formats.with_log_dir_sizes(cluster, sizes)
+        cluster = cls._from_columns(formats.read_cluster_file(path), os.fspath(path))
+        if sizes is None:
+            return cluster
+        return cluster.with_sizes_of(formats.read_log_dir_sizes(sizes), os.fspath(sizes))
 
     @classmethod
     def from_json(cls, value: Any, where: str = "cluster") -> Cluster:
@@ -94,7 +80,19 @@ class Cluster:
         as parsed JSON. Raises InputError that names the place."""
         from partage.cluster import formats
 
-        return formats.cluster_from_json(value, where)
+        return cls._from_columns(formats.parse_cluster_json(value, where), where)
+
+    @classmethod
+    def _from_columns(cls, columns: ClusterColumns, where: str) -> Cluster:
+        built = cls.build(
+            columns.brokers,
+            columns.topics,
+            columns.partitions,
+            columns.replica_lists,
+            columns.sizes,
+            where,
+        )
+        return replace(built, cluster_id=columns.cluster_id, racks_known=columns.racks_known)
 
     @classmethod
     def build(
@@ -222,6 +220,12 @@ class Cluster:
             for t, p in zip(self.topic.tolist(), self.partition.tolist(), strict=True)
         ]
 
+    @cached_property
+    def row_of(self) -> dict[tuple[str, int], int]:
+        """Row by (topic, partition number)."""
+        pairs = zip(self.topic.tolist(), self.partition.tolist(), strict=True)
+        return {(self.topics[topic], number): row for row, (topic, number) in enumerate(pairs)}
+
     def holds(self) -> Bools:
         """[P, B] whether the broker holds a replica of the partition."""
         held = np.zeros((self.partitions, len(self.brokers)), dtype=np.bool_)
@@ -249,6 +253,21 @@ class Cluster:
     def with_sizes(self, size_bytes: Ints) -> Cluster:
         """The same cluster with other replica sizes [P]."""
         return replace(self, size_bytes=size_bytes)
+
+    def with_sizes_of(self, sizes: Mapping[tuple[str, int], int], where: str) -> Cluster:
+        """The same cluster with these replica sizes by (topic, partition number); other partitions
+        keep theirs. Raises InputError for a partition that the cluster does not have."""
+        row_of = self.row_of
+        size = self.size_bytes.copy()
+        for (topic, number), value in sizes.items():
+            row = row_of.get((topic, number))
+            if row is None:
+                raise InputError(
+                    where, f"{topic}-{number}: a size for a partition that does not exist"
+                )
+            size[row] = value
+        _check_total(size, self.replication_factor, where)
+        return self.with_sizes(size)
 
     def with_brokers(self, brokers: Iterable[Broker], where: str = "cluster") -> Cluster:
         """The same placement among other brokers; every broker in use must stay listed."""
@@ -330,24 +349,3 @@ def _checked_brokers(brokers: Iterable[Broker], where: str) -> tuple[Broker, ...
 def _check_total(size: Ints, factor: Ints, where: str) -> None:
     if float(np.maximum(size, 0).astype(np.float64) @ factor) > MAX_BYTES:
         raise InputError(where, "the sizes of all replicas add up to more than an exbibyte")
-
-
-def sizes_by_name(cluster: Cluster, sizes: Mapping[tuple[str, int], int], where: str) -> Cluster:
-    """The cluster with the sizes given by (topic, partition); the others keep theirs.
-
-    Raises InputError for a partition that the cluster does not have.
-    """
-    row_of = {
-        (cluster.topics[t], p): i
-        for i, (t, p) in enumerate(
-            zip(cluster.topic.tolist(), cluster.partition.tolist(), strict=True)
-        )
-    }
-    size = cluster.size_bytes.copy()
-    for (topic, number), value in sizes.items():
-        row = row_of.get((topic, number))
-        if row is None:
-            raise InputError(where, f"{topic}-{number}: a size for a partition that does not exist")
-        size[row] = value
-    _check_total(size, cluster.replication_factor, where)
-    return cluster.with_sizes(size)

@@ -15,21 +15,32 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, Self
+from typing import Any, Literal, Self
 
 import numpy as np
 import numpy.typing as npt
+from msgspec import Struct
 
-from partage.cluster.formats import partition_entry, show
+from partage.cluster.formats import PartitionEntry
 from partage.cluster.model import Cluster
 from partage.errors import InputError
 from partage.files import parse_json, read_text
+from partage.json_input import check_json, shown
 
 Ints = npt.NDArray[np.int64]
 
 _CURRENT = "Current partition replica assignment"
 _PROPOSED = "Proposed partition reassignment configuration"
 _ANY = "any"
+
+
+class _Entry(PartitionEntry):
+    log_dirs: list[str] | None = None
+
+
+class _ReassignmentFile(Struct):
+    partitions: list[_Entry]
+    version: Literal[1] = 1
 
 
 @dataclass(frozen=True)
@@ -65,48 +76,36 @@ class Reassignment:
     @classmethod
     def from_json(cls, value: Any, name: str = "reassignment") -> Self:
         """Kafka's form as parsed JSON. Raises InputError that names the place."""
-        if type(value) is not dict:
-            raise InputError(name, f"expected an object with partitions, got {show(value)}")
-        if "brokers" in value:
+        if isinstance(value, dict) and "brokers" in value:
             raise InputError(name, "has brokers: a cluster, expected a reassignment")
-        if "topics" in value and "partitions" not in value:
+        if isinstance(value, dict) and "topics" in value and "partitions" not in value:
             raise InputError(
                 name,
                 "lists topics to move, expected where to: what "
                 "kafka-reassign-partitions.sh --generate makes of it",
             )
-        version, entries = value.get("version", 1), value.get("partitions")
-        if type(version) is not int or version != 1:
-            raise InputError(name, f"version: expected 1, got {show(version)}")
-        if type(entries) is not list:
-            raise InputError(name, f"partitions: expected a list, got {show(entries)}")
+        entries = check_json(value, _ReassignmentFile, name).partitions
         if not entries:
             raise InputError(name, "names no partition: nothing to reassign")
         lists: dict[tuple[str, int], tuple[int, ...]] = {}
-        in_log_dirs = 0
-        for i, entry in enumerate(entries):
-            topic, number, replicas = partition_entry(entry, name, i)
-            if not replicas:
-                raise InputError(name, f"{topic}-{number}: has no replicas")
-            twice = next((b for b in replicas if replicas.count(b) > 1), None)
+        for entry in entries:
+            partition = f"{entry.topic}-{entry.partition}"
+            if not entry.replicas:
+                raise InputError(name, f"{partition}: has no replicas")
+            twice = next((b for b in entry.replicas if entry.replicas.count(b) > 1), None)
             if twice is not None:
-                raise InputError(name, f"{topic}-{number}: broker {twice} is named twice")
-            if (topic, number) in lists:
-                raise InputError(name, f"{topic}-{number}: listed twice")
-            in_log_dirs += _names_log_dirs(entry.get("log_dirs"), name, f"{topic}-{number}")
-            lists[topic, number] = tuple(replicas)
+                raise InputError(name, f"{partition}: broker {twice} is named twice")
+            if (entry.topic, entry.partition) in lists:
+                raise InputError(name, f"{partition}: listed twice")
+            lists[entry.topic, entry.partition] = tuple(entry.replicas)
+        in_log_dirs = sum(any(d != _ANY for d in entry.log_dirs or ()) for entry in entries)
         return cls(name, lists, in_log_dirs)
 
     def on(self, cluster: Cluster) -> Ints:
         """[P, any] the cluster's replica lists with these in place of today's: broker positions,
         -1 after the last. Raises InputError for what the cluster does not have, and where a dead
         broker would have to fetch a replica."""
-        rows = {
-            (cluster.topics[topic], number): row
-            for row, (topic, number) in enumerate(
-                zip(cluster.topic.tolist(), cluster.partition.tolist(), strict=True)
-            )
-        }
+        rows = cluster.row_of
         topics = set(cluster.topics)
         place = {broker: i for i, broker in enumerate(cluster.broker_ids.tolist())}
         today, alive = cluster.replicas, cluster.alive
@@ -116,7 +115,7 @@ class Reassignment:
         for (topic, number), wanted in self.lists.items():
             name = f"{topic}-{number}"
             if topic not in topics:
-                raise InputError(self.name, f"topic {show(topic)} is not in the cluster")
+                raise InputError(self.name, f"topic {shown(topic)} is not in the cluster")
             row = rows.get((topic, number))
             if row is None:
                 raise InputError(self.name, f"{name}: the cluster has no such partition")
@@ -133,11 +132,3 @@ class Reassignment:
             replicas[row] = -1
             replicas[row, : len(places)] = places
         return replicas
-
-
-def _names_log_dirs(value: Any, name: str, partition: str) -> bool:
-    if value is None:
-        return False
-    if type(value) is not list or not all(type(one) is str for one in value):
-        raise InputError(name, f"{partition}: log_dirs: expected a list, got {show(value)}")
-    return any(one != _ANY for one in value)

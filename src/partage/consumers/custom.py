@@ -24,7 +24,8 @@ import numpy.typing as npt
 
 from partage.errors import PartageError
 from partage.group import Group, Member
-from partage.group.model import NO_GENERATION, NOBODY
+from partage.group.member import NO_GENERATION
+from partage.group.model import NOBODY
 
 Partition = tuple[str, int]
 

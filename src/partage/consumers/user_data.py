@@ -16,7 +16,7 @@ import struct
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
-from partage.group.model import NO_GENERATION
+from partage.group.member import NO_GENERATION
 
 _INT16, _INT32 = struct.Struct(">h"), struct.Struct(">i")
 

@@ -1,5 +1,6 @@
 """What a consumer group is: who subscribes to what, who owns what."""
 
-from partage.group.model import Group, Member
+from partage.group.member import Member
+from partage.group.model import Group
 
 __all__ = ["Group", "Member"]

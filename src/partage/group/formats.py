@@ -1,116 +1,89 @@
-"""GROUP.json: a consumer group in a file, read strictly."""
+"""Read GROUP.json, a consumer group in a file."""
 
 from __future__ import annotations
 
 import os
-from typing import Any
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Annotated, Any, TypeAlias
+
+from msgspec import Meta, Struct
 
 from partage.errors import InputError
-from partage.files import is_name, parse_json, read_text
-from partage.group.model import NO_GENERATION, Group, Member
+from partage.files import is_name
+from partage.group.member import NO_GENERATION, Member
+from partage.json_input import Count, Int32, Int64, Name, Text, check_json, read_json
 
-_TOP = ("topics", "racks", "members", "weights", "streams", "connect")
-_MEMBER = (
-    "id",
-    "topics",
-    "instance_id",
-    "rack",
-    "owned",
-    "generation",
-    "priority",
-    "process",
-    "tags",
-    "standbys",
-    "left_at_ms",
-)
-_INT32, _INT64 = 2**31, 2**63
+_Pair: TypeAlias = Annotated[tuple[str, Int32], Meta(description="[topic, partition]")]
 
 
-def read_group(path: str | os.PathLike[str]) -> Group:
+_Pairs: TypeAlias = Annotated[list[_Pair], Meta(description="a list of [topic, partition]")]
+
+
+class _MemberEntry(Struct, forbid_unknown_fields=True):
+    id: Name
+    topics: list[Text]
+    instance_id: Text | None = None
+    rack: Text | None = None
+    owned: _Pairs | None = None
+    generation: Int32 | None = None
+    priority: Int32 | None = None
+    process: Text | None = None
+    tags: dict[str, Text] | None = None
+    standbys: _Pairs | None = None
+    left_at_ms: Int64 | None = None
+
+
+class _GroupFile(Struct, forbid_unknown_fields=True):
+    topics: dict[Name, Count]
+    members: list[_MemberEntry]
+    racks: dict[str, list[list[Text]]] | None = None
+    weights: dict[str, list[int]] | None = None
+    streams: dict[str, Any] | None = None
+    connect: dict[str, Any] | None = None
+
+
+@dataclass(frozen=True)
+class GroupColumns:
+    """What a file says about a group, as ``Group`` takes it."""
+
+    topics: Mapping[str, int]
+    members: Sequence[Member]
+    racks: Mapping[str, list[list[str]]] | None
+    weights: Mapping[str, list[int]] | None
+    streams: Mapping[str, Any] | None
+    connect: Mapping[str, Any] | None
+
+
+def read_group_file(path: str | os.PathLike[str]) -> GroupColumns:
     """Read a GROUP.json file, plain or gzip. Raises InputError."""
-    where = os.fspath(path)
-    text = read_text(path)
-    if not text.strip():
-        raise InputError(where, "is empty, expected a group")
-    return group_from_json(parse_json(text, where), where)
+    return _columns(read_json(path, _GroupFile))
 
 
-def group_from_json(value: Any, where: str) -> Group:
-    """A group out of the parsed value."""
-    top = json_object(value, where, "a group", _TOP)
-    topics = json_object(top.get("topics"), where, "topics: partition counts by name")
-    texts(list(topics), where, "topics")
-    members = top.get("members")
-    if type(members) is not list:
-        raise InputError(where, f"members: expected a list, got {shown(members)}")
-    racks = _columns(top, "racks", where)
-    for topic, of_topic in (racks or {}).items():
-        for number, named in enumerate(of_topic):
-            texts(named, where, f"racks.{topic}[{number}]")
-    weights = _columns(top, "weights", where)
-    for topic, numbers in (weights or {}).items():
-        if not all(type(number) is int for number in numbers):
-            raise InputError(where, f"weights.{topic}: expected whole numbers")
-    return Group(
-        topics,
-        [_member(entry, where, f"members[{at}]") for at, entry in enumerate(members)],
-        racks=racks,
-        weights=weights,
-        streams=_optional_object(top.get("streams"), where, "streams"),
-        connect=_optional_object(top.get("connect"), where, "connect"),
-        where=where,
-    )
+def parse_group_json(value: Any, where: str) -> GroupColumns:
+    """The parsed value of a GROUP.json file. Raises InputError."""
+    return _columns(check_json(value, _GroupFile, where))
 
 
-def _member(value: Any, where: str, place: str) -> Member:
-    entry = json_object(value, where, f"{place}: a member", _MEMBER)
-    identity = entry.get("id")
-    if not is_name(identity) or not identity:
-        raise InputError(where, f"{place}.id: expected text, got {shown(identity)}")
-    tags = _optional_object(entry.get("tags"), where, f"{place}.tags") or {}
-    texts(list(tags.values()), where, f"{place}.tags")
-    generation = _number(entry.get("generation"), where, f"{place}.generation", _INT32)
+def _columns(file: _GroupFile) -> GroupColumns:
+    members = [_member(entry) for entry in file.members]
+    return GroupColumns(file.topics, members, file.racks, file.weights, file.streams, file.connect)
+
+
+def _member(entry: _MemberEntry) -> Member:
     return Member(
-        id=identity,
-        topics=tuple(texts(entry.get("topics"), where, f"{place}.topics")),
-        owned=_pairs(entry.get("owned"), where, f"{place}.owned"),
-        generation=NO_GENERATION if generation is None else generation,
-        rack=optional_text(entry.get("rack"), where, f"{place}.rack"),
-        instance_id=optional_text(entry.get("instance_id"), where, f"{place}.instance_id"),
-        priority=_number(entry.get("priority"), where, f"{place}.priority", _INT32),
-        process=optional_text(entry.get("process"), where, f"{place}.process"),
-        tags=tags,
-        standbys=_pairs(entry.get("standbys"), where, f"{place}.standbys"),
-        left_at_ms=_number(entry.get("left_at_ms"), where, f"{place}.left_at_ms", _INT64),
+        id=entry.id,
+        topics=tuple(entry.topics),
+        owned=entry.owned or [],
+        generation=NO_GENERATION if entry.generation is None else entry.generation,
+        rack=entry.rack,
+        instance_id=entry.instance_id,
+        priority=entry.priority,
+        process=entry.process,
+        tags=entry.tags or {},
+        standbys=entry.standbys or [],
+        left_at_ms=entry.left_at_ms,
     )
-
-
-def _pairs(value: Any, where: str, place: str) -> list[tuple[str, int]]:
-    listed = [] if value is None else value
-    if type(listed) is not list:
-        raise InputError(where, f"{place}: expected a list of [topic, partition]")
-    pairs: list[tuple[str, int]] = []
-    for at, pair in enumerate(listed):
-        if (
-            type(pair) is not list
-            or len(pair) != 2
-            or type(pair[0]) is not str
-            or type(pair[1]) is not int
-            or not -_INT32 <= pair[1] < _INT32
-        ):
-            raise InputError(
-                where, f"{place}[{at}]: expected [topic, partition], got {shown(pair)}"
-            )
-        pairs.append((pair[0], pair[1]))
-    return pairs
-
-
-def _columns(top: dict[str, Any], name: str, where: str) -> dict[str, list[Any]] | None:
-    found = _optional_object(top.get(name), where, name)
-    for topic, values in (found or {}).items():
-        if type(values) is not list:
-            raise InputError(where, f"{name}.{topic}: expected a list, got {shown(values)}")
-    return found
 
 
 def json_object(

@@ -14,50 +14,25 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import pairwise
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
 
 from partage.errors import InputError
+from partage.group.member import Ints, Member
 
-Ints = npt.NDArray[np.int64]
+if TYPE_CHECKING:
+    from partage.group.formats import GroupColumns
+
 Bools = npt.NDArray[np.bool_]
 
 NOBODY = -1
 MAX_PARTITIONS = 50_000_000
 MAX_WEIGHT = 2**50
-NO_GENERATION = -1
-
-
-@dataclass(frozen=True)
-class Member:
-    """One member as it joins: what it subscribes to and what it says it owns.
-
-    - ``owned``: (topic, partition) pairs, or partition numbers by topic
-    - ``generation``: of the claim, -1 for a new member; ``instance_id``: of a static member
-    - ``priority``: for failover, the highest number first
-    - ``process``, ``tags``: for streams, the client that the member is a thread of, and where that
-      runs; ``standbys``: the partitions of which it holds standby copies, warm-ups too
-    - ``user_data``: for an assignor of one's own, what came with the subscription
-    - ``left_at_ms``: for connect, when the worker left; None: it is there
-    """
-
-    id: str
-    topics: Sequence[str]
-    owned: Sequence[tuple[str, int]] | Mapping[str, Sequence[int] | Ints] = ()
-    generation: int = NO_GENERATION
-    rack: str | None = None
-    instance_id: str | None = None
-    priority: int | None = None
-    process: str | None = None
-    tags: Mapping[str, str] = field(default_factory=dict)
-    standbys: Sequence[tuple[str, int]] = ()
-    user_data: bytes | None = None
-    left_at_ms: int | None = None
 
 
 @dataclass(frozen=True, eq=False)
@@ -114,12 +89,31 @@ class Group:
                     f"{name}.{topic}: {len(values)} entries for {self.topics[topic]} partitions",
                 )
 
-    @staticmethod
-    def read(path: str | os.PathLike[str]) -> Group:
-        """A GROUP.json file, plain or gzip."""
-        from partage.group.formats import read_group
+    @classmethod
+    def read(cls, path: str | os.PathLike[str]) -> Group:
+        """A GROUP.json file, plain or gzip. Raises InputError."""
+        from partage.group import formats
 
-        return read_group(path)
+        return cls._from_columns(formats.read_group_file(path), os.fspath(path))
+
+    @classmethod
+    def from_json(cls, value: Any, where: str = "group") -> Group:
+        """The parsed value of such a file. Raises InputError that names the place."""
+        from partage.group import formats
+
+        return cls._from_columns(formats.parse_group_json(value, where), where)
+
+    @classmethod
+    def _from_columns(cls, columns: GroupColumns, where: str) -> Group:
+        return cls(
+            columns.topics,
+            columns.members,
+            racks=columns.racks,
+            weights=columns.weights,
+            streams=columns.streams,
+            connect=columns.connect,
+            where=where,
+        )
 
     def weighed(self, weights: Mapping[str, Mapping[int, int]]) -> Group:
         """The same group with these weights by topic and partition, 0 for those that are not among

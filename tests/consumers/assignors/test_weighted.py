@@ -10,7 +10,6 @@ import numpy as np
 import pytest
 
 from partage import Assignment, Group, InputError, Member, assign
-from partage.group.formats import group_from_json
 from tests.oracles.sharing_groups import best, owners, partitions, small_group, value
 
 Json = dict[str, Any]
@@ -41,7 +40,7 @@ def lightest(group: Json) -> int:
 
 
 def shared(group: Json, **options: Any) -> Assignment:
-    return assign(group_from_json(group, "group"), "weighted", **options)
+    return assign(Group.from_json(group, "group"), "weighted", **options)
 
 
 @pytest.mark.parametrize("largest", [1, 3, 20, 10**9])

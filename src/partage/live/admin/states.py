@@ -11,7 +11,7 @@ from typing import Any
 
 import partage
 from partage.cluster import Cluster
-from partage.cluster.model import MAX_BYTES
+from partage.cluster.broker import MAX_BYTES
 
 FORMAT_VERSION = 1
 

@@ -23,7 +23,7 @@ from typing import Any
 from partage.consumers.custom import Subscription
 from partage.consumers.user_data import read_generation, write_generation
 from partage.errors import InputError
-from partage.group.model import NO_GENERATION
+from partage.group.member import NO_GENERATION
 from partage.live.compat_aiokafka import (
     AbstractPartitionAssignor,
     ConsumerProtocolMemberAssignment,

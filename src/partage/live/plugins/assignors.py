@@ -35,7 +35,7 @@ from partage.consumers.user_data import (
 )
 from partage.errors import InputError
 from partage.group import Group, Member
-from partage.group.model import NO_GENERATION
+from partage.group.member import NO_GENERATION
 
 log = logging.getLogger(__name__)
 

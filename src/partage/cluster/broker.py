@@ -1,0 +1,26 @@
+"""A broker, and the limits of what a cluster may hold."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from fractions import Fraction
+
+UNKNOWN = -1
+"""In ``size_bytes`` and ``disk_bytes``: not measured."""
+
+MAX_BYTES = 2**60
+"""The largest accepted size, of one replica and of all together: an exbibyte. Anything above is a
+typing or unit mistake, and sums stay well below what 64 bits hold."""
+
+MAX_BROKER_ID = 2**31 - 1
+
+
+@dataclass(frozen=True)
+class Broker:
+    """One broker as a user names it. ``rack`` None: the cluster has no racks."""
+
+    id: int
+    rack: str | None = None
+    disk_bytes: int | None = None
+    capacity: Fraction = Fraction(1)
+    alive: bool = True

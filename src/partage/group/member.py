@@ -1,0 +1,40 @@
+"""A member of a consumer group."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+import numpy.typing as npt
+
+Ints = npt.NDArray[np.int64]
+
+NO_GENERATION = -1
+
+
+@dataclass(frozen=True)
+class Member:
+    """One member as it joins: what it subscribes to and what it says it owns.
+
+    - ``owned``: (topic, partition) pairs, or partition numbers by topic
+    - ``generation``: of the claim, -1 for a new member; ``instance_id``: of a static member
+    - ``priority``: for failover, the highest number first
+    - ``process``, ``tags``: for streams, the client that the member is a thread of, and where that
+      runs; ``standbys``: the partitions of which it holds standby copies, warm-ups too
+    - ``user_data``: for an assignor of one's own, what came with the subscription
+    - ``left_at_ms``: for connect, when the worker left; None: it is there
+    """
+
+    id: str
+    topics: Sequence[str]
+    owned: Sequence[tuple[str, int]] | Mapping[str, Sequence[int] | Ints] = ()
+    generation: int = NO_GENERATION
+    rack: str | None = None
+    instance_id: str | None = None
+    priority: int | None = None
+    process: str | None = None
+    tags: Mapping[str, str] = field(default_factory=dict)
+    standbys: Sequence[tuple[str, int]] = ()
+    user_data: bytes | None = None
+    left_at_ms: int | None = None
