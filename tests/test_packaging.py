@@ -188,7 +188,7 @@ def test_it_stays_light(bare: Run, tmp_path: Path) -> None:
     ("words", "shown"),
     [
         (["--version"], f"partage {partage.__version__}\n"),
-        (["check", "p"], "The plan holds, and is optimal"),
+        (["check", "p"], "The plan is valid and optimal"),
         (["compare", "cluster.json", "--strategy", "generate"], "generate"),
         (["report", "p"], "report.html"),
         (["assign", "groups/five-topics.json", "--assignor", "sticky"], "sticky"),

@@ -20,7 +20,7 @@ from partage.brokers.strategies import Strategy
 from tests.bundled import grown
 from tests.matrices import Lists, partitions
 
-HELD = "no wave asks too much of a broker or a disk, and their bound follows from the limits"
+HELD = "waves keep the limits per broker, batch and disk, and their lower bound is correct"
 
 
 def planned(
@@ -124,19 +124,19 @@ def test_another_cut_within_the_limits_holds(
             [[1], [2], [3]],
             [[4], [4], [4]],
             [[0, 1, 2]],
-            "waves/001.json: broker 4 receives 3 replicas, 2 at a time are allowed",
+            "waves/001.json: broker 4 receives 3 replicas, at most 2 are allowed",
         ),
         (
             [[1], [1], [1]],
             [[4], [5], [6]],
             [[0, 1, 2]],
-            "waves/001.json: broker 1 sends 3 replicas, 2 at a time are allowed",
+            "waves/001.json: broker 1 sends 3 replicas, at most 2 are allowed",
         ),
         (
             [[1], [1]],
             [[1, 4, 5, 6], [1, 2, 3, 7]],
             [[0, 1]],
-            "waves/001.json: broker 1 sends 6 replicas, 2 at a time are allowed",
+            "waves/001.json: broker 1 sends 6 replicas, at most 2 are allowed",
         ),
     ],
 )
@@ -158,7 +158,7 @@ def test_the_batch(directory: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     planned([[1], [2]], [[3], [4]], monkeypatch, batch=1).write(directory)
     assert check(directory).sound
     recut(directory, [[0, 1]])
-    assert about_waves(directory) == ["waves/001.json: has 2 partitions, 1 are allowed"]
+    assert about_waves(directory) == ["waves/001.json: has 2 partitions, at most 1 are allowed"]
 
 
 def test_a_disk_that_overflows_on_the_way(directory: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -183,7 +183,7 @@ def test_what_moves_no_data_comes_last_and_alone(
     ]
     recut(directory, [[0, 1]])
     assert about_waves(directory) == [
-        "waves/001.json: moves data and also has partitions that move none"
+        "waves/001.json: mixes partitions that move data with partitions that move none"
     ]
 
 
@@ -199,7 +199,9 @@ def test_the_load_is_counted_again(
     value = json.loads((directory / "plan.json").read_text())
     value["waves"][0][key] = change(value["waves"][0][key])
     write(directory, value)
-    assert about_waves(directory) == [f"waves/001.json: {key} is not what it holds"]
+    assert about_waves(directory) == [
+        f"waves/001.json: {key} in plan.json is not what the wave moves"
+    ]
 
 
 @pytest.mark.parametrize(
@@ -215,7 +217,9 @@ def test_the_seconds_are_what_the_throttle_gives(
     value = json.loads((directory / "plan.json").read_text())
     value["waves"][0]["seconds"] = 77
     write(directory, value)
-    assert about_waves(directory) == ["waves/001.json: seconds is not what it holds"]
+    assert about_waves(directory) == [
+        "waves/001.json: seconds in plan.json is not what the wave moves"
+    ]
 
 
 @pytest.mark.parametrize("bound", [1, 3, None, "2"])
@@ -228,7 +232,7 @@ def test_the_bound_is_worked_out_again(
     value["figures"]["after"]["waves_lower_bound"] = bound
     write(directory, value)
     assert (
-        f"plan.json: figures.after.waves_lower_bound is {bound}, counted anew: 2"
+        f"plan.json: figures.after.waves_lower_bound is {bound}, expected 2"
         in check(directory).defects
     )
 

@@ -136,7 +136,7 @@ def test_check_of_a_plan_that_does_not_hold_ends_with_1(
     ended = run("check", "p")
     assert (ended.code, ended.err) == (1, "")
     assert "rollback.json: missing" in ended.out
-    assert "The plan does not hold." in ended.out
+    assert "The plan is not valid." in ended.out
 
 
 # ---------------------------------------------------------------- the plan directory

@@ -35,7 +35,7 @@ def test_plan_wraps_it(run: Run, small: str, other: str, tmp_path: Path) -> None
     assert sorted(p["replicas"] for wave in waves for p in wave["partitions"]) == [[2, 3], [3, 1]]
     ended = run("check", "p")
     assert (ended.code, ended.err) == (0, "")
-    assert "The plan holds as it says, but it is not optimal." in ended.out
+    assert "The plan is valid, but not optimal." in ended.out
     text = run("plan", small, "--reassignment", other)
     assert text.code == 0
     assert "--strategy given --reassignment other.json" in text.out

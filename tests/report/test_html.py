@@ -141,7 +141,7 @@ def test_the_key_figures_and_tables_are_there_without_a_script():
         "redpanda-data/redpanda",
         "no key",
         "Under these rules no placement shares the replicas more evenly.",
-        "partage check plan It says → The plan holds, and is optimal",
+        "partage check plan It says → The plan is valid and optimal",
         "leader to target, rack by rack From \\ to a b c",
         "Failed rack Leaders to hand over",
     ):
@@ -287,7 +287,7 @@ def test_the_moves_are_counted_by_the_command_that_the_page_names(tmp_path):
     grown_plan.write(str(tmp_path / "the plan"))
     text = render(grown_plan.document(), directory="the plan")
     page = Page(text)
-    assert "partage check 'the plan' It says → The plan holds, and is optimal" in page.text
+    assert "partage check 'the plan' It says → The plan is valid and optimal" in page.text
     assert "6 × 54² + 2 × 81² It says → 30,618" in page.text
     command = f"cd 'the plan' && {MOVES_OF_THE_FILES}"
     assert command in page.text

@@ -252,7 +252,7 @@ def test_the_steps_name_the_plans_own_directory():
         "partage report 'some where'",
         "partage verify 'some where'",
     ]
-    assert found[0].says == "The plan holds as it says, but it is not optimal."
+    assert found[0].says == "The plan is valid, but not optimal."
     assert found[1].says == "297"
 
 

@@ -265,7 +265,7 @@ def check(plan: PlanArgument, json: Json = False) -> None:
             console.print(Text.assemble(("✓", "green"), f" {line}"))
         for line in verdict.defects:
             console.print(Text.assemble(("✗", "red"), f" {line}"), soft_wrap=True)
-        console.print(verdict.sentence())
+        console.print(verdict.summary())
         if verdict.sound and verdict.changes:
             rate = next_step.throttled("apply", rate=verdict.throttle)
             next_step.show(console, "apply", plan, *next_step.there("apply"), *rate)

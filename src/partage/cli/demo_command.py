@@ -166,7 +166,7 @@ def _written(
     planned.plan.write(directory, beside)
     verdict = check(directory)
     if not verdict.sound:
-        raise PartageError(f"{directory}: the plan does not hold: {verdict.defects[0]}")
+        raise PartageError(f"{directory}: the plan is not valid: {verdict.defects[0]}")
     return verdict.held
 
 

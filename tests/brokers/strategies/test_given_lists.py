@@ -323,7 +323,7 @@ def test_check_names_the_rules_that_are_broken_and_nothing_else(
     broken = made.figures["rack_violations"]
     for defect in defects:
         racks = defect.endswith("breaks the rack rule")
-        assert racks or defect.endswith("which is dead or to be emptied")
+        assert racks or defect.endswith("which is dead or excluded")
         assert not racks or broken
 
 
@@ -344,7 +344,7 @@ def test_check_where_a_dead_broker_is_listed_first(before: str, words: str, tmp_
     made = plan(cluster_of(before, "0 1 2!"), reassignment=reassignment(words))
     made.write(tmp_path / "plan")
     assert check(tmp_path / "plan").defects == [
-        "plan.json: t-0: replica on broker 2, which is dead or to be emptied"
+        "plan.json: t-0: has a replica on broker 2, which is dead or excluded"
     ]
 
 

@@ -133,7 +133,7 @@ def test_a_plan_of_a_broker_that_is_gone_is_cut_too() -> None:
         ({"replicas": "31"}, "replicas: '31', expected a list of different broker ids"),
         ({"partition": True}, "partition: True, expected a whole number from 0"),
         ({"wave": None}, "wave: None, expected a whole number from 0"),
-        ({"log_dirs": ["any"]}, "log_dirs: is not known"),
+        ({"log_dirs": ["any"]}, "log_dirs: unknown key"),
         ({"partition": 1}, "the plan does not change t-1"),
     ],
     ids=str,

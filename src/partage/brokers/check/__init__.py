@@ -1,10 +1,10 @@
-"""The plan's proof worked out again from the files alone.
+"""Verify a plan directory without trusting the planner.
 
-Nothing of the planner is used here but the file names, the fingerprint and the certificates'
-arithmetic (``flow.certificate``, for bytes ``flow.size_certificate``): no solver is loaded.
-Everything else, the rules, the figures, the values of the objective, is counted anew from the two
-placements in plan.json. What does not hold is a *defect*: one line that names the file and the
-place.
+``check`` uses the planner's file names, its fingerprint and the arithmetic of the certificates
+(``flow.certificate``, for bytes ``flow.size_certificate``); it loads no solver and has its own
+reader of plan.json. It recounts the rules, the figures and the values of the objective from the two
+placements in plan.json, and recomputes each bound from its stored prices. Every mismatch is a
+*defect*: one line that names the file and the place.
 """
 
 from __future__ import annotations
@@ -15,24 +15,57 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from partage.brokers.check.bounds import check_proofs
-from partage.brokers.check.counts import check_figures
+from partage.brokers.check.certificate import check_certificate
+from partage.brokers.check.figures import check_figures
+from partage.brokers.check.files import check_files, check_waves
+from partage.brokers.check.options import check_fingerprint, check_options
 from partage.brokers.check.plan_file import MalformedError, PlanFile, read_json
-from partage.brokers.check.plan_files import check_files, check_waves
-from partage.brokers.check.rules import check_fingerprint, check_options, check_rules
+from partage.brokers.check.rules import check_rules
 from partage.brokers.check.wave_limits import check_wave_limits
 from partage.brokers.directory import MARKER
 from partage.errors import MISSHAPEN, InputError
 
-_LONGEST = 500
+_MAX_DEFECT_LENGTH = 500
 """Characters shown of a defect."""
+
+_CHECKS: tuple[tuple[str, Callable[[PlanFile], list[str]]], ...] = (
+    ("fingerprint matches the cluster and the options in plan.json", check_fingerprint),
+    (
+        "added and removed brokers, chosen partitions and replication factors match the options",
+        check_options,
+    ),
+    (
+        "placement keeps every rule: live brokers, replication factors, racks, disk capacity",
+        check_rules,
+    ),
+    (
+        "reassignment.json makes exactly the planned changes, and rollback.json undoes them",
+        check_files,
+    ),
+    ("waves contain every planned change exactly once", check_waves),
+    (
+        "waves keep the limits per broker, batch and disk, and their lower bound is correct",
+        check_wave_limits,
+    ),
+    ("figures match a recount of the placements", check_figures),
+    (
+        "certificate is correct: each stage's value is recounted, its bound proven by its prices",
+        check_certificate,
+    ),
+)
+"""What each check verifies, and its function, which returns the defects."""
 
 
 @dataclass
-class Verdict:
-    """What was checked (``held``, in words), what does not hold (``defects``), and whether every
-    stage of a plan that holds meets its bound (``optimal``). ``changes``: whether there is anything
-    to carry out; ``throttle``: at what rate the plan says."""
+class CheckResult:
+    """The result of ``check``.
+
+    - ``held``: what was verified, in words
+    - ``defects``: what is wrong, a line each
+    - ``optimal``: the plan has no defect and every exact stage meets its bound
+    - ``changes``: there is something to apply
+    - ``throttle``: the option of the plan
+    """
 
     held: list[str] = field(default_factory=list)
     defects: list[str] = field(default_factory=list)
@@ -42,20 +75,24 @@ class Verdict:
 
     @property
     def sound(self) -> bool:
+        """Whether there is no defect."""
         return not self.defects
 
-    def sentence(self) -> str:
-        """The verdict in words."""
+    def summary(self) -> str:
+        """The result in a sentence."""
         if not self.sound:
-            return "The plan does not hold."
+            return "The plan is not valid."
         if self.optimal:
-            return "The plan holds, and is optimal: every exact stage meets its bound."
-        return "The plan holds as it says, but it is not optimal."
+            return "The plan is valid and optimal: every exact stage meets its bound."
+        return "The plan is valid, but not optimal."
 
 
-def check(directory: str | os.PathLike[str]) -> Verdict:
-    """Check a plan directory. InputError only where there is no plan to check, or a file of it
-    cannot be read."""
+def check(directory: str | os.PathLike[str]) -> CheckResult:
+    """Verify a plan directory.
+
+    Raises InputError if it is not a plan directory or a file cannot be read; whatever else is wrong
+    is a defect of the result.
+    """
     try:
         return _check(Path(directory), os.fspath(directory))
     except OSError as error:
@@ -63,52 +100,37 @@ def check(directory: str | os.PathLike[str]) -> Verdict:
         raise InputError(where, f"cannot be read ({error.strerror})") from None
 
 
-def _check(root: Path, name: str) -> Verdict:
+def _check(root: Path, name: str) -> CheckResult:
     if not root.is_dir():
         problem = "is a file" if root.exists() else "no such directory"
         raise InputError(name, f"{problem}, expected a plan directory")
     if not (root / MARKER).is_file():
         raise InputError(name, f"has no {MARKER}: not a plan directory")
-    verdict = Verdict()
+    result = CheckResult()
     try:
         plan = PlanFile(read_json(root, MARKER), root)
     except MalformedError as error:
-        verdict.defects.append(_one_line(str(error)))
-        return verdict
-    steps: list[tuple[str, Callable[[PlanFile], list[str]]]] = [
-        ("the plan is of the cluster and the options that it names", check_fingerprint),
-        ("who and what may change, and how many replicas, are as the options ask", check_options),
-        ("the placement keeps every rule", check_rules),
-        ("the reassignment is the plan, and the rollback restores what was", check_files),
-        ("the waves together are the reassignment, each partition once", check_waves),
-        (
-            "no wave asks too much of a broker or a disk, and their bound follows from the limits",
-            check_wave_limits,
-        ),
-        ("every figure is what the placements say", check_figures),
-        (
-            "every bound follows from its prices, and every stage has the value it claims",
-            check_proofs,
-        ),
-    ]
-    for what, step in steps:
+        result.defects.append(_one_line(str(error)))
+        return result
+    for verified, find_defects in _CHECKS:
         try:
-            found = step(plan)
+            found = find_defects(plan)
         except MalformedError as error:
             found = [str(error)]
         except (*MISSHAPEN, AssertionError, RecursionError, re.error) as error:
             found = [f"{MARKER}: malformed ({type(error).__name__}: {error})"]
-        verdict.defects.extend(map(_one_line, found))
+        result.defects.extend(map(_one_line, found))
         if not found:
-            verdict.held.append(what)
-    if verdict.sound:
-        verdict.optimal = plan.value["figures"]["after"]["optimal"]
-        verdict.changes = plan.value["changes"]
-        verdict.throttle = plan.value["options"].get("throttle")
-    return verdict
+            result.held.append(verified)
+    if result.sound:
+        result.optimal = plan.value["figures"]["after"]["optimal"]
+        result.changes = plan.value["changes"]
+        result.throttle = plan.value["options"].get("throttle")
+    return result
 
 
 def _one_line(defect: str) -> str:
-    """The defect without what a forger may have put into names: line ends, control characters."""
-    shown = "".join(c if c.isprintable() else repr(c)[1:-1] for c in defect[:_LONGEST])
-    return shown if len(defect) <= _LONGEST else f"{shown} …"
+    """The defect on one line of limited length: a forged name may contain line ends and control
+    characters."""
+    shown = "".join(c if c.isprintable() else repr(c)[1:-1] for c in defect[:_MAX_DEFECT_LENGTH])
+    return shown if len(defect) <= _MAX_DEFECT_LENGTH else f"{shown} …"

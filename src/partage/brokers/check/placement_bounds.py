@@ -1,4 +1,4 @@
-"""The bounds on fair loads, moves and topic spread, out of their prices; and on a budget's."""
+"""The bounds on fair loads, moves, topic spread and a budget, recomputed from their prices."""
 
 from __future__ import annotations
 
@@ -8,190 +8,208 @@ from typing import Any
 
 import numpy as np
 
-from partage.brokers.check.plan_file import (
-    Ints,
-    MalformedError,
-    PlanFile,
-    percent,
-    wrong_bound,
-)
-from partage.brokers.check.problem import Problem
+from partage.brokers.check.placement_model import PlacementModel
+from partage.brokers.check.plan_file import Ints, MalformedError, PlanFile
+from partage.brokers.check.recount import Recount
+from partage.brokers.check.units import fraction_of
 from partage.brokers.directory import MARKER
 from partage.flow.certificate import sharing_bound, unpack
 from partage.flow.size_certificate import moved_bound
 
+_COST = {"replicas": "load", "moves": "moves", "topic spread": "spread"}
+"""The cost that each stage proves a bound on, as its ``weights`` name it."""
+
 _LIMITS = ("tolerance", "max-moves", "max-bytes-moved")
 
-_FAR = 2**31
-"""More replicas than a broker ever has: loads counted from there are still exact."""
+_MAX_AIM = 2**31
+"""More replicas than a broker ever has: loads less an aim up to here are exact in 64 bits."""
 
 
-def placement_bounds(
-    plan: PlanFile, stages: dict[str, Any], order: tuple[str, ...], values: dict[str, int]
-) -> list[str]:
-    """Defects of the placement's stages; fills in their ``values`` as counted."""
-    problem = Problem(plan)
-    load = problem.count.sum(axis=0)
-    fixed = problem.fixed.sum(axis=0)
-    families, e = problem.families, len(plan.slots)
-    found: list[str] = []
+def placement_bounds(plan: PlanFile, order: tuple[str, ...], found: Recount) -> None:
+    """Check the placement's stages, in the order in which they count, and the limits on moves."""
+    model = PlacementModel(plan)
     proven: dict[str, int] = {}
     for position, name in enumerate(order):
-        prices = stages[name]["prices"]
-        aim = _aim(stages, prices, e)
-        if aim is None:
-            weight, wrong = problem.weights(prices)
-            found += wrong
-            aim = np.zeros(e, dtype=np.int64)
-        else:
-            weight = np.array(prices["load_weights"], dtype=np.int64)
-            if weight.tolist() != [1] * e:
-                found.append(f"{MARKER}: certificate: {name}: with an aim, load_weights are 1")
-        use = prices["weights"]
-        kind = {"replicas": "load", "moves": "moves", "topic spread": "spread"}
-        later = [kind[n] for n in order[position + 1 :]]
-        if use[kind[name]] != 1 or any(use[k] for k in later) or min(use.values()) < 0:
-            found.append(f"{MARKER}: certificate: {name}: weights {use} prove nothing about it")
-            continue
-        of_broker = unpack(prices["brokers"], e)
-        of_topic = np.zeros((len(families), e), dtype=np.int64)
-        if "topics" in prices:
-            of_topic = unpack(prices["topics"], len(families) * e).reshape(len(families), e)
-        if use["load"] * int(weight.max()) >= 2**62:
-            raise MalformedError(f"{MARKER}: certificate: {name}: weights too large to be summed")
-        total = _bound(problem, fixed - aim, weight, use, of_broker, of_topic + of_broker)
-        value = {
-            "load": sum(
-                int(w) * int(x) ** 2 for w, x in zip(weight, (load - aim).tolist(), strict=True)
-            ),
-            "moves": problem.moves,
-            "spread": int((problem.count[families] ** 2).sum()),
-        }
-        values[name] = value[kind[name]]
-        # the stages before this one are held at their proven bounds
-        earlier = sum(use[kind[n]] * proven[n] for n in order[:position])
-        proven[name] = total - earlier
-        found += wrong_bound(name, stages[name]["bound"], proven[name])
-    if "budget" in stages:
-        found += _budget(plan, problem, stages["budget"], values)
-    return found + problem.limits_missed()
+        _check_stage(model, order[: position + 1], proven, found)
+        if name not in proven:  # a later bound needs this one
+            break
+    if "budget" in plan.stages:
+        _check_budget(model, found)
+    found.defects += model.broken_limits()
 
 
-def _aim(stages: dict[str, Any], prices: Any, slots: int) -> Ints | None:
-    """[E] the loads aimed at; only a budget may set them."""
+def _check_stage(
+    model: PlacementModel, order: tuple[str, ...], proven: dict[str, int], found: Recount
+) -> None:
+    """Check the last stage of ``order``; ``proven``: the bounds of those before it, and then its
+    own."""
+    plan, name = model.plan, order[-1]
+    stage = plan.stages[name]
+    prices, use, cost = stage["prices"], stage["prices"]["weights"], _COST[order[-1]]
+    weight, aim = _weight_and_aim(model, stage, found)
+    if not _weights_prove(use, order):
+        found.defect(f"weights of {name} are {use}, which prove nothing about {name}")
+        return
+    families, slots = len(model.families), len(plan.slots)
+    slot_price = unpack(prices["brokers"], slots)
+    family_price = np.zeros((families, slots), dtype=np.int64)
+    if "topics" in prices:
+        family_price = unpack(prices["topics"], families * slots).reshape(families, slots)
+    if use["load"] * int(weight.max()) >= 2**62:
+        raise MalformedError(f"{MARKER}: certificate: {name}: weights too large to be summed")
+    base = model.fixed.sum(axis=0) - aim
+    total = _bound(model, base, weight, use, slot_price, family_price + slot_price)
+    # the earlier stages are held at their proven bounds
+    proven[name] = total - sum(use[_COST[earlier]] * proven[earlier] for earlier in order[:-1])
+    found.compare_bound(stage, proven[name])
+    if cost == "load":
+        found.values[name] = _squares(weight, model.count.sum(axis=0) - aim)
+    elif cost == "moves":
+        found.values[name] = plan.moves
+    else:
+        found.values[name] = int((model.count[model.families] ** 2).sum())
+
+
+def _weights_prove(use: dict[str, int], order: tuple[str, ...]) -> bool:
+    """Whether the weighted sum of costs bounds the last stage of ``order``: its own cost counts
+    once, and no cost of a later stage counts."""
+    later = _COST.keys() - set(order)
+    own = use[_COST[order[-1]]]
+    return own == 1 and not any(use[_COST[name]] for name in later) and min(use.values()) >= 0
+
+
+def _squares(weight: Ints, load: Ints) -> int:
+    return sum(int(w) * int(x) ** 2 for w, x in zip(weight.tolist(), load.tolist(), strict=True))
+
+
+def _weight_and_aim(model: PlacementModel, stage: Any, found: Recount) -> tuple[Ints, Ints]:
+    """[E] the load weights of a stage, and the loads that a budget aims at (0 without one)."""
+    prices, slots = stage["prices"], len(model.plan.slots)
     if "aim" not in prices:
-        return None
-    aim = prices["aim"]
-    if "budget" not in stages or len(aim) != slots:
-        raise MalformedError(f"{MARKER}: certificate: an aim that no budget sets")
-    if max(map(abs, aim)) > _FAR:
-        raise MalformedError(f"{MARKER}: certificate: an aim that no loads reach")
-    return np.array(aim, dtype=np.int64)
+        return model.load_weights(stage, found), np.zeros(slots, dtype=np.int64)
+    if "budget" not in model.plan.stages or len(prices["aim"]) != slots:
+        raise MalformedError(f"{MARKER}: certificate: {stage['stage']}: no budget sets this aim")
+    if max(map(abs, prices["aim"])) > _MAX_AIM:
+        raise MalformedError(f"{MARKER}: certificate: {stage['stage']}: no loads reach this aim")
+    if prices["load_weights"] != [1] * slots:
+        found.defect(f"load_weights of {stage['stage']} must be 1, because it has an aim")
+    return np.array(prices["load_weights"], dtype=np.int64), np.array(prices["aim"], dtype=np.int64)
 
 
 def _bound(
-    problem: Problem,
+    model: PlacementModel,
     base: Ints,
     weight: Ints,
     use: dict[str, int],
-    of_broker: Ints,
-    of_topic: Ints,
+    slot_price: Ints,
+    family_price: Ints,
 ) -> int:
     return sharing_bound(
-        family=problem.family,
-        demand=problem.demand,
-        least=problem.least,
-        most=problem.most,
-        sits=problem.sits,
-        zone=problem.zone,
+        family=model.family,
+        demand=model.demand,
+        least=model.least,
+        most=model.most,
+        sits=model.sits,
+        zone=model.zone,
         base=base,
-        family_base=problem.fixed[problem.families],
+        family_base=model.fixed[model.families],
         load_weight=use["load"] * weight,
         move_weight=use["moves"],
         spread_weight=use["spread"],
-        slot_price=of_broker,
-        family_price=of_topic,
+        slot_price=slot_price,
+        family_price=family_price,
     )
 
 
-def _budget(plan: PlanFile, problem: Problem, stage: Any, values: dict[str, int]) -> list[str]:
-    """What the limit that binds leaves: the fewest moves within windows, or the fairest loads."""
-    prices, e = stage["prices"], len(plan.slots)
-    weight, found = problem.weights(prices)
-    of_broker, limit = unpack(prices["brokers"], e), prices["limit"]
+def _load_bound(model: PlacementModel, weight: Ints, price: Ints, move_price: int) -> int:
+    """The bound on the loads' squares, and on the moves at their price, from the slots' prices."""
+    use = {"load": 1, "moves": move_price, "spread": 0}
+    family_price = np.repeat(price[None, :], len(model.families), axis=0)
+    return _bound(model, model.fixed.sum(axis=0), weight, use, price, family_price)
+
+
+def _check_budget(model: PlacementModel, found: Recount) -> None:
+    """What the limit leaves to optimise: the fewest moves within a tolerance, or the fairest loads
+    for so many moves."""
+    plan, stage = model.plan, model.plan.stages["budget"]
+    prices = stage["prices"]
+    weight, limit = model.load_weights(stage, found), prices["limit"]
     if limit not in _LIMITS or plan.options.get(limit.replace("-", "_")) is None:
-        return [*found, f"{MARKER}: certificate: budget: no such limit as {limit!r} is asked for"]
-    load, fixed = problem.count.sum(axis=0), problem.fixed.sum(axis=0)
+        found.defect(f"budget: limit is {limit!r}, which the options do not ask for")
+        return
     if limit == "tolerance":
-        fair = unpack(prices["fair"], e)
-        if not _are_fair(problem, weight, fair):
-            found.append(f"{MARKER}: certificate: budget: no fair loads have these prices")
-        width = percent(plan.options["tolerance"])
-        low, high = _windows(weight, fair, width, fixed, fixed + len(problem.items))
-        # full disks may ask for other counts
-        free = all(disk is None for disk in plan.disk)
-        if free and ((load < low).any() or (load > high).any()):
-            found.append(f"{MARKER}: a broker's replicas are outside the tolerance")
-        values["budget"] = problem.moves
-        bound = moved_bound(
-            size=np.ones_like(problem.demand),
-            demand=problem.demand,
-            least=problem.least,
-            most=problem.most,
-            sits=problem.sits,
-            zone=problem.zone,
-            base_size=fixed,
-            low=low,
-            high=high,
-            price=of_broker,
-        )
-        return found + wrong_bound("budget", stage["bound"], bound)
-    price = prices["move_price"]
-    if price < 0 or (price and limit != "max-moves"):
-        found.append(f"{MARKER}: certificate: budget: a move's price of {price} proves nothing")
-        return found
-    use = {"load": 1, "moves": price, "spread": 0}
-    of_topic = np.repeat(of_broker[None, :], len(problem.families), axis=0)
+        _check_tolerance(model, weight, found)
+        return
+    move_price = prices["move_price"]
+    if move_price < 0 or (move_price and limit != "max-moves"):
+        found.defect(f"budget: move_price is {move_price}, which proves nothing")
+        return
+    slot_price = unpack(prices["brokers"], len(plan.slots))
     allowed = plan.options["max_moves"] if limit == "max-moves" else 0
-    bound = _bound(problem, fixed, weight, use, of_broker, of_topic) - price * allowed
-    values["budget"] = sum(
-        int(w) * int(x) ** 2 for w, x in zip(weight.tolist(), load.tolist(), strict=True)
+    bound = _load_bound(model, weight, slot_price, move_price) - move_price * allowed
+    found.values["budget"] = _squares(weight, model.count.sum(axis=0))
+    found.compare_bound(stage, bound)
+
+
+def _check_tolerance(model: PlacementModel, weight: Ints, found: Recount) -> None:
+    plan, stage = model.plan, model.plan.stages["budget"]
+    prices = stage["prices"]
+    slot_price, fair = (unpack(prices[key], len(plan.slots)) for key in ("brokers", "fair"))
+    if not _are_fair(model, weight, fair):
+        found.defect("budget: no fair loads have these prices")
+    load, fixed = model.count.sum(axis=0), model.fixed.sum(axis=0)
+    low, high = _windows(model, weight, fair, fraction_of(plan.options["tolerance"]))
+    # full disks may ask for other counts
+    unlimited = all(disk is None for disk in plan.disk)
+    if unlimited and ((load < low).any() or (load > high).any()):
+        found.defects.append(f"{MARKER}: a broker's replicas are outside the tolerance")
+    bound = moved_bound(
+        size=np.ones_like(model.demand),
+        demand=model.demand,
+        least=model.least,
+        most=model.most,
+        sits=model.sits,
+        zone=model.zone,
+        base_size=fixed,
+        low=low,
+        high=high,
+        price=slot_price,
     )
-    return found + wrong_bound("budget", stage["bound"], bound)
+    found.values["budget"] = plan.moves
+    found.compare_bound(stage, bound)
 
 
-def _are_fair(problem: Problem, weight: Ints, price: Ints) -> bool:
-    """Whether prices can be the dual values of the fairest loads: then these loads are among the
-    counts that are best at the prices, add up to all the replicas, in every rack to what it may
-    take, and cost what the prices prove."""
-    fixed = problem.fixed.sum(axis=0)
-    low, high = _windows(weight, price, Fraction(0), fixed, fixed + len(problem.items))
-    least, most = problem.zone_totals()
+def _are_fair(model: PlacementModel, weight: Ints, price: Ints) -> bool:
+    """Whether the prices can be the dual values of the fairest loads.
+
+    Then these loads are among the counts that are best at the prices, add up to all the replicas,
+    in every rack to what it may hold, and cost what the prices prove.
+    """
+    low, high = _windows(model, weight, price, Fraction(0))
+    least, most = model.zone_totals()
     racks = range(len(least))
-    low_in, high_in = ([int(n[problem.zone == z].sum()) for z in racks] for n in (low, high))
+    low_in, high_in = ([int(n[model.zone == z].sum()) for z in racks] for n in (low, high))
     if (low_in > most).any() or (high_in < least).any():
         return False
-    more = int(problem.count.sum() - low.sum())
+    more = int(model.count.sum() - low.sum())
     # where two counts are equally good, the larger costs the price more
     steps = sorted(price[high > low].tolist())
     if not 0 <= more <= len(steps):
         return False
-    of_topic = np.repeat(price[None, :], len(problem.families), axis=0)
-    use = {"load": 1, "moves": 0, "spread": 0}
-    proven = _bound(problem, fixed, weight, use, price, of_topic)
-    rest = proven - sum(int(w) * x * x for w, x in zip(weight, low.tolist(), strict=True))
+    rest = _load_bound(model, weight, price, 0) - _squares(weight, low)
     return bool(sum(steps[:more]) <= rest <= sum(steps[len(steps) - more :]))
 
 
 def _windows(
-    weight: Ints, price: Ints, width: Fraction, least: Ints, most: Ints
+    model: PlacementModel, weight: Ints, price: Ints, width: Fraction
 ) -> tuple[Ints, Ints]:
-    """[E] counts whose next replica costs at least the price and whose last at most, widened."""
+    """[E] the fewest and the most replicas that are best at the prices (the next costs at least the
+    price, the last at most), widened by the tolerance."""
+    fixed = model.fixed.sum(axis=0)
     low, high = [], []
-    for w, p, a, b in zip(
-        weight.tolist(), price.tolist(), least.tolist(), most.tolist(), strict=True
-    ):
+    for w, p, least in zip(weight.tolist(), price.tolist(), fixed.tolist(), strict=True):
+        most = least + len(model.items)
         fewest, largest = ceil(Fraction(p - w, 2 * w)), floor(Fraction(p + w, 2 * w))
-        low.append(min(max(ceil(fewest * (1 - width)), a), b))
-        high.append(min(max(floor(largest * (1 + width)), a), b))
+        low.append(min(max(ceil(fewest * (1 - width)), least), most))
+        high.append(min(max(floor(largest * (1 + width)), least), most))
     return np.array(low), np.array(high)

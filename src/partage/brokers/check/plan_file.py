@@ -1,18 +1,17 @@
-"""plan.json as the checker reads it: columns, with nothing derived by anybody else."""
+"""plan.json as the checks read it: its columns, with nothing derived by the planner."""
 
 from __future__ import annotations
 
-import re
-from collections.abc import Iterable
 from fractions import Fraction
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from partage.brokers.check.plan_shape import PLAN
-from partage.brokers.check.shape import misfit, same
+from partage.brokers.check.plan_schema import PLAN
+from partage.brokers.check.schema import identical, mismatch
 from partage.brokers.directory import FORMAT_VERSION, MARKER
 from partage.errors import MISSHAPEN, InputError
 from partage.files import parse_json, read_text
@@ -21,14 +20,19 @@ Ints = npt.NDArray[np.int64]
 Bools = npt.NDArray[np.bool_]
 Lists = list[list[int]]
 
+MAX_DEFECTS = 20
+"""Defects that a check reports, where each partition may have one."""
+
 
 class MalformedError(Exception):
-    """plan.json lacks something or has it in a wrong shape."""
+    """A file of the plan directory lacks a field or has a value of another type."""
 
 
 def read_json(root: Path, name: str) -> Any:
-    """The value in the directory's file ``name``. Raises MalformedError that names it, and OSError
-    where it cannot be opened."""
+    """The JSON value in the file ``name`` of the plan directory.
+
+    Raises MalformedError, with the name, if it is not JSON; OSError if it cannot be opened.
+    """
     (root / name).open("rb").close()
     try:
         return parse_json(read_text(root / name), name)
@@ -38,27 +42,40 @@ def read_json(root: Path, name: str) -> Any:
 
 
 class PlanFile:
-    """plan.json's columns, nothing derived by anybody else."""
+    """The columns of plan.json, checked against its schema; B brokers, E usable ones, P partitions.
+
+    - ``ids``, ``rack``, ``disk``, ``capacity`` [B], ``alive``, ``usable`` [B]: neither dead nor
+      excluded; ``place``: position of each broker id
+    - ``slots`` [E]: positions of the usable brokers; ``slot_of`` [B + 1]: the inverse, -1 for the
+      others and for padding
+    - ``topics``: names; ``topic``, ``number``, ``names``, ``chosen``, ``factor`` (replicas asked
+      for), ``size`` (bytes, 0 where unknown) [P]; ``rates``: bytes per second [P] or None
+    - ``before``, ``after``: broker ids of each partition, preferred leader first
+    """
 
     def __init__(self, value: Any, root: Path) -> None:
+        """Raises MalformedError."""
         self.root = root
         try:
-            self._load(value)
+            _check_schema(value)
+            self.value = value
+            self._read_options(value["options"])
+            self._read_brokers(value["brokers"])
+            self._read_topics(value["topics"], value["partitions"]["topic"])
+            self._read_partitions(value["partitions"])
         except MISSHAPEN as error:
             problem = f"malformed ({type(error).__name__}: {error})"
             raise MalformedError(f"{MARKER}: {problem}") from None
 
-    def _load(self, value: Any) -> None:
-        if not same(value["format_version"], FORMAT_VERSION):
-            raise MalformedError(
-                f"{MARKER}: format_version is {value['format_version']!r}, "
-                f"expected {FORMAT_VERSION}"
-            )
-        problem = misfit(value, PLAN)
-        if problem is not None:
-            raise MalformedError(f"{MARKER}: {problem}")
-        self.value = value
-        brokers, part = value["brokers"], value["partitions"]
+    def _read_options(self, options: dict[str, Any]) -> None:
+        self.options = options
+        self.no_moves = options.get("no_moves", False)
+        self.relieve = options.get("relieve")
+        self.by_size = options.get("balance") == "bytes" or self.relieve is not None
+        self.exact = self.value["strategy"] == "exact"
+        self.given_lists = self.value["strategy"] == "given"
+
+    def _read_brokers(self, brokers: list[dict[str, Any]]) -> None:
         self.ids = [b["id"] for b in brokers]
         if self.ids != sorted(set(self.ids)):
             raise MalformedError(f"{MARKER}: brokers: ids must ascend")
@@ -71,14 +88,20 @@ class PlanFile:
         self.slots = np.flatnonzero(self.usable)
         self.slot_of = np.full(len(self.ids) + 1, -1)
         self.slot_of[self.slots] = np.arange(len(self.slots))
-        self.topics = value["topics"]
-        self.topic = np.array(part["topic"], dtype=np.int64)
-        if self.topics != sorted(set(self.topics)) or not all(
-            t < len(self.topics) for t in self.topic.tolist()
-        ):
-            raise MalformedError(
-                f"{MARKER}: topics: names must ascend, and every partition have one of them"
-            )
+
+    def _read_topics(self, names: list[str], topic: list[int]) -> None:
+        if names != sorted(set(names)):
+            raise MalformedError(f"{MARKER}: topics: names must ascend")
+        if any(t >= len(names) for t in topic):
+            raise MalformedError(f"{MARKER}: partitions.topic: must be a position in topics")
+        self.topics = names
+        self.topic = np.array(topic, dtype=np.int64)
+
+    def _read_partitions(self, part: dict[str, Any]) -> None:
+        count = len(part["partition"])
+        columns = [column for column in part.values() if column is not None]
+        if count == 0 or any(len(column) != count for column in columns):
+            raise MalformedError(f"{MARKER}: partitions: the columns differ in length or are empty")
         self.number = part["partition"]
         self.chosen = np.array(part["chosen"], dtype=np.bool_)
         self.factor = np.array(part["replication_factor"], dtype=np.int64)
@@ -87,21 +110,49 @@ class PlanFile:
         self.rates = part["bytes_per_second"]
         self.before: Lists = part["before"]
         self.after: Lists = part["after"]
-        self.options = value["options"]
-        self.no_moves = self.options.get("no_moves", False)
-        self.relieve = self.options.get("relieve")
-        self.by_size = self.options.get("balance") == "bytes" or self.relieve is not None
-        count = len(self.number)
-        columns = [column for column in part.values() if column is not None]
-        if count == 0 or any(len(column) != count for column in columns):
-            raise MalformedError(f"{MARKER}: partitions: the columns differ in length")
         self.names = [
             f"{self.topics[t]}-{p}" for t, p in zip(self.topic.tolist(), self.number, strict=True)
         ]
         if len(set(self.names)) != count:
-            raise MalformedError(f"{MARKER}: partitions: one is listed twice")
+            raise MalformedError(f"{MARKER}: partitions: a partition is listed twice")
 
-    def on(self, lists: Lists) -> Ints:
+    @cached_property
+    def row_of(self) -> dict[str, int]:
+        """Row of each partition, by its name."""
+        return {name: row for row, name in enumerate(self.names)}
+
+    @cached_property
+    def rack_sizes(self) -> dict[str, int]:
+        """Usable brokers of each rack, by its name; empty without racks."""
+        racks = [self.rack[s] for s in self.slots.tolist()]
+        return {rack: racks.count(rack) for rack in sorted({r for r in racks if r is not None})}
+
+    @cached_property
+    def stages(self) -> dict[str, Any]:
+        """The certificate's stages by name."""
+        return {stage["stage"]: stage for stage in self.value["certificate"]["stages"]}
+
+    @property
+    def new_replicas(self) -> list[int]:
+        """[P] replicas of each partition that a broker must newly fetch."""
+        return [len(set(a) - set(b)) for b, a in zip(self.before, self.after, strict=True)]
+
+    @property
+    def moves(self) -> int:
+        """Replicas that a broker must newly fetch."""
+        return sum(self.new_replicas)
+
+    @property
+    def bytes_moved(self) -> int:
+        """Bytes of these replicas."""
+        return sum((self.size * self.new_replicas).tolist())
+
+    def changes(self) -> dict[str, list[int]]:
+        """The new broker list of each partition whose list changes, by partition name."""
+        rows = zip(self.names, self.before, self.after, strict=True)
+        return {name: after for name, before, after in rows if before != after}
+
+    def positions(self, lists: Lists) -> Ints:
         """[P, R] broker positions, -1 padded."""
         width = max(len(row) for row in lists)
         return np.array(
@@ -111,47 +162,27 @@ class PlanFile:
 
     def pairs(self, lists: Lists) -> tuple[Ints, Ints]:
         """(row, broker position) of every replica."""
-        on = self.on(lists)
-        row, column = np.nonzero(on >= 0)
-        return row, on[row, column]
+        positions = self.positions(lists)
+        row, column = np.nonzero(positions >= 0)
+        return row, positions[row, column]
 
-    def followers(self, lists: Lists) -> list[int]:
-        """Who takes over: position of the next live replica after the first, or -1."""
+    def leaders(self, lists: Lists) -> Ints:
+        """[P] slot of each preferred leader, -1 where that broker is not usable."""
+        return np.asarray(self.slot_of[[self.place[row[0]] for row in lists]])
+
+    def first_followers(self, lists: Lists) -> list[int]:
+        """[P] position of the broker that takes over leadership: the next live replica after the
+        preferred leader, or -1."""
         return [
             next((self.place[b] for b in row[1:] if self.alive[self.place[b]]), -1) for row in lists
         ]
 
-    @property
-    def stages(self) -> dict[str, Any]:
-        return {stage["stage"]: stage for stage in self.value["certificate"]["stages"]}
 
-
-def percent(text: str) -> Fraction:
-    """2%: the fraction."""
-    return Fraction(text.strip().rstrip("%").strip()) / 100
-
-
-def size_in_bytes(text: str, option: str) -> int:
-    """``2TB``, ``1.5 GiB/s``: a number, a decimal unit (binary with an i), whole bytes."""
-    match = re.fullmatch(r"([\d.]+)([kmgtp]?)(i?)b?(/s)?", "".join(text.split()).lower(), re.ASCII)
-    if match:
-        power = " kmgtp".index(match[2] or " ")
-        number = int(Fraction(match[1]) * (1024 if match[3] else 1000) ** power)
-        if number > 0:
-            return number
-    raise MalformedError(f"{MARKER}: options.{option}: {text!r} is no size")
-
-
-def wrong_bound(name: str, stated: Any, proven: int) -> list[str]:
-    """A defect where a bound is not what its prices prove."""
-    if stated == proven:
-        return []
-    return [f"{MARKER}: certificate: the prices of {name} prove {proven}, not {stated}"]
-
-
-def most_per_rack(sizes: Iterable[int], replicas: int) -> int:
-    """The least maximum of replicas in one rack; all of them where the brokers do not suffice."""
-    known = list(sizes)
-    return next(
-        (m for m in range(1, replicas) if sum(min(n, m) for n in known) >= replicas), replicas
-    )
+def _check_schema(value: Any) -> None:
+    if not identical(value["format_version"], FORMAT_VERSION):
+        raise MalformedError(
+            f"{MARKER}: format_version is {value['format_version']!r}, expected {FORMAT_VERSION}"
+        )
+    problem = mismatch(value, PLAN)
+    if problem is not None:
+        raise MalformedError(f"{MARKER}: {problem}")

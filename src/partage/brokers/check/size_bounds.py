@@ -1,4 +1,4 @@
-"""The bounds where bytes are shared out, out of their prices, and the limits asked for."""
+"""The bounds where bytes are balanced or disks relieved, recomputed from their prices."""
 
 from __future__ import annotations
 
@@ -7,80 +7,113 @@ from typing import Any
 
 import numpy as np
 
-from partage.brokers.check.plan_file import Ints, PlanFile, percent, wrong_bound
-from partage.brokers.check.problem import Problem
+from partage.brokers.check.placement_model import PlacementModel
+from partage.brokers.check.plan_file import Bools, Ints, PlanFile
+from partage.brokers.check.recount import Recount
+from partage.brokers.check.units import DEFAULT_BYTES_TOLERANCE, fraction_of
 from partage.brokers.directory import MARKER
 from partage.flow.certificate import unpack
 from partage.flow.size_certificate import level_bound, moved_bound
 
 _ROUNDING = 4
-"""Bytes by which a band's ends, rounded to whole ones, may be off."""
+"""Bytes by which the ends of a band, rounded to whole bytes, may be off."""
 
 
-def size_bounds(plan: PlanFile, stages: dict[str, Any], values: dict[str, int]) -> list[str]:
-    """Defects of the stages ``bytes`` and ``bytes moved``; fills in their ``values`` as counted."""
-    problem = Problem(plan)
-    e = len(plan.slots)
-    free = problem.movable()
-    load, fixed = np.zeros(e, dtype=np.int64), np.zeros(e, dtype=np.int64)
-    row, broker = plan.pairs(plan.after)
-    at = plan.slot_of[broker]
-    size = plan.size.astype(np.int64)
-    np.add.at(load, at[at >= 0], size[row[at >= 0]])
-    stay = np.ones(len(plan.number), dtype=np.bool_)
-    stay[problem.items[free]] = False
-    kept = (at >= 0) & stay[row]
-    np.add.at(fixed, at[kept], size[row[kept]])
-
-    position = np.cumsum(free) - 1
-    sits = free[problem.sits[0]]
-    job = {
-        "size": size[problem.items[free]],
-        "demand": problem.demand[free],
-        "least": problem.least[free],
-        "most": problem.most[free],
-        "zone": problem.zone,
-        "base_size": fixed,
-    }
-    found = problem.limits_missed()
+def size_bounds(plan: PlanFile, found: Recount) -> None:
+    """Check the stages ``bytes`` and ``bytes moved``, and the limits on moves."""
+    sizes = _Sizes(plan)
+    found.defects += sizes.model.broken_limits()
     if plan.relieve is None:
-        prices = stages["bytes"]["prices"]
-        weight, wrong = problem.weights(prices)
-        confined = np.isin(np.array(plan.ids)[plan.slots], prices["confined"])
-        values["bytes"] = max(w * x for w, x in zip(weight.tolist(), load.tolist(), strict=True))
-        bound = level_bound(**job, weight=weight, confined=confined)
-        found += wrong + wrong_bound("bytes", stages["bytes"]["bound"], bound)
+        _check_level(sizes, found)
     else:
-        allowed = _allowed(plan)
-        for s in plan.slots[load > allowed].tolist():
-            found.append(f"{MARKER}: broker {plan.ids[s]}: its disk stays above {plan.relieve}")
-    prices = stages["bytes moved"]["prices"]
-    low, high, price = (unpack(prices[key], e) for key in ("low", "high", "brokers"))
-    if (load < low).any() or (load > high).any():
-        found.append(f"{MARKER}: certificate: bytes moved: a broker's bytes are outside its band")
-    if plan.relieve is not None and ((low > 0).any() or (high < allowed).any()):
-        found.append(f"{MARKER}: certificate: bytes moved: a band is narrower than the disk's part")
+        _check_relief(sizes, found)
+    _check_bytes_moved(sizes, found)
+
+
+class _Sizes:
+    """Bytes per slot [E]: ``load`` after the plan; ``movable`` [I]: the items that may move;
+    ``arguments``: the items as the bounds take them."""
+
+    def __init__(self, plan: PlanFile) -> None:
+        self.plan, self.model = plan, PlacementModel(plan)
+        model = self.model
+        self.movable = model.movable()
+        size = plan.size.astype(np.int64)
+        fixed = np.ones(len(plan.number), dtype=np.bool_)
+        fixed[model.items[self.movable]] = False
+        self.load = self._bytes_on_slots(size, np.ones_like(fixed))
+        self.arguments: dict[str, Any] = {
+            "size": size[model.items[self.movable]],
+            "demand": model.demand[self.movable],
+            "least": model.least[self.movable],
+            "most": model.most[self.movable],
+            "zone": model.zone,
+            "base_size": self._bytes_on_slots(size, fixed),
+        }
+
+    def _bytes_on_slots(self, size: Ints, rows: Bools) -> Ints:
+        """[E] bytes of these partitions after the plan."""
+        row, broker = self.plan.pairs(self.plan.after)
+        slot = self.plan.slot_of[broker]
+        counts = (slot >= 0) & rows[row]
+        total = np.zeros(len(self.plan.slots), dtype=np.int64)
+        np.add.at(total, slot[counts], size[row[counts]])
+        return total
+
+    @property
+    def sits(self) -> tuple[Ints, Ints]:
+        """(item, slot) of the movable items' replicas today."""
+        item, slot = self.model.sits
+        kept = self.movable[item]
+        return (np.cumsum(self.movable) - 1)[item[kept]], slot[kept]
+
+    @property
+    def allowed(self) -> Ints:
+        """[E] the bytes that each disk may hold with ``--relieve``; more than there are where the
+        disk's size is not known."""
+        part = fraction_of(self.plan.relieve or "100%")
+        unlimited = int((self.plan.size * self.plan.factor).sum()) + 1
+        disks = [self.plan.disk[s] for s in self.plan.slots.tolist()]
+        return np.array([unlimited if disk is None else floor(disk * part) for disk in disks])
+
+
+def _check_level(sizes: _Sizes, found: Recount) -> None:
+    """The stage ``bytes``: the highest bytes of a broker, by capacity."""
+    plan, stage = sizes.plan, sizes.plan.stages["bytes"]
+    weight = sizes.model.load_weights(stage, found)
+    confined = np.isin(np.array(plan.ids)[plan.slots], stage["prices"]["confined"])
+    weighed = zip(weight.tolist(), sizes.load.tolist(), strict=True)
+    found.values["bytes"] = max(w * x for w, x in weighed)
+    bound = level_bound(**sizes.arguments, weight=weight, confined=confined)
+    found.compare_bound(stage, bound)
+
+
+def _check_relief(sizes: _Sizes, found: Recount) -> None:
+    plan = sizes.plan
+    for s in plan.slots[sizes.load > sizes.allowed].tolist():
+        found.defects.append(f"{MARKER}: broker {plan.ids[s]}: its disk stays above {plan.relieve}")
+
+
+def _check_bytes_moved(sizes: _Sizes, found: Recount) -> None:
+    """The stage ``bytes moved``: the fewest bytes that bring every broker into its band."""
+    plan, stage = sizes.plan, sizes.plan.stages["bytes moved"]
+    prices = stage["prices"]
+    low, high, price = (unpack(prices[key], len(plan.slots)) for key in ("low", "high", "brokers"))
+    if (sizes.load < low).any() or (sizes.load > high).any():
+        found.defect("bytes moved: a broker's bytes are outside its band")
     if plan.relieve is None:
-        # no narrower than the tolerance: in a narrower band more must move
-        width = percent(plan.options.get("tolerance", "2%"))
-        for s, a, b in zip(plan.slots.tolist(), low.tolist(), high.tolist(), strict=True):
-            if b * max(1 - width, 0) < a * (1 + width) - _ROUNDING and b != plan.disk[s]:
-                where = f"{MARKER}: certificate: bytes moved: the band of broker {plan.ids[s]}"
-                found.append(f"{where} is narrower than the tolerance")
-    bound = moved_bound(
-        **job,
-        sits=(position[problem.sits[0][sits]], problem.sits[1][sits]),
-        low=low,
-        high=high,
-        price=price,
-    )
-    values["bytes moved"] = problem.bytes_moved
-    return found + wrong_bound("bytes moved", stages["bytes moved"]["bound"], bound)
+        _check_band_widths(plan, low, high, found)
+    elif (low > 0).any() or (high < sizes.allowed).any():
+        found.defect(f"bytes moved: a band is narrower than 0% to {plan.relieve} of the disk")
+    bound = moved_bound(**sizes.arguments, sits=sizes.sits, low=low, high=high, price=price)
+    found.values["bytes moved"] = plan.bytes_moved
+    found.compare_bound(stage, bound)
 
 
-def _allowed(plan: PlanFile) -> Ints:
-    """[E] what each disk may be filled to; where none is known, more than there is to hold."""
-    part = percent(plan.relieve or "100%")
-    no_end = int((plan.size * plan.factor).sum()) + 1
-    disks = [plan.disk[s] for s in plan.slots.tolist()]
-    return np.array([no_end if disk is None else floor(disk * part) for disk in disks])
+def _check_band_widths(plan: PlanFile, low: Ints, high: Ints, found: Recount) -> None:
+    """No band may be narrower than the tolerance: in a narrower band more bytes must move."""
+    width = fraction_of(plan.options.get("tolerance", DEFAULT_BYTES_TOLERANCE))
+    for s, a, b in zip(plan.slots.tolist(), low.tolist(), high.tolist(), strict=True):
+        if b * max(1 - width, 0) < a * (1 + width) - _ROUNDING and b != plan.disk[s]:
+            broker = plan.ids[s]
+            found.defect(f"bytes moved: the band of broker {broker} is narrower than the tolerance")

@@ -1,70 +1,48 @@
-"""Does every wave keep its limits, and how few waves could there be?
+"""Does every wave keep its limits, and is the lower bound on their number correct?
 
-The waves are run through, one after the other, from their files: who fetches what from whom, what
-each disk holds meanwhile, and how long it takes at the throttle. Nothing is taken from the planner,
-not even how it reads a throttle.
+The waves are replayed one after the other from their files: which broker fetches what from which
+leader, what each disk holds meanwhile, and how long the wave takes at the throttle.
 
-The bound: a wave brings a broker at most ``concurrency`` new replicas; a leader's partitions, each
-asking for min(its new replicas, concurrency), are packed into waves of ``concurrency`` (Martello
-and Toth's bound L2); a wave has at most ``batch`` partitions. Those that move no data have waves of
-their own.
+The bound: a broker receives at most ``concurrency`` new replicas in a wave; a leader's partitions,
+each counting min(its new replicas, concurrency), are packed into waves of ``concurrency`` (Martello
+and Toth's bound L2); a wave has at most ``batch`` partitions. Partitions that move no data have
+waves of their own.
 """
 
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
-from partage.brokers.check.plan_file import PlanFile, size_in_bytes
-from partage.brokers.check.plan_files import assignment
-from partage.brokers.check.shape import same
+from partage.brokers.check.files import read_reassignment
+from partage.brokers.check.plan_file import MAX_DEFECTS, PlanFile
+from partage.brokers.check.schema import identical
+from partage.brokers.check.units import size_in_bytes
 from partage.brokers.directory import MARKER, wave_name
 
 
 def check_wave_limits(plan: PlanFile) -> list[str]:
+    """Defects of the waves, of their stated loads, and of ``waves_lower_bound``."""
     limits = _Limits.of(plan)
-    jobs = _jobs(plan)
-    held = Counter[int]()
-    for brokers, size in zip(plan.before, plan.size.tolist(), strict=True):
-        for b in brokers:
-            held[b] += size
+    changes = _changes(plan)
+    replay = _Replay(plan, limits)
     found: list[str] = []
-    idle = ""  # a wave without data that is not there to free a disk
     for number, wave in enumerate(plan.value["waves"], start=1):
-        label = wave_name(number)
-        members = [jobs[n] for n in assignment(plan.root, label) if n in jobs]
-        load = _Load()
-        for job in members:
-            load.add(job)
-        problems = limits.broken(load, len(members))
-        problems += _overflows(plan, load, held)
-        moving = sum(bool(job.new) for job in members)
-        if 0 < moving < len(members):
-            problems.append("moves data and also has partitions that move none")
-        if moving and idle:
-            problems.append(f"moves data after {idle}, which moves none and frees none")
-        if members and not moving and not all(job.gone for job in members):
-            idle = label
-        problems += _misstated(wave, load, plan.sized, limits.throttle)
-        found += [f"{label}: {problem}" for problem in problems]
-        for job in members:
-            for b in job.new:
-                held[b] += job.size
-            for b in job.gone:
-                held[b] -= job.size
-    stated, fewest = plan.value["figures"]["after"]["waves_lower_bound"], limits.fewest(jobs)
-    if not same(stated, fewest):
-        found.append(
-            f"{MARKER}: figures.after.waves_lower_bound is {stated}, counted anew: {fewest}"
-        )
-    return found[:20]
+        name = wave_name(number)
+        lists = read_reassignment(plan.root, name)
+        members = [changes[partition] for partition in lists if partition in changes]
+        found += [f"{name}: {problem}" for problem in replay.run(name, wave, members)]
+    stated, fewest = plan.value["figures"]["after"]["waves_lower_bound"], limits.fewest(changes)
+    if not identical(stated, fewest):
+        found.append(f"{MARKER}: figures.after.waves_lower_bound is {stated}, expected {fewest}")
+    return found[:MAX_DEFECTS]
 
 
 @dataclass(frozen=True)
-class _Job:
-    """A partition whose list changes: who fetches it and from whom (None: no live leader), and who
-    gives it up."""
+class _Change:
+    """A partition whose broker list changes: ids of the brokers that fetch it (``new``) and that
+    drop it (``gone``), its live ``leader`` (None without one), bytes of a replica."""
 
     new: tuple[int, ...]
     gone: tuple[int, ...]
@@ -72,26 +50,26 @@ class _Job:
     size: int
 
 
-def _jobs(plan: PlanFile) -> dict[str, _Job]:
-    """By name, in the order of plan.json."""
-    jobs = {}
+def _changes(plan: PlanFile) -> dict[str, _Change]:
+    """By partition name, in the order of plan.json."""
+    changes = {}
     for name, old, after, size in zip(
         plan.names, plan.before, plan.after, plan.size.tolist(), strict=True
     ):
         if old != after:
-            jobs[name] = _Job(
+            changes[name] = _Change(
                 new=tuple(b for b in after if b not in old),
                 gone=tuple(b for b in old if b not in after),
                 leader=next((b for b in old if plan.alive[plan.place[b]]), None),
                 size=size,
             )
-    return jobs
+    return changes
 
 
 @dataclass
 class _Load:
-    """What a wave asks of each broker: replicas and bytes received, and sent as leader;
-    ``senders``: how many partitions each sends."""
+    """A wave's load by broker id: replicas and bytes received, and sent as leader; ``senders``:
+    partitions that each leader sends."""
 
     replicas_in: Counter[int] = field(default_factory=Counter)
     replicas_out: Counter[int] = field(default_factory=Counter)
@@ -99,101 +77,154 @@ class _Load:
     bytes_out: Counter[int] = field(default_factory=Counter)
     senders: Counter[int] = field(default_factory=Counter)
 
-    def add(self, job: _Job) -> None:
-        for b in job.new:
-            self.replicas_in[b] += 1
-            self.bytes_in[b] += job.size
-        if job.new and job.leader is not None:
-            self.replicas_out[job.leader] += len(job.new)
-            self.bytes_out[job.leader] += len(job.new) * job.size
-            self.senders[job.leader] += 1
+    @classmethod
+    def of(cls, changes: Iterable[_Change]) -> _Load:
+        load = cls()
+        for change in changes:
+            for b in change.new:
+                load.replicas_in[b] += 1
+                load.bytes_in[b] += change.size
+            if change.new and change.leader is not None:
+                load.replicas_out[change.leader] += len(change.new)
+                load.bytes_out[change.leader] += len(change.new) * change.size
+                load.senders[change.leader] += 1
+        return load
+
+
+class _Replay:
+    """The plan's waves, run one after the other; ``held``: bytes on each broker by id."""
+
+    def __init__(self, plan: PlanFile, limits: _Limits) -> None:
+        self.plan, self.limits = plan, limits
+        self.held = Counter[int]()
+        for brokers, size in zip(plan.before, plan.size.tolist(), strict=True):
+            for b in brokers:
+                self.held[b] += size
+        self.idle = ""
+        """The last wave that moves no data and frees no disk."""
+
+    def run(self, name: str, wave: dict[str, object], members: Sequence[_Change]) -> list[str]:
+        """What is wrong with the wave; afterwards its new replicas are there, and the old gone."""
+        load = _Load.of(members)
+        problems = [
+            *self.limits.broken(load, len(members)),
+            *self._overfull_disks(load),
+            *self._misplaced(name, members),
+            *self._misstated(wave, load),
+        ]
+        for change in members:
+            for b in change.new:
+                self.held[b] += change.size
+            for b in change.gone:
+                self.held[b] -= change.size
+        return problems
+
+    def _overfull_disks(self, load: _Load) -> list[str]:
+        """Disks that overflow while the wave runs, when old copies are still there."""
+        return [
+            f"broker {b} holds {self.held[b]} bytes and receives {more}, on a disk of {disk}"
+            for b, disk in zip(self.plan.ids, self.plan.disk, strict=True)
+            if disk is not None and (more := load.bytes_in[b]) > 0 and self.held[b] + more > disk
+        ]
+
+    def _misplaced(self, name: str, members: Sequence[_Change]) -> list[str]:
+        """Partitions that move no data must come last, in waves of their own, unless they free a
+        disk."""
+        problems = []
+        moving = sum(bool(change.new) for change in members)
+        if 0 < moving < len(members):
+            problems.append("mixes partitions that move data with partitions that move none")
+        if moving and self.idle:
+            problems.append(f"moves data after {self.idle}, which moves none and frees none")
+        if members and not moving and not all(change.gone for change in members):
+            self.idle = name
+        return problems
+
+    def _misstated(self, wave: dict[str, object], load: _Load) -> list[str]:
+        """Fields of the wave in plan.json that differ from its load and duration."""
+        sized, throttle = self.plan.sized, self.limits.throttle
+        brokers = sorted({*load.replicas_in, *load.replicas_out})
+        counted: dict[str, object] = {"brokers": brokers}
+        for name in ("replicas_in", "replicas_out", "bytes_in", "bytes_out"):
+            amount: Counter[int] = getattr(load, name)
+            known = sized or name.startswith("replicas")
+            counted[name] = [amount[b] for b in brokers] if known else None
+        counted["seconds"] = None
+        if sized and throttle is not None:
+            busiest = max([0, *load.bytes_in.values(), *load.bytes_out.values()])
+            counted["seconds"] = -(-busiest // throttle)
+        return [
+            f"{name} in plan.json is not what the wave moves"
+            for name, value in counted.items()
+            if not identical(wave[name], value)
+        ]
 
 
 @dataclass(frozen=True)
 class _Limits:
+    """The options that limit a wave; ``throttle`` in bytes per second."""
+
     concurrency: int
     batch: int | None
     throttle: int | None
 
     @classmethod
     def of(cls, plan: PlanFile) -> _Limits:
-        """The limits that the options name."""
         throttle = plan.options.get("throttle")
         rate = None if throttle is None else size_in_bytes(throttle, "throttle")
         return cls(plan.options.get("concurrency", 2), plan.options.get("batch"), rate)
 
     def broken(self, load: _Load, partitions: int) -> list[str]:
-        """What the wave breaks."""
+        """The limits that a wave breaks."""
         found = [
-            f"broker {b} receives {n} replicas, {self.concurrency} at a time are allowed"
+            f"broker {b} receives {n} replicas, at most {self.concurrency} are allowed"
             for b, n in sorted(load.replicas_in.items())
             if n > self.concurrency
         ]
         found += [
-            f"broker {b} sends {n} replicas, {self.concurrency} at a time are allowed"
+            f"broker {b} sends {n} replicas, at most {self.concurrency} are allowed"
             for b, n in sorted(load.replicas_out.items())
             if n > self.concurrency and load.senders[b] > 1
         ]
         if self.batch is not None and partitions > self.batch:
-            found.append(f"has {partitions} partitions, {self.batch} are allowed")
+            found.append(f"has {partitions} partitions, at most {self.batch} are allowed")
         return found
 
-    def fewest(self, jobs: dict[str, _Job]) -> int:
-        """Waves that every plan of these jobs needs."""
+    def fewest(self, changes: dict[str, _Change]) -> int:
+        """A lower bound on the waves of any schedule of these changes."""
         received: Counter[int] = Counter()
-        asked: dict[int, list[int]] = defaultdict(list)
-        for job in jobs.values():
-            received.update(job.new)
-            if job.new and job.leader is not None:
-                asked[job.leader].append(min(len(job.new), self.concurrency))
-        moving = sum(bool(job.new) for job in jobs.values())
-        bounds = [self._waves_of(moving)]
+        sent: dict[int, list[int]] = defaultdict(list)
+        for change in changes.values():
+            received.update(change.new)
+            if change.new and change.leader is not None:
+                sent[change.leader].append(min(len(change.new), self.concurrency))
+        moving = sum(bool(change.new) for change in changes.values())
+        bounds = [self._batches(moving)]
         bounds += [-(-n // self.concurrency) for n in received.values()]
-        bounds += [_packed(sizes, self.concurrency) for sizes in asked.values()]
-        return max(bounds) + self._waves_of(len(jobs) - moving)
+        bounds += [_bins(sizes, self.concurrency) for sizes in sent.values()]
+        return max(bounds) + self._batches(len(changes) - moving)
 
-    def _waves_of(self, partitions: int) -> int:
+    def _batches(self, partitions: int) -> int:
         return -(-partitions // (self.batch or max(partitions, 1)))
 
 
-def _packed(sizes: Iterable[int], room: int) -> int:
-    """A lower bound on the bins of that room: Martello and Toth's L2."""
+def _bins(sizes: Iterable[int], capacity: int) -> int:
+    """A lower bound on the bins that these sizes fill: Martello and Toth's L2."""
     count = Counter(sizes)
-    best = 0
-    for least in {0, *(size for size in count if 2 * size <= room)}:
-        alone = sum(n for size, n in count.items() if size > room - least)
-        halves = {size: n for size, n in count.items() if room < 2 * size and size <= room - least}
-        small = sum(size * n for size, n in count.items() if least <= size and 2 * size <= room)
-        beside = sum((room - size) * n for size, n in halves.items())
-        best = max(best, alone + sum(halves.values()) + max(0, -(-(small - beside) // room)))
-    return best
+    thresholds = {0, *(size for size in count if 2 * size <= capacity)}
+    return max(_bins_at(count, capacity, threshold) for threshold in thresholds)
 
 
-def _overflows(plan: PlanFile, load: _Load, held: Counter[int]) -> list[str]:
-    """Disks that hold too much while the wave runs, old copies included."""
-    return [
-        f"broker {b} holds {held[b]} bytes and receives {more}, on a disk of {disk}"
-        for b, disk in zip(plan.ids, plan.disk, strict=True)
-        if disk is not None and (more := load.bytes_in[b]) > 0 and held[b] + more > disk
-    ]
-
-
-def _misstated(
-    wave: dict[str, object], load: _Load, sized: bool, throttle: int | None
-) -> list[str]:
-    """What plan.json says of the wave's load and time that is not so."""
-    brokers = sorted({*load.replicas_in, *load.replicas_out})
-    mine: dict[str, object] = {"brokers": brokers}
-    for name in ("replicas_in", "replicas_out", "bytes_in", "bytes_out"):
-        amount: Counter[int] = getattr(load, name)
-        known = sized or name.startswith("replicas")
-        mine[name] = [amount[b] for b in brokers] if known else None
-    mine["seconds"] = None
-    if sized and throttle is not None:
-        busiest = max([0, *load.bytes_in.values(), *load.bytes_out.values()])
-        mine["seconds"] = -(-busiest // throttle)
-    return [
-        f"{name} is not what it holds"
-        for name, value in mine.items()
-        if not same(wave[name], value)
-    ]
+def _bins_at(count: Counter[int], capacity: int, threshold: int) -> int:
+    """L2 at one threshold: sizes above capacity - threshold get a bin alone, sizes above a half one
+    each, and the rest from the threshold fills what those leave free."""
+    alone = halves = free = small = 0
+    for size, n in count.items():
+        if size > capacity - threshold:
+            alone += n
+        elif 2 * size > capacity:
+            halves += n
+            free += (capacity - size) * n
+        elif size >= threshold:
+            small += size * n
+    return alone + halves + max(0, -(-(small - free) // capacity))

@@ -17,7 +17,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any, Self
 
-from partage.brokers.check.replans import replan_problem, replans
+from partage.brokers.check.replan_files import replan_problem, replans
 from partage.brokers.directory import MARKER, fingerprint
 from partage.errors import MISSHAPEN, InputError
 from partage.files import parse_json, read_text

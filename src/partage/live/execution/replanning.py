@@ -18,7 +18,7 @@ from pathlib import Path
 
 import numpy as np
 
-from partage.brokers.check.replans import replans
+from partage.brokers.check.replan_files import replans
 from partage.brokers.options import Options
 from partage.brokers.plan import solve
 from partage.brokers.problem import Problem

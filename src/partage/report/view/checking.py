@@ -103,9 +103,9 @@ def _movement(plan: Facts) -> str:
 def steps(plan: Facts, directory: str) -> tuple[Step, ...]:
     """What to run, and to add up, with the paths of the plan's own ``directory``."""
     place = shlex.quote(str(PurePath(directory)))
-    verdict = "The plan holds, and is optimal: every exact stage meets its bound."
+    verdict = "The plan is valid and optimal: every exact stage meets its bound."
     if not plan.figures.get("optimal"):
-        verdict = "The plan holds as it says, but it is not optimal."
+        verdict = "The plan is valid, but not optimal."
     found = [
         Step(
             f"partage check {place}",

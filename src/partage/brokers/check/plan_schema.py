@@ -1,9 +1,11 @@
-"""The shape of plan.json: every field of docs/plan-directory.md, and its type. Of what is counted
-anew the type is compared with the value."""
+"""The schema of plan.json: every field of docs/plan-directory.md, and its type.
+
+Fields that a check recounts are ``ANY``: comparing them with the recount includes their type.
+"""
 
 from __future__ import annotations
 
-from partage.brokers.check.shape import (
+from partage.brokers.check.schema import (
     ABOVE_0,
     ANY,
     COUNT,
@@ -14,10 +16,10 @@ from partage.brokers.check.shape import (
     TEXT,
     WHOLE,
     OrNull,
-    Shape,
+    Schema,
 )
 
-_OPTIONS: Shape = {
+_OPTIONS: Schema = {
     "add_broker?": [TEXT],
     "remove_broker?": [TEXT],
     "replace_broker?": [TEXT],
@@ -37,7 +39,7 @@ _OPTIONS: Shape = {
     "batch?": FROM_1,
     "throttle?": TEXT,
 }
-_BROKER: Shape = {
+_BROKER: Schema = {
     "id": COUNT,
     "rack": OrNull(TEXT),
     "disk_bytes": OrNull(COUNT),
@@ -46,7 +48,7 @@ _BROKER: Shape = {
     "excluded": FLAG,
     "added": FLAG,
 }
-_PARTITIONS: Shape = {
+_PARTITIONS: Schema = {
     "topic": [COUNT],
     "partition": [COUNT],
     "size_bytes": [OrNull(COUNT)],
@@ -54,9 +56,9 @@ _PARTITIONS: Shape = {
     "chosen": [FLAG],
     "replication_factor": [COUNT],
     "before": [IDS],
-    "after": [[WHOLE]],  # what a list must be besides is a rule
+    "after": [[WHOLE]],  # check_rules does the rest
 }
-_BEFORE: dict[str, Shape] = {
+_BEFORE: dict[str, Schema] = {
     "replicas_per_broker": ANY,
     "leaders_per_broker": ANY,
     "leaders_after_failure": ANY,
@@ -65,7 +67,7 @@ _BEFORE: dict[str, Shape] = {
     "topic_spread": ANY,
     "bytes_max_over_mean": ANY,
 }
-_AFTER: Shape = _BEFORE | {
+_AFTER: Schema = _BEFORE | {
     "strategy": ANY,
     "moves": ANY,
     "moves_lower_bound": ANY,
@@ -79,7 +81,7 @@ _AFTER: Shape = _BEFORE | {
     "binding": ANY,
     "gaps": ANY,
 }
-_PRICES: Shape = {
+_PRICES: Schema = {
     "weights?": {"load": WHOLE, "moves": WHOLE, "spread": WHOLE},
     "load_weights?": [WHOLE],
     "brokers?": TEXT,
@@ -93,14 +95,14 @@ _PRICES: Shape = {
     "high?": TEXT,
     "pairs?": TEXT,
 }
-_STAGE: Shape = {
+_STAGE: Schema = {
     "stage": TEXT,
     "value": WHOLE,
     "bound": WHOLE,
     "exact": FLAG,
     "prices": _PRICES,
 }
-_WAVE: Shape = {
+_WAVE: Schema = {
     "file": ANY,
     "partitions": ANY,
     "moves": ANY,
@@ -112,7 +114,7 @@ _WAVE: Shape = {
     "bytes_in": ANY,
     "bytes_out": ANY,
 }
-PLAN: Shape = {
+PLAN: Schema = {
     "format_version": ANY,
     "partage": TEXT,
     "strategy": TEXT,

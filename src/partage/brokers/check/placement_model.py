@@ -1,4 +1,4 @@
-"""The job as the bounds see it: items, slots, zones, counted from plan.json."""
+"""The placement problem in the terms of the bounds: items, slots, families, zones."""
 
 from __future__ import annotations
 
@@ -12,21 +12,23 @@ from partage.brokers.check.plan_file import (
     Ints,
     MalformedError,
     PlanFile,
-    most_per_rack,
-    size_in_bytes,
 )
+from partage.brokers.check.racks import max_per_rack
+from partage.brokers.check.recount import Recount
+from partage.brokers.check.units import size_in_bytes
 from partage.brokers.directory import MARKER
 
-_LARGEST_WEIGHT = 20_000
-"""Load weights up to here are exact, see docs/proofs.md."""
+_MAX_WEIGHT = 20_000
+"""The largest load weight, see docs/proofs.md."""
 
 
-class Problem:
-    """Chosen partitions are items, usable brokers slots, their racks zones.
+class PlacementModel:
+    """Chosen partitions are items [I], usable brokers slots [E], topics families, racks zones.
 
-    - ``items`` [I] rows; ``family``, ``families``: topics among them; ``demand``, ``least``,
-      ``most`` [I]; ``sits``: (item, slot) today; ``zone`` [E]
-    - ``fixed``, ``count`` [topics, E]: replicas left out, and all of them, after
+    - ``items`` [I]: rows of the chosen partitions; ``families``: their topics; ``family`` [I]
+    - ``demand``, ``least``, ``most`` [I]: replicas, and the fewest and the most of them in a zone
+    - ``sits``: (item, slot) of each replica today; ``zone`` [E]
+    - ``fixed``, ``count`` [topics, E]: replicas of the partitions left out, and of all, after
     """
 
     def __init__(self, plan: PlanFile) -> None:
@@ -49,39 +51,28 @@ class Problem:
         self.sits = (np.searchsorted(items, was_row[own]), was_slot[own])
 
         racks = [plan.rack[s] for s in slots.tolist()]
-        names = sorted({r for r in racks if r is not None})
+        names = list(plan.rack_sizes)
         self.zone = np.array([names.index(r) if names else 0 for r in racks])
         sizes = np.bincount(self.zone)
         demand = self.demand = plan.factor[items]
         if int(demand.max(initial=0)) > e:
-            raise MalformedError(f"{MARKER}: partitions.replication_factor: above the brokers")
+            raise MalformedError(
+                f"{MARKER}: partitions.replication_factor: must be at most {e}, the usable brokers"
+            )
         self.least, self.most = np.zeros_like(demand), demand.copy()
         for factor in np.unique(demand).tolist() if names else []:
-            self.most[demand == factor] = most_per_rack(sizes.tolist(), factor)
+            self.most[demand == factor] = max_per_rack(sizes.tolist(), factor)
             self.least[demand == factor] = int(factor > len(names))
 
-    @property
-    def moves(self) -> int:
-        """Replicas that a broker must newly fetch."""
-        lists = zip(self.plan.before, self.plan.after, strict=True)
-        return sum(len(set(a) - set(b)) for b, a in lists)
-
-    @property
-    def bytes_moved(self) -> int:
-        """Bytes that brokers must newly fetch."""
-        lists = zip(self.plan.size.tolist(), self.plan.before, self.plan.after, strict=True)
-        return sum(size * len(set(a) - set(b)) for size, b, a in lists)
-
-    def limits_missed(self) -> list[str]:
-        """The limits on what is moved that do not hold, whatever the stages say."""
-        found, options = [], self.plan.options
-        if options.get("max_moves") is not None and self.moves > options["max_moves"]:
-            found.append(f"{MARKER}: {self.moves} moves, --max-moves {options['max_moves']}")
-        limit = options.get("max_bytes_moved")
-        if limit is not None:
-            moved, allowed = self.bytes_moved, size_in_bytes(limit, "max_bytes_moved")
-            if moved > allowed:
-                found.append(f"{MARKER}: {moved} bytes are moved, --max-bytes-moved {limit}")
+    def broken_limits(self) -> list[str]:
+        """The limits on what is moved that the placement breaks."""
+        plan, found = self.plan, []
+        max_moves, max_bytes = (plan.options.get(key) for key in ("max_moves", "max_bytes_moved"))
+        if max_moves is not None and plan.moves > max_moves:
+            found.append(f"{MARKER}: {plan.moves} moves, at most {max_moves} are allowed")
+        if max_bytes is not None and plan.bytes_moved > size_in_bytes(max_bytes, "max_bytes_moved"):
+            moved = plan.bytes_moved
+            found.append(f"{MARKER}: {moved} bytes are moved, at most {max_bytes} are allowed")
         return found
 
     def in_zones(self) -> Ints:
@@ -91,7 +82,7 @@ class Problem:
         return held
 
     def zone_totals(self) -> tuple[Ints, Ints]:
-        """[zones] the fewest and the most replicas that a rack holds in any placement."""
+        """[zones] the fewest and the most replicas in each zone, over all placements."""
         zones = int(self.zone.max()) + 1
         stay = np.bincount(self.zone, self.fixed.sum(axis=0), minlength=zones).astype(np.int64)
         can = np.minimum(np.bincount(self.zone, minlength=zones), self.most[:, None])
@@ -100,7 +91,8 @@ class Problem:
         return stay + must.sum(axis=0), stay + can.sum(axis=0)
 
     def movable(self) -> Bools:
-        """[I] all items; but relieving leaves alone what breaks the rack rule and nothing else."""
+        """[I] the items that may move: all, except that relieving disks does not repair items that
+        only break the rack rule."""
         if self.plan.relieve is None:
             return np.ones(len(self.items), dtype=np.bool_)
         held = self.in_zones()
@@ -110,24 +102,25 @@ class Problem:
         return np.asarray(~(wrong.any(axis=1) & complete))
 
     def forced_moves(self) -> int:
-        """Replicas for which too few are left where they may stay."""
+        """The moves that the rules force, whatever is balanced."""
         free, held = self.movable(), self.in_zones()
         kept = np.minimum(held, self.most[:, None]).sum(axis=1)
         missing = np.maximum(self.least[:, None] - held, 0).sum(axis=1)
         return int((self.demand - np.minimum(kept, self.demand - missing))[free].sum())
 
-    def weights(self, prices: Any) -> tuple[Ints, list[str]]:
-        """The load weights of a stage, and the defect where they are not 1 / capacity in whole
-        numbers up to 20,000: in proportion where these exist, else rounded at the finest scale that
-        keeps them so small."""
+    def load_weights(self, stage: dict[str, Any], found: Recount) -> Ints:
+        """[E] the load weights of a stage.
+
+        Adds a defect unless they are 1 / capacity as whole numbers up to 20,000: in proportion if
+        such numbers exist, else rounded on the finest scale.
+        """
         plan = self.plan
-        weight = np.array(prices["load_weights"], dtype=np.int64)
-        most = max(plan.capacity[s] for s in plan.slots)
-        wanted = [most / plan.capacity[s] for s in plan.slots]
-        scale = math.lcm(*(x.denominator for x in wanted))
-        if scale * max(wanted) > _LARGEST_WEIGHT:
-            scale = math.floor(_LARGEST_WEIGHT / max(wanted))
-        if weight.tolist() != [round(x * scale) for x in wanted]:
-            where = f"{MARKER}: certificate: load_weights"
-            return weight, [f"{where} are not in proportion to 1 / capacity"]
-        return weight, []
+        weight = np.array(stage["prices"]["load_weights"], dtype=np.int64)
+        largest = max(plan.capacity[s] for s in plan.slots)
+        expected = [largest / plan.capacity[s] for s in plan.slots]
+        scale = math.lcm(*(x.denominator for x in expected))
+        if scale * max(expected) > _MAX_WEIGHT:
+            scale = math.floor(_MAX_WEIGHT / max(expected))
+        if weight.tolist() != [round(x * scale) for x in expected]:
+            found.defect(f"load_weights of {stage['stage']} are not in proportion to 1 / capacity")
+        return weight

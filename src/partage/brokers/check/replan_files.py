@@ -1,7 +1,7 @@
-"""What a run planned anew: ``replan-1.json`` and so on beside the plan.
+"""The files ``replan-1.json`` and so on: what a run replanned while it applied the plan.
 
-Such a file cannot be proven again: the cluster that it was planned for is not kept. Whether a run
-may have written it is all that can be told.
+They cannot be verified in full, because the cluster that they were planned for is not stored. What
+can be verified is that a run may have written them.
 """
 
 from __future__ import annotations
@@ -12,9 +12,9 @@ from collections.abc import Container
 from pathlib import Path
 from typing import Any
 
-from partage.brokers.check.shape import COUNT, IDS, ONE, TEXT, Shape, misfit
+from partage.brokers.check.schema import COUNT, IDS, ONE, TEXT, Schema, mismatch
 
-_REPLAN: Shape = {
+_REPLAN: Schema = {
     "version": ONE,
     "without": [COUNT],
     "partitions": [{"topic": TEXT, "partition": COUNT, "replicas": IDS, "wave": COUNT}],
@@ -22,7 +22,7 @@ _REPLAN: Shape = {
 
 
 def replans(directory: str | os.PathLike[str]) -> list[Path]:
-    """The files of what was planned anew, in the order of their numbers."""
+    """The replan files of a plan directory, in the order of their numbers."""
     found = {
         int(match[1]): path
         for path in Path(directory).glob("replan-*.json")
@@ -32,8 +32,9 @@ def replans(directory: str | os.PathLike[str]) -> list[Path]:
 
 
 def replan_problem(value: Any, changing: Container[tuple[str, int]]) -> str | None:
-    """Why no run has written this, where the partitions ``changing`` were still to change."""
-    problem = misfit(value, _REPLAN)
+    """Why no run can have written this value, while the partitions ``changing`` (topic, partition)
+    were still to change; None if a run can."""
+    problem = mismatch(value, _REPLAN)
     if problem is not None:
         return problem
     seen = set()

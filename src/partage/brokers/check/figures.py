@@ -1,0 +1,162 @@
+"""Do the figures in plan.json match a recount of the two placements?"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+import numpy as np
+
+from partage.brokers.check.failures import (
+    leaders_after_failures,
+    leaders_after_rack_failure,
+    loose_failure_bound,
+)
+from partage.brokers.check.placement_model import PlacementModel
+from partage.brokers.check.plan_file import Ints, Lists, PlanFile
+from partage.brokers.check.racks import keeps_rack_rule
+from partage.brokers.check.schema import identical
+from partage.brokers.check.units import DEFAULT_BYTES_TOLERANCE, fraction_of
+from partage.brokers.directory import MARKER
+
+
+def check_figures(plan: PlanFile) -> list[str]:
+    """Defects of ``figures``, ``gaps`` and of the warning about lost partitions."""
+    stated, gaps = plan.value["figures"], _gaps(plan)
+    before = _placement_figures(plan, plan.before, loose_failure_bound(plan, plan.before))
+    after = _placement_figures(plan, plan.after, plan.stages["failure"]["bound"])
+    return [
+        *_differences("figures.before.", stated["before"], before),
+        *_differences("figures.after.", stated["after"], after),
+        *_differences("", plan.value, {"gaps": gaps}),
+        *_differences("figures.after.", stated["after"], _plan_figures(plan, gaps)),
+        *_lost_partitions(plan),
+    ]
+
+
+def _differences(path: str, stated: Mapping[str, Any], counted: Mapping[str, Any]) -> Iterator[str]:
+    for key, value in counted.items():
+        if not identical(stated[key], value):
+            yield f"{MARKER}: {path}{key} is {stated[key]}, expected {value}"
+
+
+def _plan_figures(plan: PlanFile, gaps: dict[str, float]) -> dict[str, Any]:
+    """The figures that are not of one placement alone."""
+    rows = zip(plan.before, plan.after, strict=True)
+    figures = {
+        "moves": plan.moves,
+        "bytes_moved": plan.bytes_moved if plan.sized else None,
+        "leader_changes": sum(before[0] != after[0] for before, after in rows),
+        "waves": len(plan.value["waves"]),
+        "bytes_moved_lower_bound": plan.stages.get("bytes moved", {}).get("bound"),
+        "moves_lower_bound": _moves_lower_bound(plan),
+        "optimal": all(_is_met(plan, stage) for stage in plan.stages.values()),
+        "strategy": plan.value["strategy"],
+        "binding": plan.value["binding"],
+        "gaps": gaps,
+    }
+    if _must_be_settled(plan):
+        figures["settled"] = True
+    return figures
+
+
+def _gaps(plan: PlanFile) -> dict[str, float]:
+    """By stage, and for the waves: how far the value is above the bound, as a share of the bound;
+    the value itself where the bound is 0."""
+    gaps = {
+        name: round(s["value"] / s["bound"] - 1, 6) if s["bound"] else float(s["value"])
+        for name, s in plan.stages.items()
+        if s["value"] > s["bound"]
+    }
+    waves, bound = len(plan.value["waves"]), plan.value["figures"]["after"]["waves_lower_bound"]
+    return gaps | ({"waves": round(waves / bound - 1, 6)} if waves > bound else {})
+
+
+def _lost_partitions(plan: PlanFile) -> list[str]:
+    """The warning about partitions without a live replica must be there, with their number, if and
+    only if there are some."""
+    what = "no live replica to copy from"
+    lost = sum(not any(plan.alive[plan.place[b]] for b in brokers) for brokers in plan.before)
+    expected = [f"{lost} partitions have {what}"] if lost else []
+    stated = [warning.partition(",")[0] for warning in plan.value["warnings"] if what in warning]
+    if stated == expected:
+        return []
+    return [f"{MARKER}: warnings of partitions with {what}: {stated}, expected {expected}"]
+
+
+def _must_be_settled(plan: PlanFile) -> bool:
+    """Whether it follows, without a second run, that one would change nothing.
+
+    A given reassignment is there by then. Where every stage of an exact plan is exact and meets its
+    bound, changing nothing is optimal and costs nothing. An exact plan without changes is its own
+    second run, unless the search for what fits the disks ends at its time limit.
+    """
+    if not plan.exact:
+        return bool(plan.given_lists)
+    met = all(s["exact"] and s["value"] == s["bound"] for s in plan.stages.values())
+    return met or (plan.before == plan.after and all(disk is None for disk in plan.disk))
+
+
+def _is_met(plan: PlanFile, stage: Any) -> bool:
+    """Whether a stage meets its bound, as far as ``optimal`` asks for it."""
+    if stage["stage"] == "bytes":
+        width = fraction_of(plan.options.get("tolerance", DEFAULT_BYTES_TOLERANCE))
+        limit = stage["bound"] * (1 + width) + max(stage["prices"]["load_weights"])
+        return bool(stage["value"] <= limit)
+    counts = stage["exact"] or stage["stage"] in ("budget", "bytes moved")
+    return not counts or bool(stage["value"] == stage["bound"])
+
+
+def _moves_lower_bound(plan: PlanFile) -> int:
+    """The proven bound; where bytes are balanced, the moves that the rules force."""
+    if plan.by_size and not plan.no_moves:
+        return PlacementModel(plan).forced_moves()
+    bound = int(plan.stages["moves"]["bound"]) if "moves" in plan.stages else 0
+    # where disks keep the loads from being fairest, fewer moves may be enough
+    return min(bound, plan.moves) if plan.exact else bound
+
+
+def _placement_figures(plan: PlanFile, lists: Lists, failure_bound: int) -> dict[str, Any]:
+    """The figures of one placement."""
+    row, broker = plan.pairs(lists)
+    slots, count = plan.slots, len(plan.ids)
+    leaders = np.bincount([plan.place[r[0]] for r in lists], minlength=count)
+    spread = np.zeros((len(plan.topics), count), dtype=np.int64)
+    np.add.at(spread, (plan.topic[row], broker), 1)
+    level = leaders_after_failures(plan, lists)
+    return {
+        "replicas_per_broker": _range(np.bincount(broker, minlength=count)[slots]),
+        "leaders_per_broker": _range(leaders[slots]),
+        "rack_violations": _rack_violations(plan, lists),
+        "topic_spread": int(np.ptp(spread[:, slots], axis=1).max()),
+        "bytes_max_over_mean": _bytes_max_over_mean(plan, lists),
+        "leaders_after_failure": {
+            "max": int(level.max()) if len(slots) > 1 else 0,
+            "ideal": failure_bound,
+        },
+        "leaders_after_rack_failure": leaders_after_rack_failure(plan, lists),
+    }
+
+
+def _range(counts: Ints) -> list[int]:
+    return [int(counts.min()), int(counts.max())]
+
+
+def _rack_violations(plan: PlanFile, lists: Lists) -> int:
+    sizes = plan.rack_sizes.values()
+    if not sizes:
+        return 0
+    per_rack = (Counter(plan.rack[plan.place[b]] for b in brokers) for brokers in lists)
+    return sum(not keeps_rack_rule(counts.values(), sizes) for counts in per_rack)
+
+
+def _bytes_max_over_mean(plan: PlanFile, lists: Lists) -> float | None:
+    if not plan.sized:
+        return None
+    held = Counter[int]()
+    for brokers, size in zip(lists, plan.size.tolist(), strict=True):
+        for b in brokers:
+            held[plan.place[b]] += size
+    used = [held[s] for s in plan.slots.tolist()]
+    return round(max(used) * len(used) / sum(used), 4) if sum(used) else 1.0

@@ -1,0 +1,113 @@
+"""Do the files beside plan.json make its changes, and does the rollback undo them?"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+from partage.brokers.check.plan_file import MAX_DEFECTS, MalformedError, PlanFile, read_json
+from partage.brokers.check.replan_files import replan_problem, replans
+from partage.brokers.check.schema import COUNT, IDS, ONE, TEXT, Schema, identical, mismatch
+from partage.brokers.directory import MARKER, REASSIGNMENT, ROLLBACK, wave_name
+
+_REASSIGNMENT: Schema = {
+    "version": ONE,
+    "partitions": [{"topic": TEXT, "partition": COUNT, "replicas": IDS}],
+}
+
+
+def read_reassignment(root: Path, name: str) -> dict[str, list[int]]:
+    """Broker ids by partition name, from a file in the JSON format of kafka-reassign-partitions.
+
+    Raises MalformedError.
+    """
+    if not (root / name).is_file():
+        raise MalformedError(f"{name}: missing")
+    value = read_json(root, name)
+    problem = mismatch(value, _REASSIGNMENT)
+    if problem is not None:
+        raise MalformedError(f"{name}: not in Kafka's reassignment format ({problem})")
+    lists: dict[str, list[int]] = {}
+    for row in value["partitions"]:
+        partition = f"{row['topic']}-{row['partition']}"
+        if partition in lists:
+            raise MalformedError(f"{name}: {partition} is listed twice")
+        lists[partition] = row["replicas"]
+    return lists
+
+
+def check_files(plan: PlanFile) -> list[str]:
+    """Defects of reassignment.json, rollback.json, replan-*.json and of ``changes``."""
+    changes = plan.changes()
+    before = dict(zip(plan.names, plan.before, strict=True))
+    after = dict(zip(plan.names, plan.after, strict=True))
+    found = _differences(REASSIGNMENT, changes, read_reassignment(plan.root, REASSIGNMENT))
+    rollback = read_reassignment(plan.root, ROLLBACK)
+    found += _differences(ROLLBACK, {name: before[name] for name in changes}, rollback)
+    if not found and after | rollback != before:
+        found.append(f"{ROLLBACK}: does not restore the original placement")
+    if plan.value["changes"] is not bool(changes):
+        found.append(f"{MARKER}: changes is {plan.value['changes']}, expected {bool(changes)}")
+    return found + _check_replans(plan)
+
+
+def _differences(
+    label: str, expected: dict[str, list[int]], found: dict[str, list[int]]
+) -> list[str]:
+    return [
+        f"{label}: {name} is {found.get(name, 'missing')}, expected {expected.get(name, 'nothing')}"
+        for name in sorted(expected.keys() | found.keys())
+        if expected.get(name) != found.get(name)
+    ][:MAX_DEFECTS]
+
+
+def _check_replans(plan: PlanFile) -> list[str]:
+    keys = [(plan.topics[t], n) for t, n in zip(plan.topic.tolist(), plan.number, strict=True)]
+    rows = zip(keys, plan.before, plan.after, strict=True)
+    changing = {key: before for key, before, after in rows if before != after}
+    for path in replans(plan.root):
+        value = read_json(plan.root, path.name)
+        problem = replan_problem(value, changing)
+        if problem is not None:
+            return [f"{path.name}: cannot have been written by a run ({problem})"]
+        for entry in value["partitions"]:
+            key = entry["topic"], entry["partition"]
+            if changing[key] == entry["replicas"]:
+                del changing[key]  # its original list: no later run changes it
+    return []
+
+
+def check_waves(plan: PlanFile) -> list[str]:
+    """Defects of the wave files, and of their partitions, moves and bytes in plan.json."""
+    names = [wave_name(number) for number in range(1, len(plan.value["waves"]) + 1)]
+    found = [f"{extra}: not a wave of the plan" for extra in sorted(_wave_files(plan) - set(names))]
+    seen: dict[str, list[int]] = {}
+    for name, wave in zip(names, plan.value["waves"], strict=True):
+        if wave["file"] != name:
+            raise MalformedError(f"{MARKER}: waves: file is {wave['file']!r}, expected {name!r}")
+        lists = read_reassignment(plan.root, name)
+        repeated = sorted(lists.keys() & seen.keys())
+        found += [f"{name}: {partition} is also in an earlier wave" for partition in repeated]
+        seen |= lists
+        found += _wrong_totals(plan, name, wave, lists)
+    return found + _differences("waves", plan.changes(), seen)
+
+
+def _wave_files(plan: PlanFile) -> set[str]:
+    folder = plan.root / "waves"
+    return {f"waves/{file.name}" for file in folder.iterdir()} if folder.is_dir() else set()
+
+
+def _wrong_totals(
+    plan: PlanFile, name: str, wave: dict[str, object], lists: dict[str, list[int]]
+) -> Iterator[str]:
+    moves = total = 0
+    for partition, brokers in lists.items():
+        row = plan.row_of.get(partition)
+        new = len(set(brokers) - set([] if row is None else plan.before[row]))
+        moves += new
+        total += 0 if row is None else new * int(plan.size[row])
+    counted = {"partitions": len(lists), "moves": moves, "bytes": total if plan.sized else None}
+    for key, value in counted.items():
+        if not identical(wave[key], value):
+            yield f"{MARKER}: waves: {key} of {name} is {wave[key]}, expected {value}"

@@ -1,0 +1,21 @@
+"""The rack rule: as many distinct racks as possible, then as few replicas per rack as possible."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable
+
+
+def max_per_rack(sizes: Iterable[int], replicas: int) -> int:
+    """The smallest possible maximum of replicas in one rack, for racks of ``sizes`` brokers; all
+    replicas if there are not enough brokers."""
+    known = list(sizes)
+    return next(
+        (m for m in range(1, replicas) if sum(min(n, m) for n in known) >= replicas), replicas
+    )
+
+
+def keeps_rack_rule(per_rack: Collection[int], sizes: Collection[int]) -> bool:
+    """Whether a partition with ``per_rack`` replicas in the racks that it uses keeps the rule."""
+    used = sum(n > 0 for n in per_rack)
+    replicas = sum(per_rack)
+    return used >= min(replicas, len(sizes)) and max(per_rack) <= max_per_rack(sizes, replicas)

@@ -1,0 +1,98 @@
+"""Schemas of JSON values, and where a value does not match one.
+
+A schema is a ``Leaf``; a list of one schema, which every entry must match; ``OrNull``; or, for an
+object, schemas by key. A key that ends with ? is optional; unknown keys are a mismatch, because
+nothing would verify them. ``true`` is not a number, and ``1.0`` is not a whole number.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from dataclasses import dataclass
+from math import inf
+from reprlib import repr as shortened
+from typing import Any
+
+
+@dataclass(frozen=True)
+class Leaf:
+    """A scalar (or a list checked as a whole): what is expected, in words, and the test for it."""
+
+    expected: str
+    fits: Callable[[Any], bool]
+
+
+@dataclass(frozen=True)
+class OrNull:
+    """A value of the schema, or null."""
+
+    schema: Schema
+
+
+Schema = Leaf | OrNull | list["Schema"] | dict[str, "Schema"]
+
+
+def _is_broker_list(value: Any) -> bool:
+    whole = type(value) is list and all(type(one) is int and one >= 0 for one in value)
+    return whole and 0 < len(value) == len(set(value))
+
+
+ANY = Leaf("anything", lambda value: True)
+TEXT = Leaf("text", lambda value: type(value) is str)
+FLAG = Leaf("true or false", lambda value: type(value) is bool)
+ONE = Leaf("1", lambda value: type(value) is int and value == 1)
+WHOLE = Leaf("a whole number", lambda value: type(value) is int)
+COUNT = Leaf("a whole number from 0", lambda value: type(value) is int and value >= 0)
+FROM_1 = Leaf("a whole number from 1", lambda value: type(value) is int and value > 0)
+RATE = Leaf("a number from 0", lambda value: type(value) in (int, float) and 0 <= value < inf)
+ABOVE_0 = Leaf("a number above 0", lambda value: type(value) in (int, float) and 0 < value < inf)
+IDS = Leaf("a list of different broker ids", _is_broker_list)
+
+
+def mismatch(value: Any, schema: Schema) -> str | None:
+    """The first mismatch, with its place (``brokers[2].alive: 'no', expected true or false``); None
+    if the value matches."""
+    found = _mismatch(value, schema)
+    return None if found is None else found.removeprefix(": ").removeprefix(".")
+
+
+def _mismatch(value: Any, schema: Schema) -> str | None:
+    if isinstance(schema, Leaf):
+        return None if schema.fits(value) else _expected(value, schema.expected)
+    if isinstance(schema, OrNull):
+        return None if value is None else _mismatch(value, schema.schema)
+    if isinstance(schema, dict):
+        return _mismatch_object(value, schema)
+    if type(value) is not list:
+        return _expected(value, "a list")
+    (inner,) = schema
+    for place, one in enumerate(value):
+        if (found := _mismatch(one, inner)) is not None:
+            return f"[{place}]{found}"
+    return None
+
+
+def _mismatch_object(value: Any, schema: dict[str, Schema]) -> str | None:
+    if type(value) is not dict:
+        return _expected(value, "an object")
+    known = {key.removesuffix("?"): inner for key, inner in schema.items()}
+    unknown = next((key for key in value if key not in known), None)
+    if unknown is not None:
+        return f".{unknown}: unknown key"
+    for key, inner in known.items():
+        if key in value:
+            if (found := _mismatch(value[key], inner)) is not None:
+                return f".{key}{found}"
+        elif key in schema:
+            return f".{key}: is missing"
+    return None
+
+
+def _expected(value: Any, what: str) -> str:
+    return f": {shortened(value)}, expected {what}"
+
+
+def identical(stated: Any, expected: Any) -> bool:
+    """Whether two JSON values are equal, types included (``1`` is not ``1.0``)."""
+    return json.dumps(stated, sort_keys=True) == json.dumps(expected, sort_keys=True)
