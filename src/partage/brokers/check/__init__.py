@@ -19,7 +19,7 @@ from partage.brokers.check.certificate import check_certificate
 from partage.brokers.check.figures import check_figures
 from partage.brokers.check.files import check_files, check_waves
 from partage.brokers.check.options import check_fingerprint, check_options
-from partage.brokers.check.plan_file import MalformedError, PlanFile, read_json
+from partage.brokers.check.plan_columns import MalformedError, PlanColumns, read_json
 from partage.brokers.check.rules import check_rules
 from partage.brokers.check.wave_limits import check_wave_limits
 from partage.brokers.directory import MARKER
@@ -28,7 +28,7 @@ from partage.errors import MISSHAPEN, InputError
 _MAX_DEFECT_LENGTH = 500
 """Characters shown of a defect."""
 
-_CHECKS: tuple[tuple[str, Callable[[PlanFile], list[str]]], ...] = (
+_CHECKS: tuple[tuple[str, Callable[[PlanColumns], list[str]]], ...] = (
     ("fingerprint matches the cluster and the options in plan.json", check_fingerprint),
     (
         "added and removed brokers, chosen partitions and replication factors match the options",
@@ -108,7 +108,7 @@ def _check(root: Path, name: str) -> CheckResult:
         raise InputError(name, f"has no {MARKER}: not a plan directory")
     result = CheckResult()
     try:
-        plan = PlanFile(read_json(root, MARKER), root)
+        plan = PlanColumns(read_json(root, MARKER), root)
     except MalformedError as error:
         result.defects.append(_one_line(str(error)))
         return result

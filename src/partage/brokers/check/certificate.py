@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from partage.brokers.check.leader_bounds import leader_bounds
 from partage.brokers.check.placement_bounds import placement_bounds
-from partage.brokers.check.plan_file import PlanFile
+from partage.brokers.check.plan_columns import PlanColumns
 from partage.brokers.check.recount import Recount
 from partage.brokers.check.size_bounds import size_bounds
 from partage.brokers.directory import MARKER
@@ -12,7 +12,7 @@ from partage.brokers.directory import MARKER
 _LIMITS = ("tolerance", "max_moves", "max_bytes_moved")
 
 
-def check_certificate(plan: PlanFile) -> list[str]:
+def check_certificate(plan: PlanColumns) -> list[str]:
     """Defects of the certificate; of the stages' names alone if those are wrong."""
     placement = _placement_stages(plan)
     wrong_stages = _wrong_stages(plan, placement)
@@ -32,7 +32,7 @@ def check_certificate(plan: PlanFile) -> list[str]:
     ]
 
 
-def _placement_stages(plan: PlanFile) -> tuple[str, ...]:
+def _placement_stages(plan: PlanColumns) -> tuple[str, ...]:
     """The stages that choose the placement, in the order in which they count."""
     if plan.no_moves:
         return ()
@@ -43,7 +43,7 @@ def _placement_stages(plan: PlanFile) -> tuple[str, ...]:
     return ("replicas", "moves", "topic spread")
 
 
-def _wrong_stages(plan: PlanFile, placement: tuple[str, ...]) -> list[str]:
+def _wrong_stages(plan: PlanColumns, placement: tuple[str, ...]) -> list[str]:
     names = [stage["stage"] for stage in plan.value["certificate"]["stages"]]
     limited = any(plan.options.get(limit) is not None for limit in _LIMITS)
     # a limit that is not reached leaves no budget to prove
@@ -56,7 +56,7 @@ def _wrong_stages(plan: PlanFile, placement: tuple[str, ...]) -> list[str]:
     return [f"{MARKER}: certificate: stages are {names}, expected {expected}"]
 
 
-def _wrong_exact_flags(plan: PlanFile) -> list[str]:
+def _wrong_exact_flags(plan: PlanColumns) -> list[str]:
     searched = {"bytes", "bytes moved", "budget", "leader rate"}
     if plan.options.get("max_bytes_moved") is not None:
         searched.add("topic spread")
@@ -67,7 +67,7 @@ def _wrong_exact_flags(plan: PlanFile) -> list[str]:
     ]
 
 
-def _wrong_values(plan: PlanFile, values: dict[str, int]) -> list[str]:
+def _wrong_values(plan: PlanColumns, values: dict[str, int]) -> list[str]:
     return [
         f"{MARKER}: certificate: value of {name} is {stage['value']}, expected {values[name]}"
         for name, stage in plan.stages.items()
@@ -75,7 +75,7 @@ def _wrong_values(plan: PlanFile, values: dict[str, int]) -> list[str]:
     ]
 
 
-def _unreached_bounds(plan: PlanFile) -> list[str]:
+def _unreached_bounds(plan: PlanColumns) -> list[str]:
     """Exact stages above their bounds, of a plan of ``exact`` that no disk limits."""
     if not plan.exact or any(disk is not None for disk in plan.disk):
         return []

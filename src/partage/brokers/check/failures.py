@@ -6,11 +6,11 @@ from collections import Counter
 
 import numpy as np
 
-from partage.brokers.check.plan_file import Ints, Lists, PlanFile
+from partage.brokers.check.plan_columns import Ints, Lists, PlanColumns
 from partage.flow.certificate import fill_level, takeover_bound
 
 
-def leaders_after_failures(plan: PlanFile, lists: Lists) -> Ints:
+def leaders_after_failures(plan: PlanColumns, lists: Lists) -> Ints:
     """[E, E] leaders of survivor f after the failure of b; 0 on the diagonal."""
     slots = len(plan.slots)
     leader = plan.leaders(lists)
@@ -23,13 +23,13 @@ def leaders_after_failures(plan: PlanFile, lists: Lists) -> Ints:
     return level
 
 
-def _leader_counts(plan: PlanFile, lists: Lists) -> Ints:
+def _leader_counts(plan: PlanColumns, lists: Lists) -> Ints:
     """[E] partitions that each usable broker leads."""
     leader = plan.leaders(lists)
     return np.bincount(leader[leader >= 0], minlength=len(plan.slots))
 
 
-def loose_failure_bound(plan: PlanFile, lists: Lists) -> int:
+def loose_failure_bound(plan: PlanColumns, lists: Lists) -> int:
     """A lower bound on the worst survivor's leaders for the leaders of ``lists``, if every replica
     of a partition could take it over: for orders that the planner did not choose."""
     slots = len(plan.slots)
@@ -46,7 +46,7 @@ def loose_failure_bound(plan: PlanFile, lists: Lists) -> int:
     return takeover_bound(pairs.sum(axis=1), counts, np.zeros_like(pairs), together)
 
 
-def leaders_after_rack_failure(plan: PlanFile, lists: Lists) -> dict[str, int] | None:
+def leaders_after_rack_failure(plan: PlanColumns, lists: Lists) -> dict[str, int] | None:
     """The figure ``leaders_after_rack_failure``: the worst survivor's leaders, a lower bound on
     them, and the partitions offline, over the racks that may fail. None with fewer than two."""
     racks = {plan.rack[s] for s in plan.slots.tolist()}
@@ -69,7 +69,7 @@ class _RackTakeovers:
     - ``only``: partitions by the one rack of their live replicas; ``dead``: those without any
     """
 
-    def __init__(self, plan: PlanFile, lists: Lists) -> None:
+    def __init__(self, plan: PlanColumns, lists: Lists) -> None:
         self.plan = plan
         self.led = Counter[int]()
         self.taken = Counter[tuple[str | None, int]]()

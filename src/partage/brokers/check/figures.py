@@ -14,14 +14,14 @@ from partage.brokers.check.failures import (
     loose_failure_bound,
 )
 from partage.brokers.check.placement_model import PlacementModel
-from partage.brokers.check.plan_file import Ints, Lists, PlanFile
+from partage.brokers.check.plan_columns import Ints, Lists, PlanColumns
 from partage.brokers.check.racks import keeps_rack_rule
 from partage.brokers.check.schema import identical
 from partage.brokers.check.units import DEFAULT_BYTES_TOLERANCE, fraction_of
 from partage.brokers.directory import MARKER
 
 
-def check_figures(plan: PlanFile) -> list[str]:
+def check_figures(plan: PlanColumns) -> list[str]:
     """Defects of ``figures``, ``gaps`` and of the warning about lost partitions."""
     stated, gaps = plan.value["figures"], _gaps(plan)
     before = _placement_figures(plan, plan.before, loose_failure_bound(plan, plan.before))
@@ -41,7 +41,7 @@ def _differences(path: str, stated: Mapping[str, Any], counted: Mapping[str, Any
             yield f"{MARKER}: {path}{key} is {stated[key]}, expected {value}"
 
 
-def _plan_figures(plan: PlanFile, gaps: dict[str, float]) -> dict[str, Any]:
+def _plan_figures(plan: PlanColumns, gaps: dict[str, float]) -> dict[str, Any]:
     """The figures that are not of one placement alone."""
     rows = zip(plan.before, plan.after, strict=True)
     figures = {
@@ -61,7 +61,7 @@ def _plan_figures(plan: PlanFile, gaps: dict[str, float]) -> dict[str, Any]:
     return figures
 
 
-def _gaps(plan: PlanFile) -> dict[str, float]:
+def _gaps(plan: PlanColumns) -> dict[str, float]:
     """By stage, and for the waves: how far the value is above the bound, as a share of the bound;
     the value itself where the bound is 0."""
     gaps = {
@@ -73,7 +73,7 @@ def _gaps(plan: PlanFile) -> dict[str, float]:
     return gaps | ({"waves": round(waves / bound - 1, 6)} if waves > bound else {})
 
 
-def _lost_partitions(plan: PlanFile) -> list[str]:
+def _lost_partitions(plan: PlanColumns) -> list[str]:
     """The warning about partitions without a live replica must be there, with their number, if and
     only if there are some."""
     what = "no live replica to copy from"
@@ -85,7 +85,7 @@ def _lost_partitions(plan: PlanFile) -> list[str]:
     return [f"{MARKER}: warnings of partitions with {what}: {stated}, expected {expected}"]
 
 
-def _must_be_settled(plan: PlanFile) -> bool:
+def _must_be_settled(plan: PlanColumns) -> bool:
     """Whether it follows, without a second run, that one would change nothing.
 
     A given reassignment is there by then. Where every stage of an exact plan is exact and meets its
@@ -98,7 +98,7 @@ def _must_be_settled(plan: PlanFile) -> bool:
     return met or (plan.before == plan.after and all(disk is None for disk in plan.disk))
 
 
-def _is_met(plan: PlanFile, stage: Any) -> bool:
+def _is_met(plan: PlanColumns, stage: Any) -> bool:
     """Whether a stage meets its bound, as far as ``optimal`` asks for it."""
     if stage["stage"] == "bytes":
         width = fraction_of(plan.options.get("tolerance", DEFAULT_BYTES_TOLERANCE))
@@ -108,7 +108,7 @@ def _is_met(plan: PlanFile, stage: Any) -> bool:
     return not counts or bool(stage["value"] == stage["bound"])
 
 
-def _moves_lower_bound(plan: PlanFile) -> int:
+def _moves_lower_bound(plan: PlanColumns) -> int:
     """The proven bound; where bytes are balanced, the moves that the rules force."""
     if plan.by_size and not plan.no_moves:
         return PlacementModel(plan).forced_moves()
@@ -117,7 +117,7 @@ def _moves_lower_bound(plan: PlanFile) -> int:
     return min(bound, plan.moves) if plan.exact else bound
 
 
-def _placement_figures(plan: PlanFile, lists: Lists, failure_bound: int) -> dict[str, Any]:
+def _placement_figures(plan: PlanColumns, lists: Lists, failure_bound: int) -> dict[str, Any]:
     """The figures of one placement."""
     row, broker = plan.pairs(lists)
     slots, count = plan.slots, len(plan.ids)
@@ -143,7 +143,7 @@ def _range(counts: Ints) -> list[int]:
     return [int(counts.min()), int(counts.max())]
 
 
-def _rack_violations(plan: PlanFile, lists: Lists) -> int:
+def _rack_violations(plan: PlanColumns, lists: Lists) -> int:
     sizes = plan.rack_sizes.values()
     if not sizes:
         return 0
@@ -151,7 +151,7 @@ def _rack_violations(plan: PlanFile, lists: Lists) -> int:
     return sum(not keeps_rack_rule(counts.values(), sizes) for counts in per_rack)
 
 
-def _bytes_max_over_mean(plan: PlanFile, lists: Lists) -> float | None:
+def _bytes_max_over_mean(plan: PlanColumns, lists: Lists) -> float | None:
     if not plan.sized:
         return None
     held = Counter[int]()

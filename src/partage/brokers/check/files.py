@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from pathlib import Path
 
-from partage.brokers.check.plan_file import MAX_DEFECTS, MalformedError, PlanFile, read_json
+from partage.brokers.check.plan_columns import MAX_DEFECTS, MalformedError, PlanColumns, read_json
 from partage.brokers.check.replan_files import replan_problem, replans
 from partage.brokers.check.schema import COUNT, IDS, ONE, TEXT, Schema, identical, mismatch
 from partage.brokers.directory import MARKER, REASSIGNMENT, ROLLBACK, wave_name
@@ -36,7 +36,7 @@ def read_reassignment(root: Path, name: str) -> dict[str, list[int]]:
     return lists
 
 
-def check_files(plan: PlanFile) -> list[str]:
+def check_files(plan: PlanColumns) -> list[str]:
     """Defects of reassignment.json, rollback.json, replan-*.json and of ``changes``."""
     changes = plan.changes()
     before = dict(zip(plan.names, plan.before, strict=True))
@@ -61,7 +61,7 @@ def _differences(
     ][:MAX_DEFECTS]
 
 
-def _check_replans(plan: PlanFile) -> list[str]:
+def _check_replans(plan: PlanColumns) -> list[str]:
     keys = [(plan.topics[t], n) for t, n in zip(plan.topic.tolist(), plan.number, strict=True)]
     rows = zip(keys, plan.before, plan.after, strict=True)
     changing = {key: before for key, before, after in rows if before != after}
@@ -77,7 +77,7 @@ def _check_replans(plan: PlanFile) -> list[str]:
     return []
 
 
-def check_waves(plan: PlanFile) -> list[str]:
+def check_waves(plan: PlanColumns) -> list[str]:
     """Defects of the wave files, and of their partitions, moves and bytes in plan.json."""
     names = [wave_name(number) for number in range(1, len(plan.value["waves"]) + 1)]
     found = [f"{extra}: not a wave of the plan" for extra in sorted(_wave_files(plan) - set(names))]
@@ -93,13 +93,13 @@ def check_waves(plan: PlanFile) -> list[str]:
     return found + _differences("waves", plan.changes(), seen)
 
 
-def _wave_files(plan: PlanFile) -> set[str]:
+def _wave_files(plan: PlanColumns) -> set[str]:
     folder = plan.root / "waves"
     return {f"waves/{file.name}" for file in folder.iterdir()} if folder.is_dir() else set()
 
 
 def _wrong_totals(
-    plan: PlanFile, name: str, wave: dict[str, object], lists: dict[str, list[int]]
+    plan: PlanColumns, name: str, wave: dict[str, object], lists: dict[str, list[int]]
 ) -> Iterator[str]:
     moves = total = 0
     for partition, brokers in lists.items():

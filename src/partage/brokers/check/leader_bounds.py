@@ -8,12 +8,12 @@ from typing import Any
 import numpy as np
 
 from partage.brokers.check.failures import leaders_after_failures, loose_failure_bound
-from partage.brokers.check.plan_file import PlanFile
+from partage.brokers.check.plan_columns import PlanColumns
 from partage.brokers.check.recount import Recount
 from partage.flow.certificate import overflow_bound, picking_bound, takeover_bound, unpack
 
 
-def leader_bounds(plan: PlanFile, found: Recount) -> None:
+def leader_bounds(plan: PlanColumns, found: Recount) -> None:
     """Check the stages of the leaders and of failures."""
     choices = _Choices(plan)
     by_rate = "leader rate" in plan.stages
@@ -37,7 +37,7 @@ class _Choices:
       ``pair_base`` [E, E]: their leaders, and their takeovers by leader and follower
     """
 
-    def __init__(self, plan: PlanFile) -> None:
+    def __init__(self, plan: PlanColumns) -> None:
         self.plan = plan
         slots = self.slots = len(plan.slots)
         self.leader = plan.leaders(plan.after)

@@ -7,11 +7,11 @@ import warnings
 from dataclasses import dataclass
 from typing import Any
 
-from partage.brokers.check.plan_file import MAX_DEFECTS, PlanFile
+from partage.brokers.check.plan_columns import MAX_DEFECTS, PlanColumns
 from partage.brokers.directory import MARKER, fingerprint
 
 
-def check_fingerprint(plan: PlanFile) -> list[str]:
+def check_fingerprint(plan: PlanColumns) -> list[str]:
     """Defects of the fingerprint and the strategy's name."""
     if plan.value["fingerprint"] != fingerprint(plan.value):
         return [f"{MARKER}: fingerprint does not match the cluster and options in plan.json"]
@@ -21,7 +21,7 @@ def check_fingerprint(plan: PlanFile) -> list[str]:
     return []
 
 
-def check_options(plan: PlanFile) -> list[str]:
+def check_options(plan: PlanColumns) -> list[str]:
     """Defects of the brokers added and excluded, the partitions chosen and their factors."""
     asked = _AskedBrokers.of(plan.options)
     found = [defect for entry in plan.value["brokers"] for defect in asked.defects(entry)]
@@ -70,7 +70,7 @@ class _AskedBrokers:
         ]
 
 
-def _partition_defects(plan: PlanFile) -> list[str]:
+def _partition_defects(plan: PlanColumns) -> list[str]:
     matches = _matching_topics(plan)
     factors = _factors(plan.options)
     # a given reassignment sets the factors, and leaves out what fits on no brokers
@@ -92,7 +92,7 @@ def _partition_defects(plan: PlanFile) -> list[str]:
     return found
 
 
-def _matching_topics(plan: PlanFile) -> list[bool]:
+def _matching_topics(plan: PlanColumns) -> list[bool]:
     """Whether each topic matches ``--topics``."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", FutureWarning)  # of syntax that Python may change one day

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from partage.brokers.check.placement_model import PlacementModel
-from partage.brokers.check.plan_file import Ints, MalformedError, PlanFile
+from partage.brokers.check.plan_columns import Ints, MalformedError, PlanColumns
 from partage.brokers.check.recount import Recount
 from partage.brokers.check.units import fraction_of
 from partage.brokers.directory import MARKER
@@ -25,7 +25,7 @@ _MAX_AIM = 2**31
 """More replicas than a broker ever has: loads less an aim up to here are exact in 64 bits."""
 
 
-def placement_bounds(plan: PlanFile, order: tuple[str, ...], found: Recount) -> None:
+def placement_bounds(plan: PlanColumns, order: tuple[str, ...], found: Recount) -> None:
     """Check the placement's stages, in the order in which they count, and the limits on moves."""
     model = PlacementModel(plan)
     proven: dict[str, int] = {}

@@ -7,11 +7,11 @@ from typing import Any
 
 import numpy as np
 
-from partage.brokers.check.plan_file import (
+from partage.brokers.check.plan_columns import (
     Bools,
     Ints,
     MalformedError,
-    PlanFile,
+    PlanColumns,
 )
 from partage.brokers.check.racks import max_per_rack
 from partage.brokers.check.recount import Recount
@@ -31,7 +31,7 @@ class PlacementModel:
     - ``fixed``, ``count`` [topics, E]: replicas of the partitions left out, and of all, after
     """
 
-    def __init__(self, plan: PlanFile) -> None:
+    def __init__(self, plan: PlanColumns) -> None:
         self.plan = plan
         items = self.items = np.flatnonzero(plan.chosen)
         slots, e = plan.slots, len(plan.slots)

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from partage.brokers.check.plan_file import MAX_DEFECTS, PlanFile
+from partage.brokers.check.plan_columns import MAX_DEFECTS, PlanColumns
 from partage.brokers.check.racks import keeps_rack_rule
 from partage.brokers.directory import MARKER
 
 
-def check_rules(plan: PlanFile) -> list[str]:
+def check_rules(plan: PlanColumns) -> list[str]:
     """Defects of the new broker lists; of the disks only if there are none of those."""
     found = [
         f"{MARKER}: {name}: {defect}"
@@ -19,7 +19,7 @@ def check_rules(plan: PlanFile) -> list[str]:
     return found[:MAX_DEFECTS] or _overfull_disks(plan)
 
 
-def _defects(plan: PlanFile, row: int) -> list[str]:
+def _defects(plan: PlanColumns, row: int) -> list[str]:
     malformed = _malformed_list(plan, row)
     if malformed is not None:
         return [malformed]
@@ -32,35 +32,35 @@ def _defects(plan: PlanFile, row: int) -> list[str]:
     return [defect for rule in rules if (defect := rule(plan, row)) is not None]
 
 
-def _malformed_list(plan: PlanFile, row: int) -> str | None:
+def _malformed_list(plan: PlanColumns, row: int) -> str | None:
     new = plan.after[row]
     if not new or len(set(new)) != len(new) or any(b not in plan.place for b in new):
         return f"{new} is not a list of different brokers of the cluster"
     return None
 
 
-def _changed_though_left_out(plan: PlanFile, row: int) -> str | None:
+def _changed_though_left_out(plan: PlanColumns, row: int) -> str | None:
     same = plan.before[row] == plan.after[row]
     return None if same else "its broker list changes, although it is not chosen"
 
 
-def _moved_without_moves(plan: PlanFile, row: int) -> str | None:
+def _moved_without_moves(plan: PlanColumns, row: int) -> str | None:
     same = sorted(plan.before[row]) == sorted(plan.after[row])
     return None if same else "replicas move, although the options ask for no moves"
 
 
-def _on_unusable_broker(plan: PlanFile, row: int) -> str | None:
+def _on_unusable_broker(plan: PlanColumns, row: int) -> str | None:
     unusable = _unusable(plan, row)
     return f"has a replica on broker {unusable[0]}, which is dead or excluded" if unusable else None
 
 
-def _wrong_factor(plan: PlanFile, row: int) -> str | None:
+def _wrong_factor(plan: PlanColumns, row: int) -> str | None:
     count = len(plan.after[row])
     expected = plan.factor[row]
     return None if count == expected else f"has {count} replicas, expected {expected}"
 
 
-def _breaks_rack_rule(plan: PlanFile, row: int) -> str | None:
+def _breaks_rack_rule(plan: PlanColumns, row: int) -> str | None:
     new, sizes = plan.after[row], plan.rack_sizes
     # other strategies, and relieving disks, may leave a set that breaks the rule as it is
     may_stay = not plan.exact or plan.relieve is not None
@@ -73,17 +73,17 @@ def _breaks_rack_rule(plan: PlanFile, row: int) -> str | None:
     return f"{new} breaks the rack rule"
 
 
-def _unusable(plan: PlanFile, row: int) -> list[int]:
+def _unusable(plan: PlanColumns, row: int) -> list[int]:
     return [b for b in plan.after[row] if not plan.usable[plan.place[b]]]
 
 
-_Rule = Callable[[PlanFile, int], str | None]
+_Rule = Callable[[PlanColumns, int], str | None]
 _LEFT_OUT: tuple[_Rule, ...] = (_changed_though_left_out,)
 _WITHOUT_MOVES: tuple[_Rule, ...] = (_moved_without_moves,)
 _CHOSEN: tuple[_Rule, ...] = (_on_unusable_broker, _wrong_factor, _breaks_rack_rule)
 
 
-def _overfull_disks(plan: PlanFile) -> list[str]:
+def _overfull_disks(plan: PlanColumns) -> list[str]:
     if plan.no_moves:
         return []
     used = dict.fromkeys(plan.ids, 0)

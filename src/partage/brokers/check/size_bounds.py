@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from partage.brokers.check.placement_model import PlacementModel
-from partage.brokers.check.plan_file import Bools, Ints, PlanFile
+from partage.brokers.check.plan_columns import Bools, Ints, PlanColumns
 from partage.brokers.check.recount import Recount
 from partage.brokers.check.units import DEFAULT_BYTES_TOLERANCE, fraction_of
 from partage.brokers.directory import MARKER
@@ -19,7 +19,7 @@ _ROUNDING = 4
 """Bytes by which the ends of a band, rounded to whole bytes, may be off."""
 
 
-def size_bounds(plan: PlanFile, found: Recount) -> None:
+def size_bounds(plan: PlanColumns, found: Recount) -> None:
     """Check the stages ``bytes`` and ``bytes moved``, and the limits on moves."""
     sizes = _Sizes(plan)
     found.defects += sizes.model.broken_limits()
@@ -34,7 +34,7 @@ class _Sizes:
     """Bytes per slot [E]: ``load`` after the plan; ``movable`` [I]: the items that may move;
     ``arguments``: the items as the bounds take them."""
 
-    def __init__(self, plan: PlanFile) -> None:
+    def __init__(self, plan: PlanColumns) -> None:
         self.plan, self.model = plan, PlacementModel(plan)
         model = self.model
         self.movable = model.movable()
@@ -110,7 +110,7 @@ def _check_bytes_moved(sizes: _Sizes, found: Recount) -> None:
     found.compare_bound(stage, bound)
 
 
-def _check_band_widths(plan: PlanFile, low: Ints, high: Ints, found: Recount) -> None:
+def _check_band_widths(plan: PlanColumns, low: Ints, high: Ints, found: Recount) -> None:
     """No band may be narrower than the tolerance: in a narrower band more bytes must move."""
     width = fraction_of(plan.options.get("tolerance", DEFAULT_BYTES_TOLERANCE))
     for s, a, b in zip(plan.slots.tolist(), low.tolist(), high.tolist(), strict=True):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from fractions import Fraction
 
-from partage.brokers.check.plan_file import MalformedError
+from partage.brokers.check.plan_columns import MalformedError
 from partage.brokers.directory import MARKER
 
 DEFAULT_BYTES_TOLERANCE = "2%"

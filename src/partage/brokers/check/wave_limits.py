@@ -16,13 +16,13 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
 from partage.brokers.check.files import read_reassignment
-from partage.brokers.check.plan_file import MAX_DEFECTS, PlanFile
+from partage.brokers.check.plan_columns import MAX_DEFECTS, PlanColumns
 from partage.brokers.check.schema import identical
 from partage.brokers.check.units import size_in_bytes
 from partage.brokers.directory import MARKER, wave_name
 
 
-def check_wave_limits(plan: PlanFile) -> list[str]:
+def check_wave_limits(plan: PlanColumns) -> list[str]:
     """Defects of the waves, of their stated loads, and of ``waves_lower_bound``."""
     limits = _Limits.of(plan)
     changes = _changes(plan)
@@ -50,7 +50,7 @@ class _Change:
     size: int
 
 
-def _changes(plan: PlanFile) -> dict[str, _Change]:
+def _changes(plan: PlanColumns) -> dict[str, _Change]:
     """By partition name, in the order of plan.json."""
     changes = {}
     for name, old, after, size in zip(
@@ -94,7 +94,7 @@ class _Load:
 class _Replay:
     """The plan's waves, run one after the other; ``held``: bytes on each broker by id."""
 
-    def __init__(self, plan: PlanFile, limits: _Limits) -> None:
+    def __init__(self, plan: PlanColumns, limits: _Limits) -> None:
         self.plan, self.limits = plan, limits
         self.held = Counter[int]()
         for brokers, size in zip(plan.before, plan.size.tolist(), strict=True):
@@ -169,7 +169,7 @@ class _Limits:
     throttle: int | None
 
     @classmethod
-    def of(cls, plan: PlanFile) -> _Limits:
+    def of(cls, plan: PlanColumns) -> _Limits:
         throttle = plan.options.get("throttle")
         rate = None if throttle is None else size_in_bytes(throttle, "throttle")
         return cls(plan.options.get("concurrency", 2), plan.options.get("batch"), rate)

@@ -41,7 +41,7 @@ def read_json(root: Path, name: str) -> Any:
         raise MalformedError(f"{name}: {problem}") from None
 
 
-class PlanFile:
+class PlanColumns:
     """The columns of plan.json, checked against its schema; B brokers, E usable ones, P partitions.
 
     - ``ids``, ``rack``, ``disk``, ``capacity`` [B], ``alive``, ``usable`` [B]: neither dead nor
