@@ -13,7 +13,7 @@ import partage
 ROOT = Path(partage.__file__).parent
 
 LAYERS: tuple[tuple[str, ...], ...] = (
-    ("errors", "files", "java", "json_input", "ivy", "named", "period", "properties"),
+    ("errors", "files", "frames", "java", "json_input", "ivy", "named", "period", "properties"),
     ("flow",),
     ("cluster", "group"),
     ("profile",),

@@ -13,6 +13,8 @@ if TYPE_CHECKING:
     from partage.cluster import Broker, Cluster
     from partage.consumers.assign import assign
     from partage.consumers.assignment import Assignment
+    from partage.consumers.scenario import Scenario
+    from partage.consumers.simulation import Simulation, simulate
     from partage.errors import CannotError, InputError, PartageError
     from partage.group import Group, Member
     from partage.producers.partition import partition
@@ -31,9 +33,12 @@ _HOME = {
     "PartageError": "partage.errors",
     "Plan": "partage.brokers.plan",
     "Profile": "partage.profile",
+    "Scenario": "partage.consumers.scenario",
+    "Simulation": "partage.consumers.simulation",
     "assign": "partage.consumers.assign",
     "partition": "partage.producers.partition",
     "plan": "partage.brokers.plan",
+    "simulate": "partage.consumers.simulation",
 }
 
 __all__ = [
@@ -47,9 +52,12 @@ __all__ = [
     "PartageError",
     "Plan",
     "Profile",
+    "Scenario",
+    "Simulation",
     "assign",
     "partition",
     "plan",
+    "simulate",
 ]
 
 

@@ -198,12 +198,20 @@ def test_who_is_turned_away_is_said(run: Run) -> None:
         (("assign", "group.json", "--assignor", "x"), "--assignor: 'x': expected one of range"),
         (("assign", "group.json", "--assignor", "sticky", "--mode", "x"), "--mode: 'x'"),
         (
+            ("assign", "group.json", "--assignor", "range", "--mode", "java"),
+            "--mode: 'java': range has no modes: expected optimal",
+        ),
+        (
+            ("simulate", "good.json", "--assignor", "connect", "--mode", "java"),
+            "--mode: 'java': connect has no modes: expected optimal",
+        ),
+        (
             ("assign", "group.json", "--assignor", "weighted", "--lag", "x", "--profile", "y"),
-            "--lag: and --profile: expected one of them",
+            "--lag: cannot be combined with --profile",
         ),
         (
             ("assign", "group.json", "--assignor", "weighted", "--group", "x"),
-            "--group: says whose lag it is",
+            "--group: needs --lag FILE or --profile DIR",
         ),
         (
             ("assign", "group.json", "--assignor", "weighted", "--lag", "empty.json"),

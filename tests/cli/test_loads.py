@@ -156,7 +156,7 @@ def test_assign_by_what_was_measured(run: Run, measured: str) -> None:
         ),
         (
             ("assign", "group.json", "--assignor", "weighted", "--weigh", "lag"),
-            "--weigh: says what is taken of a profile",
+            "--weigh: needs --profile DIR",
         ),
         (
             ("assign", "group.json", "--assignor", "weighted", "--lag", "x", "--to", "2026-01-01"),
@@ -167,7 +167,7 @@ def test_assign_by_what_was_measured(run: Run, measured: str) -> None:
                 *("assign", "group.json", "--assignor", "weighted", "--profile", "prof"),
                 *("--weigh", "lag", "--rate", "peak"),
             ),
-            "--weigh lag: is the lag at the last sample",
+            "--weigh lag: uses the last sample",
         ),
         (
             (

@@ -89,7 +89,7 @@ def test_groups(run: Run) -> None:
     assert said(run(*sticky)) == ["partage", *sticky, "--mode", "java"]
     assert said(run(*sticky, "--mode", "java")) == ["partage", *sticky]
     assert "Next" not in run("assign", group, "--assignor", "weighted").out
-    played = run("simulate", scenario, "--assignor", "range", "--mode", "java")
+    played = run("simulate", scenario, "--assignor", "sticky", "--mode", "java")
     assert said(played) == ["partage", "what-if", "churn", scenario, "--mode", "java"]
 
 

@@ -20,7 +20,7 @@ from partage.consumers.protocol import (
     SimulatedConsumer,
     make_leader,
 )
-from partage.consumers.protocol.leader import Leader, Members, group_of
+from partage.consumers.protocol.leader import Leader, Subscriptions, group_of
 from partage.consumers.protocol.messages import Answer, Partitions, Request
 
 TOPICS = {"a": 3, "b": 4, "c": 1}
@@ -121,15 +121,15 @@ class Theatre(Network):
         self.now = max(self.now, until)
 
     def step(self, until: float = math.inf) -> bool:
-        before = {c.client: len(c.calls) for c in self.processes.values()}
+        before = {c.client: len(c.callbacks) for c in self.processes.values()}
         happened = super().step(until)
         for partition, holders in self.holders().items():
             if len(holders) > 1:
                 self.wrong.append(f"{self.now}: {partition} is held by {holders}")
         for consumer in self.processes.values():
-            calls = before.get(consumer.client, len(consumer.calls))
+            calls = before.get(consumer.client, len(consumer.callbacks))
             if consumer.protocol == COOPERATIVE:
-                for call in consumer.calls[calls:]:
+                for call in consumer.callbacks[calls:]:
                     if call.kind != "revoked":
                         continue
                     still = {t for t, _ in call.partitions} <= set(consumer.topics)
@@ -154,10 +154,10 @@ class Theatre(Network):
         """Who holds what."""
         return {c.client: sorted(c.held) for c in self.processes.values() if c.error is None}
 
-    def calls(self, client: str) -> list[tuple[str, tuple[Partition, ...]]]:
+    def callbacks(self, client: str) -> list[tuple[str, tuple[Partition, ...]]]:
         """Its callbacks so far."""
         consumer = next(c for c in self.everyone if c.client == client)
-        return [(call.kind, call.partitions) for call in consumer.calls]
+        return [(call.kind, call.partitions) for call in consumer.callbacks]
 
     def check_quiet(self) -> None:
         """After quiet every partition that is subscribed to has exactly one holder."""
@@ -174,7 +174,7 @@ def hand_over(topics: Mapping[str, int], decides: str = "sticky") -> Leader:
     """A deliberately wrong leader: what goes to another member is handed over at once, while its
     holder still has it."""
 
-    def lead(assignor: str, members: Members) -> Mapping[str, Partitions]:
+    def lead(assignor: str, members: Subscriptions) -> Mapping[str, Partitions]:
         decided = assign(group_of(topics, members, ASSIGNORS[assignor]), decides)
         return {member: tuple(held) for member, held in decided.as_dict().items()}
 
@@ -218,7 +218,7 @@ class History:
                 instance_id=instance,
                 session_timeout=chance.choice((10.0, 45.0)),
                 rebalance_timeout=chance.choice((8.0, 20.0)),
-                beat_after=chance.choice((0.5, 3.0)),
+                first_heartbeat_after=chance.choice((0.5, 3.0)),
             )
 
         join()

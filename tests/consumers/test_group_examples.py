@@ -147,7 +147,7 @@ def test_static_members_go_by_instance_id_and_come_first() -> None:
 K = "kmo_community"
 
 
-def first_in_order(seen: Group, mode: str) -> Any:
+def first_in_order(seen: Group) -> Any:
     """An assignor that behaves as the one in the log: while some member has two more than another,
     the first of its partitions goes."""
     target = seen.owner.copy()

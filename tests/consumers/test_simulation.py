@@ -298,7 +298,7 @@ def test_pull_absorbs_what_overruns_a_pushed_member() -> None:
     ]
     curve = pull(spans, produce, actors, 200.0)[("t", 0)]
     assert curve == [(0.0, 0.0), (100.0, 4000.0), (100 + 4000 / 300, 0.0), (200.0, 0.0)]
-    pushed = push(spans, produce, actors, 200.0)
+    pushed = push(spans, produce, actors)
     assert pushed["slow"].overrun_at == 500 / 40
     assert pushed["slow"].overrun == 4000 - 500
     assert pushed["slow"].most == 500
@@ -329,7 +329,7 @@ def test_what_gathered_without_an_owner_comes_at_once() -> None:
         (20.0, 2000.0),
         (40.0, 0.0),
     ]
-    pushed = push(spans, produce, actors, 60.0)["a"]
+    pushed = push(spans, produce, actors)["a"]
     assert (pushed.overrun_at, pushed.overrun) == (20.0, 1500.0)
 
 

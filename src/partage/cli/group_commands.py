@@ -1,8 +1,8 @@
-"""assign and simulate: the commands about a consumer group in a file."""
+"""The commands assign and simulate, for a consumer group in a file."""
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -19,6 +19,9 @@ from partage.cli.arguments import (
 )
 from partage.cli.loads import From, Rate, To, profile_of
 
+if TYPE_CHECKING:
+    from partage.group import Group
+
 AssignorOption = Annotated[
     str,
     typer.Option(
@@ -30,14 +33,14 @@ AssignorOption = Annotated[
 ]
 Mode = Annotated[
     str,
-    one_of("optimal|java", "The best, or as Kafka's class of that name does."),
+    one_of("optimal|java", "Exact, or the result of Kafka's Java class of that name."),
 ]
-KAFKAS_OWN = ("range", "roundrobin", "sticky", "cooperative-sticky")
-"""The assignors that are Kafka's."""
+KAFKA_ASSIGNORS = ("range", "roundrobin", "sticky", "cooperative-sticky")
+"""The assignors of Apache Kafka's consumer."""
 
 
 def register(app: typer.Typer) -> None:
-    """Add this room's commands."""
+    """Add these commands to the app."""
     for command in (assign, simulate):
         app.command(rich_help_panel=GROUPS)(command)
 
@@ -51,25 +54,31 @@ def assign(
     max_skew: Annotated[
         str | None,
         typer.Option(
-            "--max-skew", metavar="5%", help="Weighted: how uneven is even enough, to move less."
+            "--max-skew",
+            metavar="5%",
+            help="For weighted: accept this much above the most even load, to move less.",
         ),
     ] = None,
     lag: Annotated[
         str | None,
         typer.Option(
             metavar="FILE",
-            help="Weigh by lag: what kafka-consumer-groups.sh --describe prints; .gz too.",
+            help="Weight by lag: the output of kafka-consumer-groups.sh --describe; .gz too.",
         ),
     ] = None,
     of_group: Annotated[
         str | None,
-        typer.Option("--group", metavar="NAME", help="Whose lag, where there are several groups."),
+        typer.Option(
+            "--group", metavar="NAME", help="The group whose lag counts, where a file has several."
+        ),
     ] = None,
     profile: Annotated[
         str | None,
-        typer.Option(metavar="DIR", help="Weigh by what partage profile measured."),
+        typer.Option(metavar="DIR", help="Weight by the loads that partage profile measured."),
     ] = None,
-    weigh: Annotated[str, one_of("rate|lag", "With --profile: by bytes in, or by lag.")] = "rate",
+    weigh: Annotated[
+        str, one_of("rate|lag", "With --profile: weight by bytes in or by lag.")
+    ] = "rate",
     since: From = None,
     until: To = None,
     rate: Rate = "mean",
@@ -86,31 +95,17 @@ def assign(
     """
     from partage.brokers.options import parse_percent
     from partage.consumers.assign import assign as assign_group
-    from partage.errors import InputError
     from partage.files import check_writable_picture, write_text
     from partage.group import Group
-    from partage.group.lags import read_lags
 
-    if lag is not None and profile is not None:
-        raise InputError("--lag", "and --profile: expected one of them")
-    if of_group is not None and lag is None and profile is None:
-        raise InputError("--group", "says whose lag it is: expected --lag FILE or --profile DIR")
-    if weigh != "rate" and profile is None:
-        raise InputError("--weigh", "says what is taken of a profile: expected --profile DIR")
-    if weigh == "lag" and (since or until or rate != "mean"):
-        raise InputError("--weigh lag", "is the lag at the last sample: no --from, --to, --rate")
+    _check_weight_options(lag, profile, of_group, weigh, bool(since or until or rate != "mean"))
     if picture is not None:
         check_writable_picture(picture)
-    measured = profile_of(profile, since, until, rate)
-    given = Group.read(group)
-    if lag is not None:
-        given = given.weighed(read_lags(lag, of_group))
-    elif measured is not None:
-        given = given.weighed(measured.weights(weigh, of_group))
-    options = {}
-    if max_skew is not None:
-        options["max_skew"] = float(parse_percent(max_skew, "--max-skew"))
-    found = assign_group(given, assignor, mode, **options)
+    given = _weighted(
+        Group.read(group), lag, of_group, profile, weigh, since=since, until=until, rate=rate
+    )
+    skew = None if max_skew is None else float(parse_percent(max_skew, "--max-skew"))
+    found = assign_group(given, assignor, mode, max_skew=skew)
     if picture is not None:
         from partage.report.pictures import assignment_svg
 
@@ -122,31 +117,73 @@ def assign(
 
     console = output.console()
     print_assignment(found, assignor, console)
-    if assignor in KAFKAS_OWN:  # the other mode, beside this one
+    if assignor in ("sticky", "cooperative-sticky"):  # suggest the other mode
         more = () if mode == "java" else ("--mode", "java")
         this = next_step.again("assign", without=("mode", "picture"), more=more)
         next_step.show(console, *this)
 
 
+def _check_weight_options(
+    lag: str | None, profile: str | None, of_group: str | None, weigh: str, period: bool
+) -> None:
+    """Raise InputError for options that exclude or need each other. ``period``: whether options
+    about rates over time are given."""
+    from partage.errors import InputError
+
+    if lag is not None and profile is not None:
+        raise InputError("--lag", "cannot be combined with --profile")
+    if of_group is not None and lag is None and profile is None:
+        raise InputError("--group", "needs --lag FILE or --profile DIR")
+    if weigh != "rate" and profile is None:
+        raise InputError("--weigh", "needs --profile DIR")
+    if weigh == "lag" and period:
+        raise InputError(
+            "--weigh lag", "uses the last sample: cannot be combined with --from, --to or --rate"
+        )
+
+
+def _weighted(
+    group: Group,
+    lag: str | None,
+    of_group: str | None,
+    profile: str | None,
+    weigh: str,
+    *,
+    since: str | None,
+    until: str | None,
+    rate: str,
+) -> Group:
+    """The group with the lags of a file or the loads of a profile as weights, if one is given."""
+    from partage.group.lags import read_lags
+
+    measured = profile_of(profile, since, until, rate)
+    if lag is not None:
+        return group.weighed(read_lags(lag, of_group))
+    if measured is not None:
+        return group.weighed(measured.weights(weigh, of_group))
+    return group
+
+
 def simulate(
     scenario: Annotated[
-        str, typer.Argument(metavar="SCENARIO", help="What members do over time, as JSON; .gz too.")
+        str,
+        typer.Argument(metavar="SCENARIO", help="What the members do over time, as JSON; .gz too."),
     ],
     assignor: AssignorOption,
     protocol: Annotated[
-        str, one_of("eager|cooperative", "What members give up, and when.")
+        str, one_of("eager|cooperative", "What members revoke, and when.")
     ] = "eager",
     mode: Mode = "optimal",
     by: Annotated[
         str | None,
-        one_of(LINES, "What the lines on the terminal are."),
+        one_of(LINES, "What each line of the picture on the terminal shows."),
     ] = None,
     picture: Picture = None,
     json: Json = False,
 ) -> None:
-    """Play what happens to a group: its rounds, who owns what when, and how far behind it falls.
+    """Simulate a consumer group over time: its rebalances, owners and lag.
 
-    Exits 1 if the protocol breaks a promise.
+    Exits 1 if the protocol breaks one of its guarantees.
 
     Examples:
 
@@ -154,15 +191,14 @@ def simulate(
         partage simulate scenario.json \\
             --assignor cooperative-sticky --protocol cooperative
     """
-    from partage.consumers.scenario import Scenario
-    from partage.consumers.simulation import simulate as play
+    from partage.consumers.simulation import simulate as run_simulation
     from partage.files import check_writable_picture, write_text
 
     if by is not None:
         must_be_one_of(LINES, "--by", by)
     if picture is not None:
         check_writable_picture(picture)
-    found = play(Scenario.read(scenario), assignor, protocol, mode)
+    found = run_simulation(scenario, assignor, protocol, mode)
     if picture is not None:
         from partage.report.pictures import simulation_svg
 

@@ -1,4 +1,4 @@
-"""history: the command about consumers' logs, on Spark."""
+"""The command history: rebalances from consumers' logs, on Spark."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from partage.cli.arguments import (
 
 
 def register(app: typer.Typer) -> None:
-    """Add this room's command."""
+    """Add this command to the app."""
     app.command(rich_help_panel=GROUPS)(history)
 
 
@@ -32,21 +32,22 @@ def history(
         ),
     ],
     out: Annotated[
-        str | None, typer.Option("--out", "-o", metavar="DIR", help="Where the tables go.")
+        str | None,
+        typer.Option("--out", "-o", metavar="DIR", help="Write the tables to this directory."),
     ] = None,
     group: Annotated[str | None, typer.Option(metavar="NAME", help="Show only this group.")] = None,
     by: Annotated[
         str | None,
-        one_of(LINES, "What the lines of the picture are."),
+        one_of(LINES, "What each line of the picture shows."),
     ] = None,
     format: Format = "parquet",
     overwrite: Overwrite = False,
     master: Master = None,
     json: Json = False,
 ) -> None:
-    """Read rebalances out of consumers' logs, and replay them under every assignor.
+    """Read rebalances from consumers' logs, and replay them with every assignor.
 
-    Who owned what when, and what had no owner for how long.
+    Shows which member owned which partition when, and for how long partitions had no owner.
 
     Examples:
 
@@ -57,8 +58,8 @@ def history(
 
     if by is not None:
         must_be_one_of(LINES, "--by", by)
-    with output.bar(quiet=json) as tell:
-        tell(0, 0, "starting Spark")
+    with output.bar(quiet=json) as progress:
+        progress(0, 0, "starting Spark")
         from partage.pipeline import session
         from partage.pipeline.history import MARKER, read_history, write_history
 
@@ -68,7 +69,7 @@ def history(
             check_writable_directory(out, MARKER, overwrite)
         with session(master, short=True) as spark:
             if out is None:
-                found = read_history(spark, logs, group=group, progress=tell)
+                found = read_history(spark, logs, group=group, progress=progress)
             else:
                 found = write_history(
                     spark,
@@ -77,7 +78,7 @@ def history(
                     format=format,
                     overwrite=overwrite,
                     group=group,
-                    progress=tell,
+                    progress=progress,
                 )
     shown = [group] if group is not None else list(found.groups)
     if json:

@@ -20,7 +20,7 @@ from partage.cli.arguments import (
     strategy_names,
 )
 from partage.cli.cluster_commands import problem_given
-from partage.cli.group_commands import KAFKAS_OWN, Mode
+from partage.cli.group_commands import KAFKA_ASSIGNORS, Mode
 from partage.cli.job_options import (
     AddBroker,
     Balance,
@@ -115,7 +115,7 @@ def churn(
 
         cases = [
             (name, spoken)
-            for name in dict.fromkeys(assignor or KAFKAS_OWN)
+            for name in dict.fromkeys(assignor or KAFKA_ASSIGNORS)
             for spoken in dict.fromkeys(protocol or PROTOCOLS)
         ]
         given = Scenario.read(scenario)

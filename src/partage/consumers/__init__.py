@@ -1,1 +1,1 @@
-"""Partition → member: who of a consumer group gets which partition."""
+"""Partition → member: which member of a consumer group gets which partition."""

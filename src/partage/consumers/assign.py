@@ -1,52 +1,68 @@
-"""One round of an assignor on a group."""
+"""Run an assignor once on a group: the function ``partage.assign``."""
 
 from __future__ import annotations
 
+import os
 from dataclasses import replace
-from typing import Any
 
 from partage.consumers.assignment import Assignment
-from partage.consumers.assignors import Assignor, find_assignor
+from partage.consumers.assignors import Assignor, check_mode, find_assignor
 from partage.errors import InputError
 from partage.group import Group
 from partage.group.model import NOBODY
 
-MODES = ("optimal", "java")
 
+def assign(
+    group: Group | str | os.PathLike[str],
+    assignor: str,
+    mode: str = "optimal",
+    *,
+    max_skew: float | None = None,
+) -> Assignment:
+    """Decide which member of a consumer group gets which partition.
 
-def assign(group: Group, assignor: str, mode: str = "optimal", **options: Any) -> Assignment:
-    """Who gets which partition. ``mode`` is for assignors that have a choice: ``optimal``, or
-    ``java`` as Apache Kafka's class of that name decides. ``options`` are the assignor's own.
+    - ``group``: a Group, or the path of a GROUP.json file
+    - ``assignor``: a registered name, or ``module:Class``
+    - ``mode``: ``optimal``, or ``java`` for the result of Apache Kafka's class of that name; only
+      sticky, cooperative-sticky and weighted have modes
+    - ``max_skew``: for weighted, how far the highest load may stay above its lower bound, as a
+      fraction of the bound (0.05 is 5%)
 
-    A cooperative assignor withholds what a member must give up first (KIP-429). Raises InputError
-    where the name, the mode, an option or the group's data for this assignor is no good.
+    A cooperative assignor withholds the partitions that another member must revoke first (KIP-429).
+    Raises InputError for an unknown name, for a mode or an option that the assignor does not have,
+    and for group data that it cannot use.
     """
     chosen = find_assignor(assignor)
-    if mode not in MODES:
-        raise InputError("--mode", f"{mode!r}: expected one of {', '.join(MODES)}")
+    check_mode(mode, {assignor: chosen})
+    options = {} if max_skew is None else {"max_skew": max_skew}
     for option in options:
         if option not in chosen.options:
             known = ", ".join(chosen.options) or "none"
             raise InputError(assignor, f"has no option {option!r}: expected {known}")
+    group = group if isinstance(group, Group) else Group.read(group)
     return run_assignor(chosen, group, mode, **options)
 
 
-def run_assignor(assignor: Assignor, group: Group, mode: str, **options: Any) -> Assignment:
-    """The same of an assignor that is there already, in a mode and with options that there are."""
-    decided = assignor.decide(group, mode, **options)
+def run_assignor(
+    assignor: Assignor, group: Group, mode: str = "optimal", **options: float
+) -> Assignment:
+    """The assignment for one round. An assignor without modes does not receive ``mode``; the
+    options must be those of the assignor."""
+    arguments = {"mode": mode, **options} if assignor.modes else options
+    decided = assignor.decide(group, **arguments)
     if not isinstance(decided, Assignment):
         decided = Assignment(group, decided, decided)
     return withhold(decided) if assignor.cooperative else decided
 
 
 def withhold(decided: Assignment) -> Assignment:
-    """The same with this round's owners (KIP-429): a partition that changes them, and that another
-    than the next one claims, is nobody's."""
+    """The same target with the owners of this round (KIP-429): a partition that changes its owner
+    and that a member other than the next owner claims has no owner this round."""
     owner, target = decided.owner.copy(), decided.target
     member, partition = decided.group.claims
-    # whoever claims it, rightly or not, may still be reading it; its rightful owner reads on.
-    # (Kafka's class, where subscriptions differ, gives it to a claimant of an older generation at
-    # once, beside the one that has it.)
+    # Any claimant may still be reading the partition, valid claim or not; a valid owner that stays
+    # the owner goes on reading. (Where subscriptions differ, Kafka's class gives the partition at
+    # once to a claimant of an older generation, while the current owner still has it.)
     changes = target[partition] != decided.group.owner[partition]
     held = changes & (member != target[partition])
     owner[partition[held]] = NOBODY

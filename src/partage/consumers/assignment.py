@@ -1,8 +1,8 @@
-"""Who gets which partition, as an assignor decided it."""
+"""The result of an assignor: which member gets which partition."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from partage.frames import arrow_table, data_frame, html_table
 from partage.group import Group
 from partage.group.model import NOBODY
 
@@ -17,17 +18,17 @@ Ints = npt.NDArray[np.int64]
 
 
 def loads_of(owner: Ints, members: int) -> Ints:
-    """[members] partitions of each one; ``owner`` [P], ``NOBODY`` counts for none."""
+    """[members] number of partitions of each member; ``owner`` [P], ``NOBODY`` is not counted."""
     return np.bincount(owner[owner != NOBODY], minlength=members).astype(np.int64)
 
 
 @dataclass(frozen=True, eq=False)
 class Warmups:
-    """What is not where it belongs, because its place has not caught up (KIP-441).
+    """Tasks whose target has not caught up with their state yet (KIP-441).
 
     - ``member``, ``partition``: the warm-up replicas, ascending
-    - ``waiting``: tasks and standbys that wait; ``probing_ms``: after how long to ask again, None
-      where nothing waits
+    - ``waiting``: number of tasks and standbys that wait for their target
+    - ``probing_ms``: milliseconds until the next probing rebalance, None where nothing waits
     """
 
     member: Ints
@@ -36,22 +37,21 @@ class Warmups:
     probing_ms: int | None
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Assignment:
-    """The answer for one round.
+    """The assignment of one round.
 
     - ``owner`` [P]: position of the member that gets each partition, ``NOBODY`` where no member
-      subscribes or where it is withheld this round
-    - ``target`` [P]: who gets it in the end; other than ``owner`` only where a cooperative member
-      must give a partition up before another may have it
-    - ``bound``: of an assignor that goes by weights, a lower bound on the highest load by weight
-      that any assignment has
-    - ``standbys``: (member, partition) of the standby copies, ascending; ``warming``: where lags
-      were told
-    - ``cross_rack``: where racks count, partitions of which no replica is in the rack of their
+      subscribes to the topic or the partition is withheld this round
+    - ``target`` [P]: the member that gets it in the end; it differs from ``owner`` only where a
+      cooperative member must revoke the partition first
+    - ``bound``: weighted only, a lower bound on the highest load by weight of any assignment
+    - ``standbys``: streams only, (member, partition) of the standby replicas, ascending
+    - ``warming``: streams only, the warm-up replicas where lags are known
+    - ``cross_rack``: where racks count, number of partitions without a replica in the rack of their
       member in ``target``
-    - ``delay_ms``: how long what waits for departed members still waits
-    - ``notes``: what else the assignor has to say, in sentences
+    - ``delay_ms``: connect only, how long the lost tasks still wait for their workers to return
+    - ``notes``: further remarks of the assignor, in sentences
     """
 
     group: Group
@@ -65,37 +65,37 @@ class Assignment:
     notes: tuple[str, ...] = ()
 
     def of(self, member_id: str) -> list[tuple[str, int]]:
-        """The member's partitions of this round, in order; KeyError where there is no such one."""
+        """The member's partitions of this round, in order. Raises KeyError for an unknown id."""
         at = next((i for i, m in enumerate(self.group.members) if m.id == member_id), None)
         if at is None:
             raise KeyError(member_id)
         return self._pairs(self._rows(at))
 
     def partitions_of(self, member: int) -> dict[str, Ints]:
-        """Partition numbers by topic of the member at a position, as arrays."""
+        """Arrays of partition numbers by topic, of the member at a position."""
         rows = self._rows(member)
         topic = self.group.topic[rows]
         number = rows - self.group.offset[topic]
         return {self.group.names[t]: number[topic == t] for t in np.unique(topic).tolist()}
 
     def as_dict(self) -> dict[str, list[tuple[str, int]]]:
-        """Every member's partitions by its id."""
+        """Partitions by member id."""
         return {m.id: self._pairs(self._rows(i)) for i, m in enumerate(self.group.members)}
 
     @cached_property
     def loads(self) -> Ints:
-        """[M] partitions of each member this round."""
+        """[M] number of partitions of each member this round."""
         return loads_of(self.owner, len(self.group.members))
 
     @property
     def idle(self) -> list[str]:
-        """Members that get nothing in the end, by id."""
+        """Ids of the members without a partition in ``target``."""
         held = loads_of(self.target, len(self.group.members))
         return [m.id for m, load in zip(self.group.members, held.tolist(), strict=True) if not load]
 
     @cached_property
     def weights(self) -> Ints:
-        """[M] weight of each member's partitions this round."""
+        """[M] total weight of each member's partitions this round."""
         held = self.owner >= 0
         weight = np.zeros(len(self.group.members), dtype=np.int64)
         np.add.at(weight, self.owner[held], self.group.weight[held])
@@ -103,32 +103,32 @@ class Assignment:
 
     @property
     def gap(self) -> float | None:
-        """How far the highest load by weight is above ``bound``, as a part of it."""
+        """How far the highest load by weight is above ``bound``, as a fraction of ``bound``."""
         if self.bound is None:
             return None
         return int(self.weights.max()) / self.bound - 1 if self.bound else 0.0
 
     @cached_property
     def standbys_by_id(self) -> dict[str, list[tuple[str, int]]]:
-        """Every member's standby copies by its id."""
+        """Standby replicas by member id."""
         return self._by_id(*(self.standbys or ((), ())))
 
     @cached_property
     def warmups_by_id(self) -> dict[str, list[tuple[str, int]]]:
-        """Every member's warm-up replicas by its id."""
+        """Warm-up replicas by member id."""
         return self._by_id(
             *((self.warming.member, self.warming.partition) if self.warming else ((), ()))
         )
 
     @property
     def moves(self) -> int:
-        """Partitions that a member must newly own to reach ``target``."""
+        """Number of partitions that get a new owner in ``target``."""
         new = (self.target != NOBODY) & (self.target != self.group.owner)
         return int(new.sum())
 
     @property
     def revoke_first(self) -> list[tuple[str, int, str]]:
-        """(topic, partition, member) withheld this round: that member must give it up first."""
+        """(topic, partition, member): withheld this round until that member has revoked it."""
         member, partition = self.group.claims
         withheld = (self.owner == NOBODY) & (self.target != NOBODY)
         rows = np.flatnonzero(withheld[partition] & (member != self.target[partition]))
@@ -139,28 +139,22 @@ class Assignment:
         ]
 
     def to_json(self) -> dict[str, Any]:
-        """The value that ``assign --json`` prints."""
-        loads = self.loads.tolist()
+        """The JSON object that ``assign --json`` prints."""
         value: dict[str, Any] = {
-            "assignment": {k: [list(p) for p in v] for k, v in self.as_dict().items()},
-            "loads": {m.id: loads[i] for i, m in enumerate(self.group.members)},
+            "assignment": _as_lists(self.as_dict()),
+            "loads": self._by_member_id(self.loads),
             "moves": self.moves,
             "idle": self.idle,
             "revoke_first": [list(entry) for entry in self.revoke_first],
             "warnings": [*self.group.warnings, *self.notes],
         }
         if self.bound is not None:
-            weights = self.weights.tolist()
-            value["weights"] = {m.id: weights[i] for i, m in enumerate(self.group.members)}
+            value["weights"] = self._by_member_id(self.weights)
             value["bound"], value["gap"] = self.bound, self.gap
         if self.standbys is not None:
-            value["standbys"] = {
-                k: [list(p) for p in pairs] for k, pairs in self.standbys_by_id.items()
-            }
+            value["standbys"] = _as_lists(self.standbys_by_id)
         if self.warming is not None:
-            value["warmups"] = {
-                k: [list(p) for p in pairs] for k, pairs in self.warmups_by_id.items()
-            }
+            value["warmups"] = _as_lists(self.warmups_by_id)
             value["waiting"] = self.warming.waiting
             value["probing_rebalance_ms"] = self.warming.probing_ms
         if self.cross_rack is not None:
@@ -168,6 +162,63 @@ class Assignment:
         if self.delay_ms is not None:
             value["delay_ms"] = self.delay_ms
         return value
+
+    # -- in a notebook
+
+    def __repr__(self) -> str:
+        return f"<Assignment: {self._summary()}>"
+
+    def _repr_html_(self) -> str:
+        claims = np.bincount(self.group.claims[0], minlength=len(self.group.members))
+        kept = self.group.owner == self.owner
+        keeps = loads_of(np.where(kept, self.owner, NOBODY), len(self.group.members))
+        rows = [
+            [member.id, load, keep, load - keep, claimed - keep]
+            for member, load, keep, claimed in zip(
+                self.group.members,
+                self.loads.tolist(),
+                keeps.tolist(),
+                claims.tolist(),
+                strict=True,
+            )
+        ]
+        header = ("member", "partitions", "kept", "gained", "given up")
+        return html_table(self._summary(), header, rows)
+
+    def to_pandas(self) -> Any:
+        """A ``pandas.DataFrame`` with a row per partition: ``topic``, ``partition``, ``member``
+        (owner this round), ``previous_member`` and ``target_member``; None for no member. Raises
+        PartageError where pandas is not installed."""
+        return data_frame(self._columns())
+
+    def to_arrow(self) -> Any:
+        """The same table as ``to_pandas`` as a ``pyarrow.Table``. Raises PartageError where pyarrow
+        is not installed."""
+        return arrow_table(self._columns())
+
+    def _columns(self) -> dict[str, list[Any]]:
+        # NOBODY is -1: the last entry
+        ids = np.array([*(member.id for member in self.group.members), None], dtype=object)
+        topic = self.group.topic
+        return {
+            "topic": np.array(self.group.names, dtype=object)[topic].tolist(),
+            "partition": (np.arange(self.group.partitions) - self.group.offset[topic]).tolist(),
+            "member": ids[self.owner].tolist(),
+            "previous_member": ids[self.group.owner].tolist(),
+            "target_member": ids[self.target].tolist(),
+        }
+
+    def _summary(self) -> str:
+        return (
+            f"{self.group.partitions:,} partitions, {len(self.group.members):,} members, "
+            f"{self.moves:,} moves"
+        )
+
+    # -- helpers
+
+    def _by_member_id(self, column: Ints) -> dict[str, int]:
+        numbers = column.tolist()
+        return {member.id: numbers[at] for at, member in enumerate(self.group.members)}
 
     @cached_property
     def _by_member(self) -> tuple[Ints, Ints]:
@@ -191,3 +242,8 @@ class Assignment:
         topic = self.group.topic[rows]
         numbers = (rows - self.group.offset[topic]).tolist()
         return [(self.group.names[t], n) for t, n in zip(topic.tolist(), numbers, strict=True)]
+
+
+def _as_lists(held: Mapping[str, Iterable[tuple[str, int]]]) -> dict[str, list[list[Any]]]:
+    """Partitions by member id, as JSON has them."""
+    return {member: [list(pair) for pair in pairs] for member, pairs in held.items()}

@@ -1,15 +1,16 @@
-"""An assignor of your own, with the four parts of Kafka's interface, and configuration.
+"""Custom assignors: the four methods of Kafka's ConsumerPartitionAssignor, and configuration.
 
-A subclass of ``PartitionAssignor`` says its ``name``, what its member puts into the
-``subscription`` besides the topics, how the leader is to ``assign``, and what a member does
-``on_assignment``. It is made without arguments. In a client (``partage.live.CustomAssignor``) every
-member has one of its own, which is first given the consumer's configuration (``configure``), as
-Kafka does with a class that is Configurable. ``partage assign`` and ``simulate`` play the leader
-alone: they make one for the whole run, and ask it to ``assign`` and nothing else.
+A subclass of ``PartitionAssignor`` defines its ``name``, what a member puts into its
+``subscription`` besides the topics, how the leader ``assign``s, and what a member does
+``on_assignment``. It is created without arguments.
 
-``register`` enters it beside the assignors that there are; ``--assignor module:Class`` takes one
-from where Python finds it. What it answers is checked: a partition goes to one member, which exists
-and subscribes to its topic.
+In a client (``partage.live.CustomAssignor``) every member has its own instance, which first
+receives the consumer's configuration (``configure``), as Kafka does with a Configurable class.
+``partage assign`` and ``simulate`` only play the leader: they create one instance for the whole run
+and call nothing but ``assign``.
+
+``register`` adds an assignor to the registry; ``--assignor module:Class`` imports one. The result
+is checked: each partition goes to one member, which exists and subscribes to the topic.
 """
 
 from __future__ import annotations
@@ -32,7 +33,7 @@ Partition = tuple[str, int]
 
 @dataclass(frozen=True)
 class Subscription:
-    """What a member says when it joins. Its assignor fills in ``topics`` and ``user_data``."""
+    """What a member sends when it joins. Its assignor fills in ``topics`` and ``user_data``."""
 
     topics: Sequence[str]
     user_data: bytes | None = None
@@ -43,14 +44,17 @@ class Subscription:
 
 
 class PartitionAssignor(ABC):
-    """Base of an assignor. ``name`` is unique; all members of a group must have it in common.
-    ``cooperative``: its members speak the cooperative protocol (KIP-429)."""
+    """Base class of a custom assignor.
+
+    - ``name``: unique; all members of a group must have an assignor of the same name
+    - ``cooperative``: whether its members use the cooperative protocol (KIP-429)
+    """
 
     name: ClassVar[str]
     cooperative: ClassVar[bool] = False
 
     def configure(self, config: Mapping[str, Any]) -> None:
-        """Take what concerns it out of the consumer's configuration."""
+        """Read the assignor's settings from the consumer's configuration."""
         return
 
     def subscription(self, topics: Sequence[str]) -> Subscription:
@@ -61,44 +65,51 @@ class PartitionAssignor(ABC):
     def assign(
         self, partitions: Mapping[str, int], members: Mapping[str, Subscription]
     ) -> Mapping[str, Iterable[Partition]]:
-        """Who gets which partition: by member, out of the partition counts of the topics that
-        somebody subscribes to."""
+        """Partitions by member id. ``partitions``: partition counts of the topics that at least one
+        member subscribes to; ``members``: subscriptions by member id."""
 
     def on_assignment(self, partitions: Sequence[Partition], generation: int) -> None:
-        """This member's part of the answer has come."""
+        """Called on a member that has received its partitions."""
         return
 
 
-def decide(assignor: PartitionAssignor, group: Group) -> npt.NDArray[np.int64]:
-    """[P] the member of each partition, as the assignor answers for this group. Raises PartageError
-    where its answer is none."""
-    wanted: list[bool] = np.asarray(group.subscribes.any(axis=0)).tolist()
+def run_custom_assignor(assignor: PartitionAssignor, group: Group) -> npt.NDArray[np.int64]:
+    """[P] the member of each partition. Raises PartageError for a result that is not a valid
+    assignment of this group."""
+    is_subscribed: list[bool] = np.asarray(group.subscribes.any(axis=0)).tolist()
     counts = {
         topic: count
-        for (topic, count), is_wanted in zip(group.topics.items(), wanted, strict=True)
-        if is_wanted
+        for (topic, count), subscribed in zip(group.topics.items(), is_subscribed, strict=True)
+        if subscribed
     }
-    answer = assignor.assign(counts, {member.id: _subscription(member) for member in group.members})
+    result = assignor.assign(counts, {member.id: _subscription(member) for member in group.members})
     position = {member.id: at for at, member in enumerate(group.members)}
     owner = np.full(group.partitions, NOBODY, dtype=np.int64)
-    for member_id, partitions in answer.items():
-        at = position.get(member_id)
-        if at is None:
-            raise PartageError(f"{assignor.name}: assigns to {member_id!r}, which is no member")
+    for member_id, partitions in result.items():
+        member = position.get(member_id)
+        if member is None:
+            raise PartageError(
+                f"{assignor.name}: assigns partitions to {member_id!r}, which is not a member"
+            )
         for topic, number in partitions:
-            place = group.position(topic)
-            if place is None or not 0 <= number < group.topics[topic]:
-                raise PartageError(f"{assignor.name}: assigns {topic}-{number}, which is none")
-            if not group.subscribes[group.class_of[at], place]:
-                raise PartageError(
-                    f"{assignor.name}: assigns {topic}-{number} to {member_id!r}, "
-                    "which does not subscribe to it"
-                )
-            row = int(group.offset[place]) + number
+            row = _row(assignor, group, member, topic, number)
             if owner[row] != NOBODY:
                 raise PartageError(f"{assignor.name}: assigns {topic}-{number} twice")
-            owner[row] = at
+            owner[row] = member
     return owner
+
+
+def _row(assignor: PartitionAssignor, group: Group, member: int, topic: str, number: int) -> int:
+    """Position of a partition that the member may have; PartageError otherwise."""
+    place = group.position(topic)
+    if place is None or not 0 <= number < group.topics[topic]:
+        raise PartageError(f"{assignor.name}: assigns {topic}-{number}, which does not exist")
+    if not group.subscribes[group.class_of[member], place]:
+        raise PartageError(
+            f"{assignor.name}: assigns {topic}-{number} to {group.members[member].id!r}, "
+            "which does not subscribe to it"
+        )
+    return int(group.offset[place]) + number
 
 
 def _subscription(member: Member) -> Subscription:

@@ -1,4 +1,4 @@
-"""The order of members that range and roundrobin go by."""
+"""The order in which range and roundrobin visit the members."""
 
 from __future__ import annotations
 
@@ -6,8 +6,8 @@ from partage.group import Group
 
 
 def sorted_members(group: Group) -> list[int]:
-    """Positions of the members: static ones by instance id, then the others by member id (Kafka's
-    AbstractPartitionAssignor.MemberInfo)."""
+    """Positions of the members: static members by instance id, then the others by member id
+    (Kafka's AbstractPartitionAssignor.MemberInfo)."""
     members = group.members
     return sorted(
         range(len(members)),

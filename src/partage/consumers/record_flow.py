@@ -1,14 +1,15 @@
-"""How members keep up: records pulled by those who own partitions, or pushed at them.
+"""How members keep up with the records of their partitions: lag, pushed load, empty polls.
 
-Both are computed as flows of records, exactly, between the moments at which something changes.
+All are computed exactly, as flows of records between the moments at which something changes.
 
-*Pull*: records wait at the broker, and what waits is the lag. A member takes what it can process,
-the same from each of its partitions that has a lag, and never more from one than there is. A poll
-that finds nothing waits for ``poll_timeout_ms``; then it returns empty.
+*Pull*, as Kafka works: records wait on the broker, and their number is the lag. A member processes
+records at its rate, divided equally among its partitions with a lag; from a partition without a lag
+it takes at most what is produced. A poll that finds no records waits for ``poll_timeout_ms`` and
+then returns empty.
 
-*Push*: the broker sends what comes in, and after a time without an owner all that has gathered, as
-fast as it can; what a member cannot process stays in its buffer, and what the buffer cannot take
-overruns it: the broker is refused, or records are dropped. Nothing of it slows the broker down.
+*Push*, for comparison: the broker sends what is produced and, after a time without an owner, at
+once all that has accumulated. What a member cannot process waits in its buffer, and what does not
+fit into the buffer overruns it. Nothing slows the broker down.
 """
 
 from __future__ import annotations
@@ -21,12 +22,14 @@ from itertools import pairwise
 from partage.consumers.protocol.messages import Partition
 from partage.consumers.scenario import ScenarioMember
 
-_NOTHING = 1e-9
+_TOLERANCE = 1e-9
+"""Records and seconds up to this count as none."""
+_LAG_TOLERANCE = 1e-6
 
 
 @dataclass(frozen=True)
 class OwnershipSpan:
-    """A member owns a partition from a time to another."""
+    """A member owns a partition from ``start`` to ``end``, in seconds."""
 
     partition: Partition
     member: str
@@ -36,8 +39,12 @@ class OwnershipSpan:
 
 @dataclass(frozen=True)
 class PushLoad:
-    """What pushing does to a member: the most that its buffer held, when it first overran (None:
-    never), and the records that it could not take."""
+    """What pushing does to a member, in records.
+
+    - ``most``: the most that its buffer held
+    - ``overrun_at``: when its buffer first overran, in seconds; None: never
+    - ``overrun``: records that did not fit
+    """
 
     most: float
     overrun_at: float | None
@@ -45,29 +52,29 @@ class PushLoad:
 
 
 LagCurve = list[tuple[float, float]]
-"""(time, records): straight between one point and the next."""
+"""(seconds, records): linear between one point and the next."""
 
 
 def pull(
     spans: Sequence[OwnershipSpan],
     produce: Mapping[Partition, float],
-    actors: Mapping[str, ScenarioMember],
+    members: Mapping[str, ScenarioMember],
     until: float,
 ) -> dict[Partition, LagCurve]:
-    """The lag of every partition over time."""
+    """The lag of every partition over time. ``produce``: records per second."""
     curves: dict[Partition, LagCurve] = {partition: [(0.0, 0.0)] for partition in produce}
 
-    def wait(partition: Partition, time: float) -> None:
-        """Nobody has read it since its curve ends."""
+    def accumulate(partition: Partition, time: float) -> None:
+        """No member has read the partition since the end of its curve."""
         since, lag = curves[partition][-1]
-        _point(curves[partition], time, lag + produce[partition] * (time - since))
+        _add_point(curves[partition], time, lag + produce[partition] * (time - since))
 
     for stretch in _stretches(spans):
         for partition in stretch.partitions:
-            wait(partition, stretch.start)
-        _drain(stretch, actors[stretch.member].rate, produce, curves)
+            accumulate(partition, stretch.start)
+        _drain(stretch, members[stretch.member].rate, produce, curves)
     for partition in produce:
-        wait(partition, until)
+        accumulate(partition, until)
     return curves
 
 
@@ -77,35 +84,47 @@ def _drain(
     produce: Mapping[Partition, float],
     curves: dict[Partition, LagCurve],
 ) -> None:
-    """One member reads its partitions; their curves go on to the end of the stretch."""
+    """Continue the curves of a member's partitions to the end of the stretch."""
     partitions, now, end = stretch.partitions, stretch.start, stretch.end
     if rate is None:
         for partition in partitions:
-            _point(curves[partition], now, 0.0)
-            _point(curves[partition], end, 0.0)
+            _add_point(curves[partition], now, 0.0)
+            _add_point(curves[partition], end, 0.0)
         return
+    produced = [produce[p] for p in partitions]
     lag = [curves[p][-1][1] for p in partitions]
     while now < end:
-        waits = [left > _NOTHING for left in lag]
-        read = _shares(rate, [(w, produce[p]) for w, p in zip(waits, partitions, strict=True)])
-        slope = [produce[p] - r for p, r in zip(partitions, read, strict=True)]
-        empty = [
-            now - left / s if w and s < 0 else math.inf
-            for w, left, s in zip(waits, lag, slope, strict=True)
-        ]
-        then = min([end, *empty])
-        for at, partition in enumerate(partitions):
-            left = lag[at] + slope[at] * (then - now)
-            # said empty, and not only found so: late, ``then`` may be ``now`` as far as floats go
-            lag[at] = left if left > 1e-6 and empty[at] > then else 0.0
-            _point(curves[partition], then, lag[at])
-        now = then
+        now = _drain_step(produced, lag, rate, now, end)
+        for partition, left in zip(partitions, lag, strict=True):
+            _add_point(curves[partition], now, left)
 
 
-def _shares(rate: float, wants: Sequence[tuple[bool, float]]) -> list[float]:
-    """Records per second out of each partition: level, but no more than comes in where nothing
-    waits."""
-    limits = [math.inf if waits else comes for waits, comes in wants]
+def _drain_step(
+    produced: Sequence[float], lag: list[float], rate: float, now: float, end: float
+) -> float:
+    """Update ``lag`` to the next moment at which a partition has no lag any more, at most ``end``.
+    Returns that moment."""
+    lagging = [left > _TOLERANCE for left in lag]
+    read = _read_rates(rate, lagging, produced)
+    slope = [comes - r for comes, r in zip(produced, read, strict=True)]
+    empty = [
+        now - left / s if behind and s < 0 else math.inf
+        for behind, left, s in zip(lagging, lag, slope, strict=True)
+    ]
+    then = min([end, *empty])
+    for at, left in enumerate(lag):
+        left += slope[at] * (then - now)
+        # Set to 0 explicitly: at large times ``then`` can equal ``now`` in floating point.
+        lag[at] = left if left > _LAG_TOLERANCE and empty[at] > then else 0.0
+    return then
+
+
+def _read_rates(rate: float, lagging: Sequence[bool], produced: Sequence[float]) -> list[float]:
+    """Records per second that a member reads from each partition: equal shares of its rate, but at
+    most what is produced where the partition has no lag."""
+    limits = [
+        math.inf if behind else comes for behind, comes in zip(lagging, produced, strict=True)
+    ]
     found = [0.0] * len(limits)
     left = rate
     order = sorted(range(len(limits)), key=lambda at: limits[at])
@@ -118,82 +137,107 @@ def _shares(rate: float, wants: Sequence[tuple[bool, float]]) -> list[float]:
 def push(
     spans: Sequence[OwnershipSpan],
     produce: Mapping[Partition, float],
-    actors: Mapping[str, ScenarioMember],
-    until: float,
+    members: Mapping[str, ScenarioMember],
 ) -> dict[str, PushLoad]:
-    """What every member would have to bear."""
-    sent = dict.fromkeys(produce, 0.0)  # until when
-    full = dict.fromkeys(actors, (0.0, 0.0))  # (time, records in the buffer)
-    most = dict.fromkeys(actors, 0.0)
-    overrun = dict.fromkeys(actors, 0.0)
-    first: dict[str, float] = {}
+    """The load of every member if the broker pushed records."""
+    sent_until = dict.fromkeys(produce, 0.0)
+    buffers = {name: _Buffer(member) for name, member in members.items()}
     for stretch in _stretches(spans):
-        name, start, end = stretch.member, stretch.start, stretch.end
-        actor = actors[name]
-        burst = sum(produce[p] * (start - sent[p]) for p in stretch.partitions)
-        sent.update(dict.fromkeys(stretch.partitions, end))
-        if actor.rate is None:
-            continue
-        since, held = full[name]
-        held = max(held - actor.rate * (start - since), 0.0)
-        if held + burst > actor.buffer + _NOTHING:
-            overrun[name] += held + burst - actor.buffer
-            first.setdefault(name, start)
-        held = min(held + burst, actor.buffer)
-        rise = sum(produce[p] for p in stretch.partitions) - actor.rate
+        burst = sum(produce[p] * (stretch.start - sent_until[p]) for p in stretch.partitions)
+        sent_until.update(dict.fromkeys(stretch.partitions, stretch.end))
+        comes = sum(produce[p] for p in stretch.partitions)
+        buffers[stretch.member].fill(stretch.start, stretch.end, burst, comes)
+    return {
+        name: PushLoad(buffer.most, buffer.overrun_at, buffer.overrun)
+        for name, buffer in buffers.items()
+    }
+
+
+class _Buffer:
+    """The records in a member's buffer over time."""
+
+    def __init__(self, member: ScenarioMember) -> None:
+        self.rate, self.size = member.rate, member.buffer
+        self.most = self.overrun = 0.0
+        self.overrun_at: float | None = None
+        self._time = self._level = 0.0
+
+    def fill(self, start: float, end: float, burst: float, comes: float) -> None:
+        """A burst of records at ``start``, then ``comes`` records per second until ``end``."""
+        if self.rate is None:
+            return
+        level = max(self._level - self.rate * (start - self._time), 0.0) + burst
+        if level > self.size + _TOLERANCE:
+            self._overrun(level - self.size, start)
+        held = min(level, self.size)
+        rise = comes - self.rate
         level = held + rise * (end - start)
-        if level > actor.buffer + _NOTHING:
-            overrun[name] += level - actor.buffer
-            first.setdefault(name, start + (actor.buffer - held) / rise)
-        level = min(max(level, 0.0), actor.buffer)
-        most[name] = max(most[name], held, level)
-        full[name] = (end, level)
-    return {name: PushLoad(most[name], first.get(name), overrun[name]) for name in actors}
+        if level > self.size + _TOLERANCE:
+            self._overrun(level - self.size, start + (self.size - held) / rise)
+        level = min(max(level, 0.0), self.size)
+        self.most = max(self.most, held, level)
+        self._time, self._level = end, level
+
+    def _overrun(self, records: float, at: float) -> None:
+        self.overrun += records
+        self.overrun_at = at if self.overrun_at is None else self.overrun_at
 
 
 def empty_polls(
     spans: Sequence[OwnershipSpan],
     curves: Mapping[Partition, LagCurve],
     produce: Mapping[Partition, float],
-    actors: Mapping[str, ScenarioMember],
+    members: Mapping[str, ScenarioMember],
     until: float,
 ) -> dict[str, int | None]:
-    """Polls of each member that wait in vain; None for a member whose polls do not wait at all and
-    so spin. A member that has no lag waits for its next record, one that owns nothing for ever."""
-    found: dict[str, float] = dict.fromkeys(actors, 0.0)
-    spins: set[str] = set()
-    nothing = {a.id: max(min(a.ends_at, until) - a.joins_at, 0.0) for a in actors.values()}
+    """The number of polls of each member that return empty; None for a member whose polls do not
+    wait at all, so that it polls in a busy loop. A member without lag waits for its next record, a
+    member without partitions until its end."""
+    found: dict[str, float] = dict.fromkeys(members, 0.0)
+    busy_loop: set[str] = set()
+    # seconds of each member without a record to read
+    idle = {m.id: max(min(m.ends_at, until) - m.joins_at, 0.0) for m in members.values()}
     for stretch in _stretches(spans):
         name, time = stretch.member, stretch.end - stretch.start
-        nothing[name] -= time
-        actor = actors[name]
+        idle[name] -= time
         comes = sum(produce[p] for p in stretch.partitions)
-        ends = [_at(curves[p], stretch.end) for p in stretch.partitions]
-        behind = actor.rate is not None and (comes > actor.rate or any(ends))
-        if behind or time <= _NOTHING:
+        if time <= _TOLERANCE or _is_behind(stretch, members[name], curves, comes):
             continue
+        timeout = members[name].poll_timeout_ms
         if comes == 0:
-            nothing[name] += time
-        elif actor.poll_timeout_ms == 0:
-            spins.add(name)
+            idle[name] += time
+        elif timeout == 0:
+            busy_loop.add(name)
         else:
-            found[name] += math.floor(1000 / comes / actor.poll_timeout_ms) * comes * time
-    for name, time in nothing.items():
-        if time > _NOTHING and actors[name].poll_timeout_ms == 0:
-            spins.add(name)
-        elif time > _NOTHING:
-            found[name] += time * 1000 / actors[name].poll_timeout_ms
-    return {name: None if name in spins else round(found[name]) for name in actors}
+            found[name] += math.floor(1000 / comes / timeout) * comes * time
+    for name, time in idle.items():
+        if time > _TOLERANCE and members[name].poll_timeout_ms == 0:
+            busy_loop.add(name)
+        elif time > _TOLERANCE:
+            found[name] += time * 1000 / members[name].poll_timeout_ms
+    return {name: None if name in busy_loop else round(found[name]) for name in members}
 
 
-def _at(curve: LagCurve, time: float) -> float:
-    """Records that wait at a time, to be asked for where the curve bends or is flat."""
-    return next((lag for at, lag in reversed(curve) if at <= time + _NOTHING), 0.0)
+def _is_behind(
+    stretch: _Stretch,
+    member: ScenarioMember,
+    curves: Mapping[Partition, LagCurve],
+    comes: float,
+) -> bool:
+    """Whether the member still has a lag at the end of the stretch, so that no poll is empty."""
+    if member.rate is None:
+        return False
+    return comes > member.rate or any(_lag_at(curves[p], stretch.end) for p in stretch.partitions)
+
+
+def _lag_at(curve: LagCurve, time: float) -> float:
+    """The lag at a time that is a point of the curve, or where the curve is flat."""
+    return next((lag for at, lag in reversed(curve) if at <= time + _TOLERANCE), 0.0)
 
 
 @dataclass(frozen=True)
 class _Stretch:
-    """A member owns the same partitions from a time to another."""
+    """A time during which a member owns the same partitions."""
 
     member: str
     start: float
@@ -202,7 +246,7 @@ class _Stretch:
 
 
 def _stretches(spans: Sequence[OwnershipSpan]) -> list[_Stretch]:
-    """All, in the order in which they begin: whoever had a partition before has ended by then."""
+    """All stretches by start time: the previous owner's stretch has ended by then."""
     changes: dict[str, dict[float, list[tuple[bool, Partition]]]] = {}
     for span in spans:
         of_member = changes.setdefault(span.member, {})
@@ -210,24 +254,24 @@ def _stretches(spans: Sequence[OwnershipSpan]) -> list[_Stretch]:
         of_member.setdefault(span.end, []).append((False, span.partition))
     found: list[_Stretch] = []
     for member, at in changes.items():
-        has: dict[Partition, None] = {}
+        owned: dict[Partition, None] = {}
         times = sorted(at)
         for start, end in pairwise(times):
-            for comes, partition in sorted(at[start]):  # what goes, goes first
-                if comes:
-                    has[partition] = None
+            for begins, partition in sorted(at[start]):  # False first: spans that end
+                if begins:
+                    owned[partition] = None
                 else:
-                    del has[partition]
-            if has:
-                found.append(_Stretch(member, start, end, tuple(sorted(has))))
+                    del owned[partition]
+            if owned:
+                found.append(_Stretch(member, start, end, tuple(sorted(owned))))
     return sorted(found, key=lambda stretch: (stretch.start, stretch.member))
 
 
-def _point(curve: LagCurve, time: float, lag: float) -> None:
-    """Go on with a curve; a point on the line between its neighbours is left out."""
+def _add_point(curve: LagCurve, time: float, lag: float) -> None:
+    """Extend a curve; a point on the line between its neighbours is removed."""
     if len(curve) > 1 and curve[-1][0] < time:
         (t0, l0), (t1, l1) = curve[-2], curve[-1]
-        on_line = t1 > t0 and abs(l0 + (lag - l0) * (t1 - t0) / (time - t0) - l1) < 1e-6
+        on_line = t1 > t0 and abs(l0 + (lag - l0) * (t1 - t0) / (time - t0) - l1) < _LAG_TOLERANCE
         if on_line:
             curve.pop()
     if not curve or curve[-1] != (time, lag):

@@ -1,26 +1,27 @@
-"""What an assignor and a protocol make of a scenario: who owns what when, and what that costs.
+"""Simulate a scenario: who owns which partition when under an assignor and a protocol.
 
-The members of the scenario play on the virtual clock of ``consumers.protocol``. Their heartbeats
-are not in step, unless the scenario says so: after an assignment, member k of M beats for the first
-time after k/M of the interval, so that they learn of a rebalance one after the other, the last
-after a whole interval. In step, each beats a whole interval after it.
-From what they hold the spans of ownership follow, and from those how the records fare
+The members of the scenario are simulated consumers on the virtual clock of ``consumers.protocol``.
+Their heartbeats are staggered: after an assignment, member k of M sends its first heartbeat after
+k/M of the interval, so that the members learn of a rebalance one after the other, the last after a
+whole interval. With ``in_step`` every member sends its first heartbeat after a whole interval.
+
+What the members hold gives the ownership spans, and these give the lag of every partition
 (``consumers.record_flow``).
 
-A partition has no owner while some running member subscribes to its topic and none holds it. It has
-moved when it comes to another member than the one that held it last; a static member that comes
-back as another process is the same member.
+- A partition is *unowned* while a running member subscribes to its topic and no member holds it.
+- A partition has *moved* when a member other than its last holder gets it. A static member that
+  returns as another process is the same member.
 """
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
-from partage.consumers.assign import MODES
-from partage.consumers.assignors import Assignor, find_assignor
+from partage.consumers.assignors import Assignor, check_mode, find_assignor
 from partage.consumers.protocol import (
     COOPERATIVE,
     PROTOCOLS,
@@ -32,18 +33,30 @@ from partage.consumers.protocol import (
     make_leader,
 )
 from partage.consumers.protocol.leader import Leader
-from partage.consumers.record_flow import LagCurve, OwnershipSpan, PushLoad, empty_polls, pull, push
+from partage.consumers.record_flow import (
+    LagCurve,
+    OwnershipSpan,
+    PushLoad,
+    empty_polls,
+    pull,
+    push,
+)
 from partage.consumers.scenario import Scenario, ScenarioMember
 from partage.errors import InputError
+from partage.frames import arrow_table, data_frame, html_table
 
 Held = dict[str, tuple[Partition, ...]]
+"""Partitions by member."""
 
 
 @dataclass
 class SimulatedRound:
-    """A generation that got its assignment (or was left by its last member), and what its members
-    were told on the way: before they joined and after. ``lost`` also says what a member had that
-    was put out without hearing of it."""
+    """A generation that received its assignment, or that its last member left.
+
+    ``added``, ``revoked`` and ``lost`` are the callbacks of the members on the way to this round.
+    ``lost`` also has the partitions of members that the coordinator removed without their
+    knowledge.
+    """
 
     at: float
     generation: int
@@ -53,7 +66,7 @@ class SimulatedRound:
     lost: Held = field(default_factory=dict)
 
     def to_json(self) -> dict[str, Any]:
-        """The value in ``rounds``."""
+        """The JSON object in ``rounds``."""
         parts = {name: getattr(self, name) for name in ("assignment", "added", "revoked", "lost")}
         return {
             "at": round(self.at, 3),
@@ -65,14 +78,14 @@ class SimulatedRound:
         }
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Simulation:
-    """What happened.
+    """The result of a simulation.
 
     - ``spans``: who owned what when; ``unowned``: partition-seconds without an owner
-    - ``moved``: times that a partition came to another member
-    - ``refused``: members that the coordinator turned away, with its message
-    - ``violations``: of what the protocol promises, in sentences
+    - ``moved``: how often a partition moved to another member
+    - ``refused``: by member that the coordinator refused, its error message
+    - ``violations``: broken guarantees of the protocol, in sentences
     """
 
     scenario: Scenario
@@ -95,27 +108,28 @@ class Simulation:
         }
 
     @property
-    def actors(self) -> dict[str, ScenarioMember]:
-        """Members by id."""
-        return {actor.id: actor for actor in self.scenario.members}
+    def members(self) -> dict[str, ScenarioMember]:
+        """The scenario's members by id."""
+        return {member.id: member for member in self.scenario.members}
 
     @cached_property
     def lag(self) -> dict[Partition, LagCurve]:
-        """Records that wait in each partition, over time, when members pull."""
-        return pull(self.spans, self.produce, self.actors, self.scenario.until)
+        """The lag of each partition over time, when members pull."""
+        return pull(self.spans, self.produce, self.members, self.scenario.until)
 
     @cached_property
     def pushed(self) -> dict[str, PushLoad]:
-        """What would happen to each member if the broker pushed."""
-        return push(self.spans, self.produce, self.actors, self.scenario.until)
+        """By member, the load if the broker pushed records instead."""
+        return push(self.spans, self.produce, self.members)
 
     @cached_property
     def empty_polls(self) -> dict[str, int | None]:
-        """Polls that returned nothing, None for a member that spins."""
-        return empty_polls(self.spans, self.lag, self.produce, self.actors, self.scenario.until)
+        """By member, the polls that returned nothing; None for a member that polls in a busy
+        loop."""
+        return empty_polls(self.spans, self.lag, self.produce, self.members, self.scenario.until)
 
     def to_json(self) -> dict[str, Any]:
-        """The value that ``simulate --json`` prints."""
+        """The JSON object that ``simulate --json`` prints."""
         return {
             "rounds": [found.to_json() for found in self.rounds],
             "unowned_partition_seconds": round(self.unowned, 3),
@@ -137,47 +151,98 @@ class Simulation:
             "invariants": list(self.violations) if self.violations else "hold",
         }
 
+    # -- in a notebook
+
+    def __repr__(self) -> str:
+        return f"<Simulation of {self._summary()}>"
+
+    def _repr_html_(self) -> str:
+        header = ("at, s", "generation", "added", "revoked", "lost")
+        rows = [
+            [
+                f"{one.at:,.2f}",
+                one.generation,
+                *(_named(held) for held in (one.added, one.revoked, one.lost)),
+            ]
+            for one in self.rounds
+        ]
+        return html_table(self._summary(), header, rows)
+
+    def to_pandas(self) -> Any:
+        """A ``pandas.DataFrame`` with a row per ownership span: ``topic``, ``partition``,
+        ``member``, ``start_seconds``, ``end_seconds``. Raises PartageError where pandas is not
+        installed."""
+        return data_frame(self._columns())
+
+    def to_arrow(self) -> Any:
+        """The same table as ``to_pandas`` as a ``pyarrow.Table``. Raises PartageError where pyarrow
+        is not installed."""
+        return arrow_table(self._columns())
+
+    def _columns(self) -> dict[str, list[Any]]:
+        return {
+            "topic": [span.partition[0] for span in self.spans],
+            "partition": [span.partition[1] for span in self.spans],
+            "member": [span.member for span in self.spans],
+            "start_seconds": [span.start for span in self.spans],
+            "end_seconds": [span.end for span in self.spans],
+        }
+
+    def _summary(self) -> str:
+        return (
+            f"{self.assignor}, {self.protocol}: {len(self.rounds)} rounds, {self.moved} partitions "
+            f"moved, {self.unowned:,.1f} partition-seconds without an owner"
+        )
+
 
 def simulate(
-    scenario: Scenario,
+    scenario: Scenario | str | os.PathLike[str],
     assignor: str,
     protocol: str = "eager",
     mode: str = "optimal",
 ) -> Simulation:
-    """Play the scenario. ``assignor`` is for members that list none of their own. Raises
-    InputError."""
+    """Simulate a consumer group over time: its rounds, owners and lag.
+
+    - ``scenario``: a Scenario, or the path of a SCENARIO.json file
+    - ``assignor``: for the members that do not list their own assignors; a registered name or
+      ``module:Class``
+    - ``protocol``: ``eager`` or ``cooperative``: what members revoke, and when
+    - ``mode``: as for ``partage.assign``; applies to the assignors that have modes
+
+    Raises InputError for an unknown name and for a mode that no assignor of the scenario has.
+    """
+    scenario = scenario if isinstance(scenario, Scenario) else Scenario.read(scenario)
     if protocol not in PROTOCOLS:
         raise InputError("--protocol", f"{protocol!r}: expected one of {', '.join(PROTOCOLS)}")
-    if mode not in MODES:
-        raise InputError("--mode", f"{mode!r}: expected one of {', '.join(MODES)}")
-    names = {assignor}.union(*(actor.assignors for actor in scenario.members))
-    # made once: one of a user's own goes on with its state from round to round
+    names = {assignor}.union(*(member.assignors for member in scenario.members))
+    # One instance of each for the whole run: a custom assignor keeps its state between rounds.
     assignors = {name: find_assignor(name) for name in sorted(names)}
-    watched = _Watch(scenario, assignor, protocol, _leader(scenario, assignors, mode))
-    watched.play()
+    check_mode(mode, assignors)
+    run = _Run(scenario, assignor, protocol, _leader(scenario, assignors, mode))
+    run.play()
     return Simulation(
         scenario=scenario,
         assignor=assignor,
         protocol=protocol,
-        rounds=tuple(watched.rounds),
-        spans=tuple(watched.spans),
-        unowned=watched.unowned,
-        moved=watched.moved,
-        refused=watched.refused,
-        violations=tuple(watched.violations),
+        rounds=tuple(run.rounds),
+        spans=tuple(run.spans),
+        unowned=run.unowned,
+        moved=run.moved,
+        refused=run.refused,
+        violations=tuple(run.violations),
     )
 
 
 def _leader(scenario: Scenario, assignors: Mapping[str, Assignor], mode: str) -> Leader:
     rates = {t: scenario.produce.get(t, 0.0) for t in scenario.topics}
     weights = None
-    if any(rates.values()):  # whole numbers, for assignors that go by load
+    if any(rates.values()):  # whole numbers, for assignors that balance by weight
         weights = {t: [round(1000 * rates[t])] * n for t, n in scenario.topics.items()}
     return make_leader(scenario.topics, assignors, mode=mode, racks=scenario.racks, weights=weights)
 
 
-class _Watch:
-    """Plays a scenario and writes down what it sees after every event."""
+class _Run:
+    """Plays a scenario and records what changes with every event."""
 
     def __init__(self, scenario: Scenario, assignor: str, protocol: str, lead: Leader) -> None:
         self.scenario = scenario
@@ -192,127 +257,139 @@ class _Watch:
         self.moved = 0
         self.refused: dict[str, str] = {}
         self.violations: list[str] = []
-        self._next = SimulatedRound(
-            0.0, 0, {}
-        )  # collects what is told before its generation begins
+        # collects the callbacks on the way to the next generation
+        self._next = SimulatedRound(0.0, 0, {})
+        # per process: callbacks seen, whether it ran, whether it had failed
         self._seen: dict[str, tuple[int, bool, bool]] = {}
-        self._expelled = 0
+        self._removed = 0
         self._lost: set[tuple[str, Partition]] = set()
         self._held: dict[str, frozenset[Partition]] = {}
         self._holders: dict[Partition, list[str]] = {}
         self._start: dict[Partition, float] = {}
         self._last: dict[Partition, str] = {}
-        self._without = 0
+        self._without_owner = 0
         self._since = 0.0
         self._state: tuple[object, ...] = ()
         self._consumers: dict[str, SimulatedConsumer] = {}
-        members = scenario.members
-        for number, actor in enumerate(members):
-            consumer = SimulatedConsumer(
-                actor.id,
-                actor.topics,
-                actor.assignors or (assignor,),
-                lead,
-                protocol=protocol,
-                instance_id=actor.instance_id,
-                rack=actor.rack,
-                priority=actor.priority,
-                session_timeout=scenario.session_timeout,
-                rebalance_timeout=scenario.rebalance_timeout,
-                heartbeat_interval=scenario.heartbeat_interval,
-                beat_after=scenario.heartbeat_interval
-                * (1 if scenario.in_step else (number + 1) / len(members)),
-            )
-            self._consumers[actor.id] = consumer
-            self._plan(actor, consumer)
+        for number, member in enumerate(scenario.members):
+            consumer = self._consumer(number, member, assignor, lead)
+            self._consumers[member.id] = consumer
+            self._schedule(member, consumer)
 
-    def _plan(self, actor: ScenarioMember, consumer: SimulatedConsumer) -> None:
+    def _consumer(
+        self, number: int, member: ScenarioMember, assignor: str, lead: Leader
+    ) -> SimulatedConsumer:
+        scenario = self.scenario
+        stagger = 1 if scenario.in_step else (number + 1) / len(scenario.members)
+        return SimulatedConsumer(
+            member.id,
+            member.topics,
+            member.assignors or (assignor,),
+            lead,
+            protocol=self.protocol,
+            instance_id=member.instance_id,
+            rack=member.rack,
+            priority=member.priority,
+            session_timeout=scenario.session_timeout,
+            rebalance_timeout=scenario.rebalance_timeout,
+            heartbeat_interval=scenario.heartbeat_interval,
+            first_heartbeat_after=scenario.heartbeat_interval * stagger,
+        )
+
+    def _schedule(self, member: ScenarioMember, consumer: SimulatedConsumer) -> None:
         at, until = self.network.at, self.scenario.until
-        if actor.joins_at <= until:
-            at(actor.joins_at, lambda: self.network.start(consumer))
-        if actor.leaves_at is not None and actor.leaves_at <= until:
-            at(actor.leaves_at, lambda: self.network.close(actor.id))
-        if actor.crashes_at is not None and actor.crashes_at <= until:
-            at(actor.crashes_at, lambda: self.network.crash(actor.id))
+        if member.joins_at <= until:
+            at(member.joins_at, lambda: self.network.start(consumer))
+        if member.leaves_at is not None and member.leaves_at <= until:
+            at(member.leaves_at, lambda: self.network.close(member.id))
+        if member.crashes_at is not None and member.crashes_at <= until:
+            at(member.crashes_at, lambda: self.network.crash(member.id))
 
     def play(self) -> None:
-        """From the start to the end."""
+        """Run the scenario from its start to its end."""
         network, until = self.network, self.scenario.until
         while network.step(until):
-            self._look()
+            self._observe()
         network.now = until
-        self._account()
+        self._count_unowned()
         for partition, holders in self._holders.items():
-            self._span(partition, holders[0], self._start[partition])
+            self._end_span(partition, holders[0], self._start[partition])
         self.spans.sort(key=lambda span: (span.partition, span.start))
-        if network.settled() and self._without:
+        if network.settled() and self._without_owner:
             self.violations.append(
-                f"at {until:g} s all is quiet and {self._without} partitions have no owner"
+                f"at {until:g} s the group is stable and {self._without_owner} partitions have no "
+                "owner"
             )
 
-    def _look(self) -> None:
+    def _observe(self) -> None:
+        """Record what the last event changed."""
         coordinator, touched = self.network.coordinator, sorted(self.network.touched)
         state = (
             coordinator.generation,
             coordinator.state,
-            len(coordinator.expelled),
-            len(coordinator.seats),
+            len(coordinator.removed),
+            len(coordinator.members),
         )
         news = {client: self._news(client) for client in touched}
         self.network.touched.clear()
         if state == self._state and all(self._seen.get(c) == news[c] for c in touched):
             return
         self._state = state
-        self._account()
-        self._expulsions()
-        self._new_round()
+        self._count_unowned()
+        self._record_removals()
+        self._record_round()
         for client in touched:
             consumer = self._consumers[client]
-            for call in consumer.calls[self._seen.get(client, (0,))[0] :]:
-                self._call(client, call.kind, call.partitions, call.generation)
+            for call in consumer.callbacks[self._seen.get(client, (0,))[0] :]:
+                self._record_callback(client, call.kind, call.partitions, call.generation)
             if consumer.error is not None and client not in self.refused:
                 self.refused[client] = f"{consumer.error.name}: {consumer.error.value}"
         self._seen.update(news)
-        self._owners()
+        self._update_owners()
 
     def _news(self, client: str) -> tuple[int, bool, bool]:
-        """What can be new about a process: callbacks, whether it runs, whether it gave up."""
+        """The state of a process that is compared: its number of callbacks, whether it runs,
+        whether it failed."""
         consumer = self._consumers[client]
-        return len(consumer.calls), client in self.network.processes, consumer.error is not None
+        return len(consumer.callbacks), client in self.network.processes, consumer.error is not None
 
-    def _account(self) -> None:
-        self.unowned += self._without * (self.network.now - self._since)
+    def _count_unowned(self) -> None:
+        self.unowned += self._without_owner * (self.network.now - self._since)
         self._since = self.network.now
 
-    def _expulsions(self) -> None:
-        for _, client, _ in self.network.coordinator.expelled[self._expelled :]:
+    # -- rounds
+
+    def _record_removals(self) -> None:
+        removed = self.network.coordinator.removed
+        for _, client, _ in removed[self._removed :]:
             held = tuple(sorted(self._consumers[client].held))
             if held:
                 _add(self._next.lost, client, held)
                 self._lost.update((client, partition) for partition in held)
-        self._expelled = len(self.network.coordinator.expelled)
+        self._removed = len(removed)
 
-    def _new_round(self) -> None:
+    def _record_round(self) -> None:
         coordinator = self.network.coordinator
         known = self.rounds[-1].generation if self.rounds else self.scenario.generation
-        if coordinator.generation == known:
-            return
-        if coordinator.state in (State.STABLE, State.EMPTY):
-            found, self._next = self._next, SimulatedRound(0.0, 0, {})
-            found.at, found.generation = self.network.now, coordinator.generation
-            found.assignment = {s.client: s.assignment for s in coordinator.seats.values()}
-            self.rounds.append(found)
+        new = coordinator.generation != known
+        if new and coordinator.state in (State.STABLE, State.EMPTY):
+            self._begin_round(coordinator.generation)
 
-    def _call(
+    def _begin_round(self, generation: int) -> SimulatedRound:
+        """Record the present assignment, with the callbacks collected so far, as a round."""
+        found, self._next = self._next, SimulatedRound(0.0, 0, {})
+        found.at, found.generation = self.network.now, generation
+        members = self.network.coordinator.members.values()
+        found.assignment = {member.client: member.assignment for member in members}
+        self.rounds.append(found)
+        return found
+
+    def _record_callback(
         self, client: str, kind: str, partitions: tuple[Partition, ...], generation: int | None
     ) -> None:
-        into = self._next
-        if generation is not None:
-            into = next(r for r in reversed(self.rounds) if r.generation == generation)
-            if client not in into.assignment:
-                into = self._taken_over(client, into)
-            if kind == "revoked":
-                self._check_revoked(client, partitions, into)
+        into = self._next if generation is None else self._round_of(client, generation)
+        if kind == "revoked" and generation is not None:
+            self._check_revoked(client, partitions, into)
         elif kind == "revoked" and self.protocol == COOPERATIVE:
             self._check_early(client, partitions)
         if kind == "lost":
@@ -320,14 +397,13 @@ class _Watch:
         if partitions:
             _add(getattr(into, "added" if kind == "assigned" else kind), client, partitions)
 
-    def _taken_over(self, client: str, before: SimulatedRound) -> SimulatedRound:
-        """A static member took over a seat: the same generation with another process."""
-        seats = self.network.coordinator.seats.values()
-        taken, self._next = self._next, SimulatedRound(0.0, 0, {})
-        taken.at, taken.generation = self.network.now, before.generation
-        taken.assignment = {seat.client: seat.assignment for seat in seats}
-        self.rounds.append(taken)
-        return taken
+    def _round_of(self, client: str, generation: int) -> SimulatedRound:
+        """The last round of a generation; a new one where a static member has just taken over the
+        assignment of its former process within the generation."""
+        last = next(r for r in reversed(self.rounds) if r.generation == generation)
+        return last if client in last.assignment else self._begin_round(generation)
+
+    # -- the guarantees of the protocol
 
     def _check_revoked(
         self, client: str, partitions: tuple[Partition, ...], found: SimulatedRound
@@ -335,7 +411,8 @@ class _Watch:
         stays = set(partitions) & set(found.assignment.get(client, ()))
         if stays:
             self.violations.append(
-                f"at {self.network.now:g} s {client} gives up what stays: {sorted(stays)}"
+                f"at {self.network.now:g} s {client} revokes partitions that it keeps: "
+                f"{sorted(stays)}"
             )
 
     def _check_early(self, client: str, partitions: tuple[Partition, ...]) -> None:
@@ -343,11 +420,13 @@ class _Watch:
         ended = client not in self.network.processes
         if not ended and any(topic in consumer.topics for topic, _ in partitions):
             self.violations.append(
-                f"at {self.network.now:g} s {client} gives up partitions before it joins"
+                f"at {self.network.now:g} s {client} revokes partitions before it joins"
             )
 
-    def _owners(self) -> None:
-        """Who holds what has changed, perhaps."""
+    # -- owners
+
+    def _update_owners(self) -> None:
+        """Compare what each process holds with what it held before the event."""
         gone: list[tuple[Partition, str]] = []
         come: list[tuple[Partition, str]] = []
         nothing: frozenset[Partition] = frozenset()
@@ -363,15 +442,18 @@ class _Watch:
             self._release(partition, client)
         for partition, client in come:
             self._take(partition, client)
+        self._without_owner = self._subscribed_partitions() - len(self._holders)
+
+    def _subscribed_partitions(self) -> int:
+        """Number of partitions of the topics that a running member subscribes to."""
         running = [c for c in self.network.processes.values() if c.error is None]
         topics = {topic for consumer in running for topic in consumer.topics}
-        listed = sum(self.scenario.topics.get(topic, 0) for topic in topics)
-        self._without = listed - len(self._holders)
+        return sum(self.scenario.topics.get(topic, 0) for topic in topics)
 
     def _release(self, partition: Partition, client: str) -> None:
         holders = self._holders[partition]
         if holders[0] == client:
-            self._span(partition, client, self._start[partition])
+            self._end_span(partition, client, self._start[partition])
             self._start[partition] = self.network.now
         holders.remove(client)
         if not holders:
@@ -387,9 +469,9 @@ class _Watch:
             )
             return
         self._start[partition] = self.network.now
-        self._moved(partition, client)
+        self._count_move(partition, client)
 
-    def _moved(self, partition: Partition, member: str) -> None:
+    def _count_move(self, partition: Partition, member: str) -> None:
         last = self._last.get(partition)
         self._last[partition] = member
         if last is None or last == member:
@@ -397,10 +479,17 @@ class _Watch:
         one, other = self._consumers[last].instance_id, self._consumers[member].instance_id
         self.moved += one is None or one != other
 
-    def _span(self, partition: Partition, member: str, start: float) -> None:
+    def _end_span(self, partition: Partition, member: str, start: float) -> None:
         if self.network.now > start:
             self.spans.append(OwnershipSpan(partition, member, start, self.network.now))
 
 
 def _add(held: Held, client: str, partitions: tuple[Partition, ...]) -> None:
     held[client] = tuple(sorted({*held.get(client, ()), *partitions}))
+
+
+def _named(held: Held) -> str:
+    return "; ".join(
+        f"{member}: " + ", ".join(f"{topic}-{number}" for topic, number in held[member])
+        for member in sorted(held)
+    )

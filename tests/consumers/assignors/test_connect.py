@@ -34,7 +34,7 @@ def test_lost_tasks_wait_for_their_worker() -> None:
     assert numbers(found) == {"W1": [0, 1], "W2": [2, 3]}
     assert found.delay_ms == 240_000
     assert found.moves == 0
-    assert "2 tasks of workers that left wait 240000 ms" in found.to_json()["warnings"][0]
+    assert "2 tasks of departed workers wait 240000 ms" in found.to_json()["warnings"][0]
 
 
 def test_now_is_when_the_last_one_left() -> None:
@@ -117,7 +117,7 @@ def test_tasks_by_name() -> None:
     ("connect", "problem"),
     [
         (None, "connect: expected"),
-        ({"delay": 1}, "connect: has no 'delay'"),
+        ({"delay": 1}, "connect: unknown key 'delay'"),
         ({}, "connect.tasks: expected a list"),
         ({"tasks": [["a", -1]]}, r"connect.tasks\[0\]: .*expected \[connector, number\]"),
         ({"tasks": ["a-1", ["a", 1]]}, "a-1 is listed twice"),
@@ -132,5 +132,5 @@ def test_bad_settings(connect: Any, problem: str) -> None:
 
 
 def test_nobody_is_there() -> None:
-    with pytest.raises(InputError, match="members: no worker is there at 7 ms"):
+    with pytest.raises(InputError, match="members: all workers have left by 7 ms"):
         connected(worker("W1", 0, left_at_ms=7))

@@ -76,7 +76,7 @@ def test_failover_from_c1_to_c2() -> None:
         "C2": [],
     }
     assert assign(joined({"C2": 5}), "my-failover").as_dict() == {"C2": everything}
-    with pytest.raises(InputError, match="there is an assignor 'my-failover' already"):
+    with pytest.raises(InputError, match="an assignor 'my-failover' already exists"):
         register(FailoverAssignor())
 
 
@@ -110,7 +110,7 @@ def test_a_class_by_its_path(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) ->
         ("of_mine:Second", "no attribute 'Second'"),
         ("of_nobody:First", "No module named"),
         ("of_mine:PartitionAssignor.name", "no attribute"),
-        ("json:dumps", "is no subclass of PartitionAssignor"),
+        ("json:dumps", "is not a subclass of PartitionAssignor"),
         (":First", "Empty module name"),
         (".of_mine:First", "the 'package' argument is required"),
         ("partage.consumers.custom:PartitionAssignor", "instantiate abstract class"),
@@ -153,9 +153,9 @@ def test_one_that_keeps_a_state_has_it_in_every_round(
 @pytest.mark.parametrize(
     ("answer", "problem"),
     [
-        ({"C9": []}, "assigns to 'C9', which is no member"),
-        ({"C1": [("A", 2)]}, "assigns A-2, which is none"),
-        ({"C1": [("Q", 0)]}, "assigns Q-0, which is none"),
+        ({"C9": []}, "assigns partitions to 'C9', which is not a member"),
+        ({"C1": [("A", 2)]}, "assigns A-2, which does not exist"),
+        ({"C1": [("Q", 0)]}, "assigns Q-0, which does not exist"),
         ({"C1": [("A", 0), ("A", 0)]}, "assigns A-0 twice"),
         ({"C2": [("A", 0)]}, "assigns A-0 to 'C2', which does not subscribe to it"),
     ],

@@ -106,13 +106,13 @@ def test_processes_are_even_by_their_threads() -> None:
 
 def test_one_process_has_no_room_for_standbys() -> None:
     found = assign(Group(TOPICS, THREADS[:2], streams=STREAMS), "streams").to_json()
-    assert found["warnings"] == ["6 of 6 standbys find no process of their own"]
+    assert found["warnings"] == ["6 of 6 standbys have no process left for them"]
 
 
 def test_topics_in_no_subtopology_are_told() -> None:
     streams = {"subtopologies": [{"topics": ["a"]}]}
     found = assign(Group(TOPICS, THREADS, streams=streams), "streams").to_json()
-    assert found["warnings"] == ["7 partitions are of topics in no subtopology: left out"]
+    assert found["warnings"] == ["7 partitions belong to topics of no subtopology: ignored"]
     assert sum(found["loads"].values()) == 6
 
 
@@ -469,8 +469,8 @@ def test_the_example_of_the_page_on_racks() -> None:
             {"a": [["a"]]},
             "process 'p' has several racks",
         ),
-        ([Member("x", ["a"], rack="a")], None, "racks says nothing of a-0"),
-        ([Member("x", ["a"], rack="a")], {"a": [[]]}, "racks says nothing of a-0"),
+        ([Member("x", ["a"], rack="a")], None, "racks does not contain a-0"),
+        ([Member("x", ["a"], rack="a")], {"a": [[]]}, "racks does not contain a-0"),
     ],
 )
 def test_unknown_racks_switch_their_costs_off(
@@ -481,7 +481,7 @@ def test_unknown_racks_switch_their_costs_off(
         "rack_aware": {"strategy": "min_traffic"},
     }
     found = assign(Group({"a": 1}, members, racks=racks, streams=streams), "streams").to_json()
-    assert found["warnings"] == [f"{problem}: costs of racks are left out"]
+    assert found["warnings"] == [f"{problem}: rack costs are ignored"]
     assert "cross_rack" not in found
 
 
@@ -493,7 +493,7 @@ def test_unknown_racks_switch_their_costs_off(
         ({"subtopologies": {}}, "streams.subtopologies: expected a list"),
         ({"subtopologies": [{"topics": []}]}, r"streams.subtopologies\[0\].topics: expected"),
         ({"subtopologies": [{"topics": ["q"]}]}, "'q' is not listed under topics"),
-        ({"subtopologies": [{"topics": ["a", "a"]}]}, "'a' is in two places"),
+        ({"subtopologies": [{"topics": ["a", "a"]}]}, "'a' is listed twice"),
         ({"subtopologies": [{"topics": ["a"], "stateful": 1}]}, "stateful: expected true or false"),
         ({"subtopologies": [{"name": 1}]}, r"streams.subtopologies\[0\]: expected"),
         ({"subtopologies": [], "standbys": -1}, "streams.standbys: -1: expected a number"),
@@ -501,11 +501,11 @@ def test_unknown_racks_switch_their_costs_off(
         ({**STREAMS, "lags": []}, "streams.lags: expected an object"),
         ({**STREAMS, "lags": {"w": {}}}, "streams.lags.w: no member is a thread of process 'w'"),
         ({**STREAMS, "lags": {"x": 3}}, "streams.lags.x: expected an object, got 3"),
-        ({**STREAMS, "lags": {"x": {"0_6": 1}}}, "'0_6' is no stateful task such as 0_3"),
-        ({**STREAMS, "lags": {"x": {"1_0": 1}}}, "'1_0' is no stateful task"),
-        ({**STREAMS, "lags": {"x": {"2_0": 1}}}, "'2_0' is no stateful task"),
-        ({**STREAMS, "lags": {"x": {"0_01": 1}}}, "'0_01' is no stateful task"),
-        ({**STREAMS, "lags": {"x": {"a": 1}}}, "streams.lags.x: 'a' is no stateful task"),
+        ({**STREAMS, "lags": {"x": {"0_6": 1}}}, "'0_6': expected a stateful task, such as 0_3"),
+        ({**STREAMS, "lags": {"x": {"1_0": 1}}}, "'1_0': expected a stateful task"),
+        ({**STREAMS, "lags": {"x": {"2_0": 1}}}, "'2_0': expected a stateful task"),
+        ({**STREAMS, "lags": {"x": {"0_01": 1}}}, "'0_01': expected a stateful task"),
+        ({**STREAMS, "lags": {"x": {"a": 1}}}, "streams.lags.x: 'a': expected a stateful task"),
         ({**STREAMS, "lags": {"x": {"0_1": -1}}}, "streams.lags.x.0_1: -1: expected a number"),
         ({**STREAMS, "lags": {"x": {"0_1": True}}}, "streams.lags.x.0_1: True: expected"),
         ({**STREAMS, "acceptable_recovery_lag": -1}, "acceptable_recovery_lag: -1: expected"),

@@ -111,7 +111,7 @@ def test_a_skew_moves_less() -> None:
 
 @pytest.mark.parametrize("skew", [-0.1, float("nan"), float("inf"), "5%"])
 def test_bad_skew(skew: Any) -> None:
-    with pytest.raises(InputError, match=r"max_skew: .*expected a part from 0"):
+    with pytest.raises(InputError, match=r"max_skew: .*expected a fraction from 0"):
         assign(Group({"t": 1}, [Member("a", ["t"])]), "weighted", max_skew=skew)
 
 
@@ -124,7 +124,7 @@ def test_bad_weights(weight: int) -> None:
 
 def test_more_weight_than_can_be_counted() -> None:
     group = Group({"t": 5000}, [Member("a", ["t"])], weights={"t": [2**50] * 5000})
-    with pytest.raises(InputError, match="weights: more than"):
+    with pytest.raises(InputError, match="weights: their sum is more than"):
         assign(group, "weighted")
 
 

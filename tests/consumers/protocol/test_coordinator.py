@@ -89,7 +89,7 @@ def test_no_common_assignor() -> None:
         "or first group member tried to join with empty protocol type or empty protocol list."
     )
     assert coordinator.state is State.STABLE  # the others are not disturbed
-    assert list(coordinator.seats) == ["m0", "m1"]
+    assert list(coordinator.members) == ["m0", "m1"]
 
 
 def test_the_first_member_with_an_empty_list() -> None:
@@ -150,7 +150,7 @@ def test_a_session_that_runs_out() -> None:
     assert coordinator.deadline == 45.0
     coordinator.tick(45.0)
     assert coordinator.state is State.PREPARING
-    assert coordinator.expelled == [(45.0, "m0", "its session ran out")]
+    assert coordinator.removed == [(45.0, "m0", "its session expired")]
     assert coordinator.leader == "m1"
     (answer,) = coordinator.handle(46.0, Heartbeat("m1", "m1", None, 1))
     assert answer.error is Error.REBALANCE_IN_PROGRESS
@@ -172,8 +172,8 @@ def test_the_rebalance_timeout_puts_out_who_does_not_join() -> None:
     assert coordinator.deadline == 70.0
     answers = coordinator.tick(70.0)
     assert {a.to.client for a in answers} == {"m0", "late"}
-    assert coordinator.expelled == [(70.0, "m1", "it did not join in time")]
-    assert list(coordinator.seats) == ["m0", "late"]
+    assert coordinator.removed == [(70.0, "m1", "it did not join in time")]
+    assert list(coordinator.members) == ["m0", "late"]
 
 
 def test_the_leader_that_never_brings_an_assignment() -> None:
@@ -187,7 +187,7 @@ def test_the_leader_that_never_brings_an_assignment() -> None:
     assert coordinator.deadline == 70.0
     answers = coordinator.tick(70.0)
     assert errors(answers) == {"m1": Error.REBALANCE_IN_PROGRESS}
-    assert coordinator.expelled == [(70.0, "m0", "it did not sync in time")]
+    assert coordinator.removed == [(70.0, "m0", "it did not sync in time")]
     assert coordinator.leader == "m1"
 
 
@@ -261,8 +261,8 @@ class TestStaticMembers:
         theatre.quiet()
         assert theatre.coordinator.generation == 1
         assert theatre.held() == {"a": before["a"], "b2": before["b"]}
-        assert theatre.calls("a") == [("assigned", tuple(before["a"]))]
-        assert theatre.coordinator.seats["b2"].request.instance_id == "two"
+        assert theatre.callbacks("a") == [("assigned", tuple(before["a"]))]
+        assert theatre.coordinator.members["b2"].request.instance_id == "two"
 
     def test_the_leader_restarts(self) -> None:
         theatre = self.stable()
@@ -281,7 +281,7 @@ class TestStaticMembers:
         theatre.member("b2", assignors=("range",), instance_id="two")
         theatre.quiet()
         assert old.error is Error.FENCED_INSTANCE_ID
-        assert theatre.calls("b")[-1] == ("lost", had)
+        assert theatre.callbacks("b")[-1] == ("lost", had)
         assert not theatre.wrong
 
     def test_one_that_stays_away_is_put_out_by_its_session(self) -> None:
@@ -307,15 +307,15 @@ class TestStaticMembers:
         theatre.member("c", assignors=("range",), rebalance_timeout=10.0)
         theatre.run(40.0)
         assert theatre.coordinator.generation == 2
-        assert set(theatre.coordinator.seats) == {"a", "b", "c"}
-        assert theatre.coordinator.seats["b"].generation == 1
+        assert set(theatre.coordinator.members) == {"a", "b", "c"}
+        assert theatre.coordinator.members["b"].generation == 1
         held = theatre.held()["b"]
         assert held
         assert "b" not in {c for cs in theatre.holders().values() for c in cs}
         theatre.wake("b")
         theatre.quiet()
         theatre.check_quiet()
-        assert ("lost", tuple(held)) in theatre.calls("b")
+        assert ("lost", tuple(held)) in theatre.callbacks("b")
         assert not theatre.wrong
 
 

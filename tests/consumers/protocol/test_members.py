@@ -25,12 +25,12 @@ def test_eager_gives_up_everything_before_it_joins() -> None:
     theatre.member("b")
     theatre.quiet()
     kept, new = ALL[:2], ALL[2:]
-    assert theatre.calls("a") == [
+    assert theatre.callbacks("a") == [
         ("assigned", ALL),
         ("revoked", ALL),
         ("assigned", kept),
     ]
-    assert theatre.calls("b") == [("assigned", new)]
+    assert theatre.callbacks("b") == [("assigned", new)]
     assert theatre.coordinator.generation == 2  # one round
 
 
@@ -38,24 +38,24 @@ def test_cooperative_gives_up_only_what_goes_and_joins_again() -> None:
     theatre = group(COOPERATIVE, "a", assignor="cooperative-sticky")
     theatre.member("b", assignors=("cooperative-sticky",), protocol=COOPERATIVE)
     theatre.quiet()
-    assert theatre.calls("a") == [
+    assert theatre.callbacks("a") == [
         ("assigned", ALL),
         ("revoked", ALL[2:]),
         ("assigned", ()),
         ("assigned", ()),
     ]
-    assert theatre.calls("b") == [("assigned", ()), ("assigned", ALL[2:])]
+    assert theatre.callbacks("b") == [("assigned", ()), ("assigned", ALL[2:])]
     assert theatre.coordinator.generation == 3  # two rounds
 
 
 def test_cooperative_gives_up_before_joining_what_it_no_longer_subscribes_to() -> None:
     theatre = group(COOPERATIVE, "a", "b", topics=TOPICS, assignor="cooperative-sticky")
     had = theatre.processes["a"].held
-    calls = len(theatre.calls("a"))
+    calls = len(theatre.callbacks("a"))
     theatre.subscribe("a", ("b", "c"))
     gone = tuple(sorted(p for p in had if p[0] == "a"))
     assert gone
-    assert theatre.calls("a")[calls:] == [("revoked", gone)]
+    assert theatre.callbacks("a")[calls:] == [("revoked", gone)]
     assert theatre.processes["a"].phase is Phase.JOINING
     theatre.quiet()
     theatre.check_quiet()
@@ -73,8 +73,8 @@ def test_who_was_put_out_is_told_lost() -> None:
         theatre.wake("b")
         theatre.quiet()
         theatre.check_quiet()
-        kinds = [kind for kind, _ in theatre.calls("b")]
-        assert ("lost", had) in theatre.calls("b")
+        kinds = [kind for kind, _ in theatre.callbacks("b")]
+        assert ("lost", had) in theatre.callbacks("b")
         assert "revoked" not in kinds
         assert theatre.processes["b"].member_id == "b~2"  # a new member
         assert not theatre.wrong
@@ -85,7 +85,7 @@ def test_closing_revokes_and_leaves_at_once() -> None:
     had = tuple(sorted(theatre.processes["b"].held))
     theatre.run(10.0)
     theatre.close("b")
-    assert theatre.calls("b")[-1] == ("revoked", had)
+    assert theatre.callbacks("b")[-1] == ("revoked", had)
     theatre.quiet()
     assert theatre.now <= 13.0
     assert sorted(theatre.processes["a"].held) == list(ALL)
@@ -98,7 +98,7 @@ def test_closing_in_the_middle_of_a_rebalance_loses() -> None:
     while theatre.processes["a"].phase is Phase.MEMBER:
         theatre.step()
     theatre.close("a")
-    assert theatre.calls("a")[-1] == ("lost", had)
+    assert theatre.callbacks("a")[-1] == ("lost", had)
     theatre.quiet()
     theatre.check_quiet()
     assert not theatre.wrong
@@ -109,7 +109,7 @@ def test_closing_before_the_first_answer() -> None:
     theatre.member("a")
     theatre.close("a")
     theatre.quiet()
-    assert theatre.calls("a") == []
+    assert theatre.callbacks("a") == []
 
 
 def test_sticky_members_remember_under_eager_and_cooperative_sticky_does_not() -> None:
@@ -135,7 +135,7 @@ def test_cooperative_keeps_what_stays_through_any_single_change() -> None:
     for change in ("join", "close", "crash", "subscribe"):
         theatre = group(COOPERATIVE, "a", "b", "c", topics=TOPICS, assignor="cooperative-sticky")
         before = {c: set(held) for c, held in theatre.held().items()}
-        calls = {c: len(theatre.calls(c)) for c in before}
+        calls = {c: len(theatre.callbacks(c)) for c in before}
         if change == "join":
             theatre.member("d", assignors=("cooperative-sticky",), protocol=COOPERATIVE)
         elif change == "close":
@@ -151,7 +151,7 @@ def test_cooperative_keeps_what_stays_through_any_single_change() -> None:
             if client not in before:
                 continue
             stays = before[client] & set(held)
-            for kind, partitions in theatre.calls(client)[calls[client] :]:
+            for kind, partitions in theatre.callbacks(client)[calls[client] :]:
                 assert kind == "assigned" or not stays & set(partitions), (change, client)
         assert not theatre.wrong
 
@@ -203,6 +203,6 @@ def test_a_member_that_was_turned_away_holds_nothing() -> None:
     theatre.quiet()
     assert late.error is Error.INCONSISTENT_GROUP_PROTOCOL
     assert late.held == frozenset()
-    assert theatre.calls("b") == []
+    assert theatre.callbacks("b") == []
     theatre.check_quiet()
     assert not theatre.wrong

@@ -506,8 +506,8 @@ def test_no_round_is_more_even_and_none_loses_a_copy() -> None:
         )
         lags = StateLags(np.array(case.lag), np.ones((count, places), dtype=np.bool_), 10)
         every = np.ones(count, dtype=np.bool_)
-        rest = WarmupPlan.at_rest(np.array(case.home), np.array(case.standby))
-        found = plan_round(tasks, rest, every, lags, most)
+        planned = WarmupPlan.without_waiting(np.array(case.home), np.array(case.standby))
+        found = plan_round(tasks, planned, every, lags, most)
 
         active, ways = tuple(found.active.tolist()), case.ways()
         assert all(place in of for place, of in zip(active, ways, strict=True))

@@ -1,10 +1,10 @@
-"""Failover: one member has everything, the others wait (active and passive).
+"""Failover: one active member owns everything, the others are on standby.
 
-Each partition goes to the member of the highest priority that subscribes to its topic, ties by
-member id. A member without a priority counts as the largest number, 2147483647, and so outranks
-every explicit one: that is the default of ``assignment.consumer.priority`` in the article that the
-method comes from. Its code gives one member the topics of all, subscribed or not; here
-subscriptions are honoured.
+Each partition goes to the subscriber with the highest priority, ties to the lowest member id. A
+member without a priority counts as the largest number, 2147483647, and so outranks every explicit
+one: that is the default of ``assignment.consumer.priority`` in the article that describes the
+method. The article's code gives one member the topics of all members; here a member only gets
+topics that it subscribes to.
 
 Source: F. Hussonnois, "Comprendre et implémenter des stratégies d'assignation des partitions".
 """
@@ -21,12 +21,12 @@ CONFIG = "assignment.consumer.priority"
 DEFAULT_PRIORITY = 2**31 - 1
 
 
-def failover(group: Group, mode: str) -> npt.NDArray[np.int64]:
+def failover(group: Group) -> npt.NDArray[np.int64]:
     """[P] the member of each partition."""
     priority = np.array(
         [DEFAULT_PRIORITY if m.priority is None else m.priority for m in group.members]
     )
-    # members come by id: a stable order leaves ties to the first
+    # members are sorted by id, so that a stable sort gives ties to the lowest id
     ranked = np.argsort(-priority, kind="stable")
     subscribed = group.subscribes[group.class_of[ranked]]  # [M, T]
     first = ranked[subscribed.argmax(axis=0)]

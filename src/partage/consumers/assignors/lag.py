@@ -1,11 +1,11 @@
-"""Lag: topic by topic, heavy partitions first, to who has fewest of the topic, then least lag.
+"""Lag: topic by topic, the partitions with the highest lag first.
 
-A topic's partitions come by falling weight, ties by number; each goes to the subscriber that has
-the fewest of this topic so far, then the least weight of it, then the smallest id. Nothing is
-remembered: owned partitions play no part.
+The partitions of a topic are sorted by falling weight, ties by number. Each goes to the subscriber
+with the fewest partitions of this topic so far, then the least weight of it, then the lowest id.
+Owned partitions play no part.
 
-Source: what LagBasedPartitionAssignor of the project kafka-lag-based-assignor does with the lags
-that it reads itself; here they are the group's ``weights``.
+Source: LagBasedPartitionAssignor of the project kafka-lag-based-assignor, which reads the lags
+itself; here they are the group's ``weights``.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from partage.group import Group
 from partage.group.model import NOBODY
 
 
-def lag(group: Group, mode: str) -> npt.NDArray[np.int64]:
+def lag(group: Group) -> npt.NDArray[np.int64]:
     """[P] the member of each partition."""
     owner = np.full(group.partitions, NOBODY, dtype=np.int64)
     for topic in range(len(group.topics)):
@@ -28,7 +28,7 @@ def lag(group: Group, mode: str) -> npt.NDArray[np.int64]:
         weight = group.weight[start:end]
         heap = [(0, 0, member) for member in members]
         for row in np.argsort(-weight, kind="stable").tolist() if heap else ():
-            count, has, member = heap[0]
+            count, load, member = heap[0]
             owner[start + row] = member
-            heapq.heapreplace(heap, (count + 1, has + int(weight[row]), member))
+            heapq.heapreplace(heap, (count + 1, load + int(weight[row]), member))
     return owner

@@ -1,16 +1,18 @@
-"""Range: each topic in contiguous ranges over its subscribers (Kafka's RangeAssignor).
+"""Range: contiguous ranges of each topic to its subscribers (Kafka's RangeAssignor).
 
-Topic by topic, among the members that subscribe to it in their order: with P partitions and M
-members everyone gets P // M in a row, and the first P % M one more.
+Topics are assigned one by one. With P partitions and M subscribers, sorted, each subscriber gets
+P // M consecutive partitions and the first P % M get one more.
 
-Racks (KIP-881) come first where they matter: some subscriber's rack holds replicas of the topic,
-and not every partition lies in all of the topic's racks. Then each member in turn takes, within its
-share, the first partitions that lie in its rack; a member without a rack takes any. Topics of equal
-size with the same subscribers are matched together, number by number, so that one number of all of
-them stays with one member: it goes to the first member, still short of its share, in whose rack all
-of them lie. What is left is dealt out in ranges, as far as everyone's share goes.
+Racks (KIP-881) come first where they can make a difference: some subscriber's rack has replicas of
+the topic, and not every partition has replicas in all racks of the topic. Then each subscriber in
+turn takes, up to its share, the first partitions with a replica in its rack; a subscriber without a
+rack takes any. Topics of equal size with the same subscribers are matched together, so that one
+member gets the same partition number of all of them: that number goes to the first member below its
+share in whose rack all these topics have a replica of it. What is left is assigned in ranges, up to
+each member's share.
 
-Source: KIP-881 and Kafka's org.apache.kafka.clients.consumer.RangeAssignor, whose results it has.
+Source: KIP-881 and Kafka's org.apache.kafka.clients.consumer.RangeAssignor, whose results it
+reproduces.
 """
 
 from __future__ import annotations
@@ -29,27 +31,28 @@ Ints = npt.NDArray[np.int64]
 Bools = npt.NDArray[np.bool_]
 
 
-def range_(group: Group, mode: str) -> Ints:
+def range_(group: Group) -> Ints:
     """[P] the member of each partition."""
     owner = np.full(group.partitions, NOBODY, dtype=np.int64)
     order = np.array(sorted_members(group), dtype=np.int64)
-    shares: list[_Share] = []
+    shares: list[_TopicShares] = []
     for topic, count in enumerate(group.topics.values()):
         members = order[group.subscribes[group.class_of[order], topic]]
         if len(members) and count:
-            shares.append(_Share.of(topic, members, count))
+            shares.append(_TopicShares.of(topic, members, count))
     if group.racks:
         _match_racks(group, shares, owner)
     for share in shares:
-        _deal(group, share, owner)
+        _assign_ranges(group, share, owner)
     return owner
 
 
 @dataclass(eq=False)
-class _Share:
-    """How far the subscribers of a topic are from their shares of it.
+class _TopicShares:
+    """The shares of a topic's subscribers, and what each has taken.
 
-    ``members`` in order; ``each`` for everyone, one more for ``more`` of them; ``taken`` so far.
+    ``members`` [M] sorted. Each one's share is ``each`` partitions; ``more`` of them may still take
+    one beyond that. ``taken`` [M] partitions so far.
     """
 
     topic: int
@@ -60,12 +63,12 @@ class _Share:
     taken: list[int] = field(default_factory=list)
 
     @classmethod
-    def of(cls, topic: int, members: Ints, count: int) -> _Share:
+    def of(cls, topic: int, members: Ints, count: int) -> _TopicShares:
         each, more = divmod(count, len(members))
         return cls(topic, members, count, each, more, [0] * len(members))
 
-    def room(self, at: int) -> int:
-        """Partitions that the member in this place may still take."""
+    def remaining(self, at: int) -> int:
+        """Partitions that the member at this position may still take."""
         return max(0, self.each + (self.more > 0) - self.taken[at])
 
     def take(self, at: int, count: int) -> None:
@@ -74,8 +77,8 @@ class _Share:
             self.more -= 1
 
 
-def _deal(group: Group, share: _Share, owner: Ints) -> None:
-    """What nobody has yet, in ranges."""
+def _assign_ranges(group: Group, share: _TopicShares, owner: Ints) -> None:
+    """Assign the topic's partitions without an owner in ranges."""
     start = int(group.offset[share.topic])
     part = owner[start : start + share.count]
     free = np.flatnonzero(part == NOBODY)
@@ -84,18 +87,18 @@ def _deal(group: Group, share: _Share, owner: Ints) -> None:
     for at in range(len(share.members)):
         if not left:
             break
-        size = min(share.room(at), left)
+        size = min(share.remaining(at), left)
         share.take(at, size)
         sizes[at], left = size, left - size
     part[free] = np.repeat(share.members, sizes)
 
 
-def _match_racks(group: Group, shares: list[_Share], owner: Ints) -> None:
-    """First what lies in the racks of those who get it."""
+def _match_racks(group: Group, shares: list[_TopicShares], owner: Ints) -> None:
+    """Assign partitions to members whose rack has a replica of them."""
     matters = {share.topic: _racks_matter(group, share) for share in shares}
     if not any(matters.values()):
         return
-    together: dict[tuple[bytes, int], list[_Share]] = {}
+    together: dict[tuple[bytes, int], list[_TopicShares]] = {}
     for share in shares:
         together.setdefault((share.members.tobytes(), share.count), []).append(share)
     for alike in together.values():
@@ -105,38 +108,39 @@ def _match_racks(group: Group, shares: list[_Share], owner: Ints) -> None:
             _match_alone(group, alike[0], owner)
 
 
-def _racks_matter(group: Group, share: _Share) -> bool:
+def _racks_matter(group: Group, share: _TopicShares) -> bool:
     replicas = _replica_racks(group, share)
     racks = group.member_rack[share.members]
     everywhere: Bools = np.asarray(replicas.any(axis=0))
     return bool(everywhere[racks[racks >= 0]].any() and (replicas != everywhere).any())
 
 
-def _match_alone(group: Group, share: _Share, owner: Ints) -> None:
+def _match_alone(group: Group, share: _TopicShares, owner: Ints) -> None:
     replicas = _replica_racks(group, share)
     start = int(group.offset[share.topic])
     part = owner[start : start + share.count]
     for at, member in enumerate(share.members.tolist()):
         rack = group.member_rack[member]
         near = replicas[:, rack] if rack >= 0 else np.ones(share.count, dtype=np.bool_)
-        found = np.flatnonzero((part == NOBODY) & near)[: share.room(at)]
+        found = np.flatnonzero((part == NOBODY) & near)[: share.remaining(at)]
         share.take(at, len(found))
         part[found] = member
 
 
-def _match_together(group: Group, alike: list[_Share], owner: Ints) -> None:
-    """Number by number to the first member with room that has all topics' replicas in its rack."""
+def _match_together(group: Group, alike: list[_TopicShares], owner: Ints) -> None:
+    """Each partition number to the first member below its share in whose rack all the topics have a
+    replica of it."""
     first = alike[0]
     near = np.logical_and.reduce([_replica_racks(group, share) for share in alike])
     starts = np.array([int(group.offset[share.topic]) for share in alike])
-    # the members by rack, in order: the last queue holds those without a rack
+    # positions of the members by rack; the last queue is for members without a rack
     waiting: list[deque[int]] = [deque() for _ in range(near.shape[1] + 1)]
     for at, member in enumerate(first.members.tolist()):
         waiting[int(group.member_rack[member])].append(at)
     for number in range(first.count):
         heads: list[tuple[int, int]] = []
         for rack in (*np.flatnonzero(near[number]).tolist(), near.shape[1]):
-            while waiting[rack] and not first.room(waiting[rack][0]):
+            while waiting[rack] and not first.remaining(waiting[rack][0]):
                 waiting[rack].popleft()
             if waiting[rack]:
                 heads.append((waiting[rack][0], rack))
@@ -147,7 +151,7 @@ def _match_together(group: Group, alike: list[_Share], owner: Ints) -> None:
             owner[starts + number] = first.members[at]
 
 
-def _replica_racks(group: Group, share: _Share) -> Bools:
-    """[count, racks] where replicas of the topic lie."""
+def _replica_racks(group: Group, share: _TopicShares) -> Bools:
+    """[count, racks] whether a partition of the topic has a replica in a rack."""
     start = int(group.offset[share.topic])
     return group.in_rack[start : start + share.count]

@@ -1,8 +1,7 @@
-"""Roundrobin: partitions in order go round the members in order (Kafka's RoundRobinAssignor).
+"""Roundrobin: all partitions in turn to the members in turn (Kafka's RoundRobinAssignor).
 
-Topics come by name and partitions by number; one circle of members turns on from partition to
-partition and is never rewound; a member that does not subscribe to the partition's topic is passed
-over.
+Partitions are visited topic by topic in the order of names, then by number. One pointer moves
+around the members and is never reset; it skips a member that does not subscribe to the topic.
 """
 
 from __future__ import annotations
@@ -17,19 +16,18 @@ from partage.group.model import NOBODY
 Ints = npt.NDArray[np.int64]
 
 
-def roundrobin(group: Group, mode: str) -> Ints:
+def roundrobin(group: Group) -> Ints:
     """[P] the member of each partition."""
     owner = np.full(group.partitions, NOBODY, dtype=np.int64)
-    circle = np.array(sorted_members(group), dtype=np.int64)
-    turn = 0
+    members = np.array(sorted_members(group), dtype=np.int64)
+    pointer = 0
     for topic, count in enumerate(group.topics.values()):
-        subscribed = np.flatnonzero(group.subscribes[group.class_of[circle], topic])
+        subscribed = np.flatnonzero(group.subscribes[group.class_of[members], topic])
         if len(subscribed) == 0 or count == 0:
             continue
-        # those who subscribe, from whose turn it is
-        first = int(np.searchsorted(subscribed, turn)) % len(subscribed)
+        first = int(np.searchsorted(subscribed, pointer)) % len(subscribed)
         places = subscribed[(first + np.arange(count)) % len(subscribed)]
         start = int(group.offset[topic])
-        owner[start : start + count] = circle[places]
-        turn = (int(places[-1]) + 1) % len(circle)
+        owner[start : start + count] = members[places]
+        pointer = (int(places[-1]) + 1) % len(members)
     return owner

@@ -1,8 +1,8 @@
-"""Sticky: as fair as can be, then as little changed as can be (Kafka's StickyAssignor).
+"""Sticky: the fairest loads, then the fewest moves (Kafka's StickyAssignor).
 
-``optimal`` is exact (``consumers.exact_assignment``); ``java`` is what Kafka's class decides
-(``consumers.java_sticky``), which mostly is as fair, seldom moves as little, and is not always
-fair. Cooperative-sticky decides the same; it differs in what members give up and when.
+``optimal`` is exact (``consumers.exact_assignment``). ``java`` is the result of Kafka's class
+(``consumers.java_sticky``): usually as fair but not always, and rarely with as few moves.
+Cooperative-sticky makes the same decision; it differs in what members revoke, and when.
 """
 
 from __future__ import annotations

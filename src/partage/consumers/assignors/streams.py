@@ -1,44 +1,47 @@
-"""Streams: tasks of Kafka Streams, active and standby (StreamsPartitionAssignor's job, exactly).
+"""Streams: active and standby tasks of Kafka Streams, as its StreamsPartitionAssignor, but exact.
 
-The group says ``streams`` (``consumers.streams.config``). A task is one number of a subtopology:
-that partition of all of its topics, always on one member. A member is a thread of the process that
-it names, and a process has as much room as it has threads; the ``tags`` of a process say where it
-runs (its rack, where no process has any). Loads are counted in tasks.
+The group's ``streams`` object (``consumers.streams.config``) lists the subtopologies. A task is one
+partition number of a subtopology: that partition of all its topics, always on one member. A member
+is a thread of the process that it names; the capacity of a process is its number of threads. The
+``tags`` of a process are where it runs (its rack, where no process has tags). Loads are counted in
+tasks. One round decides in four steps:
 
-1. Each active gets a *home*. Without more said, as ``streams.tasks`` shares them: processes even,
-   then fewest changes. With ``rack_aware`` or ``lags`` as ``streams.targets`` does: processes even,
-   stateful tasks even, then the least cost of KIP-925, then fewest homes that are not caught up,
-   then fewest changes.
-2. Standbys are shared out around the homes, apart from each other by tags.
-3. With ``lags``, what would stop until its home has its state waits elsewhere, and the home warms
-   up (``streams.warmups``, KIP-441). Warm-ups are told apart from standbys, but say so under
-   ``standbys`` when they join again. A task that is withheld until its old thread gives it up stays
-   as a warm-up where it had its state, so that the state is not closed meanwhile.
-4. Each process deals its actives to its threads, evenly and with fewest changes, then the standbys
-   to those with least.
+1. Each active task gets a *target* process. By default ``streams.tasks`` chooses it: processes
+   even, then the fewest changes. With ``rack_aware`` or ``lags`` ``streams.targets`` does:
+   processes even, stateful tasks even, then the least cost of KIP-925, then the fewest targets that
+   have not caught up, then the fewest changes.
+2. Standbys are placed on other processes than the target, spread by tags.
+3. With ``lags``, a task whose target has not caught up runs elsewhere while the target warms up
+   (``streams.warmups``, KIP-441). Warm-ups are reported separately from standbys, but members list
+   both under ``standbys`` when they rejoin. A task that is withheld until its previous thread
+   revokes it stays as a warm-up where its state is, so that the state is not closed meanwhile.
+4. Each process distributes its active tasks over its threads, evenly and with the fewest changes,
+   then the standbys to its least loaded threads.
 
-Costs (KIP-925): a stateful task costs ``traffic_cost`` for each of its partitions without a
-replica in the rack of the process, and ``non_overlap_cost`` where it did not run before; a
-stateless one 1 and 0. As in Kafka, one process or partition of unknown rack switches them off. The
-defaults 10 and 1 are those of Kafka's HighAvailabilityTaskAssignor; its StickyTaskAssignor has 1
-and 10.
+Costs (KIP-925): a stateful task costs ``traffic_cost`` for each of its partitions without a replica
+in the rack of the process, and ``non_overlap_cost`` on a process where it did not run before; a
+stateless task costs 1 and 0. As in Kafka, one process or partition with an unknown rack switches
+the costs off. The defaults 10 and 1 are those of Kafka's HighAvailabilityTaskAssignor; its
+StickyTaskAssignor has 1 and 10.
 
-What differs from Kafka, whose default is HighAvailabilityTaskAssignor:
+Differences from Kafka, whose default is HighAvailabilityTaskAssignor:
 
-- That one deals tasks round and evens out by single moves, stateful ones first and without regard
-  to who had them. Here all tasks together are even first, and what can stay stays.
-- Its non-overlap counts against that first deal, with the loads of each process fixed as dealt.
-  Here it counts against the last owner, and is least among all the loads that are as even.
-- ``balance_subtopology`` there caps a subtopology's tasks per process at its share, rounded up.
-  Here they are as even as can be before anything is said of costs.
-- Standbys go by tags alone. There they are exchanged by racks of their changelogs, too, which the
-  group does not tell.
-- What waits stays where it ran, if that is caught up. There it goes to a standby, or to whoever has
-  least. Warm-ups go first to homes that lag least, not to tasks in order.
-- What lag is unknown counts as more than any other. Kafka knows the end of the changelog, and puts
-  whoever has nothing at that.
-- A process deals stateful actives, standbys and stateless actives to its threads there, in this
-  order.
+- Kafka assigns tasks round robin and balances them by single moves, stateful tasks first,
+  regardless of the previous owner. Here all tasks together are balanced first, and every task that
+  can stay stays.
+- Kafka counts non-overlap against that round-robin assignment, with the loads of the processes
+  fixed. Here it counts against the previous owner, and is the least among all equally even loads.
+- ``balance_subtopology``: Kafka caps a subtopology's tasks per process at its share, rounded up.
+  Here they are as even as possible before any cost counts.
+- Standbys go by tags alone. Kafka also swaps them by the racks of their changelogs, which the group
+  does not contain.
+- A task that waits stays where it ran, if that process has caught up. In Kafka it goes to a standby
+  or to the least loaded process. Warm-ups first go to the targets with the smallest lag; in Kafka,
+  to tasks in order.
+- An unknown lag counts as larger than any other. Kafka knows the end of the changelog and uses it
+  as the lag of a process without state.
+- In Kafka, a process distributes stateful active tasks, standbys and stateless active tasks to its
+  threads, in this order.
 """
 
 from __future__ import annotations
@@ -58,66 +61,72 @@ from partage.group.model import NOBODY
 Ints = npt.NDArray[np.int64]
 Bools = npt.NDArray[np.bool_]
 
-_LONG_LAG = 2**40
-"""StateLags are told apart up to this when homes are chosen."""
+_MAX_LAG = 2**40
+"""Larger lags count as this when targets are chosen."""
 
 
-def streams(group: Group, mode: str) -> Assignment:
-    """Partitions of the active tasks, with the standbys. Raises InputError where the group's
-    ``streams`` is no good."""
+def streams(group: Group) -> Assignment:
+    """Owners of the partitions of the active tasks, with standbys and warm-ups. Raises InputError
+    for an invalid ``streams`` object."""
     config = StreamsConfig.of(group)
     app = Topology.of(group, config)
     tasks = app.tasks
     notes: list[str] = []
-    far, lags = _far(app, notes), _lags(app)
-    if far is None and lags is None:
-        active = assign_actives(tasks)
-        home = tasks.process_of(active)
-        now = WarmupPlan.at_rest(home, _standbys(app, home, lags))
-    else:
-        by_kind = far is not None and config.rack_strategy == "balance_subtopology"
-        home = choose_targets(tasks, app.stateful, _costs(app, far, lags), by_kind)
-        now = WarmupPlan.at_rest(home, _standbys(app, home, lags))
-        if lags is not None:
-            most = config.max_warmup_replicas
-            now = plan_round(tasks, now, app.stateful, lags, most)
-        active = assign_actives(tasks.pinned(now.active))
+    cross_rack, lags = _cross_rack(app, notes), _lags(app)
+    active, now = _round(app, cross_rack, lags)
     owner = np.full(group.partitions, NOBODY, dtype=np.int64)
     owner[app.row] = active[app.task]
     copies = assign_standbys(tasks, active, now.standby | now.warmup, app.had)
     standbys = [(at, task) for at, task in copies if now.standby[task, tasks.process[at]]]
-    warmups = [(at, task) for at, task in copies if now.warmup[task, tasks.process[at]]]
     warming = None
     if lags is not None:
-        warmups = sorted(warmups + _kept(app, active, lags))
+        warmups = [(at, task) for at, task in copies if now.warmup[task, tasks.process[at]]]
+        warmups = sorted(warmups + _kept_open(app, active, lags))
         due = config.probing_rebalance_interval_ms if now.waiting else None
         warming = Warmups(*_copies(app, warmups), now.waiting, due)
     wanted = config.standbys * int((app.stateful & (active != NOBODY)).sum())
     if len(standbys) < wanted:
-        notes.append(f"{wanted - len(standbys)} of {wanted} standbys find no process of their own")
+        notes.append(f"{wanted - len(standbys)} of {wanted} standbys have no process left for them")
     elsewhere = group.partitions - len(app.row)
     if elsewhere:
-        notes.append(f"{elsewhere} partitions are of topics in no subtopology: left out")
+        notes.append(f"{elsewhere} partitions belong to topics of no subtopology: ignored")
     return Assignment(
         group,
         owner,
         owner,
         standbys=_copies(app, standbys),
         warming=warming,
-        cross_rack=None if far is None else _sum_at(far, now.active),
+        cross_rack=None if cross_rack is None else _sum_at(cross_rack, now.active),
         notes=tuple(notes),
     )
 
 
-def _far(app: Topology, notes: list[str]) -> Ints | None:
-    """[T, N] partitions that would be read across racks, None where racks do not count."""
+def _round(
+    app: Topology, cross_rack: Ints | None, lags: StateLags | None
+) -> tuple[Ints, WarmupPlan]:
+    """[T] the thread that runs each task this round, and the processes of all copies."""
+    tasks, config = app.tasks, app.config
+    if cross_rack is None and lags is None:
+        active = assign_actives(tasks)
+        target = tasks.process_of(active)
+        return active, WarmupPlan.without_waiting(target, _standbys(app, target, lags))
+    subtopologies_first = cross_rack is not None and config.rack_strategy == "balance_subtopology"
+    target = choose_targets(tasks, app.stateful, _costs(app, cross_rack, lags), subtopologies_first)
+    now = WarmupPlan.without_waiting(target, _standbys(app, target, lags))
+    if lags is not None:
+        now = plan_round(tasks, now, app.stateful, lags, config.max_warmup_replicas)
+    return assign_actives(tasks.pinned(now.active)), now
+
+
+def _cross_rack(app: Topology, notes: list[str]) -> Ints | None:
+    """[T, N] partitions that a process would read across racks, None where racks do not count."""
     if app.config.rack_strategy == "none":
         return None
-    unknown = app.without_rack()
+    unknown = app.unknown_rack()
     if unknown is not None:
-        notes.append(f"{unknown}: costs of racks are left out")
+        notes.append(f"{unknown}: rack costs are ignored")
         return None
-    return app.far()
+    return app.cross_rack()
 
 
 def _lags(app: Topology) -> StateLags | None:
@@ -127,37 +136,36 @@ def _lags(app: Topology) -> StateLags | None:
     return StateLags(app.lag(), able, app.config.acceptable_recovery_lag)
 
 
-def _costs(app: Topology, far: Ints | None, lags: StateLags | None) -> list[Ints]:
-    """[T, N] each: what homes shall cost least of, one after the other."""
+def _costs(app: Topology, cross_rack: Ints | None, lags: StateLags | None) -> list[Ints]:
+    """[T, N] each: the costs that targets minimise, one after the other."""
     tasks, config = app.tasks, app.config
     stateful = app.stateful[:, np.newaxis]
     ran_on = tasks.process_of(tasks.owner)[:, np.newaxis]
     moves = ran_on != np.arange(len(tasks.threads))
-    found: list[Ints] = []
-    if far is not None:
-        of_state = config.traffic_cost * far + config.non_overlap_cost * moves
-        found.append(np.where(stateful, of_state, far))
+    costs: list[Ints] = []
+    if cross_rack is not None:
+        of_state = config.traffic_cost * cross_rack + config.non_overlap_cost * moves
+        costs.append(np.where(stateful, of_state, cross_rack))
     behind: Ints = (~tasks.holds).astype(np.int64)
     if lags is not None:
         waits = stateful & ~lags.may_run
-        found.append(waits.astype(np.int64))
-        behind = np.where(waits, np.minimum(lags.lag, _LONG_LAG), 0)
-    return [*found, moves.astype(np.int64), behind]
+        costs.append(waits.astype(np.int64))
+        behind = np.where(waits, np.minimum(lags.lag, _MAX_LAG), 0)
+    return [*costs, moves.astype(np.int64), behind]
 
 
-def _standbys(app: Topology, home: Ints, lags: StateLags | None) -> Bools:
-    """[T, N] standbys around the homes, rather where they have caught up, then where some of the
-    state is."""
-    anew = None
+def _standbys(app: Topology, target: Ints, lags: StateLags | None) -> Bools:
+    """[T, N] the processes of the standbys: preferably caught up, then with some of the state."""
+    cost = None
     if lags is not None:
-        some = app.tasks.holds | (lags.lag < UNKNOWN_LAG)
-        anew = np.where(lags.caught_up, 0, np.where(some, 1, 2))
-    return place_standbys(app.tasks, home, app.stateful, app.config.standbys, anew)
+        some_state = app.tasks.holds | (lags.lag < UNKNOWN_LAG)
+        cost = np.where(lags.caught_up, 0, np.where(some_state, 1, 2))
+    return place_standbys(app.tasks, target, app.stateful, app.config.standbys, cost)
 
 
-def _kept(app: Topology, active: Ints, lags: StateLags) -> list[tuple[int, int]]:
-    """(thread, task) of tasks that must be given up by another process first, and whose state lies
-    with the new one."""
+def _kept_open(app: Topology, active: Ints, lags: StateLags) -> list[tuple[int, int]]:
+    """(thread, task) of tasks that another process must revoke first, and of which the new process
+    already has some state."""
     member, partition = app.group.claims
     task_of = np.full(app.group.partitions, NOBODY, dtype=np.int64)
     task_of[app.row] = app.task
@@ -167,13 +175,13 @@ def _kept(app: Topology, active: Ints, lags: StateLags) -> list[tuple[int, int]]
     process = app.tasks.process
     goes = app.stateful[task] & (to != NOBODY) & (process[member] != process[to])
     task = np.unique(task[goes])
-    some = (app.tasks.holds | (lags.lag < UNKNOWN_LAG))[task, process[active[task]]]
-    return [(int(active[at]), at) for at in task[some].tolist()]
+    some_state = (app.tasks.holds | (lags.lag < UNKNOWN_LAG))[task, process[active[task]]]
+    return [(int(active[at]), at) for at in task[some_state].tolist()]
 
 
-def _copies(app: Topology, dealt: list[tuple[int, int]]) -> tuple[Ints, Ints]:
-    """(member, partition) ascending, of (member, task)."""
-    member, task = np.array(dealt, dtype=np.int64).reshape(-1, 2).T
+def _copies(app: Topology, copies: list[tuple[int, int]]) -> tuple[Ints, Ints]:
+    """(member, partition), ascending, of (member, task)."""
+    member, task = np.array(copies, dtype=np.int64).reshape(-1, 2).T
     of, partition = app.rows(task)
     order = np.lexsort((partition, member[of]))
     return member[of][order], partition[order]

@@ -1,13 +1,13 @@
-"""Weighted: loads by weight (lag, bytes) as even as found, then as little changed.
+"""Weighted: the most even loads by weight (lag, bytes), then the fewest moves.
 
-Weights come with the group (``weights`` by topic); without them every partition weighs 1. Where all
-weigh the same the answer is exact, as sticky's. Otherwise ``consumers.weighted_search`` finds it,
-and it comes with a proven lower bound on the highest load. Partitions that weigh nothing are shared
-out by count, exactly, with the others as load.
+The group's ``weights`` give a weight per partition by topic; without them every partition weighs 1.
+Where all weights are equal the assignment is exact, as sticky's is. Otherwise
+``consumers.weighted_search`` finds it, with a proven lower bound on the highest load. Partitions of
+weight 0 are then distributed by count, exactly, on top of the others.
 
-``max_skew``: how far, as a part of the bound, the highest load may stay above it: then no more is
-moved than it takes to get there. ``java``: what the well-known assignor of the name ``lag`` gives
-(``assignors.lag``); Apache Kafka has none.
+``max_skew`` is how far the highest load may stay above the bound, as a fraction of the bound: only
+as much is moved as is needed to get there. ``java`` is the well-known assignor ``lag``
+(``assignors.lag``); Apache Kafka has no weighted assignor.
 """
 
 from __future__ import annotations
@@ -18,56 +18,61 @@ import numpy.typing as npt
 from partage.consumers.assignment import Assignment
 from partage.consumers.assignors.lag import lag
 from partage.consumers.exact_assignment import assign_exactly
-from partage.consumers.weighted_search import WeightedProblem, assign_by_weight, load_bound, relieve
+from partage.consumers.weighted_search import (
+    WeightedProblem,
+    assign_by_weight,
+    load_bound,
+    relieve,
+)
 from partage.errors import InputError
 from partage.group import Group
 from partage.group.model import NOBODY
 
 Ints = npt.NDArray[np.int64]
 
-_MOST = 2**62
-"""All weights together, so that loads stay exact."""
+_MAX_TOTAL = 2**62
+"""The largest sum of all weights, so that loads stay exact."""
 
 
 def weighted(group: Group, mode: str, max_skew: float = 0.0) -> Assignment:
-    """Who gets which partition, with the bound. Raises InputError where the weights or the skew are
-    no good."""
+    """Owners, and the bound on the highest load. Raises InputError for a negative or infinite
+    ``max_skew`` and for weights whose sum is too large."""
     if not (isinstance(max_skew, (int, float)) and 0 <= max_skew < float("inf")):
-        raise InputError("max_skew", f"{max_skew!r}: expected a part from 0, such as 0.05")
-    if group.weight.sum(dtype=np.float64) > _MOST:
-        raise InputError(group.where, f"weights: more than {_MOST} together")
+        raise InputError("max_skew", f"{max_skew!r}: expected a fraction from 0, such as 0.05")
+    if group.weight.sum(dtype=np.float64) > _MAX_TOTAL:
+        raise InputError(group.where, f"weights: their sum is more than {_MAX_TOTAL}")
     problem, rows = _problem(group)
     bound = load_bound(problem)
     if mode == "java":
-        owner = lag(group, mode)
+        owner = lag(group)
     elif len(np.unique(problem.weight)) <= 1:
         owner = _by_count(group, rows)
         bound = int(problem.loads(owner[rows]).max(initial=0))
     else:
-        owner = _with_the_rest(group, rows, assign_by_weight(problem))
+        owner = _with_weightless(group, rows, assign_by_weight(problem))
     if max_skew and mode == "optimal":
         limit = int(bound * (1 + max_skew))
-        enough = _with_the_rest(group, rows, relieve(problem, limit))
-        if problem.loads(enough[rows]).max(initial=0) <= limit:
-            owner = min((enough, owner), key=lambda end: int((end != group.owner).sum()))
+        relieved = _with_weightless(group, rows, relieve(problem, limit))
+        if problem.loads(relieved[rows]).max(initial=0) <= limit:
+            owner = min((relieved, owner), key=lambda end: int((end != group.owner).sum()))
     return Assignment(group, owner, owner, bound=bound)
 
 
-def _with_the_rest(group: Group, rows: Ints, given: Ints) -> Ints:
-    """What weighs nothing, shared out by count."""
-    rest = np.full(group.partitions, NOBODY, dtype=np.int64)
-    rest[rows] = given
-    return assign_exactly(group, rest)
+def _with_weightless(group: Group, rows: Ints, assigned: Ints) -> Ints:
+    """The owners of ``rows``, with the partitions of weight 0 distributed by count."""
+    decided = np.full(group.partitions, NOBODY, dtype=np.int64)
+    decided[rows] = assigned
+    return assign_exactly(group, decided)
 
 
 def _by_count(group: Group, rows: Ints) -> Ints:
-    """All that weigh something weigh the same: first these, then what weighs nothing."""
-    return _with_the_rest(group, rows, assign_exactly(group, among=group.weight > 0)[rows])
+    """Where all weights above 0 are equal: these by count, then the partitions of weight 0."""
+    return _with_weightless(group, rows, assign_exactly(group, among=group.weight > 0)[rows])
 
 
 def _problem(group: Group) -> tuple[WeightedProblem, Ints]:
-    """What weighs something and somebody subscribes to; and its positions."""
-    kinds, of_topic = np.unique(group.subscribes.T, axis=0, return_inverse=True)
+    """The partitions with a weight and a subscriber, and their positions."""
+    classes, of_topic = np.unique(group.subscribes.T, axis=0, return_inverse=True)
     subscribed = np.asarray(group.subscribes.any(axis=0))[group.topic]
     rows = np.flatnonzero(subscribed & (group.weight > 0))
     label = of_topic.ravel()[group.topic[rows]]
@@ -75,7 +80,7 @@ def _problem(group: Group) -> tuple[WeightedProblem, Ints]:
     problem = WeightedProblem(
         weight=group.weight[rows],
         kind=kind.ravel().astype(np.int64),
-        open_to=kinds[named][:, group.class_of],
+        open_to=classes[named][:, group.class_of],
         owner=group.owner[rows],
     )
     return problem, rows

@@ -1,9 +1,8 @@
-"""How a group agrees on an assignment: Kafka's classic coordinator and its members, on a virtual
-clock.
+"""How a group agrees on an assignment: Kafka's classic coordinator and its members, simulated.
 
-Neither side reads a clock or opens a socket: requests and answers go in and out as values
-(``messages``), the time comes as an argument, and ``Network`` carries them. So a history of a group
-is a pure function of what happens to its members.
+Neither side reads a clock or opens a socket. Requests and answers are values (``messages``), the
+time is an argument, and ``Network`` delivers the messages on a virtual clock. So the history of a
+group is a pure function of what happens to its members.
 """
 
 from partage.consumers.protocol.consumer import Callback, SimulatedConsumer

@@ -1,14 +1,16 @@
-"""A member's side: Kafka's ConsumerCoordinator, with the three callbacks of its rebalance listener.
+"""A member's side of the protocol: Kafka's ConsumerCoordinator with its rebalance listener.
 
-Before it joins, a member that speaks eager gives up everything (``revoked``); one that speaks
-cooperative only what it no longer subscribes to. After the assignment came, cooperative gives up
-what it owned and was not assigned again, and then joins once more, so that the next round can hand
-it on; then ``assigned`` names what is new. A member that finds itself put out (its id or generation
-is unknown, or its instance id is another's) is told ``lost`` instead of ``revoked``: others may
-hold those partitions already, so there is nothing to commit any more.
+- *Eager*: before it joins, a member revokes all its partitions.
+- *Cooperative*: before it joins, a member only revokes partitions of topics that it no longer
+  subscribes to. After the assignment it revokes the partitions that it was not assigned again and
+  rejoins, so that the next round can assign them to others.
+- ``assigned`` has the new partitions.
+- A member that finds out that it was removed (its member id or generation is unknown, or its
+  instance id belongs to another member) gets ``lost`` instead of ``revoked``: other members may
+  already own the partitions, so there is nothing left to commit.
 
-It learns of a rebalance by the answer to a heartbeat, and joins at once: the poll that this takes
-is not modelled.
+A member learns of a rebalance from the answer to a heartbeat and joins at once; the poll that this
+takes is not modelled.
 """
 
 from __future__ import annotations
@@ -38,8 +40,12 @@ from partage.consumers.protocol.messages import (
 
 @dataclass(frozen=True)
 class Callback:
-    """A callback: ``kind`` is ``revoked``, ``assigned`` or ``lost``. ``generation``: the round
-    whose assignment caused it; None where it came before or outside of one."""
+    """A callback of the rebalance listener.
+
+    - ``kind``: ``revoked``, ``assigned`` or ``lost``
+    - ``generation``: the one whose assignment caused it; None for a callback before the assignment
+      or outside of a rebalance
+    """
 
     kind: str
     partitions: Partitions
@@ -47,7 +53,7 @@ class Callback:
 
 
 class Phase(Enum):
-    """Of a member."""
+    """Where a member is in the protocol."""
 
     OUT = "out"
     JOINING = "joining"
@@ -56,12 +62,14 @@ class Phase(Enum):
 
 
 class SimulatedConsumer:
-    """One process. Every method returns the requests that it sends; ``calls`` collects callbacks.
+    """One process. Its methods return the requests that it sends.
 
-    - ``lead`` decides the assignment when this member leads
-    - ``beat_after``: seconds from an assignment to the first heartbeat (the interval unless given)
-    - ``held`` is what it has, ``held_since`` the generation of the assignment that gave it
-    - ``error``: why it gave up, for good
+    - ``callbacks``: those called so far
+    - ``lead``: computes the assignment when this member leads
+    - ``first_heartbeat_after``: seconds from an assignment to the first heartbeat (default: the
+      interval)
+    - ``held``: its partitions; ``held_since``: the generation that assigned them
+    - ``error``: why it stopped for good
     """
 
     def __init__(
@@ -78,7 +86,7 @@ class SimulatedConsumer:
         session_timeout: float = 45.0,
         rebalance_timeout: float = 300.0,
         heartbeat_interval: float = 3.0,
-        beat_after: float | None = None,
+        first_heartbeat_after: float | None = None,
     ) -> None:
         self.client = client
         self.topics = tuple(topics)
@@ -91,27 +99,29 @@ class SimulatedConsumer:
         self.session_timeout = session_timeout
         self.rebalance_timeout = rebalance_timeout
         self.heartbeat_interval = heartbeat_interval
-        self.beat_after = heartbeat_interval if beat_after is None else beat_after
+        self.first_heartbeat_after = (
+            heartbeat_interval if first_heartbeat_after is None else first_heartbeat_after
+        )
         self.phase = Phase.OUT
         self.member_id = ""
         self.generation = -1
         self.held: frozenset[Partition] = frozenset()
         self.held_since = -1
-        self.calls: list[Callback] = []
+        self.callbacks: list[Callback] = []
         self.error: Error | None = None
         self._remembered: Partitions = ()
         self._waits_for: Request | None = None
-        self._beats_at = math.inf
+        self._heartbeat_at = math.inf
         self._again = False
 
-    # -- what its application does
+    # -- called by its application
 
     def start(self) -> list[Request]:
-        """Subscribe: ask to join."""
+        """Subscribe and join."""
         return self._join()
 
     def subscribe(self, topics: Iterable[str]) -> list[Request]:
-        """Another subscription."""
+        """Change the subscription."""
         self.topics = tuple(topics)
         if self.phase is Phase.MEMBER:
             return self._join()
@@ -119,24 +129,24 @@ class SimulatedConsumer:
         return []
 
     def close(self) -> list[Request]:
-        """Give up everything and leave. A static member just stops: its seat waits for it. In the
-        middle of a rebalance what it still holds is lost, as it can be another's by the end."""
+        """Revoke everything and leave. A static member does not leave: the group keeps its entry.
+        During a rebalance its partitions are lost: other members may own them by the end."""
         here = self.generation >= 0 and self.phase is Phase.MEMBER
         self._give_up("revoked" if here else "lost", self.held)
-        member_id, self.phase, self._beats_at = self.member_id, Phase.OUT, math.inf
+        member_id, self.phase, self._heartbeat_at = self.member_id, Phase.OUT, math.inf
         self._waits_for = None
         if self.instance_id is not None or not member_id:
             return []
         return [Leave(self.client, member_id, None)]
 
-    # -- what the network brings
+    # -- called by the network
 
     def receive(self, now: float, answer: Answer) -> list[Request]:
-        """An answer came."""
+        """Process an answer."""
         if isinstance(answer.to, Heartbeat):
-            return self._beat_answered(answer)
+            return self._heartbeat_answered(answer)
         if answer.to is not self._waits_for:
-            return []  # to something that it no longer asks
+            return []  # to an abandoned request
         self._waits_for = None
         if answer.error is not None:
             return self._refused(answer.error)
@@ -147,16 +157,16 @@ class SimulatedConsumer:
         return []
 
     def tick(self, now: float) -> list[Request]:
-        """A heartbeat, where one is due."""
-        if now < self._beats_at:
+        """Send a heartbeat if one is due."""
+        if now < self._heartbeat_at:
             return []
-        self._beats_at = now + self.heartbeat_interval
+        self._heartbeat_at = now + self.heartbeat_interval
         return [Heartbeat(self.client, self.member_id, self.instance_id, self.generation)]
 
     @property
     def deadline(self) -> float:
         """When the next heartbeat is due."""
-        return self._beats_at
+        return self._heartbeat_at
 
     # -- the protocol
 
@@ -168,7 +178,7 @@ class SimulatedConsumer:
             self._give_up("revoked", unsubscribed)
         else:
             self._give_up("revoked", self.held)
-        self.phase, self._beats_at, self._again = Phase.JOINING, math.inf, False
+        self.phase, self._heartbeat_at, self._again = Phase.JOINING, math.inf, False
         self._waits_for = Join(
             self.client,
             self.member_id,
@@ -199,22 +209,22 @@ class SimulatedConsumer:
 
     def _assigned(self, now: float, answer: Synced) -> list[Request]:
         self.phase = Phase.MEMBER
-        self._beats_at = now + self.beat_after
+        self._heartbeat_at = now + self.first_heartbeat_after
         assigned = frozenset(answer.assignment)
         if any(topic not in self.topics for topic, _ in assigned):
-            return self._join()  # its subscription changed meanwhile
+            return self._join()  # its subscription has changed since it joined
         new, gone = assigned - self.held, self.held - assigned
         self.held_since = answer.generation
         self._remembered = tuple(sorted(assigned))
         self._give_up("revoked", gone, answer.generation)
         self.held = assigned
-        self.calls.append(Callback("assigned", tuple(sorted(new)), answer.generation))
+        self.callbacks.append(Callback("assigned", tuple(sorted(new)), answer.generation))
         return self._join() if gone or self._again else []
 
-    def _beat_answered(self, answer: Answer) -> list[Request]:
-        beat = answer.to
-        assert isinstance(beat, Heartbeat)
-        current = (self.member_id, self.generation) == (beat.member_id, beat.generation)
+    def _heartbeat_answered(self, answer: Answer) -> list[Request]:
+        heartbeat = answer.to
+        assert isinstance(heartbeat, Heartbeat)
+        current = (self.member_id, self.generation) == (heartbeat.member_id, heartbeat.generation)
         if self.phase is not Phase.MEMBER or not current or answer.error is None:
             return []
         return self._refused(answer.error)
@@ -232,7 +242,7 @@ class SimulatedConsumer:
             case _:
                 self.error = error
                 self._give_up("lost", self.held)
-                self.phase, self._beats_at = Phase.OUT, math.inf
+                self.phase, self._heartbeat_at = Phase.OUT, math.inf
                 return []
 
     def _give_up(
@@ -241,4 +251,4 @@ class SimulatedConsumer:
         gone = tuple(sorted(partitions))
         if gone:
             self.held = self.held.difference(gone)
-            self.calls.append(Callback(kind, gone, generation))
+            self.callbacks.append(Callback(kind, gone, generation))

@@ -1,12 +1,14 @@
-"""What the leader does with the subscriptions: it decides who gets which partition.
+"""The leader's part: it computes the assignment from the members' subscriptions.
 
-It makes a ``Group`` of them and asks an assignor. What counts as a member's claim depends on the
-protocol. A member that speaks cooperative claims what it holds; what goes to somebody else is
-withheld until its holder has given it up, one round later (KIP-429). Kafka does so with
-cooperative-sticky alone; here any assignor can be tried that way. A member that speaks eager holds
-nothing when it joins; it claims what it had last, as sticky's members do in their user data, and
-nothing needs to be withheld. Cooperative-sticky has no such memory: among eager members it begins
-anew in every round.
+It makes a ``Group`` of the subscriptions and runs an assignor. What counts as a member's claims
+depends on the protocol:
+
+- A cooperative member claims what it holds. Partitions that change their owner are withheld until
+  their holder has revoked them, one round later (KIP-429). Kafka does this with cooperative-sticky
+  only; here any assignor can be simulated that way.
+- An eager member holds nothing when it joins. It claims its last assignment, which sticky members
+  send in their user data, and nothing needs to be withheld. Cooperative-sticky does not remember
+  that: with the eager protocol it starts without claims in every round.
 """
 
 from __future__ import annotations
@@ -19,9 +21,10 @@ from partage.consumers.assignors import ASSIGNORS, Assignor
 from partage.consumers.protocol.messages import COOPERATIVE, EAGER, Partitions, Subscription
 from partage.group import Group, Member
 
-Members: TypeAlias = Mapping[str, tuple[str | None, Subscription]]
-Leader: TypeAlias = Callable[[str, Members], Mapping[str, Partitions]]
-"""(assignor, members) → partitions by member id."""
+Subscriptions: TypeAlias = Mapping[str, tuple[str | None, Subscription]]
+"""(instance id, subscription) by member id."""
+Leader: TypeAlias = Callable[[str, Subscriptions], Mapping[str, Partitions]]
+"""(assignor, subscriptions) → partitions by member id."""
 
 
 def make_leader(
@@ -32,13 +35,13 @@ def make_leader(
     racks: Mapping[str, Sequence[Sequence[str]]] | None = None,
     weights: Mapping[str, Sequence[int]] | None = None,
 ) -> Leader:
-    """A leader that knows these topics, and these assignors by name."""
+    """A leader that knows these topics, with their partition counts, and these assignors."""
 
-    def lead(assignor: str, members: Members) -> Mapping[str, Partitions]:
+    def lead(assignor: str, subscriptions: Subscriptions) -> Mapping[str, Partitions]:
         chosen = assignors[assignor]
-        group = group_of(topics, members, chosen, racks=racks, weights=weights)
+        group = group_of(topics, subscriptions, chosen, racks=racks, weights=weights)
         found = run_assignor(chosen, group, mode)
-        cooperative = any(s.protocol == COOPERATIVE for _, s in members.values())
+        cooperative = any(s.protocol == COOPERATIVE for _, s in subscriptions.values())
         if cooperative and not chosen.cooperative:
             found = withhold(found)
         return {member: tuple(held) for member, held in found.as_dict().items()}
@@ -48,27 +51,27 @@ def make_leader(
 
 def group_of(
     topics: Mapping[str, int],
-    members: Members,
+    subscriptions: Subscriptions,
     assignor: Assignor,
     *,
     racks: Mapping[str, Sequence[Sequence[str]]] | None = None,
     weights: Mapping[str, Sequence[int]] | None = None,
 ) -> Group:
-    """The group that an assignor sees."""
+    """The group that the assignor receives."""
     remembers = not assignor.cooperative
     return Group(
         topics,
         [
             Member(
                 id=member_id,
-                topics=said.topics,
-                owned=said.remembered if said.protocol == EAGER and remembers else said.owned,
-                generation=said.generation,
-                rack=said.rack,
+                topics=sent.topics,
+                owned=sent.remembered if sent.protocol == EAGER and remembers else sent.owned,
+                generation=sent.generation,
+                rack=sent.rack,
                 instance_id=instance_id,
-                priority=said.priority,
+                priority=sent.priority,
             )
-            for member_id, (instance_id, said) in members.items()
+            for member_id, (instance_id, sent) in subscriptions.items()
         ],
         racks=racks,
         weights=weights,

@@ -1,7 +1,7 @@
-"""What members and the coordinator say to each other (JoinGroup, SyncGroup, Heartbeat, LeaveGroup).
+"""Requests of members and answers of the coordinator (JoinGroup, SyncGroup, Heartbeat, LeaveGroup).
 
-``client`` is the process that a request comes from; the coordinator answers to it. ``member_id`` is
-the name that the coordinator gave it, empty before that.
+``client`` is the process that sends a request; it gets the answer. ``member_id`` is the id that the
+coordinator has given it, empty before that.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ PROTOCOLS = (EAGER, COOPERATIVE)
 
 
 class Error(Enum):
-    """Kafka's errors of the group protocol, with its messages."""
+    """The errors of the group protocol, with Kafka's messages."""
 
     UNKNOWN_MEMBER_ID = "The coordinator is not aware of this member."
     ILLEGAL_GENERATION = "Specified group generation id is not valid."
@@ -36,9 +36,9 @@ class Error(Enum):
 
 @dataclass(frozen=True)
 class Subscription:
-    """What a member tells the leader when it joins.
+    """What a member sends to the leader when it joins.
 
-    - ``owned``: what it holds at this moment; empty when it speaks eager
+    - ``owned``: the partitions that it holds; empty with the eager protocol
     - ``remembered``: its last assignment, which a sticky assignor keeps in its user data
     - ``generation``: of both, -1 for none
     """
@@ -54,7 +54,7 @@ class Subscription:
 
 @dataclass(frozen=True)
 class Join:
-    """Take part in the next generation. ``assignors``: those that it would accept, best first."""
+    """JoinGroup. ``assignors``: those that the member accepts, the preferred one first."""
 
     client: str
     member_id: str
@@ -67,7 +67,7 @@ class Join:
 
 @dataclass(frozen=True)
 class Sync:
-    """Ask for one's assignment; the leader brings everybody's, by member id."""
+    """SyncGroup: ask for the assignment. The leader sends that of all members, by member id."""
 
     client: str
     member_id: str
@@ -78,7 +78,7 @@ class Sync:
 
 @dataclass(frozen=True)
 class Heartbeat:
-    """Still there."""
+    """Heartbeat."""
 
     client: str
     member_id: str
@@ -88,7 +88,7 @@ class Heartbeat:
 
 @dataclass(frozen=True)
 class Leave:
-    """Going for good."""
+    """LeaveGroup."""
 
     client: str
     member_id: str
@@ -100,7 +100,7 @@ Request: TypeAlias = Join | Sync | Heartbeat | Leave
 
 @dataclass(frozen=True)
 class Answer:
-    """To a request; ``error`` None: all is well."""
+    """The answer to a request; ``error`` is None for success."""
 
     to: Request
     error: Error | None = None
@@ -108,8 +108,8 @@ class Answer:
 
 @dataclass(frozen=True)
 class Joined(Answer):
-    """A generation has begun. ``members`` (instance id and subscription by member id) is for the
-    leader only, who must assign."""
+    """The answer to a Join: a generation has begun. ``members`` (instance id and subscription by
+    member id) is only set for the leader, which must assign."""
 
     member_id: str = ""
     generation: int = -1
@@ -119,7 +119,7 @@ class Joined(Answer):
 
 @dataclass(frozen=True)
 class Synced(Answer):
-    """What the leader gave this member."""
+    """The answer to a Sync: the member's assignment."""
 
     generation: int = -1
     assignment: Partitions = field(default=())

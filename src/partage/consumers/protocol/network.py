@@ -1,14 +1,15 @@
-"""The coordinator and its members under one virtual clock, with messages that take time.
+"""The coordinator and its members on one virtual clock, with messages that take time.
 
-Events come in the order of time; at one instant first what was planned and what arrives, in the
-order in which it was sent, then the members' heartbeats, then the coordinator's time-outs. Messages
-between a process and the coordinator never overtake each other, as on one TCP connection.
+Events happen in the order of time. At the same time, first come the scheduled events and the
+messages that arrive, in the order in which they were scheduled or sent, then the members'
+heartbeats, then the coordinator's time-outs. Messages between a process and the coordinator never
+overtake each other, as on one TCP connection.
 
-A process may believe that it holds a partition after the group has put it out (it stood still, or
-another took its instance id); the coordinator refuses its commits, by its member id or by its
-generation. So a process ``counts`` as holding only while the coordinator has it in the present
-generation, by an assignment of a generation since which it missed none. That no partition then has
-two holders is what the protocol promises.
+A process may still hold partitions after the group has removed it (it was stopped for too long, or
+another process has taken its instance id); the coordinator rejects its commits because of its
+member id or its generation. So a process ``counts`` as an owner only while it is in the present
+generation and has not missed one since the generation that assigned its partitions. The protocol
+guarantees that a partition then never has two owners.
 """
 
 from __future__ import annotations
@@ -28,9 +29,11 @@ Action: TypeAlias = Callable[[], None]
 
 
 class Network:
-    """Plan what happens with ``at``, then let it happen, event by event, with ``step``. ``latency``
-    gives the seconds that a message takes; ``touched`` collects the processes to which something
-    happened, for whoever watches and empties it."""
+    """Schedule events with ``at`` and process them one by one with ``step``.
+
+    - ``latency``: returns the seconds that the next message takes
+    - ``touched``: the processes that events concerned, until the observer clears it
+    """
 
     def __init__(self, coordinator: Coordinator, latency: Latency | None = None) -> None:
         self.coordinator = coordinator
@@ -41,39 +44,39 @@ class Network:
         self._events: list[tuple[float, int, Action]] = []
         self._number = count()
         self._last: dict[tuple[str, bool], float] = {}
-        self._beats: list[tuple[float, str]] = []
+        self._heartbeats: list[tuple[float, str]] = []
 
-    # -- what happens to processes
+    # -- processes
 
     def at(self, time: float, action: Action) -> None:
-        """Something that happens then."""
+        """Schedule an event."""
         heapq.heappush(self._events, (time, next(self._number), action))
 
     def start(self, consumer: SimulatedConsumer) -> None:
-        """A process starts and subscribes."""
+        """Start a process, which subscribes."""
         self.processes[consumer.client] = consumer
         self._send(consumer.client, consumer.start())
 
     def close(self, client: str) -> None:
-        """It closes its consumer, and ends."""
+        """Close the consumer of a process and end it."""
         if client in self.processes:
             self._send(client, self.processes[client].close())
             self.crash(client)
 
     def crash(self, client: str) -> None:
-        """It is gone, without a word."""
+        """End a process without a LeaveGroup request."""
         self.touched.add(client)
         self.processes.pop(client, None)
 
     # -- time
 
     def next_time(self) -> float:
-        """When the next event is, infinity if nothing will ever happen."""
+        """The time of the next event, infinity if there is none."""
         planned = self._events[0][0] if self._events else math.inf
-        return max(self.now, min(planned, self._next_beat()[0], self.coordinator.deadline))
+        return max(self.now, min(planned, self._next_heartbeat()[0], self.coordinator.deadline))
 
     def step(self, until: float = math.inf) -> bool:
-        """The next event, unless it is later than that; whether there was one."""
+        """Process the next event up to ``until``. Returns whether there was one."""
         time = self.next_time()
         if time > until or time == math.inf:
             return False
@@ -81,36 +84,36 @@ class Network:
         if self._events and self._events[0][0] <= time:
             heapq.heappop(self._events)[2]()
             return True
-        beat, client = self._next_beat()
-        if beat <= time:
+        heartbeat, client = self._next_heartbeat()
+        if heartbeat <= time:
             self._send(client, self.processes[client].tick(time))
         else:
             self._answer(self.coordinator.tick(time))
         return True
 
-    def _next_beat(self) -> tuple[float, str]:
-        """The earliest heartbeat; what is out of date in the heap goes when it comes up."""
-        while self._beats:
-            time, client = self._beats[0]
+    def _next_heartbeat(self) -> tuple[float, str]:
+        """The earliest heartbeat. Outdated entries are removed from the heap on the way."""
+        while self._heartbeats:
+            time, client = self._heartbeats[0]
             consumer = self.processes.get(client)
             if consumer is not None and consumer.deadline == time:
                 return time, client
-            heapq.heappop(self._beats)
+            heapq.heappop(self._heartbeats)
         return math.inf, ""
 
     # -- messages
 
     def _send(self, client: str, requests: list[Request]) -> None:
-        """What a process sends after something happened to it."""
+        """Send the requests of a process."""
         self.touched.add(client)
         deadline = self.processes[client].deadline if client in self.processes else math.inf
         if deadline < math.inf:
-            heapq.heappush(self._beats, (deadline, client))
+            heapq.heappush(self._heartbeats, (deadline, client))
         for request in requests:
             arrives = self._arrival(request.client, True)
-            self.at(arrives, lambda r=request: self._hear(r))  # type: ignore[misc]
+            self.at(arrives, lambda r=request: self._receive(r))  # type: ignore[misc]
 
-    def _hear(self, request: Request) -> None:
+    def _receive(self, request: Request) -> None:
         self._answer(self.coordinator.handle(self.now, request))
 
     def _answer(self, answers: list[Answer]) -> None:
@@ -128,15 +131,15 @@ class Network:
         self._last[client, up] = time
         return time
 
-    # -- who reads what
+    # -- owners
 
     def counts(self, consumer: SimulatedConsumer) -> bool:
-        """Whether what the process holds is its own in the eyes of the group."""
-        seat = self.coordinator.seat_of(consumer.client, consumer.member_id)
-        return seat is not None and consumer.held_since >= seat.since
+        """Whether the group accepts the process as the owner of what it holds."""
+        member = self.coordinator.current_member(consumer.client, consumer.member_id)
+        return member is not None and consumer.held_since >= member.since
 
     def settled(self) -> bool:
-        """Nothing but heartbeats will happen: the group is stable, or has no member."""
+        """Whether only heartbeats are left: the group is stable, or has no members."""
         if self._events:
             return False
         here = [c for c in self.processes.values() if c.error is None]
@@ -144,7 +147,7 @@ class Network:
             return not here
         if self.coordinator.state is not State.STABLE:
             return False
-        seated = {seat.client for seat in self.coordinator.seats.values()}
-        return seated == {c.client for c in here} and all(
+        known = {member.client for member in self.coordinator.members.values()}
+        return known == {c.client for c in here} and all(
             c.phase is Phase.MEMBER and self.counts(c) for c in here
         )

@@ -1,4 +1,4 @@
-"""Tasks of Kafka Streams: what an application says of itself, and how its tasks are shared out.
+"""Tasks of Kafka Streams: the application's configuration and the placement of its tasks.
 
 ``assignors.streams`` puts these together into the assignor.
 """

@@ -1,11 +1,11 @@
-"""What a group says under ``streams``, read strictly. The names are those of Kafka's settings.
+"""The group's ``streams`` object, read strictly. Its names are those of Kafka's settings.
 
-- ``subtopologies``: each with its ``topics`` and whether it is ``stateful`` (false unless given)
-- ``standbys``: num.standby.replicas, 0
-- ``lags``: by process and task, how many records its state is behind; a task is called as Kafka
-  calls it, ``0_3`` for partition 3 of the first subtopology. Given, if only as ``{}``, nothing
-  moves before its new place has caught up (KIP-441), after ``acceptable_recovery_lag`` (10,000),
-  ``max_warmup_replicas`` (2) and ``probing_rebalance_interval_ms`` (600,000)
+- ``subtopologies``: each with its ``topics`` and whether it is ``stateful`` (default false)
+- ``standbys``: num.standby.replicas, default 0
+- ``lags``: by process and task, how many records the state is behind. A task is named as in Kafka,
+  ``0_3`` for partition 3 of the first subtopology. With ``lags``, even ``{}``, a stateful task only
+  moves to a process that has caught up (KIP-441), subject to ``acceptable_recovery_lag`` (default
+  10,000), ``max_warmup_replicas`` (2) and ``probing_rebalance_interval_ms`` (600,000)
 - ``rack_aware`` (KIP-925): ``strategy`` (none, min_traffic or balance_subtopology),
   ``traffic_cost`` (10) and ``non_overlap_cost`` (1)
 """
@@ -23,7 +23,7 @@ from partage.group.formats import json_object, shown
 
 STRATEGIES = ("none", "min_traffic", "balance_subtopology")
 UNKNOWN_LAG = 2**62
-"""The lag of state that nobody told of; what is told is less."""
+"""The lag of a state that the configuration does not mention; every given lag is smaller."""
 
 _KEYS = (
     "subtopologies",
@@ -34,9 +34,9 @@ _KEYS = (
     "probing_rebalance_interval_ms",
     "rack_aware",
 )
-_OF_ONE = ("topics", "stateful")
-_OF_RACKS = ("strategy", "traffic_cost", "non_overlap_cost")
-_MOST_STANDBYS = 1_000
+_SUBTOPOLOGY_KEYS = ("topics", "stateful")
+_RACK_KEYS = ("strategy", "traffic_cost", "non_overlap_cost")
+_MAX_STANDBYS = 1_000
 _TASK = re.compile("(0|[1-9][0-9]{0,8})_(0|[1-9][0-9]{0,8})")
 _INT32, _INT64 = 2**31 - 1, 2**63 - 1
 
@@ -46,7 +46,7 @@ Task = tuple[int, int]
 
 @dataclass(frozen=True)
 class Subtopology:
-    """``topics`` are positions in the group."""
+    """``topics``: positions of the topics in the group."""
 
     topics: tuple[int, ...]
     stateful: bool
@@ -54,7 +54,7 @@ class Subtopology:
 
 @dataclass(frozen=True)
 class StreamsConfig:
-    """See the head of the file. ``lags`` None: not told, and nothing waits for state."""
+    """See the head of this file. ``lags`` None: unknown, and tasks do not wait for state."""
 
     subtopologies: tuple[Subtopology, ...]
     standbys: int = 0
@@ -72,14 +72,14 @@ class StreamsConfig:
 
     @classmethod
     def of(cls, group: Group) -> StreamsConfig:
-        """What the group says. Raises InputError."""
+        """The configuration of a group. Raises InputError."""
         where = group.where
         if group.streams is None:
             raise InputError(where, 'streams: expected {"subtopologies": [...], "standbys": ...}')
-        said = json_object(group.streams, where, "streams", _KEYS)
-        racks = said.get("rack_aware")
+        given = json_object(group.streams, where, "streams", _KEYS)
+        racks = given.get("rack_aware")
         racks = {} if racks is None else racks
-        racks = json_object(racks, where, "streams.rack_aware", _OF_RACKS)
+        racks = json_object(racks, where, "streams.rack_aware", _RACK_KEYS)
         strategy = racks.get("strategy", "none")
         if strategy not in STRATEGIES:
             raise InputError(
@@ -87,13 +87,13 @@ class StreamsConfig:
                 f"streams.rack_aware.strategy: {shown(strategy)}: "
                 f"expected one of {', '.join(STRATEGIES)}",
             )
-        numbers = _Numbers(where, "streams", said)
+        numbers = _Numbers(where, "streams", given)
         of_racks = _Numbers(where, "streams.rack_aware", racks)
-        subtopologies = _subtopologies(group, said.get("subtopologies"))
+        subtopologies = _subtopologies(group, given.get("subtopologies"))
         return cls(
             subtopologies,
-            standbys=numbers.read("standbys", cls.standbys, 0, _MOST_STANDBYS),
-            lags=_lags(group, subtopologies, said.get("lags")),
+            standbys=numbers.read("standbys", cls.standbys, 0, _MAX_STANDBYS),
+            lags=_lags(group, subtopologies, given.get("lags")),
             acceptable_recovery_lag=numbers.read(
                 "acceptable_recovery_lag", cls.acceptable_recovery_lag, 0, _INT64
             ),
@@ -111,14 +111,14 @@ class StreamsConfig:
 
 @dataclass(frozen=True)
 class _Numbers:
-    """Whole numbers out of an object."""
+    """Reads whole numbers from an object."""
 
     where: str
     place: str
-    said: Mapping[str, Any]
+    given: Mapping[str, Any]
 
     def read(self, key: str, default: int, least: int, most: int) -> int:
-        value = self.said.get(key)
+        value = self.given.get(key)
         if value is None:
             return default
         if type(value) is not int or not least <= value <= most:
@@ -137,35 +137,41 @@ def _subtopologies(group: Group, listed: Any) -> tuple[Subtopology, ...]:
     seen: set[int] = set()
     for at, entry in enumerate(listed):
         place = f"streams.subtopologies[{at}]"
-        if not isinstance(entry, dict) or not set(entry) <= set(_OF_ONE):
+        if not isinstance(entry, dict) or not set(entry) <= set(_SUBTOPOLOGY_KEYS):
             raise InputError(where, f'{place}: expected {{"topics": [...], "stateful": ...}}')
-        names, stateful = entry.get("topics"), entry.get("stateful", False)
-        if not isinstance(names, (list, tuple)) or not names:
-            raise InputError(where, f"{place}.topics: expected topics")
+        topics = _topics(group, entry.get("topics"), f"{place}.topics", seen)
+        stateful = entry.get("stateful", False)
         if type(stateful) is not bool:
             raise InputError(where, f"{place}.stateful: expected true or false")
-        topics: list[int] = []
-        for name in names:
-            topic = group.position(name) if isinstance(name, str) else None
-            if topic is None:
-                raise InputError(where, f"{place}.topics: {name!r} is not listed under topics")
-            if topic in seen:
-                raise InputError(where, f"{place}.topics: {name!r} is in two places")
-            seen.add(topic)
-            topics.append(topic)
-        found.append(Subtopology(tuple(topics), stateful))
+        found.append(Subtopology(topics, stateful))
     return tuple(found)
 
 
+def _topics(group: Group, names: Any, place: str, seen: set[int]) -> tuple[int, ...]:
+    """Positions of the topics of a subtopology; they are added to ``seen``."""
+    if not isinstance(names, (list, tuple)) or not names:
+        raise InputError(group.where, f"{place}: expected a list of topics")
+    topics: list[int] = []
+    for name in names:
+        topic = group.position(name) if isinstance(name, str) else None
+        if topic is None:
+            raise InputError(group.where, f"{place}: {name!r} is not listed under topics")
+        if topic in seen:
+            raise InputError(group.where, f"{place}: {name!r} is listed twice")
+        seen.add(topic)
+        topics.append(topic)
+    return tuple(topics)
+
+
 def _lags(
-    group: Group, subtopologies: tuple[Subtopology, ...], said: Any
+    group: Group, subtopologies: tuple[Subtopology, ...], given: Any
 ) -> dict[str, dict[Task, int]] | None:
-    if said is None:
+    if given is None:
         return None
     where = group.where
     processes = {member.process or member.id for member in group.members}
     found: dict[str, dict[Task, int]] = {}
-    for process, of_process in json_object(said, where, "streams.lags").items():
+    for process, of_process in json_object(given, where, "streams.lags").items():
         place = f"streams.lags.{process}"
         if process not in processes:
             raise InputError(where, f"{place}: no member is a thread of process {process!r}")
@@ -173,7 +179,7 @@ def _lags(
         for name, lag in json_object(of_process, where, place).items():
             task = _task(group, subtopologies, name)
             if task is None:
-                raise InputError(where, f"{place}: {name!r} is no stateful task such as 0_3")
+                raise InputError(where, f"{place}: {name!r}: expected a stateful task, such as 0_3")
             if type(lag) is not int or not 0 <= lag < UNKNOWN_LAG:
                 raise InputError(
                     where, f"{place}.{name}: {shown(lag)}: expected a number of records"

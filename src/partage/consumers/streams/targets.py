@@ -1,17 +1,17 @@
-"""Homes: the process of each task where a task costs more here than there.
+"""Target processes of tasks, where a task costs more on one process than on another.
 
-Tasks that cost the same everywhere are a class, and classes are the items of a min-cost flow:
+Tasks with the same costs everywhere form a class, and classes are the items of a min-cost flow:
 class → (subtopology, process) → (stateful or not, process) → process. Its costs are minimised one
 after the other:
 
-1. processes even, by their threads; then stateful and stateless tasks each, so that state is as
-   even as load;
-2. where ``subtopologies_first``, each subtopology over the processes;
-3. the costs given, in their order;
-4. each subtopology over the processes, if it did not come before.
+1. tasks per process even, in proportion to its threads; then stateful and stateless tasks each, so
+   that state is as even as load;
+2. with ``subtopologies_first``, the tasks of each subtopology per process even;
+3. the given costs, in their order;
+4. without ``subtopologies_first``, the tasks of each subtopology per process even.
 
-All of it is exact. Which tasks of a class go where is left open by it: those stay together with
-their process that come first on their threads.
+All of it is exact. The flow leaves open which tasks of a class go to which process: the tasks that
+stay on their process are those listed first on each of its threads.
 """
 
 from __future__ import annotations
@@ -32,15 +32,15 @@ Bools = npt.NDArray[np.bool_]
 def choose_targets(
     tasks: Tasks, stateful: Bools, costs: Sequence[Ints], subtopologies_first: bool = False
 ) -> Ints:
-    """[T] the process of each task, ``NOBODY`` where none may run it.
+    """[T] the target process of each task, ``NOBODY`` where no process may run it.
 
     ``stateful`` [T]; ``costs``: tables [T, N] of whole numbers from 0, minimised one after the
     other.
     """
-    home = np.full(len(tasks.kind), NOBODY, dtype=np.int64)
+    target = np.full(len(tasks.kind), NOBODY, dtype=np.int64)
     able = np.flatnonzero(tasks.open_process[tasks.kind].any(axis=1))
     if len(able) == 0:
-        return home
+        return target
     table = np.stack([cost[able] for cost in costs], axis=1)  # [tasks, costs, N]
     key = np.concatenate((tasks.kind[able, np.newaxis], table.reshape(len(able), -1)), axis=1)
     _, first, of, count = np.unique(
@@ -48,8 +48,8 @@ def choose_targets(
     )
     kind, part = tasks.kind[able[first]], stateful[able[first]].astype(np.int64)
     flow = _flow(tasks, kind, part, count, table[first], subtopologies_first)
-    _deal(tasks, able, of.ravel(), flow, home)
-    return home
+    _pick_tasks(tasks, able, of.ravel(), flow, target)
+    return target
 
 
 def _flow(
@@ -60,7 +60,7 @@ def _flow(
     table: Ints,
     subtopologies_first: bool,
 ) -> Ints:
-    """[C, N] tasks of each class on each process; ``part`` [C]: 1 stateful, 0 not; ``table``
+    """[C, N] tasks of each class on each process; ``part`` [C]: 1 stateful, 0 stateless; ``table``
     [C, costs, N]."""
     classes, processes = len(kind), len(tasks.threads)
     share = tasks.threads / tasks.threads.sum()
@@ -118,15 +118,15 @@ def _flow(
     return found
 
 
-def _deal(tasks: Tasks, able: Ints, of: Ints, flow: Ints, home: Ints) -> None:
-    """The tasks of a class to its processes: first those that stay, so that what leaves is the
-    last of the fullest threads."""
+def _pick_tasks(tasks: Tasks, able: Ints, of: Ints, flow: Ints, target: Ints) -> None:
+    """Choose the tasks of each class for each process. First the tasks that stay, in the order of
+    their rank on their thread, so that the last tasks of the fullest threads leave."""
     owner = tasks.owner[able]
     ran_on = tasks.process_of(owner)
     by_thread = np.lexsort((able, owner))
-    turn = np.arange(len(able)) - np.searchsorted(owner[by_thread], owner[by_thread])
+    position = np.arange(len(able)) - np.searchsorted(owner[by_thread], owner[by_thread])
     rank = np.empty(len(able), dtype=np.int64)
-    rank[by_thread] = turn
+    rank[by_thread] = position
     for number in range(len(flow)):
         left = flow[number].copy()
         members = np.flatnonzero(of == number)
@@ -135,8 +135,8 @@ def _deal(tasks: Tasks, able: Ints, of: Ints, flow: Ints, home: Ints) -> None:
         for task in members.tolist():
             at = int(ran_on[task])
             if at != NOBODY and left[at]:
-                home[able[task]] = at
+                target[able[task]] = at
                 left[at] -= 1
             else:
                 leaves.append(task)
-        home[able[sorted(leaves)]] = np.repeat(np.arange(len(left)), left)
+        target[able[sorted(leaves)]] = np.repeat(np.arange(len(left)), left)

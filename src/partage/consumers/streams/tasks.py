@@ -1,17 +1,20 @@
-"""Tasks of Kafka Streams on threads: actives, and standbys apart from them.
+"""Tasks of Kafka Streams on threads: active tasks, and standbys apart from them.
 
-A *task* is a number of a subtopology: that partition of each of its topics. Threads (members)
-belong to processes; a process has the state of what its threads ran or held a standby of.
+A *task* is one partition number of a subtopology: that partition of each of its topics. Threads
+(members) belong to processes. A process has the state of the tasks that its threads ran or held a
+standby of.
 
-*Actives* are one network, subtopology → process → thread → process load, of costs minimised one
-after the other: processes even, by their threads; threads even; tasks that change process; tasks
-that change thread; each subtopology even over the processes. Which tasks stay is then read off; a
-task without an owner goes first where its standby was, as many as can (a matching).
+*Active tasks* are placed by one min-cost flow, subtopology → process → thread → process load,
+whose costs are minimised one after the other: tasks per process even, in proportion to its threads;
+tasks per thread even; tasks that change process; tasks that change thread; the tasks of each
+subtopology per process even. The tasks that stay are then read off the flow. A task without an
+owner goes to a process with a standby of it, for as many tasks as possible (a bipartite matching).
 
-*Standbys* are another, task → tag values → process, with costs in this order: copies that find no
-process of their own, apart from the active's; copies, the active counted, that share a value of the
-first tag, then of the first two, and so on; processes even, actives included, by their threads;
-copies put where the state is not. Then each process deals its own to its threads, evenly.
+*Standbys* are placed by another flow, task → tag values → process, with costs in this order:
+standbys without a process left for them, apart from the active task's; copies, active task
+included, that share a value of the first tag, then of the first two tags, and so on; copies per
+process even, active tasks included, in proportion to its threads; standbys on processes without the
+state. Then each process distributes its standbys over its threads, evenly.
 """
 
 from __future__ import annotations
@@ -28,9 +31,11 @@ from partage.group.model import NOBODY
 Ints = npt.NDArray[np.int64]
 Bools = npt.NDArray[np.bool_]
 
-_FINE = 5040
-"""Threads are weighed against each other by a common multiple, up to this; beyond, rounded."""
-_REACH = 2
+_MAX_SCALE = 5040
+"""Largest common multiple of the thread counts that processes are scaled by; beyond it, scales are
+rounded."""
+_MARGIN = 2
+"""How far from the guess the squares of a flow are exact arcs."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -38,8 +43,9 @@ class Tasks:
     """T tasks of K subtopologies, M threads in N processes, G tags.
 
     - ``kind`` [T]; ``open_to`` [K, M]: which threads may run a subtopology
-    - ``owner`` [T]: the thread that runs it, ``NOBODY``; ``holds`` [T, N]: where its state is
-    - ``process`` [M]; ``tag`` [G, N]: values of the tags
+    - ``owner`` [T]: the thread that runs it, or ``NOBODY``; ``holds`` [T, N]: whether a process has
+      its state
+    - ``process`` [M] of each thread; ``tag`` [G, N]: values of the tags of each process
     """
 
     kind: Ints
@@ -51,14 +57,14 @@ class Tasks:
 
     @property
     def threads(self) -> Ints:
-        """[N] threads of each process."""
+        """[N] number of threads of each process."""
         return np.bincount(self.process).astype(np.int64)
 
     @property
     def scale(self) -> Ints:
-        """[N] what weighs a process of few threads against one of many."""
+        """[N] the weight of one task on a process: the more threads, the smaller."""
         common = math.lcm(*np.unique(self.threads).tolist())
-        return np.asarray(np.rint(min(common, _FINE) / self.threads), dtype=np.int64)
+        return np.asarray(np.rint(min(common, _MAX_SCALE) / self.threads), dtype=np.int64)
 
     def process_of(self, thread: Ints) -> Ints:
         """[T] the process of the thread of each task, ``NOBODY`` where it has none."""
@@ -72,12 +78,12 @@ class Tasks:
         table[kind, self.process[thread]] = True
         return table
 
-    def pinned(self, home: Ints) -> Tasks:
-        """The same tasks, each open to the threads of its process in ``home`` [T] alone."""
+    def pinned(self, target: Ints) -> Tasks:
+        """The same tasks, each open only to the threads of its process in ``target`` [T]."""
         width = len(self.threads) + 1
-        named, kind = np.unique(self.kind * width + home + 1, return_inverse=True)
-        at_home = self.process == (named % width - 1)[:, np.newaxis]
-        open_to = self.open_to[named // width] & at_home
+        named, kind = np.unique(self.kind * width + target + 1, return_inverse=True)
+        on_target = self.process == (named % width - 1)[:, np.newaxis]
+        open_to = self.open_to[named // width] & on_target
         return replace(self, kind=kind.ravel().astype(np.int64), open_to=open_to)
 
 
@@ -85,7 +91,7 @@ class Tasks:
 
 
 def assign_actives(tasks: Tasks) -> Ints:
-    """[T] the thread that runs each task, ``NOBODY`` where none may."""
+    """[T] the thread that runs each task, ``NOBODY`` where no thread may."""
     runs = _active_counts(tasks)
     answer = np.full(len(tasks.kind), NOBODY, dtype=np.int64)
     for kind in range(len(runs)):
@@ -109,8 +115,9 @@ def assign_actives(tasks: Tasks) -> Ints:
 
 
 def _fill(tasks: Tasks, free: Ints, need: Ints, answer: Ints) -> None:
-    """Tasks without a place to the threads that want them, where their state is if possible."""
-    # the threads in turn, not one after the other
+    """Assign ``free`` tasks to the threads that still ``need`` some, where their state is if
+    possible."""
+    # threads take turns, instead of each filling up before the next
     thread = np.repeat(np.arange(len(need)), need)
     turn = np.arange(len(thread)) - np.searchsorted(thread, thread)
     place = thread[np.lexsort((thread, turn))]
@@ -121,8 +128,8 @@ def _fill(tasks: Tasks, free: Ints, need: Ints, answer: Ints) -> None:
         from scipy.sparse import csr_array
         from scipy.sparse.csgraph import maximum_bipartite_matching
 
-        at_home = csr_array(tasks.holds[free[known]][:, tasks.process[place]])
-        matched[known] = maximum_bipartite_matching(at_home, perm_type="column")
+        has_state = csr_array(tasks.holds[free[known]][:, tasks.process[place]])
+        matched[known] = maximum_bipartite_matching(has_state, perm_type="column")
     used = np.zeros(len(place), dtype=np.bool_)
     used[matched[matched >= 0]] = True
     matched[matched < 0] = np.flatnonzero(~used)
@@ -130,7 +137,7 @@ def _fill(tasks: Tasks, free: Ints, need: Ints, answer: Ints) -> None:
 
 
 def _active_counts(tasks: Tasks) -> Ints:
-    """[K, M] tasks of each subtopology that each thread runs."""
+    """[K, M] number of tasks of each subtopology that each thread runs."""
     kinds, threads = tasks.open_to.shape
     processes = len(tasks.threads)
     count = np.bincount(tasks.kind, minlength=kinds)
@@ -187,15 +194,15 @@ def _active_counts(tasks: Tasks) -> Ints:
 def squares_near(
     guess: npt.NDArray[np.float64], tail: Ints, head: Ints, weight: Ints, capacity: Ints
 ) -> Squares:
-    """Squares of flows that are probably near a guess."""
+    """Squares of flows that are probably close to ``guess``."""
     return Squares(
         tail=tail,
         head=head,
         capacity=capacity,
         weight=weight,
         base=np.zeros(len(tail), dtype=np.int64),
-        low=np.floor(guess).astype(np.int64) - _REACH,
-        high=np.ceil(guess).astype(np.int64) + _REACH,
+        low=np.floor(guess).astype(np.int64) - _MARGIN,
+        high=np.ceil(guess).astype(np.int64) + _MARGIN,
     )
 
 
@@ -203,25 +210,25 @@ def squares_near(
 
 
 def place_standbys(
-    tasks: Tasks, home: Ints, stateful: Bools, copies: int, anew: Ints | None = None
+    tasks: Tasks, active: Ints, stateful: Bools, copies: int, placement_cost: Ints | None = None
 ) -> Bools:
-    """[T, N] the processes that hold a standby of each task; as many as ``copies`` of those
-    ``stateful`` [T] that run.
+    """[T, N] the processes that hold a standby of each task: ``copies`` standbys of each task that
+    is ``stateful`` [T] and runs, as far as there are processes.
 
-    ``home`` [T]: the process that runs each, ``NOBODY``; ``anew`` [T, N]: what it costs to put a
-    standby there, 1 where the state is not unless given.
+    ``active`` [T]: the process that runs each task, or ``NOBODY``; ``placement_cost`` [T, N]: the
+    cost of a standby on a process, by default 1 where the process does not have the state.
     """
     processes = len(tasks.threads)
     holds = np.zeros((len(tasks.kind), processes), dtype=np.bool_)
-    chosen = np.flatnonzero(stateful & (home != NOBODY))
+    chosen = np.flatnonzero(stateful & (active != NOBODY))
     if copies == 0 or len(chosen) == 0:
         return holds
-    runs_on = home[chosen]
+    runs_on = active[chosen]
     able = tasks.open_process[tasks.kind[chosen]].copy()
     able[np.arange(len(chosen)), runs_on] = False
     row, proc = np.nonzero(able)
     levels = len(tasks.tag)
-    # a node per task, then level by level one per task and values of the tags so far
+    # a node per task, then on each level a node per task and combination of tag values so far
     above = row.copy()
     nodes = len(chosen)
     layers = levels + 3
@@ -253,11 +260,11 @@ def place_standbys(
     base = Network(sink + 1, layers)
     base.supply[: len(chosen)], base.supply[sink] = copies, -copies * len(chosen)
     base.arcs(np.arange(len(chosen)), np.full(len(chosen), sink), copies, {0: 1})
-    cost = (~tasks.holds).astype(np.int64) if anew is None else anew
+    cost = (~tasks.holds).astype(np.int64) if placement_cost is None else placement_cost
     taken = base.arcs(above, processes_at + proc, 1, {layers - 1: cost[chosen][row, proc]})
     for level, convex in enumerate(parts):
         convex.add_to(base, 1 + level)
-    runs = np.bincount(home[home != NOBODY], minlength=processes)
+    runs = np.bincount(active[active != NOBODY], minlength=processes)
     wanted = min(copies, processes - 1) * len(chosen)
     guess = (int(runs.sum()) + wanted) * tasks.threads / len(tasks.process) - runs
     load = Squares(
@@ -266,19 +273,20 @@ def place_standbys(
         capacity=np.full(processes, len(chosen)),
         weight=tasks.scale,
         base=runs.astype(np.int64),
-        low=np.floor(guess).astype(np.int64) - _REACH,
-        high=np.ceil(guess).astype(np.int64) + _REACH,
+        low=np.floor(guess).astype(np.int64) - _MARGIN,
+        high=np.ceil(guess).astype(np.int64) + _MARGIN,
     )
     optimum = minimise_squares(base, {levels + 1: load})
     if optimum is None:
-        raise AssertionError("what finds no process has an arc of its own")
+        raise AssertionError("a standby without a process has its own arc to the sink")
     held = optimum.flow[taken] > 0
     holds[chosen[row[held]], proc[held]] = True
     return holds
 
 
 def assign_standbys(tasks: Tasks, active: Ints, holds: Bools, had: Bools) -> list[tuple[int, int]]:
-    """(thread, task) of every standby, ascending; ``had`` [T, M]: which threads held which."""
+    """(thread, task) of every standby, ascending; ``holds`` [T, N]: the processes of the standbys;
+    ``had`` [T, M]: the threads that held a standby before."""
     threads = len(tasks.process)
     load = np.bincount(active[active != NOBODY], minlength=threads)
     found: list[tuple[int, int]] = []

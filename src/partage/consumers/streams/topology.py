@@ -1,13 +1,15 @@
-"""The tasks of a group's Streams application as columns, with who runs and holds what.
+"""The tasks of a group's Streams application as columns: who runs each, and who has its state.
 
-A task is one number of a subtopology: that partition of all of its topics. Which member runs it is
-told by the members' claims: who owns most of its partitions, the first of equals. Where a member
-has standbys it says under ``standbys``. A member is a thread of the process that it names (itself,
-where it names none); what a process says of itself (rack, tags) its first thread says.
+A task is one partition number of a subtopology: that partition of all its topics. The member that
+runs it is the one that owns most of its partitions according to the claims, the first of equals.
+Members list the standbys that they hold under ``standbys``. A member is a thread of the process
+that it names, or a process by itself where it names none; the rack and the tags of a process are
+those of its first thread.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -15,7 +17,7 @@ import numpy.typing as npt
 
 from partage.consumers.streams.config import UNKNOWN_LAG, StreamsConfig
 from partage.consumers.streams.tasks import Tasks
-from partage.group import Group
+from partage.group import Group, Member
 from partage.group.model import NOBODY
 
 Ints = npt.NDArray[np.int64]
@@ -24,10 +26,10 @@ Bools = npt.NDArray[np.bool_]
 
 @dataclass(frozen=True, eq=False)
 class Topology:
-    """T tasks of R partitions in all, M members in N processes.
+    """T tasks with R partitions in total, M members in N processes.
 
-    - ``row``, ``task`` [R]: the partitions of each task
-    - ``tasks``; ``had`` [T, M]: which member held a standby of which
+    - ``row``, ``task`` [R]: each partition and its task
+    - ``tasks``; ``had`` [T, M]: which member held a standby of which task
     - ``stateful`` [T]; ``processes``: their names, ascending
     """
 
@@ -66,8 +68,8 @@ class Topology:
         return cls(group, config, row, task, tasks, had, stateful, tuple(processes.tolist()))
 
     def lag(self) -> Ints:
-        """[T, N] how far behind the state of a task is on a process: as told; where it runs and
-        nothing is told, not at all; elsewhere ``UNKNOWN_LAG``."""
+        """[T, N] records that the state of a task is behind on a process: as configured; 0 where
+        the task runs and no lag is given; elsewhere ``UNKNOWN_LAG``."""
         table = np.full((len(self.stateful), len(self.processes)), UNKNOWN_LAG, dtype=np.int64)
         runs = np.flatnonzero(self.tasks.owner != NOBODY)
         table[runs, self.tasks.process[self.tasks.owner[runs]]] = 0
@@ -79,7 +81,7 @@ class Topology:
         return table
 
     def rows(self, tasks: Ints) -> tuple[Ints, Ints]:
-        """(which of the tasks given, partition) of all their partitions."""
+        """(position in ``tasks``, partition) of all partitions of these tasks."""
         order = np.argsort(self.task, kind="stable")
         start = np.searchsorted(self.task[order], np.arange(len(self.stateful) + 1))
         count = np.diff(start)[tasks]
@@ -89,9 +91,9 @@ class Topology:
 
     # -- racks
 
-    def without_rack(self) -> str | None:
-        """Why racks cannot be told apart, in a sentence's beginning; None where they can: every
-        process in one rack, every partition's replicas in known ones (as Kafka demands)."""
+    def unknown_rack(self) -> str | None:
+        """Why racks are not known well enough to count, None where they are: every process must be
+        in one rack, and the racks of every partition's replicas known (as Kafka requires)."""
         rack, of = self.group.member_rack, self.tasks.process
         for at, name in enumerate(self.processes):
             racks = np.unique(rack[of == at])
@@ -100,11 +102,11 @@ class Topology:
         unknown = ~self.group.in_rack[self.row].any(axis=1)
         if unknown.any():
             topic, number = self.group.named(int(self.row[unknown.argmax()]))
-            return f"racks says nothing of {topic}-{number}"
+            return f"racks does not contain {topic}-{number}"
         return None
 
-    def far(self) -> Ints:
-        """[T, N] partitions of a task of which no replica lies in the process's rack."""
+    def cross_rack(self) -> Ints:
+        """[T, N] partitions of a task without a replica in the rack of the process."""
         racks = self.group.member_rack[np.unique(self.tasks.process, return_index=True)[1]]
         found = np.zeros((len(self.stateful), len(racks)), dtype=np.int64)
         np.add.at(found, self.task, ~self.group.in_rack[self.row][:, racks])
@@ -112,7 +114,7 @@ class Topology:
 
 
 def _layout(group: Group, config: StreamsConfig) -> tuple[Ints, Ints, Ints]:
-    """Subtopology of each task; partition and task of each partition."""
+    """[T] subtopology of each task; [R] each partition and its task."""
     kind: list[int] = []
     row: list[Ints] = []
     task: list[Ints] = []
@@ -147,7 +149,7 @@ def _owned(group: Group, row: Ints, task: Ints, tasks: int) -> Ints:
 
 
 def _had(group: Group, row: Ints, task: Ints, tasks: int) -> Bools:
-    """[T, M] which member says that it holds a standby of which task."""
+    """[T, M] which member lists a standby of which task."""
     found = np.zeros((tasks, len(group.members)), dtype=np.bool_)
     task_of = np.full(group.partitions, NOBODY, dtype=np.int64)
     task_of[row] = task
@@ -162,15 +164,22 @@ def _had(group: Group, row: Ints, task: Ints, tasks: int) -> Bools:
 
 
 def _tags(group: Group, process: Ints) -> Ints:
-    """[G, N] values of the tags by process, as numbers; -1 where it has none."""
+    """[G, N] values of the tags by process, as numbers; -1 where a process does not have the tag.
+    Where no process has tags, the rack is the only tag."""
     first = {int(at): member for at, member in zip(process[::-1], group.members[::-1], strict=True)}
-    keys = sorted({key for member in first.values() for key in member.tags})
-    values = [[first[at].tags.get(key) for at in sorted(first)] for key in keys]
-    racks = [first[at].rack or None for at in sorted(first)]
-    if not keys and any(racks):
-        values = [racks]
-    table = np.full((len(values), len(first)), NOBODY, dtype=np.int64)
+    threads = [first[at] for at in sorted(first)]
+    values = _tag_values(threads)
+    table = np.full((len(values), len(threads)), NOBODY, dtype=np.int64)
     for row, texts in enumerate(values):
         number = {text: at for at, text in enumerate(sorted({t for t in texts if t is not None}))}
         table[row] = [NOBODY if text is None else number[text] for text in texts]
     return table
+
+
+def _tag_values(threads: Sequence[Member]) -> list[list[str | None]]:
+    """By tag, ascending: its value on each process, given the first thread of each."""
+    keys = sorted({key for member in threads for key in member.tags})
+    if keys:
+        return [[member.tags.get(key) for member in threads] for key in keys]
+    racks = [member.rack or None for member in threads]
+    return [racks] if any(racks) else []

@@ -1,22 +1,24 @@
-"""Warm-ups: tasks stay where their state is until their home has it too (KIP-441).
+"""Warm-ups: tasks stay where their state is until their target has it too (KIP-441).
 
-A process is *caught up* with a task where its lag is acceptable. A stateful task may run where it
-is caught up; where nobody is, on whoever lags least. If its home is none of these, it waits:
+A process has *caught up* with a task where its lag is acceptable. A stateful task may run where a
+process has caught up or, where none has, on the processes with the smallest lag. A task whose
+target is none of these waits:
 
-- It runs where it ran, if it may; else where the load by then is least (a flow), rather where it
-  has a standby.
-- If a standby of it was where it now runs, the home gets that standby in exchange. If not, the home
-  gets a *warm-up*, a standby beyond the number asked for, as long as there are some: first for the
-  home that lags least, so that what has begun goes on, then for the task that fewest are caught up
-  with.
+- It runs where it ran before, if it may. Otherwise it runs where the load is then the least (a
+  min-cost flow), preferably where it has a standby.
+- If it now runs where a standby of it was planned, the target gets that standby in exchange.
+  Otherwise the target gets a *warm-up*, an additional standby, while ``max_warmup_replicas``
+  allows: first the targets with the smallest lag, so that a warm-up that has begun continues, then
+  the tasks that the fewest processes have caught up with.
 
-A standby whose place is not caught up waits likewise: another process that lags less and has
-nothing of the task keeps one for it, a caught-up one of little load if there is, else the one that
-lags least; and its place gets a warm-up if one is left.
+A standby whose process has not caught up waits in the same way. Another process with a smaller lag
+and without a copy of the task keeps a standby for it: a process that has caught up, the least
+loaded first; if there is none, the process with the smallest lag. The planned process gets a
+warm-up if one is left.
 
-In a later round what has caught up is no longer in the way. As homes are chosen to have fewest that
-are not caught up, a round that finds w more of them caught up has at least w less that wait. (Costs
-of racks come before that; there it is so where nobody has left.)
+In later rounds, tasks that have caught up no longer wait. Targets are chosen so that the fewest of
+them have not caught up: a round in which w more targets have caught up has at least w fewer tasks
+that wait. (Rack costs come before that; with them it holds as long as no process has left.)
 """
 
 from __future__ import annotations
@@ -36,8 +38,11 @@ Bools = npt.NDArray[np.bool_]
 
 @dataclass(frozen=True, eq=False)
 class StateLags:
-    """``lag`` [T, N], where T tasks may run at all ``able`` [T, N], and which lag is
-    ``acceptable``."""
+    """How far the state of T tasks is behind on N processes.
+
+    - ``lag`` [T, N] records; ``able`` [T, N]: whether the process may run the task at all
+    - ``acceptable``: the largest lag of a process that has caught up
+    """
 
     lag: Ints
     able: Bools
@@ -45,29 +50,31 @@ class StateLags:
 
     @property
     def caught_up(self) -> Bools:
-        """[T, N]"""
+        """[T, N] whether the process may run the task and its lag is acceptable."""
         return self.able & (self.lag <= self.acceptable)
 
     @property
     def may_run(self) -> Bools:
-        """[T, N] caught up, or where nobody is, least behind."""
+        """[T, N] processes that have caught up; where none has, those with the smallest lag."""
         ready = self.caught_up
         lag = np.where(self.able, self.lag, np.iinfo(np.int64).max)
         least = self.able & (lag == lag.min(axis=1, keepdims=True))
         return np.where(ready.any(axis=1, keepdims=True), ready, least)
 
-    def by_need(self, task: Ints, place: Ints) -> Ints:
-        """Order of (task, place) pairs: what lags least there, then what is caught up in fewest
-        places."""
-        return np.lexsort((place, task, self.caught_up.sum(axis=1)[task], self.lag[task, place]))
+    def by_need(self, task: Ints, process: Ints) -> Ints:
+        """Order of (task, process) pairs: the smallest lag first, then the tasks that the fewest
+        processes have caught up with."""
+        return np.lexsort(
+            (process, task, self.caught_up.sum(axis=1)[task], self.lag[task, process])
+        )
 
 
 @dataclass(frozen=True, eq=False)
 class WarmupPlan:
-    """What is done in a round.
+    """The copies of all tasks in one round.
 
     - ``active`` [T]: the process of each task; ``standby``, ``warmup`` [T, N]
-    - ``waiting``: how many actives and standbys are not where they belong
+    - ``waiting``: number of active tasks and standbys that are not on their target
     """
 
     active: Ints
@@ -76,54 +83,58 @@ class WarmupPlan:
     waiting: int
 
     @classmethod
-    def at_rest(cls, home: Ints, standby: Bools) -> WarmupPlan:
-        """All where it belongs."""
-        return cls(home, standby, np.zeros_like(standby), 0)
+    def without_waiting(cls, target: Ints, standby: Bools) -> WarmupPlan:
+        """Every copy on its target."""
+        return cls(target, standby, np.zeros_like(standby), 0)
 
 
 def plan_round(
-    tasks: Tasks, rest: WarmupPlan, stateful: Bools, lags: StateLags, most: int
+    tasks: Tasks, planned: WarmupPlan, stateful: Bools, lags: StateLags, max_warmups: int
 ) -> WarmupPlan:
-    """This round on the way to ``rest``, with at most ``most`` warm-ups; ``stateful`` [T]."""
-    home, may_run = rest.active, lags.may_run
-    waits = stateful & (home != NOBODY)
-    waits[waits] = ~may_run[waits, home[waits]]
-    active = _while_waiting(tasks, home, waits, rest.standby, may_run)
-    now = WarmupPlan(active, rest.standby.copy(), np.zeros_like(rest.standby), int(waits.sum()))
-    left = most - _warm_up_homes(now, np.flatnonzero(waits), home, lags, most)
-    kept = _keep_hot_standbys(tasks, now, lags, left)
+    """This round on the way to ``planned``, with at most ``max_warmups``; ``stateful`` [T]."""
+    target, may_run = planned.active, lags.may_run
+    waits = stateful & (target != NOBODY)
+    waits[waits] = ~may_run[waits, target[waits]]
+    active = _while_waiting(tasks, target, waits, planned.standby, may_run)
+    now = WarmupPlan(
+        active, planned.standby.copy(), np.zeros_like(planned.standby), int(waits.sum())
+    )
+    left = max_warmups - _warm_up_targets(now, np.flatnonzero(waits), target, lags, max_warmups)
+    kept = _keep_standbys_caught_up(tasks, now, lags, left)
     return replace(now, waiting=now.waiting + kept)
 
 
-def _warm_up_homes(now: WarmupPlan, waits: Ints, home: Ints, lags: StateLags, most: int) -> int:
-    """Something for the homes of tasks that wait: the standby that became active, or a warm-up; how
-    many of these."""
+def _warm_up_targets(
+    now: WarmupPlan, waits: Ints, target: Ints, lags: StateLags, max_warmups: int
+) -> int:
+    """Give the target of each waiting task the standby that became active, or a warm-up. Returns
+    the number of warm-ups."""
     swaps = waits[now.standby[waits, now.active[waits]]]
     now.standby[swaps, now.active[swaps]] = False
-    now.standby[swaps, home[swaps]] = True
-    rest = np.setdiff1d(waits, swaps)
-    begun = rest[lags.by_need(rest, home[rest])][:most]
-    now.warmup[begun, home[begun]] = True
+    now.standby[swaps, target[swaps]] = True
+    others = np.setdiff1d(waits, swaps)
+    begun = others[lags.by_need(others, target[others])][:max_warmups]
+    now.warmup[begun, target[begun]] = True
     return len(begun)
 
 
-def _keep_hot_standbys(tasks: Tasks, now: WarmupPlan, lags: StateLags, left: int) -> int:
-    """Standbys whose place is not caught up to whoever is more so, and warm-ups in their places as
-    long as there are some ``left``; how many such standbys."""
+def _keep_standbys_caught_up(tasks: Tasks, now: WarmupPlan, lags: StateLags, left: int) -> int:
+    """Move standbys whose process has not caught up to a process with a smaller lag, and put
+    warm-ups in their places while some are ``left``. Returns the number of moved standbys."""
     runs = np.flatnonzero(now.active != NOBODY)
     copies = now.standby | now.warmup
     copies[runs, now.active[runs]] = True
     load = np.bincount(now.active[runs], minlength=len(tasks.threads)) + now.standby.sum(axis=0)
-    task, place = np.nonzero(now.standby & ~lags.caught_up)
-    order = lags.by_need(task, place)
+    task, process = np.nonzero(now.standby & ~lags.caught_up)
+    order = lags.by_need(task, process)
     kept = 0
-    for at, to in zip(task[order].tolist(), place[order].tolist(), strict=True):
+    for at, to in zip(task[order].tolist(), process[order].tolist(), strict=True):
         free = lags.able[at] & ~copies[at] & (lags.lag[at] < lags.lag[at, to])
-        hot = free & lags.caught_up[at]
+        ready = free & lags.caught_up[at]
         if not free.any():
             continue
-        weight = load * tasks.scale if hot.any() else lags.lag[at]
-        able = np.flatnonzero(hot if hot.any() else free)
+        weight = load * tasks.scale if ready.any() else lags.lag[at]
+        able = np.flatnonzero(ready if ready.any() else free)
         keeper = int(able[weight[able].argmin()])
         now.standby[at, keeper], now.standby[at, to] = True, False
         now.warmup[at, to] = kept < left
@@ -134,9 +145,11 @@ def _keep_hot_standbys(tasks: Tasks, now: WarmupPlan, lags: StateLags, left: int
     return kept
 
 
-def _while_waiting(tasks: Tasks, home: Ints, waits: Bools, standby: Bools, may_run: Bools) -> Ints:
-    """[T] the process of each task this round."""
-    active = home.copy()
+def _while_waiting(
+    tasks: Tasks, target: Ints, waits: Bools, standby: Bools, may_run: Bools
+) -> Ints:
+    """[T] the process that runs each task this round; ``waits`` [T]."""
+    active = target.copy()
     rows = np.flatnonzero(waits)
     ran_on = tasks.process_of(tasks.owner[rows])
     stays = (ran_on != NOBODY) & may_run[rows, ran_on]
@@ -162,7 +175,7 @@ def _while_waiting(tasks: Tasks, home: Ints, waits: Bools, standby: Bools, may_r
     even.base = load
     optimum = minimise_squares(base, {0: even})
     if optimum is None:
-        raise AssertionError("whoever lags least may run it")
+        raise AssertionError("the process with the smallest lag may run the task")
     found = optimum.flow[taken] > 0
     active[rows[row[found]]] = proc[found]
     return active

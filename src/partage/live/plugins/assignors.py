@@ -24,7 +24,7 @@ from typing import Any, ClassVar, TypeAlias
 from partage.consumers.assign import assign, withhold
 from partage.consumers.assignment import Assignment
 from partage.consumers.assignors.failover import CONFIG as PRIORITY
-from partage.consumers.custom import PartitionAssignor, Subscription, decide
+from partage.consumers.custom import PartitionAssignor, Subscription, run_custom_assignor
 from partage.consumers.user_data import (
     read_generation,
     read_priority,
@@ -343,7 +343,7 @@ class Custom(GroupAssignor):
         self._assignor.on_assignment(self._owned, generation)
 
     def _assign(self, group: Group) -> Assignment:
-        owner = decide(self._assignor, group)
+        owner = run_custom_assignor(self._assignor, group)
         found = Assignment(group, owner, owner)
         return withhold(found) if self.cooperative else found
 

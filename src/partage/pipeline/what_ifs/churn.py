@@ -25,6 +25,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
+from partage.consumers.assignors import MODES, check_mode, find_assignor
 from partage.consumers.scenario import Scenario
 from partage.consumers.simulation import Simulation, simulate
 from partage.errors import InputError
@@ -77,9 +78,20 @@ class Churn:
             raise InputError("--seed", f"{self.seed}: expected a number from 0")
         if self.events < 1:
             raise InputError("--events", f"{self.events}: expected a number from 1")
+        names = {name for case, _ in self.cases for name in self._assignors(case)}
+        check_mode(self.mode, {name: find_assignor(name) for name in sorted(names)})
         for assignor, protocol in self.cases:
-            simulate(self.scenario, assignor, protocol, self.mode)
+            simulate(self.scenario, assignor, protocol, self._mode(assignor))
         return self
+
+    def _mode(self, assignor: str) -> str:
+        """The mode where the assignor, or one that a member lists, has it; else the default."""
+        used = map(find_assignor, self._assignors(assignor))
+        return self.mode if any(self.mode in one.modes for one in used) else MODES[0]
+
+    def _assignors(self, assignor: str) -> set[str]:
+        """The assignors of a case: its own and those that members list."""
+        return {assignor}.union(*(member.assignors for member in self.scenario.members))
 
     @property
     def rows(self) -> int:
@@ -91,7 +103,7 @@ class Churn:
         run, case = divmod(row, len(self.cases))
         assignor, protocol = self.cases[case]
         scenario, happened = self.future(run)
-        found = simulate(scenario, assignor, protocol, self.mode)
+        found = simulate(scenario, assignor, protocol, self._mode(assignor))
         return [
             {
                 "run": run,

@@ -1,0 +1,51 @@
+"""Results as tables for notebooks: a pandas DataFrame, a pyarrow Table, an HTML table.
+
+pandas and pyarrow are imported when a table is asked for, so that ``import partage`` needs neither.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from html import escape
+from importlib import import_module
+from typing import Any
+
+from partage.errors import PartageError
+
+Columns = Mapping[str, Sequence[Any]]
+"""Values by column name, all columns of the same length."""
+
+HTML_ROWS = 20
+"""Rows that an HTML table shows of a longer one."""
+
+
+def data_frame(columns: Columns) -> Any:
+    """A ``pandas.DataFrame``. Raises PartageError where pandas is not installed."""
+    return _library("pandas").DataFrame(dict(columns))
+
+
+def arrow_table(columns: Columns) -> Any:
+    """A ``pyarrow.Table``. Raises PartageError where pyarrow is not installed."""
+    return _library("pyarrow").table(dict(columns))
+
+
+def html_table(caption: str, header: Iterable[str], rows: Sequence[Sequence[Any]]) -> str:
+    """An HTML table of the first ``HTML_ROWS`` rows, with the number of the rows left out."""
+    head = "".join(f"<th>{escape(name)}</th>" for name in header)
+    body = "".join(
+        "<tr>" + "".join(f"<td>{escape(str(value))}</td>" for value in row) + "</tr>"
+        for row in rows[:HTML_ROWS]
+    )
+    if len(rows) > HTML_ROWS:
+        caption += f" (the first {HTML_ROWS} of {len(rows):,} rows)"
+    return (
+        f"<table><caption>{escape(caption)}</caption>"
+        f"<thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
+    )
+
+
+def _library(name: str) -> Any:
+    try:
+        return import_module(name)
+    except ImportError:
+        raise PartageError(f"{name} is not installed: pip install {name}") from None
