@@ -7,16 +7,16 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from partage.flow.certificate import pack, sharing_bound, takeover_bound, unpack
-from partage.flow.sharing import LOAD, MOVES, SPREAD, Sharing
-from tests.flow.sharing_cases import best, problems
+from partage.flow.assignment import LOAD, MOVES, SPREAD, AssignmentProblem
+from partage.flow.certificate import assignment_bound, pack, takeover_bound, unpack
+from tests.flow.assignment.cases import best, problems
 
 ORDER = (LOAD, MOVES, SPREAD)
 
 
 @given(problem=problems(max_items=4), data=st.data())
 @settings(max_examples=200, deadline=None, suppress_health_check=[HealthCheck.too_slow])
-def test_no_prices_prove_too_much(problem: Sharing, data: st.DataObject) -> None:
+def test_no_prices_prove_too_much(problem: AssignmentProblem, data: st.DataObject) -> None:
     """Whatever the prices, the bound is at most the weighted cost of the best arrangement."""
     number = st.integers(-30, 30)
     shape = problem.family_base.shape
@@ -24,7 +24,7 @@ def test_no_prices_prove_too_much(problem: Sharing, data: st.DataObject) -> None
     family = np.array([data.draw(number) for _ in range(shape[0] * shape[1])]).reshape(shape)
     weights = {cost: data.draw(st.integers(0, 9)) for cost in ORDER}
     least, most = (bound[problem.item_class] for bound in problem.bounds)
-    bound = sharing_bound(
+    bound = assignment_bound(
         family=problem.family,
         demand=problem.demand,
         least=least,

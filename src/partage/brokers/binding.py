@@ -9,7 +9,7 @@ import numpy.typing as npt
 
 from partage.brokers.figures import Placement
 from partage.brokers.problem import Problem
-from partage.flow.sharing import fairest_loads, zone_bounds
+from partage.flow.assignment import fairest_loads, zone_bounds
 
 Ints = npt.NDArray[np.int64]
 

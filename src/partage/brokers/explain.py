@@ -17,7 +17,7 @@ import numpy.typing as npt
 from partage.brokers.options import GIVEN
 from partage.brokers.plan import Plan
 from partage.errors import InputError
-from partage.flow.sharing import MOVES
+from partage.flow.assignment import MOVES
 
 Ints = npt.NDArray[np.int64]
 

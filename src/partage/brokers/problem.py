@@ -25,7 +25,7 @@ from partage.cluster import Broker, Cluster
 from partage.cluster.broker import MAX_BYTES
 from partage.errors import InputError
 from partage.files import is_name
-from partage.flow.sharing import LOAD, MOVES, SPREAD, Share, Sharing
+from partage.flow.assignment import LOAD, MOVES, SPREAD, Assignment, AssignmentProblem
 
 Ints = npt.NDArray[np.int64]
 Bools = npt.NDArray[np.bool_]
@@ -122,7 +122,7 @@ class Problem:
         return np.flatnonzero(self.chosen)
 
     @cached_property
-    def sharing(self) -> Sharing:
+    def sharing(self) -> AssignmentProblem:
         """The placement as the kernel sees it."""
         cluster, items = self.cluster, self.items
         slots = len(self.slot_brokers)
@@ -135,7 +135,7 @@ class Problem:
         np.add.at(base_size, at[at >= 0], np.maximum(cluster.size_bytes[rest[row]][at >= 0], 0))
         names, family = np.unique(cluster.topic[items], return_inverse=True)
         racks, zone = np.unique(cluster.rack[self.slot_brokers], return_inverse=True)
-        return Sharing(
+        return AssignmentProblem(
             family=family.astype(np.int64),
             demand=self.target[items],
             own=self.broker_slot[cluster.replicas[items]],
@@ -161,12 +161,12 @@ class Problem:
         return within_limits(self.sharing, self.order, self.options.limits)
 
     @property
-    def aimed(self) -> Sharing:
+    def aimed(self) -> AssignmentProblem:
         """The placement as the kernel sees it, aimed at the loads that a budget allows."""
         return self.budgeted.sharing
 
     @property
-    def share(self) -> Share:
+    def share(self) -> Assignment:
         """The kernel's answer to ``aimed``."""
         return self.budgeted.share
 

@@ -21,16 +21,16 @@ from partage.brokers.placing.sizes import size_bands, sized
 from partage.brokers.problem import Problem
 from partage.brokers.stages import StageName
 from partage.cluster import Cluster
+from partage.flow.assignment import LOAD, MOVES, SPREAD
 from partage.flow.certificate import pack
-from partage.flow.filling import (
+from partage.flow.proof import fairest_loads_for, prove
+from partage.flow.size_balancing import (
     fair_shares,
     fewest_bytes,
     fewest_moves,
     slot_prices,
     tightest,
 )
-from partage.flow.proof import fairest_loads_for, prove
-from partage.flow.sharing import LOAD, MOVES, SPREAD
 
 Ints = npt.NDArray[np.int64]
 

@@ -2,12 +2,12 @@
 spread most evenly over the members.
 
 Partitions that the same members may have, with replicas in the same racks, are alike; the kernel
-(``flow.allotting``) decides how many of each kind every member keeps and gets anew, which is a few
-thousand numbers even for a million partitions. Which ones is first dealt out: of the partitions of
-one kind that a member owns, it keeps those of the topics of which it has few; what is free goes
-round the members, topic by topic. Then the counts per topic and member are evened out as far as
-loads, racks and kept partitions stay as they are (``flow.spreading``): the sum of their squares is
-the least there is, unless the group is so large that this would take too long.
+(``flow.group_assignment``) decides how many of each kind every member keeps and gets anew, which is
+a few thousand numbers even for a million partitions. Which ones is first dealt out: of the
+partitions of one kind that a member owns, it keeps those of the topics of which it has few; what is
+free goes round the members, topic by topic. Then the counts per topic and member are evened out as
+far as loads, racks and kept partitions stay as they are (``flow.even_spread``): the sum of their
+squares is the least there is, unless the group is so large that this would take too long.
 """
 
 from __future__ import annotations
@@ -19,9 +19,9 @@ import numpy as np
 import numpy.typing as npt
 
 from partage.consumers.assignment import loads_of
-from partage.flow.allotting import Allotted, Allotting, allot
+from partage.flow.even_spread import SpreadProblem, minimise_spread
+from partage.flow.group_assignment import GroupProblem, GroupSolution, assign_groups
 from partage.flow.network import EMPTY, FULL
-from partage.flow.spreading import Spreading, spread
 from partage.group import Group
 from partage.group.model import NOBODY
 
@@ -50,8 +50,8 @@ def assign_exactly(
     members = len(group.members)
     has = np.flatnonzero((owner != NOBODY) & (kinds.of_partition >= 0))
     arc = kinds.arc_of(kinds.of_partition[has], owner[has])
-    found = allot(
-        Allotting(
+    found = assign_groups(
+        GroupProblem(
             count=kinds.count,
             slots=members,
             group=kinds.kind,
@@ -159,7 +159,7 @@ def _deal(label: Ints, of_arc: Ints, member: Ints, come: Ints, answer: Ints) -> 
 
 
 def _spread(
-    group: Group, kinds: _Kinds, found: Allotted, stays: Ints, rest: Ints | None, answer: Ints
+    group: Group, kinds: _Kinds, found: GroupSolution, stays: Ints, rest: Ints | None, answer: Ints
 ) -> None:
     """Even the counts per topic and member out, at no other cost. ``stays``: the partitions that
     every optimum keeps where they are."""
@@ -180,7 +180,7 @@ def _spread(
     sits = rows.counted(rows.pair(has, group.owner[has]))
     low = np.where(found.staying[arc] == FULL, sits, 0)
     high = np.where(found.coming[arc] == EMPTY, sits, rows.count[pair_row])
-    problem = Spreading(
+    problem = SpreadProblem(
         count=rows.count,
         family=rows.topic,
         row=pair_row,
@@ -192,7 +192,7 @@ def _spread(
         most=found.most - aside,
     )
     given = rows.counted(rows.pair(rows.listed, answer[rows.listed]))
-    counts = spread(problem, given)
+    counts = minimise_spread(problem, given)
     changed = np.zeros(len(rows.count), dtype=np.bool_)
     changed[pair_row[counts != given]] = True
     if not changed.any():

@@ -26,7 +26,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from partage.flow.confining import confine
+from partage.flow.bottleneck import find_bottleneck
 from partage.group.model import NOBODY
 
 Ints = npt.NDArray[np.int64]
@@ -257,7 +257,7 @@ def _confined(problem: WeightedProblem) -> int:
     np.add.at(weight, problem.kind, problem.weight)
     kind, member = np.nonzero(problem.open_to)
     able, place = np.unique(member, return_inverse=True)
-    return confine(kind, place, weight, np.zeros(len(able), dtype=np.int64)).level
+    return find_bottleneck(kind, place, weight, np.zeros(len(able), dtype=np.int64)).level
 
 
 def _heaviest_together(problem: WeightedProblem) -> int:

@@ -26,7 +26,7 @@ _CELLS = 4_000_000
 _SAFE = 2**62
 
 
-def sharing_bound(
+def assignment_bound(
     *,
     family: Ints,
     demand: Ints,

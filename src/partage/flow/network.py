@@ -24,7 +24,7 @@ import numpy as np
 import numpy.typing as npt
 from ortools.graph.python.min_cost_flow import SimpleMinCostFlow
 
-from partage.flow.augmenting import TooManyRoundsError, cheapest_flow
+from partage.flow.primal_dual import TooManyRoundsError, cheapest_flow
 
 Ints = npt.NDArray[np.int64]
 Faces = npt.NDArray[np.int8]

@@ -13,8 +13,8 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from partage.flow.certificate import sharing_bound
-from partage.flow.sharing import LOAD, MOVES, SPREAD, Share, Sharing
+from partage.flow.assignment import LOAD, MOVES, SPREAD, Assignment, AssignmentProblem
+from partage.flow.certificate import assignment_bound
 
 Ints = npt.NDArray[np.int64]
 
@@ -25,7 +25,7 @@ _TRIES = 4
 class Proof:
     """That ``cost`` is at least ``bound`` wherever the costs before it have the values they have.
 
-    ``weights`` of (load, moves, spread) and prices for ``certificate.sharing_bound``;
+    ``weights`` of (load, moves, spread) and prices for ``certificate.assignment_bound``;
     ``family_price`` None stands for the slot's price in every family.
     """
 
@@ -37,13 +37,15 @@ class Proof:
     family_price: Ints | None
 
 
-def prove(problem: Sharing, share: Share) -> list[Proof]:
+def prove(problem: AssignmentProblem, share: Assignment) -> list[Proof]:
     """A proof for each cost, in the share's order."""
     value = problem.costs(share.slots)
     return [_prove(problem, share, value, stage) for stage in range(len(share.order))]
 
 
-def _prove(problem: Sharing, share: Share, value: dict[str, int], stage: int) -> Proof:
+def _prove(
+    problem: AssignmentProblem, share: Assignment, value: dict[str, int], stage: int
+) -> Proof:
     order = share.order[: stage + 1]
     factor = 1
     proof: Proof | None = None
@@ -89,16 +91,16 @@ def _prove(problem: Sharing, share: Share, value: dict[str, int], stage: int) ->
     return proof
 
 
-def fairest_loads_for(problem: Sharing, slot_price: Ints, move_price: int) -> int:
+def fairest_loads_for(problem: AssignmentProblem, slot_price: Ints, move_price: int) -> int:
     """A lower bound on the load's cost plus ``move_price`` for each move, of any arrangement."""
     family_price = np.repeat(slot_price[None, :], len(problem.family_base), axis=0)
     return _bound(problem, {LOAD: 1, MOVES: move_price, SPREAD: 0}, slot_price, family_price)
 
 
-def _bound(problem: Sharing, weights: dict[str, int], slot: Ints, family: Ints) -> int:
+def _bound(problem: AssignmentProblem, weights: dict[str, int], slot: Ints, family: Ints) -> int:
     """The certificate's bound on the weighted sum of the costs, out of prices."""
     least, most = problem.item_bounds
-    return sharing_bound(
+    return assignment_bound(
         family=problem.family,
         demand=problem.demand,
         least=least,
@@ -115,14 +117,16 @@ def _bound(problem: Sharing, weights: dict[str, int], slot: Ints, family: Ints) 
     )
 
 
-def _reach(share: Share, cost: str) -> int:
+def _reach(share: Assignment, cost: str) -> int:
     """No reduced cost of this layer is larger."""
     of_slot, of_family = share.prices[cost]
     every = of_slot if of_family is None else np.concatenate((of_slot, of_family.ravel()))
     return 4 * (int(np.ptp(every)) + int(np.abs(every).max()) + 2) if len(every) else 1
 
 
-def _settled(problem: Sharing, share: Share, weight: int, slot: Ints, family: Ints) -> Ints:
+def _settled(
+    problem: AssignmentProblem, share: Assignment, weight: int, slot: Ints, family: Ints
+) -> Ints:
     """Prices of (family, slot) pairs that the network left undecided, set between the marginal
     costs of the count found; the others lie there already."""
     item, column = np.nonzero(share.slots >= 0)

@@ -1,8 +1,8 @@
 """Two lower bounds on sharing sizes out, out of numbers that anyone may have found.
 
 The arithmetic of the certificate for sizes, as ``flow.certificate`` is for counts: the bounds hold
-for any set of slots and any prices, so nothing of the search (``flow.filling``) has to be believed.
-This module shares no code with it.
+for any set of slots and any prices, so nothing of the search (``flow.size_balancing``) has to be
+believed. This module shares no code with it.
 """
 
 from __future__ import annotations

@@ -11,11 +11,11 @@ import pytest
 
 from partage.brokers.placing.integer_program import SIZES, NothingFitsError, packed
 from partage.brokers.plan import problem_of
-from partage.flow.sharing import LOAD, MOVES, Sharing
+from partage.flow.assignment import LOAD, MOVES, AssignmentProblem
 from tests.matrices import cluster_of
 
 
-def job(rng: random.Random) -> tuple[Sharing, Any]:
+def job(rng: random.Random) -> tuple[AssignmentProblem, Any]:
     """Up to five partitions on three or four brokers whose disks are tight, and the disks."""
     brokers, factor = rng.randint(3, 4), rng.randint(1, 2)
     rows = [
@@ -29,7 +29,7 @@ def job(rng: random.Random) -> tuple[Sharing, Any]:
     return problem.sharing, np.array([mean + rng.randint(0, 15) for _ in range(brokers)])
 
 
-def placements(sharing: Sharing) -> list[Any]:
+def placements(sharing: AssignmentProblem) -> list[Any]:
     """Every arrangement that keeps the racks."""
     least, most = sharing.item_bounds
     choices = []
@@ -47,7 +47,7 @@ def test_no_placement_that_fits_is_better(costs: tuple[str, ...]) -> None:
     for _ in range(25):
         sharing, disk = job(rng)
 
-        def cost(slots: Any, sharing: Sharing = sharing) -> list[int]:
+        def cost(slots: Any, sharing: AssignmentProblem = sharing) -> list[int]:
             known = sharing.costs(slots) | {SIZES: sharing.size_moved(slots)}
             return [known[name] for name in costs]
 

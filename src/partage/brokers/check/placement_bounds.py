@@ -13,7 +13,7 @@ from partage.brokers.check.plan_columns import Ints, MalformedError, PlanColumns
 from partage.brokers.check.recount import Recount
 from partage.brokers.check.units import fraction_of
 from partage.brokers.directory import MARKER
-from partage.flow.certificate import sharing_bound, unpack
+from partage.flow.certificate import assignment_bound, unpack
 from partage.flow.size_certificate import moved_bound
 
 _COST = {"replicas": "load", "moves": "moves", "topic spread": "spread"}
@@ -104,7 +104,7 @@ def _bound(
     slot_price: Ints,
     family_price: Ints,
 ) -> int:
-    return sharing_bound(
+    return assignment_bound(
         family=model.family,
         demand=model.demand,
         least=model.least,

@@ -23,7 +23,7 @@ from partage.brokers.leaders.choices import Choices
 from partage.brokers.leaders.rates import RateProof, lead_by_rate
 from partage.brokers.problem import Problem
 from partage.flow.certificate import overflow_bound, picking_bound, takeover_bound
-from partage.flow.picking import least_level, overflow_prices, pick_pairs, pick_slots
+from partage.flow.selection import least_level, overflow_prices, pick_pairs, pick_slots
 
 Ints = npt.NDArray[np.int64]
 Bools = npt.NDArray[np.bool_]

@@ -3,9 +3,9 @@
 Rates are no units, so this is no flow: an answer is searched and its distance from a proven bound
 is told. The bound: take any set of brokers; the partitions whose replicas all lie on it must be led
 there, so some broker of the set leads at least their bytes divided by the set's size. The set that
-gives the highest bound is found by maximum flow (``flow/confining.py``). The same flow, rounded, is
-one start; today's leaders are another. From both, single changes and swaps between two brokers are
-made while the sum of squares falls, and the better end is taken, today's on a tie: what was
+gives the highest bound is found by maximum flow (``flow/bottleneck.py``). The same flow, rounded,
+is one start; today's leaders are another. From both, single changes and swaps between two brokers
+are made while the sum of squares falls, and the better end is taken, today's on a tie: what was
 balanced once is left alone. Partitions without a measured rate are then shared out by count,
 exactly.
 """
@@ -20,8 +20,8 @@ import numpy.typing as npt
 from partage.brokers.leaders.choices import Choices
 from partage.brokers.problem import Problem
 from partage.cluster import Cluster
-from partage.flow.confining import confine
-from partage.flow.picking import pick_slots
+from partage.flow.bottleneck import find_bottleneck
+from partage.flow.selection import pick_slots
 
 Ints = npt.NDArray[np.int64]
 
@@ -100,7 +100,7 @@ def confined_bound(
     choices: Choices, rate: Ints, base: Ints
 ) -> tuple[int, npt.NDArray[np.bool_], Ints]:
     """The bound on the highest load, the set of slots that gives it, and a near-even start [I]."""
-    found = confine(choices.item, choices.slot, rate, base)
+    found = find_bottleneck(choices.item, choices.slot, rate, base)
     order = np.lexsort((choices.slot, -found.flow, choices.item))
     first = np.searchsorted(choices.item[order], np.arange(len(rate)))
     start = choices.slot[order][first] if len(rate) else np.zeros(0, dtype=np.int64)

@@ -2,10 +2,10 @@
 
 A tolerance widens each broker's fair count to a window, and of all loads within the windows those
 are chosen that take the fewest moves. A limit on the moves buys the fairest loads that so many
-moves reach. Both choose loads, exactly (``flow.sharing.trading``); the placement is then the share
-that aims at them. Bytes are no flow: where a plan moves too many, smaller partitions move instead
-of larger ones, of the same topic first, which keeps every count; where that does not do, fewer
-moves are made, as many as are found to fit by halving.
+moves reach. Both choose loads, exactly (``flow.assignment.trade_off``); the placement is then the
+share that aims at them. Bytes are no flow: where a plan moves too many, smaller partitions move
+instead of larger ones, of the same topic first, which keeps every count; where that does not do,
+fewer moves are made, as many as are found to fit by halving.
 """
 
 from __future__ import annotations
@@ -19,9 +19,9 @@ import numpy.typing as npt
 
 from partage.brokers.options import Limits
 from partage.errors import CannotError
-from partage.flow.filling import cheapened
-from partage.flow.sharing import LOAD, MOVES, SPREAD, Share, Sharing, share
-from partage.flow.sharing.trading import Trade, aimed, fairest, loads_for, loads_within
+from partage.flow.assignment import LOAD, MOVES, SPREAD, Assignment, AssignmentProblem, assign
+from partage.flow.assignment.trade_off import Trade, aimed, fairest, loads_for, loads_within
+from partage.flow.size_balancing import move_smaller_items
 
 Ints = npt.NDArray[np.int64]
 
@@ -40,8 +40,8 @@ class Budgeted:
     - ``trade``: what proves the aim; ``low``, ``high`` [E]: the windows of a tolerance
     """
 
-    sharing: Sharing
-    share: Share
+    sharing: AssignmentProblem
+    share: Assignment
     slots: Ints
     aim: Ints | None = None
     kind: str | None = None
@@ -51,11 +51,11 @@ class Budgeted:
     high: Ints | None = None
 
 
-def within_limits(sharing: Sharing, order: Sequence[str], limits: Limits) -> Budgeted:
+def within_limits(sharing: AssignmentProblem, order: Sequence[str], limits: Limits) -> Budgeted:
     """The share, or the best within the limits. Raises CannotError where the moves that the rules
     ask for break one."""
     if not limits.any or sharing.items == 0:
-        fairest_of_all = share(sharing, order)
+        fairest_of_all = assign(sharing, order)
         return Budgeted(sharing, fairest_of_all, fairest_of_all.slots)
     fair = fairest(sharing)
     found = _counted(sharing, order, limits, fair, limits.moves)
@@ -64,7 +64,7 @@ def within_limits(sharing: Sharing, order: Sequence[str], limits: Limits) -> Bud
     return _in_bytes(sharing, order, limits, fair, found)
 
 
-def fair_window(sharing: Sharing, price: Ints, tolerance: Fraction) -> tuple[Ints, Ints]:
+def fair_window(sharing: AssignmentProblem, price: Ints, tolerance: Fraction) -> tuple[Ints, Ints]:
     """[E] the counts that are fair at the load's dual values, give or take ``tolerance``: those
     whose next replica costs at least the price, and whose last one at most."""
     low, high = [], []
@@ -79,7 +79,7 @@ def fair_window(sharing: Sharing, price: Ints, tolerance: Fraction) -> tuple[Int
 
 
 def _counted(
-    sharing: Sharing, order: Sequence[str], limits: Limits, fair: Trade, moves: int | None
+    sharing: AssignmentProblem, order: Sequence[str], limits: Limits, fair: Trade, moves: int | None
 ) -> Budgeted:
     """Within the tolerance, and with at most ``moves``."""
     trade, kind = fair, None
@@ -115,14 +115,14 @@ def _counted(
     return _reached(sharing, order, fair, trade, MAX_MOVES, low, high)
 
 
-def _fewest(sharing: Sharing) -> tuple[Ints, int]:
+def _fewest(sharing: AssignmentProblem) -> tuple[Ints, int]:
     """The slots with the fewest moves that the rules allow, however unfair, and these moves."""
-    slots = share(sharing, (MOVES, LOAD, SPREAD)).slots
+    slots = assign(sharing, (MOVES, LOAD, SPREAD)).slots
     return slots, sharing.costs(slots)[MOVES]
 
 
 def _reached(
-    sharing: Sharing,
+    sharing: AssignmentProblem,
     order: Sequence[str],
     fair: Trade,
     trade: Trade,
@@ -131,15 +131,15 @@ def _reached(
     high: Ints | None,
 ) -> Budgeted:
     if kind is None:
-        found = share(sharing, order)
+        found = assign(sharing, order)
         return Budgeted(sharing, found, found.slots, fair=fair)
     aim = aimed(sharing, trade.load)
-    found = share(aim, order)
+    found = assign(aim, order)
     return Budgeted(aim, found, found.slots, trade.load, kind, fair, trade, low, high)
 
 
 def _in_bytes(
-    sharing: Sharing, order: Sequence[str], limits: Limits, fair: Trade, found: Budgeted
+    sharing: AssignmentProblem, order: Sequence[str], limits: Limits, fair: Trade, found: Budgeted
 ) -> Budgeted:
     """As many of the moves of ``found`` as the bytes allow."""
     assert limits.bytes is not None
@@ -170,9 +170,9 @@ def _in_bytes(
     return best
 
 
-def _cheap(sharing: Sharing, found: Budgeted, limit: int) -> Budgeted | None:
+def _cheap(sharing: AssignmentProblem, found: Budgeted, limit: int) -> Budgeted | None:
     """The same counts with smaller partitions moved; None where that is not enough."""
-    slots = cheapened(sharing, found.slots, limit)
+    slots = move_smaller_items(sharing, found.slots, limit)
     if sharing.size_moved(slots) > limit:
         return None
     return replace(found, slots=slots)

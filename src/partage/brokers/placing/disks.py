@@ -19,7 +19,7 @@ import numpy.typing as npt
 from partage.brokers.placing.integer_program import SMALL, NothingFitsError, packed
 from partage.brokers.problem import Problem
 from partage.errors import CannotError
-from partage.flow.sharing import LOAD, MOVES
+from partage.flow.assignment import LOAD, MOVES
 
 Ints = npt.NDArray[np.int64]
 Bools = npt.NDArray[np.bool_]

@@ -13,8 +13,8 @@ from collections.abc import Sequence
 import numpy as np
 import numpy.typing as npt
 
-from partage.flow.sharing import LOAD, MOVES, Sharing
-from partage.flow.sharing.problem import as_rows
+from partage.flow.assignment import LOAD, MOVES, AssignmentProblem
+from partage.flow.assignment.problem import as_rows
 
 Ints = npt.NDArray[np.int64]
 
@@ -31,7 +31,7 @@ class NothingFitsError(Exception):
     """No placement at all keeps within the room."""
 
 
-def packed(sharing: Sharing, room: Ints, costs: Sequence[str]) -> Ints | None:
+def packed(sharing: AssignmentProblem, room: Ints, costs: Sequence[str]) -> Ints | None:
     """Slots [I, any] with no more than ``room`` [E] on any (-1: no limit), the costs (of LOAD,
     MOVES, SIZES) minimised in this order; None when the nodes ran out before any was found.
     Raises NothingFitsError."""

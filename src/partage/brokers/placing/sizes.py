@@ -17,8 +17,14 @@ from partage.brokers.options import Limits
 from partage.brokers.placing.integer_program import SIZES, SMALL, NothingFitsError, packed
 from partage.brokers.problem import Problem
 from partage.errors import CannotError
-from partage.flow.filling import Bands, Filled, fair_shares, fill, narrowest
-from partage.flow.sharing import MOVES, Sharing
+from partage.flow.assignment import MOVES, AssignmentProblem
+from partage.flow.size_balancing import (
+    BalancedSizes,
+    Bands,
+    balance_sizes,
+    fair_shares,
+    narrowest_width,
+)
 
 Ints = npt.NDArray[np.int64]
 Bools = npt.NDArray[np.bool_]
@@ -53,7 +59,7 @@ def movable(problem: Problem) -> Bools:
     return np.asarray(~(breaks & complete))
 
 
-def sized(problem: Problem) -> tuple[Sharing, Bools]:
+def sized(problem: Problem) -> tuple[AssignmentProblem, Bools]:
     """The problem of the items that may move, the others as base; and which these are [I]."""
     sharing, free = problem.sharing, movable(problem)
     if free.all():
@@ -91,19 +97,19 @@ def fill_sizes(problem: Problem) -> Ints:
     return slots
 
 
-def _filled(problem: Problem, sharing: Sharing) -> Filled:
+def _filled(problem: Problem, sharing: AssignmentProblem) -> BalancedSizes:
     """Within the bands, or within the narrowest that the limits on what is moved allow."""
     limits, band = problem.options.limits, bands(problem)
     narrow = float(limits.tolerance)
-    cheapest = fill(sharing, band, narrow)
+    cheapest = balance_sizes(sharing, band, narrow)
     if cheapest.tolerance is None:
         cheapest = _packed(problem, sharing, band, cheapest)
     if not _beyond(limits, sharing, cheapest.slots):
         return cheapest
 
-    def tried(width: float) -> Filled | None:
+    def tried(width: float) -> BalancedSizes | None:
         nonlocal cheapest
-        found = fill(sharing, band, width)
+        found = balance_sizes(sharing, band, width)
         if found.tolerance is None:
             return None
         cheapest = found
@@ -111,13 +117,13 @@ def _filled(problem: Problem, sharing: Sharing) -> Filled:
 
     found = None
     if band.share is not None:
-        found = narrowest(tried, narrow, max(2 * narrow, _STEP), _WIDEST, _HALVINGS)
+        found = narrowest_width(tried, narrow, max(2 * narrow, _STEP), _WIDEST, _HALVINGS)
     if found is None:
         raise CannotError(_beyond(limits, sharing, cheapest.slots))
     return found
 
 
-def _beyond(limits: Limits, sharing: Sharing, slots: Ints) -> str:
+def _beyond(limits: Limits, sharing: AssignmentProblem, slots: Ints) -> str:
     """Which limit on what is moved is not kept, in words; empty where all are."""
     least = "the least that was found to keep the rules"
     moves, size = sharing.costs(slots)[MOVES], sharing.size_moved(slots)
@@ -128,7 +134,9 @@ def _beyond(limits: Limits, sharing: Sharing, slots: Ints) -> str:
     return ""
 
 
-def _packed(problem: Problem, sharing: Sharing, band: Bands, missed: Filled) -> Filled:
+def _packed(
+    problem: Problem, sharing: AssignmentProblem, band: Bands, missed: BalancedSizes
+) -> BalancedSizes:
     """Below the ceilings by the integer program, where the search missed and the job is small."""
     why = "no placement that fits was found"
     if sharing.items * sharing.slots <= SMALL:
@@ -138,11 +146,13 @@ def _packed(problem: Problem, sharing: Sharing, band: Bands, missed: Filled) -> 
         except NothingFitsError:
             slots, why = None, "proven: no placement fits"
         if slots is not None and (sharing.size_on(slots) <= band.ceiling).all():
-            return Filled(slots, band.holding(sharing.size_on(slots)))
+            return BalancedSizes(slots, band.holding(sharing.size_on(slots)))
     raise CannotError(_overfull(problem, sharing, band, missed.slots, why))
 
 
-def _overfull(problem: Problem, sharing: Sharing, band: Bands, slots: Ints, why: str) -> str:
+def _overfull(
+    problem: Problem, sharing: AssignmentProblem, band: Bands, slots: Ints, why: str
+) -> str:
     """Names the disk that stays furthest above what it may hold, first of those that nothing can
     help; and ``why``, unless counting tells more."""
     load, stays = sharing.size_on(slots), sharing.base_size
@@ -157,7 +167,7 @@ def _overfull(problem: Problem, sharing: Sharing, band: Bands, slots: Ints, why:
     return f"broker {broker}: {what} would hold {load[worst]} ({why}): add disk or brokers"
 
 
-def _hopeless(sharing: Sharing, ceiling: Ints, worst: int) -> str:
+def _hopeless(sharing: AssignmentProblem, ceiling: Ints, worst: int) -> str:
     """Why no placement whatever keeps below the ceilings [E], where counting tells; else empty."""
     stays = sharing.base_size
     if stays[worst] > ceiling[worst]:

@@ -1,10 +1,10 @@
 """Exact: the fairest placement with the fewest moves.
 
 Stages 1 to 3 of the objective (fair loads, fewest moves, topic spread) choose the replica sets in
-the kernel, ``flow.sharing``; disks that would overflow are then relieved by ``placing.disks``. Who
-leads and who takes over, stages 4 to 7, is left to ``brokers.leaders``, which is exact for the sets
-chosen here. With ``no_moves`` the sets stay as they are. A budget (``placing.budget``) changes what
-is fair; bytes instead of replicas are shared out by a search with bounds (``placing.sizes``).
+the kernel, ``flow.assignment``; disks that would overflow are then relieved by ``placing.disks``.
+Who leads and who takes over, stages 4 to 7, is left to ``brokers.leaders``, which is exact for the
+sets chosen here. With ``no_moves`` the sets stay as they are. A budget (``placing.budget``) changes
+what is fair; bytes instead of replicas are shared out by a search with bounds (``placing.sizes``).
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from partage.brokers.placing.disks import relieve_disks
 from partage.brokers.placing.sizes import fill_sizes
 from partage.brokers.problem import Problem
 from partage.errors import CannotError
-from partage.flow.sharing import MOVES
+from partage.flow.assignment import MOVES
 
 
 def exact(problem: Problem) -> npt.NDArray[np.int64]:

@@ -7,7 +7,7 @@ live leader has no source, and no limit on that side. Each partition is reassign
 new replicas in one wave.
 
 That is edge colouring: a partition is an edge from its leader to the brokers that receive it, and a
-wave is a colour (``flow/colouring.py``). As few waves as there are by that bound, which is met
+wave is a colour (``flow/edge_colouring.py``). As few waves as there are by that bound, which is met
 wherever each partition has one new replica. The partitions choose by falling bytes, each the first
 wave that is free, so that large ones come early and the waves hold partitions of similar size.
 
@@ -28,7 +28,7 @@ from partage.brokers.figures import changed_rows, new_replicas
 from partage.brokers.waves.disk_order import UNLIMITED, DeadEndError, Jobs, order_waves
 from partage.cluster import Cluster
 from partage.errors import CannotError
-from partage.flow.colouring import Edges, colour, fewest_colours
+from partage.flow.edge_colouring import Edges, colour, fewest_colours
 
 Ints = npt.NDArray[np.int64]
 

@@ -9,23 +9,23 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from partage.flow import sharing
-from partage.flow.proof import prove
-from partage.flow.sharing import (
+from partage.flow import assignment
+from partage.flow.assignment import (
     LOAD,
     MOVES,
     SPREAD,
-    Sharing,
-    by_item,
-    counts,
-    dealing,
+    AssignmentProblem,
+    assign,
+    count_network,
+    disaggregation,
     fairest_loads,
-    share,
+    item_network,
     zone_bounds,
 )
-from partage.flow.sharing.by_item import Apart, settle
-from partage.flow.sharing.dealing import deal
-from tests.flow.sharing_cases import (
+from partage.flow.assignment.disaggregation import assign_items
+from partage.flow.assignment.item_network import Apart, settle
+from partage.flow.proof import prove
+from tests.flow.assignment.cases import (
     ORDERS,
     allowed,
     best,
@@ -39,7 +39,7 @@ from tests.flow.sharing_cases import (
 QUICK = settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])
 
 
-def feasible(problem: Sharing, rows: np.ndarray) -> bool:
+def feasible(problem: AssignmentProblem, rows: np.ndarray) -> bool:
     return all(
         len(set(chosen)) == len(chosen) == demand and allowed(problem, demand, tuple(chosen))
         for chosen, demand in zip(chosen_slots(rows), problem.demand.tolist(), strict=True)
@@ -49,8 +49,8 @@ def feasible(problem: Sharing, rows: np.ndarray) -> bool:
 @pytest.mark.parametrize("order", ORDERS)
 @given(problem=problems())
 @settings(QUICK, max_examples=400)
-def test_no_arrangement_is_better(problem: Sharing, order: tuple[str, str, str]) -> None:
-    answer = share(problem, order)
+def test_no_arrangement_is_better(problem: AssignmentProblem, order: tuple[str, str, str]) -> None:
+    answer = assign(problem, order)
     assert feasible(problem, answer.slots)
     assert cost(problem, chosen_slots(answer.slots), order) == best(problem, order)
 
@@ -58,8 +58,10 @@ def test_no_arrangement_is_better(problem: Sharing, order: tuple[str, str, str])
 @pytest.mark.parametrize("order", ORDERS)
 @given(problem=problems(max_slots=8, max_items=12))
 @settings(QUICK, max_examples=300)
-def test_every_bound_meets_its_value(problem: Sharing, order: tuple[str, str, str]) -> None:
-    answer = share(problem, order)
+def test_every_bound_meets_its_value(
+    problem: AssignmentProblem, order: tuple[str, str, str]
+) -> None:
+    answer = assign(problem, order)
     assert feasible(problem, answer.slots)
     for proof in prove(problem, answer):
         assert proof.value == proof.bound, proof.cost
@@ -69,9 +71,9 @@ def test_every_bound_meets_its_value(problem: Sharing, order: tuple[str, str, st
 @given(problem=crowded_problems())
 @settings(QUICK, max_examples=250)
 def test_no_arrangement_is_better_where_items_give_up_slots(
-    problem: Sharing, order: tuple[str, str, str]
+    problem: AssignmentProblem, order: tuple[str, str, str]
 ) -> None:
-    answer = share(problem, order)
+    answer = assign(problem, order)
     assert feasible(problem, answer.slots)
     assert cost(problem, chosen_slots(answer.slots), order) == best(problem, order)
 
@@ -79,9 +81,9 @@ def test_no_arrangement_is_better_where_items_give_up_slots(
 @pytest.mark.parametrize("order", ORDERS)
 @given(problem=crowded_problems(max_slots=16, max_items=80))
 @settings(QUICK, max_examples=250)
-def test_many_items_give_up_slots(problem: Sharing, order: tuple[str, str, str]) -> None:
+def test_many_items_give_up_slots(problem: AssignmentProblem, order: tuple[str, str, str]) -> None:
     """As good as the network in which every item has an arc to every slot, and proven."""
-    answer = share(problem, order)
+    answer = assign(problem, order)
     assert feasible(problem, answer.slots)
     every = np.ones(problem.items, dtype=np.bool_)
     assert problem.costs(answer.slots) == settle(problem, order, Apart(every, every)).costs
@@ -92,26 +94,28 @@ def test_many_items_give_up_slots(problem: Sharing, order: tuple[str, str, str])
 @pytest.mark.parametrize("order", ORDERS)
 @given(problem=crowded_problems(max_slots=9, max_items=30))
 @settings(QUICK, max_examples=150)
-def test_a_few_stand_alone(problem: Sharing, order: tuple[str, str, str]) -> None:
+def test_a_few_stand_alone(problem: AssignmentProblem, order: tuple[str, str, str]) -> None:
     """Only those that must give up a slot stand alone, however many they are: the same costs."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(sharing, "_few", lambda items: not items.all())
-        answer = share(problem, order)
+        patch.setattr(assignment, "_few", lambda items: not items.all())
+        answer = assign(problem, order)
     assert feasible(problem, answer.slots)
-    assert problem.costs(answer.slots) == problem.costs(share(problem, order).slots)
+    assert problem.costs(answer.slots) == problem.costs(assign(problem, order).slots)
 
 
 @pytest.mark.parametrize("make", [problems(max_slots=9, max_items=30), crowded_problems(9, 30)])
 @given(data=st.data())
 @settings(QUICK, max_examples=150)
-def test_a_deal_with_few_candidates(make: st.SearchStrategy[Sharing], data: st.DataObject) -> None:
+def test_a_deal_with_few_candidates(
+    make: st.SearchStrategy[AssignmentProblem], data: st.DataObject
+) -> None:
     problem = data.draw(make)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(dealing, "_MANY", 0)
-        patch.setattr(dealing, "_TIMES", 1)
-        answer = share(problem)
+        patch.setattr(disaggregation, "_MANY", 0)
+        patch.setattr(disaggregation, "_TIMES", 1)
+        answer = assign(problem)
     assert feasible(problem, answer.slots)
-    assert problem.costs(answer.slots) == problem.costs(share(problem).slots)
+    assert problem.costs(answer.slots) == problem.costs(assign(problem).slots)
 
 
 @pytest.mark.parametrize("order", ORDERS)
@@ -119,18 +123,18 @@ def test_a_deal_with_few_candidates(make: st.SearchStrategy[Sharing], data: st.D
 @given(problem=problems(), seed=st.integers(0, 99))
 @settings(QUICK, max_examples=200)
 def test_the_network_by_item(
-    problem: Sharing, wide: bool, seed: int, order: tuple[str, str, str]
+    problem: AssignmentProblem, wide: bool, seed: int, order: tuple[str, str, str]
 ) -> None:
     """Whoever stands alone: never more than the least cost, and with wide items exactly that."""
     rng = np.random.default_rng(seed)
     alone = rng.random(problem.items) < rng.choice([0.0, 0.5, 1.0])
     every = np.ones(problem.items, dtype=np.bool_)
-    crowded = sharing._crowded(problem)
+    crowded = assignment._crowded(problem)
     apart = Apart(every, every) if wide else Apart(alone | crowded, alone & (rng.random() < 0.5))
     settled = settle(problem, order, apart)
     least = best(problem, order)
     assert tuple(settled.costs[c] for c in order) <= least
-    slots, failed = deal(settled.counts)
+    slots, failed = assign_items(settled.counts)
     if wide:
         assert len(failed) == 0
     if len(failed) == 0:
@@ -141,21 +145,25 @@ def test_the_network_by_item(
 @pytest.mark.parametrize("make", [problems(), crowded_problems()])
 @given(data=st.data())
 @settings(QUICK, max_examples=200)
-def test_what_is_left_out_is_priced(make: st.SearchStrategy[Sharing], data: st.DataObject) -> None:
+def test_what_is_left_out_is_priced(
+    make: st.SearchStrategy[AssignmentProblem], data: st.DataObject
+) -> None:
     """Of what might be taken anew only one slot of a zone is laid out at first."""
     problem = data.draw(make)
 
-    def one_of_each_zone(problem: Sharing, held: np.ndarray, missing: np.ndarray) -> np.ndarray:
+    def one_of_each_zone(
+        problem: AssignmentProblem, held: np.ndarray, missing: np.ndarray
+    ) -> np.ndarray:
         some = np.zeros(held.shape, dtype=np.bool_)
         for zone in range(problem.zones):
             some[:, np.flatnonzero(problem.zone_of == zone)[-1]] = True
         return some
 
     with pytest.MonkeyPatch.context() as patch:
-        for module in (counts, by_item):
+        for module in (count_network, item_network):
             patch.setattr(module, "LAID_OUT_WHOLE", 0)
             patch.setattr(module, "emptiest", one_of_each_zone)
-        answer = share(problem)
+        answer = assign(problem)
         proofs = prove(problem, answer)
     assert feasible(problem, answer.slots)
     assert cost(problem, chosen_slots(answer.slots), ORDERS[0]) == best(problem, ORDERS[0])
@@ -164,15 +172,15 @@ def test_what_is_left_out_is_priced(make: st.SearchStrategy[Sharing], data: st.D
 
 @given(problem=problems(max_slots=6, max_items=8))
 @settings(QUICK, max_examples=150)
-def test_what_is_settled_stays(problem: Sharing) -> None:
-    once = share(problem).slots
-    again = share(replace(problem, own=once))
+def test_what_is_settled_stays(problem: AssignmentProblem) -> None:
+    once = assign(problem).slots
+    again = assign(replace(problem, own=once))
     assert chosen_slots(again.slots) == chosen_slots(once)
 
 
 @given(problem=problems(max_slots=6, max_items=8))
 @settings(QUICK, max_examples=150)
-def test_even_sizes_cost_nothing(problem: Sharing) -> None:
+def test_even_sizes_cost_nothing(problem: AssignmentProblem) -> None:
     """Evening sizes out changes no cost, and never makes the sizes more uneven."""
 
     def squares(rows: np.ndarray) -> int:
@@ -180,18 +188,18 @@ def test_even_sizes_cost_nothing(problem: Sharing) -> None:
         held = np.bincount(rows[item, column], problem.size[item], minlength=problem.slots)
         return int((held * held).sum())
 
-    plain = share(replace(problem, size=np.zeros_like(problem.size)))
-    even = share(problem)
+    plain = assign(replace(problem, size=np.zeros_like(problem.size)))
+    even = assign(problem)
     assert problem.costs(plain.slots) == problem.costs(even.slots)
     assert squares(even.slots) <= squares(plain.slots)
 
 
 @given(problem=problems(max_slots=6, max_items=8))
 @settings(QUICK, max_examples=100)
-def test_fairest_loads_alone(problem: Sharing) -> None:
+def test_fairest_loads_alone(problem: AssignmentProblem) -> None:
     loads = fairest_loads(problem)
     value = int((problem.weight * loads * loads).sum())
-    assert value == problem.costs(share(problem).slots)[LOAD]
+    assert value == problem.costs(assign(problem).slots)[LOAD]
 
 
 @pytest.mark.parametrize(
@@ -216,16 +224,16 @@ def test_counts_that_cannot_be_dealt_out_are_found_item_by_item() -> None:
     and was exact.
     """
     used = 0
-    by_item = sharing.settle
+    item_network = assignment.settle
 
     def counted(*arguments):  # type: ignore[no-untyped-def]
         nonlocal used
         used += 1
-        return by_item(*arguments)
+        return item_network(*arguments)
 
     rng = np.random.default_rng(3)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(sharing, "settle", counted)
+        patch.setattr(assignment, "settle", counted)
         for _ in range(150):
             slots, items = 4, 4
             own = np.array([rng.permutation(slots) for _ in range(items)])
@@ -239,7 +247,7 @@ def test_counts_that_cannot_be_dealt_out_are_found_item_by_item() -> None:
                 zoned=True,
             )
             order = (LOAD, MOVES, SPREAD)
-            answer = share(problem, order)
+            answer = assign(problem, order)
             assert cost(problem, chosen_slots(answer.slots), order) == best(problem, order)
     assert used > 0
     assert {LOAD, MOVES, SPREAD} == set(order)

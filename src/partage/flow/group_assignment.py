@@ -39,7 +39,7 @@ _SOME, _MORE = 8, 8
 
 
 @dataclass(frozen=True, eq=False)
-class Allotting:
+class GroupProblem:
     """G groups, E slots, A open pairs.
 
     - ``count`` [G] items of each group; ``slots``: E
@@ -58,7 +58,7 @@ class Allotting:
 
 
 @dataclass(frozen=True, eq=False)
-class Allotted:
+class GroupSolution:
     """``stay``, ``come`` [A]: items on each open pair that sat there already, and new ones.
 
     What the optima have in common, that is which other counts cost the same:
@@ -75,7 +75,7 @@ class Allotted:
     most: Ints
 
 
-def allot(problem: Allotting) -> Allotted:
+def assign_groups(problem: GroupProblem) -> GroupSolution:
     """The counts with the least costs, load first, then far, then new."""
     pairs = len(problem.group)
     if pairs <= _LAID_OUT_WHOLE:
@@ -95,7 +95,7 @@ def allot(problem: Allotting) -> Allotted:
         chosen |= pays & (_rank_in_group(problem.group, pays) < _MORE)
 
 
-def _with_face(problem: Allotting, stay: Ints, come: Ints, distance: Ints) -> Allotted:
+def _with_face(problem: GroupProblem, stay: Ints, come: Ints, distance: Ints) -> GroupSolution:
     """The counts with what the dual values ``distance`` [3, nodes] say of all optima."""
     groups, slots = len(problem.count), problem.slots
     beyond = distance[:, groups + slots, None] - distance[:, groups : groups + slots]
@@ -104,7 +104,7 @@ def _with_face(problem: Allotting, stay: Ints, come: Ints, distance: Ints) -> Al
     least = np.maximum((worth - 1) // 2, 0)
     last = np.where((worth > 0) & (worth % 2 == 0), _sign(-beyond[1:]), EMPTY)
     total = int(problem.count.sum())
-    return Allotted(
+    return GroupSolution(
         stay,
         come,
         staying=_face(problem, distance, 0),
@@ -114,7 +114,7 @@ def _with_face(problem: Allotting, stay: Ints, come: Ints, distance: Ints) -> Al
     )
 
 
-def _face(problem: Allotting, distance: Ints, new: int) -> Faces:
+def _face(problem: GroupProblem, distance: Ints, new: int) -> Faces:
     """[A] what the dual values leave of an item on the pair, ``new`` or (0) sitting there."""
     head = len(problem.count) + problem.slot
     reduced = distance[:, problem.group] - distance[:, head]
@@ -139,7 +139,7 @@ def _rank_in_group(group: Ints, marked: Bools) -> Ints:
     return np.asarray(before - before[np.searchsorted(group, group)])
 
 
-def _solve(problem: Allotting, pairs: Ints) -> tuple[Ints, Ints, Ints]:
+def _solve(problem: GroupProblem, pairs: Ints) -> tuple[Ints, Ints, Ints]:
     """What stays and what comes [A], with some of the ``pairs``, and the dual values [3, nodes]."""
     groups, slots = len(problem.count), problem.slots
     group, slot, far = problem.group[pairs], problem.slot[pairs], problem.far[pairs]

@@ -22,8 +22,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from partage.flow.network import FREE, FULL, Network, Squares, minimise_squares
-from partage.flow.sharing.counts import (
+from partage.flow.assignment.count_network import (
     DRIFT,
     LAID_OUT_WHOLE,
     InParts,
@@ -31,8 +30,9 @@ from partage.flow.sharing.counts import (
     fair_guess,
     first_duals,
 )
-from partage.flow.sharing.dealing import Counts
-from partage.flow.sharing.problem import LOAD, MOVES, SPREAD, Sharing
+from partage.flow.assignment.disaggregation import Counts
+from partage.flow.assignment.problem import LOAD, MOVES, SPREAD, AssignmentProblem
+from partage.flow.network import FREE, FULL, Network, Squares, minimise_squares
 
 Ints = npt.NDArray[np.int64]
 Bools = npt.NDArray[np.bool_]
@@ -56,7 +56,7 @@ class Settled:
     prices: Prices
 
 
-def settle(problem: Sharing, order: tuple[str, ...], apart: Apart) -> Settled:
+def settle(problem: AssignmentProblem, order: tuple[str, ...], apart: Apart) -> Settled:
     """The optimum of the network, its costs minimised in this order."""
     if order[-1] == SPREAD:
         above = ItemNetwork(problem, order[:-1], apart)
@@ -94,7 +94,7 @@ class ItemNetwork(InParts):
 
     def __init__(
         self,
-        problem: Sharing,
+        problem: AssignmentProblem,
         layers: tuple[str, ...],
         apart: Apart,
         above: ItemNetwork | None = None,

@@ -14,19 +14,19 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from scipy.optimize import linprog
 
-from partage.flow.filling import (
+from partage.flow.assignment import AssignmentProblem
+from partage.flow.size_balancing import (
     Bands,
-    cheapened,
+    balance_sizes,
     fair_shares,
     fewest_bytes,
     fewest_moves,
-    fill,
+    move_smaller_items,
     slot_prices,
     tightest,
 )
-from partage.flow.sharing import Sharing
 from partage.flow.size_certificate import level_bound, moved_bound
-from tests.flow.sharing_cases import allowed, chosen_slots, plain, problems
+from tests.flow.assignment.cases import allowed, chosen_slots, plain, problems
 
 QUICK = settings(deadline=None, suppress_health_check=list(HealthCheck))
 
@@ -35,7 +35,7 @@ FREE = 2**62
 
 
 @st.composite
-def sized(draw: st.DrawFn, max_slots: int = 4, max_items: int = 4) -> Sharing:
+def sized(draw: st.DrawFn, max_slots: int = 4, max_items: int = 4) -> AssignmentProblem:
     """A random problem with sizes, also of what stays."""
     problem = draw(problems(max_slots, max_items))
     size = st.sampled_from((0, 1, 1, 2, 3, 7, 40)) if draw(st.booleans()) else st.integers(0, 99)
@@ -48,7 +48,7 @@ def sized(draw: st.DrawFn, max_slots: int = 4, max_items: int = 4) -> Sharing:
     )
 
 
-def reached(problem: Sharing, *, counted: bool = False) -> dict[Loads, int]:
+def reached(problem: AssignmentProblem, *, counted: bool = False) -> dict[Loads, int]:
     """Every vector of sizes on the slots (``counted``: of how many), what stays included, and the
     least that moves to reach it."""
     start = problem.base if counted else problem.base_size
@@ -76,7 +76,7 @@ def within(every: dict[Loads, int], low: np.ndarray, high: np.ndarray) -> dict[L
     }
 
 
-def held(problem: Sharing, slots: np.ndarray) -> list[int]:
+def held(problem: AssignmentProblem, slots: np.ndarray) -> list[int]:
     """The sizes on each slot."""
     load = problem.base_size.tolist()
     for size, row in zip(problem.size.tolist(), chosen_slots(slots), strict=True):
@@ -85,22 +85,22 @@ def held(problem: Sharing, slots: np.ndarray) -> list[int]:
     return load
 
 
-def moved(problem: Sharing, slots: np.ndarray) -> int:
+def moved(problem: AssignmentProblem, slots: np.ndarray) -> int:
     rows = zip(problem.size.tolist(), chosen_slots(slots), problem.own.tolist(), strict=True)
     return sum(size * len(set(row) - set(own)) for size, row, own in rows)
 
 
-def assert_arranged(problem: Sharing, slots: np.ndarray) -> None:
+def assert_arranged(problem: AssignmentProblem, slots: np.ndarray) -> None:
     for row, demand in zip(chosen_slots(slots), problem.demand.tolist(), strict=True):
         assert len(set(row)) == len(row) == demand
         assert allowed(problem, demand, row)
 
 
-def level(problem: Sharing, load: Loads | list[int]) -> int:
+def level(problem: AssignmentProblem, load: Loads | list[int]) -> int:
     return max(int(w) * x for w, x in zip(problem.weight, load, strict=True))
 
 
-def bound_of(problem: Sharing, confined: np.ndarray) -> int:
+def bound_of(problem: AssignmentProblem, confined: np.ndarray) -> int:
     least, most = (bound[problem.item_class] for bound in problem.bounds)
     return level_bound(
         size=problem.size,
@@ -124,7 +124,9 @@ def subsets(slots: int) -> Iterator[np.ndarray]:
 
 @given(problem=sized())
 @settings(QUICK, max_examples=300)
-def test_no_arrangement_is_below_the_level_of_any_confined_slots(problem: Sharing) -> None:
+def test_no_arrangement_is_below_the_level_of_any_confined_slots(
+    problem: AssignmentProblem,
+) -> None:
     best = min(level(problem, load) for load in reached(problem))
     for confined in subsets(problem.slots):
         assert bound_of(problem, confined) <= best
@@ -136,7 +138,7 @@ def test_no_arrangement_is_below_the_level_of_any_confined_slots(problem: Sharin
 @given(problem=sized(), data=st.data())
 @settings(QUICK, max_examples=400)
 def test_no_arrangement_moves_less_than_any_prices_prove(
-    problem: Sharing, data: st.DataObject
+    problem: AssignmentProblem, data: st.DataObject
 ) -> None:
     every = reached(problem)
     target = data.draw(st.sampled_from(sorted(every)))
@@ -155,7 +157,7 @@ def test_no_arrangement_moves_less_than_any_prices_prove(
 @given(problem=sized(), data=st.data())
 @settings(QUICK, max_examples=200)
 def test_no_arrangement_makes_fewer_moves_than_any_prices_prove(
-    problem: Sharing, data: st.DataObject
+    problem: AssignmentProblem, data: st.DataObject
 ) -> None:
     every = reached(problem, counted=True)
     target = np.array(data.draw(st.sampled_from(sorted(every))))
@@ -186,7 +188,7 @@ def test_bounds_of_many_items_are_summed_in_parts(monkeypatch: pytest.MonkeyPatc
     assert fewest_bytes(problem, low, high, price) == whole > 0
 
 
-def packing(sizes: list[int], *, slots: int, own: list[int] | np.ndarray) -> Sharing:
+def packing(sizes: list[int], *, slots: int, own: list[int] | np.ndarray) -> AssignmentProblem:
     """One slot each, no zones."""
     at = np.array(own, dtype=np.int64)[:, None]
     return plain(at, np.zeros(slots, dtype=np.int64), size=np.array(sizes))
@@ -206,7 +208,9 @@ def test_all_of_one_broker_is_on_the_wrong_side() -> None:
 
 @given(problem=sized(max_slots=4, max_items=4), data=st.data())
 @settings(QUICK, max_examples=150)
-def test_moved_bound_takes_ownership_in_any_order(problem: Sharing, data: st.DataObject) -> None:
+def test_moved_bound_takes_ownership_in_any_order(
+    problem: AssignmentProblem, data: st.DataObject
+) -> None:
     item, slot = problem.owned
     order = data.draw(st.permutations(range(len(item))))
     least, most = (bound[problem.item_class] for bound in problem.bounds)
@@ -234,7 +238,7 @@ def test_moved_bound_takes_ownership_in_any_order(problem: Sharing, data: st.Dat
 # ---------------------------------------------------------------- fair shares
 
 
-def divisible_level(problem: Sharing) -> float:
+def divisible_level(problem: AssignmentProblem) -> float:
     """The least possible maximum of weight times size, were items divisible: a linear program of
     (item, slot) parts, none above one."""
     i, e = problem.items, problem.slots
@@ -274,7 +278,9 @@ def divisible_level(problem: Sharing) -> float:
 
 @given(problem=sized(max_slots=5, max_items=4), one=st.booleans())
 @settings(QUICK, max_examples=200)
-def test_fair_shares_are_as_level_as_a_linear_program_can(problem: Sharing, one: bool) -> None:
+def test_fair_shares_are_as_level_as_a_linear_program_can(
+    problem: AssignmentProblem, one: bool
+) -> None:
     if one:
         problem = replace(problem, demand=np.full_like(problem.demand, problem.demand.max()))
     share = fair_shares(problem)
@@ -300,7 +306,7 @@ def test_fair_shares_leave_no_slot_above_its_ceiling() -> None:
 # ---------------------------------------------------------------- the search
 
 
-def bands_of(problem: Sharing, data: st.DataObject) -> Bands:
+def bands_of(problem: AssignmentProblem, data: st.DataObject) -> Bands:
     total = int((problem.size * problem.demand).sum() + problem.base_size.sum())
     ceiling = np.full(problem.slots, FREE)
     kind = data.draw(st.sampled_from(("free", "free", "tight", "some", "relieve")))
@@ -315,11 +321,11 @@ def bands_of(problem: Sharing, data: st.DataObject) -> Bands:
 @given(problem=sized(max_slots=5, max_items=7), data=st.data())
 @settings(QUICK, max_examples=200)
 def test_what_is_filled_keeps_the_rules_and_tells_the_truth(
-    problem: Sharing, data: st.DataObject
+    problem: AssignmentProblem, data: st.DataObject
 ) -> None:
     bands = bands_of(problem, data)
     tolerance = data.draw(st.sampled_from((0.0, 0.02, 0.3, 1.0)))
-    found = fill(problem, bands, tolerance)
+    found = balance_sizes(problem, bands, tolerance)
     assert_arranged(problem, found.slots)
     load = np.array(held(problem, found.slots))
     assert (found.tolerance is None) is bool((load > bands.ceiling).any())
@@ -328,18 +334,20 @@ def test_what_is_filled_keeps_the_rules_and_tells_the_truth(
         away = (found.tolerance + 1e-9) * np.maximum(bands.share, 1) + 0.501
         assert (np.abs(load - bands.share) <= away).all()
     # a second time there is nothing to do
-    again = fill(replace(problem, own=found.slots), bands, tolerance)
+    again = balance_sizes(replace(problem, own=found.slots), bands, tolerance)
     assert chosen_slots(again.slots) == chosen_slots(found.slots)
 
 
 @given(problem=sized(max_slots=4, max_items=5), data=st.data())
 @settings(QUICK, max_examples=200)
-def test_what_lies_in_its_bands_is_left_alone(problem: Sharing, data: st.DataObject) -> None:
-    start = fill(problem, Bands(np.full(problem.slots, FREE), None), 0).slots
+def test_what_lies_in_its_bands_is_left_alone(
+    problem: AssignmentProblem, data: st.DataObject
+) -> None:
+    start = balance_sizes(problem, Bands(np.full(problem.slots, FREE), None), 0).slots
     problem = replace(problem, own=start)
     load = held(problem, start)
     share = np.array(load) * data.draw(st.sampled_from((0.95, 1.0, 1.05)))
-    found = fill(problem, Bands(np.full(problem.slots, FREE), share), 0.06)
+    found = balance_sizes(problem, Bands(np.full(problem.slots, FREE), share), 0.06)
     assert chosen_slots(found.slots) == chosen_slots(start)
 
 
@@ -360,7 +368,7 @@ def test_bands_are_nearly_always_reached_where_they_can_be() -> None:
         if not inside:
             continue
         cases += 1
-        found = fill(problem, bands, tolerance)
+        found = balance_sizes(problem, bands, tolerance)
         if tuple(held(problem, found.slots)) in inside:
             reaches += 1
             least += moved(problem, found.slots) == min(inside.values())
@@ -379,7 +387,7 @@ def test_tolerances_so_wide_that_sizes_leave_64_bits() -> None:
         assert (low >= 0).all()
         assert (low <= high).all()
         assert (high <= bands.ceiling).all()
-    assert fill(problem, bands, 0.02).tolerance is None
+    assert balance_sizes(problem, bands, 0.02).tolerance is None
 
 
 # ---------------------------------------------------------------- fewer bytes, the same counts
@@ -387,12 +395,14 @@ def test_tolerances_so_wide_that_sizes_leave_64_bits() -> None:
 
 @given(problem=sized(max_slots=4, max_items=8), data=st.data())
 @settings(QUICK, max_examples=250)
-def test_cheapened_moves_as_many_but_smaller(problem: Sharing, data: st.DataObject) -> None:
+def test_cheapened_moves_as_many_but_smaller(
+    problem: AssignmentProblem, data: st.DataObject
+) -> None:
     share = fair_shares(problem)
-    start = fill(problem, Bands(np.full(problem.slots, FREE), share), 0.1).slots
+    start = balance_sizes(problem, Bands(np.full(problem.slots, FREE), share), 0.1).slots
     before = moved(problem, start)
     enough = data.draw(st.sampled_from((0, before // 2, before)))
-    made = cheapened(problem, start, enough)
+    made = move_smaller_items(problem, start, enough)
     assert_arranged(problem, made)
     count = [sorted(s for row in chosen_slots(rows) for s in row) for rows in (start, made)]
     assert count[0] == count[1]
@@ -417,6 +427,6 @@ def test_cheapened_within_the_family_first() -> None:
         family_base=np.zeros((2, 2), dtype=np.int64),
     )
     start = np.array([[1], [0], [0]])
-    assert cheapened(problem, start, 50).ravel().tolist() == [1, 0, 0]
-    assert cheapened(problem, start, 30).ravel().tolist() == [0, 1, 0]
-    assert cheapened(problem, start, 10).ravel().tolist() == [0, 0, 1]
+    assert move_smaller_items(problem, start, 50).ravel().tolist() == [1, 0, 0]
+    assert move_smaller_items(problem, start, 30).ravel().tolist() == [0, 1, 0]
+    assert move_smaller_items(problem, start, 10).ravel().tolist() == [0, 0, 1]

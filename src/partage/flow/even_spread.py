@@ -42,7 +42,7 @@ _FAR = 2**40
 
 
 @dataclass(frozen=True, eq=False)
-class Spreading:
+class SpreadProblem:
     """R rows, E slots, A open pairs, ascending by row and slot.
 
     - ``count``, ``family`` [R]
@@ -91,7 +91,7 @@ class Spreading:
         return cells if of is None else cells[of]
 
 
-def spread(problem: Spreading, given: Ints) -> Ints:
+def minimise_spread(problem: SpreadProblem, given: Ints) -> Ints:
     """[A] the counts, from ``given`` ones that respect the bounds: the most even there are, or,
     where there are very many pairs, at least as even as these."""
     gives, takes = _would(problem, given, np.zeros(problem.slots, dtype=np.int64))
@@ -111,7 +111,7 @@ def spread(problem: Spreading, given: Ints) -> Ints:
     return answer
 
 
-def _in_parts(problem: Spreading, found: Ints) -> Ints:
+def _in_parts(problem: SpreadProblem, found: Ints) -> Ints:
     """[A] counts at least as even as those ``found``, with few of the pairs laid out."""
     some = _first_to_move(problem, found)
     for turn in range(_TIMES):
@@ -124,7 +124,7 @@ def _in_parts(problem: Spreading, found: Ints) -> Ints:
     return found
 
 
-def _would(problem: Spreading, counts: Ints, price: Ints) -> tuple[Bools, Bools]:
+def _would(problem: SpreadProblem, counts: Ints, price: Ints) -> tuple[Bools, Bools]:
     """[A] pairs that should give an item, and that should take one, as the squares and the slots'
     ``price`` [E] have it: none if the counts are optimal."""
     give, take = _margins(problem, counts, price)
@@ -135,7 +135,7 @@ def _would(problem: Spreading, counts: Ints, price: Ints) -> tuple[Bools, Bools]
     return pays & (2 * give > between), pays & (2 * take < between)
 
 
-def _margins(problem: Spreading, counts: Ints, price: Ints) -> tuple[Ints, Ints]:
+def _margins(problem: SpreadProblem, counts: Ints, price: Ints) -> tuple[Ints, Ints]:
     """[A] what one item less would save, and one more cost; far off where it may not be. Where
     rows of a family may exchange items, both lie in the middle."""
     level = 2 * problem.of_pairs(problem.totals(counts)) + price[problem.slot]
@@ -144,7 +144,7 @@ def _margins(problem: Spreading, counts: Ints, price: Ints) -> tuple[Ints, Ints]
     return give, np.where(counts < problem.high, level + step, _FAR)
 
 
-def _first_to_move(problem: Spreading, counts: Ints) -> Bools:
+def _first_to_move(problem: SpreadProblem, counts: Ints) -> Bools:
     """[A] in each row, some of those that save most and of those that cost least."""
     give, take = _margins(problem, counts, np.zeros(problem.slots, dtype=np.int64))
     first = np.searchsorted(problem.row, np.arange(problem.rows))
@@ -155,7 +155,7 @@ def _first_to_move(problem: Spreading, counts: Ints) -> Bools:
     return _some(problem, giving, _SOME) | _some(problem, taking, _SOME)
 
 
-def _some(problem: Spreading, marked: Bools, wanted: int) -> Bools:
+def _some(problem: SpreadProblem, marked: Bools, wanted: int) -> Bools:
     """[A] about as many as ``wanted`` of the marked in each row, others in every row."""
     before: Ints = np.cumsum(marked) - marked
     first: Ints = before[np.searchsorted(problem.row, np.arange(problem.rows))]
@@ -165,7 +165,7 @@ def _some(problem: Spreading, marked: Bools, wanted: int) -> Bools:
     return np.asarray(marked & (turn % step[problem.row] == 0))
 
 
-def _undecided(problem: Spreading) -> tuple[Ints, Spreading]:
+def _undecided(problem: SpreadProblem) -> tuple[Ints, SpreadProblem]:
     """The pairs to which the totals leave a choice, and the problem of these alone."""
     low, high = problem.low, problem.high
     for at, least, most in (
@@ -181,7 +181,7 @@ def _undecided(problem: Spreading) -> tuple[Ints, Spreading]:
     used = np.zeros(problem.rows, dtype=np.bool_)
     used[problem.row[free]] = True
     in_slot = _sums(problem.slot, fixed, problem.slots)
-    return free, Spreading(
+    return free, SpreadProblem(
         count=(problem.count - _sums(problem.row, fixed, problem.rows))[used],
         family=problem.family[used],
         row=(np.cumsum(used) - 1)[problem.row[free]],
@@ -194,7 +194,7 @@ def _undecided(problem: Spreading) -> tuple[Ints, Spreading]:
     )
 
 
-def _solved(problem: Spreading, given: Ints, free: Ints, guess: Ints) -> tuple[Ints, Ints]:
+def _solved(problem: SpreadProblem, given: Ints, free: Ints, guess: Ints) -> tuple[Ints, Ints]:
     """[A] the most even counts where only the pairs ``free`` may differ from those ``given``, laid
     out around a ``guess`` [A]; and the prices of the slots [E]."""
     row, slot, low = problem.row[free], problem.slot[free], problem.low[free]
@@ -240,7 +240,7 @@ def _solved(problem: Spreading, given: Ints, free: Ints, guess: Ints) -> tuple[I
     return found, distance[sink] - distance[slot_at:sink]
 
 
-def _guess(problem: Spreading) -> Ints:
+def _guess(problem: SpreadProblem) -> Ints:
     """[A] the counts, rounded, were items divisible."""
     low, high = problem.low, problem.high
     slack = problem.most - problem.least

@@ -16,11 +16,11 @@ from partage.brokers.plan import plan
 from partage.cluster.model import Cluster
 from partage.errors import InputError
 from partage.flow import network
-from partage.flow.augmenting import TooManyRoundsError, cheapest_flow
+from partage.flow.assignment import AssignmentProblem, assign
 from partage.flow.network import Network, minimise
+from partage.flow.primal_dual import TooManyRoundsError, cheapest_flow
 from partage.flow.proof import prove
-from partage.flow.sharing import Sharing, share
-from tests.flow.sharing_cases import ORDERS, best, chosen_slots, cost, problems
+from tests.flow.assignment.cases import ORDERS, best, chosen_slots, cost, problems
 from tests.oracles import brute_force
 from tests.oracles.job import BadJobError, read_job
 from tests.oracles.verify import assert_best_order, assert_best_placement
@@ -141,9 +141,9 @@ def test_either_solver_gives_the_same_duals_and_faces(
 @pytest.mark.parametrize("order", ORDERS)
 @given(problem=problems())
 @settings(QUICK, max_examples=100)
-def test_shares(problem: Sharing, order: tuple[str, str, str]) -> None:
+def test_shares(problem: AssignmentProblem, order: tuple[str, str, str]) -> None:
     def test() -> None:
-        answer = share(problem, order)
+        answer = assign(problem, order)
         assert cost(problem, chosen_slots(answer.slots), order) == best(problem, order)
         for proof in prove(problem, answer):
             assert proof.value == proof.bound, proof.cost

@@ -15,17 +15,17 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from partage.flow.assignment import LOAD, MOVES, SPREAD, AssignmentProblem, assign
+from partage.flow.assignment.trade_off import aimed, fairest, loads_for, loads_within
 from partage.flow.proof import fairest_loads_for
-from partage.flow.sharing import LOAD, MOVES, SPREAD, Sharing, share
-from partage.flow.sharing.trading import aimed, fairest, loads_for, loads_within
-from tests.flow.sharing_cases import allowed, chosen_slots, cost, plain, problems
+from tests.flow.assignment.cases import allowed, chosen_slots, cost, plain, problems
 
 QUICK = settings(deadline=None, suppress_health_check=list(HealthCheck))
 
 Loads = tuple[int, ...]
 
 
-def reached(problem: Sharing) -> dict[Loads, int]:
+def reached(problem: AssignmentProblem) -> dict[Loads, int]:
     """Every load vector, base included, and the fewest moves that reach it."""
     table = {tuple(problem.base.tolist()): 0}
     for item, demand in enumerate(problem.demand.tolist()):
@@ -44,11 +44,11 @@ def reached(problem: Sharing) -> dict[Loads, int]:
     return table
 
 
-def squares(problem: Sharing, load: Loads | np.ndarray) -> int:
+def squares(problem: AssignmentProblem, load: Loads | np.ndarray) -> int:
     return sum(int(w) * int(x) ** 2 for w, x in zip(problem.weight, load, strict=True))
 
 
-def random_problem(rng: random.Random) -> Sharing:
+def random_problem(rng: random.Random) -> AssignmentProblem:
     """Up to 4 items on up to 4 slots, weights, zones and base loads at random."""
     slots, items = rng.randint(2, 4), rng.randint(1, 4)
     base = [rng.choice((0, 0, 0, 1, 2)) for _ in range(slots)]
@@ -56,7 +56,7 @@ def random_problem(rng: random.Random) -> Sharing:
     for row in own:
         held = rng.sample(range(slots), rng.randint(0, slots))
         row[: len(held)] = held
-    return Sharing(
+    return AssignmentProblem(
         family=np.array([rng.randint(0, 1) for _ in range(items)]),
         demand=np.array([rng.randint(1, min(3, slots)) for _ in range(items)]),
         own=own,
@@ -70,9 +70,9 @@ def random_problem(rng: random.Random) -> Sharing:
     )
 
 
-def arranged(problem: Sharing, load: np.ndarray) -> int:
+def arranged(problem: AssignmentProblem, load: np.ndarray) -> int:
     """The moves of an arrangement with these loads, which the share aimed at them finds."""
-    rows = chosen_slots(share(aimed(problem, load), (LOAD, MOVES, SPREAD)).slots)
+    rows = chosen_slots(assign(aimed(problem, load), (LOAD, MOVES, SPREAD)).slots)
     made = problem.base.copy()
     for row in rows:
         made[list(row)] += 1
@@ -85,7 +85,7 @@ def arranged(problem: Sharing, load: np.ndarray) -> int:
 
 @given(problem=problems(max_slots=4, max_items=4))
 @settings(QUICK, max_examples=300)
-def test_fairest_is_the_fairest(problem: Sharing) -> None:
+def test_fairest_is_the_fairest(problem: AssignmentProblem) -> None:
     every = reached(problem)
     best = min(squares(problem, load) for load in every)
     trade = fairest(problem)
@@ -99,7 +99,7 @@ def test_fairest_is_the_fairest(problem: Sharing) -> None:
 
 @given(problem=problems(max_slots=4, max_items=4), data=st.data())
 @settings(QUICK, max_examples=200)
-def test_what_is_aimed_at_is_reached(problem: Sharing, data: st.DataObject) -> None:
+def test_what_is_aimed_at_is_reached(problem: AssignmentProblem, data: st.DataObject) -> None:
     every = reached(problem)
     load = data.draw(st.sampled_from(sorted(every)))
     assert arranged(problem, np.array(load)) == every[load]
@@ -111,7 +111,7 @@ def test_what_is_aimed_at_is_reached(problem: Sharing, data: st.DataObject) -> N
 @given(problem=problems(max_slots=4, max_items=4), data=st.data())
 @settings(QUICK, max_examples=300)
 def test_within_windows_no_fewer_moves_and_none_where_there_is_none(
-    problem: Sharing, data: st.DataObject
+    problem: AssignmentProblem, data: st.DataObject
 ) -> None:
     count = st.integers(0, problem.items + 2)
     ends = [sorted((data.draw(count), data.draw(count))) for _ in range(problem.slots)]
@@ -160,7 +160,7 @@ def test_within_windows_classes_nearly_always_see_the_moves() -> None:
 @given(problem=problems(max_slots=4, max_items=4), moves=st.integers(0, 8))
 @settings(QUICK, max_examples=400)
 def test_for_so_many_moves_nothing_fairer_is_promised_than_its_price_proves(
-    problem: Sharing, moves: int
+    problem: AssignmentProblem, moves: int
 ) -> None:
     every = reached(problem)
     affordable = [squares(problem, load) for load, m in every.items() if m <= moves]
@@ -201,7 +201,7 @@ def test_for_so_many_moves_nearly_always_the_fairest_and_proven() -> None:
 
 @given(problem=problems(max_slots=4, max_items=5))
 @settings(QUICK, max_examples=150)
-def test_more_moves_are_never_less_fair(problem: Sharing) -> None:
+def test_more_moves_are_never_less_fair(problem: AssignmentProblem) -> None:
     free = fairest(problem)
     before: int | None = None
     for moves in range(free.moves + 2):

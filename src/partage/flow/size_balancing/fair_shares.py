@@ -15,7 +15,7 @@ from collections.abc import Callable
 import numpy as np
 import numpy.typing as npt
 
-from partage.flow.sharing import Sharing
+from partage.flow.assignment import AssignmentProblem
 from partage.flow.size_certificate import level_bound
 
 Ints = npt.NDArray[np.int64]
@@ -26,7 +26,7 @@ _HALVINGS = 200
 _SAME_LEVEL = 1e-9
 
 
-def fair_shares(problem: Sharing, ceiling: Ints | None = None) -> Floats:
+def fair_shares(problem: AssignmentProblem, ceiling: Ints | None = None) -> Floats:
     """[E] the fairest sizes per slot, base included; ``ceiling`` [E]: what a slot can hold."""
     size = problem.size.astype(np.float64)
     total = float((size * problem.demand).sum())
@@ -53,7 +53,7 @@ def fair_shares(problem: Sharing, ceiling: Ints | None = None) -> Floats:
     return share
 
 
-def tightest(problem: Sharing, share: Floats) -> tuple[int, Bools]:
+def tightest(problem: AssignmentProblem, share: Floats) -> tuple[int, Bools]:
     """The best lower bound on the highest ``weight * size`` of a slot that a set of slots gives,
     and that set [E]: one of those that the shares fill highest."""
     level = share * problem.weight
@@ -66,7 +66,7 @@ def tightest(problem: Sharing, share: Floats) -> tuple[int, Bools]:
     return best, chosen
 
 
-def bound_of(problem: Sharing, confined: Bools) -> int:
+def bound_of(problem: AssignmentProblem, confined: Bools) -> int:
     """The certificate's lower bound on the highest ``weight * size``, from ``confined`` slots."""
     least, most = problem.item_bounds
     return level_bound(
@@ -81,7 +81,7 @@ def bound_of(problem: Sharing, confined: Bools) -> int:
     )
 
 
-def _zone_totals(problem: Sharing, size: Floats) -> tuple[Floats, Floats]:
+def _zone_totals(problem: AssignmentProblem, size: Floats) -> tuple[Floats, Floats]:
     """[Z] the least and the most that the items put into each zone."""
     members = np.bincount(problem.zone_of, minlength=problem.zones)
     of_class = np.bincount(problem.item_class, size, minlength=len(problem.demands))

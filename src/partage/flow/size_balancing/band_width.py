@@ -12,7 +12,7 @@ from typing import TypeVar
 Found = TypeVar("Found")
 
 
-def narrowest(
+def narrowest_width(
     tried: Callable[[float], Found | None],
     narrow: float,
     first: float,

@@ -1,4 +1,4 @@
-"""Random sharing problems small enough to enumerate, and the enumeration."""
+"""Random assignment problems small enough to enumerate, and the enumeration."""
 
 from __future__ import annotations
 
@@ -8,12 +8,12 @@ from typing import Any
 import numpy as np
 from hypothesis import strategies as st
 
-from partage.flow.sharing import LOAD, MOVES, SPREAD, Sharing
+from partage.flow.assignment import LOAD, MOVES, SPREAD, AssignmentProblem
 
 ORDERS = ((LOAD, MOVES, SPREAD), (MOVES, LOAD, SPREAD), (SPREAD, LOAD, MOVES))
 
 
-def plain(own: np.ndarray, zone: np.ndarray, **given: Any) -> Sharing:
+def plain(own: np.ndarray, zone: np.ndarray, **given: Any) -> AssignmentProblem:
     """Items of one family and of no size that want one slot each of slots that are alike, where
     nothing else is; what is ``given`` is otherwise."""
     items, slots = len(own), len(zone)
@@ -27,11 +27,11 @@ def plain(own: np.ndarray, zone: np.ndarray, **given: Any) -> Sharing:
         "size": np.zeros(items, dtype=np.int64),
         "base_size": np.zeros(slots, dtype=np.int64),
     }
-    return Sharing(own=own, zone=zone, **(usual | given))
+    return AssignmentProblem(own=own, zone=zone, **(usual | given))
 
 
 @st.composite
-def problems(draw: st.DrawFn, max_slots: int = 5, max_items: int = 5) -> Sharing:
+def problems(draw: st.DrawFn, max_slots: int = 5, max_items: int = 5) -> AssignmentProblem:
     slots = draw(st.integers(1, max_slots))
     items = draw(st.integers(1, max_items))
     families = draw(st.integers(1, 3))
@@ -47,7 +47,7 @@ def problems(draw: st.DrawFn, max_slots: int = 5, max_items: int = 5) -> Sharing
         dtype=np.int64,
     )
     weight = draw(st.sampled_from([(1,), (1,), (1, 2, 3, 6)]))
-    return Sharing(
+    return AssignmentProblem(
         family=np.array([draw(st.integers(0, families - 1)) for _ in range(items)]),
         demand=np.array([draw(st.integers(1, min(3, slots))) for _ in range(items)]),
         own=own,
@@ -62,7 +62,7 @@ def problems(draw: st.DrawFn, max_slots: int = 5, max_items: int = 5) -> Sharing
 
 
 @st.composite
-def crowded_problems(draw: st.DrawFn, max_slots: int = 5, max_items: int = 5) -> Sharing:
+def crowded_problems(draw: st.DrawFn, max_slots: int = 5, max_items: int = 5) -> AssignmentProblem:
     """Items drawn at random over zones of unequal size, or all into the largest zone, so that
     most of them must give up a slot; some sit on one too many, or on a slot that is no more."""
     rng = np.random.default_rng(draw(st.integers(0, 2**32 - 1)))
@@ -89,7 +89,7 @@ def crowded_problems(draw: st.DrawFn, max_slots: int = 5, max_items: int = 5) ->
     )
 
 
-def allowed(problem: Sharing, demand: int, chosen: tuple[int, ...]) -> bool:
+def allowed(problem: AssignmentProblem, demand: int, chosen: tuple[int, ...]) -> bool:
     """Distinct slots, as many zones as possible, then the least maximum: by trying every choice."""
     if not problem.zoned:
         return True
@@ -103,7 +103,9 @@ def allowed(problem: Sharing, demand: int, chosen: tuple[int, ...]) -> bool:
     return profile(chosen) == min(map(profile, every))
 
 
-def cost(problem: Sharing, arrangement: list[tuple[int, ...]], order: tuple[str, ...]) -> tuple:
+def cost(
+    problem: AssignmentProblem, arrangement: list[tuple[int, ...]], order: tuple[str, ...]
+) -> tuple:
     """The three costs of an arrangement, counted with plain loops, in the order asked."""
     count = {
         (f, s): int(problem.family_base[f, s])
@@ -124,7 +126,7 @@ def cost(problem: Sharing, arrangement: list[tuple[int, ...]], order: tuple[str,
     return tuple(value[c] for c in order)
 
 
-def best(problem: Sharing, order: tuple[str, ...]) -> tuple:
+def best(problem: AssignmentProblem, order: tuple[str, ...]) -> tuple:
     """The least cost over all arrangements: states of counts, extended item by item."""
     choices = [
         [

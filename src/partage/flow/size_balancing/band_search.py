@@ -20,7 +20,7 @@ from collections.abc import Iterator
 import numpy as np
 import numpy.typing as npt
 
-from partage.flow.sharing.problem import Sharing, as_rows
+from partage.flow.assignment.problem import AssignmentProblem, as_rows
 
 Ints = npt.NDArray[np.int64]
 Bools = npt.NDArray[np.bool_]
@@ -31,11 +31,13 @@ _PARTNERS = 48
 _SWEEPS = 60
 
 
-class Filling:
+class BandSearch:
     """An arrangement under change, at first the items' own. ``low``, ``high`` [E]: the band, base
     included."""
 
-    def __init__(self, problem: Sharing, low: Ints, high: Ints, slots: Ints | None = None) -> None:
+    def __init__(
+        self, problem: AssignmentProblem, low: Ints, high: Ints, slots: Ints | None = None
+    ) -> None:
         self.problem, self.low, self.high = problem, low, high
         self.size = problem.size
         shape = (problem.slots, problem.items)

@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.optimize import Bounds, LinearConstraint, milp
 
-from partage.flow.colouring import Edges, colour, fewest_colours
+from partage.flow.edge_colouring import Edges, colour, fewest_colours
 
 Rows = list[tuple[int, list[int]]]
 """(tail, heads) of each edge."""

@@ -18,7 +18,7 @@ Ints = npt.NDArray[np.int64]
 
 
 @dataclass(frozen=True, eq=False)
-class Confined:
+class Bottleneck:
     """``level``: what the fullest slot holds at least, by ``slots`` [bool, E], the set that asks
     for it. ``flow`` [pairs]: items divided among their slots, filled up to the level."""
 
@@ -27,7 +27,7 @@ class Confined:
     flow: Ints
 
 
-def confine(item: Ints, slot: Ints, weight: Ints, base: Ints) -> Confined:
+def find_bottleneck(item: Ints, slot: Ints, weight: Ints, base: Ints) -> Bottleneck:
     """The set of slots that asks for the highest level.
 
     ``item``, ``slot`` [pairs]: which item may go where; ``weight`` [I] of the items, ``base`` [E]
@@ -62,4 +62,4 @@ def confine(item: Ints, slot: Ints, weight: Ints, base: Ints) -> Confined:
         if higher <= level:
             break
         level = higher
-    return Confined(level, inside, np.asarray(network.flows(pairs), dtype=np.int64))
+    return Bottleneck(level, inside, np.asarray(network.flows(pairs), dtype=np.int64))

@@ -8,11 +8,11 @@ from itertools import product
 import numpy as np
 import pytest
 
-from partage.flow import allotting
-from partage.flow.allotting import Allotted, Allotting, allot
+from partage.flow import group_assignment
+from partage.flow.group_assignment import GroupProblem, GroupSolution, assign_groups
 
 
-def small(draw: random.Random) -> Allotting:
+def small(draw: random.Random) -> GroupProblem:
     slots = draw.randint(1, 4)
     group: list[int] = []
     slot: list[int] = []
@@ -27,7 +27,7 @@ def small(draw: random.Random) -> Allotting:
         pairs = [at for at, g in enumerate(group) if g == number]
         for _ in range(draw.randint(0, int(count[number]))):
             sits[draw.choice(pairs)] += 1
-    return Allotting(
+    return GroupProblem(
         count=count,
         slots=slots,
         group=np.array(group),
@@ -40,7 +40,7 @@ def small(draw: random.Random) -> Allotting:
     )
 
 
-def cost(problem: Allotting, found: Allotted) -> tuple[int, int, int]:
+def cost(problem: GroupProblem, found: GroupSolution) -> tuple[int, int, int]:
     total = found.stay + found.come
     assert (found.stay >= 0).all()
     assert (found.come >= 0).all()
@@ -52,7 +52,7 @@ def cost(problem: Allotting, found: Allotted) -> tuple[int, int, int]:
     return int((load**2).sum()), int((total * problem.far).sum()), int(found.come.sum())
 
 
-def cheapest(problem: Allotting) -> tuple[int, int, int]:
+def cheapest(problem: GroupProblem) -> tuple[int, int, int]:
     """By trying every way to split every group."""
     base = [0] * problem.slots if problem.base is None else problem.base.tolist()
     reached = {tuple(base): (0, 0)}
@@ -77,16 +77,16 @@ def cheapest(problem: Allotting) -> tuple[int, int, int]:
 def test_no_split_is_cheaper(few: bool, monkeypatch: pytest.MonkeyPatch) -> None:
     if few:
         # one pair of each group to begin with, one more at a time
-        monkeypatch.setattr(allotting, "_LAID_OUT_WHOLE", 0)
-        monkeypatch.setattr(allotting, "_SOME", 1)
-        monkeypatch.setattr(allotting, "_MORE", 1)
+        monkeypatch.setattr(group_assignment, "_LAID_OUT_WHOLE", 0)
+        monkeypatch.setattr(group_assignment, "_SOME", 1)
+        monkeypatch.setattr(group_assignment, "_MORE", 1)
     draw = random.Random(2)
     for _ in range(1_000):
         problem = small(draw)
-        assert cost(problem, allot(problem)) == cheapest(problem)
+        assert cost(problem, assign_groups(problem)) == cheapest(problem)
 
 
-def wide(draw: random.Random) -> Allotting:
+def wide(draw: random.Random) -> GroupProblem:
     """40 groups × 60 slots, some open, some items there."""
     open_to = np.array([[draw.random() < 0.4 for _ in range(60)] for _ in range(40)])
     open_to[:, 0] = True
@@ -94,27 +94,27 @@ def wide(draw: random.Random) -> Allotting:
     sits = np.array([draw.choice([0, 0, 0, 2, 9]) for _ in group])
     count = np.bincount(group, sits) + np.array([draw.randint(0, 200) for _ in range(40)])
     far = np.array([draw.choice([0, 1]) for _ in group])
-    return Allotting(count.astype(np.int64), 60, group, slot, sits, far)
+    return GroupProblem(count.astype(np.int64), 60, group, slot, sits, far)
 
 
 @pytest.mark.parametrize("seed", range(5))
 def test_few_pairs_priced_are_as_good_as_all(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
     problem = wide(random.Random(seed))
-    whole = cost(problem, allot(problem))
+    whole = cost(problem, assign_groups(problem))
     solved: list[int] = []
-    solve = allotting._solve
+    solve = group_assignment._solve
 
-    def counted(asked: Allotting, pairs: np.ndarray) -> tuple[Allotted, np.ndarray]:
+    def counted(asked: GroupProblem, pairs: np.ndarray) -> tuple[GroupSolution, np.ndarray]:
         solved.append(len(pairs))
         return solve(asked, pairs)
 
-    monkeypatch.setattr(allotting, "_LAID_OUT_WHOLE", 100)
-    monkeypatch.setattr(allotting, "_solve", counted)
-    assert cost(problem, allot(problem)) == whole
+    monkeypatch.setattr(group_assignment, "_LAID_OUT_WHOLE", 100)
+    monkeypatch.setattr(group_assignment, "_solve", counted)
+    assert cost(problem, assign_groups(problem)) == whole
     assert solved[0] < len(problem.group)
     assert solved == sorted(solved)
 
 
 def test_level() -> None:
-    assert allotting._level(np.array([0.0, 1.0, 5.0]), 3.0) == 2.0
-    assert allotting._level(np.array([4.0]), 0.0) == 4.0
+    assert group_assignment._level(np.array([0.0, 1.0, 5.0]), 3.0) == 2.0
+    assert group_assignment._level(np.array([4.0]), 0.0) == 4.0

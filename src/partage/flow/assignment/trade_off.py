@@ -24,9 +24,9 @@ from dataclasses import dataclass, replace
 import numpy as np
 import numpy.typing as npt
 
+from partage.flow.assignment.count_network import CountNetwork, Groups
+from partage.flow.assignment.problem import LOAD, MOVES, AssignmentProblem
 from partage.flow.network import Network
-from partage.flow.sharing.counts import CountNetwork, Groups
-from partage.flow.sharing.problem import LOAD, MOVES, Sharing
 
 Ints = npt.NDArray[np.int64]
 
@@ -46,19 +46,19 @@ class Trade:
     slot_price: Ints
 
 
-def fairest(problem: Sharing) -> Trade:
+def fairest(problem: AssignmentProblem) -> Trade:
     """The fairest loads, with the fewest moves."""
     return _solved(_TradeNetwork(problem, (LOAD, MOVES)), 0)
 
 
-def loads_within(problem: Sharing, low: Ints, high: Ints) -> Trade | None:
+def loads_within(problem: AssignmentProblem, low: Ints, high: Ints) -> Trade | None:
     """The loads between ``low`` and ``high`` [E], base included, that take the fewest moves, and of
     these the fairest; None where there are none."""
     network = _TradeNetwork(problem, (MOVES, LOAD), windows=(low, high))
     return _result(network, 0) if network.solve() else None
 
 
-def loads_for(problem: Sharing, moves: int) -> Trade | None:
+def loads_for(problem: AssignmentProblem, moves: int) -> Trade | None:
     """The fairest loads that at most ``moves`` moves reach; None where the rules ask for more."""
     free = _solved(_TradeNetwork(problem, (LOAD, MOVES)), 0)
     if free.moves <= moves:
@@ -81,7 +81,7 @@ def loads_for(problem: Sharing, moves: int) -> Trade | None:
     return _between(few, many, moves, high)
 
 
-def aimed(problem: Sharing, load: Ints) -> Sharing:
+def aimed(problem: AssignmentProblem, load: Ints) -> AssignmentProblem:
     """The problem whose only fair loads are ``load`` [E]: loads are counted from there."""
     return replace(problem, base=problem.base - load, weight=np.ones_like(problem.weight))
 
@@ -93,7 +93,7 @@ class _TradeNetwork(CountNetwork):
 
     def __init__(
         self,
-        problem: Sharing,
+        problem: AssignmentProblem,
         layers: tuple[str, ...],
         price: int = 0,
         *,

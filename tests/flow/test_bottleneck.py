@@ -7,7 +7,7 @@ import random
 
 import numpy as np
 
-from partage.flow.confining import confine
+from partage.flow.bottleneck import find_bottleneck
 
 
 def asked(slots: tuple[int, ...], may: list[set[int]], weight: list[int], base: list[int]) -> int:
@@ -27,7 +27,7 @@ def test_the_level_is_that_of_the_set_that_asks_for_most() -> None:
         base = [rng.choice((0, 0, 5, 30)) for _ in all_slots]
         pairs = [(i, e) for i, where in enumerate(may) for e in sorted(where)]
         item, slot = np.array(pairs, dtype=np.int64).reshape(-1, 2).T
-        found = confine(item, slot, np.array(weight, dtype=np.int64), np.array(base))
+        found = find_bottleneck(item, slot, np.array(weight, dtype=np.int64), np.array(base))
 
         sets = [s for n in all_slots for s in itertools.combinations(all_slots, n + 1)]
         best = max(asked(s, may, weight, base) for s in sets)

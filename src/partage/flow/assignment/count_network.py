@@ -11,6 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
+from partage.flow.assignment.problem import LOAD, MOVES, SPREAD, AssignmentProblem
 from partage.flow.network import (
     EMPTY,
     FREE,
@@ -21,7 +22,6 @@ from partage.flow.network import (
     Squares,
     minimise_squares,
 )
-from partage.flow.sharing.problem import LOAD, MOVES, SPREAD, Sharing
 
 Ints = npt.NDArray[np.int64]
 Bools = npt.NDArray[np.bool_]
@@ -44,7 +44,7 @@ class Groups:
     - ``stay`` [G, Z]: how many of the slots taken in a zone can be kept within ``most`` per item
     """
 
-    problem: Sharing
+    problem: AssignmentProblem
     of: Ints
     count: Ints
     kind: Ints
@@ -55,7 +55,7 @@ class Groups:
     spread: bool
 
     @classmethod
-    def by(cls, problem: Sharing, of: Ints, *, spread: bool) -> Groups:
+    def by(cls, problem: AssignmentProblem, of: Ints, *, spread: bool) -> Groups:
         groups = int(of.max()) + 1
         first = np.zeros(groups, dtype=np.int64)
         first[of[::-1]] = np.arange(len(of))[::-1]
@@ -428,7 +428,7 @@ def first_duals(
     return cell
 
 
-def emptiest(problem: Sharing, held: Ints, missing: Ints) -> Bools:
+def emptiest(problem: AssignmentProblem, held: Ints, missing: Ints) -> Bools:
     """[N, E] some slots of each zone for each of N groups: those with the least ``held`` [N, E],
     mixed, more of them where a group has many ``missing`` [N]."""
     few = 16 + 4 * np.maximum(missing, 0) // problem.zones
@@ -442,7 +442,7 @@ def emptiest(problem: Sharing, held: Ints, missing: Ints) -> Bools:
     return some
 
 
-def fair_guess(problem: Sharing) -> Ints:
+def fair_guess(problem: AssignmentProblem) -> Ints:
     """[E] roughly fair loads beyond the base, where zone rules are respected on the whole."""
     share_of = 1.0 / problem.weight
     least, most = problem.bounds

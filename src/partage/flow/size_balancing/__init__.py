@@ -19,22 +19,22 @@ from dataclasses import dataclass, replace
 import numpy as np
 import numpy.typing as npt
 
-from partage.flow.filling.pricing import slot_prices
-from partage.flow.filling.search import Filling
-from partage.flow.filling.shares import fair_shares, tightest
-from partage.flow.filling.widths import narrowest
-from partage.flow.sharing import Sharing
+from partage.flow.assignment import AssignmentProblem
+from partage.flow.size_balancing.band_search import BandSearch
+from partage.flow.size_balancing.band_width import narrowest_width
+from partage.flow.size_balancing.fair_shares import fair_shares, tightest
+from partage.flow.size_balancing.pricing import slot_prices
 from partage.flow.size_certificate import moved_bound
 
 __all__ = [
+    "BalancedSizes",
     "Bands",
-    "Filled",
-    "cheapened",
     "fair_shares",
     "fewest_bytes",
     "fewest_moves",
     "fill",
-    "narrowest",
+    "move_smaller_items",
+    "narrowest_width",
     "slot_prices",
     "tightest",
 ]
@@ -77,7 +77,7 @@ class Bands:
 
 
 @dataclass(frozen=True, eq=False)
-class Filled:
+class BalancedSizes:
     """``slots`` [I, max demand] ascending, -1 padded; ``tolerance`` of the narrowest bands that
     hold it, None where some slot is above its ceiling."""
 
@@ -85,7 +85,7 @@ class Filled:
     tolerance: float | None
 
 
-def fill(problem: Sharing, bands: Bands, tolerance: float) -> Filled:
+def balance_sizes(problem: AssignmentProblem, bands: Bands, tolerance: float) -> BalancedSizes:
     """Sizes within the bands of ``tolerance``, or of the least that is found to do."""
     best = _as_it_is(problem, bands)
     while best is None or best.tolerance is None or best.tolerance > tolerance:
@@ -97,51 +97,51 @@ def fill(problem: Sharing, bands: Bands, tolerance: float) -> Filled:
     return best
 
 
-def _narrower(found: Filled, than: Filled) -> bool:
+def _narrower(found: BalancedSizes, than: BalancedSizes) -> bool:
     if found.tolerance is None:
         return False
     return than.tolerance is None or found.tolerance < than.tolerance
 
 
-def _as_it_is(problem: Sharing, bands: Bands) -> Filled | None:
+def _as_it_is(problem: AssignmentProblem, bands: Bands) -> BalancedSizes | None:
     """The items where they are, if they break no rule."""
-    search = Filling(problem, *bands.at(0.0))
+    search = BandSearch(problem, *bands.at(0.0))
     if search.wrong().any():
         return None
-    return Filled(search.arrangement(), bands.holding(search.load))
+    return BalancedSizes(search.arrangement(), bands.holding(search.load))
 
 
-def _attempt(problem: Sharing, bands: Bands, tolerance: float) -> Filled:
+def _attempt(problem: AssignmentProblem, bands: Bands, tolerance: float) -> BalancedSizes:
     """The narrowest bands that the search reaches from where the items are."""
 
-    last = Filled(problem.own, None)
+    last = BalancedSizes(problem.own, None)
 
-    def within(width: float) -> Filled | None:
+    def within(width: float) -> BalancedSizes | None:
         nonlocal last
-        search = Filling(problem, *bands.at(width))
+        search = BandSearch(problem, *bands.at(width))
         ok = search.run()
-        last = Filled(search.arrangement(), bands.holding(search.load))
+        last = BalancedSizes(search.arrangement(), bands.holding(search.load))
         return last if ok else None
 
     found = within(tolerance)
     if found is None and bands.share is not None:
         first = max(2 * tolerance, _FIRST)
-        found = narrowest(within, tolerance, first, first * 2**_DOUBLINGS, _HALVINGS)
+        found = narrowest_width(within, tolerance, first, first * 2**_DOUBLINGS, _HALVINGS)
     return last if found is None else found
 
 
-def fewest_bytes(problem: Sharing, low: Ints, high: Ints, price: Ints) -> int:
+def fewest_bytes(problem: AssignmentProblem, low: Ints, high: Ints, price: Ints) -> int:
     """The certificate's lower bound on the sizes that an arrangement within the bands moves."""
     return _moved_bound(problem, problem.size, problem.base_size, low, high, price)
 
 
-def fewest_moves(problem: Sharing, low: Ints, high: Ints, price: Ints) -> int:
+def fewest_moves(problem: AssignmentProblem, low: Ints, high: Ints, price: Ints) -> int:
     """The same for the number of slots taken anew, where ``low`` and ``high`` bound counts."""
     return _moved_bound(problem, np.ones_like(problem.size), problem.base, low, high, price)
 
 
 def _moved_bound(
-    problem: Sharing, size: Ints, base: Ints, low: Ints, high: Ints, price: Ints
+    problem: AssignmentProblem, size: Ints, base: Ints, low: Ints, high: Ints, price: Ints
 ) -> int:
     least, most = problem.item_bounds
     return moved_bound(
@@ -158,12 +158,12 @@ def _moved_bound(
     )
 
 
-def cheapened(problem: Sharing, slots: Ints, enough: int) -> Ints:
+def move_smaller_items(problem: AssignmentProblem, slots: Ints, enough: int) -> Ints:
     """The arrangement with smaller items moved instead of larger ones, as many from slot to slot as
     before, until what is moved comes to ``enough``: first within families, which leaves every count
     as it is, then across them."""
     none = np.zeros(problem.slots, dtype=np.int64)
-    search = Filling(problem, none, np.full(problem.slots, _ANY), slots)
+    search = BandSearch(problem, none, np.full(problem.slots, _ANY), slots)
     search.replace_moved(enough, alike=True)
     search.replace_moved(enough)
     return search.arrangement()

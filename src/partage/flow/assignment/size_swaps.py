@@ -13,7 +13,7 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-from partage.flow.sharing.problem import Sharing, as_rows
+from partage.flow.assignment.problem import AssignmentProblem, as_rows
 
 Ints = npt.NDArray[np.int64]
 
@@ -24,7 +24,7 @@ _TRIES = 20_000
 _SIZE_BITS = 38
 
 
-def even_out(problem: Sharing, slots: Ints) -> Ints:
+def even_out(problem: AssignmentProblem, slots: Ints) -> Ints:
     """The arrangement [I, any] with exchanges made; itself where every size is 0."""
     if not problem.size.any():
         return slots
@@ -38,7 +38,7 @@ def even_out(problem: Sharing, slots: Ints) -> Ints:
 class _Exchange:
     """Who sits where, kept per slot, and the bytes on each slot."""
 
-    def __init__(self, problem: Sharing, slots: Ints) -> None:
+    def __init__(self, problem: AssignmentProblem, slots: Ints) -> None:
         self.problem = problem
         item, column = np.nonzero(slots >= 0)
         slot = slots[item, column]

@@ -14,9 +14,9 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
+from partage.flow.assignment.count_network import CountNetwork
+from partage.flow.assignment.problem import AssignmentProblem, as_rows
 from partage.flow.network import Network, Optimum, minimise
-from partage.flow.sharing.counts import CountNetwork
-from partage.flow.sharing.problem import Sharing, as_rows
 
 Ints = npt.NDArray[np.int64]
 Bools = npt.NDArray[np.bool_]
@@ -38,7 +38,7 @@ class Counts:
       they take anew out of their pool; ``taken``: (item, slot) that they take beside that
     """
 
-    problem: Sharing
+    problem: AssignmentProblem
     of: Ints
     own: tuple[Ints, Ints, Ints]
     kept: Ints
@@ -66,7 +66,7 @@ class Counts:
         )
 
 
-def deal(counts: Counts) -> tuple[Ints, Ints]:
+def assign_items(counts: Counts) -> tuple[Ints, Ints]:
     """Give each item its slots so that all the counts come out.
 
     Returns the slots [I, max demand] and the families for which no such deal exists.

@@ -11,8 +11,8 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
+from partage.flow.assignment import AssignmentProblem
 from partage.flow.network import Network, minimise
-from partage.flow.sharing import Sharing
 
 Ints = npt.NDArray[np.int64]
 
@@ -20,7 +20,7 @@ _BITS = 40
 """Sizes are counted in units that keep their sum below this many bits."""
 
 
-def slot_prices(problem: Sharing, low: Ints, high: Ints) -> Ints:
+def slot_prices(problem: AssignmentProblem, low: Ints, high: Ints) -> Ints:
     """[E] dual values, whole numbers; all 0 where no division of the bytes keeps the band."""
     e, zones = problem.slots, problem.zones
     item, slot = problem.owned

@@ -29,7 +29,7 @@ def zone_bounds(demand: int, zone_sizes: Ints) -> tuple[int, int]:
 
 
 @dataclass(frozen=True, eq=False)
-class Sharing:
+class AssignmentProblem:
     """I items to share out over E slots in Z zones.
 
     - ``family`` [I], ``demand`` [I] (at most E), ``own`` [I, K]: slots now taken, -1 padded
@@ -148,7 +148,7 @@ class Sharing:
         }
 
 
-def as_rows(problem: Sharing, item: Ints, slot: Ints) -> Ints:
+def as_rows(problem: AssignmentProblem, item: Ints, slot: Ints) -> Ints:
     """[I, max demand] slots of each item, ascending, -1 padded, out of (item, slot) pairs."""
     order = np.lexsort((slot, item))
     item, slot = item[order], slot[order]

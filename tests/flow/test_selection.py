@@ -9,7 +9,7 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from partage.flow.certificate import overflow_bound, picking_bound
-from partage.flow.picking import least_level, overflow_prices, pick_pairs, pick_slots
+from partage.flow.selection import least_level, overflow_prices, pick_pairs, pick_slots
 
 
 @st.composite

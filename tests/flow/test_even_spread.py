@@ -9,13 +9,13 @@ from itertools import product
 import numpy as np
 import pytest
 
-from partage.flow import spreading
-from partage.flow.spreading import Spreading, spread
+from partage.flow import even_spread
+from partage.flow.even_spread import SpreadProblem, minimise_spread
 
 Counts = tuple[int, ...]
 
 
-def small(draw: random.Random, families: int) -> tuple[Spreading, Counts] | None:
+def small(draw: random.Random, families: int) -> tuple[SpreadProblem, Counts] | None:
     """A problem and the counts it was made around, None if it has no pairs."""
     rows, slots = draw.randint(1, 3), draw.randint(1, 4)
     pairs = [(r, e) for r in range(rows) for e in range(slots) if draw.random() < 0.85]
@@ -28,7 +28,7 @@ def small(draw: random.Random, families: int) -> tuple[Spreading, Counts] | None
     row, slot = np.array([r for r, _ in pairs]), np.array([e for _, e in pairs])
     load = np.bincount(slot, given, minlength=slots).astype(np.int64)
     column = np.array(given)
-    problem = Spreading(
+    problem = SpreadProblem(
         count=np.bincount(row, given, minlength=rows).astype(np.int64),
         family=np.array(family),
         row=row,
@@ -42,7 +42,7 @@ def small(draw: random.Random, families: int) -> tuple[Spreading, Counts] | None
     return problem, tuple(given)
 
 
-def cost(problem: Spreading, counts: Counts) -> int:
+def cost(problem: SpreadProblem, counts: Counts) -> int:
     """What is minimised, counted apart; the bounds are checked."""
     rows: Counter[int] = Counter()
     slots: Counter[int] = Counter()
@@ -61,7 +61,7 @@ def cost(problem: Spreading, counts: Counts) -> int:
     return sum((cells[cell] + beside[cell]) ** 2 for cell in cells)
 
 
-def least(problem: Spreading) -> int:
+def least(problem: SpreadProblem) -> int:
     """By trying every count."""
     costs = []
     for counts in product(
@@ -77,8 +77,8 @@ def least(problem: Spreading) -> int:
 
 
 def lay_out_in_parts(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(spreading, "_WHOLE", 0)
-    monkeypatch.setattr(spreading, "_MUCH", 1_000)
+    monkeypatch.setattr(even_spread, "_WHOLE", 0)
+    monkeypatch.setattr(even_spread, "_MUCH", 1_000)
 
 
 @pytest.mark.parametrize("in_parts", [False, True])
@@ -96,7 +96,7 @@ def test_no_counts_are_more_even(
             continue
         seen += 1
         problem, given = made
-        found = tuple(spread(problem, np.array(given)).tolist())
+        found = tuple(minimise_spread(problem, np.array(given)).tolist())
         assert cost(problem, found) == least(problem)
 
 
@@ -107,7 +107,7 @@ def test_few_pairs_at_a_time_are_as_good(monkeypatch: pytest.MonkeyPatch) -> Non
     row, slot = (part.ravel() for part in np.indices((rows, slots)))
     given = draw.poisson(0.5, rows * slots) * draw.integers(0, 6, rows * slots)
     load = np.bincount(slot, given).astype(np.int64)
-    problem = Spreading(
+    problem = SpreadProblem(
         count=np.bincount(row, given).astype(np.int64),
         family=np.arange(rows),
         row=row,
@@ -118,12 +118,12 @@ def test_few_pairs_at_a_time_are_as_good(monkeypatch: pytest.MonkeyPatch) -> Non
         least=load,
         most=load,
     )
-    whole = tuple(spread(problem, given).tolist())
+    whole = tuple(minimise_spread(problem, given).tolist())
     lay_out_in_parts(monkeypatch)
-    parts = tuple(spread(problem, given).tolist())
+    parts = tuple(minimise_spread(problem, given).tolist())
     assert cost(problem, whole) <= cost(problem, parts) < cost(problem, tuple(given.tolist()))
     assert cost(problem, parts) <= 1.02 * cost(problem, whole)
     # too many for either
-    monkeypatch.setattr(spreading, "_MUCH", 0)
-    monkeypatch.setattr(spreading, "_MOST", 0)
-    assert spread(problem, given).tolist() == given.tolist()
+    monkeypatch.setattr(even_spread, "_MUCH", 0)
+    monkeypatch.setattr(even_spread, "_MOST", 0)
+    assert minimise_spread(problem, given).tolist() == given.tolist()

@@ -37,18 +37,18 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from partage.flow.sharing.by_item import Apart, Prices, Settled, settle
-from partage.flow.sharing.counts import DRIFT, Groups, solve_counts
-from partage.flow.sharing.dealing import Counts, deal
-from partage.flow.sharing.evening import even_out
-from partage.flow.sharing.problem import LOAD, MOVES, SPREAD, Sharing, zone_bounds
+from partage.flow.assignment.count_network import DRIFT, Groups, solve_counts
+from partage.flow.assignment.disaggregation import Counts, assign_items
+from partage.flow.assignment.item_network import Apart, Prices, Settled, settle
+from partage.flow.assignment.problem import LOAD, MOVES, SPREAD, AssignmentProblem, zone_bounds
+from partage.flow.assignment.size_swaps import even_out
 
 __all__ = [
     "LOAD",
     "MOVES",
     "SPREAD",
-    "Share",
-    "Sharing",
+    "Assignment",
+    "AssignmentProblem",
     "fairest_loads",
     "share",
     "zone_bounds",
@@ -63,7 +63,7 @@ _FEW = 8
 
 
 @dataclass(frozen=True, eq=False)
-class Share:
+class Assignment:
     """The answer: ``slots`` [I, max demand] ascending, -1 padded, and what proves it.
 
     ``prices`` maps each cost to its dual values: per slot for load and moves, for spread a pair
@@ -75,22 +75,22 @@ class Share:
     order: tuple[str, ...]
 
 
-def share(problem: Sharing, order: Sequence[str] = (LOAD, MOVES, SPREAD)) -> Share:
+def assign(problem: AssignmentProblem, order: Sequence[str] = (LOAD, MOVES, SPREAD)) -> Assignment:
     """Solve it exactly. ``order`` is (load, moves, spread), (moves, load, spread) or (spread,
     load, moves)."""
     if problem.items == 0:
         nothing = np.zeros(problem.slots, dtype=np.int64)
         family = np.zeros_like(problem.family_base)
-        return Share(
+        return Assignment(
             np.full((0, 1), -1, dtype=np.int64),
             {cost: (nothing, family if cost == SPREAD else None) for cost in order},
             tuple(order),
         )
     slots, prices = _solve(problem, tuple(order))
-    return Share(even_out(problem, slots), prices, tuple(order))
+    return Assignment(even_out(problem, slots), prices, tuple(order))
 
 
-def _solve(problem: Sharing, order: tuple[str, ...]) -> tuple[Ints, Prices]:
+def _solve(problem: AssignmentProblem, order: tuple[str, ...]) -> tuple[Ints, Prices]:
     crowded = _crowded(problem)
     if not crowded.any():
         return _dealt(problem, order, crowded, _by_family(problem, order))
@@ -101,14 +101,14 @@ def _few(items: Bools) -> bool:
     return _FEW * int(items.sum()) <= len(items)
 
 
-def _crowded(problem: Sharing) -> Bools:
+def _crowded(problem: AssignmentProblem) -> Bools:
     """[I] items that must give up a slot: they sit on too many, of one zone or in all."""
     held, most = problem.in_zones, problem.item_bounds[1]
     crowded = (held > most[:, None]).any(axis=1) | (held.sum(axis=1) > problem.demand)
     return np.asarray(crowded, dtype=np.bool_)
 
 
-def _by_family(problem: Sharing, order: tuple[str, ...]) -> Settled | None:
+def _by_family(problem: AssignmentProblem, order: tuple[str, ...]) -> Settled | None:
     """The counts per family; None where families rule out what is possible without them."""
     prices: Prices = {}
     layers, face = order, None
@@ -129,13 +129,13 @@ def _by_family(problem: Sharing, order: tuple[str, ...]) -> Settled | None:
 
 
 def _dealt(
-    problem: Sharing, order: tuple[str, ...], alone: Bools, found: Settled | None
+    problem: AssignmentProblem, order: tuple[str, ...], alone: Bools, found: Settled | None
 ) -> tuple[Ints, Prices]:
     """The slots, once counts are found that can be dealt out, and the prices of these counts."""
     wide = np.zeros_like(alone)
     while True:
         found = found or settle(problem, order, Apart(alone, wide))
-        slots, failed = deal(found.counts)
+        slots, failed = assign_items(found.counts)
         if len(failed) == 0:
             return slots, found.prices
         again = np.isin(problem.family, failed)
@@ -154,7 +154,7 @@ def _dealt(
         found = None
 
 
-def fairest_loads(problem: Sharing) -> Ints:
+def fairest_loads(problem: AssignmentProblem) -> Ints:
     """[E] fairest loads, base included, whatever the moves: stage one alone."""
     if problem.items == 0:
         return problem.base.copy()
@@ -165,13 +165,13 @@ def fairest_loads(problem: Sharing) -> Ints:
     return problem.base + squares.flows(solved.optimum.flow[squares.at])
 
 
-def _remainder(problem: Sharing, slots: Ints, again: Bools) -> Sharing:
+def _remainder(problem: AssignmentProblem, slots: Ints, again: Bools) -> AssignmentProblem:
     """The problem of the items ``again`` [I] alone, the others staying on their ``slots``."""
     others = slots[~again]
     rows, columns = np.nonzero(others >= 0)
     taken = np.bincount(others[rows, columns], minlength=problem.slots).astype(np.int64)
     names, family = np.unique(problem.family[again], return_inverse=True)
-    return Sharing(
+    return AssignmentProblem(
         family=family.astype(np.int64).ravel(),
         demand=problem.demand[again],
         own=problem.own[again],
