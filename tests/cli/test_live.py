@@ -15,7 +15,7 @@ import partage
 from partage.brokers.directory import JOURNAL
 from partage.live.admin.connection import Connection
 from partage.live.execution.journal import Journal
-from partage.live.execution.wishes import Wishes, wished
+from partage.live.execution.overrides import Overrides
 
 Run = Callable[..., Any]
 
@@ -72,26 +72,26 @@ def test_nobody_answers(run: Run, command: tuple[str, ...]) -> None:
     assert ended.err == "partage: Kafka at 127.0.0.1:1: nobody answers there in time\n"
 
 
-def test_a_throttle_is_left_for_whoever_carries_the_plan_out(run: Run, plan: str) -> None:
+def test_throttle_overrides_a_run(run: Run, plan: str) -> None:
     with Journal.open(plan):
-        asked = run("throttle", plan, "5MB", "--json").json
-        assert asked == {"throttle": 5_000_000, "concurrency": None}
-        assert wished(plan) == Wishes(5_000_000)
-        said = run("throttle", plan, "auto", "--concurrency", "4").out
-        assert said == "Asked for auto, a concurrency of 4 from the next wave on.\n"
-        assert wished(plan) == Wishes("auto", 4)
+        overrides = run("throttle", plan, "5MB", "--json").json
+        assert overrides == {"throttle": 5_000_000, "concurrency": None}
+        assert Overrides.read(plan) == Overrides(5_000_000)
+        text = run("throttle", plan, "auto", "--concurrency", "4").out
+        assert text == "Requested: throttle auto, concurrency 4 from the next wave on.\n"
+        assert Overrides.read(plan) == Overrides("auto", 4)
 
 
 @pytest.mark.parametrize("begun", [False, True])
-def test_a_throttle_where_nobody_carries_the_plan_out(run: Run, plan: str, begun: bool) -> None:
+def test_throttle_without_a_run(run: Run, plan: str, begun: bool) -> None:
     if begun:
         with Journal.open(plan) as journal:
-            journal.write("begun")
+            journal.write("started")
     before = sorted(Path(plan).iterdir())
     ended = run("throttle", plan, "5MB")
     assert (ended.code, ended.out) == (1, "")
     assert ended.err == (
-        "partage: nothing is being carried out: give --throttle to apply instead\n"
+        f"partage: {plan}: is not being applied now: use --throttle of partage apply instead\n"
     )
     assert sorted(Path(plan).iterdir()) == before
 
@@ -112,7 +112,10 @@ def test_on_a_cluster(run: Run, plan: str, kafka: Any, tmp_path: Path) -> None:
 
             refused = run("apply", plan, *address, "--yes")
             assert (refused.code, refused.out) == (1, "")
-            assert f"{plan}: the cluster is not the plan's: t-0 is not there" in refused.err
+            assert (
+                f"{plan}: the cluster has changed since the plan was made: t-0 does not exist"
+                in refused.err
+            )
 
             own = str(tmp_path / "own")
             made = run(
@@ -121,19 +124,19 @@ def test_on_a_cluster(run: Run, plan: str, kafka: Any, tmp_path: Path) -> None:
             assert made.code == 0, made.err
             asked = run("apply", own, *address)
             assert asked.code == 2
-            assert "--yes: nobody can be asked here" in asked.err
+            assert "--yes: required where stdin is not a terminal" in asked.err
             assert not Path(own, JOURNAL).exists()
             assert run("verify", own, *address, "--json").json["state"] == "not begun"
             words = " ".join(address)
-            carried = run("apply", own, *address, "--yes")
-            assert carried.code == 0
-            assert carried.out.endswith(f"\nNext: partage verify {own} {words}\n")
+            applied = run("apply", own, *address, "--yes")
+            assert applied.code == 0
+            assert applied.out.endswith(f"\nNext: partage verify {own} {words}\n")
             seen = run("verify", own, *address).out
             assert seen.startswith("done: 2 of 2 partitions done")
             assert seen.endswith(f"\nNext: partage snapshot {words} -o cluster.json\n")
             back = run("rollback", own, *address, "--yes")
             assert back.code == 0
-            assert "\nDone: everything is back where it shall be.\n" in back.out
+            assert "\nDone: every replica and leader is where it was before the plan.\n" in back.out
             assert back.out.endswith(f"\nNext: partage snapshot {words}\n")
         finally:
             admin.delete_topics(["typed"])

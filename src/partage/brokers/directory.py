@@ -27,14 +27,17 @@ FORMAT_VERSION = 1
 MARKER = "plan.json"
 REASSIGNMENT, ROLLBACK, REPORT = "reassignment.json", "rollback.json", "report.html"
 JOURNAL = "journal.jsonl"
-"""What was done to carry the plan out: there once that has begun."""
+"""What runs did to apply the plan; exists once one has begun."""
+
+OVERRIDES = "overrides.json"
+"""Settings of a run that were changed while it went on."""
 
 COMPARE, MEASURED = "compare.json", "measured.json"
 """What the report shows besides the plan, where it is known."""
 
 NAMES = (
     *(MARKER, REASSIGNMENT, ROLLBACK, "waves", REPORT, COMPARE, MEASURED),
-    *(JOURNAL, "wishes.json", "replan-*.json"),
+    *(JOURNAL, OVERRIDES, "replan-*.json"),
 )
 """All that partage ever puts into a plan directory."""
 
@@ -145,7 +148,7 @@ def check_writable(directory: str | os.PathLike[str]) -> None:
     if (Path(directory) / JOURNAL).exists():
         raise InputError(
             os.fspath(directory),
-            f"was carried out, and its {JOURNAL} is what goes on or brings back: "
+            f"was applied, and its {JOURNAL} is needed to resume it or roll it back: "
             "name another directory",
         )
 

@@ -1,5 +1,4 @@
-"""apply, rollback, verify and throttle: the commands that carry a plan out, or look at how far it
-is."""
+"""apply, rollback, verify and throttle: execute a plan on a running cluster and watch it."""
 
 from __future__ import annotations
 
@@ -9,7 +8,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -24,30 +23,37 @@ from partage.cli.arguments import (
     one_of,
 )
 
+if TYPE_CHECKING:
+    from partage.live.execution.execution_plan import Direction, ExecutionPlan
+    from partage.live.execution.outcome import Outcome
+    from partage.live.execution.progress import ProgressUpdate
+
 Throttle = Annotated[
     str | None,
     typer.Option(
         metavar="RATE|auto",
-        help="What a broker may send and fetch of it: 50MB, or auto: as fast as all stay in sync.",
+        help="What moves may take of each broker's bandwidth: 50MB (per second), or auto: the "
+        "highest rate at which all replicas stay in sync.",
     ),
 ]
 Concurrency = Annotated[
     int | None,
-    typer.Option(metavar="N", help="Replicas that a broker has on its way at once."),
+    typer.Option(metavar="N", help="New replicas that a broker receives or sends at once."),
 ]
-Yes = Annotated[bool, typer.Option("--yes", help="Begin without asking.")]
+Yes = Annotated[bool, typer.Option("--yes", help="Start without asking.")]
 OnFailure = Annotated[
     str,
     one_of(
         "cancel|replan|wait|stop",
-        "A broker dies: cancel its moves, plan them anew, wait for it, or stop and cancel all.",
+        "If a broker dies: cancel its moves, plan them again without it, wait for it, or stop and "
+        "cancel all.",
         "--on-broker-failure",
     ),
 ]
 
 
 def register(app: typer.Typer) -> None:
-    """Add this room's commands."""
+    """Add this module's commands."""
     for command in (apply, rollback, verify, throttle):
         app.command(rich_help_panel=RUNNING)(command)
 
@@ -64,20 +70,20 @@ def apply(
     throttle: Throttle = None,
     batch: Annotated[
         int | None,
-        typer.Option(metavar="N", help="Of a FILE, partitions that are reassigned at a time."),
+        typer.Option(metavar="N", help="Of a FILE: partitions to reassign at a time."),
     ] = None,
     concurrency: Concurrency = None,
     out: Annotated[
         str | None,
-        typer.Option("--out", "-o", metavar="DIR", help="Where the plan of a FILE is written."),
+        typer.Option("--out", "-o", metavar="DIR", help="Of a FILE: where to write its plan."),
     ] = None,
     on_failure: OnFailure = "cancel",
     yes: Yes = False,
     json: JsonLines = False,
 ) -> None:
-    """Carry a plan out on a running cluster, wave by wave, or go on with it.
+    """Apply a plan to a running cluster, wave by wave, or resume it.
 
-    The reassignment JSON of another tool becomes a plan first, with waves and a way back.
+    The reassignment JSON of another tool becomes a plan first, with waves and a rollback.
 
     Examples:
 
@@ -85,11 +91,15 @@ def apply(
         partage apply plan/ --bootstrap-server localhost:9092 --yes --json
         partage apply reassignment.json --bootstrap-server localhost:9092
     """
-    made = _directory_of(plan, bootstrap_server, command_config, out, batch, concurrency, json)
-    if made is None:
+    from partage.live.execution.execution_plan import Direction
+
+    directory = _plan_directory(
+        plan, bootstrap_server, command_config, out, batch, concurrency, json
+    )
+    if directory is None:
         raise typer.Exit(0)
-    how = How(throttle, concurrency, on_failure, yes, json)
-    _carry_out(made, bootstrap_server, command_config, how, forth=True)
+    options = RunOptions(throttle, concurrency, on_failure, yes, json)
+    _execute(directory, bootstrap_server, command_config, options, Direction.FORWARD)
 
 
 def rollback(
@@ -102,21 +112,23 @@ def rollback(
         str,
         one_of(
             "cancel|wait|stop",
-            "A broker dies: cancel its moves, wait for it, or stop and cancel all.",
+            "If a broker dies: cancel its moves, wait for it, or stop and cancel all.",
             "--on-broker-failure",
         ),
     ] = "cancel",
     yes: Yes = False,
     json: JsonLines = False,
 ) -> None:
-    """Bring back exactly what was before a plan, however far it has come.
+    """Roll a plan back to the original placement, however far it has come.
 
     Examples:
 
         partage rollback plan/ --bootstrap-server localhost:9092
     """
-    how = How(throttle, concurrency, on_failure, yes, json)
-    _carry_out(plan, bootstrap_server, command_config, how, forth=False)
+    from partage.live.execution.execution_plan import Direction
+
+    options = RunOptions(throttle, concurrency, on_failure, yes, json)
+    _execute(plan, bootstrap_server, command_config, options, Direction.ROLLBACK)
 
 
 def verify(
@@ -125,7 +137,7 @@ def verify(
     command_config: CommandConfig = None,
     json: Json = False,
 ) -> None:
-    """Say how far a plan is: done, in progress, or what differs.
+    """Show how far a plan is: done, in progress, or what differs.
 
     Exits 0 if it is done, 1 otherwise.
 
@@ -134,31 +146,31 @@ def verify(
         partage verify plan/ --bootstrap-server localhost:9092
     """
     from partage.live.admin.connection import Connection
-    from partage.live.execution.job import Job
-    from partage.live.execution.verify import compare
-    from partage.report.execution_lines import print_verdict
+    from partage.live.execution import verify
+    from partage.live.execution.execution_plan import ExecutionPlan
+    from partage.report.execution_lines import print_verification
 
-    job = Job.read(plan)
+    execution_plan = ExecutionPlan.read(plan)
     with Connection.of(bootstrap_server, command_config).admin() as admin:
-        found = compare(job, admin)
+        found = verify.verify(execution_plan, admin)
     if json:
         output.print_json(found)
     else:
         console = output.console()
-        print_verdict(found, console)
-        next_step.show(console, *_after(found["state"], plan))
+        print_verification(found, console)
+        next_step.show(console, *_after_verify(found["state"], plan))
     raise typer.Exit(0 if found["state"] == "done" else 1)
 
 
 def throttle(
     plan: PlanArgument,
     rate: Annotated[
-        str | None, typer.Argument(metavar="RATE|auto", help="For instance 100MB.")
+        str | None, typer.Argument(metavar="RATE|auto", help="For instance 100MB (per second).")
     ] = None,
     concurrency: Concurrency = None,
     json: Json = False,
 ) -> None:
-    """Change the throttle, or how much moves at once, of a plan that is being carried out.
+    """Change the throttle or the concurrency of a plan while it is being applied.
 
     Examples:
 
@@ -166,30 +178,33 @@ def throttle(
         partage throttle plan/ 100MB --concurrency 4
     """
     from partage.errors import InputError, PartageError
-    from partage.live.execution.job import Job
-    from partage.live.execution.journal import is_held
-    from partage.live.execution.wishes import Wishes, wish
+    from partage.live.execution.execution_plan import ExecutionPlan
+    from partage.live.execution.journal import is_locked
+    from partage.live.execution.overrides import Overrides
 
     if rate is None and concurrency is None:
         raise InputError("RATE", "expected for instance 100MB, auto, or --concurrency N")
-    wishes = Wishes(_rate(rate, "RATE"), _number(concurrency))
-    directory = Job.read(plan).directory
-    if not is_held(directory):  # a run forgets when it begins what was wished before
-        raise PartageError("nothing is being carried out: give --throttle to apply instead")
-    wish(directory, wishes)
+    overrides = Overrides(_rate(rate, "RATE"), _checked_count(concurrency))
+    directory = ExecutionPlan.read(plan).directory
+    if not is_locked(directory):  # a run would remove overrides from before it began
+        raise PartageError(
+            f"{plan}: is not being applied now: use --throttle of partage apply instead"
+        )
+    overrides.write(directory)
     if json:
-        output.print_json(vars(wishes))
+        output.print_json(vars(overrides))
         return
-    asked = []
-    if wishes.throttle is not None:
-        auto = isinstance(wishes.throttle, str)
-        asked += [wishes.throttle if auto else f"{wishes.throttle:,} bytes per second"]
+    changes = []
+    if overrides.throttle is not None:
+        auto = isinstance(overrides.throttle, str)
+        value = overrides.throttle if auto else f"{overrides.throttle:,} bytes per second"
+        changes.append(f"throttle {value}")
     if concurrency is not None:
-        asked += [f"a concurrency of {concurrency} from the next wave on"]
-    output.console().print(f"Asked for {', '.join(map(str, asked))}.", highlight=False)
+        changes.append(f"concurrency {concurrency} from the next wave on")
+    output.console().print(f"Requested: {', '.join(changes)}.", highlight=False)
 
 
-def _directory_of(
+def _plan_directory(
     plan: str,
     bootstrap_server: str | None,
     command_config: str | None,
@@ -199,23 +214,23 @@ def _directory_of(
     json: bool,
 ) -> str | None:
     """The plan directory, of a FILE too; None where a FILE changes nothing."""
-    from partage.cli.given_file import plan_of
+    from partage.cli.reassignment_file import plan_directory_of
     from partage.errors import InputError
 
     if Path(plan).is_file():
-        cut = {"batch": batch, "concurrency": concurrency}
-        return plan_of(plan, out, bootstrap_server, command_config, json, **cut)
+        limits = {"batch": batch, "concurrency": concurrency}
+        return plan_directory_of(plan, out, bootstrap_server, command_config, json, **limits)
     for option, name in (("-o", "out"), ("--batch", "batch")):
-        if settings.typed(name):  # a project may set them for its files
+        if settings.typed(name):  # a project's settings may set them for its files
             raise InputError(
-                option, "is for another tool's FILE: a plan is a directory, with waves"
+                option, f"only for another tool's reassignment JSON: {plan} has its waves already"
             )
     return plan
 
 
 @dataclass(frozen=True)
-class How:
-    """The options of ``apply`` and ``rollback`` that say how, as they were typed."""
+class RunOptions:
+    """The options that ``apply`` and ``rollback`` share, as typed."""
 
     throttle: str | None
     concurrency: int | None
@@ -224,77 +239,91 @@ class How:
     json: bool
 
 
-def _carry_out(
-    plan: str,
+def _execute(
+    directory: str,
     bootstrap_server: str | None,
     command_config: str | None,
-    how: How,
-    *,
-    forth: bool,
+    options: RunOptions,
+    direction: Direction,
 ) -> None:
+    """Check, confirm and run a plan; exits 0 if it is done, 1 otherwise."""
     from partage.errors import SeveralError
     from partage.live.admin.connection import Connection
-    from partage.live.execution.job import Job
+    from partage.live.execution.execution_plan import Direction, ExecutionPlan
+    from partage.live.execution.executor import (
+        REQUEST_MS,
+        Executor,
+        Interrupts,
+        check_failure_choice,
+    )
     from partage.live.execution.journal import Journal
     from partage.live.execution.preflight import prepare
-    from partage.live.execution.run import REQUEST_MS, Interrupts, Run, check_choice
-    from partage.live.execution.throttling import clear_away
-    from partage.report.execution_lines import print_intention, print_outcome
+    from partage.live.execution.throttles import restore_leftovers
+    from partage.report.execution_lines import print_pending_changes
 
-    rate, concurrency, json = _rate(how.throttle, "--throttle"), _number(how.concurrency), how.json
-    check_choice(how.on_failure, forth)
-    job = Job.read(plan) if forth else Job.read(plan).back()
-    console = output.console()
+    rate, concurrency = _rate(options.throttle, "--throttle"), _checked_count(options.concurrency)
+    check_failure_choice(options.on_failure, direction)
+    plan = ExecutionPlan.read(directory)
+    if direction is Direction.ROLLBACK:
+        plan = plan.reversed()
+    connection = Connection.of(bootstrap_server, command_config)
     with (
-        Connection.of(bootstrap_server, command_config).admin(
-            request_timeout_ms=REQUEST_MS
-        ) as admin,
-        Journal.open(plan) as journal,
+        connection.admin(request_timeout_ms=REQUEST_MS) as admin,
+        Journal.open(directory) as journal,
     ):
-        with output.progress(quiet=json) as step:
+        with output.progress(quiet=options.json) as progress:
             try:
                 ready = prepare(
-                    job,
+                    plan,
                     admin,
                     throttle=rate,
                     concurrency=concurrency,
-                    ours=journal.submitted,
-                    replanned=how.on_failure == "replan",
-                    tell=step,
+                    submitted=journal.submitted,
+                    replanned=options.on_failure == "replan",
+                    progress=progress,
                 )
             except SeveralError:
-                clear_away(admin, journal)
+                restore_leftovers(admin, journal)
                 raise
-        job = ready.job
-        if not json:
-            standings = job.standings(ready.now.partitions)
-            limits = rate, ready.remarks, console, ready.need, ready.source
-            print_intention(job, standings, *limits)
-        _ask(how.yes, forth)
-        asked_to_stop = Interrupts()
-        with interrupts.told_to(asked_to_stop), _progress(json) as tell:
-            run = Run(
-                job,
+        plan = ready.plan
+        if not options.json:
+            statuses = plan.statuses(ready.cluster.partitions)
+            what = rate, ready.warnings, output.console(), ready.required, ready.source
+            print_pending_changes(plan, statuses, *what)
+        _confirm(options.yes, direction)
+        handler = Interrupts()
+        with (
+            interrupts.told_to(handler),
+            _run_progress(options.json, direction) as report,
+        ):
+            outcome = Executor(
+                plan,
                 admin,
                 journal,
                 throttle=rate,
-                on_failure=how.on_failure,
-                tell=tell,
-                interrupts=asked_to_stop,
-            )
-            outcome = run.go()
-    if json:
-        output.print_json({"event": "ended", **vars(outcome)})
-    else:
-        print_outcome(job, outcome, console)
-        if outcome.state == "done":  # otherwise it has said what goes on
-            after = ("verify", plan) if forth else ("snapshot",)
-            next_step.show(console, *after, *next_step.there(after[0]))
+                on_failure=options.on_failure,
+                progress=report,
+                interrupts=handler,
+            ).run()
+    _print_outcome(plan, outcome, directory, options.json)
     raise typer.Exit(0 if outcome.state == "done" else 1)
 
 
-def _after(state: str, plan: str) -> list[str]:
-    """What follows a plan that ``verify`` found in this state."""
+def _print_outcome(plan: ExecutionPlan, outcome: Outcome, directory: str, json: bool) -> None:
+    from partage.report.execution_lines import print_outcome
+
+    if json:
+        output.print_json({"event": "ended", **vars(outcome)})
+        return
+    console = output.console()
+    print_outcome(plan, outcome, console)
+    if outcome.state == "done":  # otherwise it has printed how to resume
+        after = ("verify", directory) if plan.direction == "forward" else ("snapshot",)
+        next_step.show(console, *after, *next_step.there(after[0]))
+
+
+def _after_verify(state: str, plan: str) -> list[str]:
+    """The next command for a plan in this state."""
     if state == "done":
         return ["snapshot", *next_step.there("snapshot"), "-o", "cluster.json"]
     if state == "differs":
@@ -304,12 +333,12 @@ def _after(state: str, plan: str) -> list[str]:
 
 def _rate(text: str | None, option: str) -> int | str | None:
     from partage.brokers.options import parse_bytes
-    from partage.live.execution.pacing import AUTO
+    from partage.live.execution.rate_control import AUTO
 
     return text if text is None or text == AUTO else parse_bytes(text, option)
 
 
-def _number(concurrency: int | None) -> int | None:
+def _checked_count(concurrency: int | None) -> int | None:
     from partage.brokers.options import check_count
 
     if concurrency is not None:
@@ -317,37 +346,41 @@ def _number(concurrency: int | None) -> int | None:
     return concurrency
 
 
-def _ask(yes: bool, forth: bool) -> None:
+def _confirm(yes: bool, direction: Direction) -> None:
     from partage.errors import InputError
 
     if yes:
         return
     if not sys.stdin.isatty():
-        raise InputError("--yes", "nobody can be asked here: say --yes to begin without")
-    if not typer.confirm("Begin?" if forth else "Bring it back?", err=True):
+        raise InputError("--yes", "required where stdin is not a terminal, to start without asking")
+    question = "Apply the plan?" if direction == "forward" else "Roll back?"
+    if not typer.confirm(question, err=True):
         raise typer.Exit(1)
 
 
 @contextmanager
-def _progress(as_json: bool) -> Iterator[Callable[[Any], None]]:
-    """JSON lines, or a bar with notes above it."""
+def _run_progress(
+    as_json: bool, direction: Direction
+) -> Iterator[Callable[[ProgressUpdate], None]]:
+    """Report progress as JSON lines, or as a status line with notes above it."""
     from partage.report.execution_lines import progress_line
 
     if as_json:
 
-        def line(progress: Any) -> None:
-            said = {"event": "progress", **vars(progress)}
-            sys.stdout.write(json_text.dumps(said, separators=(",", ":")) + "\n")
+        def print_line(update: Any) -> None:
+            line = {"event": "progress", **vars(update)}
+            sys.stdout.write(json_text.dumps(line, separators=(",", ":")) + "\n")
             sys.stdout.flush()
 
-        yield line
+        yield print_line
         return
+    forward = direction == "forward"
     with output.progress() as show:
 
-        def status(progress: Any) -> None:
-            if progress.note:
-                print(f"… {progress.note}", file=sys.stderr, flush=True)
+        def show_line(update: Any) -> None:
+            if update.note:
+                print(f"… {update.note}", file=sys.stderr, flush=True)
             else:
-                show(progress_line(progress))
+                show(progress_line(update, forward=forward))
 
-        yield status
+        yield show_line

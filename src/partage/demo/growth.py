@@ -32,11 +32,13 @@ from partage.java import find_java
 from partage.live.admin.connection import Connection
 from partage.live.admin.snapshot import take
 from partage.live.admin.states import Snapshot
-from partage.live.execution.job import Job
+from partage.live.execution.execution_plan import ExecutionPlan
+from partage.live.execution.executor import Executor
 from partage.live.execution.journal import Journal
+from partage.live.execution.outcome import Outcome
 from partage.live.execution.preflight import preflight
-from partage.live.execution.run import Outcome, Progress, Run
-from partage.live.execution.verify import compare
+from partage.live.execution.progress import ProgressUpdate
+from partage.live.execution.verify import verify
 from partage.live.sandbox import Sandbox
 from partage.live.sandbox.jars import kafka_jars
 
@@ -166,8 +168,7 @@ def _watched(
         made = _plan(folder, size, grown)
         clock.step("snapshot and plan", since)
         carried = _carry_out(folder, size, admin, grown, clock, tell)
-        job = Job.read(folder / PLAN)
-        verdict = compare(job, admin)
+        verified = verify(ExecutionPlan.read(folder / PLAN), admin)
         tell("looking at it again")
         _let_run(traffic, size.quiet)
         after = take(admin)
@@ -184,7 +185,7 @@ def _watched(
         **carried,
         "steps": clock.steps,
         "verified": {
-            "state": verdict["state"],
+            "state": verified["state"],
             "lists_as_planned": _lists(after) == _planned(made),
             "throttles_put_back": after.throttles == grown.throttles == before.throttles,
         },
@@ -205,12 +206,12 @@ def _carry_out(
     folder: Path, size: Size, admin: Any, grown: Snapshot, clock: _Clock, tell: Tell
 ) -> dict[str, Any]:
     """Apply the plan as ``partage apply`` does; what was copied when, and each wave's times."""
-    job = Job.read(folder / PLAN)
+    execution_plan = ExecutionPlan.read(folder / PLAN)
     copied: list[tuple[float, int]] = []
     ends: dict[int, float] = {}
-    whole = [0] * (len(job.waves) + 1)
+    whole = [0] * (len(execution_plan.waves) + 1)
 
-    def watch(progress: Progress) -> None:
+    def watch(progress: ProgressUpdate) -> None:
         if progress.note:
             return
         moment = clock.now()
@@ -220,18 +221,20 @@ def _carry_out(
         copied.append((moment, sum(whole)))
         tell(f"wave {progress.wave} of {progress.waves}: {progress.moving} partitions to go")
 
-    verdict = preflight(job, grown, throttle=size.throttle)
-    if verdict.refusals:
-        raise PartageError(verdict.refusals[0])
+    found = preflight(execution_plan, grown, throttle=size.throttle)
+    if found.errors:
+        raise PartageError(found.errors[0])
     began = clock.now()
-    with Journal.open(job.directory) as journal:
-        outcome = Run(job, admin, journal, throttle=size.throttle, tell=watch).go()
+    with Journal.open(execution_plan.directory) as journal:
+        outcome = Executor(
+            execution_plan, admin, journal, throttle=size.throttle, progress=watch
+        ).run()
     _must_be_done(outcome)
     ended = clock.now()
     rows, since = [], began
-    for number, wave in enumerate(job.waves, 1):
+    for number, wave in enumerate(execution_plan.waves, 1):
         until = ends[number]
-        moves = sum(len(job.changes[key].adding) for key in wave)
+        moves = sum(len(execution_plan.changes[key].adding) for key in wave)
         rows.append(
             {
                 "partitions": len(wave),

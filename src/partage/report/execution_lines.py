@@ -1,4 +1,4 @@
-"""What is about to be carried out, how far it is, and how it ended, in lines for people."""
+"""Lines for the terminal about applying a plan: what will change, how far it is, how it ended."""
 
 from __future__ import annotations
 
@@ -13,107 +13,118 @@ from partage.report import printing, units
 
 if TYPE_CHECKING:
     from partage.live.admin.states import Key
-    from partage.live.execution.ending import Outcome
-    from partage.live.execution.job import Job, Standing
-    from partage.live.execution.run import Progress
+    from partage.live.execution.changes import MoveStatus
+    from partage.live.execution.execution_plan import ExecutionPlan
+    from partage.live.execution.outcome import Outcome
+    from partage.live.execution.progress import ProgressUpdate
 
 _SHOWN = 10
 
 
-def print_intention(
-    job: Job,
-    standings: Mapping[Key, Standing],
+def print_pending_changes(
+    plan: ExecutionPlan,
+    statuses: Mapping[Key, MoveStatus],
     throttle: int | str | None,
-    remarks: Sequence[str],
+    warnings: Sequence[str],
     console: Console,
-    need: float | None = None,
+    required: float | None = None,
     source: str = "",
 ) -> None:
-    """What will be asked of the cluster: of a ``Job`` whose changes stand as ``standings`` say.
-    ``need``: bytes per second that come in meanwhile at the busiest broker, known by ``source``."""
-    left = [job.changes[key] for key, standing in standings.items() if standing.value != "done"]
+    """Print what a run will do, with partitions at these ``statuses``. ``required``: bytes per
+    second that replication takes on the busiest broker without any copying, by ``source``."""
+    left = [plan.changes[key] for key, status in statuses.items() if status.value != "done"]
     moves = sum(len(change.adding) for change in left)
     sizes = [change.size_bytes for change in left if change.adding]
     size = None if None in sizes else sum(len(c.adding) * (c.size_bytes or 0) for c in left)
-    waves = sum(any(standings[key].value != "done" for key in wave) for wave in job.waves)
-    done = len(standings) - len(left)
-    head = "Will change" if job.forth else "Will bring back"
+    waves = sum(any(statuses[key].value != "done" for key in wave) for wave in plan.waves)
+    done = len(statuses) - len(left)
+    verb = "change" if plan.direction == "forward" else "roll back"
     console.print(
         Text(
-            f"{head} {units.plural(len(left), 'partition')}: {units.plural(moves, 'new replica')}, "
-            f"{units.size(size)} to copy, in {units.plural(waves, 'wave')}"
-            + (f" ({done} are done)" if done else ""),
+            f"Will {verb} {units.plural(len(left), 'partition')} in {units.plural(waves, 'wave')}: "
+            f"{units.plural(moves, 'new replica')}, {units.size(size)} to copy"
+            + (f" ({units.plural(done, 'partition')} done already)" if done else ""),
             "bold",
         )
     )
-    console.print(Text(f"{_limit(throttle)}; interrupt to stop after the wave, twice to cancel it"))
-    if need is not None:
+    console.print(Text(_limit(throttle)))
+    if required is not None:
         console.print(
             Text(
-                f"what comes in meanwhile takes {units.rate(need)} at the busiest broker, {source}"
+                f"Replicating new records takes {units.rate(required)} of it on the busiest broker "
+                f"({source})"
             )
         )
-    for remark in remarks:
-        printing.remark(remark, console)
+    console.print(Text("Ctrl-C: stop after the current wave; twice: cancel it"))
+    for warning in warnings:
+        printing.remark(warning, console)
 
 
 def _limit(throttle: int | str | None) -> str:
     if throttle is None:
-        return "without a throttle"
+        return "Throttle: none"
     if isinstance(throttle, str):
-        return "as fast as nobody falls behind"
-    return f"at most {units.rate(throttle)} a broker"
+        return "Throttle: auto, the highest rate at which all replicas stay in sync"
+    return f"Throttle: {units.rate(throttle)} per broker"
 
 
-def progress_line(progress: Progress) -> str:
-    """A ``Progress`` in a line."""
-    said = [
-        f"wave {progress.wave} of {progress.waves}",
-        f"{units.plural(progress.moving, 'partition')} to go",
+def progress_line(progress: ProgressUpdate, *, forward: bool = True) -> str:
+    """A ``ProgressUpdate`` in a line: ``Applying wave 3 of 34, 12 partitions moving, …``."""
+    parts = [
+        f"{'Applying' if forward else 'Rolling back'} wave {progress.wave} of {progress.waves}",
+        f"{units.plural(progress.moving, 'partition')} moving",
     ]
     if progress.bytes_total:
-        said.append(f"{units.size(progress.bytes_done)} of {units.size(progress.bytes_total)}")
+        parts.append(f"{units.size(progress.bytes_done)} of {units.size(progress.bytes_total)}")
     if progress.bytes_per_second:
-        said.append(units.rate(progress.bytes_per_second))
+        parts.append(units.rate(progress.bytes_per_second))
     if progress.eta_seconds:
-        said.append(f"{units.duration(progress.eta_seconds)} left")
+        parts.append(f"{units.duration(progress.eta_seconds)} left")
     if progress.throttle is not None:
-        said.append(f"at most {units.rate(progress.throttle)} a broker")
-    return ", ".join(said)
+        parts.append(f"throttle {units.rate(progress.throttle)} per broker")
+    return ", ".join(parts)
 
 
-def print_outcome(job: Job, outcome: Outcome, console: Console) -> None:
-    """How a run ended, and which command goes on."""
-    command = "apply" if job.forth else "rollback"
+def print_outcome(plan: ExecutionPlan, outcome: Outcome, console: Console) -> None:
+    """Print how a run ended, and the command that resumes it."""
+    forward = plan.direction == "forward"
     if outcome.state == "done":
-        what = "every replica and leader is" if job.forth else "everything is back"
-        console.print(Text(f"Done: {what} where it shall be.", "green"))
+        text = "every replica and leader is where the plan puts it"
+        if not forward:
+            text = "every replica and leader is where it was before the plan"
+        console.print(Text(f"Done: {text}.", "green"))
     elif outcome.state == "stopped":
         left = units.plural(outcome.waves_left, "wave")
-        console.print(Text(f"Stopped with {left} to go.", "yellow"))
+        console.print(Text(f"Stopped with {left} left.", "yellow"))
     else:
         count = units.plural(len(outcome.problems), "partition")
-        console.print(Text(f"{count} not where they shall be:", "red"))
+        console.print(Text(f"Incomplete: {count} not as planned:", "red"))
     for name, why in sorted(outcome.problems.items())[:_SHOWN]:
         console.print(Text(f"  {name}: {why}"))
     if len(outcome.problems) > _SHOWN:
         console.print(Text(f"  and {len(outcome.problems) - _SHOWN} more"))
     if outcome.still_moving:
-        console.print(Text(f"Still on their way: {', '.join(outcome.still_moving[:_SHOWN])}"))
+        console.print(Text(f"Still moving: {', '.join(outcome.still_moving[:_SHOWN])}"))
     if outcome.dead:
         names = ", ".join(map(str, outcome.dead))
         console.print(
-            Text(f"The throttle of broker {names} stays until it answers: run this again", "yellow")
+            Text(
+                f"The throttle of broker {names} could not be restored: run this command again "
+                "when it answers",
+                "yellow",
+            )
         )
     if outcome.state != "done":
-        goes_on, undoes = (
-            shlex.join(("partage", name, job.directory)) for name in (command, "rollback")
+        resume = "apply" if forward else "rollback"
+        resuming, undoing = (
+            shlex.join(("partage", command, plan.directory)) for command in (resume, "rollback")
         )
-        console.print(Text(f"Go on: {goes_on}   Undo: {undoes}"), soft_wrap=True)
+        line = f"Resume: {resuming}" + (f"   Undo: {undoing}" if forward else "")
+        console.print(Text(line), soft_wrap=True)
 
 
-def print_verdict(found: Mapping[str, Any], console: Console) -> None:
-    """What ``verify`` found."""
+def print_verification(found: Mapping[str, Any], console: Console) -> None:
+    """Print what ``verify`` found."""
     style = {"done": "green", "differs": "red"}.get(found["state"], "yellow")
     console.print(
         Text(
@@ -123,12 +134,12 @@ def print_verdict(found: Mapping[str, Any], console: Console) -> None:
         )
     )
     for name, replicas in sorted(found["differs"].items())[:_SHOWN]:
-        where = "gone" if replicas is None else f"on {','.join(map(str, replicas))}"
+        where = "deleted" if replicas is None else f"on {','.join(map(str, replicas))}"
         console.print(Text(f"  {name}: {where}"))
-    for what, names in (
-        ("another leads than shall", found["leaders"]),
+    for label, names in (
+        ("not led by the preferred leader", found["leaders"]),
         ("out of sync", found["out_of_sync"]),
     ):
         if names:
             more = ", …" if len(names) > _SHOWN else ""
-            console.print(Text(f"  {what}: {', '.join(names[:_SHOWN])}{more}"))
+            console.print(Text(f"  {label}: {', '.join(names[:_SHOWN])}{more}"))

@@ -1,9 +1,9 @@
-"""The journal of a run: one at a time, nothing of it left where nothing was done, and what is on
-the disk told in one line."""
+"""The journal: one run at a time, no file where nothing was done, damage reported in one line."""
 
 from __future__ import annotations
 
 import fcntl
+import json
 from pathlib import Path
 from typing import Any
 
@@ -13,12 +13,13 @@ pytest.importorskip("kafka")
 
 from partage.brokers.directory import JOURNAL
 from partage.errors import InputError, PartageError
-from partage.live.execution.journal import Journal, is_held
+from partage.live.admin.states import Throttles
+from partage.live.execution.journal import Journal, is_locked
 
-WHOLE = b'{"at":"2026-01-01T00:00:00Z","event":"begun"}\n'
+WHOLE = b'{"at":"2026-01-01T00:00:00Z","event":"started"}\n'
 
 
-def test_nothing_is_left_where_nothing_was_written(tmp_path: Path) -> None:
+def test_an_empty_journal_is_removed(tmp_path: Path) -> None:
     with Journal.open(tmp_path):
         assert (tmp_path / JOURNAL).exists()
     assert list(tmp_path.iterdir()) == []
@@ -26,42 +27,42 @@ def test_nothing_is_left_where_nothing_was_written(tmp_path: Path) -> None:
         raise PartageError("refused")
     assert list(tmp_path.iterdir()) == []
     with Journal.open(tmp_path) as journal:
-        journal.write("begun")
+        journal.write("started")
     with Journal.open(tmp_path):
         pass
     assert (tmp_path / JOURNAL).read_bytes().count(b"\n") == 1
 
 
-def test_who_has_it(tmp_path: Path) -> None:
-    assert not is_held(tmp_path)
+def test_one_run_holds_it(tmp_path: Path) -> None:
+    assert not is_locked(tmp_path)
     assert list(tmp_path.iterdir()) == []
     with Journal.open(tmp_path) as journal:
-        assert is_held(tmp_path)
-        journal.write("begun")
-        with pytest.raises(PartageError, match="another partage is carrying it out"):
+        assert is_locked(tmp_path)
+        journal.write("started")
+        with pytest.raises(PartageError, match="another partage process is applying it"):
             Journal.open(tmp_path)
-    assert not is_held(tmp_path)
+    assert not is_locked(tmp_path)
 
 
-def test_one_that_is_removed_meanwhile_is_begun_anew(
+def test_a_journal_removed_before_it_is_locked_is_opened_again(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Opened just before another run let it go, and removed it."""
+    """Opened just before another run removed and released it."""
     path, other = tmp_path / JOURNAL, tmp_path / "other"
     path.touch()
     other.write_bytes(WHOLE)
-    left, real = [path.unlink, lambda: other.replace(path)], fcntl.flock
+    events, real = [path.unlink, lambda: other.replace(path)], fcntl.flock
 
     def locked(file: Any, how: int) -> None:
-        if left:
-            left.pop(0)()
+        if events:
+            events.pop(0)()
         real(file, how)
 
     monkeypatch.setattr(fcntl, "flock", locked)
     with Journal.open(tmp_path) as journal:
-        assert [entry["event"] for entry in journal.entries] == ["begun"]
+        assert [entry["event"] for entry in journal.entries] == ["started"]
         journal.write("ended")
-    assert left == []
+    assert events == []
     assert path.read_bytes().startswith(WHOLE)
     assert path.read_bytes().count(b"\n") == 2
 
@@ -73,17 +74,46 @@ def test_a_damaged_line(tmp_path: Path, line: bytes) -> None:
     before = path.read_bytes()
     with pytest.raises(InputError) as refused:
         Journal.open(tmp_path)
-    assert str(refused.value) == f"{path}: line 2: is no entry of a journal"
+    assert str(refused.value) == f"{path}: line 2: is not a journal entry"
     assert path.read_bytes() == before
-    assert not is_held(tmp_path)
+    assert not is_locked(tmp_path)
 
 
-def test_one_that_cannot_be_used(tmp_path: Path) -> None:
+def test_a_journal_that_cannot_be_opened(tmp_path: Path) -> None:
     (tmp_path / JOURNAL).mkdir()
     with pytest.raises(InputError, match=r"journal\.jsonl: cannot be read \(Is a directory\)"):
-        is_held(tmp_path)
+        is_locked(tmp_path)
     with pytest.raises(InputError, match=r"journal\.jsonl: cannot be written \(Is a directory\)"):
         Journal.open(tmp_path)
     with pytest.raises(InputError, match=r"cannot be written \(No such file or directory\)"):
         Journal.open(tmp_path / "gone")
     assert [path.name for path in tmp_path.iterdir()] == [JOURNAL]
+
+
+def test_a_line_that_was_cut_short_is_ignored(tmp_path: Path) -> None:
+    with Journal.open(tmp_path) as journal:
+        journal.submit([("t", 0)])
+    path = tmp_path / JOURNAL
+    path.write_bytes(path.read_bytes() + b'{"event":"submitted","partitions":[["t"')
+    with Journal.open(tmp_path) as journal:
+        assert journal.submitted == {("t", 0)}
+        journal.write("wave done", wave=1)
+    assert [json.loads(line)["event"] for line in path.read_text().splitlines()] == [
+        "submitted",
+        "wave done",
+    ]
+
+
+def test_throttles_that_are_not_restored_yet(tmp_path: Path) -> None:
+    """Those from before the first run count, also where a later run saved its own."""
+    first = Throttles({1: {"rate": "5"}, 2: {}}, {"t": {"list": "*"}})
+    with Journal.open(tmp_path) as journal:
+        journal.save_throttles(first)
+        journal.throttles_restored([2], [])
+    with Journal.open(tmp_path) as journal:
+        journal.save_throttles(Throttles({1: {"rate": "9"}}, {"u": {}}))
+        assert journal.saved_throttles == Throttles(
+            {1: {"rate": "5"}}, {"t": {"list": "*"}, "u": {}}
+        )
+        journal.throttles_restored([1], ["t", "u"])
+        assert journal.saved_throttles == Throttles()

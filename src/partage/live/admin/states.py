@@ -70,8 +70,8 @@ class BrokerState:
 
 
 @dataclass(frozen=True)
-class OfPartition:
-    """What is about one partition."""
+class PartitionIdentity:
+    """Topic and number of one partition."""
 
     topic: str
     partition: int
@@ -87,7 +87,7 @@ class OfPartition:
 
 
 @dataclass(frozen=True)
-class PartitionState(OfPartition):
+class PartitionState(PartitionIdentity):
     """A partition. ``replicas``: where it shall be, preferred leader first; ``adding`` and
     ``removing`` are not empty while it is on its way there. ``sizes``: bytes by broker."""
 

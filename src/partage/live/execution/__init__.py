@@ -1,1 +1,1 @@
-"""A plan carried out on a running cluster, and undone: apply, rollback, verify."""
+"""Executes a plan on a running cluster: ``Executor`` runs the waves of an ``ExecutionPlan``."""

@@ -1,7 +1,8 @@
-"""Whether a cluster is well: who has fallen behind, and where producers cannot write any more.
+"""Whether a cluster is healthy: which partitions are out of sync, and which have fewer replicas in
+sync than ``min.insync.replicas``, so that producers with ``acks=all`` cannot write to them.
 
-Only replicas that are there already count: new ones are not in sync before their move ends. Those
-on a broker that is dead, and taken care of, are excused.
+Only existing replicas count: new ones are not in sync before their move ends. Replicas on a dead
+broker that the run already handles are ignored.
 """
 
 from __future__ import annotations
@@ -15,10 +16,11 @@ from kafka.admin import ConfigResource, ConfigResourceType
 from partage.live.admin.connection import chunks, of_those_that_answer
 from partage.live.admin.snapshot import CHUNK
 from partage.live.admin.states import Key, PartitionState
-from partage.live.execution.asking import Asking
-from partage.live.execution.watching import Sparing
+from partage.live.execution.cooldown import Cooldown
+from partage.live.execution.retrying_admin import RetryingAdmin
 
-OTHERS_SECONDS = 5.0
+UNMOVED_SECONDS = 5.0
+"""How often the partitions that are not being moved are checked."""
 
 _MIN_ISR = "min.insync.replicas"
 
@@ -27,85 +29,95 @@ _REFUSALS = (kafka_errors.UnknownTopicOrPartitionError, kafka_errors.Authorizati
 
 @dataclass(frozen=True)
 class Health:
-    """Names of partitions: ``behind`` with a replica out of sync, ``starved`` those of them that
-    have fewer in sync than their topic's min.insync.replicas."""
+    """Names of partitions: ``out_of_sync`` have a replica out of sync, ``under_min_isr`` are those
+    of them with fewer in sync than their topic's min.insync.replicas."""
 
-    behind: tuple[str, ...] = ()
-    starved: tuple[str, ...] = ()
+    out_of_sync: tuple[str, ...] = ()
+    under_min_isr: tuple[str, ...] = ()
 
     def __str__(self) -> str:
-        """``3 partitions are out of sync, t-0; 1 below min.insync.replicas, t-0``."""
-        some = "partition is" if len(self.behind) == 1 else "partitions are"
-        said = f"{len(self.behind)} {some} out of sync, {self.behind[0]}" if self.behind else "well"
-        if self.starved:
-            said += f"; {len(self.starved)} below {_MIN_ISR}, {self.starved[0]}"
-        return said
+        """``3 partitions are out of sync (t-0, …); 1 below min.insync.replicas (t-0)``."""
+        if not self.out_of_sync:
+            return "all partitions are in sync"
+        are = "partition is" if len(self.out_of_sync) == 1 else "partitions are"
+        text = f"{len(self.out_of_sync)} {are} out of sync ({_first(self.out_of_sync)})"
+        if self.under_min_isr:
+            text += f"; {len(self.under_min_isr)} below {_MIN_ISR} ({_first(self.under_min_isr)})"
+        return text
 
 
-class HealthWatch:
-    """The cluster's health, round by round: what is moved is looked at each time, the rest no more
-    often than every ``OTHERS_SECONDS``, and less often where there is much of it."""
+class HealthMonitor:
+    """The cluster's health, round by round. Partitions being moved are checked every round, the
+    others at most every ``UNMOVED_SECONDS``, less often in a large cluster."""
 
-    def __init__(self, asking: Asking, clock: Callable[[], float]) -> None:
-        self._asking, self._clock = asking, clock
-        self._due = Sparing(clock, OTHERS_SECONDS)
-        self._behind: list[PartitionState] = []
+    def __init__(self, admin: RetryingAdmin, clock: Callable[[], float]) -> None:
+        self._admin, self._clock = admin, clock
+        self._cooldown = Cooldown(clock, UNMOVED_SECONDS)
+        self._out_of_sync: list[PartitionState] = []
 
-    def look(self, moved: Mapping[Key, PartitionState], excused: Collection[int]) -> Health:
-        """With what is ``moved`` as it is now; ``excused``: as in ``behind``."""
-        if self._due.due:
+    def check(self, moving: Mapping[Key, PartitionState], ignored: Collection[int]) -> Health:
+        """The health of the cluster, whose ``moving`` partitions have just been read; ``ignored``:
+        brokers whose replicas do not count."""
+        if self._cooldown.is_over:
             began = self._clock()
-            self._behind = behind(self._asking.partitions(), excused)
-            self._due.did(began)
-        others = [one for one in self._behind if one.key not in moved]
-        return health_of([*others, *behind(moved.values(), excused)], self._asking)
+            self._out_of_sync = out_of_sync(self._admin.partitions(), ignored)
+            self._cooldown.restart(began)
+        others = [state for state in self._out_of_sync if state.key not in moving]
+        return health_of([*others, *out_of_sync(moving.values(), ignored)], self._admin)
 
-    def of_what_stays(self, excused: Collection[int]) -> Health:
-        """Of all partitions that are not being reassigned, as they are now."""
-        states = self._asking.partitions()
-        still = [one for one in states if not one.adding and not one.removing]
-        return health_of(behind(still, excused), self._asking)
+    def check_unmoved(self, ignored: Collection[int]) -> Health:
+        """The health of all partitions that are not being reassigned."""
+        states = self._admin.partitions()
+        unmoved = [state for state in states if not state.adding and not state.removing]
+        return health_of(out_of_sync(unmoved, ignored), self._admin)
 
 
-def behind(states: Iterable[PartitionState], excused: Collection[int] = ()) -> list[PartitionState]:
-    """Those with a replica out of sync; ``excused``: brokers whose replicas do not count."""
+def out_of_sync(
+    states: Iterable[PartitionState], ignored: Collection[int] = ()
+) -> list[PartitionState]:
+    """Partitions with a replica out of sync; replicas on ``ignored`` brokers do not count."""
     return [
-        one
-        for one in states
+        state
+        for state in states
         if any(
-            broker not in one.isr and broker not in excused
-            for broker in one.current
-            if broker not in one.adding
+            broker not in state.isr and broker not in ignored
+            for broker in state.current
+            if broker not in state.adding
         )
     ]
 
 
-def health_of(troubled: Iterable[PartitionState], asking: Asking) -> Health:
-    """What of these, which are behind, is starved: their topics are asked for the setting."""
-    states = sorted(troubled, key=lambda one: one.key)
+def health_of(lagging: Iterable[PartitionState], admin: RetryingAdmin) -> Health:
+    """The health of a cluster with these partitions out of sync; reads min.insync.replicas of their
+    topics."""
+    states = sorted(lagging, key=lambda state: state.key)
     if not states:
         return Health()
-    topics = sorted({one.topic for one in states})
-    least: dict[str, int] = {}
+    topics = sorted({state.topic for state in states})
+    min_isr: dict[str, int] = {}
     for part in chunks(topics, CHUNK):
-        least |= _least_in_sync(asking, part)
+        min_isr |= _min_isr(admin, part)
     return Health(
-        tuple(one.name for one in states),
-        tuple(one.name for one in states if len(one.isr) < least.get(one.topic, 1)),
+        tuple(state.name for state in states),
+        tuple(state.name for state in states if len(state.isr) < min_isr.get(state.topic, 1)),
     )
 
 
-def _least_in_sync(asking: Asking, topics: Sequence[str]) -> dict[str, int]:
-    """The setting by topic; one that is deleted, or of which it may not be read, is left out."""
+def _first(names: Sequence[str]) -> str:
+    return names[0] + (", …" if len(names) > 1 else "")
 
-    def ask(some: Sequence[str]) -> dict[str, int]:
+
+def _min_isr(admin: RetryingAdmin, topics: Sequence[str]) -> dict[str, int]:
+    """min.insync.replicas by topic, without topics that are deleted or may not be read."""
+
+    def read(some: Sequence[str]) -> dict[str, int]:
         kind = ConfigResourceType.TOPIC
         resources = [ConfigResource(kind, topic, {_MIN_ISR: None}) for topic in some]
-        described = asking.admin.describe_configs(resources, config_filter="all")
+        described = admin.client.describe_configs(resources, config_filter="all")
         return {
             topic: int(configs[_MIN_ISR]["value"])
             for topic, configs in described.get("topic", {}).items()
             if _MIN_ISR in configs
         }
 
-    return asking.patiently(lambda: of_those_that_answer(ask, topics, _REFUSALS))
+    return admin.retry(lambda: of_those_that_answer(read, topics, _REFUSALS))

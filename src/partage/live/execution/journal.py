@@ -1,8 +1,9 @@
-"""What a run did, line by line, in the plan's directory: whatever ends it, the next goes on.
+"""The journal of a plan directory: what runs did, line by line, so that the next run can resume
+whatever ended the one before.
 
-Every line is one JSON object with ``at`` (UTC) and ``event``, written and synced before what it
-announces is done. Of a line that a crash cut short nothing is believed. One run at a time holds it.
-One in which nothing was written is removed: a plan that was refused has not begun.
+Every line is one JSON object with ``at`` (UTC) and ``event``. A line is on disk before the step
+that it announces is taken; a line that a crash cut short is ignored. One run at a time holds the
+journal. A journal without a line is removed: the plan was refused and has not begun.
 """
 
 from __future__ import annotations
@@ -20,14 +21,18 @@ from partage.brokers.directory import JOURNAL
 from partage.errors import MISSHAPEN, InputError, PartageError
 from partage.live.admin.states import Key, Throttles
 
+_THROTTLES_SAVED = "throttles saved"
+_THROTTLES_RESTORED = "throttles restored"
+_SUBMITTED = "submitted"
+
 
 def _now() -> datetime:
     return datetime.now(UTC)
 
 
-def is_held(directory: str | os.PathLike[str]) -> bool:
-    """Whether a run has the journal of a plan directory now. Raises InputError for one that cannot
-    be read."""
+def is_locked(directory: str | os.PathLike[str]) -> bool:
+    """Whether a run holds the journal of a plan directory now. Raises InputError for a journal that
+    cannot be read."""
     path = Path(directory) / JOURNAL
     try:
         with path.open("rb") as file:
@@ -41,71 +46,72 @@ def is_held(directory: str | os.PathLike[str]) -> bool:
     return False
 
 
-def _held(path: Path) -> BinaryIO:
-    """The file at the path, begun if there is none, and locked."""
+def _open_locked(path: Path) -> BinaryIO:
+    """The file, created if there is none, and locked."""
     try:
         while True:
             with ExitStack() as opened:
                 file = opened.enter_context(path.open("a+b"))
                 fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-                with suppress(FileNotFoundError):  # who had it may have removed it meanwhile
+                # the run that had it may have removed it between our open and our lock
+                with suppress(FileNotFoundError):
                     if os.path.samestat(os.fstat(file.fileno()), path.stat()):
                         opened.pop_all()
                         return file
     except BlockingIOError:
-        raise PartageError(f"{path.parent}: another partage is carrying it out") from None
+        raise PartageError(f"{path.parent}: another partage process is applying it") from None
     except OSError as error:
         raise InputError(str(path), f"cannot be written ({error.strerror})") from None
 
 
-def _entries(text: bytes, path: Path) -> list[dict[str, Any]]:
-    found = []
+def _parse(text: bytes, path: Path) -> list[dict[str, Any]]:
+    entries = []
     for number, line in enumerate(text.splitlines(), 1):
         try:
             entry = json.loads(line)
             entry["event"]
         except MISSHAPEN:
-            raise InputError(str(path), f"line {number}: is no entry of a journal") from None
-        found.append(entry)
-    return found
+            raise InputError(str(path), f"line {number}: is not a journal entry") from None
+        entries.append(entry)
+    return entries
 
 
 class Journal:
-    """``with Journal.open(directory) as journal``. Raises PartageError where another run has it,
-    InputError for a file that is no journal or cannot be written."""
+    """``with Journal.open(directory) as journal``. Raises PartageError if another run holds it,
+    InputError for a file that is not a journal or cannot be written."""
 
     def __init__(self, path: Path, clock: Callable[[], datetime] = _now) -> None:
         self.path = path
         self._clock = clock
-        self._file = _held(path)
+        self._file = _open_locked(path)
         try:
             self._file.seek(0)
             text = self._file.read()
-            whole = text.rfind(b"\n") + 1
-            self.entries = _entries(text[:whole], path)
-            if whole < len(text):
-                self._file.truncate(whole)
+            complete = text.rfind(b"\n") + 1
+            self.entries = _parse(text[:complete], path)
+            if complete < len(text):
+                self._file.truncate(complete)
         except BaseException:
             self._file.close()
             raise
 
     @classmethod
     def open(cls, directory: str | os.PathLike[str]) -> Self:
-        """The journal of a plan directory, begun if there is none."""
+        """The journal of a plan directory, created if there is none."""
         return cls(Path(directory) / JOURNAL)
 
-    def write(self, event: str, **said: Any) -> None:
-        """One line more, on the disk when this returns."""
-        entry = {"at": self._clock().strftime("%Y-%m-%dT%H:%M:%SZ"), "event": event, **said}
+    def write(self, event: str, **fields: Any) -> None:
+        """Append a line; it is on disk when this returns."""
+        entry = {"at": self._clock().strftime("%Y-%m-%dT%H:%M:%SZ"), "event": event, **fields}
         self.entries.append(entry)
         self._file.write(json.dumps(entry, separators=(",", ":")).encode() + b"\n")
         self._file.flush()
         os.fsync(self._file.fileno())
 
     def close(self) -> None:
-        """Let others have it; one without a line is removed first."""
+        """Release the lock; a journal without a line is removed first."""
         if not self.entries:
-            with suppress(OSError):  # gone already, or not ours to remove
+            with suppress(OSError):  # already removed, or in a directory that is read-only
                 self.path.unlink()
         self._file.close()
 
@@ -115,32 +121,48 @@ class Journal:
     def __exit__(self, *_: object) -> None:
         self.close()
 
-    # ------------------------------------------------------------------ what it tells
+    # ------------------------------------------------------------------ what runs recorded
+
+    def save_throttles(self, throttles: Throttles) -> None:
+        """Record throttles as they are before this run changes them. An empty value: not set."""
+        self.write(
+            _THROTTLES_SAVED,
+            brokers={str(broker): own for broker, own in throttles.brokers.items()},
+            topics=throttles.topics,
+        )
+
+    def throttles_restored(self, brokers: list[int], topics: list[str]) -> None:
+        """Record that these have their throttles of before."""
+        self.write(_THROTTLES_RESTORED, brokers=brokers, topics=topics)
 
     @property
-    def throttles_before(self) -> Throttles:
-        """The throttles as they were before any of ours, of all that are not put back yet: the
-        first that was noted of each broker and topic. Empty values: nothing was set."""
+    def saved_throttles(self) -> Throttles:
+        """The throttles from before the first run, of all brokers and topics that are not restored
+        yet. An empty value: not set."""
         found = Throttles()
         for entry in self.entries:
-            if entry["event"] == "throttles before":
+            if entry["event"] == _THROTTLES_SAVED:
                 for broker, own in entry["brokers"].items():
                     found.brokers.setdefault(int(broker), own)
                 for topic, own in entry["topics"].items():
                     found.topics.setdefault(topic, own)
-            elif entry["event"] == "throttles put back":
+            elif entry["event"] == _THROTTLES_RESTORED:
                 for broker in entry["brokers"]:
                     found.brokers.pop(int(broker), None)
                 for topic in entry["topics"]:
                     found.topics.pop(topic, None)
         return found
 
+    def submit(self, keys: list[Key]) -> None:
+        """Record partitions whose reassignment is about to be requested."""
+        self.write(_SUBMITTED, partitions=[list(key) for key in keys])
+
     @property
     def submitted(self) -> set[Key]:
-        """Partitions that a run has asked the cluster to move."""
+        """Partitions whose reassignment some run has requested."""
         return {
             (topic, number)
             for entry in self.entries
-            if entry["event"] == "submitted"
+            if entry["event"] == _SUBMITTED
             for topic, number in entry["partitions"]
         }

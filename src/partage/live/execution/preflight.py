@@ -1,8 +1,8 @@
-"""What must hold before anything is asked of the cluster: each refusal is a sentence.
+"""What is checked before a run changes anything.
 
-A plan is of one cluster at one moment. Where the cluster has changed since, the plan may do what
-nobody was shown, so the first differences are named and nothing is done. Topics that are new since
-are none of the plan's business; they are mentioned.
+A plan is made for one cluster at one moment. Where the cluster has changed since, the plan could do
+something that nobody has reviewed, so the run refuses to start and names the first differences. New
+topics do not concern the plan; they are only mentioned.
 """
 
 from __future__ import annotations
@@ -16,228 +16,260 @@ from partage.errors import SeveralError
 from partage.live.admin.permissions import NEEDS, require
 from partage.live.admin.snapshot import take
 from partage.live.admin.states import BrokerState, Key, PartitionState, Snapshot
-from partage.live.execution.job import Job, Standing
-from partage.live.execution.measuring import MEASURED_SECONDS, measured, needs
-from partage.live.execution.recutting import recut
+from partage.live.execution.changes import MoveStatus
+from partage.live.execution.execution_plan import ExecutionPlan
+from partage.live.execution.rescheduling import reschedule
+from partage.live.execution.write_rates import (
+    MEASUREMENT_SECONDS,
+    required_bandwidth,
+    with_measured_rates,
+)
 
 _SHOWN = 3
 
 
 @dataclass(frozen=True)
-class Verdict:
-    """``refusals``: why not to begin. ``remarks``: what to know."""
+class Preflight:
+    """``errors``: why the run may not start; ``warnings``: what its operator should know."""
 
-    refusals: list[str] = field(default_factory=list)
-    remarks: list[str] = field(default_factory=list)
+    errors: list[str] = field(default_factory=list)
+    warnings: list[str] = field(default_factory=list)
 
 
 @dataclass(frozen=True)
-class Prepared:
-    """A job that can begin with the cluster as it is ``now``. ``need``: what comes in meanwhile at
-    the busiest broker, in bytes per second, and by ``source``; None where nobody asked."""
+class Ready:
+    """A plan that can start on ``cluster`` as it is now. ``required``: bytes per second that
+    replication takes on the busiest broker without any copying, and by ``source``; None without a
+    throttle."""
 
-    job: Job
-    now: Snapshot
-    remarks: list[str]
-    need: float | None = None
+    plan: ExecutionPlan
+    cluster: Snapshot
+    warnings: list[str]
+    required: float | None = None
     source: str = ""
 
 
 def prepare(
-    job: Job,
+    plan: ExecutionPlan,
     admin: KafkaAdminClient,
     *,
     throttle: int | str | None,
     concurrency: int | None = None,
-    ours: Iterable[Key] = (),
+    submitted: Iterable[Key] = (),
     replanned: bool = False,
-    tell: Callable[[str], None] = lambda _: None,
-) -> Prepared:
-    """Look at the cluster, cut the waves anew for another ``concurrency``, measure what comes in
-    where a throttle is to be judged and the plan does not know, and check.
+    progress: Callable[[str], None] = lambda _: None,
+) -> Ready:
+    """Read the cluster, schedule the waves again if another ``concurrency`` is requested, measure
+    write rates that the plan does not know if there is a throttle, and check everything.
 
-    Raises SeveralError with the reasons not to begin, PartageError where an ACL is missing.
+    Raises SeveralError with the reasons not to start, PartageError where an ACL is missing.
     """
-    tell("looking at the cluster")
-    needed = NEEDS["apply" if throttle is None else "apply --throttle"]
-    require(admin, needed, sorted({topic for topic, _ in job.lists}), job.topics)
-    now, ours = take(admin, groups=False, throttles=False, whole=False), set(ours)
+    progress("reading the cluster")
+    acls = NEEDS["apply" if throttle is None else "apply --throttle"]
+    require(admin, acls, sorted({topic for topic, _ in plan.original_replicas}), plan.topics)
+    cluster, submitted = take(admin, groups=False, throttles=False, whole=False), set(submitted)
     if concurrency is not None:
-        job = recut(job, now, concurrency)
-    verdict = preflight(job, now, throttle=None, ours=ours, replanned=replanned)
-    _begin_only_if(verdict, job)
+        plan = reschedule(plan, cluster, concurrency)
+    found = preflight(plan, cluster, throttle=None, submitted=submitted, replanned=replanned)
+    _raise_errors(found, plan)
     if throttle is None:
-        return Prepared(job, now, verdict.remarks)
-    known = {change.bytes_per_second is not None for change in job.changes.values()}
-    source = "by the plan's profile" if known == {True} else f"measured for {MEASURED_SECONDS:g} s"
-    job = measured(job, admin, now.partitions, tell=tell)
+        return Ready(plan, cluster, found.warnings)
+    known = all(change.bytes_per_second is not None for change in plan.changes.values())
+    source = "from the plan's profile" if known else f"measured for {MEASUREMENT_SECONDS:g} s"
+    plan = with_measured_rates(plan, admin, cluster.partitions, progress=progress)
     rate = throttle if isinstance(throttle, int) else None
-    verdict = preflight(job, now, throttle=rate, ours=ours, replanned=replanned)
-    _begin_only_if(verdict, job)
-    need, *_ = busiest(job, {one.key: one for one in now.partitions})
-    return Prepared(job, now, verdict.remarks, need, source)
+    found = preflight(plan, cluster, throttle=rate, submitted=submitted, replanned=replanned)
+    _raise_errors(found, plan)
+    required, *_ = busiest_broker(plan, {state.key: state for state in cluster.partitions})
+    return Ready(plan, cluster, found.warnings, required, source)
 
 
-def _begin_only_if(verdict: Verdict, job: Job) -> None:
-    if verdict.refusals:
-        raise SeveralError(f"{job.directory}: {why}" for why in verdict.refusals)
+def _raise_errors(found: Preflight, plan: ExecutionPlan) -> None:
+    if found.errors:
+        raise SeveralError(f"{plan.directory}: {error}" for error in found.errors)
 
 
 def preflight(
-    job: Job,
-    now: Snapshot,
+    plan: ExecutionPlan,
+    cluster: Snapshot,
     *,
     throttle: int | None,
-    ours: Iterable[Key] = (),
+    submitted: Iterable[Key] = (),
     replanned: bool = False,
-) -> Verdict:
-    """Whether the job can begin, or go on, with the cluster as it is ``now``.
+) -> Preflight:
+    """Whether the plan can start, or resume, on ``cluster`` as it is now.
 
-    ``throttle`` is in bytes per second; ``ours`` are partitions that an earlier run of the same job
-    has asked to be moved; ``replanned``: what a dead broker is to get will be planned anew.
+    ``throttle`` is in bytes per second; ``submitted``: partitions whose reassignment an earlier run
+    of the plan has requested; ``replanned``: moves to a dead broker will be planned again.
     """
-    found = Verdict()
-    known = {one.key: one for one in now.partitions}
-    _same_cluster(job, now, found)
-    _same_state(job, known, set(ours), found)
-    _nothing_else_moves(job, now, set(ours), found)
-    _targets(job, now, known, found, replanned)
-    _disks(job, now, known, found)
+    found = Preflight()
+    states = {state.key: state for state in cluster.partitions}
+    _check_cluster_id(plan, cluster, found)
+    _check_placement(plan, states, set(submitted), found)
+    _check_new_partitions(plan, states, found)
+    _check_other_reassignments(plan, cluster, set(submitted), found)
+    _check_targets(plan, cluster, states, found, replanned)
+    _check_disks(plan, cluster, states, found)
     if throttle is not None:
-        _throttle(job, throttle, known, found)
+        _check_throttle(plan, throttle, states, found)
     return found
 
 
-def _same_cluster(job: Job, now: Snapshot, found: Verdict) -> None:
-    if job.cluster_id is None:
-        found.remarks.append("the plan names no cluster: it is told by its partitions alone")
-    elif job.cluster_id != now.cluster_id:
-        found.refusals.append(f"the plan is of cluster {job.cluster_id}, this is {now.cluster_id}")
-
-
-def _same_state(
-    job: Job, known: Mapping[Key, PartitionState], ours: set[Key], found: Verdict
-) -> None:
-    differences: list[str] = []
-    gone: list[str] = []
-    for key, listed in job.lists.items():
-        name, one = f"{key[0]}-{key[1]}", known.get(key)
-        change = job.changes.get(key)
-        if one is None:
-            # a plan that has begun goes on without what was deleted meanwhile
-            (gone if ours else differences).append(f"{name} is not there")
-        elif change is None:
-            if one.replicas != listed:
-                differences.append(f"{name} is on {_ids(one.replicas)}, not {_ids(listed)}")
-        elif one.replicas not in (change.origin, change.goal) and (
-            key not in ours or change.standing(one) is Standing.ELSEWHERE
-        ):
-            differences.append(f"{name} is on {_ids(one.replicas)}, not {_ids(change.origin)}")
-    if differences:
-        found.refusals.append(f"the cluster is not the plan's: {_some(differences)}; plan again")
-    if gone:
-        found.remarks.append(f"deleted since the plan was begun: {_some(gone)}")
-    topics = {topic for topic, _ in job.lists}
-    new = sorted({topic for topic, _ in known} - topics)
-    if new:
-        found.remarks.append(f"topics that the plan does not know: {_some(new)}")
-    more = [f"{t}-{p}" for t, p in sorted(known.keys() - job.lists.keys()) if t in topics]
-    if more:
-        found.remarks.append(f"partitions that the plan does not know: {_some(more)}")
-
-
-def _nothing_else_moves(job: Job, now: Snapshot, ours: set[Key], found: Verdict) -> None:
-    foreign = []
-    for one in now.reassigning:
-        change = job.changes.get(one.key)
-        if change is None or (one.replicas != change.goal and one.key not in ours):
-            foreign.append(one.name)
-    if foreign:
-        found.refusals.append(
-            f"others are reassigning {_some(foreign)}: let that finish, or cancel it"
+def _check_cluster_id(plan: ExecutionPlan, cluster: Snapshot, found: Preflight) -> None:
+    if plan.cluster_id is None:
+        found.warnings.append(
+            "the plan has no cluster id: only its partitions were compared with this cluster"
+        )
+    elif plan.cluster_id != cluster.cluster_id:
+        found.errors.append(
+            f"the plan was made for cluster {plan.cluster_id}, this is {cluster.cluster_id}"
         )
 
 
-def _targets(
-    job: Job,
-    now: Snapshot,
-    known: Mapping[Key, PartitionState],
-    found: Verdict,
+def _check_placement(
+    plan: ExecutionPlan, states: Mapping[Key, PartitionState], submitted: set[Key], found: Preflight
+) -> None:
+    differences: list[str] = []
+    deleted: list[str] = []
+    for key, original in plan.original_replicas.items():
+        name, state = f"{key[0]}-{key[1]}", states.get(key)
+        change = plan.changes.get(key)
+        if state is None:
+            # a plan that has begun continues without partitions that were deleted since
+            (deleted if submitted else differences).append(f"{name} does not exist")
+        elif change is None:
+            if state.replicas != original:
+                differences.append(f"{name} is on {_ids(state.replicas)}, not {_ids(original)}")
+        elif state.replicas not in (change.origin, change.target) and (
+            key not in submitted or change.status(state) is MoveStatus.ELSEWHERE
+        ):
+            differences.append(f"{name} is on {_ids(state.replicas)}, not {_ids(change.origin)}")
+    if differences:
+        found.errors.append(
+            f"the cluster has changed since the plan was made: {_some(differences)}; plan again"
+        )
+    if deleted:
+        found.warnings.append(f"deleted since the plan was begun: {_some(deleted)}")
+
+
+def _check_new_partitions(
+    plan: ExecutionPlan, states: Mapping[Key, PartitionState], found: Preflight
+) -> None:
+    planned = {topic for topic, _ in plan.original_replicas}
+    topics = sorted({topic for topic, _ in states} - planned)
+    if topics:
+        found.warnings.append(f"topics that are not in the plan: {_some(topics)}")
+    new = sorted(states.keys() - plan.original_replicas.keys())
+    partitions = [f"{topic}-{number}" for topic, number in new if topic in planned]
+    if partitions:
+        found.warnings.append(f"partitions that are not in the plan: {_some(partitions)}")
+
+
+def _check_other_reassignments(
+    plan: ExecutionPlan, cluster: Snapshot, submitted: set[Key], found: Preflight
+) -> None:
+    others = []
+    for state in cluster.reassigning:
+        change = plan.changes.get(state.key)
+        if change is None or (state.replicas != change.target and state.key not in submitted):
+            others.append(state.name)
+    if others:
+        found.errors.append(
+            f"someone else is reassigning {_some(others)}: wait until it ends, or cancel it"
+        )
+
+
+def _check_targets(
+    plan: ExecutionPlan,
+    cluster: Snapshot,
+    states: Mapping[Key, PartitionState],
+    found: Preflight,
     replanned: bool,
 ) -> None:
-    brokers = {broker.id: broker for broker in now.brokers}
-    wanted = {
+    brokers = {broker.id: broker for broker in cluster.brokers}
+    receivers = {
         broker
-        for change in job.changes.values()
-        if change.standing(known.get(change.key)) is Standing.WAITING
+        for change in plan.changes.values()
+        if change.status(states.get(change.key)) is MoveStatus.WAITING
         for broker in change.adding
     }
-    for broker in sorted(wanted):
+    for broker in sorted(receivers):
         if broker not in brokers:
-            found.refusals.append(f"broker {broker} is not in the cluster")
+            found.errors.append(f"broker {broker} should receive replicas: not in the cluster")
         elif not brokers[broker].alive:
-            said = found.remarks if replanned else found.refusals
-            said.append(f"broker {broker} is to get replicas and does not answer")
+            problems = found.warnings if replanned else found.errors
+            problems.append(f"broker {broker} should receive replicas: it does not answer")
         elif brokers[broker].cordoned:
-            found.refusals.append(f"broker {broker} is to get replicas and is cordoned")
+            found.errors.append(f"broker {broker} should receive replicas: it is cordoned")
 
 
-def _disks(job: Job, now: Snapshot, known: Mapping[Key, PartitionState], found: Verdict) -> None:
-    """Wave by wave: a new replica comes before the old one goes."""
-    free = {broker.id: space for broker in now.brokers if (space := _free(broker)) is not None}
-    for number, wave in enumerate(job.waves, 1):
+def _check_disks(
+    plan: ExecutionPlan,
+    cluster: Snapshot,
+    states: Mapping[Key, PartitionState],
+    found: Preflight,
+) -> None:
+    """Wave by wave: new replicas arrive before old ones are deleted."""
+    free = {
+        broker.id: size for broker in cluster.brokers if (size := _free_bytes(broker)) is not None
+    }
+    for number, wave in enumerate(plan.waves, 1):
         freed: dict[int, int] = {}
         for key in wave:
-            change, one = job.changes[key], known.get(key)
-            if one is None or change.standing(one) is Standing.DONE:
+            change, state = plan.changes[key], states.get(key)
+            if state is None or change.status(state) is MoveStatus.DONE:
                 continue
-            size = one.size_bytes if one.size_bytes is not None else change.size_bytes or 0
+            size = state.size_bytes if state.size_bytes is not None else change.size_bytes or 0
             for broker in change.adding:
-                if broker in free and broker not in one.adding:
+                if broker in free and broker not in state.adding:
                     free[broker] -= size
             for broker in change.origin:
-                if broker not in change.goal:
-                    freed[broker] = freed.get(broker, 0) + one.sizes.get(broker, size)
-        short = [broker for broker, space in sorted(free.items()) if space < 0]
+                if broker not in change.target:
+                    freed[broker] = freed.get(broker, 0) + state.sizes.get(broker, size)
+        short = [broker for broker, size in sorted(free.items()) if size < 0]
         if short:
             lack = ", ".join(f"{broker} by {-free[broker]:,} bytes" for broker in short[:_SHOWN])
-            found.refusals.append(f"wave {number} would overfill the disks of broker {lack}")
+            found.errors.append(f"wave {number} would overfill the disks of broker {lack}")
             return
         for broker, size in freed.items():
             if broker in free:
                 free[broker] += size
 
 
-def _free(broker: BrokerState) -> int | None:
-    usable = [one.usable_bytes for one in broker.log_dirs if one.offline is None]
+def _free_bytes(broker: BrokerState) -> int | None:
+    usable = [log_dir.usable_bytes for log_dir in broker.log_dirs if log_dir.offline is None]
     known = [size for size in usable if size is not None]
     return sum(known) if known and len(known) == len(usable) else None
 
 
-def _throttle(job: Job, throttle: int, known: Mapping[Key, PartitionState], found: Verdict) -> None:
-    """Only what is above the need of a broker copies anything: at the need or below it, it never
-    ends."""
-    need, broker, number, verb = busiest(job, known)
-    if need >= throttle:
-        found.refusals.append(
-            f"the throttle of {throttle:,} bytes per second is too low: in wave {number} "
-            f"broker {broker} {verb} {need:,.0f} of what comes in meanwhile"
+def _check_throttle(
+    plan: ExecutionPlan, throttle: int, states: Mapping[Key, PartitionState], found: Preflight
+) -> None:
+    required, broker, wave, verb = busiest_broker(plan, states)
+    if required >= throttle:
+        found.errors.append(
+            f"a throttle of {throttle:,} bytes per second is too low: in wave {wave} broker "
+            f"{broker} {verb} {required:,.0f} bytes per second of new records alone, so the wave "
+            "would never finish"
         )
 
 
-def busiest(job: Job, known: Mapping[Key, PartitionState]) -> tuple[float, int, int, str]:
-    """What comes in of a wave's partitions, in bytes per second, at the broker that has most of it
-    to send or to fetch: how much, which broker, in which wave, and which of the two."""
-    leaders = {key: one.leader for key, one in known.items()}
-    most = (0.0, -1, 0, "sends")
-    for number, wave in enumerate(job.waves, 1):
-        changes = [job.changes[key] for key in wave]
-        rates = {c.key: c.bytes_per_second or 0.0 for c in changes}
-        for verb, loads in zip(("sends", "fetches"), needs(changes, rates, leaders), strict=True):
-            for broker, load in sorted(loads.items()):
-                if load > most[0]:
-                    most = (load, broker, number, verb)
-    return most
+def busiest_broker(
+    plan: ExecutionPlan, states: Mapping[Key, PartitionState]
+) -> tuple[float, int, int, str]:
+    """The broker that sends or receives most in any wave while nothing is copied: its bytes per
+    second, its id, the wave, and "sends" or "receives"."""
+    leaders = {key: state.leader for key, state in states.items()}
+    busiest = (0.0, -1, 0, "sends")
+    for number, wave in enumerate(plan.waves, 1):
+        changes = [plan.changes[key] for key in wave]
+        rates = {change.key: change.bytes_per_second or 0.0 for change in changes}
+        loads = required_bandwidth(changes, rates, leaders)
+        for verb, by_broker in zip(("sends", "receives"), loads, strict=True):
+            for broker, load in sorted(by_broker.items()):
+                if load > busiest[0]:
+                    busiest = (load, broker, number, verb)
+    return busiest
 
 
 def _ids(brokers: Iterable[int]) -> str:

@@ -1,13 +1,13 @@
-"""What a broker that died was still to receive, planned anew without it.
+"""The changes that a dead broker blocks, planned again without it.
 
-The rest of the plan is kept. The planner is given the cluster as it will be when that is done,
-without the brokers that do not answer, and may change only the partitions that cannot go where they
-should: these start from where they are now, so that the fairest share is reached with the fewest
-moves. What other partitions have on a dead broker stays: it may come back.
+The rest of the plan is kept. The planner gets the cluster as the rest of the plan will leave it,
+without the dead brokers, and may change only the blocked partitions, starting from where they are
+now: the most even placement with the fewest moves. Replicas of other partitions on a dead broker
+stay: it may come back.
 
-The answer is a file beside the plan, ``replan-1.json``, in the form of Kafka's reassignment JSON,
-each partition with its ``wave``. ``Job.read`` lays it over the plan. Where everything came from
-does not change, so a rollback still brings back what was before the first run.
+The result is a file beside the plan, ``replan-1.json``, in the format of Kafka's reassignment JSON,
+each partition with its ``wave``. ``ExecutionPlan.read`` applies it over the plan. The original
+replicas stay the same, so a rollback restores the placement from before the first run.
 """
 
 from __future__ import annotations
@@ -26,68 +26,53 @@ from partage.cluster import Cluster
 from partage.errors import CannotError
 from partage.files import to_json, write_text
 from partage.live.admin.states import Key, Snapshot
-from partage.live.execution.job import Change, Job, Standing
+from partage.live.execution.changes import Change, MoveStatus
+from partage.live.execution.execution_plan import ExecutionPlan
 
 
-def holders(change: Change, dead: Collection[int]) -> set[int]:
-    """Which of the dead brokers hold a change up: those that are to have it, or all that have."""
+def blocking_brokers(change: Change, dead: Collection[int]) -> set[int]:
+    """Which of the dead brokers block a change: those in its target, or all in its origin if no
+    other has the data."""
     origin = set(change.origin)
-    return set(change.goal).intersection(dead) or (origin if origin <= set(dead) else set())
+    targeted = set(change.target).intersection(dead)
+    return targeted or (origin if origin <= set(dead) else set())
 
 
-def to_plan_anew(
-    job: Job, now: Snapshot, dead: Collection[int], candidates: Iterable[Change]
+def replannable(
+    plan: ExecutionPlan, cluster: Snapshot, dead: Collection[int], candidates: Iterable[Change]
 ) -> set[Key]:
-    """Which of these changes are held up and can be planned anew: somebody still has the data."""
-    standings = job.standings(now.partitions)
-    gone = {broker.id for broker in now.brokers if not broker.alive} | set(dead)
+    """Which of these changes are blocked and can be planned again: a live broker has the data."""
+    statuses = plan.statuses(cluster.partitions)
+    all_dead = {broker.id for broker in cluster.brokers if not broker.alive} | set(dead)
     return {
         change.key
         for change in candidates
-        if holders(change, dead)
-        and set(change.origin) - gone
-        and standings.get(change.key) not in (None, Standing.DONE, Standing.GONE)
+        if blocking_brokers(change, dead)
+        and set(change.origin) - all_dead
+        and statuses.get(change.key) not in (None, MoveStatus.DONE, MoveStatus.GONE)
     }
 
 
-def plan_without(
-    job: Job, now: Snapshot, dead: Collection[int], hit: Collection[Key], concurrency: int
+def replan_without(
+    plan: ExecutionPlan,
+    cluster: Snapshot,
+    dead: Collection[int],
+    keys: Collection[Key],
+    concurrency: int,
 ) -> tuple[Path, int]:
-    """Plan the changes ``hit`` anew and write the answer; gives its file and how many replicas
-    move. Raises CannotError where there is no answer: too few brokers, or nobody has the data."""
-    gone = {broker.id for broker in now.brokers if not broker.alive} | set(dead)
-    rows, lists, chosen = [], [], []
-    for one in now.partitions:
-        change = job.changes.get(one.key)
-        if one.key in hit and change is not None:
-            list_now = change.origin
-        else:
-            list_now = one.replicas if change is None else change.goal
-        live = [broker for broker in list_now if broker not in gone]
-        if not live and one.key in hit:
-            raise CannotError(f"{one.name} has no live replica to copy from")
-        if live:
-            rows.append(one)
-            lists.append(live)
-            chosen.append(one.key in hit)
-    cluster = Cluster.build(
-        [broker for broker in now.cluster().brokers if broker.id not in gone],
-        [one.topic for one in rows],
-        [one.partition for one in rows],
-        lists,
-        [-1 if one.size_bytes is None else one.size_bytes for one in rows],
-    )
-    problem = _problem(job, cluster, concurrency, np.array(chosen))
+    """Plan the changes ``keys`` again without dead brokers and write the replan file; returns it
+    and how many replicas move. Raises CannotError where no placement exists: too few live brokers,
+    or no live replica to copy from."""
+    problem = _problem(plan, cluster, dead, keys, concurrency)
     planned = solve(problem)
-    number = len(replans(job.directory)) + 1
-    path = Path(job.directory) / f"replan-{number}.json"
+    path = Path(plan.directory) / f"replan-{len(replans(plan.directory)) + 1}.json"
+    placed = problem.cluster
     after = planned.after.replica_lists()
-    names = [cluster.topics[t] for t in cluster.topic.tolist()]
     wave = {row: n for n, one in enumerate(planned.waves, 1) for row in one.rows.tolist()}
     entries = [
         {
-            "topic": names[row],
-            "partition": int(cluster.partition[row]),
+            "topic": placed.topics[int(placed.topic[row])],
+            "partition": int(placed.partition[row]),
             "replicas": after[row],
             "wave": wave.get(row, 0),
         }
@@ -98,25 +83,48 @@ def plan_without(
 
 
 def _problem(
-    job: Job, cluster: Cluster, concurrency: int, chosen: np.typing.NDArray[np.bool_]
+    plan: ExecutionPlan,
+    cluster: Snapshot,
+    dead: Collection[int],
+    keys: Collection[Key],
+    concurrency: int,
 ) -> Problem:
-    """The planner's job: as many replicas as the plan wanted, and nothing on brokers that are to be
-    empty."""
-    there = set(cluster.broker_ids.tolist())
-    options = Options.of(
-        remove_broker=[str(broker) for broker in job.excluded if broker in there],
-        concurrency=concurrency,
-        batch=job.batch,
+    """The planning problem: the partitions ``keys`` where they are now, the others on their target,
+    dead brokers left out; as many replicas as the plan wanted, none on excluded brokers."""
+    all_dead = {broker.id for broker in cluster.brokers if not broker.alive} | set(dead)
+    states, replicas = [], []
+    for state in cluster.partitions:
+        change = plan.changes.get(state.key)
+        if change is None:
+            placed = state.replicas
+        else:
+            placed = change.origin if state.key in keys else change.target
+        live = [broker for broker in placed if broker not in all_dead]
+        if live:
+            states.append(state)
+            replicas.append(live)
+        elif state.key in keys:
+            raise CannotError(f"{state.name} has no live replica to copy from")
+    expected = Cluster.build(
+        [broker for broker in cluster.cluster().brokers if broker.id not in all_dead],
+        [state.topic for state in states],
+        [state.partition for state in states],
+        replicas,
+        [-1 if state.size_bytes is None else state.size_bytes for state in states],
     )
-    problem = Problem.resolve(cluster, options)
-    # ``Cluster.build`` sorts as a snapshot is sorted: by topic and number
-    target = cluster.replication_factor.copy()
+    brokers = set(expected.broker_ids.tolist())
+    options = Options.of(
+        remove_broker=[str(broker) for broker in plan.excluded if broker in brokers],
+        concurrency=concurrency,
+        batch=plan.batch,
+    )
+    problem = Problem.resolve(expected, options)
+    chosen = np.array([state.key in keys for state in states])
+    # ``Cluster.build`` sorts by topic and number, as a snapshot is sorted
+    target = expected.replication_factor.copy()
+    usable = int(problem.usable.sum())
     for row in np.flatnonzero(chosen).tolist():
-        key = cluster.topics[int(cluster.topic[row])], int(cluster.partition[row])
-        target[row] = len(job.changes[key].goal)
-        if target[row] > problem.usable.sum():
-            name = cluster.names[row]
-            raise CannotError(
-                f"{name} needs {target[row]} live brokers, {problem.usable.sum()} are"
-            )
+        target[row] = len(plan.changes[states[row].key].target)
+        if target[row] > usable:
+            raise CannotError(f"{states[row].name} needs {target[row]} live brokers, {usable} are")
     return replace(problem, chosen=chosen, target=target)

@@ -1,4 +1,4 @@
-"""How far a plan is, by what the cluster says."""
+"""How far a plan is, according to the cluster."""
 
 from __future__ import annotations
 
@@ -8,37 +8,39 @@ from typing import Any
 from kafka import KafkaAdminClient
 
 from partage.live.admin.snapshot import read_partitions
-from partage.live.execution.job import Job, Standing
+from partage.live.execution.changes import MoveStatus
+from partage.live.execution.execution_plan import ExecutionPlan
 
 
-def compare(job: Job, admin: KafkaAdminClient) -> dict[str, Any]:
-    """``state``: done, not begun, in progress or differs; how many partitions are ``done``,
-    ``moving``, ``waiting``; ``differs``: by name, where they are; ``leaders``: partitions that
-    another than their preferred leader leads; ``out_of_sync``: with replicas that lag behind."""
-    now = {one.key: one for one in read_partitions(admin, job.topics)}
-    standings = {key: change.standing(now.get(key)) for key, change in job.changes.items()}
-    counts = Counter(standing.value for standing in standings.values())
+def verify(plan: ExecutionPlan, admin: KafkaAdminClient) -> dict[str, Any]:
+    """``state``: done, not begun, in progress or differs; ``done``, ``moving``, ``waiting``: how
+    many partitions; ``differs``: the replicas of partitions that are elsewhere, by name, None where
+    they no longer exist; ``leaders``: partitions not led by their preferred leader;
+    ``out_of_sync``: partitions with a replica out of sync."""
+    states = {state.key: state for state in read_partitions(admin, plan.topics)}
+    statuses = {key: change.status(states.get(key)) for key, change in plan.changes.items()}
+    counts = Counter(status.value for status in statuses.values())
     differs = {
-        job.changes[key].name: list(now[key].replicas) if key in now else None
-        for key, standing in standings.items()
-        if standing in (Standing.GONE, Standing.ELSEWHERE)
+        plan.changes[key].name: list(states[key].replicas) if key in states else None
+        for key, status in statuses.items()
+        if status in (MoveStatus.GONE, MoveStatus.ELSEWHERE)
     }
-    mine = [now[key] for key in job.changes if key in now]
-    out = [one.name for one in mine if set(one.isr) < set(one.replicas)]
-    leaders = [one.name for one in mine if one.leader != one.replicas[0]]
+    changing = [states[key] for key in plan.changes if key in states]
+    lagging = [state.name for state in changing if set(state.isr) < set(state.replicas)]
+    leaders = [state.name for state in changing if state.leader != state.replicas[0]]
     if differs:
         state = "differs"
-    elif counts["done"] == len(standings):
-        state = "done" if not out and not leaders else "in progress"
+    elif counts["done"] == len(statuses):
+        state = "done" if not lagging and not leaders else "in progress"
     else:
-        state = "not begun" if counts["waiting"] == len(standings) else "in progress"
+        state = "not begun" if counts["waiting"] == len(statuses) else "in progress"
     return {
         "state": state,
-        "partitions": len(standings),
+        "partitions": len(statuses),
         "done": counts["done"],
         "moving": counts["moving"],
         "waiting": counts["waiting"],
         "differs": differs,
         "leaders": leaders,
-        "out_of_sync": out,
+        "out_of_sync": lagging,
     }

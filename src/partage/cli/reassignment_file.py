@@ -1,0 +1,75 @@
+"""``apply FILE``: turn another tool's reassignment JSON into a plan directory."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from partage.cli import output
+
+
+def plan_directory_of(
+    file: str,
+    out: str | None,
+    bootstrap_server: str | None,
+    command_config: str | None,
+    json: bool,
+    **options: Any,
+) -> str | None:
+    """The plan directory of the file, new or already begun; None where nothing changes. Prints what
+    it wrote. ``options`` are those of ``partage.plan``."""
+    from rich.text import Text
+
+    from partage.brokers.directory import REPORT
+    from partage.cluster.reassignment import Reassignment
+    from partage.live.admin.connection import Connection
+    from partage.live.admin.snapshot import take
+    from partage.live.execution.outcome import Outcome
+    from partage.live.execution.reassignment_file import default_directory, has_begun, make_plan
+    from partage.report.html import render
+    from partage.report.printing import remark
+    from partage.report.view import view
+
+    default = default_directory(file)
+    directory = out or default
+    reassignment = Reassignment.read(file)
+    console = output.console()
+    if has_begun(directory, reassignment):
+        _check_batch(directory, options.get("batch"))
+        if not json:
+            output.say(console, f"Resuming {directory}")
+        return directory
+    connection = Connection.of(bootstrap_server, command_config)
+    with output.progress(quiet=json) as progress:
+        progress("reading the cluster")
+        with connection.admin() as admin:
+            cluster = take(admin, groups=False, throttles=False)
+        plan = make_plan(reassignment, cluster, progress, **options)
+        document = plan.document()
+        if document["changes"]:
+            progress("writing")
+            plan.write(directory, {REPORT: render(document)})
+    shown = view(document)
+    if json:
+        written = directory if document["changes"] else None
+        output.print_json({"event": "planned", "plan": written, **plan.figures})
+        if written is None:
+            output.print_json({"event": "ended", **vars(Outcome())})
+    else:
+        console.print(Text(shown.headline, "bold"))
+        for warning in shown.warnings:
+            remark(warning, console)
+        if document["changes"]:
+            output.say(console, f"Written: {directory}")
+    return directory if document["changes"] else None
+
+
+def _check_batch(directory: str, batch: int | None) -> None:
+    """Refuse another batch size for a plan that has begun: its waves are fixed."""
+    from partage.errors import InputError
+    from partage.live.execution.execution_plan import ExecutionPlan
+
+    begun_with = ExecutionPlan.read(directory).batch
+    if batch is not None and batch != begun_with:
+        raise InputError(
+            "--batch", f"{batch}: {directory} has begun with {begun_with or 'no batch size'}"
+        )

@@ -1,0 +1,69 @@
+"""One partition's change of replicas, and how far the cluster is with it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from enum import Enum
+
+from partage.live.admin.states import PartitionIdentity, PartitionState
+
+
+class MoveStatus(Enum):
+    """Where a partition is on its way from its origin to its target."""
+
+    WAITING = "waiting"
+    MOVING = "moving"
+    DONE = "done"
+    GONE = "gone"
+    """The topic or the partition no longer exists."""
+    ELSEWHERE = "elsewhere"
+    """On other replicas than origin and target, or being reassigned by someone else."""
+
+
+@dataclass(frozen=True)
+class Change(PartitionIdentity):
+    """A partition's replicas before (``origin``) and after (``target``): broker ids, preferred
+    leader first. ``size_bytes`` of one replica and the measured ``bytes_per_second`` written to the
+    partition are None where unknown."""
+
+    origin: tuple[int, ...]
+    target: tuple[int, ...]
+    size_bytes: int | None = None
+    bytes_per_second: float | None = None
+
+    @property
+    def adding(self) -> tuple[int, ...]:
+        """Brokers that have to fetch a new replica."""
+        return tuple(broker for broker in self.target if broker not in self.origin)
+
+    def status(self, state: PartitionState | None) -> MoveStatus:
+        """How far the change is; ``state`` is None for a partition that no longer exists.
+
+        The replicas may be in another order than ``origin``: when Kafka cancels a reassignment, it
+        removes the new replicas and leaves the others in the order of the target.
+        """
+        if state is None:
+            return MoveStatus.GONE
+        if state.adding or state.removing:
+            moves = state.replicas == self.target
+            return MoveStatus.MOVING if moves else MoveStatus.ELSEWHERE
+        if state.replicas == self.target:
+            return MoveStatus.DONE
+        reordered = sorted(state.replicas) in (sorted(self.origin), sorted(self.target))
+        return MoveStatus.WAITING if reordered else MoveStatus.ELSEWHERE
+
+    def is_complete(self, state: PartitionState | None) -> bool:
+        """Whether the partition is on its target with all new replicas in sync."""
+        done = state is not None and self.status(state) is MoveStatus.DONE
+        return done and state is not None and set(self.adding) <= set(state.isr)
+
+    def must_be_cancelled_first(self, state: PartitionState) -> bool:
+        """Whether the partition is being reassigned from ``target`` to ``origin``, as when a
+        rollback begins in the middle of a move, or is stuck in such a reassignment."""
+        being_reassigned = bool(state.adding or state.removing)
+        stuck = bool(set(state.adding) & set(state.removing))
+        return stuck or (being_reassigned and state.replicas == self.origin)
+
+    def reversed(self) -> Change:
+        """From target to origin."""
+        return replace(self, origin=self.target, target=self.origin)

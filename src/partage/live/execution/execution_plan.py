@@ -1,0 +1,171 @@
+"""A plan directory as the executor needs it: which partitions change, in which waves, and in which
+direction.
+
+How far a partition is follows from the cluster alone, never from what an earlier run recorded.
+
+Beside the plan there may be files ``replan-1.json`` and so on: new targets for some partitions,
+which a run computed after a broker died (``replanning.py``). They override the plan, in this order.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from enum import StrEnum
+from functools import cached_property
+from pathlib import Path
+from typing import Any, Self
+
+from partage.brokers import plan_file
+from partage.brokers.check.replan_files import replan_problem, replans
+from partage.brokers.directory import MARKER
+from partage.errors import MISSHAPEN, InputError
+from partage.files import parse_json, read_text
+from partage.live.admin.states import Key, PartitionState
+from partage.live.execution.changes import Change, MoveStatus
+
+
+class Direction(StrEnum):
+    """Whether a run moves partitions to the plan's placement, or back to the original one."""
+
+    FORWARD = "forward"
+    ROLLBACK = "rollback"
+
+
+@dataclass(frozen=True)
+class ExecutionPlan:
+    """``changes`` by partition, in ``waves``.
+
+    ``original_replicas``: of every partition of the plan's cluster, unchanged ones included;
+    ``excluded``: brokers that should end up empty; ``dead``: brokers that did not answer when the
+    plan, or a replan, was made; ``concurrency`` and ``batch`` as ``partage plan`` was given them.
+    """
+
+    directory: str
+    cluster_id: str | None
+    changes: Mapping[Key, Change]
+    waves: tuple[tuple[Key, ...], ...]
+    original_replicas: Mapping[Key, tuple[int, ...]]
+    direction: Direction = Direction.FORWARD
+    excluded: tuple[int, ...] = ()
+    dead: tuple[int, ...] = ()
+    concurrency: int = 2
+    batch: int | None = None
+
+    @classmethod
+    def read(cls, directory: str | os.PathLike[str]) -> Self:
+        """Read a directory that ``partage plan -o`` wrote. Raises InputError for anything else."""
+        where = os.fspath(directory)
+        if Path(directory).is_file():
+            raise InputError(where, "is a file, expected a plan directory")
+        file = plan_file.read(directory, unchanged=True)
+        keys, columns = file.keys, file.partitions
+        rates: Sequence[float | None] = columns.bytes_per_second or [None] * len(keys)
+        changes = {
+            key: Change(*key, tuple(before), tuple(after), size, rate)
+            for key, before, after, size, rate in zip(
+                keys, columns.before, columns.after, columns.size_bytes, rates, strict=True
+            )
+            if before != after
+        }
+        waves = tuple(
+            tuple(_read_wave(Path(directory) / wave.file, changes)) for wave in file.waves
+        )
+        if sorted(key for wave in waves for key in wave) != sorted(changes):
+            raise InputError(
+                where, "waves/ and plan.json differ: run partage check for the details"
+            )
+        concurrency, batch = file.options.get("concurrency"), file.options.get("batch")
+        plan = cls(
+            directory=where,
+            cluster_id=file.cluster_id,
+            changes=changes,
+            waves=waves,
+            original_replicas=dict(zip(keys, map(tuple, columns.before), strict=True)),
+            excluded=tuple(broker.id for broker in file.brokers if broker.excluded),
+            dead=tuple(broker.id for broker in file.brokers if not broker.alive),
+            concurrency=concurrency if isinstance(concurrency, int) else 2,
+            batch=batch if isinstance(batch, int) else None,
+        )
+        for path in replans(directory):
+            plan = plan._with_replan(path)
+        return plan
+
+    def _with_replan(self, path: Path) -> Self:
+        """The plan with the targets of a replan file. Raises InputError for a file that no run can
+        have written."""
+        value = _json(path)
+        problem = replan_problem(value, self.changes)
+        if problem is not None:
+            raise InputError(str(path), f"was not written by a run ({problem})")
+        changes = dict(self.changes)
+        waves: dict[int, list[Key]] = {}
+        entries = {(entry["topic"], entry["partition"]): entry for entry in value["partitions"]}
+        dead = tuple(sorted({*self.dead, *value["without"]}))
+        for key, entry in entries.items():
+            changes[key] = replace(changes[key], target=tuple(entry["replicas"]))
+            if changes[key].target == changes[key].origin:
+                del changes[key]
+            else:
+                waves.setdefault(entry["wave"], []).append(key)
+        kept = (tuple(key for key in wave if key not in entries) for wave in self.waves)
+        new = (tuple(waves[number]) for number in sorted(waves))
+        return replace(self, changes=changes, waves=(*filter(None, kept), *new), dead=dead)
+
+    def reload(self) -> Self:
+        """The directory as it is now, with the write rates known so far."""
+        fresh = self.read(self.directory)
+        rates = {key: change.bytes_per_second for key, change in self.changes.items()}
+        changes = {
+            key: replace(change, bytes_per_second=rates.get(key, change.bytes_per_second))
+            for key, change in fresh.changes.items()
+        }
+        return replace(fresh, changes=changes)
+
+    def reversed(self) -> ExecutionPlan:
+        """The plan that undoes this one, last wave first."""
+        forward = self.direction is Direction.FORWARD
+        return replace(
+            self,
+            changes={key: change.reversed() for key, change in self.changes.items()},
+            waves=tuple(reversed(self.waves)),
+            direction=Direction.ROLLBACK if forward else Direction.FORWARD,
+        )
+
+    def statuses(self, states: Iterable[PartitionState]) -> dict[Key, MoveStatus]:
+        """How far every change is."""
+        by_key = {state.key: state for state in states}
+        return {key: change.status(by_key.get(key)) for key, change in self.changes.items()}
+
+    @cached_property
+    def brokers(self) -> frozenset[int]:
+        """Brokers that a change moves a partition from or to, or keeps it on."""
+        changes = self.changes.values()
+        return frozenset(b for change in changes for b in (*change.origin, *change.target))
+
+    @property
+    def topics(self) -> list[str]:
+        """Topics with a change, ascending."""
+        return sorted({topic for topic, _ in self.changes})
+
+
+def _json(path: Path) -> Any:
+    return parse_json(read_text(path), os.fspath(path))
+
+
+def _read_wave(path: Path, changes: Mapping[Key, Change]) -> list[Key]:
+    """The partitions of a wave file. Raises InputError where it differs from the plan's changes."""
+    try:
+        entries = [
+            ((entry["topic"], entry["partition"]), tuple(entry["replicas"]))
+            for entry in _json(path)["partitions"]
+        ]
+        for (topic, number), replicas in entries:
+            if changes[topic, number].target != replicas:
+                problem = f"{topic}-{number}: its replicas differ from {MARKER}"
+                raise InputError(os.fspath(path), problem)
+    except MISSHAPEN as error:
+        problem = f"not a wave of {MARKER} ({type(error).__name__}: {error})"
+        raise InputError(os.fspath(path), problem) from None
+    return [key for key, _ in entries]

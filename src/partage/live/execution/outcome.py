@@ -1,0 +1,44 @@
+"""How a run ended: every partition compared with its target."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from partage.live.admin.states import Key, PartitionState
+from partage.live.execution.changes import MoveStatus
+from partage.live.execution.execution_plan import ExecutionPlan
+
+
+@dataclass
+class Outcome:
+    """``state``: done, stopped, or differs; ``problems``: partitions that are not on their target,
+    or not led by their preferred leader, with the reason; ``dead``: brokers whose throttle could
+    not be restored."""
+
+    state: str = "done"
+    problems: dict[str, str] = field(default_factory=dict)
+    dead: list[int] = field(default_factory=list)
+    still_moving: list[str] = field(default_factory=list)
+    waves_left: int = 0
+
+    def compare(
+        self,
+        plan: ExecutionPlan,
+        states: Mapping[Key, PartitionState],
+        skipped: Mapping[Key, str],
+        wrong_leaders: Mapping[Key, str],
+    ) -> None:
+        """Fill in the problems from the cluster's ``states``. A run that was stopped reports only
+        partitions that were skipped or have the wrong leader."""
+        for key, change in plan.changes.items():
+            status = change.status(states.get(key))
+            if status is MoveStatus.MOVING:
+                self.still_moving.append(change.name)
+            if status is not MoveStatus.DONE and self.state != "stopped":
+                self.problems[change.name] = skipped.get(key, status.value)
+            elif key in wrong_leaders:
+                self.problems[change.name] = wrong_leaders[key]
+        self.problems |= {f"{topic}-{number}": why for (topic, number), why in skipped.items()}
+        if self.problems and self.state == "done":
+            self.state = "differs"

@@ -1,0 +1,215 @@
+"""Replication throttles while partitions move (KIP-73), and the earlier ones restored afterwards.
+
+A throttle has two halves: on each broker a rate for what it sends as leader and one for what it
+fetches as follower; on each topic the lists of replicas that count. Existing replicas send, new
+ones fetch. Followers that only keep up are never slowed down.
+
+Whatever was set before is saved in the journal before it is changed, and restored exactly, also by
+a later run. Replica lists that others have set stay in force: ours are added to them. Some tools
+remove throttles that they take for leftovers: ``set_again`` puts them back.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import defaultdict
+from collections.abc import Iterable, Mapping
+from contextlib import suppress
+
+from kafka import KafkaAdminClient
+from kafka import errors as kafka_errors
+from kafka.admin import ConfigResource, ConfigResourceType
+
+from partage.errors import PartageError
+from partage.live.admin.connection import alive_brokers, chunks
+from partage.live.admin.snapshot import CHUNK, read_throttles
+from partage.live.admin.states import RATES, TOPIC_THROTTLES, Throttles
+from partage.live.execution.changes import Change
+from partage.live.execution.journal import Journal
+
+LEADER_LIST, FOLLOWER_LIST = TOPIC_THROTTLES
+
+_ALL_REPLICAS = "*"
+_LONGEST_VALUE = 2**15 - 1
+"""Characters: Kafka cannot parse a request with a longer one, and closes the connection."""
+
+
+class ReplicationThrottles:
+    """The throttles of one run. ``alive``: brokers whose settings can be changed now."""
+
+    def __init__(self, admin: KafkaAdminClient, journal: Journal) -> None:
+        self._admin, self._journal = admin, journal
+        self._set = Throttles()
+
+    def set(self, rate: int, changes: Iterable[Change], alive: Iterable[int]) -> None:
+        """Limit the moves of these changes to ``rate`` bytes per second on each broker."""
+        moves = [change for change in changes if change.adding]
+        brokers = {b for change in moves for b in (*change.origin, *change.adding)} & set(alive)
+        senders, receivers = _replica_lists(moves)
+        topics = sorted(senders)
+        self._save(sorted(brokers), topics)
+        before = self._journal.saved_throttles
+        for topic in topics:
+            own = before.topics.get(topic, {})
+            self._set.topics[topic] = {
+                LEADER_LIST: _merged(own.get(LEADER_LIST), senders[topic]),
+                FOLLOWER_LIST: _merged(own.get(FOLLOWER_LIST), receivers[topic]),
+            }
+        for broker in brokers:
+            self._set.brokers[broker] = dict.fromkeys(RATES, str(rate))
+        # lists before rates: a rate without a list limits nothing
+        self._alter_topics({topic: self._set.topics[topic] for topic in topics})
+        self._alter_brokers({broker: self._set.brokers[broker] for broker in brokers})
+
+    def set_again(self, alive: Iterable[int]) -> bool:
+        """Set again what others have removed; returns whether there was anything. Settings that
+        cannot be read now, as of a broker that is unreachable from here, are left to the next
+        call."""
+        rates: dict[int, dict[str, str]] = {}
+        lists: dict[str, dict[str, str]] = {}
+        for broker in sorted(set(self._set.brokers) & set(alive)):
+            with suppress(kafka_errors.KafkaError):
+                now = read_throttles(self._admin, [broker], [])
+                if _differs(now.brokers.get(broker), own := self._set.brokers[broker]):
+                    rates[broker] = own
+        with suppress(kafka_errors.KafkaError):
+            wanted = self._set.topics
+            now = read_throttles(self._admin, [], sorted(wanted))
+            lists = {t: own for t, own in wanted.items() if _differs(now.topics.get(t), own)}
+        self._alter_topics(lists)
+        return bool(self._alter_brokers(rates)) or bool(lists)
+
+    def restore(self, alive: Iterable[int]) -> list[int]:
+        """Restore all saved throttles; returns the brokers that do not answer, whose throttles stay
+        until a later run reaches them."""
+        before = self._journal.saved_throttles
+        reachable = sorted(set(before.brokers) & set(alive))
+        self._restore_topics(before, before.topics)
+        restored = self._alter_brokers({b: before.brokers[b] for b in reachable}, delete=True)
+        if restored or before.topics:
+            self._journal.throttles_restored(restored, sorted(before.topics))
+        for broker in restored:
+            self._set.brokers.pop(broker, None)
+        return sorted(set(before.brokers) - set(restored))
+
+    def restore_topics(self, topics: Iterable[str]) -> None:
+        """Restore the saved lists of these topics; the rates of brokers stay."""
+        before = self._journal.saved_throttles
+        saved = sorted(set(topics) & set(before.topics))
+        self._restore_topics(before, saved)
+        if saved:
+            self._journal.throttles_restored([], saved)
+
+    def _restore_topics(self, before: Throttles, topics: Iterable[str]) -> None:
+        self._alter_topics({topic: before.topics[topic] for topic in sorted(topics)}, delete=True)
+        for topic in topics:
+            self._set.topics.pop(topic, None)
+
+    def _save(self, brokers: list[int], topics: list[str]) -> None:
+        """Save the throttles of brokers and topics that are not saved yet."""
+        saved = self._journal.saved_throttles
+        brokers = [broker for broker in brokers if broker not in saved.brokers]
+        topics = [topic for topic in topics if topic not in saved.topics]
+        if not brokers and not topics:
+            return
+        now = read_throttles(self._admin, brokers, topics)
+        self._journal.save_throttles(
+            Throttles(
+                {broker: _only(now.brokers.get(broker), RATES) for broker in brokers},
+                {topic: _only(now.topics.get(topic), TOPIC_THROTTLES) for topic in topics},
+            )
+        )
+
+    def _alter_brokers(
+        self, rates: Mapping[int, Mapping[str, str]], delete: bool = False
+    ) -> list[int]:
+        """Set the rates of brokers, with ``delete`` also remove those that are not named; returns
+        the brokers that accepted: one that dies at this moment does not."""
+        done = []
+        for broker, own in sorted(rates.items()):
+            operations = _operations(own, RATES, delete)
+            resource = ConfigResource(ConfigResourceType.BROKER, str(broker), operations)
+            try:
+                self._alter([resource])
+            except kafka_errors.KafkaError:
+                continue  # it does not answer; a refusal would be in the response
+            done.append(broker)
+        return done
+
+    def _alter_topics(self, lists: Mapping[str, Mapping[str, str]], delete: bool = False) -> None:
+        """Set the lists of topics, with ``delete`` also remove those that are not named."""
+        resources = [
+            ConfigResource(
+                ConfigResourceType.TOPIC,
+                topic,
+                _operations(own, TOPIC_THROTTLES, delete),
+            )
+            for topic, own in sorted(lists.items())
+        ]
+        for part in chunks(resources, CHUNK):
+            self._alter(list(part))
+
+    def _alter(self, resources: list[ConfigResource]) -> None:
+        response = self._admin.alter_configs(resources, raise_on_unknown=False)
+        for kind, results in response.items():
+            for name, result in results.items():
+                # a topic that is deleted takes its settings with it
+                if result == "OK" or "UnknownTopicOrPartition" in result:
+                    continue
+                error = _error(result)
+                if issubclass(error, kafka_errors.RetriableError):
+                    raise error(result)
+                raise PartageError(f"{kind} {name}: its throttle cannot be set: {result}")
+
+
+def _error(text: str) -> type[BaseException]:
+    """The error class of kafka-python's text: "[Error 41] NotControllerError: …"."""
+    name = re.search(r"\w+Error", text.partition("]")[2])
+    found = getattr(kafka_errors, name[0], None) if name else None
+    return found if isinstance(found, type) else PartageError
+
+
+def restore_leftovers(admin: KafkaAdminClient, journal: Journal) -> None:
+    """Restore the throttles that a killed run left, if no reassignment is in progress that they
+    should limit: for a command that is refused, and does not get to do it itself."""
+    saved = journal.saved_throttles
+    if (saved.brokers or saved.topics) and not admin.list_partition_reassignments():
+        ReplicationThrottles(admin, journal).restore(alive_brokers(admin.describe_cluster()))
+
+
+def _replica_lists(changes: Iterable[Change]) -> tuple[dict[str, list[str]], dict[str, list[str]]]:
+    """By topic: existing replicas, and new ones, as ``partition:broker``."""
+    senders: dict[str, list[str]] = defaultdict(list)
+    receivers: dict[str, list[str]] = defaultdict(list)
+    for change in changes:
+        senders[change.topic] += [f"{change.partition}:{broker}" for broker in change.origin]
+        receivers[change.topic] += [f"{change.partition}:{broker}" for broker in change.adding]
+    return senders, receivers
+
+
+def _merged(before: str | None, ours: list[str]) -> str:
+    if before == _ALL_REPLICAS:
+        return _ALL_REPLICAS
+    theirs = before.split(",") if before else []
+    merged = ",".join(dict.fromkeys([*theirs, *ours]))
+    # too long: all replicas of the topic instead, since in-sync followers are never slowed down
+    return merged if len(merged) <= _LONGEST_VALUE else _ALL_REPLICAS
+
+
+def _differs(now: Mapping[str, str] | None, wanted: Mapping[str, str]) -> bool:
+    return any((now or {}).get(name) != value for name, value in wanted.items())
+
+
+def _only(own: Mapping[str, str] | None, names: Iterable[str]) -> dict[str, str]:
+    return {name: own[name] for name in names if own and name in own}
+
+
+def _operations(
+    own: Mapping[str, str], names: Iterable[str], delete: bool
+) -> dict[str, tuple[str, str | None]]:
+    found: dict[str, tuple[str, str | None]] = {
+        name: ("SET", own[name]) for name in names if name in own
+    }
+    if delete:
+        found |= {name: ("DELETE", None) for name in names if name not in own}
+    return found

@@ -1,0 +1,261 @@
+"""What changes while a plan is carried out: what is asked of it, and the cluster under it."""
+
+from __future__ import annotations
+
+import re
+import sys
+import threading
+import time
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+pytest.importorskip("kafka")
+
+from kafka import KafkaAdminClient, KafkaProducer
+from kafka.admin import ConfigResource, ConfigResourceType
+
+from partage.cli import main
+from partage.errors import SeveralError
+from partage.live.execution import (
+    executor,
+    health,
+    rate_control,
+    retrying_admin,
+    throttle_controller,
+)
+from partage.live.execution.changes import Change
+from partage.live.execution.execution_plan import ExecutionPlan
+from partage.live.execution.outcome import Outcome
+from partage.live.execution.overrides import Overrides
+from partage.live.execution.preflight import prepare
+from partage.live.execution.rate_control import AUTO
+from partage.live.execution.verify import verify
+from tests.live.execution.kafka_topics import (
+    SIZE,
+    Background,
+    Topic,
+    fill,
+    made_topic,
+    remove,
+    until,
+)
+
+pytestmark = pytest.mark.kafka
+
+MINIMUM, START = 100_000, 500_000
+"""Bytes per second: of a pace that goes up and down within a test."""
+
+
+@pytest.fixture
+def topic(
+    kafka: Any, admin: KafkaAdminClient, tmp_path: Path, request: pytest.FixtureRequest
+) -> Iterator[Topic]:
+    """One replica at a time."""
+    with made_topic(kafka, admin, tmp_path, request.node.name, 6, concurrency=1) as made:
+        yield made
+
+
+@contextmanager
+def written_to(kafka: Any, name: str, bytes_per_second: int) -> Iterator[None]:
+    """A producer that writes to partition 0 of a topic all the time."""
+    ended = threading.Event()
+
+    def write() -> None:
+        producer = KafkaProducer(bootstrap_servers=kafka.bootstrap_servers, acks="all", linger_ms=0)
+        while not ended.wait(0.1):
+            producer.send(name, b"x" * (bytes_per_second // 10), partition=0)
+        producer.close()
+
+    thread = threading.Thread(target=write, daemon=True)
+    thread.start()
+    try:
+        yield
+    finally:
+        ended.set()
+        thread.join(30)
+
+
+def test_more_at_once_and_more_partitions(topic: Topic, monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: list[int] = []
+    alter = topic.admin.alter_partition_reassignments
+
+    def counted(lists: Mapping[Any, Any]) -> Any:
+        asked.append(len(lists))
+        return alter(lists)
+
+    monkeypatch.setattr(retrying_admin, "PARTITIONS_PER_REQUEST", 2)
+    monkeypatch.setattr(topic.admin, "alter_partition_reassignments", counted)
+    plan = topic.plan
+    copying = [c.key for c in plan.changes.values() if c.adding]
+    assert len(copying) == 4
+    assert len(plan.waves) >= 4
+    background = topic.begun()
+    topic.admin.create_partitions({topic.name: 8})
+    new = topic.lists()[6:]
+    Overrides(throttle=100 * SIZE).write(str(topic.plan))
+    Overrides(concurrency=3).write(str(topic.plan))
+    outcome = background.outcome()
+    assert outcome == Outcome("done")
+    (said,) = (note for note in topic.notes() if "concurrency" in note)
+    assert said.startswith("the concurrency is now 3; waves left: ")
+    assert topic.told[-1].waves < len(plan.waves)
+    assert max(asked) == 2  # the three that were left moved at once, in two requests
+    lists = {(one.topic, one.partition): one.replicas for one in topic.state()}
+    assert {key: lists[key] for key in plan.changes} == {
+        k: c.target for k, c in plan.changes.items()
+    }
+    assert topic.lists()[6:] == new
+    assert topic.throttles() == ({}, {})
+    back = prepare(plan.reversed(), topic.admin, throttle=None, concurrency=4)
+    assert len(back.plan.waves) < len(plan.waves)
+    assert back.warnings == [f"partitions that the plan does not know: {topic.name}-6, -7"] or any(
+        f"{topic.name}-6" in said for said in back.warnings
+    )
+    assert topic.run(back.plan) == Outcome("done")
+    assert verify(plan.reversed(), topic.admin)["state"] == "done"
+
+
+def test_one_partition_is_refused_and_the_others_move(topic: Topic) -> None:
+    plan = topic.plan
+    wave = plan.waves[0]
+    bad = plan.changes[next(key for key in plan.changes if key not in wave)]
+    twice = replace(bad, target=(2, 2), origin=(1, 2))
+    one = replace(
+        plan, changes={wave[0]: plan.changes[wave[0]], bad.key: twice}, waves=((wave[0], bad.key),)
+    )
+    outcome = topic.run(one)
+    assert outcome.state == "differs"
+    assert outcome.problems == {bad.name: "invalid replication assignment"}
+    assert verify(replace(one, changes={wave[0]: one.changes[wave[0]]}), topic.admin)["done"] == 1
+
+
+def test_what_comes_in_is_measured(topic: Topic) -> None:
+    plan = topic.plan
+    busy = Change(topic.name, 0, (1, 2), (1, 3))
+    one = replace(plan, changes={busy.key: busy}, waves=((busy.key,),))
+    with written_to(topic.kafka, topic.name, 400_000):
+        time.sleep(1.0)
+        ready = prepare(one, topic.admin, throttle=50 * SIZE)
+        # its leader sends it to the follower, and to the new one
+        assert ready.required == pytest.approx(800_000, rel=0.5)
+        assert ready.source == "measured for 3 s"
+        with pytest.raises(SeveralError, match="a throttle of 400,000 bytes per second is too low"):
+            prepare(one, topic.admin, throttle=400_000)
+
+
+def test_every_reason_not_to_begin_is_a_line(
+    topic: Topic, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    remove(topic.admin, topic.name)
+    words = ["partage", "apply", str(topic.plan), "--throttle", "5MB", "--concurrency", "2"]
+    monkeypatch.setattr(
+        sys, "argv", [*words, "--yes", "--bootstrap-server", topic.kafka.bootstrap_servers]
+    )
+    lists = [[3, 1] for _ in range(6)]
+    topic.admin.create_topics({topic.name: {"assignments": dict(enumerate(lists))}})
+    topic.kafka.kill_broker(3)
+    try:
+        until(lambda: len(topic.alive()) == 2)
+        with pytest.raises(SystemExit) as ended:
+            main()
+    finally:
+        topic.kafka.start_broker(3)
+    assert ended.value.code == 1
+    first, second = capsys.readouterr().err.splitlines()
+    assert first.startswith(
+        f"partage: {topic.plan}: the cluster has changed since the plan was made: {topic.name}-0"
+    )
+    assert second == f"partage: {topic.plan}: broker 3 should receive replicas: it does not answer"
+
+
+def moving(
+    topic: Topic, number: int, origin: tuple[int, ...], target: tuple[int, ...]
+) -> ExecutionPlan:
+    """A plan of one partition of the topic."""
+    change = Change(topic.name, number, origin, target, SIZE)
+    return replace(topic.plan, changes={change.key: change}, waves=((change.key,),))
+
+
+def test_the_pace_follows_how_the_cluster_is(topic: Topic, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(health, "UNMOVED_SECONDS", 0.2)
+    monkeypatch.setattr(throttle_controller, "replica_lag_seconds", lambda *_: 1.0)
+    monkeypatch.setattr(rate_control, "LOWEST_MINIMUM_RATE", MINIMUM)
+    monkeypatch.setattr(rate_control, "INITIAL_RATE", START)
+    monkeypatch.setattr(rate_control, "MAX_RATE", 4 * START)
+    other, alone = (f"{topic.name}-{name}" for name in ("other", "alone"))
+    topic.admin.create_topics({other: {"assignments": {0: [1, 3]}}})
+    least = ConfigResource(ConfigResourceType.TOPIC, other, {"min.insync.replicas": "2"})
+    topic.admin.alter_configs([least], raise_on_unknown=False)
+    # nothing of it is on broker 3
+    topic.admin.create_topics({alone: {"assignments": {0: [1]}}})
+    fill(topic.kafka, alone, 1, times=24)
+    change = Change(alone, 0, (1,), (2,), 24 * SIZE)
+    plan = replace(topic.plan, changes={change.key: change}, waves=((change.key,),))
+
+    def last() -> int | None:
+        return topic.told[-1].throttle if topic.told else None
+
+    try:
+        background = Background(lambda: topic.run(plan, throttle=AUTO))
+        until(lambda: last() == MINIMUM + START)
+        until(lambda: (last() or 0) >= 2 * START)
+        topic.kafka.kill_broker(3)
+        try:
+            until(lambda: last() == MINIMUM)
+            (note,) = (note for note in topic.notes() if "slowed down" in note)
+            assert note.startswith(f"slowed down to {MINIMUM:,} bytes per second: ")
+            # there may be more of them, of other tests
+            assert re.search(r"\d below min\.insync\.replicas ", note)
+            on_two = topic.throttles()[0][2]
+            assert on_two["follower.replication.throttled.rate"] == str(MINIMUM)
+            Overrides(throttle=START).write(str(topic.plan))
+            until(lambda: f"the throttle is now {START:,} bytes per second" in topic.notes())
+            assert last() == MINIMUM
+        finally:
+            topic.kafka.start_broker(3)
+        until(
+            lambda: "all partitions are in sync again: no longer slowed down" in topic.notes(),
+            patience=180.0,
+        )
+        until(lambda: last() == START)
+        monkeypatch.setattr(rate_control, "MAX_RATE", 100 * START)
+        Overrides(throttle=AUTO).write(str(topic.plan))
+        assert background.outcome() == Outcome("done")
+        assert max(one.throttle or 0 for one in topic.told) > 4 * START
+        assert topic.throttles() == ({}, {})
+    finally:
+        remove(topic.admin, other)
+        remove(topic.admin, alone)
+
+
+def test_what_a_dead_broker_was_to_have_is_planned_anew(
+    topic: Topic, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(executor, "DEAD_SECONDS", 2.0)
+    before = topic.lists()
+    background = topic.begun(on_failure="replan")
+    topic.kafka.kill_broker(3)
+    try:
+        until(lambda: any("planned again without it" in note for note in topic.notes()))
+        Overrides(throttle=100 * SIZE).write(str(topic.plan))
+        outcome = background.outcome()
+        assert outcome.dead == [3]
+        led = re.compile(r"is led by broker [12] instead of 3\b.*")
+        assert all(led.fullmatch(why) for why in outcome.problems.values())
+        assert (topic.plan / "replan-1.json").exists()
+        anew = ExecutionPlan.read(topic.plan)
+        found = {(one.topic, one.partition): one.replicas for one in topic.state()}
+        for key, change in topic.plan.changes.items():
+            assert found[key] == change.target
+        assert verify(anew, topic.admin)["differs"] == {}
+    finally:
+        topic.kafka.start_broker(3)
+    until(lambda: len(topic.alive()) == 3)
+    assert topic.run(ExecutionPlan.read(topic.plan).reversed()).state == "done"
+    assert topic.lists() == before
+    assert topic.throttles() == ({}, {})

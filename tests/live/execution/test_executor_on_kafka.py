@@ -1,0 +1,242 @@
+"""Plans carried out on a real cluster, and undone: whatever happens on the way."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+pytest.importorskip("kafka")
+
+from kafka import KafkaAdminClient
+from kafka.admin import ConfigResource, ConfigResourceType
+
+from partage.java import find_java
+from partage.live.admin.snapshot import take
+from partage.live.execution import executor
+from partage.live.execution.changes import MoveStatus
+from partage.live.execution.outcome import Outcome
+from partage.live.execution.overrides import Overrides
+from partage.live.execution.preflight import preflight
+from partage.live.execution.verify import verify
+from partage.live.sandbox.jars import kafka_jars
+from tests.live.execution.kafka_topics import (
+    LISTS,
+    RATES,
+    SIZE,
+    SLOW,
+    Topic,
+    configured,
+    made_topic,
+    until,
+)
+
+pytestmark = pytest.mark.kafka
+
+
+@pytest.fixture
+def topic(
+    kafka: Any, admin: KafkaAdminClient, tmp_path: Path, request: pytest.FixtureRequest
+) -> Iterator[Topic]:
+    with made_topic(kafka, admin, tmp_path, request.node.name, 4, concurrency=2) as made:
+        yield made
+
+
+def test_there_and_back(topic: Topic) -> None:
+    before = topic.lists()
+    plan = topic.plan
+    assert verify(plan, topic.admin)["state"] == "not begun"
+    assert preflight(plan, take(topic.admin, groups=False), throttle=50 * SIZE).errors == []
+    theirs = ConfigResource(ConfigResourceType.TOPIC, topic.name, {LISTS[0]: "0:1"})
+    rate = ConfigResource(ConfigResourceType.BROKER, "1", {RATES[0]: "123456789"})
+    with configured(topic.admin, theirs, rate):
+        was = topic.throttles()
+        assert was == ({1: {RATES[0]: "123456789"}}, {topic.name: {LISTS[0]: "0:1"}})
+        assert topic.run(plan, throttle=50 * SIZE) == Outcome("done")
+        assert topic.throttles() == was
+        targets = {key: change.target for key, change in plan.changes.items()}
+        expected = {**plan.original_replicas, **targets}
+        assert topic.lists() == [expected[key] for key in sorted(expected) if key[0] == topic.name]
+        assert topic.is_well()
+        assert verify(plan, topic.admin)["state"] == "done"
+        last = topic.told[-1]
+        assert last.moving == 0
+        assert last.bytes_done == last.bytes_total
+        submitted = topic.events().count("submitted")
+        assert topic.run(plan) == Outcome("done")  # again: nothing is left to do
+        assert topic.events().count("submitted") == submitted
+        assert topic.run(plan.reversed(), throttle=50 * SIZE) == Outcome("done")
+        assert topic.lists() == before
+        assert topic.is_well()
+        assert topic.throttles() == was
+
+
+def test_an_interrupt_lets_the_wave_finish(topic: Topic) -> None:
+    background = topic.begun()
+    assert set(topic.throttles()[0]) == {1, 2, 3}
+    Overrides(throttle=100 * SIZE).write(str(topic.plan))  # so that it is over soon
+    topic.interrupts()
+    outcome = background.outcome()
+    assert outcome.state == ("stopped" if len(topic.plan.waves) > 1 else "done")
+    assert topic.throttles() == ({}, {})
+    notes = [one.note for one in topic.told if one.note]
+    assert "finishing this wave; interrupt again to cancel it" in notes
+    assert f"the throttle is now {100 * SIZE:,} bytes per second" in notes
+    topic.interrupts.count = 0
+    assert topic.run(topic.plan) == Outcome("done")
+    assert topic.is_well()
+
+
+def test_two_interrupts_cancel_the_wave(topic: Topic) -> None:
+    before = topic.lists()
+    background = topic.begun()
+    topic.interrupts()
+    topic.interrupts()
+    outcome = background.outcome()
+    assert (outcome.state, outcome.waves_left) == ("stopped", len(topic.plan.waves))
+    until(lambda: all(not one.adding for one in topic.state()))
+    statuses = topic.plan.statuses(topic.state())
+    assert MoveStatus.WAITING in statuses.values()
+    assert set(statuses.values()) <= {MoveStatus.WAITING, MoveStatus.DONE}
+    assert topic.throttles() == ({}, {})
+    topic.interrupts.count = 0
+    assert topic.run(topic.plan.reversed()) == Outcome("done")
+    assert topic.lists() == before
+
+
+def test_back_from_the_middle_of_a_move(topic: Topic) -> None:
+    before = topic.lists()
+    background = topic.begun()
+    topic.interrupts()
+    topic.interrupts.count = 1
+    assert any(one.adding for one in topic.state())
+    topic.interrupts()
+    background.outcome()
+    # on its way again, and abandoned there, as by a run that was killed
+    wanted = {key: change for key, change in topic.plan.changes.items() if change.adding}
+    with configured(
+        topic.admin,
+        *[
+            ConfigResource(ConfigResourceType.BROKER, b, dict.fromkeys(RATES, "1000"))
+            for b in "123"
+        ],
+        ConfigResource(ConfigResourceType.TOPIC, topic.name, dict.fromkeys(LISTS, "*")),
+    ):
+        from kafka import TopicPartition
+
+        topic.admin.alter_partition_reassignments(
+            {TopicPartition(*key): list(change.target) for key, change in wanted.items()}
+        )
+        until(lambda: any(one.adding for one in topic.state()))
+        topic.interrupts.count = 0
+        assert topic.run(topic.plan.reversed()).state == "done"
+        assert topic.lists() == before
+
+
+def test_killed_in_the_middle_the_same_command_goes_on(topic: Topic) -> None:
+    command = [sys.executable, "-m", "partage", "apply", str(topic.plan), "--yes", "--json"]
+    environment = {**os.environ, "PARTAGE_BOOTSTRAP_SERVERS": topic.kafka.bootstrap_servers}
+    first = subprocess.Popen(
+        [*command, "--throttle", f"{SLOW}B"],
+        env=environment,
+        stdout=subprocess.PIPE,
+        text=True,
+    )
+    assert first.stdout is not None
+    for line in first.stdout:
+        if json.loads(line)["bytes_done"] > 0:
+            break
+    first.send_signal(signal.SIGKILL)
+    first.wait()
+    first.stdout.close()
+    assert topic.throttles()[0][3] == dict.fromkeys(RATES, str(SLOW))
+    assert verify(topic.plan, topic.admin)["state"] == "in progress"
+    again = subprocess.run(
+        [*command, "--throttle", f"{50 * SIZE}B"],
+        env=environment,
+        capture_output=True,
+        text=True,
+        timeout=120,
+    )
+    assert again.returncode == 0, again.stderr
+    assert json.loads(again.stdout.splitlines()[-1])["state"] == "done"
+    assert topic.throttles() == ({}, {})
+    assert verify(topic.plan, topic.admin)["state"] == "done"
+
+
+def test_a_throttle_that_others_take_off_is_set_again(topic: Topic) -> None:
+    background = topic.begun()
+    mine = [ConfigResource(ConfigResourceType.BROKER, "3", dict.fromkeys(RATES, ""))]
+    topic.admin.reset_configs(mine, raise_on_unknown=False)
+    until(lambda: any("removed the throttle" in (one.note or "") for one in topic.told))
+    assert topic.throttles()[0][3] == dict.fromkeys(RATES, str(SLOW))
+    topic.interrupts()
+    topic.interrupts()
+    background.outcome()
+
+
+def test_a_topic_deleted_meanwhile(topic: Topic) -> None:
+    background = topic.begun()
+    topic.admin.delete_topics([topic.name])
+    outcome = background.outcome()
+    assert outcome.state == "differs"
+    assert set(outcome.problems.values()) == {"it no longer exists"}
+    assert topic.throttles()[0] == {}
+
+
+def outcome_keys(outcome: Outcome) -> list[tuple[str, int]]:
+    """The partitions that it tells problems of."""
+    named = [name.rpartition("-") for name in outcome.problems]
+    return [(topic, int(number)) for topic, _, number in named]
+
+
+def test_a_broker_that_dies_is_named_and_its_moves_cancelled(
+    topic: Topic, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(executor, "DEAD_SECONDS", 2.0)
+    moves = {change.key: change.origin for change in topic.plan.changes.values() if change.adding}
+    background = topic.begun()
+    topic.kafka.kill_broker(3)
+    try:
+        outcome = background.outcome()
+        assert outcome.state == "differs"
+        assert set(outcome.problems.values()) == {"broker 3 does not answer"}
+        assert outcome.dead == [3]
+        found = {(one.topic, one.partition): one.replicas for one in topic.state()}
+        assert {key: found[key] for key in outcome_keys(outcome)} == {
+            key: moves[key] for key in outcome_keys(outcome)
+        }
+        assert topic.throttles() == ({}, {})
+    finally:
+        topic.kafka.start_broker(3)
+    until(lambda: len(topic.alive()) == 3)
+    assert topic.throttles()[0] == {3: dict.fromkeys(RATES, str(SLOW))}
+    assert topic.run(topic.plan) == Outcome("done")
+    assert topic.throttles() == ({}, {})
+    assert topic.is_well()
+
+
+def test_kafkas_own_tool_carries_it_out(topic: Topic) -> None:
+    java = str(find_java("Kafka") / "bin" / "java")
+    tool = "org.apache.kafka.tools.reassign.ReassignPartitionsCommand"
+    jars = str(kafka_jars(topic.kafka.kafka) / "*")
+    file = str(topic.plan / "reassignment.json")
+    asked = ("--bootstrap-server", topic.kafka.bootstrap_servers, "--reassignment-json-file", file)
+    done = subprocess.run(
+        [java, "-cp", jars, tool, *asked, "--execute"],
+        capture_output=True,
+        text=True,
+        timeout=120,
+    )
+    assert "Successfully started partition reassignment" in done.stdout, done.stdout + done.stderr
+    until(lambda: verify(topic.plan, topic.admin)["done"] == len(topic.plan.changes))
+    # it does not elect leaders: what is left of the plan
+    assert topic.run(topic.plan) == Outcome("done")
+    assert verify(topic.plan, topic.admin)["state"] == "done"

@@ -1,0 +1,112 @@
+"""What apply, rollback and verify print."""
+
+from __future__ import annotations
+
+import io
+from typing import Any
+
+import pytest
+from rich.console import Console
+
+pytest.importorskip("kafka")
+
+from partage.live.execution.changes import Change, MoveStatus
+from partage.live.execution.execution_plan import ExecutionPlan
+from partage.live.execution.outcome import Outcome
+from partage.live.execution.progress import ProgressUpdate
+from partage.report.execution_lines import (
+    print_outcome,
+    print_pending_changes,
+    print_verification,
+    progress_line,
+)
+
+
+def printed(call: Any, *given: Any, **more: Any) -> str:
+    out = io.StringIO()
+    call(*given, Console(file=out, width=100, no_color=True), **more)
+    return out.getvalue()
+
+
+@pytest.fixture
+def plan() -> ExecutionPlan:
+    changes = {
+        ("t", 0): Change("t", 0, (1, 2), (3, 2), 5_000_000),
+        ("t", 1): Change("t", 1, (1, 2), (2, 1), 5_000_000),
+    }
+    original = {key: change.origin for key, change in changes.items()}
+    return ExecutionPlan("plan", None, changes, ((("t", 0),), (("t", 1),)), original)
+
+
+def test_pending_changes(plan: ExecutionPlan) -> None:
+    statuses = {("t", 0): MoveStatus.WAITING, ("t", 1): MoveStatus.DONE}
+    text = printed(print_pending_changes, plan, statuses, 50_000_000, ["a warning"])
+    assert text.splitlines() == [
+        "Will change 1 partition in 1 wave: 1 new replica, 5.00 MB to copy "
+        "(1 partition done already)",
+        "Throttle: 50.0 MB/s per broker",
+        "Ctrl-C: stop after the current wave; twice: cancel it",
+        "! a warning",
+    ]
+    waiting = dict.fromkeys(statuses, MoveStatus.WAITING)
+    text = printed(print_pending_changes, plan.reversed(), waiting, None, [])
+    assert text.startswith("Will roll back 2 partitions in 2 waves: 1 new replica, 5.00 MB to copy")
+    assert "Throttle: none" in text
+    rates: dict[str, Any] = {"required": 2e6, "source": "from the plan's profile"}
+    text = printed(print_pending_changes, plan, statuses, "auto", [], **rates)
+    assert text.splitlines()[1:3] == [
+        "Throttle: auto, the highest rate at which all replicas stay in sync",
+        "Replicating new records takes 2.00 MB/s of it on the busiest broker "
+        "(from the plan's profile)",
+    ]
+
+
+def test_progress() -> None:
+    update = ProgressUpdate(2, 9, 3, 10**9, 4 * 10**9, 5 * 10**7, 60)
+    assert progress_line(update) == (
+        "Applying wave 2 of 9, 3 partitions moving, 1.00 GB of 4.00 GB, 50.0 MB/s, 60 s left"
+    )
+    throttled = ProgressUpdate(1, 1, 1, 0, 0, throttle=5_000_000)
+    assert progress_line(throttled, forward=False) == (
+        "Rolling back wave 1 of 1, 1 partition moving, throttle 5.00 MB/s per broker"
+    )
+
+
+def test_outcome(plan: ExecutionPlan) -> None:
+    assert printed(print_outcome, plan, Outcome()) == (
+        "Done: every replica and leader is where the plan puts it.\n"
+    )
+    assert printed(print_outcome, plan.reversed(), Outcome()) == (
+        "Done: every replica and leader is where it was before the plan.\n"
+    )
+    stopped = Outcome("stopped", still_moving=["t-0"], waves_left=2)
+    text = printed(print_outcome, plan, stopped)
+    assert "Stopped with 2 waves left." in text
+    assert "Still moving: t-0" in text
+    assert "Resume: partage apply plan   Undo: partage rollback plan\n" in text
+    text = printed(print_outcome, plan.reversed(), stopped)
+    assert text.endswith("Resume: partage rollback plan\n")
+    differs = Outcome("differs", {"t-0": "broker 3 does not answer"}, dead=[3])
+    text = printed(print_outcome, plan, differs)
+    assert "Incomplete: 1 partition not as planned:" in text
+    assert "  t-0: broker 3 does not answer" in text
+    assert "The throttle of broker 3 could not be restored" in text
+
+
+def test_verification() -> None:
+    found = {
+        "state": "differs",
+        "partitions": 2,
+        "done": 0,
+        "moving": 0,
+        "waiting": 0,
+        "differs": {"t-0": [4], "t-1": None},
+        "leaders": ["t-2"],
+        "out_of_sync": [],
+    }
+    assert printed(print_verification, found).splitlines() == [
+        "differs: 0 of 2 partitions done, 0 moving, 0 waiting",
+        "  t-0: on 4",
+        "  t-1: deleted",
+        "  not led by the preferred leader: t-2",
+    ]

@@ -1,0 +1,86 @@
+"""A running cluster and its groups as tables."""
+
+from __future__ import annotations
+
+import io
+from datetime import UTC, datetime
+from typing import Any
+
+import pytest
+from rich.console import Console
+
+pytest.importorskip("kafka")
+
+from partage.live.admin.groups import LiveGroup, LiveMember
+from partage.live.admin.states import BrokerState, LogDir, PartitionState, Snapshot, Throttles
+from partage.report.live_tables import print_group, print_groups, print_snapshot
+
+
+def printed(call: Any, *given: Any, **more: Any) -> str:
+    out = io.StringIO()
+    call(*given, Console(file=out, width=100, no_color=True), **more)
+    return out.getvalue()
+
+
+def test_a_snapshot() -> None:
+    disk = (LogDir("/d", 10**9, 4 * 10**8, cordoned=True),)
+    found = Snapshot(
+        "id",
+        datetime(2026, 1, 1, tzinfo=UTC),
+        1,
+        (
+            BrokerState(1, "a", "h", 9, alive=True, log_dirs=disk),
+            BrokerState(2, "b", "h", 9, alive=False),
+        ),
+        (
+            PartitionState("t", 0, (1, 2), 1, (1,), sizes={1: 5_000_000}),
+            PartitionState("t", 1, (2,), None, (2,), adding=(2,), removing=(1,)),
+        ),
+        Throttles({1: {"leader.replication.throttled.rate": "1"}}, {}),
+        warnings=("broker 2: its log dirs cannot be read: away",),
+    )
+    text = printed(print_snapshot, found.to_json())
+    assert "2 brokers, 1 topic, 2 partitions, 3 replicas, 5.00 MB" in text
+    lines = [line.split() for line in text.splitlines()]
+    assert ["1", "a", "cordoned", "1", "1", "5.00", "MB", "400", "MB"] in lines
+    assert any(line[:3] == ["2", "b", "dead"] for line in lines)
+    assert "1 partition without a leader: t-1" in text
+    assert "1 partition with replicas out of sync: t-0" in text
+    assert "1 partition being reassigned: taken as if they had arrived: t-1" in text
+    assert "Replication throttles are set on: 1" in text
+    assert "! broker 2: its log dirs cannot be read: away" in text
+
+
+def group() -> LiveGroup:
+    members = (
+        LiveMember("m1", "c1", "host", None, "a", ("t",), (("t", 0), ("t", 1), ("t", 2))),
+        LiveMember("m2", "c2", "host", "static", None, ("t",), (("t", 3),)),
+    )
+    return LiveGroup(
+        "billing",
+        "classic",
+        "Stable",
+        "range",
+        members,
+        {"t": [[], [], [], []]},
+        {("t", 0): 5, ("t", 3): 7},
+    )
+
+
+def test_groups() -> None:
+    one = group()
+    other = LiveGroup("new", "consumer", "Stable", None, None)
+    rows = [one.described(), other.described()]
+    assert rows[0]["exact"]["loads"] == [2, 2]
+    assert rows[0]["exact"]["moves"] == 1
+    assert rows[0]["lag"] == {"t": [5, None, None, 7]}
+    assert rows[1]["exact"] is None
+    text = printed(print_groups, rows)
+    lines = [line.split() for line in text.splitlines()]
+    assert ["billing", "Stable", "range", "2", "1–3", "12", "2", "1"] in lines
+    text = printed(print_group, rows[0])
+    lines = [line.split() for line in text.splitlines()]
+    assert ["c1", "host", "a", "3", "5", "t-0,", "t-1,", "t-2"] in lines
+    assert any(line[:2] == ["static", "host"] for line in lines)
+    assert "Lag: 12 records" in text
+    assert "Its members cannot be read" in printed(print_group, rows[1])
