@@ -72,7 +72,7 @@ def connector() -> Path:
     4.2.0 needs the token provider is not."""
     from partage import ivy
 
-    return ivy.jars(
+    return ivy.fetched_jars(
         "spark-kafka-4.2.0-tests",
         """<dependency org="org.apache.spark" name="spark-sql-kafka-0-10_2.13" rev="4.2.0">
              <exclude org="org.apache.spark" module="spark-token-provider-kafka-0-10_2.13"/>

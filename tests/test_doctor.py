@@ -79,10 +79,10 @@ def test_versions(installed: Callable[..., None]) -> None:
     )
     found = by_name(extras())
     assert found["spark"] == Finding(
-        "spark", "missing", "pyarrow 17.0.0, needed is >=18", "pip install 'partage[spark]'"
+        "spark", "missing", "pyarrow 17.0.0, expected >=18", "pip install 'partage[spark]'"
     )
     assert found["kafka"].state == "missing"
-    assert found["kafka"].found == "kafka-python 2.0.2, needed is <4,>=3.0.12"
+    assert found["kafka"].found == "kafka-python 2.0.2, expected <4,>=3.0.12"
     assert found["connect"] == Finding("connect", "ok", "pyspark 4.3.0, grpcio 1.80")
     assert found["aiokafka"].state == "ok"
 
@@ -128,7 +128,7 @@ def test_jars(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setenv("PARTAGE_IVY_SETTINGS", "none.xml")
     found = by_name(jars(spark=False))
     assert (found["sandbox"].state, found["PARTAGE_IVY_SETTINGS"].state) == ("missing",) * 2
-    assert "holds no Kafka" in found["sandbox"].found
+    assert "has no Kafka jars" in found["sandbox"].found
 
 
 def test_the_connector(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:

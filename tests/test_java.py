@@ -19,5 +19,5 @@ def test_java_is_found_or_asked_for(monkeypatch: pytest.MonkeyPatch, tmp_path: P
     monkeypatch.setenv("JAVA_HOME", str(tmp_path))
     monkeypatch.setenv("PATH", str(tmp_path))
     monkeypatch.setattr(Path, "glob", lambda *_: iter(()))
-    with pytest.raises(PartageError, match=r"needs Java 17 or newer.*is Java 8.*install a JDK"):
+    with pytest.raises(PartageError, match=r"needs Java 17 or later.*is Java 8.*install a JDK"):
         find_java("Spark")

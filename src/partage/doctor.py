@@ -1,8 +1,8 @@
-"""What partage has to work with here: Python, the extras, Java, jars, a Kafka that answers.
+"""Check what partage needs on this machine: Python, extras, Java, jars, a reachable Kafka.
 
-What is not there is *missing* where something that is there, or was asked for, needs it; otherwise
-it is *absent*, which is no fault: most of partage needs none of it. Either way the finding says
-what to do. Versions are read from what is installed, without importing it.
+Something that is not found is *missing* if an installed extra or an option requires it. Otherwise
+it is *absent*, which is not an error: most of partage works without. Either way the finding says
+what to do. Versions are read from package metadata, without importing the packages.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ EXTRAS = {
     "kafka": "a running Kafka, and kafka-python's consumers and producers",
     "aiokafka": "aiokafka's consumers and producers",
 }
-"""The extras, and what needs them."""
+"""What needs each extra."""
 
 _EXTRA = re.compile(
     r"""(?P<name>[\w.-]+)(\[(?P<inner>\w+)\])?(?P<limits>[^;]*); extra == ['"](?P<extra>\w+)['"]"""
@@ -38,7 +38,7 @@ _EXTRA = re.compile(
 
 @dataclass(frozen=True)
 class Finding:
-    """One thing that was looked for: its state, what was found, and what to do about it."""
+    """One check: its name, state, what was found, and what to do about it."""
 
     name: str
     state: State
@@ -47,8 +47,8 @@ class Finding:
 
 
 def examine(servers: str | None = None, config: str | None = None) -> list[Finding]:
-    """Everything but what only the command line knows. A Kafka is asked for where one is named, as
-    ``Connection.of`` takes it."""
+    """All checks except those of the command line itself. ``servers`` and ``config`` name a Kafka
+    as ``Connection.of`` takes them; without them none is contacted."""
     release = f"{partage.__version__}, Python {platform.python_version()}"
     installed = list(extras())
     spark = any(one.name == "spark" and one.state == "ok" for one in installed)
@@ -62,23 +62,23 @@ def examine(servers: str | None = None, config: str | None = None) -> list[Findi
 
 
 def extras() -> Iterator[Finding]:
-    """Each extra, by the packages that it is made of."""
+    """Each extra, by its packages."""
     for extra, use in EXTRAS.items():
         wanted = list(requirements("partage", extra))
-        there = [(name, _installed(name)) for name, _ in wanted]
+        found = [(name, _installed(name)) for name, _ in wanted]
         wrong = [
-            f"{name} {version}, needed is {limits}"
-            for (name, version), (_, limits) in zip(there, wanted, strict=True)
+            f"{name} {version}, expected {limits}"
+            for (name, version), (_, limits) in zip(found, wanted, strict=True)
             if version is not None and not within(version, limits)
         ]
-        lacking = [name for name, version in there if version is None]
+        absent = [name for name, version in found if version is None]
         install = f"pip install 'partage[{extra}]'"
         if wrong:
             yield Finding(extra, "missing", "; ".join(wrong), install)
-        elif lacking:
-            yield Finding(extra, "absent", f"without {', '.join(lacking)}", f"{install}, for {use}")
+        elif absent:
+            yield Finding(extra, "absent", f"without {', '.join(absent)}", f"{install}, for {use}")
         else:
-            yield Finding(extra, "ok", ", ".join(f"{name} {version}" for name, version in there))
+            yield Finding(extra, "ok", ", ".join(f"{name} {version}" for name, version in found))
 
 
 def java(needed: bool) -> Finding:
@@ -89,7 +89,7 @@ def java(needed: bool) -> Finding:
         return Finding(
             "Java",
             "missing" if needed else "absent",
-            f"none of version {OLDEST_JAVA} or newer",
+            f"none of version {OLDEST_JAVA} or later",
             "install a JDK, for example openjdk-17-jre-headless, or set JAVA_HOME: Spark and the "
             "sandbox need it",
         )
@@ -97,14 +97,19 @@ def java(needed: bool) -> Finding:
 
 
 def jars(spark: bool) -> Iterator[Finding]:
-    """Those that are fetched when they are first needed: Spark's Kafka connector, Kafka itself."""
+    """Jars that are downloaded when first needed: Spark's Kafka connector, Kafka itself."""
     settings = os.environ.get(IVY_SETTINGS)
     if settings and not Path(settings).is_file():
-        yield Finding(IVY_SETTINGS, "missing", f"{settings}: no such file", "correct it")
+        yield Finding(
+            IVY_SETTINGS,
+            "missing",
+            f"{settings}: no such file",
+            "correct the variable, or unset it",
+        )
     if spark:
         from partage.pipeline.sources.kafka import connector_at_hand
 
-        yield _jars("connector", connector_at_hand, "by the first kafka:// that is read")
+        yield _jars("connector", connector_at_hand, "when a kafka:// URL is first read")
     from partage.live.sandbox.jars import jars_at_hand
 
     yield _jars("sandbox", jars_at_hand, "by the first partage sandbox up")
@@ -114,20 +119,19 @@ def _jars(name: str, look: Callable[[], Path | None], when: str) -> Finding:
     try:
         folder = look()
     except PartageError as error:
-        return Finding(name, "missing", str(error), "name another folder, or none")
+        return Finding(name, "missing", str(error), "name another folder, or unset the variable")
     if folder is None:
-        return Finding(name, "absent", f"no jars yet: fetched {when}")
+        return Finding(name, "absent", f"no jars yet: downloaded {when}")
     return Finding(name, "ok", f"jars in {folder}")
 
 
 def kafka(servers: str | None, config: str | None) -> Finding:
-    """The cluster that is asked for, if one is."""
-    asked = servers or config or os.environ.get("PARTAGE_BOOTSTRAP_SERVERS")
-    if not asked:
+    """The cluster that the arguments or the environment name, if any."""
+    if not (servers or config or os.environ.get("PARTAGE_BOOTSTRAP_SERVERS")):
         return Finding("Kafka", "absent", "none was named", "--bootstrap-server HOST:PORT")
     if _installed("kafka-python") is None:
         return Finding(
-            "Kafka", "missing", "no client to ask it with", "pip install 'partage[kafka]'"
+            "Kafka", "missing", "kafka-python is not installed", "pip install 'partage[kafka]'"
         )
     from partage.live.admin.connection import Connection
     from partage.live.admin.reach import reach
@@ -144,26 +148,26 @@ def kafka(servers: str | None, config: str | None) -> Finding:
         "ok",
         f"{'/'.join(found.releases) or 'unknown release'}, cluster {found.cluster_id}, "
         f"{found.alive} of {found.brokers} brokers alive",
-        f"{dead} of them do not answer the controller: look there first" if dead else "",
+        f"{dead} of them do not reach the controller: check these first" if dead else "",
     )
 
 
 def requirements(package: str, extra: str) -> Iterator[tuple[str, str]]:
-    """(package, limits of its version) of an extra, those of extras that it asks for included."""
+    """(package, version limits) of an extra, including extras that it depends on."""
     try:
         lines: Sequence[str] = metadata.requires(package) or ()
     except metadata.PackageNotFoundError:
         return
     for line in lines:
-        said = _EXTRA.fullmatch(line.strip())
-        if said is not None and said["extra"] == extra:
-            yield said["name"], said["limits"].strip()
-            if said["inner"]:
-                yield from requirements(said["name"], said["inner"])
+        found = _EXTRA.fullmatch(line.strip())
+        if found is not None and found["extra"] == extra:
+            yield found["name"], found["limits"].strip()
+            if found["inner"]:
+                yield from requirements(found["name"], found["inner"])
 
 
 def within(version: str, limits: str) -> bool:
-    """Whether ``4.2.0`` keeps ``<5,>=4.1``: releases by their numbers, nothing else is judged."""
+    """Whether ``4.2.0`` is within ``<5,>=4.1``; compares release numbers only."""
 
     def numbers(text: str) -> list[int]:
         return [int(part) for part in re.findall(r"\d+", re.split(r"[^\d.]", text)[0])]

@@ -1,12 +1,11 @@
-"""Jars out of Maven Central: fetched once, with the Ivy that PySpark ships, and kept in the user's
-cache.
+"""Jars from Maven Central, downloaded once with PySpark's Ivy into the user's cache.
 
-Ivy resolves what is asked for and downloads it into a temporary folder, which then takes its final
-name: a folder of that name is whole, and of several runs at once the first to finish stays. Ivy's
-own cache goes with the temporary folder: nothing is left elsewhere.
+Ivy resolves the dependencies and downloads them into a temporary folder, which is then renamed: a
+folder with the final name is complete, and of several runs at once the first to finish wins. Ivy's
+own cache is in the temporary folder too, so nothing is left elsewhere.
 
-``PARTAGE_IVY_SETTINGS`` names a file of Ivy settings, for a mirror. Java reads what it needs for a
-proxy from ``JAVA_TOOL_OPTIONS`` by itself.
+``PARTAGE_IVY_SETTINGS`` names a file of Ivy settings, for a mirror. For a proxy, Java reads
+``JAVA_TOOL_OPTIONS``.
 """
 
 from __future__ import annotations
@@ -34,63 +33,66 @@ _MODULE = """\
 </ivy-module>
 """
 
-Tell = Callable[[str], None]
+Progress = Callable[[str], None]
 
 
-def jars(
-    name: str, dependencies: str, what: str, instead: str, tell: Tell = lambda _: None
+def fetched_jars(
+    name: str, dependencies: str, what: str, instead: str, progress: Progress = lambda _: None
 ) -> Path:
-    """The folder ``name`` in the cache with the jars of these dependencies, fetched if need be.
+    """The folder ``name`` in the cache with the jars of these dependencies, downloaded if
+    necessary.
 
-    ``dependencies`` are Ivy's elements; ``what`` they are and what can be done ``instead`` of
-    fetching them is for messages. Raises InputError for settings that are not there, PartageError
-    where PySpark, Java, the network or a dependency is missing.
+    ``dependencies``: Ivy's XML elements; ``what`` they are, and what to do ``instead`` of
+    downloading them, is for messages. Raises InputError if the Ivy settings are missing,
+    PartageError if PySpark, Java, the network or a dependency is.
     """
-    folder = kept(name)
+    folder = cache_folder(name)
     if not folder.is_dir():
         try:
-            _fetch(folder, dependencies, what, instead, tell)
+            _fetch(folder, dependencies, what, instead, progress)
         except OSError as error:
-            raise PartageError(f"{folder.parent}: {what} cannot be kept there ({error})") from None
+            raise PartageError(
+                f"{folder.parent}: {what} cannot be written there ({error})"
+            ) from None
     return folder
 
 
-def kept(name: str) -> Path:
-    """The folder ``name`` in the user's cache, whether it is there or not."""
+def cache_folder(name: str) -> Path:
+    """The folder ``name`` in the user's cache; it may not exist yet."""
     cache = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
     return Path(cache).absolute() / "partage" / name
 
 
-def _fetch(folder: Path, dependencies: str, what: str, instead: str, tell: Tell) -> None:
-    """Fill ``folder``, whole or not at all."""
+def _fetch(folder: Path, dependencies: str, what: str, instead: str, progress: Progress) -> None:
+    """Fill ``folder`` completely or not at all."""
     ivy, java = _ivy(what, instead), find_java(what) / "bin" / "java"
     settings = os.environ.get(IVY_SETTINGS)
     if settings and not Path(settings).is_file():
         raise InputError(IVY_SETTINGS, f"{settings}: no such file")
     folder.parent.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(prefix=f".{folder.name}.", dir=folder.parent) as temporary:
-        there = Path(temporary)
+        work = Path(temporary)
         module = _MODULE.format(dependencies=dependencies)
-        (there / "ivy.xml").write_text(module, encoding="utf-8")
+        (work / "ivy.xml").write_text(module, encoding="utf-8")
         command = [
             *(str(java), "-jar", str(ivy)),
             *(("-settings", settings) if settings else ()),
-            *("-ivy", f"{there}/ivy.xml", "-cache", f"{there}/cache"),
-            *("-retrieve", f"{there}/jars/[artifact]-[revision].[ext]"),
+            *("-ivy", f"{work}/ivy.xml", "-cache", f"{work}/cache"),
+            *("-retrieve", f"{work}/jars/[artifact]-[revision].[ext]"),
         ]
-        tell(f"fetching {what}, this once: about a minute")
-        _run(command, what, instead, tell)
+        progress(f"downloading {what}, once: about a minute")
+        _run(command, what, instead, progress)
         try:
-            (there / "jars").rename(folder)
+            (work / "jars").rename(folder)
         except OSError:
-            if not folder.is_dir():  # otherwise another run was faster, with the same jars
+            if not folder.is_dir():  # otherwise another run has just renamed the same jars
                 raise
 
 
-def _run(command: list[str], what: str, instead: str, tell: Tell) -> None:
-    """Run Ivy to its end, telling how many files have come."""
+def _run(command: list[str], what: str, instead: str, progress: Progress) -> None:
+    """Run Ivy to its end, reporting how many files it has downloaded."""
     printed: list[str] = []
-    come = 0
+    downloaded = 0
     with subprocess.Popen(
         command,
         stdin=subprocess.DEVNULL,
@@ -103,24 +105,24 @@ def _run(command: list[str], what: str, instead: str, tell: Tell) -> None:
             for line in ivy.stdout or ():
                 printed.append(line.strip())
                 if line.startswith("downloading "):
-                    come += 1
-                    tell(f"fetching {what}, this once: {come} jars")
+                    downloaded += 1
+                    progress(f"downloading {what}, once: {downloaded} jars")
         except BaseException:
             ivy.kill()
             raise
     if ivy.returncode != 0:
-        raise PartageError(_why(what, instead, printed))
+        raise PartageError(_failure(what, instead, printed))
 
 
-def _why(what: str, instead: str, printed: list[str]) -> str:
+def _failure(what: str, instead: str, printed: list[str]) -> str:
     """Why Ivy failed, in one line."""
-    start = f"{what} cannot be fetched"
+    start = f"{what} cannot be downloaded"
     for line in printed:
         if refused := re.search(r"error at url (https?://[^/\s]+)\S* \((.*)\)$", line):
             return f"{start} from {refused[1]} ({refused[2]}): {instead}"
     missing = [line[3:] for line in printed if re.fullmatch(r":: \S+#\S+;\S+: .*", line)]
     last = [line for line in printed if line]
-    why = missing[0] if missing else last[-1] if last else "Ivy said nothing"
+    why = missing[0] if missing else last[-1] if last else "Ivy printed nothing"
     return f"{start}: {why}"
 
 
@@ -130,6 +132,6 @@ def _ivy(what: str, instead: str) -> Path:
         for jar in sorted(Path(place).glob("jars/ivy-*.jar")):
             return jar
     raise PartageError(
-        f"fetching {what} needs PySpark, which ships the tool for it: pip install "
-        f"'partage[spark]'; or {instead}"
+        f"downloading {what} needs PySpark, which contains Ivy: pip install 'partage[spark]'; or "
+        f"{instead}"
     )

@@ -1,4 +1,4 @@
-"""The Java of this machine: found where people keep it, or one line that says what to install."""
+"""Find a Java on this machine, or report what to install."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ from pathlib import Path
 from partage.errors import PartageError
 
 OLDEST_JAVA = 17
-"""Spark 4 and Kafka 4 need Java 17 or newer."""
+"""Spark 4 and Kafka 4 need Java 17 or later."""
 
 
 def find_java(needed_by: str) -> Path:
-    """The home of a Java that is new enough: JAVA_HOME's, PATH's, or one in the usual folders.
+    """The home of a Java that is new enough: from JAVA_HOME, PATH or the usual folders.
 
-    Raises PartageError that says what to install.
+    Raises PartageError that names what to install.
     """
     homes = [Path(os.environ["JAVA_HOME"])] if os.environ.get("JAVA_HOME") else []
     if on_path := shutil.which("java"):
@@ -32,13 +32,13 @@ def find_java(needed_by: str) -> Path:
         if version and not found:
             found = f" ({home} is Java {version})"
     raise PartageError(
-        f"{needed_by} needs Java {OLDEST_JAVA} or newer, and there is none{found}: install a JDK, "
+        f"{needed_by} needs Java {OLDEST_JAVA} or later, and none was found{found}: install a JDK, "
         "for example openjdk-17-jre-headless, or set JAVA_HOME"
     )
 
 
 def java_version(home: Path) -> int:
-    """The feature release of the Java at ``home``; 0 where there is none."""
+    """The feature release of the Java at ``home``; 0 if there is none."""
     java = home / "bin" / "java"
     if not os.access(java, os.X_OK):
         return 0

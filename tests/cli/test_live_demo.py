@@ -31,7 +31,7 @@ def test_without_a_java_it_says_what_to_install(monkeypatch: pytest.MonkeyPatch)
     pytest.importorskip("kafka")
     monkeypatch.setattr(java, "java_version", lambda _: 0)
     with pytest.raises(
-        PartageError, match=r"^demo --live needs Java 17 or newer, .* install a JDK"
+        PartageError, match=r"^demo --live needs Java 17 or later, .* install a JDK"
     ):
         live_demo.live_demo("out", None, json=False)
 

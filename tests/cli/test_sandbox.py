@@ -24,7 +24,7 @@ NODE = {"address", "pid", "log"}
 
 
 @pytest.mark.kafka
-def test_a_broker_and_what_is_said_of_it(run: Run, tmp_path: Path) -> None:
+def test_the_life_of_a_sandbox(run: Run, tmp_path: Path) -> None:
     try:
         up = run("sandbox", "up", "--brokers", "1", "--racks", "a", "--json")
         found = up.json
@@ -49,7 +49,7 @@ def test_a_broker_and_what_is_said_of_it(run: Run, tmp_path: Path) -> None:
 
         again = run("sandbox", "up")
         assert (again.code, again.err) == (0, "")
-        assert again.out.startswith(f"Kafka {found['kafka']} in sandbox: runs already\n")
+        assert again.out.startswith(f"Kafka {found['kafka']} in sandbox: already running\n")
         for shown in (broker["address"], str(broker["pid"]), broker["log"], "sandbox down\n"):
             assert shown in again.out
         look = f"Next: partage snapshot --bootstrap-server {broker['address']} -o cluster.json\n"
@@ -62,7 +62,7 @@ def test_a_broker_and_what_is_said_of_it(run: Run, tmp_path: Path) -> None:
         )
 
         stopped = run("sandbox", "stop", "1", "--kill", "--json").json
-        assert [of["pid"] for of in stopped["brokers"]] == [None]
+        assert [one["pid"] for one in stopped["brokers"]] == [None]
         assert run("sandbox", "stop", "1").out.endswith("sandbox down\n")
         assert run("sandbox", "stop", "2").code == 2
         back = run("sandbox", "start", "1", "--json").json
@@ -71,7 +71,7 @@ def test_a_broker_and_what_is_said_of_it(run: Run, tmp_path: Path) -> None:
         assert run("sandbox", "add", "--rack", "b", "--json").json["brokers"][1]["rack"] == "b"
         kept = run("sandbox", "down", "--keep")
         assert kept.out == (
-            "Ended: controller, broker-1, broker-2\nKept: sandbox\n\nNext: partage sandbox up\n"
+            "Stopped: controller, broker-1, broker-2\nKept: sandbox\n\nNext: partage sandbox up\n"
         )
     finally:
         down = run("sandbox", "down", "--json")
@@ -83,29 +83,31 @@ def test_a_broker_and_what_is_said_of_it(run: Run, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("arguments", "said"),
+    ("arguments", "message"),
     [
         (("up", "--brokers", "0"), "--brokers: 0: expected 1 to 30"),
         (("up", "--brokers", "x"), "--brokers"),
-        (("up", "--racks", "a,,b"), "--racks: '' is no name of a rack"),
-        (("up", "--racks", ""), "--racks: '' is no name of a rack"),
+        (("up", "--racks", "a,,b"), "--racks: '': expected the name of a rack"),
+        (("up", "--racks", ""), "--racks: '': expected the name of a rack"),
         (("up", "--racks", "a,b", "--brokers", "1"), "--racks: 2 racks for 1 brokers"),
-        (("up", "--kafka", "2.8"), "--kafka: '2.8': expected a version from 4.0.0 on, as 4.3.0"),
+        (("up", "--kafka", "2.8"), "--kafka: '2.8': expected 4.0.0 or later, such as 4.3.0"),
         (("up", "--dir", "no/such"), "no/such: there is no folder "),
         (("up", "--dir", "theirs"), "theirs: holds files that partage did not write"),
         (("up", "--dir", "theirs/file"), "theirs/file: is a file"),
         (("up", "--dir", ""), "--dir: the name of the folder is empty"),
         (("up", "more"), "more"),
-        (("down",), "sandbox: no sandbox is there (no sandbox.json)"),
-        (("down", "--dir", "theirs"), "theirs: no sandbox is there"),
-        (("add", "--rack", "d"), "sandbox: no sandbox is there"),
-        (("stop", "1"), "sandbox: no sandbox is there"),
-        (("start", "1"), "sandbox: no sandbox is there"),
+        (("down",), "sandbox: there is no sandbox (no sandbox.json)"),
+        (("down", "--dir", "theirs"), "theirs: there is no sandbox"),
+        (("add", "--rack", "d"), "sandbox: there is no sandbox"),
+        (("stop", "1"), "sandbox: there is no sandbox"),
+        (("start", "1"), "sandbox: there is no sandbox"),
         (("stop",), "ID"),
     ],
     ids=" ".join,
 )
-def test_refusals(run: Run, tmp_path: Path, arguments: tuple[str, ...], said: str) -> None:
+def test_arguments_that_are_not_accepted(
+    run: Run, tmp_path: Path, arguments: tuple[str, ...], message: str
+) -> None:
     (tmp_path / "theirs").mkdir()
     (tmp_path / "theirs" / "file").write_text("theirs")
     for json_too in ((), ("--json",)):
@@ -113,7 +115,7 @@ def test_refusals(run: Run, tmp_path: Path, arguments: tuple[str, ...], said: st
         assert (ended.code, ended.out) == (2, "")
         assert ended.err.startswith("partage: ")
         assert ended.err.count("\n") == 1
-        assert said in ended.err
+        assert message in ended.err
     assert [path.name for path in tmp_path.iterdir()] == ["theirs"]
     assert (tmp_path / "theirs" / "file").read_text() == "theirs"
 
@@ -133,7 +135,7 @@ def test_a_failed_start_is_one_line(
 
 @pytest.mark.parametrize("command", [("up",), ("add",), ("start", "1")], ids=" ".join)
 @pytest.mark.parametrize("sent", SIGNALS)
-def test_what_launches_brokers_cleans_up_whatever_ends_it(
+def test_a_signal_ends_the_started_nodes(
     run: Run, monkeypatch: pytest.MonkeyPatch, command: tuple[str, ...], sent: signal.Signals
 ) -> None:
     cleaned_up: list[bool] = []
@@ -159,7 +161,7 @@ def test_what_launches_brokers_cleans_up_whatever_ends_it(
     assert cleaned_up == [True]
 
 
-def test_what_is_not_its_own_stays(run: Run, tmp_path: Path) -> None:
+def test_down_leaves_other_files(run: Run, tmp_path: Path) -> None:
     folder = tmp_path / "other"
     (folder / "broker-1").mkdir(parents=True)
     (folder / "notes").write_text("mine")
@@ -174,5 +176,7 @@ def test_what_is_not_its_own_stays(run: Run, tmp_path: Path) -> None:
     (folder / sandbox.MARKER).write_text(json.dumps(state))
     ended = run("sandbox", "down", "--dir", "other")
     assert ended.code == 0
-    assert ended.out == "Ended: nothing ran\nLeft in other, which is not the sandbox's: notes\n"
+    assert ended.out == (
+        "Stopped: nothing was running\nLeft in other, not written by the sandbox: notes\n"
+    )
     assert [path.name for path in folder.iterdir()] == ["notes"]

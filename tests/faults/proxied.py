@@ -86,7 +86,7 @@ class Proxied(Sandbox):
     def kill_controller(self) -> None:
         """End the controller that is nothing else; one of the others takes over if it led."""
         with self._changing():
-            self._end([self._nodes[CONTROLLER]], patience=0)
+            self._end([self._nodes[CONTROLLER]], timeout=0)
 
     def start_controller(self) -> None:
         with self._changing():

@@ -185,7 +185,7 @@ def test_where_the_connector_comes_from(tmp_path: Path, monkeypatch: pytest.Monk
         asked.append((name, dependencies))
         return tmp_path
 
-    monkeypatch.setattr(ivy, "jars", jars)
+    monkeypatch.setattr(ivy, "fetched_jars", jars)
     monkeypatch.delenv(source.CONNECTOR, raising=False)
     import pyspark
 

@@ -1,4 +1,4 @@
-"""doctor: what is here to work with, and which settings hold."""
+"""doctor: check what is installed and which settings apply."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _MARKS = {"ok": ("✓", "green"), "missing": ("✗", "red"), "absent": ("–", "
 
 
 def register(app: typer.Typer) -> None:
-    """Add this room's command."""
+    """Add the command."""
     app.command(rich_help_panel=BEGIN)(doctor)
 
 
@@ -31,9 +31,9 @@ def doctor(
     command_config: CommandConfig = None,
     json: Json = False,
 ) -> None:
-    """Say what is here to work with, what is missing, and what to do about it.
+    """Check what is installed, what is missing, and what to do about it.
 
-    Exits 1 if something that was asked for, or that is installed, cannot work.
+    Exits 1 if an installed extra or a named Kafka cannot be used.
 
     Examples:
 
@@ -42,8 +42,8 @@ def doctor(
     """
     from partage.doctor import examine
 
-    with output.progress(quiet=json) as tell:
-        tell("looking around")
+    with output.progress(quiet=json) as report:
+        report("checking")
         found = [*examine(bootstrap_server, command_config), *_settings(context), _terminal()]
     sound = all(one.state != "missing" for one in found)
     if json:
@@ -54,25 +54,27 @@ def doctor(
 
 
 def _settings(context: typer.Context) -> Iterator[Finding]:
-    """The project's file, and the names of the variables: their values may be secret."""
+    """The project's settings file, and the names of the variables: their values may be secret."""
     from partage.doctor import Finding
 
     file, error = context.obj.file, context.obj.error
     if error is not None:
-        yield Finding(settings.NAME, "missing", str(error), "no other command runs until then")
+        yield Finding(
+            settings.NAME, "missing", str(error), "correct it: no other command runs until then"
+        )
     elif file is None:
-        yield Finding(settings.NAME, "absent", "none here or above")
+        yield Finding(settings.NAME, "absent", "none in this folder or above")
     else:
         yield Finding(settings.NAME, "ok", file)
     known = _known(context)
-    given = sorted(name for name in os.environ if name.startswith(f"{settings.PREFIX}_"))
-    right = [name for name in given if name in known]
-    yield Finding("variables", "ok" if right else "absent", ", ".join(right) or "none is set")
-    for name in given:
+    names = sorted(name for name in os.environ if name.startswith(f"{settings.PREFIX}_"))
+    used = [name for name in names if name in known]
+    yield Finding("variables", "ok" if used else "absent", ", ".join(used) or "none is set")
+    for name in names:
         if name not in known:
             near = get_close_matches(name, known, 1)
-            hint = f"did you mean {near[0]}?" if near else "nothing reads it"
-            yield Finding(name, "absent", "is no variable of partage", hint)
+            hint = f"did you mean {near[0]}?" if near else "unset it: nothing reads it"
+            yield Finding(name, "absent", "is not a variable of partage", hint)
 
 
 def _known(context: typer.Context) -> set[str]:
@@ -95,9 +97,9 @@ def _terminal() -> Finding:
     from partage.doctor import Finding
 
     console = output.console()
-    said = "a terminal" if sys.stdout.isatty() else "none"
+    kind = "a terminal" if sys.stdout.isatty() else "none"
     colours = "no colours" if console.color_system is None else "colours"
-    found = f"{said}, {console.width} columns, {colours}, {console.encoding}"
+    found = f"{kind}, {console.width} columns, {colours}, {console.encoding}"
     return Finding("terminal", "ok", found)
 
 
@@ -118,8 +120,8 @@ def _show(found: list[Finding]) -> None:
     console.print(table)
     states = {one.name: one.state for one in found}
     if states["Kafka"] == "ok":
-        there = next_step.there("snapshot")
-        next_step.show(console, "snapshot", *there, "-o", "cluster.json")
+        cluster = next_step.there("snapshot")
+        next_step.show(console, "snapshot", *cluster, "-o", "cluster.json")
     elif states["spark"] == "ok":
         next_step.show(console, "demo")
     else:

@@ -16,19 +16,19 @@ if TYPE_CHECKING:
     from partage.live.sandbox import Sandbox
 
 Dir = Annotated[
-    str, typer.Option("--dir", metavar="FOLDER", help="Where its state, data and logs are.")
+    str, typer.Option("--dir", metavar="FOLDER", help="Folder of its state, data and logs.")
 ]
 BrokerArgument = Annotated[int, typer.Argument(metavar="ID", help="A broker of the sandbox.")]
 
 _FOLDER = "sandbox"
-"""In the current directory: in sight, and one for each piece of work."""
+"""In the current directory, so that each project has its own."""
 
 
 def register(app: typer.Typer) -> None:
-    """Add this room's commands."""
+    """Add the commands."""
     sandbox = typer.Typer(
         name="sandbox",
-        help="A real Kafka on this machine to try things on: no Docker, only on the loopback.",
+        help="Run a real Kafka on this machine to try things on: without Docker, on loopback only.",
         no_args_is_help=True,
     )
     for command in (up, down, add, stop, start):
@@ -38,21 +38,25 @@ def register(app: typer.Typer) -> None:
 
 def up(
     brokers: Annotated[
-        int | None, typer.Option(metavar="N", help="How many; 3 for a new sandbox.")
+        int | None, typer.Option(metavar="N", help="Number of brokers; 3 in a new sandbox.")
     ] = None,
     racks: Annotated[
-        str | None, typer.Option(metavar="a,b,c", help="Racks that the brokers are dealt round.")
+        str | None,
+        typer.Option(metavar="a,b,c", help="Racks, assigned to the brokers round robin."),
     ] = None,
     directory: Dir = _FOLDER,
     kafka: Annotated[
-        str | None, typer.Option(metavar="VERSION", help="Kafka's version; 4.3.0 for a new one.")
+        str | None, typer.Option(metavar="VERSION", help="Kafka's version; 4.3.0 in a new sandbox.")
     ] = None,
     secure: Annotated[
-        bool, typer.Option("--secure", help="With TLS, logins and ACLs, and files for clients.")
+        bool,
+        typer.Option(
+            "--secure", help="Add TLS, logins and ACLs, with properties files for clients."
+        ),
     ] = False,
     json: Json = False,
 ) -> None:
-    """Start a Kafka, or what is down of one that is there; returns when every broker is ready.
+    """Start a Kafka, or the nodes of an existing one that are down, and wait until all are ready.
 
     Examples:
 
@@ -61,26 +65,26 @@ def up(
     """
     from partage.live.sandbox import Sandbox
 
-    with _launching(json) as tell:
+    with _starting(json) as report:
         sandbox = Sandbox.start(
             directory,
             brokers=brokers,
             racks=None if racks is None else racks.split(","),
             kafka=kafka,
             secure=secure,
-            tell=tell,
+            progress=report,
         )
     _show(sandbox, json, _started(sandbox))
 
 
 def down(
     keep: Annotated[
-        bool, typer.Option("--keep", help="End its processes only; up starts them on its data.")
+        bool, typer.Option("--keep", help="Keep the data: up starts it again.")
     ] = False,
     directory: Dir = _FOLDER,
     json: Json = False,
 ) -> None:
-    """End the Kafka and remove its folder.
+    """Stop the Kafka and remove its folder.
 
     Examples:
 
@@ -90,27 +94,27 @@ def down(
     from partage.live.sandbox import Sandbox
 
     sandbox = Sandbox.open(directory)
-    with output.progress(quiet=json) as tell:
-        tell(f"ending Kafka {sandbox.kafka}")
+    with output.progress(quiet=json) as report:
+        report(f"stopping Kafka {sandbox.kafka}")
         ended, left = sandbox.down(keep=keep)
     if json:
         output.print_json({"directory": directory, "ended": ended, "left": left})
         return
     console = output.console()
-    output.say(console, f"Ended: {', '.join(ended) or 'nothing ran'}")
+    output.say(console, f"Stopped: {', '.join(ended) or 'nothing was running'}")
     if keep:
         output.say(console, f"Kept: {directory}")
         next_step.show(console, *next_step.again("sandbox", "up"))
     elif left:
-        output.say(console, f"Left in {directory}, which is not the sandbox's: {', '.join(left)}")
+        output.say(console, f"Left in {directory}, not written by the sandbox: {', '.join(left)}")
 
 
 def add(
-    rack: Annotated[str | None, typer.Option(metavar="NAME", help="The rack it stands in.")] = None,
+    rack: Annotated[str | None, typer.Option(metavar="NAME", help="The broker's rack.")] = None,
     directory: Dir = _FOLDER,
     json: Json = False,
 ) -> None:
-    """Start one more broker, empty, with the next id.
+    """Add an empty broker with the next id.
 
     Examples:
 
@@ -119,20 +123,23 @@ def add(
     from partage.live.sandbox import Sandbox
 
     sandbox = Sandbox.open(directory)
-    with _launching(json) as tell:
-        broker = sandbox.add_broker(rack, tell)
+    with _starting(json) as report:
+        broker = sandbox.add_broker(rack, report)
     _show(sandbox, json, f"added broker {broker}", then="plan")
 
 
 def stop(
     broker: BrokerArgument,
     kill: Annotated[
-        bool, typer.Option("--kill", help="As a failure would: it hands nothing over.")
+        bool,
+        typer.Option(
+            "--kill", help="Kill it, as a failure would: without handing over its leaderships."
+        ),
     ] = False,
     directory: Dir = _FOLDER,
     json: Json = False,
 ) -> None:
-    """End one broker; its data stays.
+    """Stop a broker; its data stays.
 
     Examples:
 
@@ -147,7 +154,7 @@ def stop(
 
 
 def start(broker: BrokerArgument, directory: Dir = _FOLDER, json: Json = False) -> None:
-    """Start a broker again that was stopped.
+    """Start a stopped broker again.
 
     Examples:
 
@@ -156,25 +163,26 @@ def start(broker: BrokerArgument, directory: Dir = _FOLDER, json: Json = False) 
     from partage.live.sandbox import Sandbox
 
     sandbox = Sandbox.open(directory)
-    with _launching(json) as tell:
-        sandbox.start_broker(broker, tell)
+    with _starting(json) as report:
+        sandbox.start_broker(broker, report)
     _show(sandbox, json, _started(sandbox))
 
 
 @contextmanager
-def _launching(json: bool) -> Iterator[Callable[[str], None]]:
-    """Progress; what was launched is ended again on SIGTERM as on Ctrl-C."""
-    with interrupts.once(), output.progress(quiet=json) as tell:
-        yield tell
+def _starting(json: bool) -> Iterator[Callable[[str], None]]:
+    """Progress; SIGTERM ends the started nodes again, as Ctrl-C does."""
+    with interrupts.once(), output.progress(quiet=json) as report:
+        yield report
 
 
 def _started(sandbox: Sandbox) -> str:
     brokers = ", ".join(map(str, sandbox.started))
-    return f"started broker {brokers}" if brokers else "runs already"
+    return f"started broker {brokers}" if brokers else "already running"
 
 
 def _show(sandbox: Sandbox, json: bool, done: str, then: str = "snapshot") -> None:
-    """What was done, where the brokers are, how to end them, and what to do ``then``."""
+    """Print what was ``done``, the brokers with their addresses, how to stop them, and the command
+    to run ``then``."""
     found = sandbox.to_json()
     if json:
         output.print_json(found)
@@ -186,9 +194,9 @@ def _show(sandbox: Sandbox, json: bool, done: str, then: str = "snapshot") -> No
     brokers = table()
     for name in ("broker", "rack", "address", "process", "log"):
         brokers.add_column(name, overflow="fold")
-    for of in found["brokers"]:
-        pid = "down" if of["pid"] is None else str(of["pid"])
-        row = str(of["id"]), of["rack"] or "-", of["address"], pid, of["log"]
+    for one in found["brokers"]:
+        pid = "down" if one["pid"] is None else str(one["pid"])
+        row = str(one["id"]), one["rack"] or "-", one["address"], pid, one["log"]
         brokers.add_row(*map(Text, row))
     console = output.console()
     output.say(console, f"Kafka {sandbox.kafka} in {sandbox.directory}: {done}\n")
@@ -196,17 +204,16 @@ def _show(sandbox: Sandbox, json: bool, done: str, then: str = "snapshot") -> No
     console.print()
     output.say(console, f"Bootstrap servers: {sandbox.bootstrap_servers}")
     for client in found["client_properties"]:
-        how = f"by {client['listener']}: --command-config {client['file']}"
-        output.say(console, f"As {client['user']}, {how}")
-    output.say(console, f"End it: partage sandbox down{_dir(sandbox.directory)}")
-    up = [of["address"] for of in found["brokers"] if of["pid"] is not None]
-    there = [word for address in up[:1] for word in ("--bootstrap-server", address)]
-    there += [
-        word for of in found["client_properties"][:1] for word in ("--command-config", of["file"])
-    ]
-    out = ("-o", "plan/" if then == "plan" else "cluster.json")
-    if up:
-        next_step.show(console, then, *there, *out)
+        option = f"--command-config {client['file']}"
+        output.say(console, f"As {client['user']} on {client['listener']}: {option}")
+    output.say(console, f"Stop it: partage sandbox down{_dir(sandbox.directory)}")
+    running = [one["address"] for one in found["brokers"] if one["pid"] is not None]
+    if running:
+        options = ["--bootstrap-server", running[0]]
+        for client in found["client_properties"][:1]:
+            options += ["--command-config", client["file"]]
+        out = "plan/" if then == "plan" else "cluster.json"
+        next_step.show(console, then, *options, "-o", out)
 
 
 def _dir(directory: str) -> str:

@@ -104,7 +104,9 @@ def grow(folder: Path, size: Size | None = None, tell: Tell = lambda _: None) ->
     topics = dict(sorted(size.topics.items()))
     with tempfile.TemporaryDirectory(prefix="partage-") as home:
         tell(f"starting a Kafka of 3 brokers in {home}")
-        with Sandbox.start(Path(home) / "sandbox", brokers=3, racks=_RACKS, tell=tell) as sandbox:
+        with Sandbox.start(
+            Path(home) / "sandbox", brokers=3, racks=_RACKS, progress=tell
+        ) as sandbox:
             connection = Connection.of(sandbox.bootstrap_servers)
             _create(connection, topics)
             tell("data to begin with")

@@ -1,9 +1,12 @@
-"""A real Kafka on this machine, to try things on: its nodes are processes, its state is a folder.
+"""A real Kafka on this machine to try things on: its nodes are processes, its state is a folder.
 
-``cluster.py`` starts, stops and ends it; ``state.py`` is its file; ``nodes.py`` are its nodes with
-their addresses, ``process.py`` their processes; ``settings.py`` is what each is told;
-``security.py`` has its certificates, users and clients' files; ``logs.py`` finds why one did not
-start.
+- ``cluster.py``: create, open, change and end a sandbox
+- ``launch.py``: start the nodes, wait until they are ready, end them
+- ``nodes.py``: ids, racks, addresses; ``process.py``: their processes
+- ``settings.py``: Kafka's and Java's settings of each node; ``security.py``: certificates, users
+  and client properties
+- ``folder.py``: the lock on the folder; ``state.py``: the file that lists the nodes
+- ``logs.py``: why a node did not start; ``jars.py``: Kafka's jars
 """
 
 from __future__ import annotations

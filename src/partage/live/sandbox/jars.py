@@ -1,7 +1,7 @@
-"""The jars of a Kafka, from Maven Central or a folder of one's own.
+"""Kafka's jars, from Maven Central or from your own folder.
 
-``PARTAGE_KAFKA_JARS`` names a folder of jars to use instead of fetching them, such as ``libs`` of
-Kafka's archive.
+``PARTAGE_KAFKA_JARS`` names a folder of jars to use instead of downloading them, such as ``libs``
+in Kafka's release archive.
 """
 
 from __future__ import annotations
@@ -15,14 +15,14 @@ from partage import ivy
 from partage.errors import InputError
 
 KAFKA = "4.3.0"
-"""The Kafka that a sandbox runs unless another is asked for."""
+"""The version that a sandbox runs by default."""
 
 OWN_JARS = "PARTAGE_KAFKA_JARS"
 
 _CORE = "kafka_2.13-"
 
-# Connect is most of what kafka-tools depends on, and nothing of it that we start needs it.
-# log4j-slf4j-impl is in Kafka's archive, not among its dependencies: without it there is no log.
+# Most dependencies of kafka-tools belong to Connect, which nothing here starts.
+# log4j-slf4j-impl is in Kafka's archive but not among its dependencies; nodes log through it.
 _DEPENDENCIES = """\
     <dependency org="org.apache.kafka" name="kafka_2.13" rev="{version}"/>
     <dependency org="org.apache.kafka" name="kafka-tools" rev="{version}">
@@ -31,43 +31,45 @@ _DEPENDENCIES = """\
     <dependency org="org.apache.logging.log4j" name="log4j-slf4j-impl" rev="2.25.4"/>"""
 
 
-def kafka_jars(version: str | None = None, tell: Callable[[str], None] = lambda _: None) -> Path:
-    """The folder of the jars that run a broker of this version, fetched if need be.
+def kafka_jars(
+    version: str | None = None, progress: Callable[[str], None] = lambda _: None
+) -> Path:
+    """The folder of the jars that run a broker of this version, downloaded if necessary.
 
-    Raises InputError for a version that cannot be or a folder without a Kafka, PartageError where
-    PySpark, Java or the network is missing.
+    Raises InputError for a version that is not supported or a folder without Kafka's jars,
+    PartageError if PySpark, Java or the network is missing.
     """
     if version is not None and not re.fullmatch(r"([4-9]|[1-9]\d)\.\d{1,3}\.\d{1,3}", version):
-        raise InputError("--kafka", f"{version!r}: expected a version from 4.0.0 on, as {KAFKA}")
+        raise InputError("--kafka", f"{version!r}: expected 4.0.0 or later, such as {KAFKA}")
     if own := own_jars():
         found = kafka_version(own)
         if version not in (None, found):
             raise InputError("--kafka", f"{version}: the jars in {own} ({OWN_JARS}) are {found}")
         return own
     version = version or KAFKA
-    return ivy.jars(
+    return ivy.fetched_jars(
         _name(version),
         _DEPENDENCIES.format(version=version),
         f"Kafka {version}",
         f"{OWN_JARS} can name a folder of its jars",
-        tell,
+        progress,
     )
 
 
 def jars_at_hand() -> Path | None:
-    """Where the jars of the usual version are already, without fetching any. Raises InputError for
-    a folder of one's own without a Kafka."""
+    """The folder of the default version's jars, None if they are not downloaded yet. Raises
+    InputError if ``PARTAGE_KAFKA_JARS`` names a folder without Kafka's jars."""
     if own := own_jars():
         kafka_version(own)
         return own
-    folder = ivy.kept(_name(KAFKA))
+    folder = ivy.cache_folder(_name(KAFKA))
     return folder if folder.is_dir() else None
 
 
 def own_jars() -> Path | None:
     """The folder that ``PARTAGE_KAFKA_JARS`` names."""
-    said = os.environ.get(OWN_JARS)
-    return Path(said).expanduser().absolute() if said else None
+    named = os.environ.get(OWN_JARS)
+    return Path(named).expanduser().absolute() if named else None
 
 
 def _name(version: str) -> str:
@@ -75,8 +77,8 @@ def _name(version: str) -> str:
 
 
 def kafka_version(folder: Path) -> str:
-    """The version of the Kafka whose jars a folder holds. Raises InputError if there is none."""
+    """The version of the Kafka jars in a folder. Raises InputError if it has none."""
     for jar in sorted(folder.glob(f"{_CORE}*.jar")):
         if found := re.fullmatch(rf"{re.escape(_CORE)}(\d+(?:\.\d+)+)\.jar", jar.name):
             return found[1]
-    raise InputError(str(folder), f"holds no Kafka (no {_CORE}VERSION.jar)")
+    raise InputError(str(folder), f"has no Kafka jars (no {_CORE}VERSION.jar)")

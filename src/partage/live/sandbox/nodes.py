@@ -1,12 +1,12 @@
 """The nodes of a sandbox: ids, racks, addresses on the loopback.
 
-One node is the controller and nothing else, the others are brokers and nothing else. So any broker
-can be killed, or all of them, and what is left goes on. Three nodes that are both would be one
-process fewer, but the cluster would stand still with any two of them gone.
+One node is the controller only, the others are brokers only. So any number of brokers can be killed
+and the rest of the cluster continues. With three nodes that are both there would be one process
+less, but the cluster would stop as soon as two of them are down.
 
-A free port is found by binding it, held while settings are written, and let go just before the
-process starts. If another takes it in between, the node's log says so and the node ends: it is
-given another port.
+A free port is found by binding it, held while the settings are written, and released just before
+the process starts. If another process takes it in between, the node ends with a message in its log
+and starts again with another port.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from partage.errors import InputError
 
 BROKERS = 3
 MOST_BROKERS = 30
-"""At 200 MB each, more is a slip of the finger."""
+"""At 200 MB each, more is probably a typing error."""
 
 CONTROLLER = 0
 HOST = "127.0.0.1"
@@ -28,9 +28,9 @@ HOST = "127.0.0.1"
 
 @dataclass(frozen=True)
 class Node:
-    """One process of a sandbox: the controller, id 0, or a broker. Without ``pid`` it is down.
+    """One process of a sandbox: the controller (id 0) or a broker. Without ``pid`` it is down.
 
-    ``more_ports``: those of its other listeners, in a secured sandbox.
+    ``more_ports``: the ports of its other listeners, in a secured sandbox.
     """
 
     id: int
@@ -41,22 +41,22 @@ class Node:
 
     @property
     def name(self) -> str:
-        """What messages, and its folder, call it."""
+        """Its name in messages, and of its folder."""
         return f"broker-{self.id}" if self.id else "controller"
 
     @property
     def address(self) -> str:
-        """``127.0.0.1:PORT``, of its first listener."""
+        """``127.0.0.1:PORT`` of its first listener."""
         return f"{HOST}:{self.port}"
 
     @property
     def addresses(self) -> tuple[str, ...]:
-        """Of all its listeners."""
+        """The addresses of all its listeners."""
         return tuple(f"{HOST}:{port}" for port in (self.port, *self.more_ports))
 
 
 def layout(brokers: int | None, racks: Sequence[str] | None) -> list[Node]:
-    """The brokers that are asked for, dealt round the racks in turn. Raises InputError."""
+    """Brokers with ids from 1, in the racks round robin. Raises InputError."""
     count = max(BROKERS, len(racks or ())) if brokers is None else brokers
     if not 1 <= count <= MOST_BROKERS:
         raise InputError("--brokers", f"{count}: expected 1 to {MOST_BROKERS}")
@@ -64,24 +64,26 @@ def layout(brokers: int | None, racks: Sequence[str] | None) -> list[Node]:
         return [Node(number + 1) for number in range(count)]
     names = [checked(rack, "--racks") for rack in racks]
     if not names or len(names) > count:
-        raise InputError("--racks", f"{len(names)} racks for {count} brokers: each needs a broker")
+        raise InputError(
+            "--racks", f"{len(names)} racks for {count} brokers: expected a broker for each rack"
+        )
     return [Node(number + 1, names[number % len(names)]) for number in range(count)]
 
 
 def checked(rack: str | None, option: str) -> str | None:
-    """The name of a rack. Raises InputError for what is none."""
+    """The name of a rack, stripped. Raises InputError if it is blank or not printable."""
     if rack is not None and not (rack.strip() and rack.isprintable()):
-        raise InputError(option, f"{rack!r} is no name of a rack")
+        raise InputError(option, f"{rack!r}: expected the name of a rack")
     return None if rack is None else rack.strip()
 
 
 @contextmanager
 def bound(port: int) -> Iterator[socket.socket]:
-    """A socket that holds this port of the loopback, or another free one where it is taken."""
+    """A socket that holds this port on the loopback, or another free one if it is taken."""
     with socket.socket() as held:
         try:
             if port:
-                # As Java will: connections of an earlier run may linger on it.
+                # As Java does: connections of an earlier run may still be closing.
                 held.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
                 held.bind((HOST, port))
         except OSError:

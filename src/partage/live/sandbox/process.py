@@ -1,8 +1,8 @@
-"""Processes that outlive the command that starts them, known again by their command line.
+"""Processes that outlive the command that starts them, identified by id and command line.
 
-A process id alone says little: once its process has ended, the number goes to another. So a
-process is asked for by its id together with how its command line ends, and nothing is ever sent to
-one whose command line ends otherwise. Linux has command lines in ``/proc``; elsewhere ``ps`` tells.
+An id is not enough: when its process has ended, the system gives the number to another. So a
+process is identified by its id together with the end of its command line, and no signal is sent to
+one with another command line. Linux has command lines in ``/proc``; elsewhere ``ps`` prints them.
 """
 
 from __future__ import annotations
@@ -23,9 +23,9 @@ _POLL_SECONDS = 0.05
 
 
 def spawn(command: Sequence[str], log: Path) -> int:
-    """Start a program, named by its path, in a session of its own: no Ctrl-C of ours reaches it.
+    """Start a program, named by its path, in a new session, which Ctrl-C does not reach.
 
-    Its output is appended to ``log``. Gives its process id.
+    Appends its output to ``log``. Returns its process id.
     """
     append = os.O_WRONLY | os.O_CREAT | os.O_APPEND
     pid = os.posix_spawn(
@@ -39,33 +39,34 @@ def spawn(command: Sequence[str], log: Path) -> int:
         ],
         setsid=True,
     )
-    # For a moment the new program has no command line yet.
+    # The command line may appear a moment after the process.
     while not _command_line(pid) and _lives(pid, command[-1]):
         time.sleep(0.001)
     return pid
 
 
 def runs(pid: int, ending: str) -> bool:
-    """Whether a process has this id and a command line (words joined by a space) that ends so."""
+    """Whether a process with this id runs whose command line, joined by spaces, ends so."""
     return _lives(pid, ending) and _command_line(pid).endswith(ending)
 
 
-def end(processes: Mapping[int, str], patience: float) -> None:
-    """End processes (id → ending) by SIGTERM; those left after ``patience`` seconds by SIGKILL.
+def end(processes: Mapping[int, str], timeout: float) -> None:
+    """End processes (id → end of its command line) by SIGTERM; those left after ``timeout``
+    seconds by SIGKILL. A timeout of 0 is SIGKILL at once.
 
-    No patience is SIGKILL at once. Returns when none is left; raises PartageError where that does
-    not come, as while the system writes for one to a disk that hangs.
+    Returns when none is left. Raises PartageError if one survives SIGKILL, as it does while the
+    system waits for a disk.
     """
-    if patience:
-        _end(processes, signal.SIGTERM, patience)
+    if timeout:
+        _end(processes, signal.SIGTERM, timeout)
     left = _end(processes, signal.SIGKILL, _KILL_SECONDS)
     if left:
         ids = ", ".join(map(str, left))
-        raise PartageError(f"killed, but still there after {_KILL_SECONDS:.0f} s: process {ids}")
+        raise PartageError(f"killed, but still running after {_KILL_SECONDS:.0f} s: process {ids}")
 
 
 def _end(processes: Mapping[int, str], how: signal.Signals, seconds: float) -> list[int]:
-    """Gives the ids of those that are left after ``seconds``."""
+    """Send the signal and return the ids of those left after ``seconds``."""
     left = [pid for pid, ending in processes.items() if runs(pid, ending)]
     for pid in left:
         with suppress(ProcessLookupError):
@@ -78,10 +79,8 @@ def _end(processes: Mapping[int, str], how: signal.Signals, seconds: float) -> l
 
 
 def _lives(pid: int, ending: str) -> bool:
-    """Whether it has not wholly ended: a child is there a moment longer than its command line.
-
-    A child that has ended is listed by the system until it is asked for here.
-    """
+    """Whether the process still exists. A child exists a moment longer than its command line, until
+    it is waited for here."""
     try:
         return os.waitpid(pid, os.WNOHANG) == (0, 0)
     except ChildProcessError:
@@ -89,7 +88,7 @@ def _lives(pid: int, ending: str) -> bool:
 
 
 def _command_line(pid: int) -> str:
-    """The words of a process's command line; nothing where it has ended."""
+    """A process's command line, joined by spaces; empty if it has ended."""
     if (_PROC / "self" / "cmdline").exists():
         try:
             words = (_PROC / str(pid) / "cmdline").read_bytes()

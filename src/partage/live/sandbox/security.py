@@ -1,13 +1,12 @@
-"""What a secured sandbox has more: certificates, users with passwords, and files for clients.
+"""What a secured sandbox adds: certificates, users with passwords, and client properties.
 
-Each broker listens in the three ways that prove something (``LISTENERS``). Behind them is Kafka's
-standard authorizer: what no ACL allows is forbidden, but for the brokers and *admin*, who may do
-everything. *guest* may do nothing until an ACL says so. The nodes know each other by the brokers'
-certificate.
+Each broker has the three listeners that authenticate (``LISTENERS``). Kafka's standard authorizer
+denies what no ACL allows, except to the brokers and *admin*, which may do everything. *guest* may
+do nothing until an ACL allows it. The nodes authenticate each other by the brokers' certificate.
 
-It is all made at the start, out of random numbers: a certificate authority, whose key is thrown
-away once it has signed, a certificate for the nodes and one for admin, and passwords. It is in the
-folder ``security``, for the owner's eyes only.
+All is generated when the sandbox is created: a certificate authority, whose key is deleted after
+signing, a certificate for the nodes and one for admin, and passwords. The folder ``security`` holds
+them, readable by the owner only.
 """
 
 from __future__ import annotations
@@ -28,7 +27,7 @@ from partage.properties import login_module
 
 FOLDER = "security"
 LISTENERS = ("SASL_SSL", "SSL", "SASL_PLAINTEXT")
-"""Names and protocols in one, the usual way first."""
+"""Names, which are the protocols as well; the most common first."""
 
 MECHANISMS = ("SCRAM-SHA-512", "SCRAM-SHA-256", "PLAIN")
 ADMIN, GUEST = "admin", "guest"
@@ -39,7 +38,7 @@ FILES = {
     "admin-sasl-plaintext.properties": (ADMIN, "SASL_PLAINTEXT"),
     "guest.properties": (GUEST, "SASL_SSL"),
 }
-"""Clients' files: who asks, and by which listener."""
+"""Client properties by file name: user and listener."""
 
 _BROKER = "broker"
 _AUTHORITY = "ca.pem"
@@ -61,30 +60,30 @@ authorityKeyIdentifier = keyid
 extendedKeyUsage = serverAuth, clientAuth
 subjectAltName = IP:{HOST}
 """
-"""What certificates say; Python 3.13 wants the identifiers of the keys too."""
+"""openssl's settings; Python 3.13 requires the key identifiers."""
 
 
 class Security:
-    """The certificates, users and clients' files of the sandbox in a folder."""
+    """The certificates, users and client properties of the sandbox in a folder."""
 
     def __init__(self, sandbox: Path) -> None:
         self.folder = sandbox / FOLDER
 
     def make(self) -> None:
-        """Make certificates and passwords. Raises PartageError where there is no openssl."""
-        self.folder.mkdir(mode=0o700, exist_ok=True)  # a try that failed may have left it
+        """Generate certificates and passwords. Raises PartageError if openssl is missing."""
+        self.folder.mkdir(mode=0o700, exist_ok=True)  # may be left from a failed start
         passwords = {user: secrets.token_urlsafe(18) for user in (ADMIN, GUEST)}
         self._write(_PASSWORDS, to_json(passwords))
-        with tempfile.TemporaryDirectory() as workshop:
-            for name, text in _certificates(Path(workshop)).items():
+        with tempfile.TemporaryDirectory() as temporary:
+            for name, text in _certificates(Path(temporary)).items():
                 self._write(name, text)
 
     def remove(self) -> None:
-        """Remove all of it."""
+        """Remove the folder."""
         shutil.rmtree(self.folder, ignore_errors=True)
 
     def settings(self, node: Node) -> dict[str, object]:
-        """What a node has to know beyond what an open one does."""
+        """A node's settings in addition to those without security."""
         found: dict[str, object] = {
             "listener.security.protocol.map": ",".join(
                 ["CONTROLLER:SSL", *(f"{name}:{name}" for name in LISTENERS)]
@@ -104,17 +103,17 @@ class Security:
             "listener.name.ssl.ssl.client.auth": "required",
             "sasl.enabled.mechanisms": ",".join(MECHANISMS),
         }
-        known = " ".join(f'user_{user}="{word}"' for user, word in self._passwords.items())
+        users = " ".join(f'user_{name}="{secret}"' for name, secret in self._passwords.items())
         for listener in LISTENERS:
             for mechanism in MECHANISMS if listener.startswith("SASL") else ():
                 key = f"listener.name.{listener.lower()}.{mechanism.lower()}.sasl.jaas.config"
-                found[key] = login_module(mechanism, known if mechanism == "PLAIN" else "")
+                found[key] = login_module(mechanism, users if mechanism == "PLAIN" else "")
         return found
 
     @contextmanager
-    def users(self, words: Sequence[str]) -> Iterator[str]:
-        """The words of Kafka's storage tool and the users of SCRAM, as Java takes it all out of a
-        file: the system shows everybody what stands on a command line."""
+    def format_arguments(self, arguments: Sequence[str]) -> Iterator[str]:
+        """The arguments of Kafka's storage tool and the SCRAM users, in a file that Java reads:
+        other users of the machine can read command lines."""
         scram = [
             f"{mechanism}=[name={user},password={password}]"
             for mechanism in MECHANISMS
@@ -123,7 +122,7 @@ class Security:
         ]
         quoted = (
             '"' + word.replace("\\", "\\\\").replace('"', '\\"') + '"'
-            for word in (*words, *(part for one in scram for part in ("--add-scram", one)))
+            for word in (*arguments, *(part for one in scram for part in ("--add-scram", one)))
         )
         self._write(_USERS, "\n".join(quoted))
         try:
@@ -132,12 +131,12 @@ class Security:
             (self.folder / _USERS).unlink(missing_ok=True)
 
     def client(self, user: str, listener: str) -> dict[str, object]:
-        """The settings of a client. Only admin has a certificate, for SSL alone."""
+        """The settings of a client. Only admin has a certificate, for the SSL listener."""
         found: dict[str, object] = {"security.protocol": listener}
         if listener.startswith("SASL"):
-            who = f'username="{user}" password="{self._passwords[user]}"'
+            login = f'username="{user}" password="{self._passwords[user]}"'
             found["sasl.mechanism"] = MECHANISMS[0]
-            found["sasl.jaas.config"] = login_module(MECHANISMS[0], who)
+            found["sasl.jaas.config"] = login_module(MECHANISMS[0], login)
         if listener.endswith("SSL"):
             found |= self._pem("truststore", _AUTHORITY)
         if listener == "SSL":
@@ -145,7 +144,7 @@ class Security:
         return found
 
     def write_clients(self, servers: Mapping[str, str]) -> None:
-        """Write the clients' files, with the addresses of each listener."""
+        """Write the client properties, with the addresses of each listener."""
         for name, (user, listener) in FILES.items():
             settings = {"bootstrap.servers": servers[listener], **self.client(user, listener)}
             self._write(name, to_properties(settings))
@@ -163,20 +162,23 @@ class Security:
         write_text(self.folder / name, text, private=True)
 
 
-def _certificates(workshop: Path) -> dict[str, str]:
-    """The authority's certificate, and for nodes and admin a key with its certificate, as PEM."""
-    (workshop / "openssl.cnf").write_text(_CERTIFICATES, encoding="ascii")
+def _certificates(folder: Path) -> dict[str, str]:
+    """The authority's certificate, and a key with its certificate for the nodes and admin: PEM by
+    file name."""
+    (folder / "openssl.cnf").write_text(_CERTIFICATES, encoding="ascii")
 
     def openssl(command: str) -> None:
         try:
             run = subprocess.run(
-                ["openssl", *command.split()], cwd=workshop, capture_output=True, text=True
+                ["openssl", *command.split()], cwd=folder, capture_output=True, text=True
             )
         except FileNotFoundError:
-            raise PartageError("certificates need openssl, and there is none: install it") from None
+            raise PartageError(
+                "a secured sandbox needs openssl for its certificates: install it"
+            ) from None
         if run.returncode != 0:
-            said = run.stderr.strip().splitlines()[-1:]
-            raise PartageError(f"openssl {command.split()[0]}: {' '.join(said)}")
+            last = run.stderr.strip().splitlines()[-1:]
+            raise PartageError(f"openssl {command.split()[0]}: {' '.join(last)}")
 
     def key(name: str) -> None:
         openssl(f"genpkey -algorithm EC -pkeyopt ec_paramgen_curve:P-256 -out {name}.key")
@@ -186,7 +188,7 @@ def _certificates(workshop: Path) -> dict[str, str]:
         f"req -new -x509 -key ca.key -out {_AUTHORITY} -subj /CN=sandbox -days {_DAYS} "
         "-config openssl.cnf -extensions authority"
     )
-    found = {_AUTHORITY: (workshop / _AUTHORITY).read_text(encoding="ascii")}
+    found = {_AUTHORITY: (folder / _AUTHORITY).read_text(encoding="ascii")}
     for name in (_BROKER, ADMIN):
         key(name)
         openssl(f"req -new -key {name}.key -out {name}.csr -subj /CN={name} -config openssl.cnf")
@@ -195,6 +197,6 @@ def _certificates(workshop: Path) -> dict[str, str]:
             f"-set_serial {secrets.randbits(63)} -days {_DAYS} "
             "-extfile openssl.cnf -extensions leaf"
         )
-        parts = ((workshop / f"{name}.{end}").read_text(encoding="ascii") for end in ("key", "crt"))
+        parts = ((folder / f"{name}.{end}").read_text(encoding="ascii") for end in ("key", "crt"))
         found[f"{name}.pem"] = "".join(parts)
     return found

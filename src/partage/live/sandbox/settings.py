@@ -1,4 +1,4 @@
-"""What a node of a sandbox is told: the settings of Kafka, and those of its Java."""
+"""The settings of a sandbox's nodes, of Kafka and of Java."""
 
 from __future__ import annotations
 
@@ -9,23 +9,23 @@ from pathlib import Path
 from partage.live.sandbox.nodes import CONTROLLER, Node
 
 PLAINTEXT = ("PLAINTEXT",)
-"""The one listener of a broker that asks nobody who he is."""
+"""The only listener of a broker without authentication."""
 
 JAVA_OPTIONS = (
-    # Java's first compiler only, and few threads: a sandbox runs for minutes on one machine.
+    # Only Java's first compiler, and few threads: a sandbox runs for minutes on one machine.
     "-XX:+UseSerialGC",
     "-XX:TieredStopAtLevel=1",
-    "-XX:-UsePerfData",  # would be a file in the temporary folder of the system
+    "-XX:-UsePerfData",  # would write into the system's temporary folder
     "-Dlog4j2.level=INFO",
 )
 
 SETTINGS: dict[str, object] = {
     "controller.listener.names": "CONTROLLER",
     "listener.security.protocol.map": "CONTROLLER:PLAINTEXT,PLAINTEXT:PLAINTEXT",
-    # A dead broker is fenced in seconds; Kafka's own 9 s and 2 s suit real networks.
+    # Fence a dead broker within seconds; Kafka's defaults of 9 s and 2 s are for real networks.
     "broker.session.timeout.ms": 4000,
     "broker.heartbeat.interval.ms": 500,
-    # A group that is tried out does not wait for more members.
+    # Let a group start without waiting for more members.
     "group.initial.rebalance.delay.ms": 0,
     "auto.create.topics.enable": "false",
     "offsets.topic.num.partitions": 3,
@@ -33,7 +33,7 @@ SETTINGS: dict[str, object] = {
     "share.coordinator.state.topic.num.partitions": 3,
     "transaction.state.log.min.isr": 1,
     "share.coordinator.state.topic.min.isr": 1,
-    # Few threads, and 4 MB for the cleaner's map instead of 128.
+    # Few threads, and 4 MB for the log cleaner's map instead of 128 MB.
     "num.network.threads": 2,
     "num.io.threads": 2,
     "background.threads": 2,
@@ -48,8 +48,8 @@ def settings_of(
     listeners: tuple[str, ...],
     security: Mapping[str, object],
 ) -> dict[str, object]:
-    """The settings of a node among its ``nodes``, whose data is in ``folder``; what ``security``
-    says comes before anything else."""
+    """The settings of a node among ``nodes``, with its data in ``folder``; ``security`` overrides
+    them."""
     copies = min(3, len(nodes) - 1)
     names = listeners if node.id else ("CONTROLLER",)
     found = {
@@ -73,7 +73,7 @@ def settings_of(
 
 
 def to_properties(settings: Mapping[str, object]) -> str:
-    """The text of a properties file: Java knows the escapes of JSON, and needs none for quotes.
-    One line each, in ASCII."""
+    """The text of a properties file: ASCII, one line per setting. Java reads the escapes of JSON,
+    and needs none for quotes."""
     escaped = {key: json.dumps(str(value))[1:-1] for key, value in settings.items()}
     return "".join(key + "=" + value.replace('\\"', '"') + "\n" for key, value in escaped.items())

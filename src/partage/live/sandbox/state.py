@@ -1,4 +1,4 @@
-"""``sandbox.json``, the marker of a sandbox: which nodes there are, and their processes."""
+"""``sandbox.json``, which marks a folder as a sandbox and lists its nodes and processes."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ FORMAT_VERSION = 1
 
 @dataclass(frozen=True)
 class State:
-    """What the file says. ``folder``: where it was written; ``nodes``: the controller first."""
+    """The content of the file. ``folder``: where it was written; ``nodes``: controller first."""
 
     kafka: str
     cluster_id: str
@@ -27,7 +27,7 @@ class State:
     nodes: tuple[Node, ...]
 
     def write(self, path: Path) -> None:
-        """Write the file, whole or not at all."""
+        """Write the file atomically."""
         state = {
             "format_version": FORMAT_VERSION,
             "kafka": self.kafka,
@@ -40,7 +40,7 @@ class State:
 
     @classmethod
     def read(cls, path: Path, where: str) -> Self:
-        """Read the file; InputError names it as ``where``."""
+        """Read the file. Raises InputError that calls it ``where``."""
         state = parse_json(read_text(path), where)
         try:
             if state["format_version"] != FORMAT_VERSION:
@@ -60,12 +60,14 @@ class State:
             kafka, cluster_id = str(state["kafka"]), str(state["cluster_id"])
             return cls(kafka, cluster_id, secure, Path(state["folder"]), nodes)
         except MISSHAPEN:
-            raise InputError(where, "is not the state of a sandbox of this partage") from None
+            raise InputError(
+                where, "is not the state of a sandbox, or of another version of partage"
+            ) from None
 
 
 def random_id() -> str:
-    """A cluster's id as Kafka makes them: 16 bytes in 22 characters, not beginning as an option
-    would."""
+    """A cluster id as Kafka generates it: 16 bytes in 22 characters, without a leading ``-``, which
+    its tools would read as an option."""
     while True:
         made = base64.urlsafe_b64encode(uuid.uuid4().bytes).decode().rstrip("=")
         if not made.startswith("-"):

@@ -192,7 +192,7 @@ def connector() -> Path:
     if isinstance(wanted, Path):
         return wanted
     organisation, name, number = wanted
-    return ivy.jars(
+    return ivy.fetched_jars(
         f"{name}-{number}",
         _DEPENDENCY.format(organisation=organisation, name=name, version=number),
         f"Spark's Kafka connector {number}",
@@ -203,7 +203,7 @@ def connector() -> Path:
 def connector_at_hand() -> Path | None:
     """Where the connector's jars are already, without fetching any. Raises InputError."""
     wanted = _wanted()
-    folder = wanted if isinstance(wanted, Path) else ivy.kept(f"{wanted[1]}-{wanted[2]}")
+    folder = wanted if isinstance(wanted, Path) else ivy.cache_folder(f"{wanted[1]}-{wanted[2]}")
     return folder if folder.is_dir() else None
 
 
