@@ -218,7 +218,7 @@ def test_who_is_turned_away_is_said(run: Run) -> None:
             "empty.json: no output of kafka-consumer-groups.sh",
         ),
         (("simulate", "none.json", "--assignor", "range"), "none.json: no such file"),
-        (("simulate", "group.json", "--assignor", "range"), "members[0]: a member: has no 'owned'"),
+        (("simulate", "group.json", "--assignor", "range"), "members[0].owned: unknown key"),
         (("simulate", "empty.json", "--assignor", "range"), "empty.json: is empty"),
         (("simulate", "good.json", "--assignor", "x"), "--assignor: 'x': expected one of range"),
         (

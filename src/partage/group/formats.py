@@ -9,8 +9,6 @@ from typing import Annotated, Any, TypeAlias
 
 from msgspec import Meta, Struct
 
-from partage.errors import InputError
-from partage.files import is_name
 from partage.group.member import NO_GENERATION, Member
 from partage.json_input import Count, Int32, Int64, Name, Text, check_json, read_json
 
@@ -84,45 +82,3 @@ def _member(entry: _MemberEntry) -> Member:
         standbys=entry.standbys or [],
         left_at_ms=entry.left_at_ms,
     )
-
-
-def json_object(
-    value: Any, where: str, what: str, keys: tuple[str, ...] | None = None
-) -> dict[str, Any]:
-    """The value, an object with no other than these keys; InputError otherwise."""
-    if type(value) is not dict:
-        raise InputError(where, f"{what}: expected an object, got {shown(value)}")
-    for key in value:
-        if keys is not None and key not in keys:
-            raise InputError(where, f"{what}: has no {key!r}: expected {', '.join(keys)}")
-    return value
-
-
-def _optional_object(value: Any, where: str, what: str) -> dict[str, Any] | None:
-    return None if value is None else json_object(value, where, what)
-
-
-def texts(value: Any, where: str, place: str) -> list[str]:
-    """The value, a list of texts; InputError otherwise."""
-    if type(value) is not list or not all(is_name(text) for text in value):
-        raise InputError(where, f"{place}: expected a list of texts, got {shown(value)}")
-    return value
-
-
-def optional_text(value: Any, where: str, place: str) -> str | None:
-    """The value, text or null; InputError otherwise."""
-    if value is not None and not is_name(value):
-        raise InputError(where, f"{place}: expected text, got {shown(value)}")
-    return value
-
-
-def _number(value: Any, where: str, place: str, limit: int) -> int | None:
-    if value is not None and (type(value) is not int or not -limit <= value < limit):
-        raise InputError(where, f"{place}: expected a whole number, got {shown(value)}")
-    return value
-
-
-def shown(value: Any) -> str:
-    """The value in an error's line, shortened."""
-    text = repr(value)
-    return text if len(text) <= 60 else f"{text[:60]}…"

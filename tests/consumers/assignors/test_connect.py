@@ -117,12 +117,12 @@ def test_tasks_by_name() -> None:
     ("connect", "problem"),
     [
         (None, "connect: expected"),
-        ({"delay": 1}, "connect: unknown key 'delay'"),
-        ({}, "connect.tasks: expected a list"),
-        ({"tasks": [["a", -1]]}, r"connect.tasks\[0\]: .*expected \[connector, number\]"),
+        ({"tasks": [], "delay": 1}, "connect.delay: unknown key, expected one of tasks, delay_ms"),
+        ({}, "connect.tasks: missing, expected a list"),
+        ({"tasks": [["a", -1]]}, r"connect.tasks\[0\]: expected .*\[connector, number\]"),
         ({"tasks": ["a-1", ["a", 1]]}, "a-1 is listed twice"),
-        ({"tasks": [], "delay_ms": -1}, "connect.delay_ms: -1: expected a number from 0"),
-        ({"tasks": [], "now_ms": "x"}, "connect.now_ms: 'x': expected a number"),
+        ({"tasks": [], "delay_ms": -1}, "connect.delay_ms: expected a whole number from 0"),
+        ({"tasks": [], "now_ms": "x"}, "connect.now_ms: expected a whole number"),
         ({"tasks": ["a-999999999"]}, "numbers beyond"),
     ],
 )

@@ -25,23 +25,24 @@ Source: KIP-415 and Kafka's IncrementalCooperativeAssignor.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from itertools import pairwise
-from typing import Any
+from typing import Annotated, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
+from msgspec import Meta, Struct
 
 from partage.consumers.assignment import Assignment, loads_of
 from partage.errors import InputError
 from partage.group import Group, Member
 from partage.group.model import MAX_PARTITIONS, NOBODY
+from partage.json_input import Name, check_json
 
 Ints = npt.NDArray[np.int64]
 
 DELAY_MS, MAX_MS = 300_000, 2**62
-_KEYS = ("tasks", "delay_ms", "now_ms", "revoked_rounds")
 _BACKOFF_MS = 40
 _MAX_ROUNDS = 64
 
@@ -170,52 +171,45 @@ def _row(group: Group, task: tuple[str, int]) -> int:
 # -- reading the group's ``connect``
 
 
+_Milliseconds: TypeAlias = Annotated[
+    int, Meta(ge=0, le=MAX_MS, description="a whole number from 0")
+]
+_Task: TypeAlias = Annotated[
+    tuple[Name, Annotated[int, Meta(ge=0)]], Meta(description="[connector, number]")
+]
+
+
+class _Connect(Struct, forbid_unknown_fields=True):
+    tasks: Annotated[list[Name | _Task], Meta(description="a list of tasks")]
+    delay_ms: _Milliseconds | None = None
+    now_ms: Annotated[int, Meta(ge=-MAX_MS, le=MAX_MS, description="a whole number")] | None = None
+    revoked_rounds: _Milliseconds | None = None
+
+
+class _GroupPart(Struct):
+    connect: _Connect
+
+
 def _settings(group: Group) -> _Settings:
-    if group.connect is None:
-        raise InputError(group.where, 'connect: expected {"tasks": [...], "delay_ms": ...}')
-    given = group.connect
-    for key in given:
-        if key not in _KEYS:
-            raise InputError(
-                group.where, f"connect: unknown key {key!r}: expected {', '.join(_KEYS)}"
-            )
-    listed = given.get("tasks")
-    if not isinstance(listed, (list, tuple)):
-        raise InputError(group.where, "connect.tasks: expected a list")
-    tasks = sorted(_task(group, at, entry) for at, entry in enumerate(listed))
+    given = check_json({"connect": group.connect}, _GroupPart, group.where).connect
+    tasks = sorted(map(_task, given.tasks))
     for one, other in pairwise(tasks):
         if one == other:
             raise InputError(group.where, f"connect.tasks: {one[0]}-{one[1]} is listed twice")
     latest = max((m.left_at_ms for m in group.members if m.left_at_ms is not None), default=0)
     return _Settings(
         tasks,
-        delay_ms=_number(group, given, "delay_ms", DELAY_MS, least=0),
-        now_ms=_number(group, given, "now_ms", latest, least=-MAX_MS),
-        revoked_rounds=min(_number(group, given, "revoked_rounds", 0, least=0), _MAX_ROUNDS),
+        delay_ms=DELAY_MS if given.delay_ms is None else given.delay_ms,
+        now_ms=latest if given.now_ms is None else given.now_ms,
+        revoked_rounds=min(given.revoked_rounds or 0, _MAX_ROUNDS),
     )
 
 
-def _task(group: Group, at: int, entry: Any) -> tuple[str, int]:
-    match entry:
-        case str() if entry:
-            connector, dash, number = entry.rpartition("-")
-            if dash and connector and number.isdecimal() and len(number) < 10:
-                return connector, int(number)
-            return entry, 0
-        case [str() as connector, int() as number] if connector and number >= 0:
-            if type(number) is int:  # not a bool
-                return connector, number
-    raise InputError(
-        group.where, f"connect.tasks[{at}]: {entry!r}: expected [connector, number] or a name"
-    )
-
-
-def _number(group: Group, given: Mapping[str, Any], key: str, default: int, least: int) -> int:
-    value = given.get(key)
-    if value is None:
-        return default
-    if type(value) is not int or not least <= value <= MAX_MS:
-        raise InputError(
-            group.where, f"connect.{key}: {value!r}: expected a number from {least} to {MAX_MS}"
-        )
-    return value
+def _task(entry: str | tuple[str, int]) -> tuple[str, int]:
+    """(connector, number) of a task; a name without a number is task 0."""
+    if not isinstance(entry, str):
+        return entry
+    connector, dash, number = entry.rpartition("-")
+    if dash and connector and number.isdecimal() and len(number) < 10:
+        return connector, int(number)
+    return entry, 0
