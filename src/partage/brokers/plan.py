@@ -16,7 +16,6 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from partage.brokers.binding import binding_rules
 from partage.brokers.figures import (
     Placement,
     changed_rows,
@@ -25,6 +24,7 @@ from partage.brokers.figures import (
     rack_violations,
 )
 from partage.brokers.leaders import Led, lead
+from partage.brokers.limiting_constraints import limiting_constraints
 from partage.brokers.options import BUDGET, GIVEN, Options, parse_bytes, spelled
 from partage.brokers.placing.disks import overfull
 from partage.brokers.placing.sizes import forced_moves
@@ -257,7 +257,10 @@ def solve(problem: Problem, progress: Progress | None = None) -> Plan:
         after=after,
         stages=tuple(stages),
         schedule=schedule,
-        binding=(*binding_rules(problem, placement, ideal), *schedule.binding),
+        binding=(
+            *limiting_constraints(problem, placement, ideal),
+            *schedule.limiting_constraints,
+        ),
         gaps=_gaps(stages, schedule),
         settled=settled,
         seconds=round(time.perf_counter() - began, 3),

@@ -1,4 +1,4 @@
-"""Which rule keeps the balance from being perfect, and what that costs: one sentence each."""
+"""The rules that keep a plan from perfect balance, and what each costs: one sentence each."""
 
 from __future__ import annotations
 
@@ -14,9 +14,11 @@ from partage.flow.assignment import fairest_loads, zone_bounds
 Ints = npt.NDArray[np.int64]
 
 
-def binding_rules(problem: Problem, placement: Placement, ideal: int) -> list[str]:
-    """Sentences about the placement ``after``, in the order of the objective; ``ideal`` is the
-    proven bound on the worst survivor."""
+def limiting_constraints(problem: Problem, placement: Placement, ideal: int) -> list[str]:
+    """Sentences about the new ``placement``, in the order of the objective.
+
+    ``ideal`` is the lower bound on the worst survivor's leaders.
+    """
     found: list[str] = []
     if not problem.options.no_moves and len(problem.items):
         found += _racks_too_small(problem)
@@ -59,15 +61,15 @@ def _loads(problem: Problem) -> list[str]:
     found = []
     if sharing.zoned:
         free = fairest_loads(replace(sharing, zoned=False))
-        if _worse(sharing.weight, loads, free):
+        if _less_fair(sharing.weight, loads, free):
             names, zone = _rack_names(problem), sharing.zone
             density = [float((loads[zone == z]).mean()) for z in range(sharing.zones)]
             heavy = int(np.argmax(density))
             here = zone == heavy
             found.append(
                 f"rack rule: rack {names[heavy]} has {int(here.sum())} of {sharing.slots} brokers, "
-                f"and as many replicas as the rule puts there: {_range(loads[here])} on each, "
-                f"{_range(loads[~here])} on the others; without the rule {_range(free)}"
+                f"which must hold {_range(loads[here])} replicas each, the others "
+                f"{_range(loads[~here])}; without the rule {_range(free)}"
             )
         loads = free
     total = int(loads.sum())
@@ -89,7 +91,7 @@ def _loads(problem: Problem) -> list[str]:
     return found
 
 
-def _worse(weight: Ints, one: Ints, other: Ints) -> bool:
+def _less_fair(weight: Ints, one: Ints, other: Ints) -> bool:
     def cost(loads: Ints) -> int:
         return int((weight.astype(object) * loads * loads).sum())
 
@@ -102,7 +104,7 @@ def _range(loads: Ints) -> str:
 
 
 def _leaders(problem: Problem, placement: Placement) -> list[str]:
-    """Leaders by count that are not even: a set of brokers on which many partitions lie wholly."""
+    """Leader counts that cannot be even: all replicas of too many partitions are on few brokers."""
     counts = placement.leader_counts()[problem.slot_brokers]
     total = int(counts.sum())
     if problem.options.leaders == "rate" or int(counts.max()) <= -(-total // len(counts)):
@@ -138,7 +140,7 @@ def _failures(problem: Problem, placement: Placement, ideal: int) -> list[str]:
     if ideal <= even:
         return []
     why = (
-        "a rack never takes over from itself"
+        "a broker never takes over from one of its own rack"
         if problem.cluster.rack_names
         else "only brokers that hold a replica can take over"
     )

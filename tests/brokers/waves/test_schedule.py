@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from partage import CannotError, Cluster, InputError
 from partage.brokers.plan import plan
-from partage.brokers.waves import Wave, WaveSchedule, disk_order, schedule_waves
+from partage.brokers.waves import Wave, WaveSchedule, safe_order, schedule_waves
 from tests.matrices import Lists, cluster_of, partitions
 from tests.strategies import clusters
 
@@ -186,7 +186,7 @@ def test_one_move_each_meets_the_bound() -> None:
         schedule = schedule_waves(one, other, concurrency, batch=batch)
         assert len(schedule.waves) == schedule.bound
         assert schedule.gap == 0
-        assert schedule.binding == ()
+        assert schedule.limiting_constraints == ()
         assert batch is None or max(len(wave.rows) for wave in schedule.waves) <= batch
     most = max(Counter(r[0] for r in after).values())
     assert schedule_waves(one, other, 2).bound == -(-most // 2)
@@ -267,9 +267,9 @@ def test_room_is_freed_before_it_is_used() -> None:
     assert [wave.rows.tolist() for wave in schedule.waves] == [[1], [0]]
     assert schedule.bound == 1
     assert schedule.gap == 1
-    (sentence,) = schedule.binding
+    (sentence,) = schedule.limiting_constraints
     assert sentence.startswith("disk of broker 2: ")
-    assert "2 waves, where the limits alone would ask for 1" in sentence
+    assert "2 waves, without this limit 1" in sentence
 
 
 def test_waves_change_places_at_no_cost() -> None:
@@ -315,7 +315,7 @@ def test_what_weighs_nothing_goes_anywhere() -> None:
 @pytest.mark.parametrize("many", [200, 0])
 def test_a_dead_end_is_avoided(many: int, monkeypatch: pytest.MonkeyPatch) -> None:
     """Whichever of the two that fit goes first by size, the other way round is needed."""
-    monkeypatch.setattr(disk_order, "_MANY", many)
+    monkeypatch.setattr(safe_order, "_MAX_BACKTRACKING", many)
     rng = random.Random(3)
     found = Counter[tuple[str, bool]]()
     for _ in range(400):

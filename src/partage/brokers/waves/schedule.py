@@ -1,0 +1,232 @@
+"""Schedule a plan in waves, so that no broker receives or sends too much at a time.
+
+A new replica is fetched from the partition's leader (the first of its list on a live broker). In a
+wave no broker receives more than ``concurrency`` new replicas, nor sends more than that as leader.
+A partition with more new replicas than that has its leader to itself; a partition without a live
+leader has no source, and no limit on that side. Each partition is reassigned in one wave.
+
+This is edge colouring: a partition is an edge from its leader to the brokers that fetch it, and a
+wave is a colour (``flow/edge_colouring.py``). The number of waves meets its lower bound wherever each
+partition has one new replica. Large partitions choose first, each the first wave that is free, so
+that they come early and the waves hold partitions of similar size.
+
+Old and new copies coexist until a wave ends. Where a disk would overflow, the waves are reordered,
+and partitions move to later ones (``disk_order.py``). Partitions that move no data (a new order, or
+fewer replicas) form the last waves. ``batch`` limits the partitions of every wave.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+import numpy.typing as npt
+
+from partage.brokers.figures import changed_rows, new_replicas
+from partage.brokers.waves.changes import UNLIMITED, Changes
+from partage.brokers.waves.disk_order import WaveLimits, order_waves
+from partage.brokers.waves.safe_order import DeadEndError
+from partage.cluster import Cluster
+from partage.errors import CannotError
+from partage.flow.edge_colouring import Edges, colour, fewest_colours
+
+Ints = npt.NDArray[np.int64]
+
+
+@dataclass(frozen=True, eq=False)
+class Wave:
+    """``rows`` of the partitions reassigned together, and the load of the wave.
+
+    - ``moves``: new replicas
+    - ``brokers`` [b]: positions of the brokers that receive or send, ascending
+    - ``replicas_in``, ``replicas_out`` [b]: new replicas that each receives, and sends as leader
+    - ``bytes_in``, ``bytes_out`` [b]: their bytes; None if no size is known
+    - ``seconds``: of its busiest broker at the throttle; None without a throttle or sizes
+    """
+
+    rows: Ints
+    moves: int
+    brokers: Ints
+    replicas_in: Ints
+    replicas_out: Ints
+    bytes_in: Ints | None
+    bytes_out: Ints | None
+    seconds: int | None
+
+    @property
+    def bytes(self) -> int | None:
+        """Bytes of all new replicas, those without a live leader included."""
+        return None if self.bytes_in is None else int(self.bytes_in.sum())
+
+
+@dataclass(frozen=True, eq=False)
+class WaveSchedule:
+    """The waves in the order of execution.
+
+    - ``bound``: no schedule within the limits has fewer waves
+    - ``short``: ids of the brokers whose disks cost waves; ``without_disks``: waves otherwise
+    """
+
+    waves: tuple[Wave, ...]
+    bound: int
+    short: tuple[int, ...]
+    without_disks: int
+
+    @property
+    def gap(self) -> float:
+        """Waves above the bound, as a share of the bound."""
+        return round(len(self.waves) / self.bound - 1, 6) if self.bound else 0.0
+
+    @property
+    def limiting_constraints(self) -> tuple[str, ...]:
+        """What the disks cost, in a sentence, if anything."""
+        if not self.short:
+            return ()
+        some = ", ".join(map(str, self.short[:5])) + (" …" if len(self.short) > 5 else "")
+        disks = f"disks of brokers {some}" if len(self.short) > 1 else f"disk of broker {some}"
+        return (
+            f"{disks}: old and new copies must fit until a wave ends; the plan takes "
+            f"{len(self.waves)} waves, without this limit {self.without_disks}",
+        )
+
+
+def schedule_waves(
+    before: Cluster,
+    after: Cluster,
+    concurrency: int,
+    throttle: int | None = None,
+    batch: int | None = None,
+) -> WaveSchedule:
+    """The waves from one placement to another; none if nothing changes.
+
+    ``throttle`` is in bytes per second. Raises CannotError, with the broker and its disk, if no
+    order of waves fits the disks.
+    """
+    moves = _Moves(before, after)
+    without_data = np.setdiff1d(changed_rows(before, after), moves.rows)
+    rows = np.concatenate((moves.rows, without_data))
+    changes = moves.changes(without_data)
+    coloured = _by_colour(moves, concurrency, batch)
+    try:
+        ordered = order_waves(changes, coloured, WaveLimits(concurrency, batch))
+    except DeadEndError as dead_end:
+        raise _cannot(before, rows, dead_end) from None
+    members = [np.sort(rows[wave]) for wave in ordered]
+    left = np.setdiff1d(without_data, np.concatenate([*members, without_data[:0]]))
+    members += _batches(left, batch)
+    last = len(_batches(without_data, batch))
+    slower = len(members) > len(coloured) + last
+    return WaveSchedule(
+        waves=tuple(moves.wave(wave, throttle) for wave in members),
+        bound=fewest_colours(moves.edges, concurrency, batch) + last,
+        short=tuple(before.broker_ids[changes.short].tolist()) if slower else (),
+        without_disks=len(coloured) + last,
+    )
+
+
+def _by_colour(moves: _Moves, concurrency: int, batch: int | None) -> list[Ints]:
+    """The moves of each wave without regard to disks, large ones first."""
+    order = np.lexsort((moves.rows, -moves.weight))
+    colours = colour(moves.edges, moves.weight, concurrency, batch)[order]
+    if not len(order):
+        return []
+    members = order[np.argsort(colours, kind="stable")]
+    return np.split(members, np.searchsorted(np.sort(colours), np.arange(1, colours.max() + 1)))
+
+
+def _batches(rows: Ints, batch: int | None) -> list[Ints]:
+    """The rows in parts of at most ``batch``."""
+    step = batch or max(len(rows), 1)
+    return [rows[i : i + step] for i in range(0, len(rows), step)]
+
+
+class _Moves:
+    """The partitions that fetch replicas: ``rows`` [n], ``size`` [n] bytes of a replica (0 where
+    unknown), and ``edges`` from their leaders to the brokers that fetch them."""
+
+    def __init__(self, before: Cluster, after: Cluster) -> None:
+        self.before = before
+        row, target = new_replicas(before, after)
+        self.rows, first = np.unique(row, return_index=True)
+        self.size = np.maximum(before.size_bytes, 0)[self.rows]
+        self.known = bool((before.size_bytes >= 0).any())
+        alive = np.append(before.alive, False)[before.replicas[self.rows]]
+        source = before.replicas[self.rows, alive.argmax(axis=1)]
+        self.edges = Edges(
+            vertices=len(before.brokers),
+            tail=np.where(alive.any(axis=1), source, -1),
+            start=np.append(first, len(row)),
+            head=target,
+        )
+        self.dropped = new_replicas(after, before)
+
+    @cached_property
+    def partition(self) -> Ints:
+        """[moves] the partition of each new replica, as a position in ``rows``."""
+        return np.repeat(np.arange(len(self.rows)), self.edges.heads)
+
+    @property
+    def weight(self) -> Ints:
+        """[n] bytes that each partition copies."""
+        return self.size * self.edges.heads
+
+    def changes(self, without_data: Ints) -> Changes:
+        """The partitions, and then those ``without_data`` to move."""
+        before = self.before
+        size = np.maximum(before.size_bytes, 0)
+        row, column = np.nonzero(before.replicas >= 0)
+        used = np.zeros(len(before.brokers), dtype=np.int64)
+        np.add.at(used, before.replicas[row, column], size[row])
+        change = np.full(before.partitions, -1, dtype=np.int64)
+        change[self.rows] = np.arange(len(self.rows))
+        change[without_data] = len(self.rows) + np.arange(len(without_data))
+        dropping = change[self.dropped[0]]
+        by_change = np.argsort(dropping, kind="stable")
+        return Changes(
+            free=np.where(before.disk_bytes >= 0, before.disk_bytes - used, UNLIMITED),
+            size=np.concatenate((self.size, size[without_data])),
+            leader=np.concatenate((self.edges.tail, np.full(len(without_data), -1))),
+            fetching=self.partition,
+            target=self.edges.head,
+            dropping=dropping[by_change],
+            freed=self.dropped[1][by_change],
+        )
+
+    def wave(self, rows: Ints, throttle: int | None) -> Wave:
+        """The wave of these rows, which ascend."""
+        place = np.searchsorted(self.rows, rows)
+        place = place[np.append(self.rows, -1)[place] == rows]  # without those that move no data
+        heads = self.edges.heads[place]
+        first = np.cumsum(heads) - heads
+        each = np.arange(heads.sum()) + np.repeat(self.edges.start[place] - first, heads)
+        target, leader = self.edges.head[each], np.repeat(self.edges.tail[place], heads)
+        size, led = np.repeat(self.size[place], heads), leader >= 0
+        brokers = np.unique(np.concatenate((target, leader[led])))
+        to, by = np.searchsorted(brokers, target), np.searchsorted(brokers, leader[led])
+        load = np.zeros((4, len(brokers)), dtype=np.int64)
+        for line, at, amount in ((0, to, 1), (1, by, 1), (2, to, size), (3, by, size[led])):
+            np.add.at(load[line], at, amount)
+        timed = self.known and throttle is not None
+        return Wave(
+            rows=rows,
+            moves=len(each),
+            brokers=brokers,
+            replicas_in=load[0],
+            replicas_out=load[1],
+            bytes_in=load[2] if self.known else None,
+            bytes_out=load[3] if self.known else None,
+            seconds=-(-int(load[2:].max(initial=0)) // throttle) if timed and throttle else None,
+        )
+
+
+def _cannot(before: Cluster, rows: Ints, dead_end: DeadEndError) -> CannotError:
+    """The error names the broker, its disk and the partition that does not fit."""
+    row = int(rows[dead_end.change])
+    why = "no order of the waves works" if dead_end.proven else "no order of the waves was found"
+    return CannotError(
+        f"broker {before.broker_ids[dead_end.broker]}: its disk of "
+        f"{before.disk_bytes[dead_end.broker]} bytes lacks {dead_end.lacking} for "
+        f"{before.names[row]} ({before.size_bytes[row]} bytes) while old copies are still there: "
+        f"{why}; add disk or brokers"
+    )
