@@ -6,9 +6,9 @@ A partition with more new replicas than that has its leader to itself; a partiti
 leader has no source, and no limit on that side. Each partition is reassigned in one wave.
 
 This is edge colouring: a partition is an edge from its leader to the brokers that fetch it, and a
-wave is a colour (``flow/edge_colouring.py``). The number of waves meets its lower bound wherever each
-partition has one new replica. Large partitions choose first, each the first wave that is free, so
-that they come early and the waves hold partitions of similar size.
+wave is a colour (``flow/edge_colouring.py``). The number of waves meets its lower bound wherever
+each partition has one new replica. Large partitions choose first, each the first wave that is free,
+so that they come early and the waves hold partitions of similar size.
 
 Old and new copies coexist until a wave ends. Where a disk would overflow, the waves are reordered,
 and partitions move to later ones (``disk_order.py``). Partitions that move no data (a new order, or
