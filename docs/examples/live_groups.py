@@ -31,7 +31,7 @@ from kafka.admin import NewTopic
 
 from partage.consumers.scenario import Scenario
 from partage.consumers.simulation import simulate
-from partage.demo.tally import pauses
+from partage.demo.delivery import pauses
 from partage.demo.traffic import PROGRAM, Client, Traffic
 from partage.live import Sandbox
 from partage.live.admin.connection import Connection
@@ -153,20 +153,20 @@ class Group:
             self._killed.add(client)
             client.kill()
         else:
-            client.tell_to_end()
+            client.stop()
             client.wait()
 
     def restart(self, client: Client) -> None:
         """Close it and start it again, and wait until the group is whole."""
         self.end(client)
         again = self.join(client.name)
-        self.traffic.until(lambda: bool(again.held))
-        self.traffic.settled()
+        self.traffic.wait_until(lambda: bool(again.owned))
+        self.traffic.wait_until_stable()
 
     def result(self, name: str) -> Result:
         """All pauses up to now, both ways."""
         until = time.time()
-        found = pauses(self.traffic.events("read"), self.traffic.partitions, self._since, until)
+        found = pauses(self.traffic.records("read"), self.traffic.partitions, self._since, until)
         scenario = self._scenario(until)
         return Result(
             name,
@@ -232,8 +232,8 @@ def deploy(servers: str, way: Way, settings: Settings) -> Result:
     """Every member restarts, one after the other."""
     with group(servers, way, settings) as running:
         members = [running.join(f"member-{n + 1}") for n in range(settings.members)]
-        running.traffic.until(lambda: all(member.held for member in members))
-        running.traffic.settled()
+        running.traffic.wait_until(lambda: all(member.owned for member in members))
+        running.traffic.wait_until_stable()
         running.begin()
         for member in members:
             running.restart(member)
@@ -244,14 +244,14 @@ def failover(servers: str, kill: bool, settings: Settings) -> Result:
     """The active member ends; a standby of lower priority is there."""
     with group(servers, FAILOVER, settings) as running:
         active = running.join("active", priority=10)
-        running.traffic.settled()
+        running.traffic.wait_until_stable()
         standby = running.join("standby", priority=1)
-        running.traffic.until(lambda: standby.joined is not None)
-        running.traffic.settled(still=settings.heartbeat + 1)
+        running.traffic.wait_until(lambda: standby.joined is not None)
+        running.traffic.wait_until_stable(settings.heartbeat + 1)
         running.begin()
         running.end(active, kill)
-        running.traffic.until(
-            lambda: standby.held == running.traffic.partitions, settings.session + 60
+        running.traffic.wait_until(
+            lambda: standby.owned == running.traffic.partitions, settings.session + 60
         )
         time.sleep(1.0)
         return running.result("the active member is " + ("killed" if kill else "closed"))

@@ -1,4 +1,4 @@
-"""demo --live: what it prints, and its folder written whole or not at all."""
+"""demo --live: run it, print the results, and write its folder atomically."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ PAGE = "live.html"
 
 
 def live_demo(out: str, master: str | None, json: bool) -> None:
-    """Let a real cluster grow, and write what happened into the directory ``out``."""
+    """Expand a real cluster under load, and write the results into the directory ``out``."""
     from partage.errors import InputError, PartageError
     from partage.files import check_writable_directory, new_directory, parse_json, read_text
     from partage.java import find_java
@@ -23,29 +23,29 @@ def live_demo(out: str, master: str | None, json: bool) -> None:
     find_java("demo --live")
     from partage.brokers.directory import MARKER as PLAN_FILE
     from partage.brokers.directory import REPORT
-    from partage.demo.growth import MARKER, PLAN, grow
+    from partage.demo.expansion import MARKER, PLAN, expand
     from partage.report.html import render
     from partage.report.live_page import checks, headline, lead
     from partage.report.live_page import render as render_live
 
     check_writable_directory(out, MARKER)
     with interrupts.once(), new_directory(out, MARKER) as folder:
-        with output.progress(quiet=json) as tell:
-            told = grow(folder, tell=tell)
+        with output.progress(quiet=json) as report:
+            results = expand(folder, progress=report)
         plan = folder / PLAN
         document = parse_json(read_text(plan / PLAN_FILE), str(plan / PLAN_FILE))
         (plan / REPORT).write_text(render(document), encoding="utf-8")
-        (folder / PAGE).write_text(render_live(told), encoding="utf-8")
+        (folder / PAGE).write_text(render_live(results), encoding="utf-8")
     page = str(Path(out) / PAGE)
     if json:
-        output.print_json({"page": page, **told})
+        output.print_json({"page": page, **results})
         return
     console = output.console()
-    console.print(f"[bold]{headline(told)}[/]\n", highlight=False)
-    console.print(lead(told) + "\n", highlight=False)
-    for verdict, text in checks(told):
+    console.print(f"[bold]{headline(results)}[/]\n", highlight=False)
+    console.print(lead(results) + "\n", highlight=False)
+    for verdict, text in checks(results):
         console.print(f"{'✓' if verdict == 'good' else '✗'} {text}", highlight=False)
-    seconds = f"{told['seconds']:.0f} s in all, Kafka's start and end included."
+    seconds = f"{results['seconds']:.0f} s in total, with starting and stopping Kafka."
     console.print(f"\n{seconds}", highlight=False)
     output.say(console, f"Page: {page}")
     next_step.show(console, "sandbox", "up")

@@ -1,1 +1,7 @@
-"""A live demonstration: a real cluster grows while a producer and a consumer group work."""
+"""The live demonstration: expand a real cluster while a producer and a consumer group work on it.
+
+- ``expansion.py``: the run, from the first broker to the last record
+- ``figures.py``: its results, as ``live.json`` has them
+- ``traffic.py``, ``traffic_client.py``: the producer and the group, each client a process
+- ``delivery.py``: records counted on both sides, and pauses
+"""

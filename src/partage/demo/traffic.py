@@ -1,8 +1,8 @@
-"""A producer and a consumer group at work on a cluster, while something is done to it.
+"""A producer and a consumer group that work on a cluster while it changes.
 
-Each client is a process of its own (``traffic_client.py``), in a session of its own, so that no
-Ctrl-C of ours reaches it. It ends when its standard input does: by ``Traffic``'s end, and also when
-whoever started it is killed. What the clients tell is collected here; ``tally.py`` counts it.
+Each client is a process (``traffic_client.py``) in its own session, so that Ctrl-C does not reach
+it. It ends when its standard input does: at the end of ``Traffic``, and also when the process that
+started it is killed. The events that clients print are collected here; ``delivery.py`` counts them.
 """
 
 from __future__ import annotations
@@ -20,27 +20,28 @@ from types import TracebackType
 from typing import Any, Self
 
 import partage
+from partage.demo.delivery import Records
 from partage.errors import PartageError
 
 PROGRAM = ("-m", "partage.demo.traffic_client")
-"""For Python: the client."""
+"""Python's arguments that run a client."""
 
-_PATIENCE_SECONDS = 60.0
+_TIMEOUT_SECONDS = 60.0
 _POLL_SECONDS = 0.05
 
 
 class Client:
-    """A process with one client. ``events``: what it told, in its order."""
+    """A process with one client. ``events``: the events that it printed, in order."""
 
     def __init__(
-        self, name: str, said: Mapping[str, Any], program: Sequence[str] = PROGRAM
+        self, name: str, spec: Mapping[str, Any], program: Sequence[str] = PROGRAM
     ) -> None:
         self.name = name
         self.events: list[dict[str, Any]] = []
         self.ended: float | None = None
-        """When it was told to end, or was killed; seconds since 1970."""
+        """When it was asked to stop, or killed; seconds since 1970."""
         self._process = subprocess.Popen(
-            [sys.executable, *program, json.dumps(said)],
+            [sys.executable, *program, json.dumps(spec)],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.DEVNULL,
@@ -53,32 +54,32 @@ class Client:
     def _read(self) -> None:
         assert self._process.stdout is not None
         for line in self._process.stdout:
-            with suppress(ValueError):  # the last one of a process that was killed
+            with suppress(ValueError):  # the last line of a killed process may be incomplete
                 self.events.append(json.loads(line))
 
     @property
     def failed(self) -> str | None:
-        """The first thing that went wrong, if any."""
+        """Its first error, if any."""
         return next((one["error"] for one in list(self.events) if one["kind"] == "failed"), None)
 
     @property
     def joined(self) -> float | None:
-        """When a member began to join: it has started and knows the topics; seconds since 1970."""
+        """When a member that knows the topics' metadata began to join; seconds since 1970."""
         return next((one["at"] for one in list(self.events) if one["kind"] == "joins"), None)
 
     @property
-    def held(self) -> frozenset[str]:
-        """The partitions that a member has, as ``topic-3``."""
-        held: frozenset[str] = frozenset()
+    def owned(self) -> frozenset[str]:
+        """The partitions that a member owns, as ``topic-3``."""
+        owned: frozenset[str] = frozenset()
         for event in list(self.events) if self.ended is None else ():
             if event["kind"] == "assigned":
-                held |= frozenset(event["partitions"])
+                owned |= frozenset(event["partitions"])
             elif event["kind"] in ("revoked", "lost"):
-                held -= frozenset(event["partitions"])
-        return held
+                owned -= frozenset(event["partitions"])
+        return owned
 
-    def tell_to_end(self) -> None:
-        """Let it end in good order; ``wait`` waits for that."""
+    def stop(self) -> None:
+        """Ask it to close and end; ``wait`` waits for that."""
         if self.ended is None:
             self.ended = time.time()
         assert self._process.stdin is not None
@@ -86,29 +87,29 @@ class Client:
             self._process.stdin.close()
 
     def kill(self) -> None:
-        """End it as a machine that is switched off."""
+        """Kill it, like a machine that is switched off."""
         if self.ended is None:
             self.ended = time.time()
         self._process.kill()
         self.wait()
 
-    def wait(self, patience: float = _PATIENCE_SECONDS) -> None:
-        """Until it has ended; one that does not in time is killed."""
+    def wait(self, timeout: float = _TIMEOUT_SECONDS) -> None:
+        """Wait until it has ended; kill it after ``timeout`` seconds."""
         try:
-            self._process.wait(timeout=patience)
+            self._process.wait(timeout=timeout)
         except subprocess.TimeoutExpired:
             self._process.kill()
             self._process.wait()
-        self._reader.join(timeout=patience)
+        self._reader.join(timeout=timeout)
 
     @property
     def runs(self) -> bool:
-        """Whether its process is there."""
+        """Whether its process runs."""
         return self._process.poll() is None
 
 
 class Traffic:
-    """The clients of one group and its producer: ``with Traffic(...) as traffic`` ends them all.
+    """The members of one group and its producer: ``with Traffic(...) as traffic`` ends them all.
 
     ``servers``: HOST:PORT,…; ``topics``: partition counts by name.
     """
@@ -127,37 +128,40 @@ class Traffic:
         problem: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
-        clients = [*self.members, *([self.producer] if self.producer else [])]
-        for client in clients:
-            if kind is None:
-                client.tell_to_end()
-        for client in clients:
-            if kind is None:
-                client.wait()
-            else:  # nothing of it is wanted any more
+        if kind is not None:
+            for client in self._clients():
                 client.kill()
+            return
+        for client in self._clients():
+            client.stop()
+        for client in self._clients():
+            client.wait()
+
+    def _clients(self) -> list[Client]:
+        return [*self.members, *([self.producer] if self.producer else [])]
 
     @property
     def partitions(self) -> frozenset[str]:
-        """All of the topics', as ``topic-3``."""
+        """All partitions of the topics, as ``topic-3``."""
         return frozenset(
             f"{topic}-{n}" for topic, count in self.topics.items() for n in range(count)
         )
 
     def produce(self, *, every: float, value_bytes: int = 100) -> Client:
-        """Start the producer: into each partition a record every ``every`` seconds. Returns when
-        one of each is acknowledged and, where there are members, read."""
-        said = {
+        """Start the producer, which sends a record to each partition every ``every`` seconds.
+        Returns when each partition has an acknowledged record that, if there are members, was
+        read."""
+        spec = {
             "role": "producer",
             "servers": self.servers,
             "topics": self.topics,
             "every": every,
             "value_bytes": value_bytes,
         }
-        self.producer = Client("producer", said)
-        self.until(lambda: self._seen("acknowledged") == self.partitions)
+        self.producer = Client("producer", spec)
+        self.wait_until(lambda: self._seen("acknowledged") == self.partitions)
         if self.members:
-            self.until(lambda: self._seen("read") == self.partitions)
+            self.wait_until(lambda: self._seen("read") == self.partitions)
         return self.producer
 
     def join(
@@ -168,10 +172,10 @@ class Traffic:
         program: Sequence[str] = PROGRAM,
         **settings: Any,
     ) -> Client:
-        """One more member; does not wait for it. ``assignor``: a class of ``partage.live``, made
-        with ``options``; ``settings`` are of kafka-python's consumer. Another ``program`` for
-        Python may be the member, if it understands the same and tells the same."""
-        said = {
+        """Start one more member without waiting for it. ``assignor``: a class of ``partage.live``,
+        created with ``options``; ``settings``: of kafka-python's consumer. ``program``: another
+        program that takes the same JSON and prints the same events."""
+        spec = {
             "role": "member",
             "servers": self.servers,
             "topics": self.topics,
@@ -181,44 +185,44 @@ class Traffic:
             "options": dict(options or {}),
             "settings": settings,
         }
-        self.members.append(Client(name, said, program))
+        self.members.append(Client(name, spec, program))
         return self.members[-1]
 
-    def settled(self, still: float = 1.0) -> None:
-        """Wait until each partition has one owner, and that stays so for a while (seconds)."""
+    def wait_until_stable(self, seconds: float = 1.0) -> None:
+        """Wait until each partition has had exactly one owner for so many ``seconds``."""
         since: list[float] = []
 
-        def done() -> bool:
-            shares = [member.held for member in self.members]
-            whole = frozenset().union(*shares) == self.partitions
-            if not whole or sum(map(len, shares)) != len(self.partitions):
+        def stable() -> bool:
+            shares = [member.owned for member in self.members]
+            complete = frozenset().union(*shares) == self.partitions
+            if not complete or sum(map(len, shares)) != len(self.partitions):
                 since.clear()
             elif not since:
                 since.append(time.monotonic())
-            return bool(since) and time.monotonic() - since[0] >= still
+            return bool(since) and time.monotonic() - since[0] >= seconds
 
-        self.until(done)
+        self.wait_until(stable)
 
-    def until(self, done: Callable[[], bool], patience: float = _PATIENCE_SECONDS) -> None:
-        """Wait for something that the clients tell. Raises PartageError where one of them fails, or
-        it takes too long."""
-        deadline = time.monotonic() + patience
+    def wait_until(self, done: Callable[[], bool], timeout: float = _TIMEOUT_SECONDS) -> None:
+        """Wait for a condition on the clients' events. Raises PartageError if a client fails, or
+        after ``timeout`` seconds."""
+        deadline = time.monotonic() + timeout
         while not done():
             self.check()
             if time.monotonic() > deadline:
-                raise PartageError(f"group {self.group}: the clients are not ready in time")
+                raise PartageError(f"group {self.group}: not ready after {timeout:.0f} s")
             time.sleep(_POLL_SECONDS)
 
     def check(self) -> None:
-        """Raise PartageError where a client has failed or ended by itself."""
-        for client in (*self.members, *([self.producer] if self.producer else [])):
+        """Raise PartageError if a client has failed or ended without being asked to."""
+        for client in self._clients():
             if client.failed:
                 raise PartageError(f"{client.name}: {client.failed}")
             if client.ended is None and not client.runs:
-                raise PartageError(f"{client.name} has ended by itself")
+                raise PartageError(f"{client.name} ended unexpectedly")
 
-    def events(self, kind: str) -> Iterable[tuple[float, str, int, int]]:
-        """All that was ``acknowledged`` or ``read``: when, partition, first and last number."""
+    def records(self, kind: str) -> Iterable[Records]:
+        """All records that were ``acknowledged`` or ``read``."""
         clients = [self.producer] if kind == "acknowledged" and self.producer else self.members
         for client in clients:
             for event in list(client.events):
@@ -227,4 +231,4 @@ class Traffic:
                         yield event["at"], partition, first, last
 
     def _seen(self, kind: str) -> frozenset[str]:
-        return frozenset(name for _, name, *_ in self.events(kind))
+        return frozenset(name for _, name, *_ in self.records(kind))

@@ -1,21 +1,21 @@
-"""One real client as a process of its own: ``python -m partage.demo.traffic_client JSON``.
+"""One client as a process: ``python -m partage.demo.traffic_client JSON``.
 
 A producer, or a member of a consumer group, both of kafka-python. It works until its standard input
-ends, as it does when whoever started it is gone; then it ends in good order. What happens to it, it
-tells on its standard output in lines of JSON with ``at`` (seconds since 1970) and ``kind``:
+ends, which also happens when the process that started it is gone; then it closes and ends. It
+prints its events as lines of JSON with ``at`` (seconds since 1970) and ``kind``:
 
-- ``acknowledged``: a record that all in-sync replicas have; ``read``: records that a poll brought
+- ``acknowledged``: a record that all in-sync replicas have; ``read``: records of one poll
 - ``joins``: the member has started; ``assigned``, ``revoked``, ``lost``: partitions
-- ``failed``: a record that was not acknowledged, or what ended the process
+- ``failed``: a record that was not acknowledged, or the error that ended the process
 
-Records are numbered in each partition from 0 on, which is their key: so what was acknowledged can
-be compared with what was read, record by record. ``records`` are triples: partition, first number,
-last number. Records without a key are read as well, and not told of.
+Records are numbered from 0 in each partition, and the number is their key: so acknowledged records
+can be compared with records read, one by one. ``records`` are triples: partition, first number,
+last number. Records without a key are read, too, but not reported.
 
 The JSON has ``role`` (producer or member), ``servers`` and ``topics`` (partition counts by name).
-For a producer ``every`` (seconds from one record of a partition to the next) and ``value_bytes``.
-For a member ``group``, ``name``, ``assignor`` (a class of ``partage.live``), ``options`` (its own)
-and ``settings`` (of kafka-python's consumer).
+For a producer ``every`` (seconds between two records of a partition) and ``value_bytes``. For a
+member ``group``, ``name``, ``assignor`` (a class of ``partage.live``), its ``options``, and
+``settings`` (of kafka-python's consumer).
 """
 
 from __future__ import annotations
@@ -36,33 +36,33 @@ import partage.live
 _KEY_BYTES = 8
 
 _stopped = threading.Event()
-_one_line = threading.Lock()
+_print_lock = threading.Lock()
 
 
-def _tell(kind: str, **more: Any) -> None:
+def _report(kind: str, **more: Any) -> None:
     line = json.dumps({"at": time.time(), "kind": kind, **more}, separators=(",", ":"))
-    with _one_line:
+    with _print_lock:
         sys.stdout.write(line + "\n")
         sys.stdout.flush()
 
 
-def _wait_for_the_end() -> None:
+def _wait_for_end_of_input() -> None:
     sys.stdin.read()
     _stopped.set()
 
 
-def produce(said: dict[str, Any]) -> None:
-    """A record into each partition in turn, at an even pace."""
+def produce(spec: dict[str, Any]) -> None:
+    """Send a record to each partition in turn, at an even pace."""
     producer = KafkaProducer(
-        bootstrap_servers=said["servers"].split(","), acks="all", client_id="partage-producer"
+        bootstrap_servers=spec["servers"].split(","), acks="all", client_id="partage-producer"
     )
-    partitions = [(topic, n) for topic, count in said["topics"].items() for n in range(count)]
-    value = b"x" * said["value_bytes"]
-    step, at = said["every"] / len(partitions), time.monotonic()
+    partitions = [(topic, n) for topic, count in spec["topics"].items() for n in range(count)]
+    value = b"x" * spec["value_bytes"]
+    step, at = spec["every"] / len(partitions), time.monotonic()
     turn = 0
     while not _stopped.wait(max(at - time.monotonic(), 0.0)):
-        number, place = divmod(turn, len(partitions))
-        topic, partition = partitions[place]
+        number, index = divmod(turn, len(partitions))
+        topic, partition = partitions[index]
         name, key = f"{topic}-{partition}", number.to_bytes(_KEY_BYTES, "big")
         sent = producer.send(topic, value, key, partition=partition)
         sent.add_callback(partial(_acknowledged, name, number))
@@ -74,44 +74,44 @@ def produce(said: dict[str, Any]) -> None:
 
 
 def _acknowledged(name: str, number: int, _: Any) -> None:
-    _tell("acknowledged", records=[[name, number, number]])
+    _report("acknowledged", records=[[name, number, number]])
 
 
 def _failed(name: str, error: object) -> None:
-    _tell("failed", error=f"{name}: {error}")
+    _report("failed", error=f"{name}: {error}")
 
 
-def consume(said: dict[str, Any]) -> None:
-    """Read what the group gives it."""
+def consume(spec: dict[str, Any]) -> None:
+    """Read the partitions that the group assigns to this member."""
 
     class Listener(ConsumerRebalanceListener):  # type: ignore[misc]
         def on_partitions_assigned(self, assigned: Any) -> None:
-            _tell("assigned", partitions=_names(assigned))
+            _report("assigned", partitions=_names(assigned))
 
         def on_partitions_revoked(self, revoked: Any) -> None:
-            _tell("revoked", partitions=_names(revoked))
+            _report("revoked", partitions=_names(revoked))
 
         def on_partitions_lost(self, lost: Any) -> None:
-            _tell("lost", partitions=_names(lost))
+            _report("lost", partitions=_names(lost))
 
     consumer = KafkaConsumer(
-        bootstrap_servers=said["servers"].split(","),
-        group_id=said["group"],
-        client_id=said["name"],
-        partition_assignment_strategy=[getattr(partage.live, said["assignor"])(**said["options"])],
+        bootstrap_servers=spec["servers"].split(","),
+        group_id=spec["group"],
+        client_id=spec["name"],
+        partition_assignment_strategy=[getattr(partage.live, spec["assignor"])(**spec["options"])],
         auto_offset_reset="earliest",
         auto_commit_interval_ms=1000,
-        check_crcs=False,  # in Python it takes longer than all else
-        **said["settings"],
+        check_crcs=False,  # in Python it takes longer than everything else
+        **spec["settings"],
     )
-    consumer.subscribe(list(said["topics"]), listener=Listener())
+    consumer.subscribe(list(spec["topics"]), listener=Listener())
     # A leader that learns of a topic only after it has joined joins again, and kafka-python 3.0.12
     # waits for ever if a poll ends meanwhile. So wait until the metadata contain all topics;
     # ``topics`` always asks a broker, which may not know a new topic yet.
-    while not consumer.topics() >= set(said["topics"]):
+    while not consumer.topics() >= set(spec["topics"]):
         if _stopped.wait(0.05):
             break
-    _tell("joins")
+    _report("joins")
     while not _stopped.is_set():
         records = []
         for partition, batch in consumer.poll(timeout_ms=500).items():
@@ -119,7 +119,7 @@ def consume(said: dict[str, Any]) -> None:
             found = (int.from_bytes(record.key, "big") for record in batch if record.key)
             records += [[name, first, last] for first, last in _runs(found)]
         if records:
-            _tell("read", records=records)
+            _report("read", records=records)
     consumer.close()
 
 
@@ -128,7 +128,7 @@ def _names(partitions: Iterable[Any]) -> list[str]:
 
 
 def _runs(numbers: Iterable[int]) -> list[list[int]]:
-    """Numbers one after the other as first and last."""
+    """Consecutive numbers as pairs of first and last."""
     found: list[list[int]] = []
     for number in numbers:
         if found and found[-1][1] == number - 1:
@@ -139,15 +139,14 @@ def _runs(numbers: Iterable[int]) -> list[list[int]]:
 
 
 def main() -> None:
-    """Be the client that the JSON of the command line describes."""
-    said = json.loads(sys.argv[1])
-    form = "%(asctime)s %(levelname)s %(name)s %(message)s"
-    logging.basicConfig(level=logging.INFO, format=form)
-    threading.Thread(target=_wait_for_the_end, daemon=True).start()
+    """Run the client that the JSON on the command line describes."""
+    spec = json.loads(sys.argv[1])
+    logging.basicConfig(level=logging.INFO, format="%(asctime)s %(levelname)s %(name)s %(message)s")
+    threading.Thread(target=_wait_for_end_of_input, daemon=True).start()
     try:
-        (produce if said["role"] == "producer" else consume)(said)
+        (produce if spec["role"] == "producer" else consume)(spec)
     except Exception as problem:
-        _tell("failed", error=f"{type(problem).__name__}: {problem}")
+        _report("failed", error=f"{type(problem).__name__}: {problem}")
         raise
 
 

@@ -1,4 +1,4 @@
-"""A real cluster grows while it works: what is told of it is what others see on that cluster."""
+"""A real cluster is expanded under load: the results match what other clients see on it."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ pytest.importorskip("kafka")
 
 from kafka import KafkaAdminClient, KafkaConsumer, TopicPartition
 
-from partage.demo.growth import Size, grow
+from partage.demo.expansion import Size, expand
 from partage.report.live_page import render
 
 pytestmark = pytest.mark.kafka
@@ -37,7 +37,7 @@ def alive(pid: int) -> bool:
 
 
 class Witness:
-    """Looks at the cluster with clients of its own, at two moments of the story."""
+    """Reads the cluster with its own clients, at two moments of the run."""
 
     def __init__(self) -> None:
         self.home = Path()
@@ -49,22 +49,22 @@ class Witness:
     def __call__(self, step: str) -> None:
         if step.startswith("starting a Kafka of 3 brokers in "):
             self.home = Path(step.rpartition(" ")[2])
-        if step == "looking at it again":
+        if step == "verifying":
             state = json.loads((self.home / "sandbox" / "sandbox.json").read_text())
             self.pids = [node["pid"] for node in state["nodes"]]
             self.servers = [f"127.0.0.1:{node['port']}" for node in state["nodes"] if node["id"]]
-            self.look()
-        if step == "ending Kafka":
-            self.read()
+            self.read_lists()
+        if step == "stopping Kafka":
+            self.read_keys()
 
-    def look(self) -> None:
+    def read_lists(self) -> None:
         admin = KafkaAdminClient(bootstrap_servers=self.servers)
         for topic in admin.describe_topics():
             for part in topic["partitions"]:
                 self.lists[topic["name"], part["partition_index"]] = part["replica_nodes"]
         admin.close()
 
-    def read(self) -> None:
+    def read_keys(self) -> None:
         """The keys of all records that have one."""
         consumer = KafkaConsumer(bootstrap_servers=self.servers, check_crcs=False)
         partitions = [TopicPartition(t, n) for t, count in TOPICS.items() for n in range(count)]
@@ -79,75 +79,75 @@ class Witness:
 
 
 @pytest.fixture(scope="module")
-def grown(tmp_path_factory: pytest.TempPathFactory) -> tuple[dict[str, Any], Path, Witness]:
-    folder, witness = tmp_path_factory.mktemp("grown"), Witness()
-    return grow(folder, SMALL, witness), folder, witness
+def expanded(tmp_path_factory: pytest.TempPathFactory) -> tuple[dict[str, Any], Path, Witness]:
+    folder, witness = tmp_path_factory.mktemp("expanded"), Witness()
+    return expand(folder, SMALL, witness), folder, witness
 
 
-def test_every_record_that_was_acknowledged_is_there_and_was_read(grown: Any) -> None:
-    told, _, witness = grown
-    records = told["records"]
-    there = sum(map(len, witness.keys.values()))
+def test_every_acknowledged_record_exists_and_was_read(expanded: Any) -> None:
+    results, _, witness = expanded
+    records = results["records"]
+    existing = sum(map(len, witness.keys.values()))
     assert set(witness.keys) == {(t, n) for t, count in TOPICS.items() for n in range(count)}
     assert all(keys == list(range(len(keys))) for keys in witness.keys.values())
-    assert records["acknowledged"] == records["read"] == there > 100
+    assert records["acknowledged"] == records["read"] == existing > 100
     assert records["missing"] == 0
 
 
-def test_the_cluster_has_the_lists_of_the_plan(grown: Any) -> None:
-    told, folder, witness = grown
+def test_the_cluster_has_the_lists_of_the_plan(expanded: Any) -> None:
+    results, folder, witness = expanded
     plan = json.loads((folder / "plan" / "plan.json").read_text())
     part = plan["partitions"]
     names = [plan["topics"][at] for at in part["topic"]]
     planned = dict(zip(zip(names, part["partition"], strict=True), part["after"], strict=True))
     assert witness.lists == planned
     assert part["before"] != part["after"]
-    assert told["verified"] == {
+    assert results["verified"] == {
         "state": "done",
         "lists_as_planned": True,
         "throttles_put_back": True,
     }
     held = [broker for replicas in planned.values() for broker in replicas]
-    assert told["replicas"]["after"] == [held.count(broker) for broker in range(1, 6)]
-    assert told["replicas"]["before"][3:] == [0, 0]
-    assert min(told["replicas"]["after"]) >= max(told["replicas"]["after"]) - 1
+    assert results["replicas"]["after"] == [held.count(broker) for broker in range(1, 6)]
+    assert results["replicas"]["before"][3:] == [0, 0]
+    assert min(results["replicas"]["after"]) >= max(results["replicas"]["after"]) - 1
 
 
-def test_the_figures_fit_together(grown: Any) -> None:
-    told, folder, _ = grown
+def test_the_figures_are_consistent(expanded: Any) -> None:
+    results, folder, _ = expanded
     assert (
-        told["plan"]["moves"]
-        == told["plan"]["moves_lower_bound"]
-        == sum(wave["moves"] for wave in told["waves"])
+        results["plan"]["moves"]
+        == results["plan"]["moves_lower_bound"]
+        == sum(wave["moves"] for wave in results["waves"])
     )
-    assert told["apply"]["bytes_copied"] == sum(wave["bytes"] for wave in told["waves"])
-    # each of these partitions has a copy more on a new broker at least
-    assert told["apply"]["bytes_copied"] > 500_000 * len(told["waves"])
-    assert told["apply"]["from"] < told["apply"]["to"] < told["until"] < told["seconds"]
+    assert results["apply"]["bytes_copied"] == sum(wave["bytes"] for wave in results["waves"])
+    # each of these partitions has at least one replica on a new broker
+    assert results["apply"]["bytes_copied"] > 500_000 * len(results["waves"])
+    assert results["apply"]["from"] < results["apply"]["to"] < results["until"] < results["seconds"]
     for side in ("producing", "consuming"):
-        counts = told["per_second"][side]
-        assert len(counts) == int(told["until"])
-        longest = told["pauses"][side]["during"]["seconds"]
-        assert told["every"] / 2 < longest < told["until"]
+        counts = results["per_second"][side]
+        assert len(counts) == int(results["until"])
+        longest = results["pauses"][side]["during"]["seconds"]
+        assert results["every"] / 2 < longest < results["until"]
     before, after = (json.loads((folder / f"{n}.json").read_text()) for n in ("before", "after"))
     assert [broker["id"] for broker in before["brokers"]] == [1, 2, 3]
     assert [broker["id"] for broker in after["brokers"]] == [1, 2, 3, 4, 5]
     assert after["throttles"] == before["throttles"] == {"brokers": {}, "topics": {}}
-    assert json.loads((folder / "live.json").read_text()) == told
+    assert json.loads((folder / "live.json").read_text()) == results
 
 
-def test_the_page_shows_it(grown: Any) -> None:
-    told, _, _ = grown
-    page = render(told)
+def test_the_page_shows_the_results(expanded: Any) -> None:
+    results, _, _ = expanded
+    page = render(results)
     assert "3 brokers became 5" in page
-    assert f"{told['records']['acknowledged']:,} records acknowledged" in page
-    assert page.count('<tr><th scope="row">') == 5 + len(told["waves"])
+    assert f"{results['records']['acknowledged']:,} records acknowledged" in page
+    assert page.count('<tr><th scope="row">') == 5 + len(results["waves"])
     assert "<script" not in page
     assert 'class="verdict bad"' not in page
 
 
-def test_nothing_is_left(grown: Any) -> None:
-    _, folder, witness = grown
+def test_no_process_and_no_other_file_is_left(expanded: Any) -> None:
+    _, folder, witness = expanded
     assert not witness.home.exists()
     assert len(witness.pids) == 6
     assert not any(map(alive, witness.pids))
@@ -155,8 +155,8 @@ def test_nothing_is_left(grown: Any) -> None:
     assert names == {"before.json", "after.json", "plan", "live.json"}
 
 
-def test_interrupted_it_ends_what_it_started(tmp_path: Path) -> None:
-    """Twice, as people do who cannot wait."""
+def test_an_interrupt_ends_every_process(tmp_path: Path) -> None:
+    """Ctrl-C twice, as impatient people do."""
     temporary = tmp_path / "temporary"
     temporary.mkdir()
     run = subprocess.Popen(
@@ -176,8 +176,8 @@ def test_interrupted_it_ends_what_it_started(tmp_path: Path) -> None:
     run.send_signal(signal.SIGINT)
     time.sleep(0.2)
     run.send_signal(signal.SIGINT)
-    _, said = run.communicate(timeout=90)
-    assert (run.returncode, "Traceback" in said) == (130, False)
+    _, printed = run.communicate(timeout=90)
+    assert (run.returncode, "Traceback" in printed) == (130, False)
     assert not any(map(alive, pids))
     assert list(temporary.iterdir()) == []
     assert [path.name for path in tmp_path.iterdir()] == ["temporary"]
