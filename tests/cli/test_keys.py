@@ -96,9 +96,12 @@ def test_the_gate(run: Run, spark: Any, tmp_path: Path) -> None:
         (["--partitions", "12", "--partitioner", "md5"], "--partitioner: 'md5': expected one of"),
         (["--partitions", "12", "--partitioner", "random"], "does not go by the key"),
         (["--partitions", "12", "--partitioner", "murmur2,"], "--partitioner: ''"),
-        (["--partitions", "12", "--fail-above", "0.5"], "--fail-above: 0.5: max/mean is 1 or more"),
+        (
+            ["--partitions", "12", "--fail-above", "0.5"],
+            "--fail-above: 0.5: must be 1 or more",
+        ),
         (["--partitions", "12", "--fail-above", "nan"], "--fail-above: nan"),
-        (["--partitions", "12", "--consumers", "0"], "--consumers: 0: expected 1 or more"),
+        (["--partitions", "12", "--consumers", "0"], "--consumers: 0: must be at least 1"),
         (["--partitions", "12", "--cluster", "none.json"], "none.json: no such file"),
         ([], "--partitions"),
     ],
@@ -117,4 +120,4 @@ def test_records_that_are_none(run: Run, spark: Any, tmp_path: Path) -> None:
     (tmp_path / "bad.csv").write_text(f"{header}\n{row.replace('t,0', 't,x')}\n")
     ended = run("keys", str(tmp_path / "bad.csv"), "--partitions", "3", "--json")
     assert (ended.code, ended.out) == (2, "")
-    assert "all 1 rows are rejected, one because partition is no whole number" in ended.err
+    assert "all 1 rows are rejected, one because partition is not an integer" in ended.err

@@ -97,7 +97,7 @@ def test_profile(run: Run, spark: Any, tmp_path: Path) -> None:
     assert refused.code == 2
     assert "its tables are csv, only Parquet is read" in refused.err
     refused = run("profile", records, "-o", "new", "--format", "csv", "--cluster", "cluster.json")
-    assert refused.err == "partage: --cluster: is compared with a profile in Parquet, not in csv\n"
+    assert refused.err == "partage: --cluster: needs a profile in Parquet, found --format csv\n"
 
 
 def test_profile_of_a_part_of_the_time(run: Run, spark: Any, tmp_path: Path) -> None:
@@ -110,7 +110,7 @@ def test_profile_of_a_part_of_the_time(run: Run, spark: Any, tmp_path: Path) -> 
     assert max(map(len, ended.out.splitlines())) <= 100
     ended = run("profile", records, "--to", "2025-01-01", "-o", "other")
     assert (ended.code, ended.out) == (2, "")
-    assert "no records: none to 2025-01-01T00:00Z, all are from 2026-01-01T00:00Z to" in ended.err
+    assert "no records: none to 2025-01-01T00:00Z: all are from 2026-01-01T00:00Z to" in ended.err
     ended = run("profile", records, "--from", "noon", "-o", "other")
     assert (ended.code, ended.out) == (2, "")
     assert ended.err.startswith("partage: --from: 'noon': expected a time")

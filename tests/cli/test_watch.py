@@ -106,7 +106,7 @@ def test_an_alert_once_and_a_plan(
     refused = watched(EVEN, "--once", "--window", "30")
     assert (refused.code, refused.out) == (2, "")
     assert refused.err == (
-        "partage: watch: was begun with --window 60, not 30: name another directory\n"
+        "partage: watch: was started with --window 60, not 30: name another directory\n"
     )
 
 
@@ -135,17 +135,17 @@ def test_interrupted_it_ends_in_order_and_goes_on(
 @pytest.mark.parametrize(
     ("options", "problem"),
     [
-        (("--window", "0"), "--window: 0: expected 1 seconds or more"),
-        (("--late", "-1"), "--late: -1: expected 0 seconds or more"),
-        (("--over", "59"), "--over: 59: expected 60 seconds or more"),
-        (("--every", "0"), "--every: 0: expected 1 seconds or more"),
-        (("--alert-above", "0.9"), "--alert-above: 0.9: busiest / mean is 1 or more"),
-        (("--alert-above", "nan"), "--alert-above: nan: busiest / mean is 1 or more"),
+        (("--window", "0"), "--window: 0: must be at least 1 seconds"),
+        (("--late", "-1"), "--late: -1: must be at least 0 seconds"),
+        (("--over", "59"), "--over: 59: must be at least 60 seconds"),
+        (("--every", "0"), "--every: 0: must be at least 1 seconds"),
+        (("--alert-above", "0.9"), "--alert-above: 0.9: must be 1 or more (busiest / mean)"),
+        (("--alert-above", "nan"), "--alert-above: nan: must be 1 or more (busiest / mean)"),
         (("--plan", "all"), "--plan: 'all': expected leaders or moves"),
         (("--cluster", "none.json"), "none.json: no such file"),
         (("-o", "small.json"), "small.json: is a file, expected a directory to write"),
         (("-o", "records"), "records: holds files that partage did not write (no watch.json"),
-        (("-o", "records/watch"), "records/watch: lies in the folder of records: its tables"),
+        (("-o", "records/watch"), "records/watch: is inside the folder of records: name"),
     ],
 )
 def test_what_it_refuses(

@@ -41,7 +41,7 @@ from tests.matrices import cluster_json
 
 NOON = 1_790_000_040  # a whole minute, in seconds since 1970
 WINDOW, LATE = 60, 90
-RULES = Rules(window=WINDOW, late=LATE, over=600, alert_above=1.5, moves=False)
+RULES = Rules(window=WINDOW, allowed_lateness=LATE, over=600, alert_above=1.5, moves=False)
 
 Record = dict[str, Any]
 Window = tuple[str, int, int]
@@ -294,7 +294,7 @@ def test_a_directory_is_one_watchs_alone(tmp_path: Path) -> None:
     with store_room.opened(str(out), settings) as store:
         assert store.state() == store_room.State()
         with (
-            pytest.raises(PartageError, match="another partage watch is at work there"),
+            pytest.raises(PartageError, match="another partage watch is using this directory"),
             store_room.opened(str(out), settings),
         ):
             pass
@@ -310,9 +310,11 @@ def test_a_directory_goes_on_only_as_it_began(tmp_path: Path) -> None:
     with store_room.opened(out, Settings("/records", 60)):
         pass
     check(out, Settings("/records", 60))
-    with pytest.raises(InputError, match="begun with records /records, not /others: name another"):
+    with pytest.raises(InputError, match="started with records /records, not /others: name"):
         check(out, Settings("/others", 60))
-    with pytest.raises(InputError, match="begun with --window 60, not 30: name another directory"):
+    with pytest.raises(
+        InputError, match="started with --window 60, not 30: name another directory"
+    ):
         check(out, Settings("/records", 30))
     (tmp_path / "mine").mkdir()
     (tmp_path / "mine" / "notes.txt").touch()
@@ -325,12 +327,14 @@ def test_a_state_without_its_checkpoint_is_refused(tmp_path: Path, cluster_file:
     fed(tmp_path / "watch", cluster_file, feed, [])
     checkpoint = tmp_path / "watch" / "checkpoint"
     checkpoint.rename(tmp_path / "elsewhere")
-    with pytest.raises(InputError, match="do not belong together, name another directory"):
+    with pytest.raises(InputError, match="do not match, name another directory"):
         fed(tmp_path / "watch", cluster_file, feed, [])
     shutil.rmtree(checkpoint)
     (tmp_path / "elsewhere").rename(checkpoint)
     (tmp_path / "watch" / "state.parquet").unlink()
-    with pytest.raises(InputError, match=r"state.parquet is of batch -1, checkpoint/ of batch 2"):
+    with pytest.raises(
+        InputError, match=r"state.parquet is of batch -1, but checkpoint/ of batch 2"
+    ):
         fed(tmp_path / "watch", cluster_file, feed, [])
 
 
@@ -393,7 +397,7 @@ def test_a_cluster_file_is_read_again_when_it_changes(tmp_path: Path) -> None:
     assert cluster.replica_lists() == [[2, 1], [1, 2]]
     assert problem is not None
     assert "neither JSON nor" in problem
-    assert problem.endswith("the cluster that was read before is used")
+    assert problem.endswith("the cluster as read before is used")
     assert file.now() == (cluster, None), "said once"
 
 
@@ -453,7 +457,7 @@ def test_a_growing_folder_with_late_and_bad_rows(
             ClusterFile(cluster_file),
             RULES,
             once=True,
-            tell=lambda event: None,
+            emit=lambda event: None,
         )
         assert written(out) == plain.closed
         assert as_windows(state.open) == plain.open
@@ -542,9 +546,9 @@ def test_killed_while_files_come_nothing_is_lost_or_doubled(
             stream(str(folder)),
             str(out),
             ClusterFile(cluster_file),
-            Rules(window=WINDOW, late=60, over=600, alert_above=9, moves=False),
+            Rules(window=WINDOW, allowed_lateness=60, over=600, alert_above=9, moves=False),
             once=True,
-            tell=lambda event: None,
+            emit=lambda event: None,
         )
     assert (state.late, state.open_records) == (0, 1)
     assert written(out) == counted(added[:-1])
@@ -567,7 +571,7 @@ def test_a_stream_with_an_error_stops_before_the_batch_counts(
             ClusterFile(cluster_file),
             RULES,
             once=True,
-            tell=lambda event: None,
+            emit=lambda event: None,
         )
 
     put(folder, "1.csv", [record(0)])
@@ -622,7 +626,7 @@ def test_a_real_kafka_watched_while_records_come(
             str(tmp_path / "watch"),
             ClusterFile(cluster_file),
             RULES,
-            tell=events.append,
+            emit=events.append,
             **how,
         )
 
@@ -657,21 +661,21 @@ def test_a_real_kafka_watched_while_records_come(
     admin.delete_records(end)
     admin.close()
     produce(len(sent), 30)
-    with pytest.raises(PartageError, match="records that come next could not be had: a broker"):
+    with pytest.raises(PartageError, match="next records cannot be read: a broker"):
         go_on(once=True)
     assert written(tmp_path / "watch") == counted(sent[: len(sent) - 61])
 
 
 def test_spark_connect_is_refused(tmp_path: Path, cluster_file: Path) -> None:
     remote = type("SparkSession", (), {"__module__": "pyspark.sql.connect.session"})()
-    with pytest.raises(PartageError, match="behind Spark Connect each batch is handled on the"):
+    with pytest.raises(PartageError, match="with Spark Connect each batch is processed on the"):
         watch(
             remote,
             stream(str(tmp_path)),
             str(tmp_path / "watch"),
             ClusterFile(cluster_file),
             RULES,
-            tell=lambda event: None,
+            emit=lambda event: None,
         )
     assert not (tmp_path / "watch").exists()
 
@@ -682,10 +686,10 @@ def test_spark_connect_is_refused(tmp_path: Path, cluster_file: Path) -> None:
 @pytest.mark.parametrize(
     ("named", "problem"),
     [
-        ("none", "none: no such folder, expected a folder that grows"),
-        ("file.csv", "file.csv: is a file, expected a folder that grows"),
+        ("none", "none: does not exist: expected a folder to which files are added"),
+        ("file.csv", "file.csv: is a file: expected a folder to which files are added"),
         ("kafka://h:1", "expected kafka://HOST:PORT/TOPIC"),
-        ("kafka://h:1/t?to=3", "to: a watch has no end, leave it out"),
+        ("kafka://h:1/t?to=3", "to: a watch has no end: leave it out"),
     ],
 )
 def test_streams_that_are_none(

@@ -1,4 +1,4 @@
-"""profile and keys: the commands about records, on Spark."""
+"""profile and keys: measure records with Spark."""
 
 from __future__ import annotations
 
@@ -19,13 +19,13 @@ Records = Annotated[
 
 
 def register(app: typer.Typer) -> None:
-    """Add this room's commands."""
+    """Add the commands."""
     for command in (profile, keys):
         app.command(rich_help_panel=RECORDS)(command)
 
 
 def profile(
-    out: Annotated[str, typer.Option("--out", "-o", metavar="DIR", help="Where the tables go.")],
+    out: Annotated[str, typer.Option("--out", "-o", metavar="DIR", help="Output directory.")],
     records: Annotated[
         list[str] | None,
         typer.Argument(
@@ -36,25 +36,29 @@ def profile(
     sizes: Annotated[
         list[str] | None,
         typer.Option(
-            metavar="FILES", help="Log-dir sizes over time: columns, or the tool's output."
+            metavar="FILES",
+            help="Log-dir sizes over time: columns, or output of kafka-log-dirs.sh.",
         ),
     ] = None,
     lags: Annotated[
         list[str] | None,
         typer.Option(
-            metavar="FILES", help="Groups' offsets over time: columns, or the tool's output."
+            metavar="FILES",
+            help="Group offsets over time: columns, or output of kafka-consumer-groups.sh.",
         ),
     ] = None,
     since: Annotated[
         str | None,
-        typer.Option("--from", metavar="TIME", help="Only what is since then: 2026-11-20T08:00."),
+        typer.Option(
+            "--from", metavar="TIME", help="Ignore anything before this time: 2026-11-20T08:00."
+        ),
     ] = None,
     until: Annotated[
-        str | None, typer.Option("--to", metavar="TIME", help="Only what is before then.")
+        str | None, typer.Option("--to", metavar="TIME", help="Ignore anything from this time on.")
     ] = None,
     cluster: Annotated[
         str | None,
-        typer.Option(metavar="FILE", help="A cluster, to say which partitions were not measured."),
+        typer.Option(metavar="FILE", help="A cluster, to report partitions without records."),
     ] = None,
     window: Annotated[int, typer.Option(metavar="SECONDS", help="Length of a load window.")] = 3600,
     top: Annotated[int, typer.Option(metavar="N", help="Hottest keys kept per topic.")] = 100,
@@ -66,7 +70,7 @@ def profile(
 ) -> None:
     """Measure records with Spark: bytes, rates, key skew and windows per partition.
 
-    And sizes and lags over time, where samples of them are given.
+    Also sizes and lags over time, if samples of them are given.
 
     Examples:
 
@@ -83,11 +87,11 @@ def profile(
 
     check_writable_directory(out, MARKER, overwrite)
     if cluster is not None and format.lower() != "parquet":
-        raise InputError("--cluster", f"is compared with a profile in Parquet, not in {format}")
+        raise InputError("--cluster", f"needs a profile in Parquet, found --format {format}")
     period = Period.of(since, until)
     known = None if cluster is None else Cluster.read(cluster)
-    with output.bar(quiet=json) as tell:
-        tell(0, 0, "starting Spark")
+    with output.bar(quiet=json) as progress:
+        progress(0, 0, "starting Spark")
         from partage.pipeline import session, write_profile
         from partage.pipeline.sources.kafka import configured
 
@@ -103,7 +107,7 @@ def profile(
                 period=period,
                 format=format,
                 overwrite=overwrite,
-                progress=tell,
+                progress=progress,
             )
     if json:
         if known is not None:
@@ -133,28 +137,35 @@ def profile(
 def keys(
     records: Records,
     partitions: Annotated[
-        str, typer.Option(metavar="12,24,48", help="Numbers of partitions to work out.")
+        str, typer.Option(metavar="12,24,48", help="Partition counts to evaluate.")
     ],
     partitioner: Annotated[
         str | None,
-        typer.Option(metavar="NAME,…", help="By these; the one that wrote the topic if none."),
+        typer.Option(
+            metavar="NAME,…",
+            help="Partitioners to evaluate; default: the one that wrote the topic.",
+        ),
     ] = None,
     fail_above: Annotated[
         float | None,
-        typer.Option(metavar="1.5", help="Exit 1 if a skew (max/mean) is above that."),
+        typer.Option(metavar="1.5", help="Exit 1 if a skew (max/mean) is above this."),
     ] = None,
     consumers: Annotated[
         int | None,
-        typer.Option(metavar="N", help="Recommend enough for so many; as many as now if none."),
+        typer.Option(
+            metavar="N",
+            help="Recommend enough partitions for N consumers; default: as many as today.",
+        ),
     ] = None,
     cluster: Annotated[
-        str | None, typer.Option(metavar="FILE", help="A cluster: how many partitions topics have.")
+        str | None,
+        typer.Option(metavar="FILE", help="A cluster, for the partition counts of topics."),
     ] = None,
     command_config: CommandConfig = None,
     master: Master = None,
     json: Json = False,
 ) -> None:
-    """Say which partitioner wrote each topic, and what other numbers of partitions would do to it.
+    """Detect the partitioner of each topic, and the effect of other partition counts.
 
     Examples:
 
@@ -171,12 +182,12 @@ def keys(
     counts = counts_named(partitions)
     names = [] if partitioner is None else [hash_named(n.strip()) for n in partitioner.split(",")]
     if fail_above is not None and not (math.isfinite(fail_above) and fail_above >= 1):
-        raise InputError("--fail-above", f"{fail_above:g}: max/mean is 1 or more")
+        raise InputError("--fail-above", f"{fail_above:g}: must be 1 or more (max/mean)")
     if consumers is not None and consumers < 1:
-        raise InputError("--consumers", f"{consumers}: expected 1 or more")
+        raise InputError("--consumers", f"{consumers}: must be at least 1")
     known = None if cluster is None else partition_counts(Cluster.read(cluster))
-    with output.bar(quiet=json) as tell:
-        tell(0, 0, "starting Spark")
+    with output.bar(quiet=json) as progress:
+        progress(0, 0, "starting Spark")
         from partage.pipeline import key_report, session
         from partage.pipeline.sources.kafka import configured
 
@@ -189,7 +200,7 @@ def keys(
                 known=known,
                 consumers=consumers,
                 threshold=THRESHOLD if fail_above is None else fail_above,
-                progress=tell,
+                progress=progress,
             )
     above = [] if fail_above is None else found.above(fail_above)
     if json:

@@ -1,4 +1,4 @@
-"""watch: the command that follows records as they come, on Spark."""
+"""watch: follow a stream of records with Spark."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _PLANS = "leaders|moves"
 
 
 def register(app: typer.Typer) -> None:
-    """Add this room's command."""
+    """Add the command."""
     app.command(rich_help_panel=RECORDS)(watch)
 
 
@@ -24,16 +24,17 @@ def watch(
     records: Annotated[
         str,
         typer.Argument(
-            metavar="RECORDS", help="A folder that grows, or kafka://HOST:PORT/TOPIC[,TOPIC]."
+            metavar="RECORDS",
+            help="A folder to which files are added, or kafka://HOST:PORT/TOPIC[,TOPIC].",
         ),
     ],
     cluster: Annotated[
-        str, typer.Option(metavar="FILE", help="Who leads what; read again when it changes.")
+        str, typer.Option(metavar="FILE", help="The cluster; read again when the file changes.")
     ],
     out: Annotated[
         str,
         typer.Option(
-            "--out", "-o", metavar="DIR", help="Where windows and plans go; goes on if it is there."
+            "--out", "-o", metavar="DIR", help="Output directory; an existing one is resumed."
         ),
     ],
     window: Annotated[int, typer.Option(metavar="SECONDS", help="Length of a load window.")] = 60,
@@ -41,24 +42,24 @@ def watch(
         int, typer.Option(metavar="SECONDS", help="How long a window waits for late records.")
     ] = 60,
     over: Annotated[
-        int, typer.Option(metavar="SECONDS", help="The time that rates are worked out over.")
+        int, typer.Option(metavar="SECONDS", help="Period over which rates are averaged.")
     ] = 3600,
     alert_above: Annotated[
         float,
-        typer.Option(metavar="1.2", help="Alert if the busiest broker / mean is above that."),
+        typer.Option(metavar="1.2", help="Alert if the busiest broker / mean is above this."),
     ] = 1.2,
-    plan: Annotated[str, one_of(_PLANS, "What a fresh plan may change.")] = "leaders",
-    every: Annotated[int, typer.Option(metavar="SECONDS", help="From batch to batch.")] = 10,
+    plan: Annotated[str, one_of(_PLANS, "What a new plan may change.")] = "leaders",
+    every: Annotated[int, typer.Option(metavar="SECONDS", help="Time between batches.")] = 10,
     once: Annotated[
-        bool, typer.Option("--once", help="Take what is there, then exit; a later run goes on.")
+        bool, typer.Option("--once", help="Process what is there, then exit; a later run resumes.")
     ] = False,
     command_config: CommandConfig = None,
     master: Master = None,
-    json: Annotated[bool, typer.Option("--json", help="One JSON object a line.")] = False,
+    json: Annotated[bool, typer.Option("--json", help="One JSON object per line.")] = False,
 ) -> None:
-    """Follow records as they come: windows of load, and an alert with a fresh plan when it drifts.
+    """Measure a stream of records, and alert with a new plan when the load gets uneven.
 
-    Silent while all is well.
+    Prints nothing while all is well.
 
     Examples:
 
@@ -74,9 +75,9 @@ def watch(
         ("--every", every, 1),
     ):
         if value < least:
-            raise InputError(name, f"{value}: expected {least} seconds or more")
+            raise InputError(name, f"{value}: must be at least {least} seconds")
     if not (math.isfinite(alert_above) and alert_above >= 1):
-        raise InputError("--alert-above", f"{alert_above:g}: busiest / mean is 1 or more")
+        raise InputError("--alert-above", f"{alert_above:g}: must be 1 or more (busiest / mean)")
     must_be_one_of(_PLANS, "--plan", plan)
 
     from partage.pipeline import session
@@ -87,7 +88,7 @@ def watch(
 
     rules = watching.Rules(
         window=window,
-        late=late,
+        allowed_lateness=late,
         over=over // window * window,
         alert_above=alert_above,
         moves=plan == "moves",
@@ -97,22 +98,22 @@ def watch(
     stream = watching.stream(named)
     watching.check(out, watching.Settings(stream.identity, window))
 
-    def tell(event: dict[str, Any]) -> None:
+    def emit(event: dict[str, Any]) -> None:
         if json:
             output.print_json(event)
         elif event["event"] == "stopped":
             print(watch_lines.end(event), file=sys.stderr)
         elif line := watch_lines.line(event):
             print(line)
-        sys.stdout.flush()  # whoever reads a pipe is to hear of it now
+        sys.stdout.flush()  # so that the reader of a pipe gets it at once
 
-    def draw(document: dict[str, Any], directory: str) -> str:
+    def render_page(document: dict[str, Any], directory: str) -> str:
         return render(document, directory=directory)
 
     with ExitStack() as stack:
-        with output.bar(quiet=json) as say:
-            say(0, 0, "starting Spark")
+        with output.bar(quiet=json) as progress:
+            progress(0, 0, "starting Spark")
             spark = stack.enter_context(session(master, short=once))
         watching.watch(
-            spark, stream, out, known, rules, every=every, once=once, tell=tell, draw=draw
+            spark, stream, out, known, rules, every=every, once=once, emit=emit, render=render_page
         )

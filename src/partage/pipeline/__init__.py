@@ -1,6 +1,7 @@
 """Loads measured by Spark on a cluster's own records: sources → DataFrame functions → tables.
 
-Importing it needs pyspark and pyarrow, and raises a PartageError that says so where they are not.
+Importing it needs pyspark and pyarrow; without them it raises a PartageError that names the missing
+one.
 """
 
 from partage.errors import PartageError

@@ -1,4 +1,4 @@
-"""Frames that Spark keeps while they are used more than once."""
+"""Cache DataFrames that are used more than once."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ if TYPE_CHECKING:
 
 
 class Cache:
-    """``with Cache() as cached: frame = cached(frame)``; at the end Spark forgets them."""
+    """``with Cache() as cached: frame = cached(frame)``; at the end the frames are unpersisted."""
 
     def __init__(self) -> None:
         self._frames: list[DataFrame] = []

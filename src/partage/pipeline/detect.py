@@ -1,9 +1,9 @@
-"""Who wrote each topic: Spark counts placements, ``producers.fitting`` and ``detection`` judge.
+"""Detect the partitioner of each topic: Spark counts, ``producers.detection`` decides.
 
-All placements are counted against the four hashes. Only for topics where these leave something
-unexplained comes more: a sample of what is left is searched here for other numbers of partitions,
-the rules found are counted against all placements in turn, and what is still left is looked at for
-keys that come again.
+A *placement* is a key on a partition. First all placements are compared with the four hashes. For
+topics with unexplained placements, the driver searches a sample of them for other partition counts;
+the rules that it finds are counted against all placements. What is still unexplained is examined
+for keys that occur on several partitions.
 """
 
 from __future__ import annotations
@@ -23,10 +23,10 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
 SAMPLE = 5000
-"""Unexplained placements of a topic that are enough to search."""
+"""Unexplained placements of a topic that the search takes."""
 
 POSITION = {name: at for at, name in enumerate(HASHES)}
-"""By which Spark's columns name a hash."""
+"""The position by which Spark's columns refer to a hash."""
 
 _THOUSAND = 1000
 
@@ -39,7 +39,7 @@ def detect(
     facts: Mapping[str, Facts],
     progress: Progress | None = None,
 ) -> dict[str, Verdict]:
-    """A verdict for each topic of ``facts``; ``hashed`` as ``placements`` has it, cached."""
+    """A verdict for each topic of ``facts``; ``hashed``: that of ``placements``, cached."""
     basic: Rules = {
         topic: [Rule(name, own.partitions) for name in HASHES] for topic, own in facts.items()
     }
@@ -65,7 +65,7 @@ def detect(
 
 
 def _unexplained(tallies: Mapping[str, Tally]) -> dict[str, list[Rule]]:
-    """The rules found for the topics where they do not explain everything."""
+    """The chosen rules of the topics in which they do not explain every placement."""
     chosen = {topic: choose(tally) for topic, tally in tallies.items()}
     return {
         topic: [tallies[topic].rules[at] for at in own]
@@ -100,7 +100,7 @@ def _tally(groups: pa.Table, rules: tuple[Rule, ...]) -> Tally:
 def _search(
     spark: SparkSession, hashed: DataFrame, facts: Mapping[str, Facts], rules: Rules
 ) -> dict[str, list[Rule]]:
-    """Rules that explain what these leave, for the topics that have any."""
+    """Rules that explain what ``rules`` leave, for topics that have any."""
     drawn = hashed.transform(placements.sample, _frame(spark, facts, rules), SAMPLE).toArrow()
     found = {}
     for topic, table in _by_topic(drawn).items():

@@ -1,7 +1,7 @@
-"""``partage keys``: who wrote each topic, and what other numbers of partitions would do to it.
+"""``partage keys``: which partitioner wrote each topic, and the effect of other partition counts.
 
-Records are read once, into keys with their places and hashes, which Spark keeps; all that follows
-is small. What comes home has a row per partition, or per hot key.
+Records are read once, into keys with their partitions and hashes, which Spark caches. Everything
+else is small: the collected tables have a row per partition or per hot key.
 """
 
 from __future__ import annotations
@@ -41,10 +41,10 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
 TOP_KEYS = 100
-"""Hottest keys looked at for each topic."""
+"""Hottest keys that are examined for each topic."""
 
 DEFAULT = "murmur2"
-"""The hash of the what-ifs where none wrote the topic."""
+"""The hash of the candidates if no known hash wrote the topic."""
 
 Rows = list[dict[str, Any]]
 
@@ -60,11 +60,13 @@ def key_report(
     threshold: float = THRESHOLD,
     progress: Progress | None = None,
 ) -> KeyReport:
-    """Measure the records under ``paths`` and work out each of ``partitions`` for every topic.
+    """Measure the records under ``paths`` and evaluate each count of ``partitions`` for every
+    topic.
 
-    ``partitioners``: by which; none: the one that wrote the topic, or murmur2 where no hash did.
-    ``known``: topics' numbers of partitions. ``consumers`` and ``threshold`` (max/mean): what to
-    recommend by. Raises InputError for input that cannot be read or holds no record.
+    ``partitioners``: the hashes to evaluate; default: the one that wrote the topic, or murmur2 if
+    no known hash did. ``known``: the partition counts of topics. ``consumers`` and ``threshold``
+    (max/mean) decide the recommendation. Raises InputError for input that cannot be read or has no
+    valid record.
     """
     hashes = list(dict.fromkeys(map(hash_named, partitioners)))
     with spark_errors(), Cache() as cached:
@@ -138,9 +140,14 @@ def _facts(topic: str, loads: Rows, known: Mapping[str, int]) -> Facts:
     seen = max(row["partition"] for row in loads) + 1
     count = known.get(topic, seen)
     if seen > MOST_PARTITIONS:
-        raise InputError(f"topic {topic}", f"a record on partition {seen - 1}: no topic has it")
+        raise InputError(
+            f"topic {topic}",
+            f"has a record on partition {seen - 1}: expected less than {MOST_PARTITIONS}",
+        )
     if seen > count:
-        raise InputError("--cluster", f"{topic} has {count} partitions, a record is on {seen - 1}")
+        raise InputError(
+            "--cluster", f"{topic} has {count} partitions, but a record is on partition {seen - 1}"
+        )
     columns = ("records", "bytes", "null_records", "null_bytes", "empty_records")
     return Facts(
         partitions=count,
@@ -152,7 +159,7 @@ def _facts(topic: str, loads: Rows, known: Mapping[str, int]) -> Facts:
 
 
 def _filled(rows: Iterable[Mapping[str, Any]], name: str, count: int) -> Ints:
-    """[count] a column by partition, 0 where there is no row."""
+    """[count] a column by partition, 0 for partitions without a row."""
     column = np.zeros(count, dtype=np.int64)
     for row in rows:
         column[row["partition"]] = row[name]
@@ -211,7 +218,7 @@ def _candidate(
     rows: Rows, partitions: int, name: str, facts: Facts, hot_keys: Sequence[HotKey]
 ) -> Candidate:
     placed = [row for row in rows if row["partition"] is not None]
-    # records without a key, or with an empty one that is taken for none
+    # records without a key, or with an empty key that the partitioner treats as none
     free = {"records": int(facts.null_records.sum()), "bytes": int(facts.null_bytes.sum())}
     for row in rows:
         if row["partition"] is None:

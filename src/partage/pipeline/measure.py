@@ -5,11 +5,11 @@
                      └ by_key    ┴ keys
     records ─ rejected
 
-Everything follows from two groupings of the accepted records, by (topic, partition, window) and by
-(topic, partition, key); the tables are made out of those, so that records are grouped twice and no
-oftener. A record's *bytes* are its value's and its key's (not its headers, not Kafka's framing).
-Counts and sums are integers, ties are broken by key, and windows are aligned to 1970-01-01 UTC: the
-same records give the same tables in any order, on any number of machines.
+Records are grouped exactly twice: by (topic, partition, window) and by (topic, partition, key). All
+tables are built from these two groupings. The *bytes* of a record are those of its value and key,
+without headers and Kafka's framing. Counts and sums are integers, ties are broken by key, and
+windows are aligned to 1970-01-01 UTC, so the same records give the same tables in any order, on any
+number of machines.
 """
 
 from __future__ import annotations
@@ -35,12 +35,12 @@ _MICROSECONDS = 1_000_000
 
 
 def accepted(records: DataFrame) -> DataFrame:
-    """What ``read_records`` gave → the records among its rows: the columns of ``RECORDS``."""
+    """Rows of ``read_records`` → the valid ones, with the columns of ``RECORDS``."""
     return RECORDS.accepted(records)
 
 
 def rejected(records: DataFrame) -> DataFrame:
-    """What ``read_records`` gave → the rows that are none: source, row, reason."""
+    """Rows of ``read_records`` → the rejected ones: source, row, reason."""
     return records.where(sf.col("reason").isNotNull()).select("source", "row", "reason")
 
 
@@ -74,14 +74,14 @@ def by_window(records: DataFrame, seconds: int = WINDOW_SECONDS) -> DataFrame:
 
 
 def by_key(records: DataFrame) -> DataFrame:
-    """Records → topic, partition, key, records, bytes; the key null has a row of its own."""
+    """Records → topic, partition, key, records, bytes; the null key has its own row."""
     return records.groupBy("topic", "partition", "key").agg(
         sf.count("*").alias("records"), sf.sum(record_bytes()).alias("bytes")
     )
 
 
 def windows(by_window: DataFrame) -> DataFrame:
-    """``by_window`` → topic, partition, window_start, records, bytes. None is empty."""
+    """``by_window`` → topic, partition, window_start, records, bytes. No window is empty."""
     return by_window.select("topic", "partition", "window_start", "records", "bytes")
 
 
@@ -94,9 +94,9 @@ def partitions(
     """``by_window`` and ``by_key`` → one row per partition that has records.
 
     topic, partition, records, bytes, bytes_per_second, peak_bytes_per_second, distinct_keys,
-    null_keys, first, last. bytes_per_second is over the period; where that has no bound, from the
-    first or to the last record of the whole topic, but at least one window. The peak is that of the
-    fullest window.
+    null_keys, first, last. ``bytes_per_second`` is averaged over the period. An open end of
+    the period is replaced by the first or last record of the topic, and the average is over at
+    least one window. The peak is the rate of the fullest window.
     """
     totals = by_window.groupBy("topic", "partition").agg(
         sf.sum("records").alias("records"),
@@ -134,8 +134,8 @@ def partitions(
 def keys(by_key: DataFrame, top: int = TOP_KEYS) -> DataFrame:
     """``by_key`` → the ``top`` hottest keys of each topic: topic, rank, key, records, bytes, share.
 
-    Hottest is most records, then most bytes, then the least key. ``share`` is of the topic's
-    records, those without a key among them; null itself is no key.
+    Keys are ranked by records, then bytes, then key. ``share`` is a key's part of all records of
+    the topic, including those without a key; null does not count as a key.
     """
     per_topic = by_key.groupBy("topic", "key").agg(
         sf.sum("records").alias("records"), sf.sum("bytes").alias("bytes")

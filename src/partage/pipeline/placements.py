@@ -1,13 +1,13 @@
-"""Keys and where they lie: functions DataFrame → DataFrame.
+"""Keys and their partitions: functions DataFrame → DataFrame.
 
     records ─ placed ─ per_key ─ hashed ┬ loads
-                                        ├ agreement, sample, scatter    (who wrote it)
-                                        └ hottest, candidates           (what if)
+                                        ├ agreement, sample, scatter    (detection)
+                                        └ hottest, candidates           (candidates)
 
-Records are grouped twice, by partition and key and then by key, so that a key is hashed once for a
-topic, however many records it has. Everything else is arithmetic on the hashes. A *placement* is a
-key on a partition: one of ``places``. Counts and sums are integers, and ties are broken, so that
-results are the same in any order.
+Records are grouped by partition and key and then by key, so a key is hashed once per topic however
+many records it has. Everything else is arithmetic on the hashes. A *placement* is a key on a
+partition: one element of ``places``. Counts and sums are integers and ties are broken, so results
+do not depend on the order of the records.
 """
 
 from __future__ import annotations
@@ -27,13 +27,13 @@ if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame
 
 RULES = "topic string, partitions int, rules array<struct<hash: int, partitions: int>>"
-"""A row per topic: how many partitions it has, and the rules to try, ``hash`` as a position in
+"""A row per topic: its partition count and the rules to try; ``hash`` is a position in
 ``HASHES``."""
 
 WHAT_IFS = (
     "topic string, what_ifs array<struct<partitions: int, hash: int, empty_is_null: boolean>>"
 )
-"""A row per topic: the numbers of partitions to try, and by which hash."""
+"""A row per topic: the partition counts to try, each with a hash."""
 
 _THOUSAND = 1000
 _COUNTED = ("keys", "records", "bytes", "keys_moved", "records_moved")
@@ -42,8 +42,8 @@ _COUNTED = ("keys", "records", "bytes", "keys_moved", "records_moved")
 def placed(records: DataFrame) -> DataFrame:
     """Records → topic, partition, key, records, bytes, first, last.
 
-    Records without a key have a row per partition. Rows that are no records, where they are among
-    them, have one row together, whose topic is null.
+    Records without a key have a row per partition. Rejected rows, if present, share one row whose
+    topic is null.
     """
     return records.groupBy("topic", "partition", "key").agg(
         sf.count("*").alias("records"),
@@ -56,8 +56,8 @@ def placed(records: DataFrame) -> DataFrame:
 def per_key(placed: DataFrame) -> DataFrame:
     """``placed`` → topic, key, records, bytes, places, latest.
 
-    ``places``: an array of (last, partition, first, records, bytes), one for each partition;
-    ``latest``: the partition of the last record, the highest where several are.
+    ``places``: an array of (last, partition, first, records, bytes), one per partition; ``latest``:
+    the partition of the last record, the highest one on a tie.
     """
     place = sf.struct("last", "partition", "first", "records", "bytes")
     return (
@@ -72,8 +72,7 @@ def per_key(placed: DataFrame) -> DataFrame:
 
 
 def hashes_of(keys: pa.Array) -> pa.Array:
-    """Binaries [N] → structs [N] of the numbers of ``HASHES``; a null key is not hashed, and gives
-    nulls."""
+    """Binaries [N] → structs [N] with a number per hash of ``HASHES``; a null key gives nulls."""
     there = Keys.of(keys.drop_null())
     columns = [pa.array(found.many(there).astype(np.int64)) for found in HASHES.values()]
     if keys.null_count:
@@ -84,7 +83,7 @@ def hashes_of(keys: pa.Array) -> pa.Array:
 
 
 def hashed(keys: DataFrame) -> DataFrame:
-    """Any rows with a ``key`` + a column for each hash."""
+    """Rows with a ``key`` → the same rows with a column per hash."""
     kind = ", ".join(f"`{name}` bigint" for name in HASHES)
     hashes = sf.arrow_udf(hashes_of, f"struct<{kind}>")
     return keys.withColumn("hashes", hashes("key")).select(
@@ -95,8 +94,8 @@ def hashed(keys: DataFrame) -> DataFrame:
 def loads(per_key: DataFrame) -> DataFrame:
     """→ topic, partition, records, bytes, null_records, null_bytes, empty_records, keys, several.
 
-    ``keys``: distinct non-empty keys whose latest record is there; ``several``: those of them that
-    are on other partitions too.
+    ``keys``: distinct non-empty keys whose latest record is on the partition; ``several``: those
+    that are on other partitions as well.
     """
     null, empty = sf.col("key").isNull(), sf.octet_length("key") == 0
     here = (sf.octet_length("key") > 0) & (sf.col("latest") == sf.col("partition"))
@@ -117,9 +116,9 @@ def loads(per_key: DataFrame) -> DataFrame:
 
 
 def agreement(hashed: DataFrame, rules: DataFrame) -> DataFrame:
-    """``hashed`` and ``RULES`` → placements of keys, counted by which rules explain them.
+    """``hashed`` and ``RULES`` → placements of keys, counted by the rules that explain them.
 
-    topic, partition, fits (a truth value for each rule), placements, records, first, last.
+    topic, partition, fits (a boolean per rule), placements, records, first, last.
     """
     return (
         _placements(hashed, rules)
@@ -135,8 +134,8 @@ def agreement(hashed: DataFrame, rules: DataFrame) -> DataFrame:
 
 
 def sample(hashed: DataFrame, rules: DataFrame, most: int) -> DataFrame:
-    """``hashed`` and ``RULES`` → at most so many placements of each topic that no rule explains, as
-    if drawn at random, but always the same: topic, partition, and the hashes."""
+    """``hashed`` and ``RULES`` → at most ``most`` placements per topic that no rule explains:
+    topic, partition, and the hashes. The sample is pseudo-random but always the same."""
     drawn = Window.partitionBy("topic").orderBy(sf.xxhash64("key", "partition"), "key", "partition")
     return (
         _placements(hashed, rules)
@@ -148,11 +147,11 @@ def sample(hashed: DataFrame, rules: DataFrame, most: int) -> DataFrame:
 
 
 def scatter(hashed: DataFrame, rules: DataFrame) -> DataFrame:
-    """``hashed`` and ``RULES`` → of the placements that no rule explains: topic, again, excess,
-    expected (in thousandths), as ``partage.producers.detection.Scatter`` has them."""
+    """``hashed`` and ``RULES`` → topic, again, excess, expected (in thousandths) of the placements
+    that no rule explains; see ``partage.producers.detection.Scatter``."""
     several = sf.col("records") >= 2
     count = sf.col("partitions").cast("double")
-    # so many partitions are hit by chance, beyond the first
+    # the expected number of further partitions hit if the partitions were random
     hit = count * (1 - sf.pow(1 - 1 / count, sf.col("records"))) - 1
     return (
         _placements(hashed, rules)
@@ -175,7 +174,7 @@ def scatter(hashed: DataFrame, rules: DataFrame) -> DataFrame:
 def hottest(per_key: DataFrame, totals: DataFrame, top: int) -> DataFrame:
     """``per_key`` and (topic, all_records, all_bytes) → topic, rank, key, records, bytes.
 
-    The ``top`` of each topic with the largest share of its records or of its bytes.
+    The ``top`` keys of each topic by their share of its records or bytes, whichever is larger.
     """
     share = sf.greatest(
         sf.col("records") / sf.col("all_records"),
@@ -193,10 +192,11 @@ def hottest(per_key: DataFrame, totals: DataFrame, top: int) -> DataFrame:
 
 
 def candidates(hashed: DataFrame, what_ifs: DataFrame) -> DataFrame:
-    """``hashed`` and ``WHAT_IFS`` → what each partition would have got.
+    """``hashed`` and ``WHAT_IFS`` → the load of each partition under each candidate.
 
     topic, partitions, hash, partition, keys, records, bytes, keys_moved, records_moved. The
-    partition is null for an empty key where it is none; records without a key are left out.
+    partition is null for an empty key that the hash treats as none; records without a key are left
+    out.
     """
     what_if = sf.col("what_if")
     free = what_if["empty_is_null"] & (sf.octet_length("key") == 0)
@@ -220,7 +220,7 @@ def candidates(hashed: DataFrame, what_ifs: DataFrame) -> DataFrame:
 
 
 def _placements(hashed: DataFrame, rules: DataFrame) -> DataFrame:
-    """A row for each placement of a non-empty key of a topic that has rules."""
+    """A row per placement of a non-empty key of a topic that has rules."""
     return (
         hashed.where(sf.octet_length("key") > 0)
         .join(sf.broadcast(rules), "topic")
@@ -238,7 +238,7 @@ def _explains(rule: Column) -> Column:
 
 
 def _hash(position: Column) -> Column:
-    """The hash of a row by its position in ``HASHES``."""
+    """The hash column at a position of ``HASHES``."""
     return sf.get(sf.array(*(sf.col(name) for name in HASHES)), position)
 
 

@@ -1,13 +1,13 @@
-"""``partage profile``: records, and samples of sizes and lags, in; a directory of tables out.
+"""``partage profile``: measure records, and samples of sizes and lags, into a directory of tables.
 
-The tables come home through Arrow and are written from here (``sinks``): only so do they end up on
-this machine whether Spark runs inside it, on a cluster or behind Spark Connect, and whole or not at
-all. They are small against the records (a row per partition, per window of a partition, per hot
-key, per bad row); each is sorted and written as one file, so that the same records give the same
-bytes.
+The tables are collected through Arrow and written by this process (``sinks``), so they end up on
+this machine, whole or not at all, whether Spark runs here, on a cluster or behind Spark Connect.
+They are small compared with the records: a row per partition, per window of a partition, per hot
+key, per rejected row. Each table is sorted and written as one file, so the same records give the
+same bytes.
 
-Several jobs use what is read (windows, keys, rejected rows), so it is kept; but not Parquet, of
-which each job reads the columns that it needs: that costs less than keeping all.
+Several jobs use the input (windows, keys, rejected rows), so it is cached. Parquet is not: each job
+reads only the columns that it needs, which costs less than caching all of them.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from partage.pipeline import measure, samples
 from partage.pipeline.cache import Cache
 from partage.pipeline.progress import Progress, reported
 from partage.pipeline.records import RECORDS
-from partage.pipeline.rows import Kind
+from partage.pipeline.rows import RowType
 from partage.pipeline.samples import LAGS, SIZES
 from partage.pipeline.session import spark_errors
 from partage.pipeline.sinks import PARQUET, Sink
@@ -107,7 +107,7 @@ SCHEMAS: dict[str, pa.Schema] = {
     ),
     "rejected": pa.schema([("source", pa.string()), ("row", pa.string()), ("reason", pa.string())]),
 }
-"""The tables' columns. ``sizes`` and ``lags`` are there where samples of them were given."""
+"""The columns of the tables. ``sizes`` and ``lags`` exist only if samples of them were given."""
 
 _ORDER = {
     "partitions": ("topic", "partition"),
@@ -132,9 +132,9 @@ def profile_tables(
 ) -> dict[str, pa.Table]:
     """The tables of ``SCHEMAS``, sorted, in memory.
 
-    ``paths``: records, which may be left out where there are samples of ``sizes`` or ``lags``.
-    ``window`` is in seconds; rows outside of ``period`` are left aside. Raises InputError for
-    input that cannot be read or holds nothing.
+    ``paths``: records; may be empty if there are samples of ``sizes`` or ``lags``. ``window`` is in
+    seconds. Rows outside ``period`` are ignored. Raises InputError for input that cannot be read
+    or has no valid row.
     """
     given = {RECORDS: paths, SIZES: sizes, LAGS: lags}
     return _measured(spark, given, window, top, period, progress)[0]
@@ -142,21 +142,24 @@ def profile_tables(
 
 def _measured(
     spark: SparkSession,
-    given: Mapping[Kind, Paths],
+    given: Mapping[RowType, Paths],
     window: int,
     top: int,
     period: Period,
     progress: Progress | None,
 ) -> tuple[dict[str, pa.Table], int]:
-    """The tables, and how many good rows lie outside of the period."""
+    """The tables, and the number of valid rows outside the period."""
     if window < 1:
-        raise InputError("window", f"{window} seconds: a window has at least one")
+        raise InputError("window", f"{window} seconds: must be at least 1")
     if period.since is not None and period.until is not None:
         length = (period.until - period.since) / 1000
         if window > length:
-            raise InputError("window", f"{window} seconds: longer than the {length:g} {period}")
+            raise InputError(
+                "window",
+                f"{window} seconds: must not be longer than the {length:g} seconds {period}",
+            )
     if top < 1:
-        raise InputError("top", f"{top}: at least one key per topic")
+        raise InputError("top", f"{top}: must be at least 1")
     with spark_errors(), Cache() as cached:
         kinds = [kind for kind, paths in given.items() if paths] or [RECORDS]
         with reported(spark, progress, "reading"):
@@ -206,12 +209,12 @@ def write_profile(
     overwrite: bool = False,
     progress: Progress | None = None,
 ) -> dict[str, Any]:
-    """Measure what ``profile_tables`` does and write ``out`` whole or not at all.
+    """Write the tables of ``profile_tables`` to the directory ``out``, whole or not at all.
 
-    ``format``: any that Spark has by name; plans read Parquet only. A profile that is there already
-    is replaced only with ``overwrite``. Returns what ``profile.json`` in it says: format_version,
-    partage, sources, window_seconds, top_keys, from and to (``period``), outside (good rows that
-    are not in it), totals (records, bytes, rejected, topics, partitions) and format. Raises
+    ``format``: any format that Spark knows by name; plans read Parquet only. An existing profile is
+    replaced only with ``overwrite``. Returns the contents of ``profile.json``: format_version,
+    partage, sources, window_seconds, top_keys, from and to (``period``), outside (valid rows not in
+    the period), totals (records, bytes, rejected, topics, partitions) and format. Raises
     InputError.
     """
     sink = Sink(out, MARKER, format, overwrite)
@@ -246,8 +249,8 @@ def _fetch(frame: DataFrame, name: str) -> pa.Table:
 
 
 def _outside(rows: DataFrame, period: Period) -> tuple[int, str]:
-    """How many rows are not in the period, and a sentence about them; empty where there are
-    none."""
+    """The number of rows outside the period, and a sentence about them (empty if there are
+    none)."""
     seen = rows.where(~measure.within(period)).agg(
         sf.count("*"),
         sf.unix_millis(sf.min("timestamp")),
@@ -256,7 +259,7 @@ def _outside(rows: DataFrame, period: Period) -> tuple[int, str]:
     (count, first, last) = seen.collect()[0]
     if not count:
         return 0, ""
-    return count, f"none {period}, all are from {shown(first)} to {shown(last)}"
+    return count, f"none {period}: all are from {shown(first)} to {shown(last)}"
 
 
 def _why_none(rows: DataFrame) -> str:

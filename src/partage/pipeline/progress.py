@@ -1,8 +1,8 @@
-"""How far a Spark job is, for whoever draws it: a callback ``(done, total, label)`` in tasks.
+"""Progress of Spark jobs: a callback ``(done, total, label)``, counted in tasks.
 
-A session in this process is asked through its status tracker, from a thread of ours, about the jobs
-of the current step; a Connect session tells by itself. Neither knows the tasks of stages to come,
-so ``total`` may grow. The callback may come from another thread.
+For a session in this process a thread polls the status tracker about the jobs of the current step;
+a Connect session reports by itself. Neither knows the tasks of future stages, so ``total`` may
+grow. The callback may be called from another thread.
 """
 
 from __future__ import annotations
@@ -24,9 +24,9 @@ _SECONDS = 0.2
 
 @contextmanager
 def reported(spark: SparkSession, progress: Progress | None, label: str) -> Iterator[None]:
-    """Report the Spark jobs that are started inside under ``label``, until all are done.
+    """Report the Spark jobs started inside under ``label`` until all are done.
 
-    The first call is ``(0, 0, label)``; at a clean end there is one with ``done == total``.
+    The first call is ``(0, 0, label)``; after success the last one has ``done == total``.
     """
     if progress is None:
         yield
@@ -39,16 +39,16 @@ def reported(spark: SparkSession, progress: Progress | None, label: str) -> Iter
 
 
 @contextmanager
-def _watch_context(spark: SparkSession, tell: Callable[[int, int], None]) -> Iterator[list[int]]:
+def _watch_context(spark: SparkSession, report: Callable[[int, int], None]) -> Iterator[list[int]]:
     context = spark.sparkContext
     tracker = context.statusTracker()
     group = f"partage-{threading.get_ident()}"
     earlier = set(tracker.getJobIdsForGroup(group))
-    over = threading.Event()
+    finished = threading.Event()
     last = [0]
 
     def poll() -> None:
-        while not over.wait(_SECONDS):
+        while not finished.wait(_SECONDS):
             done = total = 0
             for job in set(tracker.getJobIdsForGroup(group)) - earlier:
                 info = tracker.getJobInfo(job)
@@ -58,8 +58,8 @@ def _watch_context(spark: SparkSession, tell: Callable[[int, int], None]) -> Ite
                         done += tasks.numCompletedTasks
                         total += tasks.numTasks
             last[0] = total
-            if total and not over.is_set():
-                tell(done, total)
+            if total and not finished.is_set():
+                report(done, total)
 
     thread = threading.Thread(target=poll, name="spark-progress", daemon=True)
     context.setJobGroup(group, "partage")
@@ -67,24 +67,24 @@ def _watch_context(spark: SparkSession, tell: Callable[[int, int], None]) -> Ite
     try:
         yield last
     finally:
-        over.set()
+        finished.set()
         thread.join()
         context.setLocalProperty("spark.jobGroup.id", None)
 
 
 @contextmanager
-def _watch_connect(spark: SparkSession, tell: Callable[[int, int], None]) -> Iterator[list[int]]:
+def _watch_connect(spark: SparkSession, report: Callable[[int, int], None]) -> Iterator[list[int]]:
     tasks: dict[str, tuple[int, int]] = {}
     last = [0]
 
-    def handler(**news: Any) -> None:
-        stages = news.get("stages") or ()
-        tasks[str(news.get("operation_id"))] = (
+    def handler(**event: Any) -> None:
+        stages = event.get("stages") or ()
+        tasks[str(event.get("operation_id"))] = (
             sum(stage.num_completed_tasks for stage in stages),
             sum(stage.num_tasks for stage in stages),
         )
         last[0] = sum(total for _, total in tasks.values())
-        tell(sum(done for done, _ in tasks.values()), last[0])
+        report(sum(done for done, _ in tasks.values()), last[0])
 
     spark.registerProgressHandler(handler)
     try:

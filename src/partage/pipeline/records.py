@@ -1,4 +1,4 @@
-"""Records as every measurement takes them: their columns, and what an input may call them."""
+"""The row type of records: its columns, and the input columns that can provide them."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ from partage.pipeline.rows import (
     NUMBER,
     TEXT,
     Field,
-    Kind,
+    RowType,
     as_whole,
     bounds,
     text,
     time,
-    told,
     whole,
+    with_value,
 )
 
 if TYPE_CHECKING:
@@ -33,7 +33,7 @@ def _read_key(_: DataFrame, taken: str) -> list[Column]:
 
 def _key_faults(taken: str) -> list[Column]:
     unread = sf.col(taken).isNotNull() & sf.col("_key").isNull()
-    return [sf.when(unread, told(taken, "is no Base64"))]
+    return [sf.when(unread, with_value(taken, "is not Base64"))]
 
 
 def _read_size(rows: DataFrame, taken: str) -> list[Column]:
@@ -45,14 +45,14 @@ def _size_faults(taken: str) -> list[Column]:
     return bounds(taken, sf.col("_value_bytes"), INT32_MAX) if taken == "value_bytes" else []
 
 
-RECORDS = Kind(
+RECORDS = RowType(
     "records",
     (
         text("topic"),
         whole("partition", INT32_MAX, "int"),
         whole("offset"),
         time("timestamp"),
-        # null for a record without a key; nothing else of a record is null
+        # null for a record without a key; no other column is null
         Field(
             "key",
             "binary",
@@ -60,7 +60,7 @@ RECORDS = Kind(
             _read_key,
             _key_faults,
         ),
-        # ``value`` is the record's value itself, measured in bytes; null is a tombstone of 0 bytes
+        # ``value`` is the record's value, whose bytes are counted; null is a tombstone of 0 bytes
         Field(
             "value_bytes",
             "bigint",
@@ -71,11 +71,11 @@ RECORDS = Kind(
     ),
     hint='; a record without a key is written "key": null',
 )
-"""Kafka's records: topic, partition, offset, timestamp, key, and the bytes of the value."""
+"""Records: topic, partition, offset, timestamp, key, and the bytes of the value."""
 
 COLUMNS = RECORDS.columns
 
 
 def canonical(rows: DataFrame, row: Column, where: str) -> DataFrame:
-    """Rows of a source → ``COLUMNS`` + the bookkeeping of ``rows``, one for one (see ``Kind``)."""
+    """Rows of a source → ``COLUMNS`` + ``BOOKKEEPING``, one row each (see ``RowType``)."""
     return RECORDS.canonical(rows, row, where)

@@ -1,9 +1,9 @@
-"""Rows of any kind as typed columns, and a reason where a row is none.
+"""Validate rows: typed columns for the valid ones, a reason for the rejected ones.
 
-Each source hands over its rows as it finds them (text, or the file's own types). Here they become
-the columns of their kind, and the first thing wrong with a row becomes its ``reason``. Nothing is
-dropped and nothing crashes the job: what cannot be read is kept, to be counted and shown. So every
-cast is a try_cast, and arithmetic that could overflow is done on values already in bounds.
+A source provides its rows as it finds them (text, or the types of the file). Here they get the
+columns of their row type, and the first error of a row becomes its ``reason``. No row is dropped
+and none crashes the job: rejected rows are kept, counted and shown. So every cast is a try_cast,
+and arithmetic that could overflow is done on values already in bounds.
 """
 
 from __future__ import annotations
@@ -22,11 +22,10 @@ if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame
 
 BOOKKEEPING = ("source", "row", "reason")
-"""Where a row comes from, the row as it stands there and what is wrong with it (both null when
-nothing is)."""
+"""The origin of a row, and for rejected ones the row's text and the error (null for valid rows)."""
 
 ROW_CHARACTERS = 4096
-"""How much is kept of a rejected row."""
+"""Characters that are kept of a rejected row."""
 
 INT32_MAX = 2**31 - 1
 INT64_MAX = 2**63 - 1
@@ -41,12 +40,12 @@ _TIME = (st.StringType, st.NumericType, st.TimestampType, st.TimestampNTZType)
 
 @dataclass(frozen=True, eq=False)
 class Field:
-    """A column of a kind of rows, with its type in Spark.
+    """A column of a row type, with its Spark type.
 
-    - ``takes``: the columns of an input that give it, with the types that they may have; the first
-      that is there is *taken*
-    - ``read(rows, taken)``: the columns to make of it, ``_name`` among them, null where unreadable
-    - ``faults(taken)``: what is wrong with it, each null where nothing is
+    - ``takes``: the input columns that can provide it, with the types that they may have; the first
+      present one is *taken*
+    - ``read(rows, taken)``: the columns computed from it, ``_name`` among them, null if unreadable
+    - ``faults(taken)``: its possible errors, each null if the value is valid
     """
 
     name: str
@@ -57,10 +56,10 @@ class Field:
 
 
 @dataclass(frozen=True, eq=False)
-class Kind:
-    """What the rows of an input are: records, samples of sizes, samples of lags.
+class RowType:
+    """The type of the rows of an input: records, samples of sizes, samples of lags.
 
-    ``hint`` is said with a column that a file of JSON lines lacks.
+    ``hint`` is added to the error when a file of JSON lines lacks a column.
     """
 
     name: str
@@ -69,16 +68,16 @@ class Kind:
 
     @cached_property
     def columns(self) -> dict[str, str]:
-        """Its columns with Spark's types."""
+        """The columns with their Spark types."""
         return {field.name: field.spark_type for field in self.fields}
 
     @cached_property
     def input_columns(self) -> tuple[str, ...]:
-        """The columns of an input that are read."""
+        """The input columns that are read."""
         return tuple(name for field in self.fields for name in field.takes)
 
     def check_columns(self, found: Iterable[str], where: str, hint: str = "") -> None:
-        """InputError that names the missing columns, and those that were found."""
+        """Raise InputError for missing columns, naming them and those that were found."""
         names = list(found)
         missing = [
             " or ".join(field.takes)
@@ -92,11 +91,11 @@ class Kind:
             raise InputError(where, problem)
 
     def canonical(self, rows: DataFrame, row: Column, where: str) -> DataFrame:
-        """Rows of a source → this kind's columns + ``BOOKKEEPING``, one for one.
+        """Rows of a source → the columns of this row type + ``BOOKKEEPING``, one row each.
 
         ``rows`` has the input columns that the source found, ``source`` and ``broken`` (a reason,
-        or null); ``row`` is its expression for a row's text, evaluated only where it is kept.
-        Raises InputError for a missing column or one of a wrong type.
+        or null); ``row`` is an expression for the row's text, evaluated for rejected rows only.
+        Raises InputError for a missing column or a wrong type.
         """
         self.check_columns([n for n in rows.columns if n in self.input_columns], where)
         taken = {
@@ -106,28 +105,28 @@ class Kind:
         for field, name in taken.items():
             found = rows.schema[name].dataType
             if not isinstance(found, (*field.takes[name], st.NullType)):
-                problem = f"column {name} cannot be of type {found.simpleString()[:60]}"
+                problem = f"column {name} must not have type {found.simpleString()[:60]}"
                 raise InputError(where, problem)
-        # What is costly to read is read in a step of its own, so that Spark does it once.
+        # A separate step, so that Spark evaluates costly expressions once.
         read = rows.select(
             "*", *(c for field, name in taken.items() for c in field.read(rows, name))
         )
         faults = [fault for field, name in taken.items() for fault in field.faults(name)]
-        # A good row has its columns and a rejected one its reason: no half-read values.
-        judged = read.withColumn("reason", sf.coalesce(sf.col("broken"), *faults))
-        fine = sf.col("reason").isNull()
-        return judged.select(
+        # A valid row has its columns, a rejected row only its reason.
+        validated = read.withColumn("reason", sf.coalesce(sf.col("broken"), *faults))
+        valid = sf.col("reason").isNull()
+        return validated.select(
             *(
-                sf.when(fine, sf.col(f"_{name}")).cast(kind).alias(name)
-                for name, kind in self.columns.items()
+                sf.when(valid, sf.col(f"_{name}")).cast(spark_type).alias(name)
+                for name, spark_type in self.columns.items()
             ),
             "source",
-            sf.when(~fine, sf.substring(row, 1, ROW_CHARACTERS)).alias("row"),
+            sf.when(~valid, sf.substring(row, 1, ROW_CHARACTERS)).alias("row"),
             "reason",
         )
 
     def accepted(self, rows: DataFrame) -> DataFrame:
-        """What ``canonical`` gave → its good rows: this kind's columns."""
+        """Rows of ``canonical`` → the valid ones, with the columns of this row type."""
         return rows.where(sf.col("reason").isNull()).select(*self.columns)
 
 
@@ -135,7 +134,7 @@ class Kind:
 
 
 def text(name: str, longest: int = _TOPIC_LENGTH) -> Field:
-    """Text that is there."""
+    """Non-empty text."""
 
     def faults(taken: str) -> list[Column]:
         value = sf.col(f"_{name}")
@@ -155,7 +154,7 @@ def text(name: str, longest: int = _TOPIC_LENGTH) -> Field:
 
 
 def whole(name: str, highest: int = INT64_MAX, spark_type: str = "bigint") -> Field:
-    """A whole number from 0."""
+    """An integer from 0."""
     return Field(
         name,
         spark_type,
@@ -176,35 +175,37 @@ def time(name: str) -> Field:
     def faults(taken: str) -> list[Column]:
         return [
             sf.when(sf.col(taken).isNull(), sf.lit(f"{taken} is missing")),
-            sf.when(sf.col(millis).isNull(), told(taken, "is neither ISO 8601 nor milliseconds")),
+            sf.when(
+                sf.col(millis).isNull(), with_value(taken, "is neither ISO 8601 nor milliseconds")
+            ),
             sf.when(
                 ~sf.col(millis).between(0, _END_OF_TIME - 1),
-                told(taken, "is not between 1970 and 2100"),
+                with_value(taken, "is not between 1970 and 2100"),
             ),
         ]
 
     return Field(name, "timestamp", {name: _TIME}, read, faults)
 
 
-def told(column: str, problem: str) -> Column:
-    """A reason with the value that it is about."""
+def with_value(column: str, problem: str) -> Column:
+    """A reason that shows the value."""
     value = sf.substring(sf.col(column).cast("string"), 1, 60)
     return sf.concat(sf.lit(f"{column} {problem}: "), value)
 
 
 def bounds(taken: str, value: Column, highest: int) -> list[Column]:
-    """What is wrong with a whole number, out of the column ``taken``."""
+    """The possible errors of an integer read from the column ``taken``."""
     return [
         sf.when(sf.col(taken).isNull(), sf.lit(f"{taken} is missing")),
-        sf.when(value.isNull(), told(taken, "is no whole number")),
-        sf.when(value < 0, told(taken, "is negative")),
-        sf.when(value > highest, told(taken, "is too large")),
+        sf.when(value.isNull(), with_value(taken, "is not an integer")),
+        sf.when(value < 0, with_value(taken, "is negative")),
+        sf.when(value > highest, with_value(taken, "is too large")),
     ]
 
 
 def as_whole(rows: DataFrame, name: str) -> Column:
-    """The column as bigint; null where it is no whole number. ``3.0`` is one: tools that know no
-    missing integers write it."""
+    """The column as bigint; null if it is not an integer. ``3.0`` is accepted: tools without
+    nullable integers write it."""
     column = sf.col(name)
     if isinstance(rows.schema[name].dataType, st.IntegralType):
         return column.cast("bigint")
@@ -216,21 +217,21 @@ def as_whole(rows: DataFrame, name: str) -> Column:
 
 
 def _timestamp(rows: DataFrame, name: str) -> tuple[Column, Column]:
-    """The column as timestamp and as milliseconds since 1970, both null where unreadable.
+    """The column as timestamp and as milliseconds since 1970, both null if unreadable.
 
-    The timestamp of a number out of bounds is some other one out of bounds.
+    The timestamp of an out-of-range number is another out-of-range one.
     """
-    column, kind = sf.col(name), rows.schema[name].dataType
-    if isinstance(kind, (st.TimestampType, st.TimestampNTZType)):
+    column, data_type = sf.col(name), rows.schema[name].dataType
+    if isinstance(data_type, (st.TimestampType, st.TimestampNTZType)):
         return column.cast("timestamp"), sf.unix_millis(column.cast("timestamp"))
     number = as_whole(rows, name)
-    # Nanoseconds are what pandas leaves in Parquet.
+    # pandas writes nanoseconds to Parquet.
     number = sf.when(number < _NANOSECONDS, number).otherwise(sf.floor(number / 1_000_000))
-    inside = sf.greatest(sf.least(number, sf.lit(_END_OF_TIME)), sf.lit(-1))
-    within = sf.when(number.isNotNull(), sf.timestamp_millis(inside))
-    if not isinstance(kind, st.StringType):
+    clipped = sf.greatest(sf.least(number, sf.lit(_END_OF_TIME)), sf.lit(-1))
+    within = sf.when(number.isNotNull(), sf.timestamp_millis(clipped))
+    if not isinstance(data_type, st.StringType):
         return within, number
-    # Without a date Spark would take today's; without seconds it would take nothing.
+    # Without a date Spark would assume today; without seconds it would fail.
     dated = sf.when(column.rlike(r"^\d{4}-\d{2}-\d{2}([T ]|$)"), column)
     full = sf.regexp_replace(dated, r"^(.{10}[T ]\d{2}:\d{2})(?!:)", "$1:00")
     iso = sf.try_to_timestamp(full)

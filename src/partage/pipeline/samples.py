@@ -1,9 +1,8 @@
-"""Samples over time, of replicas' sizes and of groups' offsets: what they are, and what they tell.
+"""Samples of replica sizes and consumer offsets over time: their row types and measurements.
 
-Functions DataFrame → DataFrame. What counts up (bytes of a log, offsets) is compared from one
-sample to the next: where it rose, it grew; where it fell, something else happened (retention
-deleted, an offset was reset) and nothing grew. Sums are of whole numbers, so that the same samples
-give the same tables in any order.
+Functions DataFrame → DataFrame. Counters (bytes of a log, offsets) are compared from one sample to
+the next: a rise is growth; a fall has another cause (retention, an offset reset) and is no growth.
+Sums are of integers, so the same samples give the same tables in any order.
 """
 
 from __future__ import annotations
@@ -17,7 +16,7 @@ from partage.pipeline.rows import (
     INT32_MAX,
     NUMBER,
     Field,
-    Kind,
+    RowType,
     as_whole,
     bounds,
     text,
@@ -32,7 +31,7 @@ _GROUP_LENGTH = 1000
 
 
 def _optional(name: str) -> Field:
-    """A whole number from 0, or null."""
+    """An integer from 0, or null."""
     return Field(
         name,
         "bigint",
@@ -42,7 +41,7 @@ def _optional(name: str) -> Field:
     )
 
 
-SIZES = Kind(
+SIZES = RowType(
     "log-dir sizes",
     (
         time("timestamp"),
@@ -52,9 +51,9 @@ SIZES = Kind(
         whole("size_bytes"),
     ),
 )
-"""How large a replica was at a time."""
+"""The size of a replica at a time."""
 
-LAGS = Kind(
+LAGS = RowType(
     "consumer lags",
     (
         time("timestamp"),
@@ -66,14 +65,14 @@ LAGS = Kind(
     ),
     hint='; a partition without a committed offset is written "committed": null',
 )
-"""What a group had committed of a partition at a time, and where the partition ended."""
+"""A group's committed offset of a partition at a time, and the partition's end offset."""
 
 
 def sizes(samples: DataFrame) -> DataFrame:
     """Samples of ``SIZES`` → one row per partition.
 
     topic, partition, samples, first, last, size_bytes (at the last), peak_bytes, grown_bytes,
-    deleted_bytes. A partition is as large as its largest replica at the time.
+    deleted_bytes. The size of a partition is that of its largest replica at the time.
     """
     by_time = samples.groupBy("topic", "partition", "timestamp").agg(
         sf.max("size_bytes").alias("size_bytes")
@@ -98,8 +97,8 @@ def lags(samples: DataFrame) -> DataFrame:
     """Samples of ``LAGS`` → one row per partition of a group.
 
     group, topic, partition, samples, first, last, committed, end_offset, lag (at the last),
-    peak_lag, consumed, produced (records from the first sample to the last). Where nothing is
-    committed, all of the partition is lag.
+    peak_lag, consumed, produced (records from the first sample to the last). Without a committed
+    offset, the whole partition is lag.
     """
     key = ("group", "topic", "partition")
     by_time = samples.groupBy(*key, "timestamp").agg(
@@ -126,8 +125,8 @@ def lags(samples: DataFrame) -> DataFrame:
 
 
 def _rise(column: str, *key: str) -> Column:
-    """By how much it rose (or, below 0, fell) since the sample before; null at the first."""
-    # counter_diff says the same, from Spark 4.3 on
+    """The change since the previous sample; null for the first."""
+    # like counter_diff of Spark 4.3 and later
     before = sf.lag(column).over(Window.partitionBy(*key).orderBy("timestamp"))
     return sf.col(column) - before
 

@@ -1,8 +1,8 @@
-"""The package, sent along to where Spark's workers are.
+"""Send the package to Spark's workers.
 
-Functions of ours that run on the workers are sent by name only, so each worker must be able to
-import the package. Nobody installs it there: its source files go as one zip with the session, as a
-file added by the user would. What they import in turn (numpy, pyarrow) has to be there.
+Functions that run on the workers are pickled by name, so each worker must be able to import the
+package. Instead of installing it there, the session sends its source files as a zip, as with
+``--py-files``. Its dependencies (numpy, pyarrow) must be installed on the workers.
 """
 
 from __future__ import annotations
@@ -26,15 +26,15 @@ _LONG_AGO = (1980, 1, 1, 0, 0, 0)
 def ship(spark: SparkSession) -> None:
     """Let the workers of a session import this package.
 
-    ``session`` does so wherever it opens one away from this machine; for a session of your own it
-    is up to you.
+    ``session`` does this for every session that is not local; call it for a session that you open
+    yourself.
     """
     spark.addArtifacts(str(_zipped()), pyfile=True)
 
 
 @cache
 def _zipped() -> Path:
-    """The zip of this process. It stays to the end, since workers fetch it when they begin."""
+    """The zip of this process, kept until its end because workers fetch it when they start."""
     folder = Path(tempfile.mkdtemp(prefix="partage-"))
     atexit.register(shutil.rmtree, folder, ignore_errors=True)
     path = folder / f"partage-{partage.__version__}.zip"
@@ -43,7 +43,8 @@ def _zipped() -> Path:
 
 
 def zip_package(path: Path) -> None:
-    """Write the package's source files, without its data; the same files give the same bytes."""
+    """Write a zip of the package's source files without its data; the same files, the same
+    bytes."""
     root = Path(partage.__file__).parent
     with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as zipped:
         for file in sorted(root.rglob("*.py")):

@@ -1,14 +1,13 @@
-"""Where tables go: a directory of them and its marker, whole or not at all, in any Spark format.
+"""Write tables to a directory with a marker file, whole or not at all, in any Spark format.
 
-The tables are small against what they were measured on, and they are here already. Parquet is
-written by this process, one file per table, the same bytes for the same table; so it ends up on
-this machine wherever Spark runs. Any other format is written by Spark, which knows those formats
-that its jars bring (json, csv, orc; delta, avro where they are installed). Spark must then write to
-this machine's files: it runs here, or the directory is a shared one. Before the long work a table
-of one row is written as a trial, and it is looked for.
+The tables are small compared with their input and are already on the driver. Parquet is written by
+this process, one file per table, the same bytes for the same table, so it ends up on this machine
+wherever Spark runs. Any other format is written by Spark, which knows the formats of its jars
+(json, csv, orc; delta, avro if installed). Spark must then see this machine's files: it runs here,
+or the directory is shared. Before the long work a table of one row is written as a trial.
 
-A table that is written under a temporary name and then renamed must not know its own path, as
-Iceberg's do: that format is refused.
+Tables are written under a temporary name and then renamed, so a format whose tables record their
+own path, such as Iceberg, is refused.
 """
 
 from __future__ import annotations
@@ -34,13 +33,13 @@ if TYPE_CHECKING:
 PARQUET = "parquet"
 
 _TEXT = ("csv", "json", "xml")
-"""Formats of text: bytes go there as base64."""
+"""Text formats: bytes are written as base64."""
 
 
 @dataclass(frozen=True)
 class Sink:
-    """The directory ``path`` for tables in ``format``; one that is there already is replaced only
-    with ``overwrite``, and only if it has the ``marker``."""
+    """The directory ``path`` for tables in ``format``; an existing one is replaced only with
+    ``overwrite``, and only if it has the ``marker``."""
 
     path: str | os.PathLike[str]
     marker: str
@@ -48,21 +47,24 @@ class Sink:
     overwrite: bool = False
 
     def check(self, spark: SparkSession) -> None:
-        """Say now, before long work, what would go wrong when writing. Raises InputError."""
+        """Raise InputError now, before long work, if writing would fail."""
         check_writable_directory(self.path, self.marker, self.overwrite)
         if self.format == PARQUET:
             return
         if self.format.lower() == "iceberg":
-            raise InputError(self._where, "its tables know their own path, and these are renamed")
+            raise InputError(
+                self._where,
+                "its tables record their own path, which partage renames",
+            )
         with _beside(self.path) as folder:
             self._by_spark(spark, pa.table({"row": [1]}), Path(folder) / "trial")
 
     def write(
         self, spark: SparkSession, tables: Mapping[str, pa.Table], about: Mapping[str, Any]
     ) -> dict[str, Any]:
-        """The tables by name, each in a folder of its own, and the marker: ``about`` with the
-        format, which is returned."""
-        told = dict(about) | {"format": self.format}
+        """Write each table to the folder of its name, and the marker: ``about`` with the format,
+        which is returned."""
+        document = dict(about) | {"format": self.format}
         with new_directory(self.path, self.marker, self.overwrite) as directory:
             for name, table in tables.items():
                 if self.format == PARQUET:
@@ -71,8 +73,8 @@ class Sink:
                     pq.write_table(table, file, compression="zstd")
                 else:
                     self._by_spark(spark, table, directory / name)
-            (directory / self.marker).write_text(to_json(told, indent=2), encoding="utf-8")
-        return told
+            (directory / self.marker).write_text(to_json(document, indent=2), encoding="utf-8")
+        return document
 
     @property
     def _where(self) -> str:
@@ -90,7 +92,7 @@ class Sink:
         if not any(file.name[0] not in "._" for file in folder.glob("*")):
             raise InputError(
                 self._where,
-                f"Spark wrote nothing to {os.fspath(self.path)} that is seen here: it must run on "
+                f"what Spark writes to {os.fspath(self.path)} is not seen here: Spark must run on "
                 "this machine, or share the directory with it",
             )
 
@@ -101,7 +103,7 @@ def _as_text(frame: DataFrame, schema: pa.Schema) -> DataFrame:
 
 
 def _beside(path: str | os.PathLike[str]) -> tempfile.TemporaryDirectory[str]:
-    """A temporary folder where the directory is to be, or as near to it as there is one."""
+    """A temporary folder in the nearest existing parent of the directory."""
     parent = Path(path).resolve().parent
     while not parent.is_dir():
         parent = parent.parent

@@ -1,8 +1,8 @@
-"""``partage history``: consumers' logs in, a directory of rebalance history out.
+"""``partage history``: read the logs of consumers into a directory of rebalance history.
 
-Lines become events where they are read (``lines.py``), the driver puts the events of each group
-together, for they are few (``consumers.history``), and every group's membership is replayed under
-every assignor and protocol, each a task (``replays.py``). ``tables.py`` is what is written.
+The executors turn log lines into events (``lines.py``). Events are few, so the driver puts those of
+each group together (``consumers.history``). Every group's membership is then replayed with every
+assignor and protocol, one Spark task each (``replays.py``). ``tables.py`` has the output tables.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ _FIRST = 20
 
 @dataclass(frozen=True)
 class Found:
-    """What the logs hold. ``to_json`` is what ``history --json`` prints."""
+    """The contents of the logs. ``to_json`` is the output of ``history --json``."""
 
     sources: tuple[str, ...]
     groups: dict[str, History]
@@ -47,7 +47,7 @@ class Found:
     rejected: tuple[Rejected, ...]
 
     def to_json(self) -> dict[str, Any]:
-        """One object; rejected lines are counted, with the first few."""
+        """One object; rejected lines are counted, and the first few shown."""
         return {
             "sources": list(self.sources),
             "groups": {
@@ -69,11 +69,11 @@ def read_history(
     group: str | None = None,
     progress: Progress | None = None,
 ) -> Found:
-    """Every group's history out of the log files under ``paths``, and its replays.
+    """The history of every group in the log files under ``paths``, and its replays.
 
-    A path is a file, a directory (searched to the bottom) or a pattern; ``.gz`` and whatever else
-    Spark reads as text. Raises InputError for what is missing, given twice, or tells of no group,
-    or not of this one.
+    A path is a file, a directory (searched recursively) or a pattern; ``.gz`` and whatever else
+    Spark reads as text. Raises InputError for a path that is missing or given twice, for logs
+    without any group, or without ``group``.
     """
     if not paths:
         raise InputError("", "no logs given: name a file or a directory")
@@ -81,13 +81,15 @@ def read_history(
     names = _names(spark, named)
     with spark_errors():
         with reported(spark, progress, "reading"):
-            told = parsed(spark, named).toArrow()
-        events, rejected = _of_rows(told, names)
+            rows = parsed(spark, named).toArrow()
+        events, rejected = _of_rows(rows, names)
         groups = histories(events)
         if not groups:
             raise InputError(named[0], _why_none(rejected))
         if group is not None and group not in groups:
-            raise InputError("--group", f"{group!r}: the logs tell of {', '.join(groups)}")
+            raise InputError(
+                "--group", f"{group!r} is not in the logs: expected one of {', '.join(groups)}"
+            )
         with reported(spark, progress, "replaying"):
             frame = scenarios(spark, groups)
             replays = {} if frame is None else played(frame)
@@ -104,9 +106,9 @@ def write_history(
     group: str | None = None,
     progress: Progress | None = None,
 ) -> Found:
-    """``read_history`` into ``out``, whole or not at all: tables and ``history.json``.
+    """Write the tables of ``read_history`` and ``history.json`` to ``out``, whole or not at all.
 
-    ``format``: any that Spark has by name. A history that is there already is replaced only with
+    ``format``: any format that Spark knows by name. An existing history is replaced only with
     ``overwrite``.
     """
     sink = Sink(out, MARKER, format, overwrite)
@@ -118,7 +120,7 @@ def write_history(
 
 
 def _names(spark: SparkSession, paths: Sequence[str]) -> dict[str, str]:
-    """Every file as the user would name it, by the name that Spark gives it."""
+    """Every file's name for the user, by Spark's name."""
     names: dict[str, str] = {}
     for path in paths:
         with spark_errors(path):
@@ -142,9 +144,9 @@ def _as_named(file: str, path: str) -> str:
     return file if here.is_absolute() or "://" in path else os.path.relpath(file)
 
 
-def _of_rows(told: pa.Table, names: dict[str, str]) -> tuple[list[Event], list[Rejected]]:
+def _of_rows(table: pa.Table, names: dict[str, str]) -> tuple[list[Event], list[Rejected]]:
     events, rejected = [], []
-    ordered = told.sort_by([("file", "ascending"), ("place", "ascending")])
+    ordered = table.sort_by([("file", "ascending"), ("place", "ascending")])
     for row in ordered.to_pylist():
         file = unquote(row["file"])
         at = file.removeprefix("file:")
@@ -161,7 +163,10 @@ def _why_none(rejected: Sequence[Rejected]) -> str:
     if rejected:
         first = rejected[0]
         return (
-            f"no rebalance in it that can be read: {len(rejected)} lines are rejected, the first "
+            f"has no readable rebalance: {len(rejected)} lines are rejected, the first "
             f"({first.source}, line {first.line}) because of {first.reason}"
         )
-    return f"no line about a consumer group, of {', '.join(CLIENTS)} (librdkafka: with debug=cgrp)"
+    return (
+        f"has no line about a consumer group: expected logs of {', '.join(CLIENTS)} "
+        "(librdkafka with debug=cgrp)"
+    )

@@ -1,8 +1,8 @@
-"""Log files on Spark → what their lines tell.
+"""Log files on Spark → events and rejected lines.
 
-1. *Scan*: lines that tell nothing about a group are dropped where they are read. Large files are
-   split, so a line's number is at first that within its part, and every part says how many it has.
-2. *Parse*: what is left of a file comes together, in the order of the file, and becomes events and
+1. *Scan*: executors drop the lines that are not about a group. Large files are split, so a line is
+   first numbered within its part, and every part ends with a row that has its number of lines.
+2. *Parse*: the remaining lines of a file are brought together in order and become events and
    rejected lines (``consumers.history``).
 """
 
@@ -50,7 +50,7 @@ _PARSED = pa.schema(
 
 
 def lines_of(spark: SparkSession, paths: Sequence[str]) -> DataFrame:
-    """All lines: ``file``, ``start`` (where the part of the file begins) and ``text``."""
+    """All lines: ``file``, ``start`` (offset of the part of the file) and ``text``."""
     reader = spark.read.option("recursiveFileLookup", "true")
     frame = reader.text([literal(path) for path in paths])
     return frame.select(
@@ -75,11 +75,11 @@ def parsed(spark: SparkSession, paths: Sequence[str]) -> DataFrame:
     )
 
 
-_TELLING = "|".join(re.escape(marker) for marker in MARKERS)
+_RELEVANT = "|".join(re.escape(marker) for marker in MARKERS)
 
 
 class _Part:
-    """A part of a file while its lines come by."""
+    """A part of a file while it is scanned."""
 
     def __init__(self, file: str, start: int) -> None:
         self.file, self.start = file, start
@@ -87,27 +87,27 @@ class _Part:
         self.last = ""
 
     def take(self, texts: pa.Array) -> list[dict[str, Any]]:
-        """The lines of it that may tell something, numbered from 1 within the part."""
-        told = pc.fill_null(pc.match_substring_regex(texts, _TELLING), False)
+        """The lines that may be about a group, numbered from 1 within the part."""
+        relevant = pc.fill_null(pc.match_substring_regex(texts, _RELEVANT), False)
         rows = [
             {"file": self.file, "start": self.start, "number": self.lines + at + 1, "text": text}
             for at, text in zip(
-                np.flatnonzero(told.to_numpy(zero_copy_only=False)).tolist(),
-                texts.filter(told).to_pylist(),
+                np.flatnonzero(relevant.to_numpy(zero_copy_only=False)).tolist(),
+                texts.filter(relevant).to_pylist(),
                 strict=True,
             )
         ]
         self.lines += len(texts)
-        # An application's own lines show that its process lives: the last of them is enough.
+        # Other lines of the application show that its process is alive: the last one is enough.
         for at in range(len(texts) - 1, max(len(texts) - 200, 0) - 1, -1):
             text = texts[at].as_py()
             if parse_timestamp(text) is not None:
-                self.last = "" if told[at].as_py() else text
+                self.last = "" if relevant[at].as_py() else text
                 break
         return rows
 
-    def over(self) -> dict[str, Any]:
-        """Its last row: how many lines it has."""
+    def end(self) -> dict[str, Any]:
+        """The last row of the part: its number of lines."""
         return {
             "file": self.file,
             "start": self.start,
@@ -118,7 +118,7 @@ class _Part:
 
 
 def scan(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-    """Lines → those that may tell something, and one row at the end of each part of a file."""
+    """Lines → those that may be about a group, and a row at the end of each part of a file."""
     part: _Part | None = None
     for batch in batches:
         files, starts = batch.column("file"), batch.column("start")
@@ -128,13 +128,13 @@ def scan(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         for end in sorted(ends):
             file, start = files[begin].as_py(), starts[begin].as_py()
             if part is None or (part.file, part.start) != (file, start):
-                rows += [] if part is None else [part.over()]
+                rows += [] if part is None else [part.end()]
                 part = _Part(file, start)
             rows += part.take(batch.column("text").slice(begin, end - begin))
             begin = end
         yield pa.RecordBatch.from_pylist(rows, schema=_SCANNED)
     if part is not None:
-        yield pa.RecordBatch.from_pylist([part.over()], schema=_SCANNED)
+        yield pa.RecordBatch.from_pylist([part.end()], schema=_SCANNED)
 
 
 def _run_ends(column: pa.Array) -> list[int]:
@@ -158,7 +158,7 @@ def parse(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
 
 
 def _numbered(rows: Iterable[dict[str, Any]]) -> Iterator[tuple[int, str]]:
-    """(line of the file, text)."""
+    """(line number in the file, text)."""
     before = 0
     for row in rows:
         if row["text"]:

@@ -1,4 +1,4 @@
-"""Every group's membership played under every assignor and protocol: each a row, in parallel."""
+"""Replay every group's membership with every assignor and protocol, each a row, in parallel."""
 
 from __future__ import annotations
 
@@ -21,8 +21,8 @@ _MOST_TASKS = 64
 
 
 def scenarios(spark: SparkSession, groups: Mapping[str, History]) -> DataFrame | None:
-    """``group``, ``assignor``, ``protocol``, ``scenario`` (JSON): a row for each that is to be
-    played. None where there is nothing to play."""
+    """``group``, ``assignor``, ``protocol``, ``scenario`` (JSON): a row per replay. None if there
+    is nothing to replay."""
     texts = {name: to_text(scenario_of(one)) for name, one in groups.items() if one.topics}
     rows = [
         (name, assignor, protocol, text)
@@ -38,7 +38,7 @@ def scenarios(spark: SparkSession, groups: Mapping[str, History]) -> DataFrame |
 
 
 def played(frame: DataFrame) -> dict[str, dict[str, dict[str, dict[str, Any]]]]:
-    """What came of each, by group, assignor and protocol, in the order of their names."""
+    """The results by group, assignor and protocol, in the order of their names."""
     table = frame.mapInArrow(
         play, "group string, assignor string, protocol string, result string"
     ).toArrow()
@@ -54,7 +54,7 @@ def played(frame: DataFrame) -> dict[str, dict[str, dict[str, dict[str, Any]]]]:
 
 
 def play(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-    """Scenarios → what comes of each."""
+    """Scenarios → results."""
     for batch in batches:
         rows = []
         for row in batch.to_pylist():

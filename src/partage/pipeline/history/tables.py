@@ -1,4 +1,4 @@
-"""What was found in logs as tables: rounds, ownership, unowned, replay, rejected."""
+"""The tables of a rebalance history: rounds, ownership, unowned, replay, rejected."""
 
 from __future__ import annotations
 
@@ -69,7 +69,7 @@ SCHEMAS: dict[str, pa.Schema] = {
 """The tables' columns."""
 
 Replays = Mapping[str, Mapping[str, Mapping[str, Mapping[str, Any]]]]
-"""What came of a replay by group, assignor and protocol."""
+"""The results of replays by group, assignor and protocol."""
 
 Rows = list[dict[str, Any]]
 
@@ -77,7 +77,7 @@ Rows = list[dict[str, Any]]
 def tables(
     groups: Mapping[str, History], replays: Replays, rejected: Iterable[Rejected]
 ) -> dict[str, pa.Table]:
-    """By name, each in a fixed order."""
+    """The tables by name, their rows in a fixed order."""
     rows: dict[str, Rows] = {name: [] for name in SCHEMAS}
     for group, history in groups.items():
         rows["rounds"] += _rounds(group, history)

@@ -1,6 +1,8 @@
-"""Where rows come from: records, and samples of sizes and lags. A format of files is one module
-here and one line in ``SOURCES`` (any kind of rows) or ``TOOLS`` (what a tool of Kafka's prints); a
-cluster is named by a URL (``kafka``)."""
+"""Sources of records, and of samples of sizes and lags.
+
+A file format is a module of this package and a line in ``SOURCES`` (for any row type) or ``TOOLS``
+(the output of one of Kafka's tools). A cluster is named by a URL (``kafka``).
+"""
 
 from __future__ import annotations
 
@@ -11,7 +13,7 @@ from typing import TYPE_CHECKING
 
 from partage.errors import InputError
 from partage.pipeline.records import RECORDS
-from partage.pipeline.rows import Kind
+from partage.pipeline.rows import RowType
 from partage.pipeline.samples import LAGS, SIZES
 from partage.pipeline.session import spark_errors
 from partage.pipeline.sources import consumer_groups, csv, jsonl, kafka, log_dirs, parquet
@@ -28,21 +30,21 @@ SOURCES: tuple[Source, ...] = (
     Source("CSV", csv.SUFFIXES, csv.read),
 )
 
-TOOLS: dict[Kind, tuple[Source, ...]] = {
+TOOLS: dict[RowType, tuple[Source, ...]] = {
     SIZES: (Source("kafka-log-dirs.sh", log_dirs.SUFFIXES, log_dirs.read),),
     LAGS: (Source("kafka-consumer-groups.sh", consumer_groups.SUFFIXES, consumer_groups.read),),
 }
 
 Keep = Callable[["DataFrame"], "DataFrame"]
-"""Takes rows, and gives the same that cost little to read again."""
+"""Returns the same rows, cheap to read again."""
 
 
-def _as_it_is(frame: DataFrame) -> DataFrame:
+def _unchanged(frame: DataFrame) -> DataFrame:
     return frame
 
 
 def read_records(spark: SparkSession, paths: Sequence[str | os.PathLike[str]]) -> DataFrame:
-    """The rows of all ``paths`` as ``partage.pipeline.records`` has them: good ones and bad ones.
+    """The rows of all ``paths`` with the columns of records, valid and rejected ones.
 
     See ``read_rows``.
     """
@@ -52,26 +54,26 @@ def read_records(spark: SparkSession, paths: Sequence[str | os.PathLike[str]]) -
 def read_rows(
     spark: SparkSession,
     paths: Sequence[str | os.PathLike[str]],
-    kind: Kind,
-    keep: Keep = _as_it_is,
+    row_type: RowType,
+    keep: Keep = _unchanged,
 ) -> DataFrame:
-    """The rows of all ``paths`` as columns of their kind, with ``BOOKKEEPING``.
+    """The rows of all ``paths`` with the columns of their row type and ``BOOKKEEPING``.
 
-    A path is a URL of a cluster (``kafka``, records only), or a file, a directory (searched to the
-    bottom) or a glob, wherever Spark can read; the format follows from the files' names. Nothing
-    but names, headers and first rows is read yet. ``keep`` is applied to the rows that are costly
-    to read again: all but those of Parquet. Raises InputError for what is missing, empty,
-    unreadable, given twice or lacks a column.
+    A path is a ``kafka://`` URL (records only), or a file, a directory (searched recursively) or a
+    glob, anywhere Spark can read; the format follows from the file names. Only names, headers and
+    first rows are read yet. ``keep`` is applied to rows that are costly to read again: all formats
+    but Parquet. Raises InputError for input that is missing, empty, unreadable, given twice or
+    lacks a column.
     """
     if not paths:
-        raise InputError("", f"no {kind.name} given: name a file or a directory")
+        raise InputError("", f"no {row_type.name} given: name a file or a directory")
     frames: list[DataFrame] = []
     seen: set[str] = set()
     for path in [os.fspath(path) for path in paths]:
         with spark_errors(path):
             if path.startswith(kafka.SCHEME):
-                if kind != RECORDS:
-                    raise InputError(path, f"has records, expected files of {kind.name}")
+                if row_type != RECORDS:
+                    raise InputError(path, f"has records, expected files of {row_type.name}")
                 if path in seen:
                     raise InputError(path, "is given twice")
                 seen.add(path)
@@ -83,16 +85,16 @@ def read_rows(
             if again := seen.intersection(files):
                 raise InputError(path, f"{min(again)} was already given by another path")
             seen.update(files)
-            own = _by_format(spark, path, literal(path), files, kind, keep)
+            own = _by_format(spark, path, literal(path), files, row_type, keep)
             if not own:
-                known = ", ".join(source.suffixes[0] for source in _sources(kind))
+                known = ", ".join(source.suffixes[0] for source in _sources(row_type))
                 raise InputError(path, f"no file of a known format (names that end in {known})")
             frames += own
     return _union(frames)
 
 
 def read_files(spark: SparkSession, names: Sequence[str]) -> DataFrame:
-    """The rows of just these files, of known formats, as ``read_records`` has them."""
+    """The records of these files, whose formats must be known; see ``read_records``."""
     with spark_errors():
         return _union(_by_format(spark, None, [literal(name) for name in names], names))
 
@@ -102,23 +104,23 @@ def _by_format(
     named: str | None,
     pattern: str | list[str],
     names: Sequence[str],
-    kind: Kind = RECORDS,
-    keep: Keep = _as_it_is,
+    row_type: RowType = RECORDS,
+    keep: Keep = _unchanged,
 ) -> list[DataFrame]:
-    """A frame for each format that there are files of; told by their names where None is given."""
+    """A frame per format among the files; ``named``: the user's name for them, or None."""
     frames = []
-    for source in _sources(kind):
+    for source in _sources(row_type):
         own = tuple(name for name in names if name.endswith(source.suffixes))
         if own:
             several = f"{own[0]} and {len(own) - 1} more" if len(own) > 1 else own[0]
-            files = Files(named or several, pattern, source, own, kind)
+            files = Files(named or several, pattern, source, own, row_type)
             rows = source.read(spark, files)
             frames.append(rows if source.quick else keep(rows))
     return frames
 
 
-def _sources(kind: Kind) -> tuple[Source, ...]:
-    return (*SOURCES, *TOOLS.get(kind, ()))
+def _sources(row_type: RowType) -> tuple[Source, ...]:
+    return (*SOURCES, *TOOLS.get(row_type, ()))
 
 
 def _union(frames: Sequence[DataFrame]) -> DataFrame:

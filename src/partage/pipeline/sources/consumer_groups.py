@@ -1,10 +1,10 @@
-"""What ``kafka-consumer-groups.sh --describe`` prints, a file for each time that it was run.
+"""Output of ``kafka-consumer-groups.sh --describe``, one file per run.
 
-When that was is in the file's name (see ``log_dirs``). Lines without a partition (column names,
-groups without members) say nothing; ``-`` is an offset that the group has not committed.
+The file name has the time of the run (see ``log_dirs``). Lines without a partition (headers, groups
+without members) are ignored; ``-`` means no committed offset.
 
-With ``--verbose`` the leader's epoch stands between partition and offsets. Which of the two forms a
-line has is told from its own numbers: the lag is the end less what is committed.
+With ``--verbose`` the leader epoch stands between partition and offsets. The numbers of a line show
+which form it has: the lag is the end offset minus the committed offset.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 __all__ = ["SUFFIXES", "read"]
 
-# A group's name may have spaces: group, topic, partition, then committed, end, lag, and who has it.
+# group (may contain spaces), topic, partition, committed, end, lag, consumer
 _WHERE = r"^(\S.*?) +(\S+) +(\d+)"
 _OFFSETS = r" +(\d+|-) +(\d+|-) +(-?\d+|-)( +\S.*)?$"
 _LINE = _WHERE + _OFFSETS
@@ -30,7 +30,7 @@ _VERBOSE = _WHERE + r" +(?:\d+|-)" + _OFFSETS
 
 
 def read(spark: SparkSession, files: Files) -> DataFrame:
-    """A row for each partition of a group."""
+    """A row per partition of a group."""
     lines = files.lines(spark).where(sf.col("line").rlike(_LINE))
     group, topic, partition = (sf.regexp_extract("line", _LINE, number) for number in (1, 2, 3))
     verbose = ~_adds_up(_LINE) & _adds_up(_VERBOSE)
@@ -50,15 +50,15 @@ def read(spark: SparkSession, files: Files) -> DataFrame:
         sf.when(committed != "-", committed).alias("committed"),
         sf.when(end != "-", end).alias("end_offset"),
     ).withColumn("broken", sf.when(sf.col("timestamp").isNull(), sf.lit(NO_TIME)))
-    return files.kind.canonical(rows, sf.col("line"), files.named)
+    return files.row_type.canonical(rows, sf.col("line"), files.named)
 
 
 def _adds_up(form: str) -> Column:
-    """Whether a line of this form tells a lag that is the end less what is committed, or, as ``-``,
-    none, where one of the two is not known."""
+    """Whether the lag of a line, read in this form, is the end offset minus the committed one, or
+    ``-`` if one of the two is unknown."""
     committed, end, lag = (sf.regexp_extract("line", form, number) for number in (4, 5, 6))
     unknown = (committed == "-") | (end == "-")
-    told = end.try_cast("long") - committed.try_cast("long") == lag.try_cast("long")
+    equal = end.try_cast("long") - committed.try_cast("long") == lag.try_cast("long")
     return sf.col("line").rlike(form) & sf.when(lag == "-", unknown).otherwise(
-        ~unknown & sf.coalesce(told, sf.lit(False))
+        ~unknown & sf.coalesce(equal, sf.lit(False))
     )

@@ -1,8 +1,8 @@
-"""CSV files with a header each: commas, double quotes, one record a line.
+"""CSV files, each with a header: commas, double quotes, one record per line.
 
-An empty field is null, a quoted empty one (``""``) is the empty text, so that a record without a
-key and a record with an empty key stay two things. Keys are text; ``key_base64`` is for those that
-are not. A line equal to its file's header is a header too: files put one after another.
+An empty field is null and a quoted empty field (``""``) is the empty text, so a record without a
+key differs from a record with an empty key. Keys are text; use ``key_base64`` for binary ones. A
+line equal to the header is skipped: it comes from concatenated files.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 from pyspark.sql import functions as sf
 
 from partage.errors import InputError
-from partage.pipeline.rows import Kind
+from partage.pipeline.rows import RowType
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -28,7 +28,7 @@ _BROKEN = "partage_broken"
 
 
 def read(spark: SparkSession, files: Files) -> DataFrame:
-    """All values as text: the checks of ``canonical`` decide. Headers may differ by file."""
+    """All values as text, which ``canonical`` validates. Headers may differ between files."""
     lines = files.lines(spark)
     headers = (
         lines.where("start = 0")
@@ -38,7 +38,7 @@ def read(spark: SparkSession, files: Files) -> DataFrame:
     )
     sharing: dict[str, list[str]] = defaultdict(list)
     for file, source, header in headers.sort("file").collect():
-        files.kind.check_columns(_names(header, files.kind, source), source)
+        files.row_type.check_columns(_names(header, files.row_type, source), source)
         sharing[header].append(file)
     if not sharing:
         raise InputError(files.named, "is empty")
@@ -49,23 +49,23 @@ def read(spark: SparkSession, files: Files) -> DataFrame:
     return reduce(lambda one, other: one.unionAll(other), frames)
 
 
-def _names(header: str, kind: Kind, where: str) -> list[str]:
+def _names(header: str, row_type: RowType, where: str) -> list[str]:
     names = [name.strip() for name in next(csv.reader([header.lstrip("\ufeff")]), [])]
     for name in names:
-        if name in kind.input_columns and names.count(name) > 1:
-            raise InputError(where, f"column {name} is there twice")
+        if name in row_type.input_columns and names.count(name) > 1:
+            raise InputError(where, f"column {name} occurs twice")
     return names
 
 
 def _read_with(lines: DataFrame, header: str, files: Files) -> DataFrame:
-    names, known = _names(header, files.kind, files.named), files.kind.input_columns
-    # Columns are told apart by place: what else is in the file may have any name, or none.
+    names, known = _names(header, files.row_type, files.named), files.row_type.input_columns
+    # Columns are addressed by position: other columns may have any name, or none.
     fields = [name if name in known else f"_{i}" for i, name in enumerate(names)]
     schema = ", ".join(f"`{name}` string" for name in (*fields, _BROKEN))
     options = {
         "columnNameOfCorruptRecord": _BROKEN,
         "escape": '"',
-        "nullValue": "\x00",  # no field is this, so that only unquoted empty fields are null
+        "nullValue": "\x00",  # never occurs, so only unquoted empty fields are null
         "maxCharsPerColumn": "-1",
     }
     record = sf.from_csv("line", schema, options)
@@ -76,4 +76,4 @@ def _read_with(lines: DataFrame, header: str, files: Files) -> DataFrame:
     )
     wanted = [sf.col(f"record.{name}") for name in fields if name in known]
     typed = rows.select("line", "source", broken.alias("broken"), *wanted)
-    return files.kind.canonical(typed, sf.col("line"), files.named)
+    return files.row_type.canonical(typed, sf.col("line"), files.named)

@@ -1,4 +1,4 @@
-"""Files as Spark sees them: listed by the session, so that it may run anywhere."""
+"""List and read files through Spark, so that the session may run anywhere."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from urllib.parse import unquote
 from pyspark.sql import functions as sf
 
 from partage.pipeline.records import RECORDS
-from partage.pipeline.rows import Kind
+from partage.pipeline.rows import RowType
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame, DataFrameReader, SparkSession
@@ -20,10 +20,10 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Source:
-    """A format of rows: its name, the ends of its files' names, and how to read them.
+    """A file format: its name, the suffixes of its files, and the function that reads them.
 
-    ``read`` gives the columns of the files' kind and raises InputError. ``quick``: reading again
-    costs less than keeping what was read.
+    ``read`` returns the columns of the files' row type and raises InputError. ``quick``: reading
+    again costs less than caching.
     """
 
     name: str
@@ -34,28 +34,29 @@ class Source:
 
 @dataclass(frozen=True)
 class Files:
-    """The files of one source under one path: as the user ``named`` it, as Spark's ``pattern`` (or
-    several); ``kind``: what their rows are."""
+    """The files of a format under a path: the user's name for it (``named``), Spark's ``pattern``
+    (or several), the file names, and the type of their rows."""
 
     named: str
     pattern: str | list[str]
     source: Source
     names: tuple[str, ...]
-    kind: Kind = RECORDS
+    row_type: RowType = RECORDS
 
     def reader(self, spark: SparkSession) -> DataFrameReader:
-        """A reader that sees these files and no others under ``pattern``."""
+        """A reader for exactly these files under ``pattern``."""
         glob = "*{" + ",".join(self.source.suffixes) + "}"
         return spark.read.option("recursiveFileLookup", "true").option("pathGlobFilter", glob)
 
     def origin(self) -> Column:
-        """A row's ``source``: the path as it was given, or the file's own where it gave many."""
+        """The ``source`` of a row: the path as given, or the file if the path has several."""
         if len(self.names) == 1:
             return sf.lit(self.named)
         return sf.regexp_replace(sf.col("_metadata.file_path"), "^file:/+", "/")
 
     def lines(self, spark: SparkSession) -> DataFrame:
-        """Text files as ``line``, ``source`` and ``file`` (its name, quoted); no blank lines."""
+        """Text files as ``line``, ``source``, ``file`` (its URL-quoted name) and ``start``, without
+        blank lines."""
         frame = self.reader(spark).text(self.pattern)
         return frame.select(
             sf.col("value").alias("line"),
@@ -73,8 +74,8 @@ def list_files(spark: SparkSession, path: str) -> list[str]:
 
 
 def literal(path: str) -> str:
-    """The path as Spark must see it: absolute, since a server may stand in another folder, and with
-    brackets and stars escaped where it is the name of a file of ours. URLs stay as they are."""
+    """The path for Spark: absolute, because a server may have another working directory, and with
+    glob characters escaped if a file of that name exists here. URLs are unchanged."""
     if re.match(r"[A-Za-z][A-Za-z0-9+.-]*:", path):
         return path
     here = Path(path)

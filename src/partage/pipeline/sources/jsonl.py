@@ -1,7 +1,7 @@
-"""JSON lines: one object a line. Keys are text; ``key_base64`` is for those that are not.
+"""JSON lines: one object per line. Keys are text; use ``key_base64`` for binary ones.
 
-A missing ``key`` is a record without a key, but a file whose first lines all lack it (or any other
-column) is refused: that is a column of another name.
+An object without ``key`` is a record without a key, but a file whose first lines all lack it (or
+any other column) is refused: the column probably has another name.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ _FIRST_LINES = 1000
 
 
 def read(spark: SparkSession, files: Files) -> DataFrame:
-    """All values as text, whatever their JSON type: the checks of ``canonical`` decide."""
+    """All values as text, whatever their JSON type; ``canonical`` validates them."""
     lines = files.lines(spark)
     found: dict[str, None] = {}
     first = lines.select("line").limit(_FIRST_LINES).collect()
@@ -38,12 +38,12 @@ def read(spark: SparkSession, files: Files) -> DataFrame:
         if isinstance(value, dict):
             found |= dict.fromkeys(value)
     if found:
-        files.kind.check_columns(found, files.named, files.kind.hint)
-    known = files.kind.input_columns
+        files.row_type.check_columns(found, files.named, files.row_type.hint)
+    known = files.row_type.input_columns
     columns = [name for name in known if name in found] or list(known)
     schema = ", ".join(f"`{name}` string" for name in columns)
-    # Spark stops reading at the end of the first value. Inside an array there must be a bracket
-    # next, so that two records in one line, or rubbish after one, do not go unnoticed.
+    # Spark ignores whatever follows the first value. Inside an array a bracket must follow, so two
+    # records in one line, or text after a record, are noticed.
     parsed = sf.from_json(
         sf.concat(sf.lit("["), "line", sf.lit("]")),
         f"array<struct<{schema.replace('` ', '`: ')}>>",
@@ -54,4 +54,4 @@ def read(spark: SparkSession, files: Files) -> DataFrame:
         sf.col("record").isNull() | (sf.size("parsed") != 1), sf.lit("line is not one JSON object")
     )
     typed = rows.select("line", "source", broken.alias("broken"), "record.*")
-    return files.kind.canonical(typed, sf.col("line"), files.named)
+    return files.row_type.canonical(typed, sf.col("line"), files.named)

@@ -1,17 +1,17 @@
-"""Records straight from a cluster, through Spark's Kafka connector: a bounded batch, or a stream.
+"""Records of a cluster through Spark's Kafka connector: a bounded batch, or a stream.
 
-``kafka://HOST:PORT[,HOST:PORT]/TOPIC[,TOPIC]`` names them; ``*`` in a topic stands for anything.
-After ``?``, joined by ``&``:
+``kafka://HOST:PORT[,HOST:PORT]/TOPIC[,TOPIC]``; ``*`` in a topic matches anything. Parameters after
+``?``, joined by ``&``:
 
-- ``from``, ``to``: times, ISO 8601 (UTC where no zone is said) or milliseconds since 1970; from the
-  beginning to the end of every partition where they are left out
-- ``config``: a properties file of a client, as Kafka's own tools take it (``security.protocol`` and
-  what belongs to it); what it does not say ``PARTAGE_*`` variables may (``partage.properties``)
+- ``from``, ``to``: times, ISO 8601 (UTC without a zone) or milliseconds since 1970; default: the
+  beginning and the end of every partition
+- ``config``: a properties file of a client, as Kafka's tools take it (``security.protocol`` and
+  related settings); ``PARTAGE_*`` variables complete it (``partage.properties``)
 
-Only the length of a value is kept, though the connector fetches the values too. The connector is
-the one that the session has. Where it has none, the jars are added to the session: those that
-``PARTAGE_SPARK_KAFKA`` names (a folder of jars, or Maven coordinates), or else the connector of
-PySpark's own version, out of Maven Central.
+Only the length of a value is kept, although the connector fetches the values. The session's
+connector is used if it has one. Otherwise jars are added to the session: those that
+``PARTAGE_SPARK_KAFKA`` names (a folder of jars, or Maven coordinates), or the connector of
+PySpark's version from Maven Central.
 """
 
 from __future__ import annotations
@@ -47,14 +47,14 @@ _PARAMETERS = ("from", "to", "config")
 _TOPIC = re.compile(r"[\w.*-]{1,249}", re.ASCII)
 _COORDINATES = re.compile(r"([\w.-]+):([\w.-]+):([\w.-]+)", re.ASCII)
 
-# Of an error whose class only its workers know Spark hands on nothing. The driver has listed the
-# topics by then, so what fails is to read them.
+# Spark gives no details of an error whose class only the workers know. The driver has listed the
+# topics by then, so it is reading that fails.
 _FORBIDDEN = re.compile(r"TopicAuthorizationException|Not authorized to access|\bUnknownReason\b")
 
 # Spark sets these itself and refuses them.
 _NOT_OURS = ("auto.offset.reset", "bootstrap.servers", "enable.auto.commit", "interceptor.classes")
 
-# What Spark brings must not come twice; Hadoop's client is Spark's too.
+# Without the libraries that Spark itself has.
 _DEPENDENCY = """\
     <dependency org="{organisation}" name="{name}" rev="{version}">
       <exclude org="org.apache.hadoop"/>
@@ -63,8 +63,8 @@ _DEPENDENCY = """\
 
 
 @dataclass(frozen=True)
-class Place:
-    """What a URL says."""
+class KafkaUrl:
+    """A parsed ``kafka://`` URL."""
 
     url: str
     servers: str
@@ -73,8 +73,8 @@ class Place:
     config: Mapping[str, str] = field(default_factory=dict, repr=False)
 
 
-def place(url: str) -> Place:
-    """Read a URL; InputError names what is wrong in it."""
+def parse_url(url: str) -> KafkaUrl:
+    """Parse a URL; InputError names the faulty part."""
     found = re.fullmatch(rf"{SCHEME}([^/?]+)/([^?]+)(?:\?(.*))?", url)
     if found is None:
         raise InputError(url, f"expected {SCHEME}HOST:PORT/TOPIC[,TOPIC][?from=TIME&to=TIME]")
@@ -85,24 +85,26 @@ def place(url: str) -> Place:
     topics = tuple(listed.split(","))
     for topic in topics:
         if not _TOPIC.fullmatch(topic):
-            raise InputError(url, f"{topic!r}: no topic has such a name")
-    said: dict[str, str] = {}
+            raise InputError(url, f"{topic!r}: is not a valid topic name")
+    given: dict[str, str] = {}
     for part in (query or "").split("&") if query else ():
         name, equals, value = part.partition("=")
-        if name not in _PARAMETERS or not equals or name in said:
-            raise InputError(url, f"{part!r}: expected one each of {', '.join(_PARAMETERS)}")
-        said[name] = unquote(value)
-    period = Period.of(said.get("from"), said.get("to"), (url, url))
-    return Place(url, servers, topics, period, read_settings(said.get("config")))
+        if name not in _PARAMETERS or not equals or name in given:
+            raise InputError(
+                url, f"{part!r}: expected each of {', '.join(_PARAMETERS)} at most once"
+            )
+        given[name] = unquote(value)
+    period = Period.of(given.get("from"), given.get("to"), (url, url))
+    return KafkaUrl(url, servers, topics, period, read_settings(given.get("config")))
 
 
 def configured(paths: Sequence[str], command_config: str | None) -> list[str]:
-    """The same paths, and a client's properties file for the URLs among them that name none."""
+    """The same paths; URLs among them without ``config`` get this properties file."""
     if command_config is None:
         return list(paths)
-    said = f"config={quote(command_config)}"
+    parameter = f"config={quote(command_config)}"
     return [
-        f"{path}{'&' if '?' in path else '?'}{said}"
+        f"{path}{'&' if '?' in path else '?'}{parameter}"
         if path.startswith(SCHEME) and not re.search(r"[?&]config=", path)
         else path
         for path in paths
@@ -110,35 +112,35 @@ def configured(paths: Sequence[str], command_config: str | None) -> list[str]:
 
 
 def read(spark: SparkSession, url: str) -> DataFrame:
-    """The records as ``partage.pipeline.records`` has them. Raises InputError."""
-    said = place(url)
-    _check_listening(said)
-    frame = _load(spark, said)
+    """The records of a URL, see ``partage.pipeline.records``. Raises InputError."""
+    parsed = parse_url(url)
+    _check_listening(parsed)
+    frame = _load(spark, parsed)
     try:
-        frame.select("partition").take(1)  # so that what is wrong with the URL is told with it
+        frame.select("partition").take(1)  # so that an error names the URL
     except (PySparkException, Py4JError) as error:
         if "UnknownTopicOrPartition" in str(error):
-            raise InputError(url, "a topic is not there, or may not be read") from None
+            raise InputError(url, "a topic does not exist, or must not be read") from None
         if _FORBIDDEN.search(str(error)):
-            topics = " or ".join(said.topics)
-            said_so = f"not allowed, it seems: missing ACL: Read on topic {topics}"
-            raise PartageError(f"{url}: {said_so}") from None
+            topics = " or ".join(parsed.topics)
+            problem = f"probably not authorized: missing ACL: Read on topic {topics}"
+            raise PartageError(f"{url}: {problem}") from None
         raise
-    return _rows(frame, said)
+    return _rows(frame, parsed)
 
 
 def stream(spark: SparkSession, url: str) -> DataFrame:
-    """The same as a streaming DataFrame, from the beginning or from ``from`` on, without an end.
+    """The records as a streaming DataFrame, from the beginning or from ``from`` on.
 
     Raises InputError.
     """
-    read(spark, url)  # brings the connector, and tells what is wrong with the URL
-    said = place(url)
-    options = {"startingOffsets": "earliest", **_options(said)}
-    return _rows(spark.readStream.format("kafka").options(**options).load(), said)
+    read(spark, url)  # loads the connector and checks the URL
+    parsed = parse_url(url)
+    options = {"startingOffsets": "earliest", **_options(parsed)}
+    return _rows(spark.readStream.format("kafka").options(**options).load(), parsed)
 
 
-def _rows(frame: DataFrame, said: Place) -> DataFrame:
+def _rows(frame: DataFrame, url: KafkaUrl) -> DataFrame:
     rows = frame.select(
         "topic",
         "partition",
@@ -146,15 +148,15 @@ def _rows(frame: DataFrame, said: Place) -> DataFrame:
         "timestamp",
         "key",
         sf.coalesce(sf.octet_length("value"), sf.lit(0)).alias("value_bytes"),
-        sf.lit(f"{SCHEME}{said.servers}").alias("source"),
+        sf.lit(f"{SCHEME}{url.servers}").alias("source"),
         sf.lit(None).cast("string").alias("broken"),
     )
     row = sf.concat_ws("-", "topic", "partition", "offset")
-    return canonical(rows, row, said.url)
+    return canonical(rows, row, url.url)
 
 
-def _load(spark: SparkSession, said: Place) -> DataFrame:
-    reader = spark.read.format("kafka").options(**_options(said))
+def _load(spark: SparkSession, url: KafkaUrl) -> DataFrame:
+    reader = spark.read.format("kafka").options(**_options(url))
     try:
         return reader.load()
     except AnalysisException as error:
@@ -169,25 +171,25 @@ def _load(spark: SparkSession, said: Place) -> DataFrame:
     return reader.load()
 
 
-def _options(said: Place) -> dict[str, str]:
-    options = {f"kafka.{k}": v for k, v in said.config.items() if k not in _NOT_OURS}
-    options["kafka.bootstrap.servers"] = said.servers
-    if any("*" in topic for topic in said.topics):
-        patterns = (re.escape(topic).replace(r"\*", ".*") for topic in said.topics)
+def _options(url: KafkaUrl) -> dict[str, str]:
+    options = {f"kafka.{k}": v for k, v in url.config.items() if k not in _NOT_OURS}
+    options["kafka.bootstrap.servers"] = url.servers
+    if any("*" in topic for topic in url.topics):
+        patterns = (re.escape(topic).replace(r"\*", ".*") for topic in url.topics)
         options["subscribePattern"] = "|".join(patterns)
     else:
-        options["subscribe"] = ",".join(said.topics)
-    if said.period.since is not None:
-        options["startingTimestamp"] = str(said.period.since)
-        # a partition with nothing since then has nothing to read, rather than an error
+        options["subscribe"] = ",".join(url.topics)
+    if url.period.since is not None:
+        options["startingTimestamp"] = str(url.period.since)
+        # a partition without newer records gives no rows instead of an error
         options["startingOffsetsByTimestampStrategy"] = "latest"
-    if said.period.until is not None:
-        options["endingTimestamp"] = str(said.period.until)
+    if url.period.until is not None:
+        options["endingTimestamp"] = str(url.period.until)
     return options
 
 
 def connector() -> Path:
-    """The folder of the connector's jars, fetched if need be. Raises InputError, PartageError."""
+    """The folder of the connector's jars, fetched if necessary. Raises InputError, PartageError."""
     wanted = _wanted()
     if isinstance(wanted, Path):
         return wanted
@@ -201,30 +203,32 @@ def connector() -> Path:
 
 
 def connector_at_hand() -> Path | None:
-    """Where the connector's jars are already, without fetching any. Raises InputError."""
+    """The folder of the connector's jars if they are there, without fetching. Raises InputError."""
     wanted = _wanted()
     folder = wanted if isinstance(wanted, Path) else ivy.cache_folder(f"{wanted[1]}-{wanted[2]}")
     return folder if folder.is_dir() else None
 
 
 def _wanted() -> Path | tuple[str, ...]:
-    """The folder of jars that is named, or the coordinates: organisation, name, version."""
-    said = os.environ.get(CONNECTOR, "")
-    if said and (folder := Path(said).expanduser()).is_dir():
+    """The configured folder of jars, or coordinates: organisation, name, version."""
+    configured = os.environ.get(CONNECTOR, "")
+    if configured and (folder := Path(configured).expanduser()).is_dir():
         if not any(folder.glob("spark-sql-kafka-*.jar")):
-            raise InputError(CONNECTOR, f"{said}: holds no spark-sql-kafka-….jar")
+            raise InputError(CONNECTOR, f"{configured}: has no spark-sql-kafka-….jar")
         return folder.absolute()
     default = f"org.apache.spark:spark-sql-kafka-0-10_2.13:{version('pyspark')}"
-    found = _COORDINATES.fullmatch(said or default)
+    found = _COORDINATES.fullmatch(configured or default)
     if found is None:
-        raise InputError(CONNECTOR, f"{said!r}: expected a folder, or coordinates as {default}")
+        raise InputError(
+            CONNECTOR, f"{configured!r}: expected a folder, or coordinates such as {default}"
+        )
     return found.groups()
 
 
-def _check_listening(said: Place) -> None:
-    """Say at once that nobody listens: Kafka's client tries again for a minute."""
+def _check_listening(url: KafkaUrl) -> None:
+    """Raise InputError at once if no broker listens: Kafka's client retries for a minute."""
     why = ""
-    for server in said.servers.split(","):
+    for server in url.servers.split(","):
         host, _, port = server.rpartition(":")
         try:
             socket.create_connection((host.strip("[]"), int(port)), timeout=5).close()
@@ -232,4 +236,4 @@ def _check_listening(said: Place) -> None:
             why = why or f"{server}: {getattr(error, 'strerror', None) or error}"
         else:
             return
-    raise InputError(said.url, f"no broker answers ({why})")
+    raise InputError(url.url, f"no broker reachable ({why})")

@@ -1,8 +1,8 @@
-"""What ``kafka-log-dirs.sh --describe`` prints, a file for each time that it was run.
+"""Output of ``kafka-log-dirs.sh --describe``, one file per run.
 
-It does not say when, so the file's name must: a date and a time of day in UTC, as in
-``log-dirs-2026-11-20T08-00.txt`` or ``20261120T080000.txt``. Copies that are still being moved
-between log dirs (``isFuture``) do not count.
+The output has no time, so the file name must have one: a date and time in UTC, as in
+``log-dirs-2026-11-20T08-00.txt`` or ``20261120T080000.txt``. Future replicas, which are being moved
+between log dirs (``isFuture``), are ignored.
 """
 
 from __future__ import annotations
@@ -25,36 +25,36 @@ _NAME = r"^(.+)-(\d+)$"
 
 
 def read(spark: SparkSession, files: Files) -> DataFrame:
-    """A row for each replica; of the lines only the one of JSON tells anything."""
+    """A row per replica, from the one line of JSON."""
     lines = files.lines(spark).where(sf.ltrim("line").startswith("{"))
-    told = ("source", "line", "timestamp")
+    common = ("source", "line", "timestamp")
     replicas = (
         lines.withColumn("timestamp", time_in_name())
-        .select(*told, sf.explode_outer(sf.from_json("line", _OUTPUT)["brokers"]).alias("by"))
-        .select(*told, "by.broker", sf.explode_outer("by.logDirs").alias("log_dir"))
-        .select(*told, "broker", sf.explode_outer("log_dir.partitions").alias("replica"))
+        .select(*common, sf.explode_outer(sf.from_json("line", _OUTPUT)["brokers"]).alias("by"))
+        .select(*common, "by.broker", sf.explode_outer("by.logDirs").alias("log_dir"))
+        .select(*common, "broker", sf.explode_outer("log_dir.partitions").alias("replica"))
         .where("broker is null or replica is not null")
         .where("not coalesce(replica.isFuture, false)")
     )
     rows = replicas.select(
-        *told,
+        *common,
         sf.regexp_extract("replica.partition", _NAME, 1).alias("topic"),
         sf.regexp_extract("replica.partition", _NAME, 2).alias("partition"),
         "broker",
         sf.col("replica.size").alias("size_bytes"),
-        sf.to_json("replica").alias("said"),
-        sf.when(sf.col("broker").isNull(), sf.lit("line names no broker with its log dirs"))
+        sf.to_json("replica").alias("text"),
+        sf.when(sf.col("broker").isNull(), sf.lit("line has no broker with log dirs"))
         .when(sf.col("timestamp").isNull(), sf.lit(NO_TIME))
         .alias("broken"),
     )
-    return files.kind.canonical(rows, sf.coalesce("said", "line"), files.named)
+    return files.row_type.canonical(rows, sf.coalesce("text", "line"), files.named)
 
 
-NO_TIME = "the file's name has no time, such as 2026-11-20T08-00"
+NO_TIME = "the file name has no time, such as 2026-11-20T08-00"
 
 
 def time_in_name() -> Column:
-    """ISO 8601 out of a file's name (the column ``file``), null where there is no time in it."""
+    """The time in a file name (column ``file``) as ISO 8601, null if there is none."""
     name = sf.url_decode("file")
     part = [sf.regexp_extract(name, _TIME, group) for group in range(1, 7)]
     day, clock = sf.concat_ws("-", *part[:3]), sf.concat_ws(":", *part[3:5])

@@ -1,4 +1,4 @@
-"""Parquet files. Columns keep the types they have; a row is told as JSON when it is rejected."""
+"""Parquet files. Columns keep their types; a rejected row is shown as JSON."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ if TYPE_CHECKING:
 
 
 def read(spark: SparkSession, files: Files) -> DataFrame:
-    """Every file's footer is read, so that files of different types are refused at once."""
+    """Reads the footer of every file, so files with different types are refused at once."""
     reader = files.reader(spark).option("mergeSchema", "true")
     frame = reader.load(files.pattern, format="parquet")
-    files.kind.check_columns(frame.columns, files.named)
-    columns = [name for name in frame.columns if name in files.kind.input_columns]
+    files.row_type.check_columns(frame.columns, files.named)
+    columns = [name for name in frame.columns if name in files.row_type.input_columns]
     rows = frame.select(
         *columns, files.origin().alias("source"), sf.lit(None).cast("string").alias("broken")
     )
-    return files.kind.canonical(rows, sf.to_json(sf.struct(*columns)), files.named)
+    return files.row_type.canonical(rows, sf.to_json(sf.struct(*columns)), files.named)

@@ -1,7 +1,7 @@
-"""``partage watch``: a stream of records into load windows, and an alert when leaders drift apart.
+"""``partage watch``: measure a stream of records in windows, and alert when leaders get uneven.
 
 stream ─ batches ┬ windows ─ store      closed by the watermark, written exactly once
-                 └ fairness ─ events    judged, planned anew, told
+                 └ fairness ─ events    evaluated, planned again, reported
 """
 
 from partage.pipeline.watch.batches import Rules

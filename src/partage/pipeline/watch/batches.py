@@ -1,7 +1,7 @@
-"""One batch after the other: summed up by Spark, added to the windows, written, judged, told.
+"""Process a batch: Spark sums it up; the driver adds it to the windows, writes and evaluates them.
 
-The sums come home in one job over the batch; a second one fetches the rows that are no records,
-where there are any. All else is done here, on a row per partition and window.
+One Spark job over the batch collects the sums; a second one fetches the rejected rows, if there are
+any. The rest happens on the driver, on a row per partition and window.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from partage.pipeline import measure
 from partage.pipeline.profile import SCHEMAS
 from partage.pipeline.session import spark_errors
 from partage.pipeline.watch import events, windows
-from partage.pipeline.watch.fairness import ClusterFile, Fairness, fairness, fresh_plan
+from partage.pipeline.watch.fairness import ClusterFile, Fairness, fairness, new_plan
 from partage.pipeline.watch.store import PLANS, REJECTED_KEPT, State, Store, stamp
 from partage.pipeline.watch.stream import Stream
 from partage.profile import Profile
@@ -30,24 +30,25 @@ from partage.profile import Profile
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
-Tell = Callable[[events.Event], None]
-Draw = Callable[[dict[str, Any], str], str]
+Emit = Callable[[events.Event], None]
+Render = Callable[[dict[str, Any], str], str]
 
 
 @dataclass(frozen=True)
 class Rules:
-    """``window``, ``late`` and ``over`` in seconds; ``moves``: whether a fresh plan may move data.
-    See ``partage watch``."""
+    """``window``, ``allowed_lateness`` and ``over`` are in seconds; ``moves``: whether a new plan
+    may move data. See ``partage watch``."""
 
     window: int
-    late: int
+    allowed_lateness: int
     over: int
     alert_above: float
     moves: bool
 
 
 class Batches:
-    """What Spark calls with each batch. ``failure``: what ended it, where something did."""
+    """The function that Spark calls with each batch. ``failure``: the error that ended it, if
+    any."""
 
     def __init__(
         self,
@@ -56,19 +57,19 @@ class Batches:
         store: Store,
         cluster: ClusterFile,
         rules: Rules,
-        tell: Tell,
-        draw: Draw | None,
+        emit: Emit,
+        render: Render | None,
     ) -> None:
         self.state = store.state()
         self.failure: BaseException | None = None
         self._spark, self._stream, self._store = spark, stream, store
-        self._cluster, self._rules, self._tell, self._draw = cluster, rules, tell, draw
+        self._cluster, self._rules, self._emit, self._render = cluster, rules, emit, render
         self._busy = threading.Lock()
         self._ended = False
-        self._strangers: set[str] = set()
+        self._unknown: set[str] = set()
 
     def __call__(self, frame: DataFrame, number: int) -> None:
-        """Take a batch; whatever goes wrong ends the query before the batch counts."""
+        """Process a batch; any error ends the query before the batch is committed."""
         with self._busy:
             if self._ended:
                 raise PartageError("stopped")
@@ -82,23 +83,23 @@ class Batches:
                 raise
 
     def end(self) -> None:
-        """Wait for the batch that is being taken, and take no other."""
+        """Wait for the current batch and refuse any further one."""
         with self._busy:
             self._ended = True
 
     def _take(self, frame: DataFrame, number: int) -> None:
         if number == self.state.batch:
-            return  # done before the last run was killed, but Spark did not hear of it
+            return  # committed before the last run was killed, but Spark does not know
         before = self.state
         if number != before.batch + 1:
-            raise PartageError(f"batch {number} does not follow on batch {before.batch}")
+            raise PartageError(f"batch {number} does not follow batch {before.batch}")
         sums, rejected = self._sums(frame)
         step = windows.advance(
             before.open,
             sums,
             before.watermark,
             window=self._rules.window,
-            lateness=self._rules.late,
+            lateness=self._rules.allowed_lateness,
         )
         state = replace(
             before,
@@ -130,35 +131,35 @@ class Batches:
                 return windows.SCHEMA.empty_table(), _Rejected()
             sums = records.transform(measure.by_window, self._rules.window).toArrow()
             sums = sums.select(windows.SCHEMA.names).cast(windows.SCHEMA)
-            # Rows that are no records have nothing, so that they are one group, of no topic.
-            none = pc.is_null(sums["topic"])
-            count = pc.sum(sums.filter(none)["records"]).as_py() or 0
+            # Rejected rows have no values, so they form one group without a topic.
+            bad = pc.is_null(sums["topic"])
+            count = pc.sum(sums.filter(bad)["records"]).as_py() or 0
             if not count:
                 return sums, _Rejected()
             columns = SCHEMAS["rejected"].names
             rows = records.transform(measure.rejected).sort(*columns).limit(REJECTED_KEPT)
-            return sums.filter(pc.invert(none)), _Rejected(
+            return sums.filter(pc.invert(bad)), _Rejected(
                 count, rows.toArrow().select(columns).cast(SCHEMAS["rejected"])
             )
 
     def _judge(self, state: State, closed: int) -> State:
-        """Say what the windows closed by now say; ``closed``: how many have just been."""
+        """Evaluate the closed windows and emit events; ``closed``: the number closed just now."""
         assert state.end is not None
         cluster, problem = self._cluster.now()
         if problem is not None:
-            self._tell(events.trouble(problem))
+            self._emit(events.trouble(problem))
         profile = Profile.read(self._store.path)
         measured = profile.aligned(cluster)
-        self._tell_strangers(measured.not_in_cluster)
+        self._report_unknown(measured.not_in_cluster)
         found = fairness(cluster, measured.bytes_per_second)
         threshold = self._rules.alert_above
         unfair = found is not None and found.value > threshold
         if found is not None and unfair and not state.unfair:
             self._alert(state.end, found, cluster, profile)
         elif state.unfair and not unfair:
-            self._tell(events.fair(state.end, threshold, found))
+            self._emit(events.fair(state.end, threshold, found))
         state = replace(state, unfair=unfair)
-        self._tell(events.closed(state, closed, found))
+        self._emit(events.closed(state, closed, found))
         return state
 
     def _write_profile(self, state: State) -> None:
@@ -175,22 +176,23 @@ class Batches:
         path = self._store.path / PLANS / stamp(end)
         written, after, why = None, None, None
         try:
-            plan, then = fresh_plan(cluster, profile, found, self._rules.moves)
+            plan, expected = new_plan(cluster, profile, found, self._rules.moves)
             document = plan.document()
             plan.write(
-                path, {} if self._draw is None else {REPORT: self._draw(document, os.fspath(path))}
+                path,
+                {} if self._render is None else {REPORT: self._render(document, os.fspath(path))},
             )
-            written, after = os.fspath(path), then.value
+            written, after = os.fspath(path), expected.value
         except PartageError as error:
             why = error
-        self._tell(events.alert(end, self._rules.alert_above, found, written, after, why))
+        self._emit(events.alert(end, self._rules.alert_above, found, written, after, why))
 
-    def _tell_strangers(self, names: tuple[str, ...]) -> None:
-        new = set(names) - self._strangers
+    def _report_unknown(self, names: tuple[str, ...]) -> None:
+        new = set(names) - self._unknown
         if new:
-            self._strangers |= new
+            self._unknown |= new
             first = min(new)
-            self._tell(
+            self._emit(
                 events.trouble(
                     f"{len(new)} measured partitions are not in the cluster file, first {first}"
                 )
@@ -199,7 +201,7 @@ class Batches:
 
 @dataclass(frozen=True)
 class _Rejected:
-    """Rows that are no records: how many, and the first of them."""
+    """Rejected rows: their number, and the first of them."""
 
     count: int = 0
     rows: pa.Table | None = None

@@ -1,7 +1,7 @@
-"""What a watch has to say, as JSON values: one object an event, told by its ``event``.
+"""The events of a watch as JSON values; the key ``event`` names the type.
 
-``closed`` windows, an ``alert``, ``fair`` again, ``trouble`` that does not end it, and ``stopped``.
-A healthy watch tells people nothing: ``closed`` is for programs only.
+``closed`` windows, an ``alert``, ``fair`` again, ``trouble`` that does not end the watch, and
+``stopped``. ``closed`` is for programs only: a watch prints nothing while all is well.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from typing import Any
 
 from partage.errors import PartageError
 from partage.pipeline.watch.fairness import Fairness
-from partage.pipeline.watch.store import State, shown, told
+from partage.pipeline.watch.store import State, counts, shown
 
 Event = dict[str, Any]
 
@@ -24,7 +24,7 @@ def closed(state: State, windows: int, found: Fairness | None) -> Event:
         "windows": windows,
         **_figures(found),
         "unfair": state.unfair,
-        "counts": told(state),
+        "counts": counts(state),
     }
 
 
@@ -36,8 +36,8 @@ def alert(
     after: float | None,
     why: PartageError | None,
 ) -> Event:
-    """The fairness has passed the threshold. ``plan``: its directory, ``after``: the fairness that
-    it leads to; or ``why`` there is none."""
+    """The fairness is above the threshold. ``plan``: the directory of a new plan, ``after``: the
+    fairness that it leads to; or ``why`` there is no plan."""
     return {
         "event": "alert",
         "at": shown(end),
@@ -53,18 +53,18 @@ def alert(
 
 
 def fair(end: int, threshold: float, found: Fairness | None) -> Event:
-    """It is at or below the threshold again, or nothing is taken in."""
+    """The fairness is at or below the threshold again, or no bytes come in."""
     return {"event": "fair", "at": shown(end), "threshold": threshold, **_figures(found)}
 
 
 def trouble(problem: str) -> Event:
-    """Something that a user should look at, and that the watch goes on without."""
+    """A problem that a user should look at; the watch continues."""
     return {"event": "trouble", "problem": problem}
 
 
 def stopped(state: State) -> Event:
-    """The end, and the counts since the beginning."""
-    return {"event": "stopped", "counts": told(state)}
+    """The end of the watch, with the counts since its beginning."""
+    return {"event": "stopped", "counts": counts(state)}
 
 
 def _figures(found: Fairness | None) -> dict[str, Any]:

@@ -1,7 +1,7 @@
-"""How evenly the brokers share what producers send, and the plan for when they do not.
+"""How evenly the leaders share the incoming bytes, and a new plan for when they do not.
 
-A record is taken in by the leader of its partition: the first live broker of the replica list. The
-*fairness* is the busiest broker's bytes per second over the mean of all live brokers; 1 is perfect.
+A partition's records go to its leader: the first live broker of the replica list. The *fairness* is
+the busiest broker's bytes per second over the mean of all live brokers; 1 is perfect.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from partage.profile import Profile
 Floats = npt.NDArray[np.float64]
 
 HEAVIEST = 3
-"""How many partitions are named."""
+"""The number of partitions that an alert names."""
 
 _ROUNDING = 1e-9
 
@@ -29,7 +29,7 @@ _ROUNDING = 1e-9
 @dataclass(frozen=True)
 class Fairness:
     """``value`` is the busiest ``broker``'s rate over the ``mean``; rates are in bytes per second.
-    ``heaviest``: the partitions that weigh most on it, with their rates."""
+    ``heaviest``: its partitions with the highest rates."""
 
     value: float
     broker: int
@@ -39,7 +39,7 @@ class Fairness:
 
 
 def fairness(cluster: Cluster, rates: Floats | None) -> Fairness | None:
-    """The fairness of the leaders, by each partition's rate [P]; None where nothing is taken in."""
+    """The fairness of the leaders, by each partition's rate [P]; None if no bytes come in."""
     if rates is None:
         return None
     led_by = _leaders(cluster)
@@ -62,30 +62,31 @@ def fairness(cluster: Cluster, rates: Floats | None) -> Fairness | None:
     )
 
 
-def fresh_plan(
+def new_plan(
     cluster: Cluster, profile: Profile, now: Fairness, moves: bool
 ) -> tuple[Plan, Fairness]:
-    """The plan for the rates of ``now``, and the fairness that it leads to; without ``moves`` only
-    leaders change. Raises PartageError where there is none, or none that is fairer."""
+    """A plan for the measured rates, and the fairness that it leads to; without ``moves`` only
+    leaders change. Raises PartageError if no plan is fairer than ``now``."""
     found = plan(cluster, profile=profile, leaders="rate", no_moves=not moves)
     after = fairness(found.after, profile.aligned(cluster).bytes_per_second)
     if after is None or now.value - after.value < _ROUNDING:
         more = "" if moves else " without moving data (--plan moves)"
-        raise CannotError(f"nothing fairer was found{more}")
+        raise CannotError(f"no fairer plan was found{more}")
     return found, after
 
 
 class ClusterFile:
-    """A cluster file that is read again whenever it has changed."""
+    """A cluster file that is read again whenever it changes."""
 
     def __init__(self, path: str | os.PathLike[str]) -> None:
-        """Raises InputError for a file that is no cluster."""
+        """Raises InputError if the file is not a cluster."""
         self._path = path
         self._seen = self._stamp()
         self._cluster = Cluster.read(path)
 
     def now(self) -> tuple[Cluster, str | None]:
-        """The cluster, and once what is wrong with a changed file, while the old one holds on."""
+        """The cluster, and once per change the error in the new file; then the old cluster
+        stays."""
         stamp = self._stamp()
         if stamp == self._seen:
             return self._cluster, None
@@ -93,7 +94,7 @@ class ClusterFile:
         try:
             self._cluster = Cluster.read(self._path)
         except PartageError as error:
-            return self._cluster, f"{error}; the cluster that was read before is used"
+            return self._cluster, f"{error}; the cluster as read before is used"
         return self._cluster, None
 
     def _stamp(self) -> tuple[int, int, int] | None:
@@ -106,6 +107,6 @@ class ClusterFile:
 
 def _leaders(cluster: Cluster) -> npt.NDArray[np.int64]:
     """[P] position of each partition's first live broker, -1 where all are dead."""
-    live = np.append(cluster.alive, False)[cluster.replicas]  # the last one is the padding's
+    live = np.append(cluster.alive, False)[cluster.replicas]  # index -1 is padding
     leader = cluster.replicas[np.arange(cluster.partitions), live.argmax(axis=1)]
     return np.where(live.any(axis=1), leader, -1)

@@ -1,7 +1,7 @@
-"""A watch, from its start to its end: the query, the signals, the way out.
+"""Run a watch: start the query, handle signals, stop.
 
-Ctrl-C and SIGTERM end it in order: the batch that is being taken is taken to its end, then the
-query stops. A second one ends it at once, as kill -9 does, which loses nothing either.
+Ctrl-C and SIGTERM finish the current batch, then stop the query. A second signal ends the process
+at once, as kill -9 does, which loses nothing either.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 from partage.errors import PartageError
 from partage.pipeline.session import is_connect, spark_errors
 from partage.pipeline.watch import events
-from partage.pipeline.watch.batches import Batches, Draw, Rules, Tell
+from partage.pipeline.watch.batches import Batches, Emit, Render, Rules
 from partage.pipeline.watch.fairness import ClusterFile
 from partage.pipeline.watch.store import Settings, State, opened
 from partage.pipeline.watch.stream import Stream
@@ -38,25 +38,25 @@ def watch(
     *,
     every: int = 10,
     once: bool = False,
-    tell: Tell,
-    draw: Draw | None = None,
+    emit: Emit,
+    render: Render | None = None,
     stop: threading.Event | None = None,
 ) -> State:
     """Follow a stream into the directory ``out`` until ``stop`` is set, or a signal comes.
 
-    ``every``: seconds from batch to batch; with ``once`` only what is there is taken. ``tell``
-    hears the events, ``draw`` makes a plan's page out of its document and its directory. Returns
-    what is known at the end. Raises InputError, and PartageError for what Spark cannot do.
+    ``every``: seconds between batches; ``once``: process what is there, then stop. ``emit``
+    receives the events; ``render`` turns a plan's document and directory into its report. Returns
+    the final state. Raises InputError, and PartageError for what Spark cannot do.
     """
     if is_connect(spark):
         raise PartageError(
-            "watch needs Spark itself (--master local[*], spark://…, yarn): behind Spark Connect "
-            "each batch is handled on the server, where its tables would stay"
+            "watch needs Spark itself (--master local[*], spark://…, yarn): with Spark Connect "
+            "each batch is processed on the server, where its tables would stay"
         )
     with _signals(stop or threading.Event()) as asked:
         frame = stream.open(spark)
         with opened(out, Settings(stream.identity, rules.window)) as store:
-            batches = Batches(spark, stream, store, cluster, rules, tell, draw)
+            batches = Batches(spark, stream, store, cluster, rules, emit, render)
             trigger = {"availableNow": True} if once else {"processingTime": f"{every} seconds"}
             writer = frame.writeStream.foreachBatch(batches).trigger(**trigger)
             with spark_errors():
@@ -66,7 +66,7 @@ def watch(
                 finally:
                     batches.end()
                     query.stop()
-            tell(events.stopped(batches.state))
+            emit(events.stopped(batches.state))
             return batches.state
 
 
@@ -84,9 +84,9 @@ def _wait(query: StreamingQuery, batches: Batches, asked: threading.Event, strea
 
 @contextmanager
 def _signals(asked: threading.Event) -> Iterator[threading.Event]:
-    """The event, set at the first signal; the second one ends the process there and then."""
+    """The event, set by the first signal; the second one ends the process at once."""
     if threading.current_thread() is not threading.main_thread():
-        yield asked  # only the main thread may
+        yield asked  # only the main thread can set handlers
         return
 
     def ask(number: int, stack: Any) -> None:

@@ -1,22 +1,21 @@
-"""The directory of a watch: a profile that grows, and what a later start goes on from.
+"""The directory of a watch: a growing profile, and the state from which a later run resumes.
 
-    watch.json           the marker: what a later start must be the same in
+    watch.json           the marker: the settings that a later run must share
     profile.json  partitions/  keys/  windows/  rejected/     a profile, see docs/plan-directory.md
-    plans/               the plans of alerts
-    state.parquet        the open windows; in its metadata the last batch, the watermark, the counts
-    checkpoint/          Structured Streaming's
+    plans/               plans written for alerts
+    state.parquet        open windows; in its metadata the last batch, watermark and counts
+    checkpoint/          of Structured Streaming
 
-Exactly once: Spark hands out each batch under a number, and after a crash the same batch under the
-same number again. What a batch leads to follows from the batch and the state before it alone, and
-every file is written under a name that no reader takes for a table and then renamed. The state is
-written last, and one rename makes the batch count. Killed before that, the batch is worked out
-again, from the state before it, and puts the same rows into the same files; killed after it, the
-number tells that the batch is done. So the files are plain Parquet without doubles at any moment,
-for readers that know of no log.
+Exactly once: Spark numbers the batches, and after a crash hands out the same batch with the same
+number. The result of a batch depends only on the batch and the state before it, and every file is
+written under a hidden name and then renamed. The state is written last; its rename commits the
+batch. After a kill before the commit, the batch is processed again from the same state and puts the
+same rows into the same files; after the commit, its number shows that it is done. So at any moment
+the files are plain Parquet without duplicates, for readers that know of no log.
 
-A file of windows holds an hour of them, or sixty windows if that is longer: it is written again
-while its windows close, and left alone afterwards. ``partitions`` has every partition that was ever
-seen, measured over the last closed windows only; ``rejected`` the latest rows that were none.
+A file of windows covers an hour, or sixty windows if that is longer: it is rewritten while its
+windows close and never again. ``partitions`` has every partition ever seen, measured over the last
+closed windows only; ``rejected`` has the latest rejected rows.
 """
 
 from __future__ import annotations
@@ -56,7 +55,7 @@ FORMAT_VERSION = 1
 PLANS = "plans"
 
 REJECTED_KEPT = 10_000
-"""Rows in ``rejected``: the latest so many; all are counted."""
+"""Rows that ``rejected`` keeps, the latest ones; all are counted."""
 
 _STATE = "state.parquet"
 _CHECKPOINT = "checkpoint"
@@ -69,8 +68,7 @@ _PART = "part-00000.parquet"
 
 @dataclass(frozen=True)
 class Settings:
-    """What may not change while a directory grows: where records come from, and the length of a
-    window in seconds."""
+    """What must not change between runs: the source of the records, and the window in seconds."""
 
     records: str
     window: int
@@ -78,11 +76,11 @@ class Settings:
 
 @dataclass(frozen=True)
 class State:
-    """What is known after a batch, number ``batch``. Times are in microseconds since 1970.
+    """The state after batch number ``batch``. Times are in microseconds since 1970.
 
-    ``records`` and ``bytes`` are of closed windows; ``start`` is when the first window began,
-    ``end`` when the last closed one ended (None before there is one); ``unfair`` whether the last
-    word was an alert; ``open`` the open windows.
+    ``records`` and ``bytes`` count closed windows; ``start`` is the start of the first window,
+    ``end`` the end of the last closed one (None before there is one); ``unfair``: whether an alert
+    is active; ``open``: the open windows.
     """
 
     batch: int = -1
@@ -103,10 +101,13 @@ class State:
 
 
 def check(out: str, settings: Settings) -> None:
-    """Say now, before Spark is started, that ``opened`` would refuse. Raises InputError."""
+    """Raise InputError now, before Spark starts, if ``opened`` would refuse the directory."""
     check_writable_directory(out, MARKER)
     if Path(out).resolve().is_relative_to(settings.records):
-        raise InputError(out, "lies in the folder of records: its tables would be taken for some")
+        raise InputError(
+            out,
+            "is inside the folder of records: name a directory outside of it",
+        )
     marker = Path(out) / MARKER
     if marker.is_file():
         _check_settings(out, marker, settings)
@@ -114,9 +115,9 @@ def check(out: str, settings: Settings) -> None:
 
 @contextmanager
 def opened(out: str, settings: Settings) -> Iterator[Store]:
-    """The directory, made if need be, held by this process alone until the end.
+    """The directory, created if necessary and locked by this process.
 
-    Raises InputError where something else stands there, PartageError where another watch runs.
+    Raises InputError if something else is there, PartageError if another watch uses it.
     """
     check(out, settings)
     marker = Path(out) / MARKER
@@ -127,14 +128,14 @@ def opened(out: str, settings: Settings) -> Iterator[Store]:
         try:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except OSError:
-            raise PartageError(f"{out}: another partage watch is at work there") from None
+            raise PartageError(f"{out}: another partage watch is using this directory") from None
         yield Store(Path(out), settings)
     finally:
         os.close(lock)
 
 
 class Store:
-    """The files of the directory, written as told at the head of this file."""
+    """The files of the directory; see the head of this module."""
 
     def __init__(self, path: Path, settings: Settings) -> None:
         self.path = path
@@ -143,12 +144,12 @@ class Store:
 
     @property
     def checkpoint(self) -> str:
-        """Where Spark keeps what it has handed out, as Spark names files of this machine."""
+        """The checkpoint folder, as a URL for Spark."""
         return f"file:{self.path.resolve() / _CHECKPOINT}"
 
     def state(self) -> State:
-        """The state that the last run left. Raises InputError where it and Spark's checkpoint do
-        not belong together: going on would lose records."""
+        """The state that the last run left. Raises InputError if it does not match Spark's
+        checkpoint: to resume would lose records."""
         file = self.path / _STATE
         state = State()
         if file.exists():
@@ -157,22 +158,22 @@ class Store:
         if not state.batch <= handed_out <= state.batch + 1:
             raise InputError(
                 os.fspath(self.path),
-                f"{_STATE} is of batch {state.batch}, {_CHECKPOINT}/ of batch {handed_out}: they "
-                "do not belong together, name another directory",
+                f"{_STATE} is of batch {state.batch}, but {_CHECKPOINT}/ of batch {handed_out}: "
+                "they do not match, name another directory",
             )
         return state
 
     def _handed_out(self) -> int:
-        """The number of the last batch that Spark has planned, -1 for none."""
+        """The number of the last batch that Spark has planned, -1 if there is none."""
         offsets = self.path / _CHECKPOINT / "offsets"
         numbers = [int(file.name) for file in offsets.glob("*") if file.name.isdecimal()]
         return max(numbers, default=-1)
 
     def add_windows(self, closed: pa.Table) -> None:
-        """Put windows that are closed now into their files."""
+        """Add newly closed windows to their files."""
         if closed.num_rows == 0:
             return
-        # What a killed run wrote of them is no older than they are.
+        # Rows of a killed run that are to be replaced are no older than these.
         first = pc.min(windows.starts(closed))
         place = _floor(windows.starts(closed), self._file_span)
         for begin in pc.unique(place).to_pylist():
@@ -198,7 +199,7 @@ class Store:
         return pa.concat_tables(tables)
 
     def add_rejected(self, batch: int, rows: pa.Table) -> None:
-        """Keep rows that are no records; the oldest go when there are too many."""
+        """Keep rejected rows; the oldest are dropped when there are too many."""
         file = self.path / "rejected" / _PART
         numbered = rows.append_column(_BATCH, pa.array([batch] * rows.num_rows, pa.int64()))
         before = _read(file)
@@ -207,7 +208,7 @@ class Store:
         _write(file, table.slice(max(0, table.num_rows - REJECTED_KEPT)))
 
     def partitions(self) -> pa.Table:
-        """The profile's ``partitions`` as they stand."""
+        """The current ``partitions`` of the profile."""
         return _read(self.path / "partitions" / _PART)
 
     def write_profile(self, partitions: pa.Table, state: State, begin: int, end: int) -> None:
@@ -228,12 +229,12 @@ class Store:
                 "topics": len(pc.unique(partitions["topic"])),
                 "partitions": partitions.num_rows,
             },
-            "watch": told(state),
+            "watch": counts(state),
         }
         write_text(self.path / PROFILE, to_json(about, indent=2))
 
     def commit(self, state: State) -> None:
-        """From now on the batch counts."""
+        """Commit the batch."""
         figures = {f.name: getattr(state, f.name) for f in fields(state) if f.name != "open"}
         text = json.dumps(figures).encode()
         _write(self.path / _STATE, state.open.replace_schema_metadata({_METADATA: text}))
@@ -246,8 +247,8 @@ class Store:
         return self.path / "windows" / f"{stamp(begin)}.parquet"
 
 
-def told(state: State) -> dict[str, Any]:
-    """The counts since the beginning, for a reader."""
+def counts(state: State) -> dict[str, Any]:
+    """The counts since the beginning, as JSON values."""
     return {
         "from": None if state.start is None else shown(state.start),
         "to": None if state.end is None else shown(state.end),
@@ -266,7 +267,7 @@ def shown(micros: int) -> str:
 
 
 def stamp(micros: int) -> str:
-    """A time as a name of a file."""
+    """A time for use in a file name."""
     return shown(micros).replace(":", "-")
 
 
@@ -286,7 +287,7 @@ def _create(out: str, settings: Settings) -> None:
         }
         for name, schema in empty.items():
             (directory / name).mkdir()
-            # so that a table can be read before its first row
+            # so that the table can be read before it has rows
             pq.write_table(schema.empty_table(), directory / name / _PART)
         (directory / PLANS).mkdir()
         none = SCHEMAS["partitions"].empty_table()
@@ -306,7 +307,7 @@ def _check_settings(out: str, marker: Path, settings: Settings) -> None:
         if about.get(key) != now:
             raise InputError(
                 out,
-                f"was begun with {name} {about.get(key)}, not {now}: name another directory",
+                f"was started with {name} {about.get(key)}, not {now}: name another directory",
             )
 
 
@@ -316,20 +317,20 @@ def _read_state(file: Path) -> State:
     try:
         return State(**figures, open=table.replace_schema_metadata(None).cast(windows.SCHEMA))
     except (TypeError, ValueError, pa.ArrowException):
-        raise InputError(os.fspath(file), "is no state of a watch") from None
+        raise InputError(os.fspath(file), "is not the state of a watch") from None
 
 
 def _floor(values: pa.ChunkedArray, step: int) -> pa.ChunkedArray:
-    return pc.multiply(pc.divide(values, step), step)  # of whole numbers that are not negative
+    return pc.multiply(pc.divide(values, step), step)  # integers from 0
 
 
 def _read(file: Path) -> pa.Table:
     try:
-        # From bytes: a name like topic=a in the path must not become a column.
+        # From bytes: a folder named topic=a in the path must not become a column.
         return pq.read_table(io.BytesIO(file.read_bytes()))
     except (pa.ArrowException, OSError) as error:
         reason = (str(error).strip().splitlines() or ["no reason"])[0][:200]
-        raise InputError(os.fspath(file), f"is no readable table ({reason})") from None
+        raise InputError(os.fspath(file), f"is not a readable table ({reason})") from None
 
 
 def _write(file: Path, table: pa.Table) -> None:

@@ -1,12 +1,12 @@
-"""Records that keep coming, as Structured Streaming sees them.
+"""Streams of records for Structured Streaming: a growing folder, or Kafka.
 
-*A folder that grows*: the stream is of files' names; Spark's file source notes in the checkpoint
-which it has handed out. The files of a batch are then read as ``partage profile`` reads them, in
-every format, each CSV file with its own header. A file is read once, when it is first seen: it has
-to be whole by then, moved in under its name (names that begin with a dot or an underscore are not
-seen).
+*Folder*: a stream of file names; Spark's file source records in the checkpoint which it has handed
+out. The files of a batch are then read as ``partage profile`` reads them, in every format, each CSV
+file with its own header. A file is read once, when it first appears, so it must be complete by
+then: write it under a name that begins with a dot or an underscore, which is ignored, and rename
+it.
 
-*A Kafka*: the stream is of records; the checkpoint holds the offsets.
+*Kafka*: a stream of records; the checkpoint holds the offsets.
 """
 
 from __future__ import annotations
@@ -29,28 +29,27 @@ _LISTED = "path string, modificationTime timestamp, length bigint, content binar
 
 
 class Stream(ABC):
-    """Where records come from. ``named``: as the user did; ``identity``: what must be the same
-    when a watch goes on."""
+    """A source of records. ``named``: the user's name for it; ``identity``: what must be the same
+    when a watch resumes."""
 
     named: str
     identity: str
 
     @abstractmethod
     def open(self, spark: SparkSession) -> DataFrame:
-        """The streaming DataFrame. Raises InputError for what is not there."""
+        """The streaming DataFrame. Raises InputError if the source does not exist."""
 
     @abstractmethod
     def records(self, spark: SparkSession, batch: DataFrame) -> DataFrame | None:
-        """The rows of one of its batches as ``partage.pipeline.records`` has them; None: no
-        rows."""
+        """The rows of a batch with the columns of ``partage.pipeline.records``; None: no rows."""
 
     def explained(self, error: PartageError) -> PartageError:
-        """What Spark says of a batch that failed, in words of the source where it has any."""
+        """The error of a failed batch, explained in terms of the source where that is possible."""
         return error
 
 
 def stream(named: str) -> Stream:
-    """The stream of a name, not yet opened. Raises InputError for a name that is none."""
+    """The stream of a name, not yet opened. Raises InputError if there is no such stream."""
     if named.startswith(kafka.SCHEME):
         return _Kafka(named)
     return _Folder(named)
@@ -62,8 +61,8 @@ class _Folder(Stream):
         self.identity = named
         if not re.match(r"[A-Za-z][A-Za-z0-9+.-]*:", named):
             if not Path(named).is_dir():
-                problem = "is a file" if Path(named).exists() else "no such folder"
-                raise InputError(named, f"{problem}, expected a folder that grows")
+                problem = "is a file" if Path(named).exists() else "does not exist"
+                raise InputError(named, f"{problem}: expected a folder to which files are added")
             self.identity = os.fspath(Path(named).resolve())
 
     def open(self, spark: SparkSession) -> DataFrame:
@@ -74,7 +73,7 @@ class _Folder(Stream):
                 .schema(_LISTED)
                 .option("pathGlobFilter", f"*{{{suffixes}}}")
                 .option("recursiveFileLookup", "true")
-                # Files older than that, compared with the newest, would be left out in silence.
+                # Without it, files much older than the newest would be ignored silently.
                 .option("maxFileAge", "36500d")
                 .load(literal(self.named))
                 .select("path", "length")
@@ -90,12 +89,12 @@ class _Folder(Stream):
 
 class _Kafka(Stream):
     def __init__(self, named: str) -> None:
-        place = kafka.place(named)
-        if place.period.until is not None:
-            raise InputError(named, "to: a watch has no end, leave it out")
+        url = kafka.parse_url(named)
+        if url.period.until is not None:
+            raise InputError(named, "to: a watch has no end: leave it out")
         self.named = named
-        # the brokers may move, and where it began does not matter once it has
-        self.identity = kafka.SCHEME + ",".join(sorted(place.topics))
+        # addresses may change, and the starting point does not matter once it has started
+        self.identity = kafka.SCHEME + ",".join(sorted(url.topics))
 
     def open(self, spark: SparkSession) -> DataFrame:
         with spark_errors(self.named):
@@ -105,10 +104,11 @@ class _Kafka(Stream):
         return batch
 
     def explained(self, error: PartageError) -> PartageError:
-        # Spark has no words for errors whose classes came with jars added later.
+        # Spark cannot describe errors whose classes came with jars added later.
         if not re.search("UnknownReason|have been lost|out of range", str(error)):
             return error
         return PartageError(
-            f"{self.named}: records that come next could not be had: a broker does not answer, or "
-            "they are gone (retention, a topic made anew); another directory begins anew"
+            f"{self.named}: the next records cannot be read: a broker does not answer, or they are "
+            "gone (retention, or the topic was deleted and created again). Another directory "
+            "starts over"
         )

@@ -1,16 +1,16 @@
 """Load windows, closed by a watermark.
 
-The *watermark* is the time of the latest record so far, less the lateness allowed; it never falls.
-Each batch is judged by the watermark of the batches before it: what belongs to a window that ended
-at or before it comes too late, is counted and left out; all else is added to the open windows. Then
-the watermark rises, and the windows that end at or before it are closed: they never change again.
-So all partitions of a window close at once, and a window is closed in one batch only.
+The *watermark* is the time of the latest record so far minus the allowed lateness; it never falls.
+A batch is compared with the watermark of the batches before it: records of a window that ended at
+or before the watermark are late; they are counted and left out. All other records are added to the
+open windows. Then the watermark rises, and windows that end at or before it are closed and never
+change again. So all partitions of a window close together, in a single batch.
 
-These are the rules of Structured Streaming's own watermarks. They are worked out here because
-Spark's stateful aggregation cannot say how many records were late (it counts groups of them: in a
-trial 500 late records as 2), would read the input a second time for the rows that are no records,
-and keeps its state with the executors, in a checkpoint that all machines must share. The state is
-small: a row per partition and open window.
+These are the rules of Structured Streaming's watermarks. They are implemented here because Spark's
+stateful aggregation cannot count late records (it counts groups of them: in a trial 500 late
+records as 2), would read the input a second time for rejected rows, and keeps its state on the
+executors, in a checkpoint that all machines must share. The state is small: a row per partition and
+open window.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ SCHEMA = pa.schema(
         pa.field("last", _TIME),
     ]
 )
-"""A profile's windows and what else is known of each: columns as ``measure.by_window`` has them."""
+"""The columns of ``measure.by_window``: a profile's windows with some more figures."""
 
 _KEY = ["topic", "partition", "window_start"]
 _COUNTS = ("records", "bytes", "bytes_per_second", "peak_bytes_per_second", "null_keys")
@@ -42,9 +42,8 @@ _FIGURES = {"records": "sum", "bytes": "sum", "null_keys": "sum", "first": "min"
 
 @dataclass(frozen=True)
 class Step:
-    """What a batch leads to: the windows still open, those closed by it (both of ``SCHEMA``,
-    sorted), how many of its records came too late, and the watermark, in microseconds since
-    1970."""
+    """The result of a batch: the open windows and those it closed (both of ``SCHEMA``, sorted), the
+    number of late records, and the watermark in microseconds since 1970."""
 
     open: pa.Table
     closed: pa.Table
@@ -55,9 +54,9 @@ class Step:
 def advance(
     open_: pa.Table, batch: pa.Table, watermark: int, *, window: int, lateness: int
 ) -> Step:
-    """Add a batch, already summed up by window, to the open windows and close those that are due.
+    """Add a batch, summed up by window, to the open windows and close those that are due.
 
-    ``window`` and ``lateness`` are in seconds; a watermark of 0 is older than any record.
+    ``window`` and ``lateness`` are in seconds; a watermark of 0 is before any record.
     """
     on_time = pc.greater(ends(batch, window), watermark)
     late = pc.sum(batch.filter(pc.invert(on_time))["records"]).as_py() or 0
@@ -70,20 +69,20 @@ def advance(
 
 
 def starts(windows: pa.Table) -> pa.ChunkedArray:
-    """When windows start, in microseconds since 1970."""
+    """The start of each window, in microseconds since 1970."""
     return windows["window_start"].cast(pa.int64())
 
 
 def ends(windows: pa.Table, window: int) -> pa.ChunkedArray:
-    """When windows of ``window`` seconds end, in microseconds since 1970."""
+    """The end of each window of ``window`` seconds, in microseconds since 1970."""
     return pc.add(starts(windows), window * MICROSECONDS)
 
 
 def partitions(windows: pa.Table, before: pa.Table, *, window: int, seconds: float) -> pa.Table:
     """Windows → a profile's ``partitions``: rates over ``seconds``, peaks of the fullest window.
 
-    A partition that was in the table ``before`` and is in no window stays there, with zeros. Keys
-    are not counted: ``distinct_keys`` is 0.
+    A partition of the table ``before`` without a window stays in the table, with zeros. Keys are
+    not counted: ``distinct_keys`` is 0.
     """
     found = windows.group_by(["topic", "partition"], use_threads=False).aggregate(
         [*_FIGURES.items(), ("bytes", "max")]
@@ -98,19 +97,19 @@ def partitions(windows: pa.Table, before: pa.Table, *, window: int, seconds: flo
     }
     schema = SCHEMAS["partitions"]
     table = pa.table([columns[name] for name in schema.names], names=schema.names).cast(schema)
-    table = pa.concat_tables([table, _quiet(before, table)])
+    table = pa.concat_tables([table, _without_records(before, table)])
     return table.sort_by([("topic", "ascending"), ("partition", "ascending")]).combine_chunks()
 
 
-def _quiet(before: pa.Table, now: pa.Table) -> pa.Table:
-    quiet = before.join(
+def _without_records(before: pa.Table, now: pa.Table) -> pa.Table:
+    idle = before.join(
         now.select(["topic", "partition"]), ["topic", "partition"], join_type="left anti"
     )
     for place, column in enumerate(before.schema):
         if column.name in _COUNTS:
-            zeros = pa.array([0] * quiet.num_rows, column.type)
-            quiet = quiet.set_column(place, column, zeros)
-    return quiet.cast(before.schema)
+            zeros = pa.array([0] * idle.num_rows, column.type)
+            idle = idle.set_column(place, column, zeros)
+    return idle.cast(before.schema)
 
 
 def _merged(*tables: pa.Table) -> pa.Table:

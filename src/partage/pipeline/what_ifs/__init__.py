@@ -1,12 +1,11 @@
-"""What-ifs: very many possible futures, each a row on Spark, and their percentiles.
+"""What-ifs: simulate many possible futures on Spark, a row each, and report percentiles.
 
-A kind of what-if is one file beside this. It says how many rows there are and what a row is worth:
-a function of the row's number alone, whose random draws come from a generator seeded with the seed
-asked for and that number. So a row is the same whoever works it out, and the tables do not depend
-on how the rows are spread over workers. The rows go through ``mapInArrow``; what they give comes
-home, is put back into the order of the rows, and summed up.
+Each type of what-if is a module of this package. It defines the number of rows and a function from
+a row's number to its results; random draws come from a generator seeded with the user's seed and
+that number. So results do not depend on how rows are distributed over workers. The rows go through
+``mapInArrow``; the results are collected, put back in order and summed up.
 
-A percentile is a value that occurred: the least that so large a part of the runs does not exceed.
+A percentile is a value that occurred: the smallest that the given share of runs does not exceed.
 """
 
 from __future__ import annotations
@@ -34,17 +33,17 @@ MARKER = "what-if.json"
 PERCENTILES: Mapping[str, float] = {"p50": 0.5, "p90": 0.9, "p99": 0.99, "max": 1.0}
 
 _SLICES = 64
-"""Parts of the rows at most: enough for many cores, and to see progress."""
+"""Most tasks: enough for many cores, and to see progress."""
 
 
 class WhatIf(Protocol):
-    """One kind, with all that it needs; it is sent to the workers.
+    """A type of what-if with its input; it is sent to the workers.
 
-    - ``rows``: how many; ``worth``: how many make up a task that is worth its start
-    - ``of_row``: what one of them finds, values by column of ``schema``
-    - ``by``: the columns that name what is compared; ``measures``: those that are summed up
-    - ``thresholds``: by measure, what its runs are counted above
-    - ``about``: what was asked, and what is to be said of all runs
+    - ``rows``: the number of rows; ``worth``: rows per task that make its start worthwhile
+    - ``of_row``: the results of a row, values by column of ``schema``
+    - ``by``: the columns that name what is compared; ``measures``: the columns that are summed up
+    - ``thresholds``: by measure, the value above which runs are counted
+    - ``about``: the input, and figures over all runs
     """
 
     @property
@@ -65,8 +64,8 @@ class WhatIf(Protocol):
 
 @dataclass(frozen=True)
 class Answer:
-    """``runs``: what every row found, in the order of the rows; ``percentiles``: a row per case and
-    measure. ``to_json`` is what ``what-if --json`` prints."""
+    """``runs``: the results in the order of the rows; ``percentiles``: a row per case and measure.
+    ``to_json`` is the output of ``what-if --json``."""
 
     what_if: WhatIf
     about: dict[str, Any]
@@ -74,7 +73,7 @@ class Answer:
     percentiles: list[dict[str, Any]]
 
     def to_json(self) -> dict[str, Any]:
-        """What was asked, and the percentiles."""
+        """The input and the percentiles."""
         return {**self.about, "percentiles": self.percentiles}
 
     def write(self, spark: SparkSession, sink: Sink) -> None:
@@ -97,11 +96,11 @@ def explore(
     *,
     progress: Progress | None = None,
 ) -> Answer:
-    """Work out every row on Spark."""
+    """Compute every row on Spark."""
     schema = _placed(what_if.schema)
     parts = min(-(-what_if.rows // what_if.worth), _SLICES)
     numbers = spark.range(0, what_if.rows, 1, parts)
-    found = numbers.mapInArrow(partial(_work_out, what_if=what_if), from_arrow_schema(schema))
+    found = numbers.mapInArrow(partial(_compute, what_if=what_if), from_arrow_schema(schema))
     with spark_errors(), reported(spark, progress, "trying"):
         table: pa.Table = found.toArrow().cast(schema)
     order = [(name, "ascending") for name in _PLACE]
@@ -111,8 +110,8 @@ def explore(
 
 
 def percentiles(what_if: WhatIf, runs: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
-    """Per case, in the order in which they come, and measure: ``runs`` (that have a value), the
-    percentiles, and with a threshold the share of runs above it; None where there is no value."""
+    """Per case, in order of appearance, and measure: ``runs`` (those with a value), the
+    percentiles, and with a threshold the share of runs above it; None if there is no value."""
     cases: dict[tuple[str, ...], list[Mapping[str, Any]]] = {}
     for run in runs:
         cases.setdefault(tuple(run[name] for name in what_if.by), []).append(run)
@@ -135,15 +134,15 @@ def percentiles(what_if: WhatIf, runs: Sequence[Mapping[str, Any]]) -> list[dict
 
 
 _PLACE = {"row": pa.int64(), "place": pa.int32()}
-"""Where what a row finds belongs: which row it was, and its place among what that row found."""
+"""Columns for the order of results: the row, and the place among the results of that row."""
 
 
 def _placed(schema: pa.Schema) -> pa.Schema:
     return pa.schema([*map(pa.field, _PLACE, _PLACE.values()), *schema])
 
 
-def _work_out(batches: Iterator[pa.RecordBatch], what_if: WhatIf) -> Iterator[pa.RecordBatch]:
-    """Numbers of rows → what the rows find."""
+def _compute(batches: Iterator[pa.RecordBatch], what_if: WhatIf) -> Iterator[pa.RecordBatch]:
+    """Row numbers → results."""
     schema = _placed(what_if.schema)
     for batch in batches:
         for row in batch.column(0).to_pylist():

@@ -1,19 +1,19 @@
-"""What if members come and go? A scenario's group under random happenings, each assignor's turn.
+"""What if members come and go? A scenario's group with random events, for each assignor.
 
-A run is the scenario with 1 to ``events`` more happenings, at times drawn evenly over it. Each is,
-with equal chance:
+A run is the scenario with 1 to ``events`` additional events at uniformly random times. Each is,
+with equal probability:
 
-- a *join*: one more member, a copy of one that the scenario has
-- a *leave* or a *crash* of a member that is there, for good
-- a *rolling restart*: whoever is there leaves, one after the other, and is back after some seconds;
-  the next one leaves as soon as the one before is back, or sooner where that would take longer than
-  the scenario. A static member is back as the same member, any other as a new one.
+- a *join*: one more member, a copy of one in the scenario
+- a *leave* or a *crash* of a present member, for good
+- a *rolling restart*: the present members leave one after the other, and each is back after some
+  seconds; the next one leaves when the previous one is back, or earlier if that would take longer
+  than the scenario. A static member returns as the same member, any other as a new one.
 
-The last member that is there neither leaves nor crashes: one joins instead. What comes up during a
-rolling restart happens after it. A run is played on until what happened last is over, so that
-nobody gains by what happens late.
+The last present member neither leaves nor crashes: another joins instead. An event during a rolling
+restart is delayed until after it. A run lasts until the effects of its last event are over, so that
+no case gains from late events.
 
-Every case (an assignor and a protocol) plays the same runs.
+Every case (an assignor and a protocol) gets the same runs.
 """
 
 from __future__ import annotations
@@ -30,10 +30,10 @@ from partage.consumers.scenario import Scenario
 from partage.consumers.simulation import Simulation, simulate
 from partage.errors import InputError
 
-HAPPENINGS = ("joins", "leaves", "crashes", "restarts")
+EVENTS = ("joins", "leaves", "crashes", "restarts")
 
 _AWAY = (5.0, 30.0)
-"""Seconds that a restart takes, from and to."""
+"""Shortest and longest duration of a restart, in seconds."""
 
 _NO_THRESHOLDS: Mapping[str, float] = {}
 
@@ -42,7 +42,7 @@ _SCHEMA = pa.schema(
         ("run", pa.int64()),
         ("assignor", pa.string()),
         ("protocol", pa.string()),
-        *((name, pa.int32()) for name in HAPPENINGS),
+        *((name, pa.int32()) for name in EVENTS),
         ("moved", pa.int64()),
         ("unowned_partition_seconds", pa.float64()),
         ("rounds", pa.int64()),
@@ -54,7 +54,7 @@ _SCHEMA = pa.schema(
 
 @dataclass(frozen=True)
 class Churn:
-    """``cases``: (assignor, protocol). ``name``: the scenario as the user calls it."""
+    """``cases``: (assignor, protocol). ``name``: the user's name for the scenario."""
 
     scenario: Scenario
     cases: tuple[tuple[str, str], ...]
@@ -71,7 +71,8 @@ class Churn:
     thresholds = _NO_THRESHOLDS
 
     def checked(self) -> Churn:
-        """Self, or InputError where a number or a case is no good for the scenario itself."""
+        """Self, or InputError for a number out of range, or a case that the scenario does not
+        allow."""
         if self.runs < 1:
             raise InputError("--runs", f"{self.runs}: expected a number from 1")
         if self.seed < 0:
@@ -99,17 +100,17 @@ class Churn:
         return self.runs * len(self.cases)
 
     def of_row(self, row: int) -> list[dict[str, Any]]:
-        """What comes of a run under one case."""
+        """The results of a run for one case."""
         run, case = divmod(row, len(self.cases))
         assignor, protocol = self.cases[case]
-        scenario, happened = self.future(run)
+        scenario, counts = self.future(run)
         found = simulate(scenario, assignor, protocol, self._mode(assignor))
         return [
             {
                 "run": run,
                 "assignor": assignor,
                 "protocol": protocol,
-                **happened,
+                **counts,
                 "moved": found.moved,
                 "unowned_partition_seconds": round(found.unowned, 3),
                 "rounds": len(found.rounds),
@@ -119,31 +120,31 @@ class Churn:
         ]
 
     def future(self, run: int) -> tuple[Scenario, dict[str, int]]:
-        """The scenario of a run, and how often what happens in it."""
+        """The scenario of a run, and the count of each type of event in it."""
         random = np.random.default_rng([self.seed, run])
         until = self.scenario.until
         group = _Group(self.scenario)
-        happened = dict.fromkeys(HAPPENINGS, 0)
+        counts = dict.fromkeys(EVENTS, 0)
         times = np.sort(random.uniform(0, until, int(random.integers(1, self.events + 1))))
         for time in times.tolist():
             at = max(round(time, 3), group.quiet_from)
-            what = HAPPENINGS[int(random.integers(len(HAPPENINGS)))]
-            here = group.present(at)
-            if not here or (what in ("leaves", "crashes") and len(here) < 2):
+            what = EVENTS[int(random.integers(len(EVENTS)))]
+            present = group.present(at)
+            if not present or (what in ("leaves", "crashes") and len(present) < 2):
                 what = "joins"
-            happened[what] += 1
+            counts[what] += 1
             if what == "joins":
                 group.join(at, int(random.integers(len(self.scenario.members))))
             elif what == "restarts":
-                group.restart(at, here, float(random.uniform(*_AWAY)))
+                group.restart(at, present, float(random.uniform(*_AWAY)))
             else:
-                group.end(here[int(random.integers(len(here)))], at, what == "crashes")
-        over = self.scenario.session_timeout + 4 * self.scenario.heartbeat_interval
-        end = max(until, round(group.quiet_from + over, 3))
-        return replace(self.scenario, members=tuple(group.actors), until=end), happened
+                group.end(present[int(random.integers(len(present)))], at, what == "crashes")
+        settling = self.scenario.session_timeout + 4 * self.scenario.heartbeat_interval
+        end = max(until, round(group.quiet_from + settling, 3))
+        return replace(self.scenario, members=tuple(group.actors), until=end), counts
 
     def about(self, runs: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
-        """What was asked, and in how many runs a promise of the protocol was broken."""
+        """The input, and the number of runs that violate an invariant of the protocol."""
         return {
             "what_if": "churn",
             "scenario": self.name,
@@ -156,8 +157,7 @@ class Churn:
 
 
 class _Group:
-    """The members of a run while it is made up; ``quiet_from``: when all that was made to happen
-    has happened."""
+    """The members of a run while it is generated; ``quiet_from``: the time of the last event."""
 
     def __init__(self, scenario: Scenario) -> None:
         self.actors = list(scenario.members)
@@ -168,22 +168,22 @@ class _Group:
         self._instances = {actor.instance_id for actor in scenario.members}
 
     def present(self, at: float) -> list[int]:
-        """Positions of those that are there."""
+        """Positions of the members present at a time."""
         return [
             place for place, actor in enumerate(self.actors) if actor.joins_at <= at < actor.ends_at
         ]
 
     def join(self, at: float, of: int) -> None:
-        """One more like the scenario's member ``of``."""
+        """Add a copy of the scenario's member ``of``."""
         like = self._first[of]
-        instance = like.instance_id and _new(f"{like.instance_id}-more", self._instances)
-        name = _new(f"{like.id}-more", self._names)
+        instance = like.instance_id and _unused(f"{like.instance_id}-more", self._instances)
+        name = _unused(f"{like.id}-more", self._names)
         more = replace(like, id=name, instance_id=instance, joins_at=at)
         self.actors.append(replace(more, leaves_at=None, crashes_at=None))
         self.quiet_from = at
 
     def end(self, place: int, at: float, crashes: bool) -> None:
-        """It leaves or crashes, whatever else it was to do later."""
+        """Let a member leave or crash; it does nothing after that."""
         self.actors[place] = replace(
             self.actors[place],
             leaves_at=None if crashes else at,
@@ -192,7 +192,7 @@ class _Group:
         self.quiet_from = max(self.quiet_from, at)
 
     def restart(self, at: float, places: Sequence[int], away: float) -> None:
-        """They leave and come back, one after the other. Who ends meanwhile does not come back."""
+        """Restart members one after the other. One that ends meanwhile does not come back."""
         step = min(away, self._until / len(places))
         for turn, place in enumerate(places):
             actor = self.actors[place]
@@ -201,13 +201,13 @@ class _Group:
             if actor.ends_at > leaves:
                 self.end(place, leaves, crashes=False)
             if actor.ends_at > back:
-                again = _new(f"{actor.id}-again", self._names)
+                again = _unused(f"{actor.id}-again", self._names)
                 self.actors.append(replace(actor, id=again, joins_at=back))
                 self.quiet_from = max(self.quiet_from, back)
 
 
-def _new(name: str, taken: set[Any]) -> str:
-    """The name, or with a number where it is taken already."""
+def _unused(name: str, taken: set[Any]) -> str:
+    """The name, with a number appended if it is taken."""
     number, found = 1, name
     while found in taken:
         number += 1
@@ -217,7 +217,7 @@ def _new(name: str, taken: set[Any]) -> str:
 
 
 def _lag_peak(found: Simulation) -> float | None:
-    """Records that waited at most in a partition; None where none are produced."""
+    """The largest lag of a partition, in records; None if nothing is produced."""
     if not any(found.produce.values()):
         return None
     return round(max(lag for curve in found.lag.values() for _, lag in curve), 3)

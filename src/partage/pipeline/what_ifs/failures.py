@@ -1,18 +1,17 @@
-"""What if brokers fail? Every single one, every rack, and pairs of brokers, under each placement.
+"""What if brokers fail? Every broker, every rack, and pairs of brokers, for each placement.
 
-A partition whose leader fails is led by the next live replica of its list. Of what is left it is
-told:
+If its leader fails, a partition is led by the next live replica of its list. The results of a
+failure:
 
 - ``offline``: partitions without a live replica
-- ``under_min_isr``: partitions with fewer than two live replicas, of those that have two or more:
-  with ``min.insync.replicas=2`` they take no records of producers that wait for all. Partitions of
-  one replica count where it is gone
-- ``leaders``, ``bytes_per_second``: how many partitions the worst survivor leads and, where rates
-  are measured, the bytes per second that the worst survivor leads; both also over the mean of all
-  survivors
+- ``under_min_isr``: partitions with two or more replicas of which fewer than two are live: with
+  ``min.insync.replicas=2`` they refuse records of producers with ``acks=all``. A partition with a
+  single replica counts if that replica is gone
+- ``leaders``, ``bytes_per_second``: the partitions that the worst survivor leads and, where rates
+  are measured, their bytes per second; both also relative to the mean of all survivors
 
-Pairs are all there are, or as many as asked for at random, a draw per row: the same for placements
-on the same brokers.
+All pairs are tried, or ``pairs`` of them drawn at random, the same for placements on the same
+brokers.
 """
 
 from __future__ import annotations
@@ -52,7 +51,7 @@ _SCHEMA = pa.schema(
 
 @dataclass(frozen=True)
 class Failures:
-    """``pairs``: how many of them; ``name``: the cluster as the user calls it."""
+    """``pairs``: their number; ``name``: the user's name for the cluster."""
 
     placements: Placements
     pairs: int = 100
@@ -66,7 +65,7 @@ class Failures:
     thresholds = _NO_THRESHOLDS
 
     def checked(self) -> Failures:
-        """Self, or InputError where a number is no good."""
+        """Self, or InputError for a number out of range."""
         if self.pairs < 0:
             raise InputError("--pairs", f"{self.pairs}: expected a number from 0")
         if self.seed < 0:
@@ -97,7 +96,7 @@ class Failures:
         return np.unique(self.placements.rack[placement.live])
 
     def of_row(self, row: int) -> list[dict[str, Any]]:
-        """What is left after one failure."""
+        """The results of one failure."""
         place, kind, number = self.cases[row]
         placement = self.placements.each[place]
         name, failed = self._failed(placement, kind, number)
@@ -105,7 +104,7 @@ class Failures:
         return [about | self.after(placement, failed)]
 
     def _failed(self, placement: Placement, kind: str, number: int) -> tuple[str, Ints]:
-        """What fails, by name and as positions of brokers."""
+        """The failing brokers: a name for them, and their positions."""
         live = np.flatnonzero(placement.live)
         if kind == RACK:
             rack = int(self._racks(placement)[number])
@@ -141,7 +140,7 @@ class Failures:
         return found
 
     def about(self, runs: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
-        """What was asked."""
+        """The input."""
         return {
             "what_if": "failures",
             "cluster": self.name,

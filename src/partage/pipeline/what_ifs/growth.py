@@ -1,16 +1,16 @@
-"""What if the load grows? Every topic by a factor of its own, at random, under each placement.
+"""What if the load grows? Each topic by a random factor, for each placement.
 
-A run draws for each topic a factor out of a log-normal distribution: its median is ``factor``, and
-``sigma`` the standard deviation of its logarithm (at 0.5, two thirds of the topics grow by between
-0.6 and 1.6 times the median). Measured rates, and sizes where known, grow alike, the partitions of
-a topic all by the same factor. Per placement, of the busiest broker over the mean of all:
+A run draws a factor for each topic from a log-normal distribution with median ``factor``; ``sigma``
+is the standard deviation of its logarithm (at 0.5, two thirds of the topics grow by between 0.6 and
+1.6 times the median). Measured rates, and known sizes, of all partitions of a topic grow by its
+factor. Per placement, the busiest broker relative to the mean of all:
 
-- ``leader_rate``: bytes per second that it leads
+- ``leader_rate``: bytes per second of the partitions that it leads
 - ``rate``: bytes per second that it writes, as leader or follower
 - ``bytes``: bytes on its disks
 
-and ``disk``, how full the fullest disk is, of those whose size is known. A run counts as above a
-threshold where the first three exceed ``above``, the last ``full``.
+and ``disk``: the used share of the fullest disk, of those with a known size. A run is above its
+threshold if one of the first three exceeds the skew threshold, or ``disk`` the disk threshold.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ _SCHEMA = pa.schema(
 
 @dataclass(frozen=True)
 class Growth:
-    """``name``: the cluster as the user calls it; the rest is at the head of the file."""
+    """``name``: the user's name for the cluster; see the head of the module for the rest."""
 
     placements: Placements
     runs: int
@@ -58,7 +58,7 @@ class Growth:
     measures = tuple(_SCHEMA.names[3:])
 
     def checked(self) -> Growth:
-        """Self, or InputError where a number is no good."""
+        """Self, or InputError for a number out of range."""
         if self.runs < 1:
             raise InputError("--runs", f"{self.runs}: expected a number from 1")
         if self.seed < 0:
@@ -77,7 +77,7 @@ class Growth:
 
     @property
     def thresholds(self) -> Mapping[str, float]:
-        """What the runs are counted above."""
+        """The values above which runs are counted."""
         return {name: self.full if name == "disk" else self.above for name in self.measures}
 
     @property
@@ -86,7 +86,7 @@ class Growth:
         return self.runs
 
     def of_row(self, row: int) -> list[dict[str, Any]]:
-        """What the growth of one run does to each placement."""
+        """The results of one run for each placement."""
         random = np.random.default_rng([self.seed, row])
         drawn = random.lognormal(math.log(self.factor), self.sigma, self.placements.topics)
         return [
@@ -95,7 +95,7 @@ class Growth:
         ]
 
     def after(self, placement: Placement, drawn: Floats) -> dict[str, Any]:
-        """The figures when topics grow by these factors."""
+        """The figures after topics grow by these factors [T]."""
         rates, topic = self.placements.bytes_per_second, self.placements.topic
         assert rates is not None
         rate = rates * drawn[topic]
@@ -116,7 +116,7 @@ class Growth:
         return found
 
     def about(self, runs: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
-        """What was asked."""
+        """The input."""
         return {
             "what_if": "growth",
             "cluster": self.name,

@@ -1,4 +1,4 @@
-"""Placements that what-ifs try: today's and those of plans, as plain arrays for workers."""
+"""The placements that what-ifs compare, today's and those of plans, as arrays for workers."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ TODAY = "today"
 @dataclass(frozen=True, eq=False)
 class Placement:
     """``replicas`` [P, any width]: broker positions, preferred leader first, -1 after the last;
-    ``live`` [B]: the brokers that it counts on."""
+    ``live`` [B]: the live brokers."""
 
     name: str
     replicas: npt.NDArray[np.int32]
@@ -32,17 +32,17 @@ class Placement:
 
     @cached_property
     def leader(self) -> Ints:
-        """[P] who leads while all these brokers are live."""
+        """[P] the leader of each partition while all these brokers are live."""
         return self.led_by(self.live)
 
     @cached_property
     def holders(self) -> tuple[Ints, Ints]:
-        """Of every replica its partition and its broker."""
+        """The partition and the broker of every replica."""
         row, column = np.nonzero(self.replicas >= 0)
         return row, self.replicas[row, column].astype(np.int64)
 
     def led_by(self, live: Bools) -> Ints:
-        """[P] the broker that leads when these are live: the first such of the list, or -1."""
+        """[P] the leader when these brokers are live: the first live one of the list, or -1."""
         on = np.append(live, False)[self.replicas]
         rows = np.arange(len(on))
         first = on.argmax(axis=1)
@@ -55,7 +55,7 @@ class Placements:
 
     - ``broker_ids``, ``disk_bytes`` (-1 unknown), ``rack`` (into ``racks``): [B]
     - ``topic`` [P]; ``size_bytes`` [P], -1 unknown; ``bytes_per_second`` [P], None: not measured
-    - ``cannot``: strategies without a plan, and why
+    - ``cannot``: strategies that have no plan, and the reason
     """
 
     each: tuple[Placement, ...]
@@ -71,7 +71,7 @@ class Placements:
 
     @classmethod
     def of(cls, problem: Problem, answers: Mapping[str, Plan | str]) -> Placements:
-        """Today's placement, on the brokers that are not added yet, and every plan for the job."""
+        """Today's placement, without the brokers to be added, and every plan for the problem."""
         cluster = problem.cluster
         today = Placement(TODAY, cluster.replicas.astype(np.int32), cluster.alive & ~problem.added)
         plans = [
@@ -94,14 +94,14 @@ class Placements:
 
 
 def loads(broker: Ints, weight: Floats | Ints | None, live: Bools) -> Floats | Ints:
-    """What every live broker has, in the order of positions: the weight of all that is its own by
-    ``broker``, or the number; what is nobody's, -1, is left out."""
+    """The load of every live broker: the sum of ``weight`` (or the count) of the elements that
+    ``broker`` assigns to it; elements with -1 have no broker."""
     some = broker >= 0
     some_weight = None if weight is None else weight[some]
     return np.bincount(broker[some], some_weight, minlength=len(live))[live]
 
 
 def over_mean(load: Floats | Ints) -> float | None:
-    """The largest over the mean, to four decimals; None where there is nothing to share."""
+    """The maximum over the mean, to four decimals; None if there is no load."""
     total = float(load.sum())
     return round(float(load.max()) * len(load) / total, 4) if total > 0 else None
