@@ -1,7 +1,7 @@
-"""plan.json documents to show, made without the planner.
+"""plan.json documents made without the planner.
 
-Everything is counted here in plain loops over lists, on purpose unlike ``partage.report.view``, so
-that the figures of a document are also an oracle for what the view counts.
+Everything is counted in plain loops over lists, unlike in ``partage.report.view``, so that the
+figures of a document are an oracle for the view.
 """
 
 from __future__ import annotations
@@ -177,7 +177,7 @@ def _span(values: Any) -> list[int]:
 def _waves(
     count: int, rows: Sequence[tuple[list[int], list[int], int | None]], alive: set[int]
 ) -> list[dict[str, Any]]:
-    """The changed rows (before, after, size) cut dealt out to so many waves."""
+    """The changed rows (before, after, size) distributed over so many waves."""
     changed = [row for row in rows if row[0] != row[1]]
     waves = []
     for i in range(count):
@@ -302,7 +302,27 @@ def random_plan(
     )
 
 
-def settled() -> Document:
+SMALL = [
+    # topic, partition, before, after
+    ("a", 0, [1, 2], [1, 3]),  # 3 copies from 1
+    ("a", 1, [2, 1], [2, 1]),
+    ("b", 0, [4, 2], [2, 3]),  # 4 is dead: 3 copies from 2
+    ("b", 1, [4], [3]),  # no live replica
+]
+SMALL_FLEET = [
+    broker(1, "x"),
+    broker(2, "y"),
+    broker(3, "x", added=True),
+    broker(4, "y", alive=False),
+]
+
+
+def small(**more: Any) -> Document:
+    """Four brokers, four partitions; keyword arguments as for ``document``."""
+    return document(SMALL_FLEET, SMALL, **more)
+
+
+def unchanged() -> Document:
     """A plan that changes nothing."""
     rows = [("t", i, [1 + i % 3, 1 + (i + 1) % 3]) for i in range(6)]
     return document([broker(1), broker(2), broker(3)], [(*row, row[2]) for row in rows])

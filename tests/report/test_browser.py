@@ -77,7 +77,7 @@ def test_heat_map_before_after_and_change(visit, grown):
     assert row("kafka") == after
 
 
-def test_a_failure_shows_who_takes_over(visit, grown):
+def test_a_failure_shows_the_brokers_that_take_over(visit, grown):
     page = visit(grown)
     document = documents.grown()
     ids = [b["id"] for b in document["brokers"]]
@@ -85,12 +85,12 @@ def test_a_failure_shows_who_takes_over(visit, grown):
     page.locator("#failed label").nth(2).click()
     said = page.locator("#failed-text").inner_text()
     led = sum(row[0] == 3 for row in after)
-    assert said.startswith(f"Broker 3 fails: {led} leaders to hand over;")
-    for heir in ids:
-        taken = sum(row[0] == 3 and row[1] == heir for row in after)
-        assert (f" {heir} takes {taken}" in said) == (taken > 0)
+    assert said.startswith(f"Broker 3 fails: {led} leaders to take over;")
+    for successor in ids:
+        taken = sum(row[0] == 3 and row[1] == successor for row in after)
+        assert (f" {successor} takes {taken}" in said) == (taken > 0)
     worst, was = (max(documents.after_failure(t, ids, 3).values()) for t in (after, before))
-    assert said.endswith(f"one survivor then leads is {worst}; before the plan it would be {was}.")
+    assert said.endswith(f"The worst survivor then leads {worst}; before the plan {was}.")
     page.keyboard.press("ArrowRight")
     assert page.locator("#failed-text").inner_text().startswith("Broker 4 fails")
 
@@ -116,18 +116,18 @@ def test_a_rack_fails_as_a_whole(visit, grown):
     said = page.locator("#failed-text").inner_text()
     leads, taken, lost = Counter(), Counter(), 0
     for row in document["partitions"]["after"]:
-        heirs = [b for b in row if rack[b] != "b"]
+        others = [b for b in row if rack[b] != "b"]
         if rack[row[0]] != "b":
             leads[row[0]] += 1
-        elif heirs:
-            taken[heirs[0]] += 1
+        elif others:
+            taken[others[0]] += 1
         else:
             lost += 1
-    assert said.startswith(f"Rack b fails: {taken.total() + lost} leaders to hand over;")
-    for heir, number in taken.items():
-        assert f"{heir} takes {number}" in said
-    assert f"one survivor then leads is {max((leads + taken).values())};" in said
-    assert (f"{lost} partitions had no other live replica." in said) == (lost > 1)
+    assert said.startswith(f"Rack b fails: {taken.total() + lost} leaders to take over;")
+    for successor, number in taken.items():
+        assert f"{successor} takes {number}" in said
+    assert f"The worst survivor then leads {max((leads + taken).values())};" in said
+    assert (f"{lost} partitions without another live replica." in said) == (lost > 1)
     survivors = page.locator("#survivors svg")
     assert survivors.locator("rect.after").count() == sum(name != "b" for name in rack.values())
     table = page.locator("#failures ~ details tbody tr", has_text="b")

@@ -22,7 +22,7 @@ def overflow(page):
 def test_nothing_overflows_sideways(visit, grown, what, width, scheme):
     text = {
         "grown": lambda: grown,
-        "settled": lambda: render(documents.settled()),
+        "settled": lambda: render(documents.unchanged()),
         "36 brokers": lambda: render(documents.random_plan()),
     }[what]()
     page = visit(text, width=width, scheme=scheme)
@@ -118,7 +118,7 @@ CONTRAST = """() => {
   };
   const worst = {};
   const chosen = "p, td, th, h1, h2, h3, a, button, del, ins, code, summary, .label, "
-    + ".value, .note, .mark, .old, .cell, .choice span, .chips span, .sign, .verdict > span";
+    + ".value, .note, .mark, .old, .cell, .choice span, .chips span, .sign, .rating > span";
   for (const e of document.querySelectorAll(chosen)) {
     if (!e.textContent.trim() || e.closest("[hidden]") || e.disabled) continue;
     if (!e.getClientRects().length) continue;

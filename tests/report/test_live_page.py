@@ -64,10 +64,10 @@ def test_the_figures_in_words() -> None:
     ("where", "value", "said"),
     [
         (("records", "missing"), 7, "7 acknowledged records were not read"),
-        (("verified", "lists_as_planned"), False, "replica lists differ from the plan's"),
-        (("verified", "state"), "in progress", "partage verify says: in progress"),
-        (("verified", "throttles_put_back"), False, "not as they were before"),
-        (("plan", "moves_lower_bound"), 3, "4 moves, at least 3 were needed"),
+        (("verified", "lists_as_planned"), False, "replica lists differ from the plan"),
+        (("verified", "state"), "in progress", "partage verify reports: in progress"),
+        (("verified", "throttles_put_back"), False, "the throttles are not restored"),
+        (("plan", "moves_lower_bound"), 3, "4 moves: not proven minimal, at least 3 needed"),
     ],
 )
 def test_what_went_wrong_is_said(where: tuple[str, str], value: Any, said: str) -> None:
@@ -76,7 +76,7 @@ def test_what_went_wrong_is_said(where: tuple[str, str], value: Any, said: str) 
     bad = [text for kind, text in checks(document) if kind == "bad"]
     assert len(bad) == 1
     assert said in bad[0]
-    assert render(document).count('class="verdict bad"') == 1
+    assert render(document).count('class="rating bad"') == 1
 
 
 def test_the_page_is_one_file_without_a_script_and_escapes_what_it_is_given() -> None:

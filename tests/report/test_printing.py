@@ -41,7 +41,7 @@ def test_a_line_per_member() -> None:
     assert printing.lines_of(held, 60) == "m1: t 1–2\nm2: t 0"
     assert printing.lines_of(held, 60, {"m1": "one"}, "lost ") == "lost one: t 1–2\nlost m2: t 0"
     many = {f"m{number}": [("t", number)] for number in range(10)}
-    assert printing.lines_of(many, 60).splitlines()[-1] == "and 2 members more"
+    assert printing.lines_of(many, 60).splitlines()[-1] == "and 2 more members"
 
 
 def test_a_remark_is_one_line_and_no_markup() -> None:

@@ -8,7 +8,8 @@ import pytest
 from rich.cells import cell_len
 from rich.console import Console
 
-from partage.report.terminal import print_compare, print_plan
+from partage.report.comparison_tables import print_compare
+from partage.report.plan_tables import print_plan
 from tests.report import plan_documents as documents
 from tests.report.plan_documents import broker
 
@@ -28,7 +29,7 @@ def plans():
         rates=[0.004],
         binding=["a rule " * 60],
         warnings=[f"warning {i}" for i in range(20)],
-        gaps={"leaders by rate": {"value": 1.5, "bound": 1.25}},
+        gaps={"leader rate": 0.2},
         waves=30,
     )
     return {
@@ -36,7 +37,7 @@ def plans():
         "36 brokers": documents.random_plan(partitions=1000),
         "60 brokers": many,
         "long names": long_names,
-        "settled": documents.settled(),
+        "settled": documents.unchanged(),
     }
 
 
@@ -56,17 +57,17 @@ def test_colour_on_a_terminal_only_and_never_against_no_color():
 
 def test_the_story_of_a_plan():
     text = printed(documents.grown())
-    assert "161 replicas move, proven to be the fewest: 851 GB to copy in 7 waves." in text
+    assert "161 replicas move (proven minimum): 851 GB to copy in 7 waves." in text
     assert "117 → 61" in text
     assert "7 new" in text
     assert "rack rule: rack c has 2 of 8 brokers" in text
     assert "broker 6 held 16 replicas" in text
     assert "7 waves, about 4 h 44 min" in text
-    assert "proven: 161 moves is the fewest" in text
+    assert "161 moves: proven minimum" in text
 
 
 def test_movement_as_a_matrix_and_as_the_largest_pairs():
-    assert "Movement, leader → target, GB" in printed(documents.grown())
+    assert "Copies, leader → target, GB" in printed(documents.grown())
     wide = printed(documents.random_plan(partitions=2000))
     assert "the largest of" in wide
     assert "others" in wide
@@ -80,13 +81,13 @@ def test_many_brokers_are_summed_up():
 
 
 def test_nothing_to_do():
-    text = printed(documents.settled())
-    assert text.startswith("Nothing to do: the plan changes nothing.")
-    assert "Movement, leader" not in text
+    text = printed(documents.unchanged())
+    assert text.startswith("Nothing to do: the cluster is already as balanced as the rules allow.")
+    assert "Copies, leader" not in text
 
 
 def test_markup_in_names_stays_text():
-    document = documents.settled()
+    document = documents.unchanged()
     document["warnings"] = ["rack [red]a[/red] :smile: [/]"]
     assert "rack [red]a[/red] :smile: [/]" in printed(document)
 

@@ -1,4 +1,4 @@
-"""The load per wave: what is drawn is what the waves say, folded where there is much of it."""
+"""The load per wave, grouped where there are many waves or brokers."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import pytest
 from rich.console import Console
 
 from partage.report.html import render
-from partage.report.terminal import print_plan
+from partage.report.plan_tables import print_plan
 from partage.report.view import view
 from partage.report.wave_load import LEVELS, busiest, wave_load
 from tests.report import plan_documents as documents
@@ -58,7 +58,7 @@ def test_shades_words_and_bars() -> None:
     assert load is not None
     most = max(load.received.max(), load.sent.max())
     assert [load.level(amount) for amount in (0, 1, most)] == [0, 1, LEVELS]
-    assert load.said(0, 0, "1").startswith("wave 1, broker 1: receives nothing, sends ")
+    assert load.title(0, 0, "1").startswith("wave 1, broker 1: receives nothing, sends ")
     assert set(load.blocks(load.received, 0)) == {"·"}
     assert "█" in "".join(load.blocks(load.sent, row) for row in range(len(load.brokers)))
     assert max(load.height(g) for g in range(len(load.first))) == 1
@@ -79,8 +79,8 @@ def test_replicas_where_no_size_is_known() -> None:
     assert "To copy</th><td" in render(document)
 
 
-def test_nothing_is_drawn_of_a_plan_that_copies_nothing_or_does_not_tell() -> None:
-    assert wave_load(view(documents.settled()), 60, 100) is None
+def test_nothing_is_drawn_without_copies_or_without_the_load() -> None:
+    assert wave_load(view(documents.unchanged()), 60, 100) is None
     silent = documents.grown()
     for wave in silent["waves"]:
         del wave["brokers"]
@@ -100,14 +100,14 @@ def test_the_page_has_a_cell_per_broker_and_wave() -> None:
     assert len(rows) == 8
     assert {row.count("<td") for row in rows} == {7}
     assert "wave 3, broker 7: receives" in card
-    assert "are left out" not in card
+    assert "Shown are" not in card
 
 
 def test_the_page_folds_many_waves_and_brokers() -> None:
     document = documents.random_plan(60, 3000, 40, waves=170)
     card = render(document).split('aria-labelledby="load"')[1].split("</section>")[0]
-    assert re.search(r"Each column is \d waves one after the other", card)
-    assert re.search(r"The 24 brokers that copy most; \d+ are left out", card)
+    assert re.search(r"Each column is \d consecutive waves", card)
+    assert re.search(r"Shown are the 24 brokers that copy most, without \d+ others", card)
     assert max(row.count("<td") for row in card.split("<tr>")) <= 60
 
 
@@ -118,10 +118,10 @@ def printed(document: documents.Document, width: int = 80) -> str:
 
 
 @pytest.mark.parametrize("waves", [1, 7, 200])
-def test_the_terminal_shows_it_in_little_bars(waves: int) -> None:
+def test_the_terminal_shows_bars(waves: int) -> None:
     document: dict[str, Any] = documents.random_plan(12, 900, 20, waves=waves)
     text = printed(document)
     part = text.split("Load per wave, bytes")[1]
     assert max(map(len, text.splitlines())) <= 80
     assert "█" in part
-    assert ("a bar for" in part) is (waves == 200)
+    assert ("waves per bar" in part) is (waves == 200)

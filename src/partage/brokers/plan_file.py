@@ -39,6 +39,15 @@ class PlanBroker(msgspec.Struct, frozen=True):
         """Whether it may hold replicas after the plan."""
         return self.alive and not self.excluded
 
+    @property
+    def status(self) -> str:
+        """``dead``, ``removed``, ``new`` or empty."""
+        if not self.alive:
+            return "dead"
+        if self.excluded:
+            return "removed"
+        return "new" if self.added else ""
+
 
 class PlanPartitions(msgspec.Struct, frozen=True):
     """One entry per partition in every column; ``topic`` is a position in the plan's ``topics``.
@@ -227,7 +236,9 @@ def _inconsistency(plan: PlanFile) -> str | None:
 
 def _wave_inconsistency(waves: Sequence[PlanWave], known: Iterable[int]) -> str | None:
     for i, wave in enumerate(waves):
-        brokers = wave.brokers or []
+        brokers = wave.brokers
+        if brokers is None:
+            continue
         if not set(brokers) <= set(known):
             return f"waves[{i}].brokers: expected listed broker ids"
         for name in ("replicas_in", "replicas_out", "bytes_in", "bytes_out"):

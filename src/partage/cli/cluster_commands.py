@@ -154,7 +154,7 @@ def plan(
         extra = {} if reasons is None else {"explain": reasons.to_json()}
         output.print_json(made.figures | extra)
     else:
-        from partage.report.terminal import print_plan
+        from partage.report.plan_tables import print_plan
 
         console = output.console()
         print_plan(made.document(), console)
@@ -227,7 +227,7 @@ def compare(
     if json:
         output.print_json(found)
         return
-    from partage.report.terminal import print_compare
+    from partage.report.comparison_tables import print_compare
 
     console = output.console()
     print_compare(found, console)

@@ -64,8 +64,8 @@ def demo(
     from partage.cluster import Cluster
     from partage.files import check_writable_directory
     from partage.profile import MARKER
+    from partage.report.comparison_tables import print_compare
     from partage.report.measured import summary
-    from partage.report.terminal import print_compare
 
     folder = Path(out or "demo")
     profile_dir, plan_dir = str(folder / "profile"), str(folder / "plan")
@@ -199,7 +199,7 @@ def _tell_json(
 def _tell(
     planned: _Planned, document: dict[str, Any], held: list[str], plan_dir: str, began: float
 ) -> None:
-    from partage.report.terminal import print_plan
+    from partage.report.plan_tables import print_plan
     from partage.report.units import rate
 
     console, plan, by_count = output.console(), planned.plan, planned.by_count

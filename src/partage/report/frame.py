@@ -1,4 +1,4 @@
-"""What every page is put together with: template, assets, and what it may do when it is opened."""
+"""The parts of every page: templates, assets and the content security policy."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ import jinja2
 
 @cache
 def template(name: str) -> jinja2.Template:
-    """A template of ``page/``; everything that it prints is escaped."""
+    """A template of ``page/`` with autoescaping."""
     environment = jinja2.Environment(
         loader=jinja2.PackageLoader("partage.report", "page"),
         autoescape=True,
@@ -34,7 +34,7 @@ def asset(name: str) -> str:
 
 
 def policy(css: str, script: str | None = None) -> str:
-    """The content security policy of a page with exactly this style sheet, and script if any."""
+    """The content security policy that allows only this style sheet and script."""
 
     def digest(text: str) -> str:
         return base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()
@@ -47,11 +47,11 @@ def policy(css: str, script: str | None = None) -> str:
 
 
 def script_json(value: Any) -> str:
-    """JSON that may stand inside a script element, whatever its strings say."""
+    """JSON that is safe inside a script element, whatever its strings contain."""
     text = json.dumps(value, separators=(",", ":"), allow_nan=False)  # ASCII: no U+2028 either
     return text.replace("&", "\\u0026").replace("<", "\\u003c").replace(">", "\\u003e")
 
 
 def _tight(text: str) -> str:
-    """The same text with no line break between a number and its unit."""
+    """The text with no-break spaces between numbers and their units."""
     return re.sub(r"(?<=\d) (?=[kMGTPE]?B\b|s\b|min\b|h\b|d\b|waves?\b)", "\u00a0", text)

@@ -1,28 +1,29 @@
-"""One self-contained HTML file: open it from a disk, mail it, print it; it never asks the network.
+"""The report page of a plan: one self-contained HTML file that loads nothing from the network.
 
-The tables are in the HTML itself, so the page can be read without JavaScript; the charts, the
-toggles and the searches are drawn by ``page/scripts/`` from one compact block of JSON, whose long
-columns are packed. Three layers keep names what they are, text: Jinja escapes everything that it
-prints, the JSON block has no ``<``, ``>`` or ``&`` in it, and the script only ever sets
-``textContent``. The content security policy allows exactly the one style sheet and the one script
-of the page, by their hashes.
+The tables are in the HTML, so the page can be read without JavaScript; ``page/scripts/`` draw the
+charts and controls from one block of JSON with packed columns. Three layers keep names text: Jinja
+escapes everything it prints, the JSON block contains no ``<``, ``>`` or ``&``, and the scripts only
+set ``textContent``. The content security policy allows only the style sheet and the script of the
+page, by their hashes.
 
-What grows with the cluster is folded in the tables and opened by the script: brokers by rack or by
-neighbours, topics by pages, the movement to the largest senders and receivers. Nothing is cut
-silently, and plan.json has it all.
+What grows with the cluster is folded in the tables and unfolded by the script: brokers by rack or
+neighbouring ids, topics by pages, copies to the largest senders and receivers. The page states
+everything that it leaves out; plan.json has all of it.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
+from pathlib import PurePath
 from typing import Any
 
 from markupsafe import Markup
 
+from partage.brokers.directory import MARKER
 from partage.brokers.options import parse_bytes
 from partage.report import units
 from partage.report.frame import asset, policy, script_json, template
-from partage.report.page.changes import changes, first_rows, held
+from partage.report.page.changes import changes, first_rows, included_rows
 from partage.report.page.compared import compared
 from partage.report.page.failures import failures
 from partage.report.page.heat import BROKERS, Heat, heat
@@ -31,6 +32,7 @@ from partage.report.page.tiles import tiles
 from partage.report.page.waves import SHOWN, waves
 from partage.report.view import MARKS, Load, View, view
 from partage.report.view.checking import steps
+from partage.report.view.stages import meaning
 from partage.report.wave_load import busiest, wave_load
 
 SCRIPTS = (
@@ -47,12 +49,12 @@ SCRIPTS = (
     "changes",
     "start",
 )
-"""Parts of the page's script in their order; each uses what is above it."""
+"""Parts of the page's script; each uses those before it."""
 
 LOAD_WAVES, LOAD_BROKERS = 60, 24
 NARROW_BROKERS = 12
 NARROW_TARGETS = 6
-"""Columns and brokers of the load per wave; up to the narrow sizes two tables share a row."""
+"""Columns and rows of the load per wave. Up to the narrow sizes, two tables share a row."""
 
 
 def render(
@@ -63,12 +65,12 @@ def render(
 ) -> str:
     """The page of a plan.json document, the same bytes for the same input.
 
-    ``compare`` is what ``partage compare --json`` prints; ``measured`` has ``records``, ``bytes``,
-    ``topics``, ``partitions``, ``rejected`` and ``hot_keys`` (dicts of ``topic``, ``rank``,
-    ``key``, ``share``, ``records``). Each adds a section. ``directory``: where the plan is written,
-    for the commands that the page names. Raises InputError for another format.
+    ``compare`` is the output of ``partage compare --json``; ``measured`` has ``records``,
+    ``bytes``, ``topics``, ``partitions``, ``rejected`` and ``hot_keys`` (dicts of ``topic``,
+    ``rank``, ``key``, ``share``, ``records``). Each adds a section. ``directory``: the plan's, for
+    the commands that the page shows. Raises InputError for a document that is not a plan.
     """
-    plan = view(document)
+    plan = view(document, str(PurePath(directory) / MARKER))
     css, script = asset("page.css"), _script()
     heated, moved, timing = heat(plan), movement(plan), waves(plan)
     load = wave_load(plan, LOAD_WAVES, LOAD_BROKERS)
@@ -76,7 +78,7 @@ def render(
     data = {
         "brokers": {
             "id": [broker.id for broker in plan.brokers],
-            "mark": [broker.mark for broker in plan.brokers],
+            "status": [broker.status for broker in plan.brokers],
             "rack": plan.rack.tolist(),
             "excluded": [int(broker.excluded) for broker in plan.brokers],
         },
@@ -106,11 +108,12 @@ def render(
         layout=_layout(plan, heated, moved) + ([[["load"]]] if load else []),
         load=load,
         busiest=busiest,
+        stage_meaning=meaning,
         timing=timing,
         waves_shown=SHOWN,
         throttle=_throttle(plan),
         first_rows=first_rows(plan),
-        held=len(held(plan)),
+        included=len(included_rows(plan)),
         explained=changed["instead"] is not None,
         compared=compared(compare),
         measured=measured,
@@ -119,7 +122,7 @@ def render(
 
 
 def _script() -> str:
-    """The parts as one, which shares no name with anything else in the page."""
+    """All parts in one function, so that they share no name with anything else in the page."""
     parts = "\n".join(asset(f"scripts/{name}.js") for name in SCRIPTS)
     return f'"use strict";\n(async () => {{\n{parts}}})();\n'
 
@@ -136,24 +139,24 @@ def _load(load: Load) -> dict[str, Any]:
 
 
 def _numbers(values: Any) -> list[float]:
-    """Whole numbers as such, others with six significant digits: shorter, and nobody sees more."""
+    """Whole numbers unchanged, others with six significant digits: no chart shows more."""
     return [int(v) if v == round(v) else float(f"{v:.6g}") for v in values.tolist()]
 
 
 def _failing_racks(plan: View) -> list[tuple[int, str]]:
-    """(position, label) of the racks that can fail and leave somebody."""
+    """(position, label) of the racks that can fail and leave survivors."""
     racks = [(k, rack.label) for k, rack in enumerate(plan.racks) if rack.brokers]
     return racks if len(racks) > 1 else []
 
 
 def _throttle(plan: View) -> str:
-    """The throttle asked for in MB/s, as a field of numbers shows it."""
-    asked = plan.asked.get("throttle")
-    return "" if asked is None else f"{parse_bytes(str(asked), '--throttle') / 1e6:.12g}"
+    """The plan's throttle in MB/s, as a number field shows it."""
+    throttle = plan.options.get("throttle")
+    return "" if throttle is None else f"{parse_bytes(str(throttle), '--throttle') / 1e6:.12g}"
 
 
 def _layout(plan: View, heated: Heat, moved: Movement | None) -> list[list[list[str]]]:
-    """Rows of columns of cards: narrow tables share a row, wide ones have it to themselves."""
+    """Rows of columns of cards: narrow tables share a row, wide ones have their own."""
     moving = ["movement"] if moved else []
     narrow = moved is None or len(moved.brokers.targets) <= NARROW_TARGETS
     timed = [[["waves"]]] if plan.waves else []

@@ -1,6 +1,6 @@
-"""What all that is printed has in common: how a table looks, how a list ends, a remark.
+"""The common look of everything printed: tables, titles, notes, shortened lists.
 
-Names go in as ``Text``, never as markup: a key or a group may be called ``[red]``.
+Names are ``Text``, never markup: a key or a group may be called ``[red]``.
 """
 
 from __future__ import annotations
@@ -9,6 +9,7 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from rich import box
 from rich.console import Console
+from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
@@ -16,14 +17,33 @@ _NAMES = 8
 
 
 def table() -> Table:
-    """A table without columns yet."""
+    """A table without columns."""
     return Table(
         box=box.SIMPLE_HEAD, header_style="dim", padding=(0, 1), pad_edge=False, show_edge=False
     )
 
 
+def titled(console: Console, title: str, shown: Table) -> None:
+    """Print a table under its title."""
+    console.print()
+    console.print(Text(title, style="bold"))
+    console.print(Padding(shown, (0, 0, 0, 1), expand=False))
+
+
+def note(console: Console, text: str) -> None:
+    """Print an explanation below a table."""
+    console.print(Padding(Text(text, style="dim"), (0, 0, 0, 1), expand=False))
+
+
+def bullet(console: Console, sign: Text, line: Text) -> None:
+    """Print a line of a list; wrapped lines are indented."""
+    grid = Table.grid(padding=(0, 1, 0, 0))
+    grid.add_row(sign, line)
+    console.print(Padding(grid, (0, 0, 0, 1), expand=False))
+
+
 def remark(text: str, console: Console) -> None:
-    """Something to know, in a line that is not broken."""
+    """Print a warning in one line that is not wrapped."""
     console.print(Text(f"! {text}", "yellow"), soft_wrap=True)
 
 
@@ -34,17 +54,17 @@ def some(names: Sequence[str], shown: int = _NAMES) -> str:
 
 
 def clipped(text: str, width: int) -> str:
-    """A name in so many characters."""
+    """A name cut to ``width`` characters."""
     return text if len(text) <= width else text[: width - 1] + "…"
 
 
 def clipped_at_a_word(text: str, width: int) -> str:
-    """A list in about so many characters, none of its words broken."""
+    """A list cut to about ``width`` characters, between two words."""
     return text if len(text) <= width else text[:width].rsplit(" ", 1)[0] + " …"
 
 
 def partitions(pairs: Iterable[tuple[str, int]]) -> str:
-    """``t0 0–3 7, t1 2``: numbers by topic, runs of them joined."""
+    """``t0 0–3 7, t1 2``: partition numbers by topic, consecutive ones joined."""
     by_topic: dict[str, list[int]] = {}
     for topic, number in pairs:
         by_topic.setdefault(topic, []).append(number)
@@ -67,7 +87,7 @@ def lines_of(
     names: Mapping[str, str] | None = None,
     what: str = "",
 ) -> str:
-    """A line per member with its partitions; ``names``: what members are called instead."""
+    """A line per member with its partitions; ``names``: shorter names of members."""
     lines = [
         clipped_at_a_word(
             f"{what}{(names or {}).get(member, member)}: {partitions(held[member])}", width
@@ -75,5 +95,5 @@ def lines_of(
         for member in sorted(held)
     ]
     if len(lines) > _NAMES:
-        lines = [*lines[:_NAMES], f"and {len(lines) - _NAMES} members more"]
+        lines = [*lines[:_NAMES], f"and {len(lines) - _NAMES} more members"]
     return "\n".join(lines)

@@ -1,7 +1,7 @@
-"""Numbers as people read them: three significant digits, decimal units, never a raw float.
+"""Format numbers for people: three significant digits and a unit (``partage.units`` parses).
 
-Kafka's operators count in decimal bytes (GB, not GiB). ``page/scripts/numbers.js`` repeats the same
-rules for what it draws; a test compares the two.
+Bytes have decimal units (GB, not GiB), as in Kafka's own documentation of throttles.
+``page/scripts/numbers.js`` repeats these rules; a test compares the two.
 """
 
 from __future__ import annotations
@@ -10,9 +10,10 @@ from collections.abc import Sequence
 from typing import Any
 
 MISSING = "–"
-"""Shown for what is not known."""
+"""Shown for unknown values."""
 
 _PREFIXES = ("", "k", "M", "G", "T", "P", "E")
+_DAY = 86_400
 
 
 def count(value: float | None) -> str:
@@ -26,7 +27,7 @@ def decimal(value: float | None, digits: int = 2) -> str:
 
 
 def tenth(value: float) -> str:
-    """A share of something countable: ``60.8``, and ``54`` where it is whole."""
+    """A fair share of a count: ``60.8``, or ``54`` if it is whole."""
     return f"{value:,.1f}".removesuffix(".0")
 
 
@@ -40,20 +41,19 @@ def size(value: float | None) -> str:
 
 
 def rate(value: float | None) -> str:
-    """Bytes per second, tiny ones too: ``0 B/s``, ``0.045 B/s``, ``2.50 B/s``, ``1.20 MB/s``."""
+    """Bytes per second, or per day below 1 kB/s: ``0 B/s``, ``46.0 kB/day``, ``1.20 MB/s``."""
     if value is None:
         return MISSING
     if value == 0:
         return "0 B/s"
-    if value < 0.001:
-        return "<0.001 B/s"
-    if value < 0.0995:
-        return f"{value:.3f} B/s"
-    return _scaled(value, "B/s")
+    if value >= 999.5:
+        return _scaled(value, "B/s")
+    per_day = value * _DAY
+    return "<1 B/day" if per_day < 1 else f"{size(per_day)}/day"
 
 
 def duration(seconds: float | None) -> str:
-    """A time in its two largest units: ``0.20 s``, ``45 s``, ``12 min``, ``3 h 20 min``."""
+    """A time in its one or two largest units: ``0.20 s``, ``45 s``, ``12 min``, ``2 h 6 min``."""
     if seconds is None:
         return MISSING
     if 0 < seconds < 0.005:
@@ -62,16 +62,23 @@ def duration(seconds: float | None) -> str:
         return f"{seconds:.2f} s"
     if seconds < 9.95:
         return f"{seconds:.1f} s"
-    if seconds < 99.5:
-        return f"{round(seconds)} s"
+    whole = round(seconds)
+    if whole < 60:
+        return f"{whole} s"
+    if whole < 600:
+        return _two(whole, 60, "min", "s")
     minutes = round(seconds / 60)
-    if minutes < 100:
+    if minutes < 60:
         return f"{minutes} min"
-    hours, minutes = divmod(minutes, 60)
-    if hours < 48:
-        return f"{hours} h {minutes} min" if minutes else f"{hours} h"
-    days, hours = divmod(hours + (minutes >= 30), 24)
-    return f"{days} d {hours} h" if hours else f"{days} d"
+    if minutes < 48 * 60:
+        return _two(minutes, 60, "h", "min")
+    return _two(round(minutes / 60), 24, "d", "h")
+
+
+def _two(value: int, factor: int, large: str, small: str) -> str:
+    """``value`` small units, ``factor`` of which are a large one, in both; small ones if any."""
+    whole, rest = divmod(value, factor)
+    return f"{whole} {large} {rest} {small}" if rest else f"{whole} {large}"
 
 
 def span(pair: Sequence[float] | None) -> str:
@@ -87,21 +94,23 @@ def plural(number: int, noun: str, nouns: str | None = None) -> str:
     return f"{count(number)} {noun if number == 1 else nouns or noun + 's'}"
 
 
-def gap(value: Any) -> str:
-    """How far from a bound, as a share of it: ``0.18 % above the bound``."""
-    if isinstance(value, bool) or not isinstance(value, (int, float)):
-        return plain(value)
+def gap(value: float) -> str:
+    """A relative distance from a bound: ``0.18 % above the bound``."""
     percent = 100 * value
     return f"{f'{percent:.2g}' if percent < 99.5 else count(round(percent))} % above the bound"
 
 
-def common(maximum: float, unit: str) -> tuple[float, str]:
-    """One unit for a whole column: what to divide by, and the unit's name (``(1e9, "GB")``)."""
-    step = 0
-    while maximum >= 999.5 and step < len(_PREFIXES) - 1:
-        maximum /= 1000
-        step += 1
-    return 1000.0**step, _PREFIXES[step] + unit
+def common(maximum: float) -> tuple[float, str]:
+    """One unit for a column of bytes: what to divide by, and its name (``(1e9, "GB")``)."""
+    return _prefix(maximum, "B")
+
+
+def common_rate(maximum: float) -> tuple[float, str]:
+    """One unit for a column of rates, as ``rate`` chooses it for the highest of them."""
+    if maximum == 0 or maximum >= 999.5:
+        return _prefix(maximum, "B/s")
+    divisor, unit = _prefix(maximum * _DAY, "B/day")
+    return divisor / _DAY, unit
 
 
 def significant(value: float) -> str:
@@ -120,7 +129,7 @@ def significant(value: float) -> str:
 
 
 def plain(value: Any) -> str:
-    """Any JSON value in one line, for what a document may hold but this package does not know."""
+    """Any JSON value in one line."""
     if value is None:
         return MISSING
     if isinstance(value, bool):
@@ -136,6 +145,14 @@ def plain(value: Any) -> str:
     return str(value)
 
 
+def _prefix(maximum: float, unit: str) -> tuple[float, str]:
+    step = 0
+    while maximum >= 999.5 and step < len(_PREFIXES) - 1:
+        maximum /= 1000
+        step += 1
+    return 1000.0**step, _PREFIXES[step] + unit
+
+
 def _scaled(value: float, unit: str) -> str:
-    divisor, name = common(value, unit)
+    divisor, name = _prefix(value, unit)
     return f"{significant(value / divisor)} {name}"

@@ -1,19 +1,20 @@
-"""The load of a plan's waves as a picture: brokers × waves, what each receives and sends in each.
+"""The load of a plan's waves: what each broker receives and sends in each wave.
 
-Where there are many waves, neighbours are drawn together; where there are many brokers, those that
-copy most are drawn. Bytes, or replicas where no size is known.
+Many waves are grouped with their neighbours; of many brokers those that copy most are kept. Amounts
+are bytes, or replicas where no size is known.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
 
+from partage.brokers.plan_file import PlanWave
 from partage.report import units
-from partage.report.view import View, Wave
+from partage.report.view import View
 
 Ints = npt.NDArray[np.int64]
 Floats = npt.NDArray[np.float64]
@@ -26,12 +27,12 @@ _BLOCKS = "▁▂▃▄▅▆▇█"
 
 @dataclass(frozen=True, eq=False)
 class WaveLoad:
-    """The picture. G groups of neighbouring waves (mostly of one each), K brokers.
+    """G groups of neighbouring waves (mostly of one each), K brokers.
 
     - ``first``, ``last`` [G]: numbers of the waves of each group, from 1
     - ``brokers`` [K]: positions in the plan's brokers; ``hidden``: others that copy too
     - ``received``, ``sent`` [K, G]: bytes, or replicas where ``by_bytes`` is false
-    - ``length`` [G]: seconds where known, otherwise what is copied
+    - ``length`` [G]: seconds where ``timed``, otherwise the amount copied
     """
 
     first: Ints
@@ -54,25 +55,27 @@ class WaveLoad:
         most = max(self.received.max(initial=0), self.sent.max(initial=0))
         return int(np.ceil(LEVELS * amount / most)) if most else 0
 
-    def said(self, row: int, group: int, name: str) -> str:
-        """One cell in words: ``wave 7, broker 3: receives 2.10 GB, sends nothing``."""
+    def title(self, row: int, group: int, name: str) -> str:
+        """A cell in words: ``wave 7, broker 3: receives 2.10 GB, sends nothing``."""
         wave = "wave" if self.first[group] == self.last[group] else "waves"
-        amounts = (self._amount(table[row, group]) for table in (self.received, self.sent))
-        got, gave = amounts
-        return f"{wave} {self.heading(group)}, broker {name}: receives {got}, sends {gave}"
+        received, sent = (
+            self._amount(self.received[row, group]),
+            self._amount(self.sent[row, group]),
+        )
+        return f"{wave} {self.heading(group)}, broker {name}: receives {received}, sends {sent}"
 
     def height(self, group: int) -> float:
-        """The group's length beside the longest, 0 to 1."""
+        """The group's length relative to the longest, 0 to 1."""
         most = self.length.max(initial=0)
         return float(self.length[group] / most) if most else 0.0
 
-    def long(self, group: int) -> str:
-        """How long the group takes, or what it copies."""
+    def length_text(self, group: int) -> str:
+        """How long the group takes, or how much it copies."""
         amount = float(self.length[group])
         return units.duration(amount) if self.timed else self._amount(amount)
 
     def blocks(self, table: Floats, row: int) -> str:
-        """One broker's line as a row of little bars; ``·`` for nothing."""
+        """A broker's row of bars; ``·`` for nothing."""
         most = max(self.received.max(initial=0), self.sent.max(initial=0))
         bars = np.ceil(len(_BLOCKS) * table[row] / most) if most else np.zeros(table.shape[1])
         return "".join(_BLOCKS[int(bar) - 1] if bar else "·" for bar in bars)
@@ -84,8 +87,8 @@ class WaveLoad:
 
 
 def wave_load(plan: View, groups: int, brokers: int) -> WaveLoad | None:
-    """The picture in so many groups of waves and brokers, at most; None where the plan's file does
-    not tell the load, or nothing is copied."""
+    """The load in at most that many groups and brokers; None where nothing is copied, or for a plan
+    written without the load of its waves."""
     waves = [wave for wave in plan.waves if wave.moves]
     if not waves or any(wave.brokers is None for wave in waves):
         return None
@@ -99,17 +102,16 @@ def wave_load(plan: View, groups: int, brokers: int) -> WaveLoad | None:
     sent = np.zeros_like(received)
     length = np.zeros(count)
     for number, wave in enumerate(waves):
-        at, group = np.array(wave.brokers, dtype=np.int64), number // size
-        got = wave.bytes_in if by_bytes else wave.replicas_in
-        gave = wave.bytes_out if by_bytes else wave.replicas_out
-        received[at, group] += np.array(got, dtype=np.float64)
-        sent[at, group] += np.array(gave, dtype=np.float64)
+        group = number // size
+        positions = [plan.positions[broker] for broker in wave.brokers or []]
+        received[positions, group] += np.array(wave.bytes_in if by_bytes else wave.replicas_in)
+        sent[positions, group] += np.array(wave.bytes_out if by_bytes else wave.replicas_out)
         length[group] += (wave.seconds if timed else wave.bytes if by_bytes else wave.moves) or 0
     total = received.sum(axis=1) + sent.sum(axis=1)
     order = np.argsort(-total, kind="stable")
     order = order[total[order] > 0]
     shown = np.sort(order[:brokers])
-    # the waves that copy come first or after those that free a disk: their numbers are the plan's
+    # waves that copy nothing are left out, but the others keep their numbers in the plan
     numbers = np.array([i for i, wave in enumerate(plan.waves, start=1) if wave.moves])
     return WaveLoad(
         first=numbers[::size],
@@ -124,14 +126,16 @@ def wave_load(plan: View, groups: int, brokers: int) -> WaveLoad | None:
     )
 
 
-def busiest(plan: View, wave: Wave) -> str:
-    """Who has most to do in the wave: ``7 receives 12.1 GB``; empty where it is not told."""
+def busiest(plan: View, wave: PlanWave) -> str:
+    """The broker that receives or sends most in the wave: ``7 receives 12.1 GB``; empty if
+    unknown."""
     if not wave.brokers:
         return ""
-    got, gave = wave.bytes_in, wave.bytes_out
-    show: Callable[[float], str] = units.size
-    if got is None or gave is None or not any(got):
-        got, gave, show = wave.replicas_in, wave.replicas_out, units.count
-    verb, values = ("receives", got) if max(got) >= max(gave) else ("sends", gave)
+    received: Sequence[int] = wave.replicas_in
+    sent: Sequence[int] = wave.replicas_out
+    show: Callable[[float], str] = units.count
+    if wave.bytes_in is not None and wave.bytes_out is not None and any(wave.bytes_in):
+        received, sent, show = wave.bytes_in, wave.bytes_out, units.size
+    verb, values = ("receives", received) if max(received) >= max(sent) else ("sends", sent)
     most = max(values)
-    return f"{plan.brokers[wave.brokers[values.index(most)]].id} {verb} {show(most)}"
+    return f"{wave.brokers[values.index(most)]} {verb} {show(most)}"

@@ -1,4 +1,4 @@
-"""The partitions whose list changes: all of them for the script, the first ones for the HTML."""
+"""The partitions whose replica list changes: all for the script, the first ones for the HTML."""
 
 from __future__ import annotations
 
@@ -14,20 +14,20 @@ from partage.report.view.next_best import next_best
 if TYPE_CHECKING:
     from partage.report.view.counting import Ints
 
-HELD = 400_000
-"""Partitions that the page has at most; beyond, those that copy most."""
+LIMIT = 400_000
+"""Partitions in the page at most; of more, those with the most bytes to copy."""
 
 PER_PAGE = 25
 
 
 def changes(plan: View) -> dict[str, Any]:
-    """Columns of the changed partitions, in order; the heaviest ones where there are too many.
+    """Columns of the changed partitions, in order; of too many, those with the most to copy.
 
     ``before``, ``after``: broker positions, ``width`` per partition, padded with -1. ``size``:
-    bytes of a replica where one moves, NaN where that is unknown. ``instead``: for each coming
-    replica in order the next best broker (``next_best``).
+    bytes of a replica, 0 where none moves, NaN where unknown. ``instead``: the next best broker of
+    each new replica, in order (``next_best``).
     """
-    rows = held(plan)
+    rows = included_rows(plan)
     moves = plan.row_moves[rows]
     found = {
         "topic": packed(plan.topic[rows]),
@@ -39,36 +39,36 @@ def changes(plan: View) -> dict[str, Any]:
         "total": len(plan.changed),
         "per_page": PER_PAGE,
         "instead": None,
-        "no_moves": bool(plan.asked.get("no_moves")),
-        "by_rate": plan.asked.get("leaders") == "rate",
+        "no_moves": bool(plan.options.get("no_moves")),
+        "by_rate": plan.options.get("leaders") == "rate",
     }
     instead = next_best(plan)
     if instead is not None:
-        here = np.isin(np.repeat(np.arange(len(plan.topic)), plan.row_moves), rows)
+        in_page = np.isin(np.repeat(np.arange(len(plan.topic)), plan.row_moves), rows)
         found["instead"] = {
             "costs": instead.costs,
-            "broker": packed(instead.broker[here]),
-            "cost": packed(instead.cost[here]),
-            "amount": packed(instead.amount[here]),
+            "broker": packed(instead.broker[in_page]),
+            "cost": packed(instead.cost[in_page]),
+            "amount": packed(instead.amount[in_page]),
         }
     return found
 
 
-def held(plan: View) -> Ints:
-    """Rows of the partitions in the page's table, ascending."""
+def included_rows(plan: View) -> Ints:
+    """Rows of the partitions in the page, ascending."""
     rows = plan.changed
-    if len(rows) <= HELD:
+    if len(rows) <= LIMIT:
         return rows
     copied = plan.row_moves[rows] * np.nan_to_num(plan.size[rows])
-    return np.sort(rows[np.lexsort((-plan.row_moves[rows], -copied))[:HELD]])
+    return np.sort(rows[np.lexsort((-plan.row_moves[rows], -copied))[:LIMIT]])
 
 
 def first_rows(plan: View) -> list[dict[str, Any]]:
-    """What the HTML shows of the first partitions in the table."""
-    lists = plan.document["partitions"]
+    """The first rows of the table, for the HTML."""
+    lists = plan.file.partitions
     found = []
-    for i in held(plan)[:PER_PAGE].tolist():
-        before, after, size = lists["before"][i], lists["after"][i], lists["size_bytes"][i]
+    for i in included_rows(plan)[:PER_PAGE].tolist():
+        before, after, size = lists.before[i], lists.after[i], lists.size_bytes[i]
         moves = len(set(after) - set(before))
         found.append(
             {

@@ -1,4 +1,4 @@
-"""The strategies against the criteria, as the page shows them."""
+"""The comparison of strategies, for the page."""
 
 from __future__ import annotations
 
@@ -12,11 +12,8 @@ from partage.report.comparison import Column, columns, legend
 
 @dataclass(frozen=True)
 class Compared:
-    """The strategies against each group of criteria.
-
-    ``groups``: a title, the columns, and per strategy that has an answer its name, whether it is
-    optimal, and (text, stands out) per column. ``cannot``: name and reason of the others.
-    """
+    """``groups``: title, columns, and for every strategy that found a plan its name, whether it is
+    optimal, and (text, is best) per column. ``cannot``: name and reason of the other strategies."""
 
     groups: list[tuple[str, list[Column], list[tuple[str, bool, list[tuple[str, bool]]]]]]
     cannot: list[tuple[str, str]]
@@ -27,11 +24,11 @@ def compared(compare: Mapping[str, Any] | None) -> Compared | None:
     if compare is None:
         return None
     strategies: Mapping[str, Mapping[str, Any]] = compare["strategies"]
-    able = {name: row for name, row in strategies.items() if "cannot" not in row}
-    groups = columns(able.values())
+    plans = {name: row for name, row in strategies.items() if "cannot" not in row}
+    groups = columns(plans.values())
     tables = []
     for title, shown in groups:
-        best = [column.best(able.values()) for column in shown]
+        best = [column.best(plans.values()) for column in shown]
         rows = [
             (
                 name,
@@ -41,7 +38,7 @@ def compared(compare: Mapping[str, Any] | None) -> Compared | None:
                     for column, least in zip(shown, best, strict=True)
                 ],
             )
-            for name, row in able.items()
+            for name, row in plans.items()
         ]
         tables.append((title[:1].upper() + title[1:], shown, rows))
     cannot = [(n, units.plain(row["cannot"])) for n, row in strategies.items() if "cannot" in row]

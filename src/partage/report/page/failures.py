@@ -1,4 +1,4 @@
-"""Who takes over when a broker, or a whole rack, fails: numbers for the page's what-if."""
+"""Takeovers when a broker or a rack fails, for the page's script."""
 
 from __future__ import annotations
 
@@ -11,28 +11,28 @@ from partage.report.view import View
 
 
 def failures(plan: View) -> dict[str, Any]:
-    """Columns over what may fail: the brokers, then the racks.
+    """Columns over everything that can fail: the brokers, then the racks.
 
-    ``heirs``, ``taken``: who takes over how many leaders, those of what fails one after another,
-    most first; ``length`` says how many heirs each has. ``before``, ``after``: the most leaders on
-    one survivor, -1 where there is nobody to fail.
+    ``successors``, ``taken``: brokers that take over and how many leaders each, failure by failure,
+    most first; ``length``: number of successors per failure. ``before``, ``after``: most leaders on
+    one survivor, -1 for a broker that is not running.
     """
     racks = len(plan.racks)
     pairs = np.vstack([plan.takeover, plan.rack_takeover])
-    failed, heir = np.nonzero(pairs)
-    taken = pairs[failed, heir]
-    order = np.lexsort((heir, -taken, failed))
+    failed, successor = np.nonzero(pairs)
+    taken = pairs[failed, successor]
+    order = np.lexsort((successor, -taken, failed))
     leaders = plan.loads[1].after.astype(np.int64)
-    figures = plan.figures.get("leaders_after_rack_failure") or {}
+    rack_failure = plan.figures.leaders_after_rack_failure
     return {
         "leaders": leaders.tolist(),
         "before": [*plan.worst_before.tolist(), *plan.rack_worst_before.tolist()],
         "after": [*plan.worst_after.tolist(), *plan.rack_worst_after.tolist()],
         "lost": [*plan.lost.tolist(), *plan.rack_lost.tolist()],
-        "ideal": plan.ideal,
-        "rack_ideal": figures.get("ideal") if racks > 1 else None,
-        "there": plan.usable.astype(int).tolist(),
+        "bound": plan.failure_bound,
+        "rack_bound": rack_failure.ideal if rack_failure and racks > 1 else None,
+        "usable": plan.usable.astype(int).tolist(),
         "length": packed(np.bincount(failed, minlength=len(pairs))),
-        "heirs": packed(heir[order]),
+        "successors": packed(successor[order]),
         "taken": packed(taken[order]),
     }

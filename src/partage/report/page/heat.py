@@ -1,9 +1,9 @@
-"""Topics × brokers: the table that the page starts with, and all counts for its script.
+"""Topics × brokers: the initial table of the page, and all counts for its script.
 
-Many brokers are shown by groups: by rack, or where racks do not tell them apart by neighbouring
-ids. Of many topics those with the most replicas come first, and a last row sums up the others.
-The script has the counts of every topic and broker, so that it can show any of them; beyond
-``CELLS`` it has those of the largest topics, and of the others together.
+Many brokers are grouped by rack, or by neighbouring ids where there is one rack or none. Of many
+topics those with the most replicas come first, and the last row sums up the others. The script has
+the counts of every topic and broker; beyond ``CELLS`` those of the largest topics, and one sum of
+the others.
 """
 
 from __future__ import annotations
@@ -19,23 +19,24 @@ from partage.report.page.packed import packed
 from partage.report.view import View
 
 TOPICS, BROKERS = 40, 100
-"""Rows and columns that are shown at a time; more brokers than that are shown by groups."""
+"""Rows and columns shown at a time; more brokers are grouped."""
 
 CELLS = 6_000_000
 
 
 @dataclass(frozen=True)
 class Group:
-    """A column: its heading, the positions of its brokers, and a mark where it is one broker."""
+    """A column: its heading, the positions of its brokers, and the status of a single broker."""
 
     heading: str
     brokers: tuple[int, ...]
-    mark: str = ""
+    status: str = ""
 
 
 @dataclass(frozen=True)
 class Heat:
-    """The table: row names, columns, [rows][columns] counts after the plan and their shades."""
+    """The initial table: row names, columns, [rows][columns] counts after the plan and shades;
+    ``folded``: topics in the last row; ``data``: the counts for the script."""
 
     names: list[str]
     columns: list[Group]
@@ -46,12 +47,11 @@ class Heat:
 
     @property
     def grouped(self) -> bool:
-        """Whether a column is several brokers."""
+        """Whether a column stands for several brokers."""
         return any(len(column.brokers) > 1 for column in self.columns)
 
 
 def heat(plan: View) -> Heat:
-    """The table at the start and ``data``: see the head of the file."""
     total = plan.topic_after.sum(axis=1)
     weight = np.maximum(plan.topic_before.sum(axis=1), total)
     order = np.argsort(-weight, kind="stable")
@@ -80,10 +80,10 @@ def heat(plan: View) -> Heat:
 
 
 def groups(plan: View) -> list[Group]:
-    """The columns at the start."""
+    """The initial columns."""
     count = len(plan.brokers)
     if count <= BROKERS:
-        return [Group(str(b.id), (i,), b.mark) for i, b in enumerate(plan.brokers)]
+        return [Group(str(b.id), (i,), b.status) for i, b in enumerate(plan.brokers)]
     if 1 < len(plan.racks) <= BROKERS:
         found = [
             Group(rack.name, tuple(np.flatnonzero(plan.rack == k).tolist()))
@@ -95,21 +95,21 @@ def groups(plan: View) -> list[Group]:
     ids = [broker.id for broker in plan.brokers]
     size = -(-count // BROKERS)
     starts = range(0, count, size)
-    return [Group(_from_to(ids[i : i + size]), tuple(range(count)[i : i + size])) for i in starts]
+    return [Group(_id_range(ids[i : i + size]), tuple(range(count)[i : i + size])) for i in starts]
 
 
 def level(count: float, fair: float) -> int:
     """Shade 0 to 8: 0 none, 4 the fair share, 8 twice the fair share or more.
 
-    A share below one replica counts as one: no broker can hold half a replica, so that a topic too
-    small for every broker does not look skewed.
+    A fair share below one replica counts as one, so that a topic with fewer replicas than brokers
+    does not look skewed.
     """
     if count == 0:
         return 0
     return int(min(8, max(1, np.floor(4 * count / max(fair, 1.0) + 0.5))))
 
 
-def _from_to(ids: Sequence[int]) -> str:
+def _id_range(ids: Sequence[int]) -> str:
     return str(ids[0]) if len(ids) == 1 else f"{ids[0]}–{ids[-1]}"
 
 

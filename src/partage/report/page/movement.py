@@ -1,7 +1,7 @@
-"""Who copies to whom: leader × target, by broker and by rack.
+"""Copies from current leaders to targets, by broker and by rack.
 
-Of many brokers the table has the largest senders and receivers, and the others together; the script
-has every pair, so that one broker can be looked up.
+Of many brokers the table has the largest senders and receivers and one sum of the others; the
+script has every pair, so that any broker can be looked up.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ NOWHERE = "no live source"
 class Matrix:
     """Leader × target: headings and [rows][columns] bytes and replicas.
 
-    ``unknown``: some sizes are, so that 0 bytes are shown as not known.
+    ``unknown``: some sizes are unknown, so that 0 bytes are shown as unknown.
     """
 
     sources: list[str]
@@ -58,8 +58,9 @@ class Matrix:
 
 @dataclass(frozen=True)
 class Movement:
-    """Both tables (racks: None where there are fewer than two), what crosses racks in words,
-    whether the first leaves brokers to its last row or column, and every pair for the script."""
+    """Both tables (``racks``: None with fewer than two), a sentence about copies between racks,
+    whether the first table sums up brokers in a last row or column, and every pair for the
+    script."""
 
     brokers: Matrix
     racks: Matrix | None
@@ -77,7 +78,7 @@ class Movement:
 
 
 def movement(plan: View) -> Movement | None:
-    """None where no replica moves."""
+    """The tables of a plan; None where no replica moves."""
     if not plan.moves:
         return None
     source, target = np.nonzero(plan.move_replicas)
@@ -133,7 +134,7 @@ def _by_broker(plan: View) -> Matrix:
 
 
 def _by_rack(plan: View) -> Matrix:
-    """All racks, the brokers without one, and what has no live source, where they copy anything."""
+    """All racks; brokers without a rack and partitions without a live source where they copy."""
     count = len(plan.racks)
     rack = np.where(plan.rack < 0, count, plan.rack)
     names = [*(rack.name for rack in plan.racks), "no rack", NOWHERE]
@@ -161,7 +162,7 @@ def _matrix(
 
 
 def _crossing(racks: Matrix) -> str:
-    """How much goes from one rack to another: it is what a network between racks is billed for."""
+    """How much is copied between racks, which cloud providers charge for."""
     table = racks.bytes if racks.by_bytes else racks.replicas
     show = units.size if racks.by_bytes else lambda n: units.plural(int(n), "replica")
     total = sum(map(sum, table))
@@ -171,5 +172,5 @@ def _crossing(racks: Matrix) -> str:
         if name in racks.targets
     )
     if within == total:
-        return "Nothing is copied from one rack to another."
-    return f"{show(total - within)} of {show(total)} go from one rack to another."
+        return "Nothing is copied between racks."
+    return f"{show(total - within)} of {show(total)} are copied between racks."

@@ -1,7 +1,7 @@
-"""Columns of numbers as text that a browser unpacks by itself: small, whatever their number.
+"""Columns of numbers as compact text that a browser can unpack.
 
-``i2:`` and so on says the type (of NumPy, little-endian), the rest is its bytes, compressed with
-zlib, in Base64: what plan.json does with prices, in the smallest type that holds the numbers.
+The text is a NumPy type (``i2:``, little-endian), then its bytes, compressed with zlib, in Base64;
+the type is the smallest that holds the numbers.
 """
 
 from __future__ import annotations
@@ -13,11 +13,11 @@ from typing import Any
 import numpy as np
 
 _WHOLE = ("u1", "i1", "u2", "i2", "u4", "i4")
-"""From the smallest; larger numbers are floating-point."""
+"""Smallest first; larger numbers become floating-point."""
 
 
 def packed(values: Any) -> str:
-    """The numbers of an array in order. NaN is kept; shape is not."""
+    """The numbers of an array in order. NaN is kept, the shape is not."""
     array = np.asarray(values)
     kind = "f8"
     if array.dtype.kind in "iub":

@@ -2,75 +2,110 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any
 
 from partage.report import units
-from partage.report.view import Verdict, View
+from partage.report.view import Rating, View
+from partage.report.view.sentences import worst_survivor
 
 
 @dataclass(frozen=True)
 class Tile:
-    """One key figure: what it is, its value after, what it was, and whether that is good."""
+    """A key figure: its label, its value after the plan, a comparison, and a rating."""
 
     label: str
     value: str
     note: str
-    verdict: Verdict = "none"
+    rating: Rating = "none"
 
 
 def tiles(plan: View) -> tuple[Tile, ...]:
-    old, new = plan.figures_before, plan.figures
-    verdicts = {criterion.key: criterion.verdict for criterion in plan.criteria}
+    """The key figures of a plan."""
+    before, after = plan.figures_before, plan.figures
+    ratings = {criterion.key: criterion.rating for criterion in plan.criteria}
+    spread = _compared("Topic spread", units.count, before.topic_spread, after.topic_spread)
+    if not plan.load("bytes"):
+        last = Tile("Leader changes", units.count(after.leader_changes), "")
+    else:
+        last = _compared(
+            "Bytes, fullest / mean broker",
+            units.decimal,
+            before.bytes_max_over_mean,
+            after.bytes_max_over_mean,
+        )
+    return (
+        _moves(plan, ratings["moves"]),
+        _copies(plan),
+        _compared(
+            "Replicas per broker",
+            units.span,
+            before.replicas_per_broker,
+            after.replicas_per_broker,
+            ratings["storage"],
+        ),
+        _compared(
+            "Leaders per broker",
+            units.span,
+            before.leaders_per_broker,
+            after.leaders_per_broker,
+            ratings["leaders"],
+        ),
+        _failure(plan, ratings["failure"]),
+        _racks(plan, ratings["racks"]),
+        spread,
+        last,
+    )
 
-    def was(text: str, now: str) -> str:
-        if text == units.MISSING:
-            return ""
-        return "as before" if text == now else f"before: {text}"
 
-    def span(label: str, key: str, criterion: str) -> Tile:
-        now = units.span(new.get(key))
-        return Tile(label, now, was(units.span(old.get(key)), now), verdicts[criterion])
+def _compared(
+    label: str, show: Callable[[Any], str], before: Any, after: Any, rating: Rating = "none"
+) -> Tile:
+    return Tile(label, show(after), _was(show(before), show(after)), rating)
 
-    def figure(label: str, key: str, verdict: Verdict, ratio: bool = False) -> Tile:
-        text = units.decimal if ratio else units.count
-        now = text(new.get(key))
-        return Tile(label, now, was(text(old.get(key)), now), verdict)
 
-    bound = f"at least {units.count(plan.lower_bound)} needed"
-    if plan.bytes_bound is not None:
-        bound = f"at least {units.size(plan.bytes_bound)} to copy"
-    elif plan.short:
-        bound = f"the fairest share needs {plan.fair_moves}"
-    if plan.fewest:
-        bound = "proven minimum" if plan.moves else "none needed"
+def _was(before: str, after: str) -> str:
+    if before == units.MISSING:
+        return ""
+    return "as before" if before == after else f"before: {before}"
+
+
+def _moves(plan: View, rating: Rating) -> Tile:
+    if plan.minimal:
+        note = "proven minimum" if plan.moves else "none needed"
+    elif plan.bytes_bound is not None:
+        note = f"at least {units.size(plan.bytes_bound)} to copy"
+    elif plan.less_balanced:
+        note = f"the fairest placement needs {plan.fairest_moves}"
+    else:
+        note = f"at least {units.count(plan.lower_bound)} needed"
+    return Tile("Moves", units.count(plan.moves), note, rating)
+
+
+def _copies(plan: View) -> Tile:
+    if not plan.moves:
+        return Tile("To copy", units.size(0), "nothing")
+    if not plan.load("bytes"):
+        return Tile("To copy", units.MISSING, "sizes unknown")
     waves = units.plural(len(plan.waves), "wave") if plan.waves else "no waves"
     if plan.seconds is not None:
         waves += f", about {units.duration(plan.seconds)}"
-    failure = new.get("leaders_after_failure") or {}
-    failed_before = (old.get("leaders_after_failure") or {}).get("max")
-    ideal = "" if plan.ideal is None else f"ideal {units.count(plan.ideal)}"
-    before = was(units.count(failed_before), units.count(failure.get("max")))
-    shown = [
-        Tile("Moves", units.count(plan.moves), bound, verdicts["moves"]),
-        Tile("To copy", units.size(plan.bytes_moved), waves, "none"),
-        span("Replicas per broker", "replicas_per_broker", "storage"),
-        span("Leaders per broker", "leaders_per_broker", "leaders"),
-        Tile(
-            "Most leaders after a failure",
-            units.count(failure.get("max")),
-            ", ".join(filter(None, (ideal, before))),
-            verdicts["failure"],
-        ),
-        figure("Rack violations", "rack_violations", verdicts["racks"]),
-        figure("Topic spread", "topic_spread", "none"),
-        figure("Bytes, fullest / mean broker", "bytes_max_over_mean", "none", ratio=True),
-    ]
-    if not plan.moves:
-        shown[1] = Tile("To copy", units.size(0), "nothing", "none")
+    return Tile("To copy", units.size(plan.bytes_moved), waves)
+
+
+def _failure(plan: View, rating: Rating) -> Tile:
+    before, after = worst_survivor(plan.figures_before), worst_survivor(plan.figures)
+    bound = plan.failure_bound
+    notes = ["" if bound is None else f"at least {units.count(bound)}"]
+    notes.append(_was(units.count(before), units.count(after)))
+    value = units.count(after)
+    return Tile("Most leaders after a failure", value, ", ".join(filter(None, notes)), rating)
+
+
+def _racks(plan: View, rating: Rating) -> Tile:
+    label = "Rack violations"
     if not plan.racks:
-        shown[5] = Tile("Rack violations", units.MISSING, "no racks are named", "none")
-    if not plan.load("bytes"):
-        if plan.moves:
-            shown[1] = Tile("To copy", units.MISSING, "sizes unknown", "none")
-        shown[-1] = figure("Leader changes", "leader_changes", "none")
-    return tuple(shown)
+        return Tile(label, units.MISSING, "no racks")
+    before, after = plan.figures_before.rack_violations, plan.figures.rack_violations
+    return _compared(label, units.count, before, after, rating)

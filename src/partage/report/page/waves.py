@@ -1,4 +1,4 @@
-"""The waves for the page's script: with them it says how long they take at any throttle."""
+"""The waves for the page's script, which computes their duration for any throttle."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ SHOWN = 200
 
 
 def waves(plan: View) -> dict[str, Any] | None:
-    """``busiest``: bytes that the busiest broker of each wave receives or sends, which at so many
-    bytes per second take the wave's time; None where the file does not tell them."""
+    """``busiest``: bytes that the busiest broker of each wave receives or sends; divided by the
+    throttle they give the wave's duration. None where the plan does not contain them."""
     busiest = []
     for wave in plan.waves:
         if wave.bytes_in is None or wave.bytes_out is None:

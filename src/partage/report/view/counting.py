@@ -1,13 +1,11 @@
-"""Replica lists into counts: who holds what of which topic, who takes over, who copies to whom.
+"""Count replica lists: replicas per topic and broker, takeovers after a failure, copies.
 
-Two rules to know:
-
-- *After a failure.* A partition led by the broker that fails is led by the next live replica of its
-  list. ``takeover[f, s]`` counts those for every pair, so the leaders of survivor ``s`` are its own
-  plus ``takeover[f, s]``; a partition without a live replica left is ``lost``. Of a rack that fails
-  all brokers are gone at once.
-- *Movement.* A new replica is fetched from the partition's current leader: the first replica of
-  ``before`` on a live broker. Where there is none, the row is "no live source".
+- *After a failure*, the next live replica of its list leads a partition of the failed broker.
+  ``takeover[f, s]`` counts these per pair, so survivor ``s`` leads its own partitions plus
+  ``takeover[f, s]``. A partition without another live replica is ``lost``. When a rack fails, all
+  of its brokers fail at once.
+- *Movement*: a new replica is fetched from the partition's current leader, the first replica of
+  ``before`` on a live broker. Without one, the row is "no live source".
 """
 
 from __future__ import annotations
@@ -24,7 +22,7 @@ Bools = npt.NDArray[np.bool_]
 
 
 def positions(lists: Sequence[Sequence[int]], ids: Ints, width: int) -> Ints:
-    """[P, width] places in ``ids`` (ascending) of the broker ids in each list, padded with -1."""
+    """[P, width] positions in ``ids`` (ascending) of the brokers in each list, padded with -1."""
     lengths = np.fromiter(map(len, lists), dtype=np.int64, count=len(lists))
     flat = np.fromiter(chain.from_iterable(lists), dtype=np.int64, count=int(lengths.sum()))
     table = np.full((len(lists), width), -1, dtype=np.int64)
@@ -39,47 +37,47 @@ def topic_counts(lists: Ints, topic: Ints, topics: int, brokers: int) -> Ints:
     return counts.reshape(topics, brokers).astype(np.int64)
 
 
-def takeovers(lists: Ints, there: Bools, zone: Ints | None = None) -> tuple[Ints, Ints]:
+def takeovers(lists: Ints, running: Bools, zone: Ints | None = None) -> tuple[Ints, Ints]:
     """[Z, B] leaders taken over, failed zone × survivor, and [Z] partitions lost with the zone.
 
-    ``there``: [B] the brokers that run. One that was not there has nothing to hand over. ``zone``:
-    [B] which brokers fail together, counted from 0, -1: never; None: each alone, so that Z is B.
+    ``running`` [B]: only running brokers can fail or take over. ``zone`` [B]: brokers of the same
+    number (from 0) fail together, those of -1 never; None: each broker is its own zone (Z = B).
     """
-    brokers = len(there)
+    brokers = len(running)
     zone = np.arange(brokers) if zone is None else zone
     zones = int(zone.max(initial=-1)) + 1
     leader = lists[:, 0]
-    failed = np.where((leader >= 0) & there[leader], zone[leader], -1)
+    failed = np.where((leader >= 0) & running[leader], zone[leader], -1)
     candidates = lists[:, 1:]
-    live = (candidates >= 0) & there[candidates] & (zone[candidates] != failed[:, None])
-    heir = np.full(len(lists), -1, dtype=np.int64)
+    live = (candidates >= 0) & running[candidates] & (zone[candidates] != failed[:, None])
+    successor = np.full(len(lists), -1, dtype=np.int64)
     if candidates.shape[1]:
         first = live.argmax(axis=1)
-        heir = np.where(live.any(axis=1), candidates[np.arange(len(lists)), first], -1)
-    kept = (failed >= 0) & (heir >= 0)
-    pairs = np.bincount(failed[kept] * brokers + heir[kept], minlength=zones * brokers)
-    lost = np.bincount(failed[(failed >= 0) & (heir < 0)], minlength=zones)
+        successor = np.where(live.any(axis=1), candidates[np.arange(len(lists)), first], -1)
+    kept = (failed >= 0) & (successor >= 0)
+    pairs = np.bincount(failed[kept] * brokers + successor[kept], minlength=zones * brokers)
+    lost = np.bincount(failed[(failed >= 0) & (successor < 0)], minlength=zones)
     return pairs.reshape(zones, brokers).astype(np.int64), lost.astype(np.int64)
 
 
-def worst_survivor(lists: Ints, there: Bools, zone: Ints | None = None) -> Ints:
-    """[Z] the most leaders on one survivor after that zone fails, -1 where nobody of it is there.
+def worst_survivor(lists: Ints, running: Bools, zone: Ints | None = None) -> Ints:
+    """[Z] the most leaders on one survivor after that zone fails, -1 where none of it is running.
 
-    ``there`` and ``zone`` as for ``takeovers``.
+    ``running`` and ``zone`` as for ``takeovers``.
     """
-    brokers = len(there)
-    pairs, _ = takeovers(lists, there, zone)
+    brokers = len(running)
+    pairs, _ = takeovers(lists, running, zone)
     zone = np.arange(brokers) if zone is None else zone
     own = np.bincount(lists[:, 0], minlength=brokers)
     fails = zone[None, :] == np.arange(len(pairs))[:, None]
-    worst = np.where(there & ~fails, own[None, :] + pairs, 0).max(axis=1, initial=0)
-    return np.where((fails & there).any(axis=1), worst, -1).astype(np.int64)
+    worst = np.where(running & ~fails, own[None, :] + pairs, 0).max(axis=1, initial=0)
+    return np.where((fails & running).any(axis=1), worst, -1).astype(np.int64)
 
 
 def movement(before: Ints, after: Ints, alive: Bools, size: Floats) -> tuple[Ints, Floats]:
-    """[B + 1, B] replicas and bytes fetched by each target from each current leader.
+    """[B + 1, B] replicas and bytes that each target fetches from each current leader.
 
-    The last row is for partitions that no live broker holds.
+    The last row is for partitions without a live replica.
     """
     brokers = len(alive)
     live = (before >= 0) & alive[before]
@@ -95,7 +93,7 @@ def movement(before: Ints, after: Ints, alive: Bools, size: Floats) -> tuple[Int
 
 
 def new_replicas(before: Ints, after: Ints) -> Bools:
-    """[P, R] which entries of ``after`` are on a broker that ``before`` does not name."""
+    """[P, R] whether an entry of ``after`` is on a broker that is not in ``before``."""
     held = np.zeros(after.shape, dtype=np.bool_)
     for column in range(before.shape[1]):
         held |= after == before[:, column, None]

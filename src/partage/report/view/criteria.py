@@ -1,160 +1,181 @@
-"""The field's six criteria with verdicts: storage, racks, movement, leaders, determinism, leaders
-after a failure."""
+"""Six criteria of a plan, each rated: storage, racks, movement, leaders, determinism, leaders after
+a failure."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Literal
 
+from partage.brokers.plan_file import PlanFigures
+from partage.brokers.stages import StageName
 from partage.report import units
-from partage.report.view.facts import Facts, after_failure
-from partage.report.view.sentences import above, as_even, fair_moves
+from partage.report.view.data import PlanData
+from partage.report.view.sentences import above, comparable, fairest_moves, worst_survivor
 
-Verdict = Literal["good", "limit", "bad", "none"]
+Rating = Literal["good", "limit", "bad", "none"]
+"""``limit``: as good as an option, a rule or a known bound allows; ``none``: not applicable."""
 
-MARKS: dict[Verdict, str] = {"good": "✓", "limit": "◆", "bad": "✗", "none": units.MISSING}
-"""A sign for every verdict, so that colour is never its only carrier."""
+MARKS: dict[Rating, str] = {"good": "✓", "limit": "◆", "bad": "✗", "none": units.MISSING}
+"""A sign for every rating, so that colour is never its only carrier."""
 
 
 @dataclass(frozen=True)
 class Criterion:
-    """One of the six questions by which partition tools are judged, before and after."""
+    """A criterion before and after the plan."""
 
     key: str
     name: str
     before: str
     after: str
-    verdict: Verdict
+    rating: Rating
     note: str
 
 
-def criteria_of(plan: Facts) -> tuple[Criterion, ...]:
-    """All six, in the order in which they are shown."""
+def criteria_of(plan: PlanData) -> tuple[Criterion, ...]:
+    """The six criteria in the order of display."""
     return (
-        _share(plan, "storage", "Storage", "replicas"),
+        _storage(plan),
         _racks(plan),
         _movement(plan),
-        _share(plan, "leaders", "Leaders", "leaders"),
-        _deterministic(plan),
+        _leaders(plan),
+        _determinism(plan),
         _after_failure(plan),
     )
 
 
-def _share(plan: Facts, key: str, name: str, what: str) -> Criterion:
-    def text(figures: Mapping[str, Any]) -> str:
-        shown = units.span(figures.get(f"{what}_per_broker"))
-        ratio = figures.get("bytes_max_over_mean") if plan.load("bytes") else None
-        if what == "leaders" or ratio is None:
-            return shown
-        return f"{shown}, bytes ×{units.decimal(ratio)}"
+def _storage(plan: PlanData) -> Criterion:
+    def text(figures: PlanFigures) -> str:
+        ratio = figures.bytes_max_over_mean if plan.load("bytes") else None
+        counts = units.span(figures.replicas_per_broker)
+        return counts if ratio is None else f"{counts}, bytes ×{units.decimal(ratio)}"
 
-    pair = plan.figures.get(f"{what}_per_broker") or (0, 0)
-    verdict: Verdict
-    if pair[-1] - pair[0] <= 1:
-        verdict, note = "good", f"{what} differ by at most one"
-    elif weighed := _weighed(plan, what):
-        verdict, note = "limit", f"shared by {weighed}, not by count"
-    elif what == "replicas" and plan.stage("budget") is not None:
-        verdict, note = "limit", _within_limit(plan)
-    elif plan.proven(what):
-        verdict = "limit" if plan.binding and what == "replicas" else "good"
-        note = "as even as can be, proven"
-    else:
-        verdict, note = "bad", f"{what} differ by {units.count(pair[-1] - pair[0])}"
-    return Criterion(key, name, text(plan.figures_before), text(plan.figures), verdict, note)
+    difference = _difference(plan.figures.replicas_per_broker)
+    rating, note = _even("replicas", difference)
+    if rating == "bad" and (other := _balanced_instead_of_replicas(plan)):
+        rating, note = "limit", f"balanced by {other}, not by count"
+    elif rating == "bad" and plan.stage(StageName.BUDGET) is not None:
+        rating, note = "limit", _within_limit(plan)
+    elif rating == "bad" and plan.proven(StageName.REPLICAS):
+        rating = "limit" if plan.file.binding else "good"
+        note = "proven as even as possible"
+    before, after = text(plan.figures_before), text(plan.figures)
+    return Criterion("storage", "Storage", before, after, rating, note)
 
 
-def _weighed(plan: Facts, what: str) -> str:
-    """What the options share instead of counts: bytes of replicas, rates of leaders."""
-    if what == "replicas":
-        if plan.asked.get("relieve"):
-            return "disks"
-        return "bytes" if plan.asked.get("balance") == "bytes" else ""
-    return "rate" if plan.asked.get("leaders") == "rate" else ""
+def _leaders(plan: PlanData) -> Criterion:
+    rating, note = _even("leaders", _difference(plan.figures.leaders_per_broker))
+    if rating == "bad" and plan.options.get("leaders") == "rate":
+        rating, note = "limit", "balanced by rate, not by count"
+    elif rating == "bad" and plan.proven(StageName.LEADERS):
+        rating, note = "good", "proven as even as possible"
+    before = units.span(plan.figures_before.leaders_per_broker)
+    after = units.span(plan.figures.leaders_per_broker)
+    return Criterion("leaders", "Leaders", before, after, rating, note)
 
 
-def _within_limit(plan: Facts) -> str:
-    """How even the replicas are where a budget binds."""
-    prices = next(stage["prices"] for stage in plan.raw_stages if stage.get("stage") == "budget")
-    if not plan.proven("replicas"):
-        return "as even as was found for these disks"
-    if prices.get("limit") == "tolerance":
+def _difference(pair: tuple[int, int] | None) -> int:
+    return 0 if pair is None else pair[1] - pair[0]
+
+
+def _even(noun: str, difference: int) -> tuple[Rating, str]:
+    if difference <= 1:
+        return "good", f"{noun} differ by at most one"
+    return "bad", f"{noun} differ by {units.count(difference)}"
+
+
+def _balanced_instead_of_replicas(plan: PlanData) -> str:
+    if plan.options.get("relieve"):
+        return "disk usage"
+    return "bytes" if plan.options.get("balance") == "bytes" else ""
+
+
+def _within_limit(plan: PlanData) -> str:
+    """How even the replicas are where a limit on moves or balance applies."""
+    budget = plan.stage(StageName.BUDGET)
+    assert budget is not None
+    if not plan.proven(StageName.REPLICAS):
+        return "the most even placement found for these disks"
+    if budget.prices.limit == "tolerance":
         return "within the tolerance"
-    proven = plan.proven("budget")
-    return f"as even as {'the limit allows, proven' if proven else 'was found within the limit'}"
+    if budget.proven:
+        return "proven as even as the limit allows"
+    return "the most even placement found within the limit"
 
 
-def _racks(plan: Facts) -> Criterion:
-    was, now = (f.get("rack_violations") for f in (plan.figures_before, plan.figures))
-    verdict: Verdict
+def _racks(plan: PlanData) -> Criterion:
+    was, now = plan.figures_before.rack_violations, plan.figures.rack_violations
+    rating: Rating = "bad"
     if not plan.racks:
-        verdict, note = "none", "the cluster names no racks"
         was = now = None
+        rating, note = "none", "the cluster has no racks"
     elif not now:
-        verdict, note = "good", "spread as far as the racks go"
+        rating, note = "good", "replicas spread over as many racks as possible"
+    elif reason := _rack_limit(plan):
+        rating, note = "limit", reason
     else:
-        verdict, note = "bad", "replicas share a rack without need"
-        if plan.asked.get("no_moves"):
-            verdict, note = "limit", "no moves were asked for"
-        elif plan.asked.get("topics"):
-            verdict, note = "limit", "topics that were left out stay as they are"
-        elif plan.asked.get("relieve"):
-            verdict, note = "limit", "to relieve disks mends no racks"
+        note = "replicas share a rack unnecessarily"
 
     def text(number: int | None) -> str:
         return units.MISSING if number is None else units.plural(number, "violation")
 
-    return Criterion("racks", "Racks", text(was), text(now), verdict, note)
+    return Criterion("racks", "Racks", text(was), text(now), rating, note)
 
 
-def _movement(plan: Facts) -> Criterion:
-    verdict: Verdict = "good" if plan.fewest else "limit"
-    if plan.short:
-        note = f"less even than the fairest share, which needs {fair_moves(plan)}"
+def _rack_limit(plan: PlanData) -> str:
+    """The option that keeps rack violations."""
+    if plan.options.get("no_moves"):
+        return "--no-moves keeps every replica where it is"
+    if plan.options.get("topics"):
+        return "topics that --topics leaves out stay unchanged"
+    return "--relieve does not repair racks" if plan.options.get("relieve") else ""
+
+
+def _movement(plan: PlanData) -> Criterion:
+    moves, bound = units.count(plan.moves), units.count(plan.lower_bound)
+    text = moves if plan.less_balanced else f"{moves}, at least {bound}"
+    if plan.bytes_bound is not None:
+        text = f"{units.size(plan.bytes_moved)}, at least {units.size(plan.bytes_bound)}"
+    if plan.less_balanced:
+        note = f"less balanced than the fairest placement, which needs {fairest_moves(plan)}"
     elif not plan.moves:
         note = "no replica moves"
-    elif plan.fewest:
-        least = "moves fewer" if plan.bytes_bound is None else "copies less"
-        note = f"no plan {as_even(plan)} {least}, proven"
+    elif plan.minimal:
+        less = "moves fewer" if plan.bytes_bound is None else "copies less"
+        note = f"proven minimum: no plan {comparable(plan)} {less}"
     elif plan.bytes_bound is not None:
         note = above(plan)
     else:
         note = f"{units.count(plan.moves - plan.lower_bound)} above the proven lower bound"
-    text = units.count(plan.moves)
-    if not plan.short:
-        text = f"{text}, at least {units.count(plan.lower_bound)}"
-    if plan.bytes_bound is not None:
-        text = f"{units.size(plan.bytes_moved)}, at least {units.size(plan.bytes_bound)}"
-    return Criterion("moves", "Movement", units.MISSING, text, verdict, note)
+    rating: Rating = "good" if plan.minimal else "limit"
+    return Criterion("moves", "Movement", units.MISSING, text, rating, note)
 
 
-def _deterministic(plan: Facts) -> Criterion:
-    verdict: Verdict
-    text, verdict, note = "settled", "good", "a second run would plan nothing"
-    if not plan.settled:
-        text, verdict, note = "not settled", "bad", "a second run would plan again"
-        if "max_moves" in plan.asked or "max_bytes_moved" in plan.asked:
-            verdict, note = "limit", "a second run goes on where the limit stopped"
-    return Criterion("settled", "Determinism", units.MISSING, text, verdict, note)
+def _determinism(plan: PlanData) -> Criterion:
+    rating: Rating = "good"
+    text, note = "stable", "a second run changes nothing"
+    if not plan.figures.settled:
+        rating, text, note = "bad", "not stable", "a second run would change more"
+        if "max_moves" in plan.options or "max_bytes_moved" in plan.options:
+            rating, note = "limit", "a second run continues where the limit stopped"
+    return Criterion("settled", "Determinism", units.MISSING, text, rating, note)
 
 
-def _after_failure(plan: Facts) -> Criterion:
-    def text(figures: Mapping[str, Any]) -> str:
-        worst, ideal = after_failure(figures)
-        if worst is None:
-            return units.MISSING
-        known = "" if ideal is None else f", ideal {units.count(ideal)}"
-        return f"{units.count(worst)}{known}"
-
-    worst, ideal = after_failure(plan.figures)
-    verdict: Verdict
+def _after_failure(plan: PlanData) -> Criterion:
+    worst, bound = worst_survivor(plan.figures), plan.failure_bound
+    rating: Rating = "limit"
     if worst is None:
-        verdict, note = "none", "not counted"
-    elif ideal is not None and worst <= ideal:
-        verdict, note = "good", "as low as can be, proven"
+        rating, note = "none", "not counted"
+    elif bound is not None and worst <= bound:
+        rating, note = "good", "proven as low as possible"
     else:
-        over = worst - (ideal or 0)
-        verdict, note = "limit", f"{units.plural(over, 'leader')} above the lower bound"
-    before, after = text(plan.figures_before), text(plan.figures)
-    return Criterion("failure", "After failure", before, after, verdict, note)
+        note = f"{units.plural(worst - (bound or 0), 'leader')} above the lower bound"
+    before, after = _worst_and_bound(plan.figures_before), _worst_and_bound(plan.figures)
+    return Criterion("failure", "After failure", before, after, rating, note)
+
+
+def _worst_and_bound(figures: PlanFigures) -> str:
+    failure = figures.leaders_after_failure
+    if failure is None or failure.max is None:
+        return units.MISSING
+    bound = "" if failure.ideal is None else f", at least {units.count(failure.ideal)}"
+    return f"{units.count(failure.max)}{bound}"

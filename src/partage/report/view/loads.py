@@ -1,4 +1,4 @@
-"""What brokers and racks hold, before and after: replicas, leaders, bytes, bytes in per second."""
+"""Loads of brokers and racks before and after: replicas, leaders, bytes, bytes in per second."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ from typing import Literal
 
 import numpy as np
 
+from partage.brokers.plan_file import PlanBroker
 from partage.report import units
-from partage.report.view.brokers import BrokerView
 from partage.report.view.counting import Bools, Floats, Ints
 
 Unit = Literal["count", "bytes", "rate"]
@@ -27,12 +27,12 @@ class Load:
     fair: Floats
 
     def text(self, value: float) -> str:
-        """One of its values as people read it."""
+        """One of its values with its unit."""
         return {"count": units.count, "bytes": units.size, "rate": units.rate}[self.unit](value)
 
     @property
     def fair_text(self) -> str:
-        """The fair share of a usable broker; from–to where capacities differ."""
+        """The fair share of a usable broker; a range where capacities differ."""
         shares = self.fair[self.fair > 0]
         if not len(shares):
             return units.MISSING
@@ -42,8 +42,8 @@ class Load:
 
 
 @dataclass(frozen=True)
-class RackView:
-    """One rack: its usable brokers and what they hold."""
+class Rack:
+    """A rack: the number of its usable brokers, and (before, after) of its loads."""
 
     name: str
     brokers: int
@@ -53,15 +53,18 @@ class RackView:
 
     @property
     def label(self) -> str:
-        """The name, which may say itself that it is a rack: ``rack a``, ``rack-07``."""
+        """``rack a``; the name alone where it begins with rack: ``rack-07``."""
         return self.name if self.name.lower().startswith("rack") else f"rack {self.name}"
 
 
 def loads_of(
     before: Ints, after: Ints, size: Floats, rate: Floats | None, usable: Bools, capacity: Floats
 ) -> tuple[Load, ...]:
-    """Every quantity that is known, from lists [P, R], sizes [P] (NaN: unknown) and rates [P], for
-    brokers that are ``usable`` [B] and have a ``capacity`` [B]."""
+    """Every load that is known.
+
+    From replica lists [P, R], sizes [P] in bytes (NaN: unknown) and rates [P] in bytes per second,
+    for brokers that are ``usable`` [B] and have a ``capacity`` [B].
+    """
     brokers = len(usable)
 
     def per_broker(lists: Ints, weight: Floats | None, leaders_only: bool) -> Floats:
@@ -88,12 +91,12 @@ def loads_of(
     if not np.isnan(size).all():
         loads.append(load("bytes", "Bytes", "bytes", np.nan_to_num(size), even, False))
     if rate is not None:
-        loads.append(load("rate", "Bytes in per second, as leader", "rate", rate, even, True))
+        loads.append(load("rate", "Bytes in per second as leader", "rate", rate, even, True))
     return tuple(loads)
 
 
-def racks_of(brokers: Sequence[BrokerView], loads: Sequence[Load]) -> tuple[RackView, ...]:
-    """The loads added up by rack, in order of name."""
+def racks_of(brokers: Sequence[PlanBroker], loads: Sequence[Load]) -> tuple[Rack, ...]:
+    """The loads summed by rack, sorted by name."""
     names = sorted({broker.rack for broker in brokers if broker.rack is not None})
     by_key = {load.key: load for load in loads}
 
@@ -108,7 +111,7 @@ def racks_of(brokers: Sequence[BrokerView], loads: Sequence[Load]) -> tuple[Rack
         members = [i for i, broker in enumerate(brokers) if broker.rack == name]
         replicas, leaders = total("replicas", members), total("leaders", members)
         racks.append(
-            RackView(
+            Rack(
                 name=name,
                 brokers=sum(brokers[i].usable for i in members),
                 replicas=(round(replicas[0]), round(replicas[1])),
@@ -119,7 +122,7 @@ def racks_of(brokers: Sequence[BrokerView], loads: Sequence[Load]) -> tuple[Rack
     return tuple(racks)
 
 
-def rack_positions(brokers: Sequence[BrokerView], racks: Sequence[RackView]) -> Ints:
-    """[B] each broker's place in ``racks``, -1 where it names no rack."""
+def rack_positions(brokers: Sequence[PlanBroker], racks: Sequence[Rack]) -> Ints:
+    """[B] each broker's position in ``racks``, -1 without a rack."""
     place: dict[str | None, int] = {rack.name: i for i, rack in enumerate(racks)}
     return np.array([place.get(broker.rack, -1) for broker in brokers], dtype=np.int64)

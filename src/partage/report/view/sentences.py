@@ -1,100 +1,116 @@
-"""The sentences about a plan: what it does, what becomes of the cluster, what is proven of it."""
+"""Sentences about a plan: what it does, how the cluster changes, what is proven."""
 
 from __future__ import annotations
 
+from partage.brokers.plan_file import PlanFigures
+from partage.brokers.stages import StageName
 from partage.report import units
-from partage.report.view.facts import Facts, after_failure
+from partage.report.view.data import PlanData
 
-FAIREST = "as fair"
+AS_BALANCED = "that is as balanced"
 
 
-def headline(plan: Facts) -> str:
+def headline(plan: PlanData) -> str:
     """What the plan does, in one sentence."""
-    if not plan.changes:
-        settled = " The cluster is as the objective wants it." if plan.settled else ""
-        if "reassignment" in plan.asked:
-            settled = " Every list that was given is in place."
-        return f"Nothing to do: the plan changes nothing.{settled}"
+    if not plan.file.changes:
+        return _nothing_to_do(plan)
     waves = f" in {units.plural(len(plan.waves), 'wave')}" if plan.waves else ""
     if plan.moves == 0:
-        return (
-            f"No replica moves: {units.plural(len(plan.changed), 'partition')} "
-            f"{'changes' if len(plan.changed) == 1 else 'change'} only "
-            f"the order of the replicas{waves}."
-        )
-    verb = "moves" if plan.moves == 1 else "move"
-    known = f"{units.size(plan.bytes_moved)} to copy" if plan.load("bytes") else "sizes unknown"
-    proven = f"at least {units.count(plan.lower_bound)} are needed"
+        verb = "changes" if len(plan.changed) == 1 else "change"
+        changed = units.plural(len(plan.changed), "partition")
+        return f"No replica moves: {changed} {verb} only the order of replicas{waves}."
+    moves = f"{units.plural(plan.moves, 'replica')} {'moves' if plan.moves == 1 else 'move'}"
+    copied = f"{units.size(plan.bytes_moved)} to copy" if plan.load("bytes") else "sizes unknown"
     if plan.bytes_bound is not None:
-        least = f"any plan {as_even(plan)} copies {units.size(plan.bytes_bound)} or more"
-        least = "proven to be the fewest bytes" if plan.fewest else least
-        return f"{units.plural(plan.moves, 'replica')} {verb}: {known}{waves}, {least}."
-    if plan.fewest:
-        even = as_even(plan)
-        proven = f"proven to be the fewest{'' if even == FAIREST else f' {even}'}"
-    elif plan.short:
-        proven = f"the fairest share needs {fair_moves(plan)}"
-    return f"{units.plural(plan.moves, 'replica')} {verb}, {proven}: {known}{waves}."
+        minimum = "proven minimum"
+        if not plan.minimal:
+            minimum = f"every plan {comparable(plan)} copies {units.size(plan.bytes_bound)} or more"
+        return f"{moves}: {copied}{waves} ({minimum})."
+    minimum = f"at least {units.count(plan.lower_bound)} needed"
+    if plan.minimal:
+        limits = comparable(plan)
+        minimum = f"proven minimum{'' if limits == AS_BALANCED else f' {limits}'}"
+    elif plan.less_balanced:
+        minimum = f"the fairest placement needs {fairest_moves(plan)}"
+    return f"{moves} ({minimum}): {copied}{waves}."
 
 
-def effect(plan: Facts) -> str:
-    """What becomes of the cluster, in one sentence; empty for a plan that changes nothing."""
-    if not plan.changes:
+def _nothing_to_do(plan: PlanData) -> str:
+    if "reassignment" in plan.options:
+        return "Nothing to do: every given replica list is in place."
+    if plan.figures.settled:
+        return "Nothing to do: the cluster is already as balanced as the rules allow."
+    return "Nothing to do: the plan changes nothing."
+
+
+def effect(plan: PlanData) -> str:
+    """How the cluster changes, in one sentence; empty for a plan that changes nothing."""
+    if not plan.file.changes:
         return ""
+    before, after = plan.figures_before, plan.figures
     parts: list[str] = []
-    for key, noun in (("replicas", "replicas per broker"), ("leaders", "leaders")):
-        old = units.span(plan.figures_before.get(f"{key}_per_broker"))
-        new = units.span(plan.figures.get(f"{key}_per_broker"))
-        if new != units.MISSING:
-            verb = "" if parts and " go from " in parts[0] else "go "
-            moved = f"{noun} {verb}from {old} to {new}"
-            parts.append(f"{noun} stay {new}" if old == new else moved)
+    for noun, old, new in (
+        ("replicas per broker", before.replicas_per_broker, after.replicas_per_broker),
+        ("leaders", before.leaders_per_broker, after.leaders_per_broker),
+    ):
+        if new is None:
+            continue
+        was, now = units.span(old), units.span(new)
+        verb = "" if parts and " go from " in parts[0] else "go "
+        parts.append(f"{noun} stay {now}" if was == now else f"{noun} {verb}from {was} to {now}")
     sentence = ", ".join(parts)
-    worst, was = after_failure(plan.figures)[0], after_failure(plan.figures_before)[0]
+    worst, was_worst = worst_survivor(after), worst_survivor(before)
     if worst is not None:
-        before = f" (before: {units.count(was)})" if was not in (None, worst) else ""
-        ending = f"when any one broker fails, no other leads more than {worst}{before}"
-        sentence = f"{sentence}; {ending}" if sentence else ending
+        compared = f" (before: {units.count(was_worst)})" if was_worst not in (None, worst) else ""
+        failure = f"if any one broker fails, no other leads more than {worst}{compared}"
+        sentence = f"{sentence}; {failure}" if sentence else failure
     return sentence[:1].upper() + sentence[1:] + "." if sentence else ""
 
 
-def proof(plan: Facts) -> str:
-    """The certificate in one line."""
-    if not plan.changes:
+def proof(plan: PlanData) -> str:
+    """What the certificate proves, in one line."""
+    if not plan.file.changes:
         return "nothing changes"
-    moves, bound = units.plural(plan.moves, "move"), units.count(plan.lower_bound)
     if plan.bytes_bound is not None:
-        moves, bound = units.size(plan.bytes_moved), units.size(plan.bytes_bound)
-        if not plan.fewest:
-            return f"{moves} move, {bound} must: {above(plan)}"
-    if plan.short:
-        return f"not the fairest: {moves}, where the fairest share needs {fair_moves(plan)}"
+        copied = f"{units.size(plan.bytes_moved)} to copy"
+        if plan.minimal:
+            return f"{copied}: proven minimum"
+        return f"{copied}: not proven minimal, {above(plan)} ({units.size(plan.bytes_bound)})"
+    moves = units.plural(plan.moves, "move")
+    if plan.less_balanced:
+        return f"{moves}: not the fairest placement, which needs {fairest_moves(plan)}"
     if plan.moves == 0:
         return "no data moves"
-    if plan.fewest:
-        return f"proven: {moves} is the fewest"
-    return f"not proven: {moves}, at least {bound} are needed"
+    if plan.minimal:
+        return f"{moves}: proven minimum"
+    return f"{moves}: not proven minimal, at least {units.count(plan.lower_bound)} needed"
 
 
-def fair_moves(plan: Facts) -> str:
-    """The fewest moves of the fairest share."""
-    bounds = [stage.get("bound") or 0 for stage in plan.raw_stages if stage.get("stage") == "moves"]
-    return units.count(max([plan.lower_bound, *bounds]))
+def fairest_moves(plan: PlanData) -> str:
+    """The fewest moves to the fairest placement."""
+    stage = plan.stage(StageName.MOVES)
+    return units.count(max(plan.lower_bound, stage.bound if stage else 0))
 
 
-def as_even(plan: Facts) -> str:
-    """The plans among which the moves are the fewest."""
+def comparable(plan: PlanData) -> str:
+    """The plans with which this one is compared: "every plan *that is as balanced* …"."""
     if plan.bytes_bound is not None:
-        return "that relieves the disks" if plan.asked.get("relieve") else "as even"
-    budget = plan.stage("budget")
-    if plan.moves == plan.asked.get("max_moves") or not (budget is None or budget.proven):
-        return "with these counts"
-    return "within the tolerance" if plan.asked.get("tolerance") else FAIREST
+        return "that relieves the disks" if plan.options.get("relieve") else AS_BALANCED
+    budget = plan.stage(StageName.BUDGET)
+    if plan.moves == plan.options.get("max_moves") or not (budget is None or budget.proven):
+        return "with these loads"
+    return "within the tolerance" if plan.options.get("tolerance") else AS_BALANCED
 
 
-def above(plan: Facts) -> str:
-    """How far the bytes moved are above their bound."""
+def above(plan: PlanData) -> str:
+    """How far the bytes to copy are above their lower bound."""
     assert plan.bytes_bound is not None
     if not plan.bytes_bound:
-        return "nothing had to move"
+        return "no copy was necessary"
     return units.gap(plan.bytes_moved / plan.bytes_bound - 1)
+
+
+def worst_survivor(figures: PlanFigures) -> int | None:
+    """Leaders of the worst survivor after any one broker's failure."""
+    failure = figures.leaders_after_failure
+    return None if failure is None else failure.max

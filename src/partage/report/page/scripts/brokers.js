@@ -1,18 +1,18 @@
-// ---- brokers, and which of them are shown: all, some neighbours, or a rack
+// ---- brokers, and the scope that is shown: all, neighbouring ids, or a rack
 const ids = data.brokers.id, rackOf = data.brokers.rack;
 const everyone = ids.map((_, i) => i);
-const usable = everyone.filter((i) => data.failure.there[i]);
-const there = new Set(usable);
-const named = (position) => {
-  const notes = [data.rack_labels[rackOf[position]], data.brokers.mark[position]].filter(Boolean).join(", ");
+const usable = everyone.filter((i) => data.failure.usable[i]);
+const isUsable = new Set(usable);
+const brokerName = (position) => {
+  const notes = [data.rack_labels[rackOf[position]], data.brokers.status[position]].filter(Boolean).join(", ");
   return `broker ${ids[position]}${notes ? ` (${notes})` : ""}`;
 };
-const fromTo = (positions) => {
+const idRange = (positions) => {
   const first = ids[positions[0]], last = ids[positions[positions.length - 1]];
   return positions.length === 1 ? String(first) : `${first}–${last}`;
 };
 
-// as many neighbours in a group as it takes to have no more groups than that
+// consecutive positions in at most that many groups
 const neighbours = (positions, groups) => {
   const size = Math.max(1, Math.ceil(positions.length / groups)), found = [];
   for (let i = 0; i < positions.length; i += size) found.push(positions.slice(i, i + size));
@@ -21,18 +21,18 @@ const neighbours = (positions, groups) => {
 
 const AT_ONCE = data.heat.columns;
 const members = data.racks.map((_, k) => everyone.filter((i) => rackOf[i] === k));
-const homeless = everyone.filter((i) => rackOf[i] < 0);
+const withoutRack = everyone.filter((i) => rackOf[i] < 0);
 const scopes = [{ label: `all ${count(ids.length)}`, positions: everyone }];
 if (ids.length > AT_ONCE) {
   members.forEach((positions, k) => scopes.push({ label: data.rack_labels[k], positions, rack: k }));
   for (let i = 0; i < ids.length; i += AT_ONCE) {
     const positions = everyone.slice(i, i + AT_ONCE);
-    scopes.push({ label: `brokers ${fromTo(positions)}`, positions });
+    scopes.push({ label: `brokers ${idRange(positions)}`, positions });
   }
 }
 let scope = scopes[0];
 const scopeSelects = [...document.querySelectorAll("select.scope")];
-const onScope = [];  // what is drawn again when other brokers are shown
+const onScope = [];  // functions that redraw when the scope changes
 for (const select of scopeSelects) {
   scopes.forEach((s, i) => {
     const option = element("option", s.label);
@@ -46,5 +46,5 @@ function setScope(next) {
   for (const select of scopeSelects) select.value = scopes.indexOf(scope);
   for (const draw of onScope) draw();
 }
-// the neighbours of a broker, for one who looks closer
+// the scope of neighbouring ids that contains a broker
 const around = (position) => scopes.find((s) => s !== scopes[0] && s.rack === undefined && s.positions.includes(position));

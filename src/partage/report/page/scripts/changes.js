@@ -1,4 +1,4 @@
-// ---- what changes: searched, filtered, in pages; a name opens its explanation
+// ---- changes: search, filters, pages; a name opens its explanation
 const changes = data.changes;
 if (changes.total) {
   const topic = await unpack(changes.topic), partition = await unpack(changes.partition), bytes = await unpack(changes.size);
@@ -9,13 +9,13 @@ if (changes.total) {
     for (let at = i * width; at < (i + 1) * width; at += 1) if (lists[when][at] === broker) return true;
     return false;
   };
-  const moved = new Uint16Array(total), firstComing = new Uint32Array(total), copied = new Float64Array(total);
-  for (let i = 0, coming = 0; i < total; i += 1) {
+  const moved = new Uint16Array(total), firstNew = new Uint32Array(total), copied = new Float64Array(total);
+  for (let i = 0, added = 0; i < total; i += 1) {
     for (let at = i * width; at < (i + 1) * width; at += 1) {
       if (lists.after[at] >= 0 && !has("before", i, lists.after[at])) moved[i] += 1;
     }
-    firstComing[i] = coming;
-    coming += moved[i];
+    firstNew[i] = added;
+    added += moved[i];
     copied[i] = moved[i] * bytes[i];
   }
   const name = (i) => `${data.topics[topic[i]]}-${partition[i]}`;
@@ -37,7 +37,7 @@ if (changes.total) {
     return cell;
   };
   const explanationRow = (i) => {
-    const { leader, replicas } = explanationOf(list("before", i), list("after", i), firstComing[i]);
+    const { leader, replicas } = explanationOf(list("before", i), list("after", i), firstNew[i]);
     const row = element("tr", undefined, "why"), cell = element("td"), reasons = element("ul");
     cell.colSpan = 5;
     cell.append(element("p", leader));
@@ -99,7 +99,7 @@ if (changes.total) {
   for (const id of ["kind", "touches", "order"]) byId(id).addEventListener("change", search);
   byId("previous").addEventListener("click", () => { page -= 1; show(); });
   byId("next").addEventListener("click", () => { page += 1; show(); });
-  // paper has no next page to ask for
+  // paper has no Next button
   const print = (rows) => () => { perPage = rows; page = 0; show(); };
   window.addEventListener("beforeprint", print(Math.max(changes.per_page, 500)));
   window.addEventListener("afterprint", print(changes.per_page));

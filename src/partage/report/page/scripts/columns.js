@@ -1,4 +1,4 @@
-// ---- columns: one chart for everything that is a number per broker
+// ---- columns: a chart of one number per broker
 const SVG = "http://www.w3.org/2000/svg";
 const node = (name, attributes, parent) => {
   const e = document.createElementNS(SVG, name);
@@ -15,8 +15,8 @@ const HEIGHT = 190, LEFT = 44, RIGHT = 6, TOP = 18, BOTTOM = 20, NARROWEST = 4;
 
 // spec: positions (of the brokers shown); functions of a position: wide (drawn behind), bars, stack
 // (on top of bars), line; short (text of a number); describe(position), overview, label,
-// pick(position), picked. Where there is no room for a bar each, a bar stands for neighbours and
-// shows the highest of them; a click then looks closer. Gives how many brokers a bar stands for.
+// pick(position), picked. If the bars do not fit, each stands for neighbouring brokers and shows the
+// highest of them; a click narrows the scope to them. Returns the number of brokers per bar.
 function columns(figure, spec) {
   const plot = figure.querySelector(".plot"), readout = figure.querySelector("output");
   const width = Math.max(240, Math.round(plot.clientWidth));
@@ -58,9 +58,9 @@ function columns(figure, spec) {
       numbers.push(text);
     }
     if (i % every === 0) {
-      const marks = new Set(groups[i].map((p) => data.brokers.mark[p]));
-      const mark = marks.size === 1 ? [...marks][0] : "";
-      node("text", { class: mark, x: x + slot / 2, y: HEIGHT - 5, "text-anchor": "middle" }, svg).textContent = ids[groups[i][0]];
+      const statuses = new Set(groups[i].map((p) => data.brokers.status[p]));
+      const status = statuses.size === 1 ? [...statuses][0] : "";
+      node("text", { class: status, x: x + slot / 2, y: HEIGHT - 5, "text-anchor": "middle" }, svg).textContent = ids[groups[i][0]];
     }
   }
   if (line) {
@@ -73,16 +73,16 @@ function columns(figure, spec) {
     node("path", { class: "fair", d: path }, svg);
   }
   svg.append(...numbers);
-  // one transparent surface above everything takes the pointer
+  // a transparent surface above everything receives the pointer events
   const surface = node("rect", { class: "slot pick", x: LEFT, y: 0, width: slot * n, height: HEIGHT }, svg);
   let on = -1;
-  const said = (i) => (groups[i].length > 1 ? `brokers ${fromTo(groups[i])}, highest ` : "") + spec.describe(highest[i]);
+  const description = (i) => (groups[i].length > 1 ? `brokers ${idRange(groups[i])}, highest ` : "") + spec.describe(highest[i]);
   const hover = (i) => {
     if (i === on) return;
     if (on >= 0) slots[on].classList.remove("on");
     on = i;
     if (on >= 0) slots[on].classList.add("on");
-    readout.textContent = on >= 0 ? said(on) : spec.overview;
+    readout.textContent = on >= 0 ? description(on) : spec.overview;
   };
   const at = (event) => {
     const box = svg.getBoundingClientRect();

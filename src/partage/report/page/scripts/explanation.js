@@ -1,7 +1,7 @@
-// ---- why each replica of a partition stays, goes or comes: the sentences of `plan --explain`
+// ---- why each replica of a partition moves: the sentences of `plan --explain`
 const held = data.loads[0], instead = data.changes.instead;
 const nextBest = instead && { broker: await unpack(instead.broker), cost: await unpack(instead.cost), amount: await unpack(instead.amount) };
-const perRack = members.map((positions) => positions.filter((i) => there.has(i)).length).filter(Boolean);
+const perRack = members.map((positions) => positions.filter((i) => isUsable.has(i)).length).filter(Boolean);
 // by the rack rule: as many racks as possible, then as few replicas in one as possible
 function mostInRack(replicas) {
   let most = 1;
@@ -16,10 +16,10 @@ function whyOf(broker, fate, before, after) {
   if (fate === "stays") return `staying costs no move; ${loads}`;
   if (fate === "comes") return `${loads}: it costs one move, and a fair share costs at least that`;
   if (data.brokers.excluded[broker]) return `broker ${id} is to be emptied`;
-  if (data.brokers.mark[broker] === "dead") return `broker ${id} is dead`;
+  if (data.brokers.status[broker] === "dead") return `broker ${id} is dead`;
   const kept = rack < 0 ? undefined : before.find((b) => rackOf[b] === rack && after.includes(b));
   if (kept !== undefined) {
-    const had = before.filter((b) => rackOf[b] === rack && there.has(b)).length, most = mostInRack(after.length);
+    const had = before.filter((b) => rackOf[b] === rack && isUsable.has(b)).length, most = mostInRack(after.length);
     if (had > most) return `rack ${data.racks[rack]} had ${had} of them and may have ${most}: broker ${ids[kept]} keeps its replica`;
   }
   return after.length < before.length ? `the replication factor falls to ${after.length}; ${loads}` : loads;
@@ -30,20 +30,20 @@ function leaderOf(before, after) {
   if (!after.includes(before[0])) return `broker ${now} leads: broker ${old} holds no replica any more`;
   return `broker ${now} leads instead of broker ${old}, to share ${data.changes.by_rate ? "bytes in per second" : "leaders"} fairly`;
 }
-// `first`: place of the partition's first coming replica among those of all
+// `first`: position of the partition's first new replica among all new replicas
 function explanationOf(before, after, first) {
   const found = before.map((broker) => ({ broker, fate: after.includes(broker) ? "stays" : "goes" }));
   for (const broker of after) if (!before.includes(broker)) found.push({ broker, fate: "comes" });
-  let coming = first;
+  let next = first;
   for (const reason of found) {
     reason.why = whyOf(reason.broker, reason.fate, before, after);
     if (reason.fate !== "comes") continue;
-    if (nextBest && nextBest.broker[coming] >= 0) {
-      const cost = nextBest.cost[coming], amount = nextBest.amount[coming];
-      reason.instead = `broker ${ids[nextBest.broker[coming]]}: `
+    if (nextBest && nextBest.broker[next] >= 0) {
+      const cost = nextBest.cost[next], amount = nextBest.amount[next];
+      reason.instead = `broker ${ids[nextBest.broker[next]]}: `
         + (cost < 0 ? "as good" : `${instead.costs[cost]} ${amount > 0 ? "+" : ""}${amount}`);
     }
-    coming += 1;
+    next += 1;
   }
   return { leader: leaderOf(before, after), replicas: found };
 }

@@ -1,4 +1,4 @@
-// ---- heat map: pages of topics against the brokers shown, or groups of them
+// ---- heat map: pages of topics × the brokers in scope, or groups of them
 const heat = data.heat, heatTable = byId("heat"), TOPICS_AT_ONCE = heat.rows;
 const heatTopics = await unpack(heat.topics);
 const counts = { before: await unpack(heat.before), after: await unpack(heat.after) };
@@ -26,12 +26,12 @@ let heatWhat = "after", heatPage = 0;
 
 const level = (n, fair) => (n === 0 ? 0 : Math.min(8, Math.max(1, Math.floor((4 * n) / Math.max(fair, 1) + 0.5))));
 function heatColumns() {
-  if (scope.positions.length <= AT_ONCE) return scope.positions.map((p) => ({ text: ids[p], positions: [p], mark: data.brokers.mark[p] }));
+  if (scope.positions.length <= AT_ONCE) return scope.positions.map((p) => ({ text: ids[p], positions: [p], status: data.brokers.status[p] }));
   if (scope === scopes[0] && members.length > 1 && members.length <= AT_ONCE) {
     const found = members.map((positions, k) => ({ text: data.racks[k], positions, to: scopes.find((s) => s.rack === k) }));
-    return homeless.length ? [...found, { text: "no rack", positions: homeless }] : found;
+    return withoutRack.length ? [...found, { text: "no rack", positions: withoutRack }] : found;
   }
-  return neighbours(scope.positions, AT_ONCE).map((positions) => ({ text: fromTo(positions), positions, to: around(positions[0]) }));
+  return neighbours(scope.positions, AT_ONCE).map((positions) => ({ text: idRange(positions), positions, to: around(positions[0]) }));
 }
 function heatCell(old, now, fair) {
   const cell = element("td"), diff = now - old;
@@ -52,7 +52,7 @@ function drawHeat() {
   if (words) rows = rows.filter((t) => data.topics[heatTopics[t]].toLowerCase().includes(words));
   heatPage = Math.max(0, Math.min(heatPage, Math.ceil(rows.length / TOPICS_AT_ONCE) - 1));
   const start = heatPage * TOPICS_AT_ONCE, shown = rows.slice(start, start + TOPICS_AT_ONCE), columns = heatColumns();
-  const present = columns.map((c) => c.positions.filter((p) => there.has(p)).length);
+  const present = columns.map((c) => c.positions.filter((p) => isUsable.has(p)).length);
   const line = (name, of, total) => {
     const row = element("tr"), head = element("th", name);
     head.scope = "row";
@@ -74,9 +74,9 @@ function drawHeat() {
   const headings = element("tr"), corner = element("th", "Topic");
   corner.scope = "col";
   headings.append(corner, ...columns.map((c) => {
-    const head = element("th", c.to ? undefined : c.text, c.mark);
+    const head = element("th", c.to ? undefined : c.text, c.status);
     head.scope = "col";
-    if (c.mark) head.title = c.mark;
+    if (c.status) head.title = c.status;
     if (c.to) {
       const open = element("button", c.text, "open");
       open.type = "button";
@@ -92,7 +92,7 @@ function drawHeat() {
   heatTable.classList.toggle("dense", columns.length > 20 && columns.every((c) => c.positions.length === 1));
   heatTable.tHead.replaceChildren(headings);
   heatTable.tBodies[0].replaceChildren(...lines);
-  byId("heat-state").textContent = { before: "before the plan", after: "after the plan", change: "what the plan changes" }[heatWhat];
+  byId("heat-state").textContent = { before: "before the plan", after: "after the plan", change: "changes by the plan" }[heatWhat];
   byId("heat-scale").hidden = heatWhat === "change";
   byId("change-scale").hidden = heatWhat !== "change";
   byId("heat-shown").textContent = rows.length

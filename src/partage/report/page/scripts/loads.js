@@ -6,7 +6,7 @@ function drawLoads() {
     const format = FORMAT[load.unit];
     const fair = load.unit === "count" ? tenth : format;
     const { short, name } = common(most([...load.before, ...load.after]), load.unit);
-    const shown = scope.positions, present = shown.filter((i) => there.has(i));
+    const shown = scope.positions, present = shown.filter((i) => isUsable.has(i));
     const before = range(shown.map((i) => load.before[i]), short), after = range(present.map((i) => load.after[i]), short);
     const overview = `${change(before, after)} ${name}`.trim();
     const figure = document.querySelector(`[data-load="${load.key}"]`);
@@ -14,11 +14,11 @@ function drawLoads() {
     together = columns(figure, {
       positions: shown, wide: (i) => load.before[i], bars: (i) => load.after[i], line: (i) => load.fair[i], short, overview,
       label: `${load.title} per broker: ${overview.replace("→", "before,")}${overview.includes("→") ? " after" : ""}`,
-      describe: (i) => `${named(i)}: ${change(format(load.before[i]), format(load.after[i]))}` + (load.fair[i] ? `, fair ${fair(load.fair[i])}` : ""),
+      describe: (i) => `${brokerName(i)}: ${change(format(load.before[i]), format(load.after[i]))}` + (load.fair[i] ? `, fair ${fair(load.fair[i])}` : ""),
       pick: (i) => choose(i), picked: failed,
     });
   }
   loadNote.textContent = together > 1
-    ? `Each bar stands for ${together} brokers and shows the fullest of them; a click on it shows them one by one.`
-    : "A click on a bar shows below who takes over when that broker fails.";
+    ? `Each bar stands for ${together} brokers and shows the fullest of them; click it to show each.`
+    : "Click a bar to show below which brokers take over when that broker fails.";
 }

@@ -1,4 +1,4 @@
-// ---- movement: bytes or replicas, and one broker's pairs in words
+// ---- copies: bytes or replicas, and one broker's copies in words
 const movement = data.movement;
 if (movement) {
   const tables = [["movement-table", movement.brokers], ["movement-racks", movement.racks]].filter(([, table]) => table);
@@ -10,31 +10,31 @@ if (movement) {
         const highest = most(table[what].map(most));
         Array.from(byId(id).tBodies[0].rows, (row, i) => Array.from(row.cells).slice(1).forEach((cell, j) => {
           const n = table[what][i][j], none = !table.replicas[i][j];
-          const blind = what === "bytes" && table.unknown && !n;
-          cell.textContent = none ? "·" : blind ? "–" : FORMAT[what === "bytes" ? "bytes" : "count"](n);
+          const unknown = what === "bytes" && table.unknown && !n;
+          cell.textContent = none ? "·" : unknown ? "–" : FORMAT[what === "bytes" ? "bytes" : "count"](n);
           cell.className = `h${none || !highest ? 0 : Math.ceil((6 * n) / highest)}`;
         }));
       }
     });
   }
   const pairs = { from: await unpack(movement.from), to: await unpack(movement.to), replicas: await unpack(movement.pair_replicas), bytes: await unpack(movement.pair_bytes) };
-  const partners = (here, there_, broker) => {
+  const partners = (own, other, broker) => {
     const found = [];
-    pairs[here].forEach((b, i) => { if (b === broker) found.push([pairs[there_][i], pairs.replicas[i], pairs.bytes[i]]); });
+    pairs[own].forEach((b, i) => { if (b === broker) found.push([pairs[other][i], pairs.replicas[i], pairs.bytes[i]]); });
     return found.sort((a, b) => b[2] - a[2] || b[1] - a[1] || a[0] - b[0]);
   };
-  const told = (found, verb, word) => {
+  const copies = (found, verb, word) => {
     if (!found.length) return `${verb} nothing`;
     const sum = (at) => found.reduce((total, pair) => total + pair[at], 0);
     const amount = (replicas, bytes) => plural(replicas, "replica") + (bytes ? `, ${size(bytes)}` : "");
-    const who = (b) => (b < ids.length ? String(ids[b]) : "no live source");
-    const each = found.slice(0, 8).map(([b, replicas, bytes]) => `${who(b)} (${bytes ? size(bytes) : plural(replicas, "replica")})`);
+    const label = (b) => (b < ids.length ? String(ids[b]) : "no live source");
+    const each = found.slice(0, 8).map(([b, replicas, bytes]) => `${label(b)} (${bytes ? size(bytes) : plural(replicas, "replica")})`);
     const more = found.length > 8 ? ` and ${plural(found.length - 8, "other")}` : "";
     return `${verb} ${amount(sum(1), sum(2))}, ${word} ${each.join(", ")}${more}`;
   };
   byId("mover").addEventListener("change", (event) => {
     const broker = event.target.value === "" ? -1 : Number(event.target.value);
     byId("mover-text").textContent = broker < 0 ? ""
-      : `${named(broker).replace(/^b/, "B")} ${told(partners("to", "from", broker), "receives", "from")}; ${told(partners("from", "to", broker), "sends", "to")}.`;
+      : `${brokerName(broker).replace(/^b/, "B")} ${copies(partners("to", "from", broker), "receives", "from")}; ${copies(partners("from", "to", broker), "sends", "to")}.`;
   });
 }

@@ -1,7 +1,7 @@
 const data = JSON.parse(document.getElementById("data").textContent);
 const byId = (id) => document.getElementById(id);
 
-// ---- numbers: the same rules as units.py
+// ---- numbers: the same rules as report/units.py
 const PREFIXES = ["", "k", "M", "G", "T", "P", "E"];
 const grouped = (n) => String(n).replace(/\B(?=(\d{3})+$)/g, ",");
 const count = (v) => (v < 0 ? "−" : "") + grouped(Math.round(Math.abs(v)));
@@ -19,31 +19,37 @@ const scaled = (v, unit) => {
   return `${significant(v)} ${PREFIXES[step]}${unit}`;
 };
 const size = (v) => (v === null || Number.isNaN(v) ? "–" : v < 999.5 ? `${Math.round(v)} B` : scaled(v, "B"));
+const DAY = 86400;
 const rate = (v) => {
   if (v === 0) return "0 B/s";
-  if (v < 0.001) return "<0.001 B/s";
-  return v < 0.0995 ? `${v.toFixed(3)} B/s` : scaled(v, "B/s");
+  if (v >= 999.5) return scaled(v, "B/s");
+  return v * DAY < 1 ? "<1 B/day" : `${size(v * DAY)}/day`;
+};
+const inTwo = (value, factor, large, small) => {
+  const whole = Math.floor(value / factor), rest = value % factor;
+  return rest ? `${whole} ${large} ${rest} ${small}` : `${whole} ${large}`;
 };
 const duration = (seconds) => {
   if (seconds > 0 && seconds < 0.005) return "<0.01 s";
   if (seconds < 0.995) return `${seconds.toFixed(2)} s`;
   if (seconds < 9.95) return `${seconds.toFixed(1)} s`;
-  if (seconds < 99.5) return `${Math.round(seconds)} s`;
-  let minutes = Math.round(seconds / 60);
-  if (minutes < 100) return `${minutes} min`;
-  let hours = Math.floor(minutes / 60);
-  minutes %= 60;
-  if (hours < 48) return minutes ? `${hours} h ${minutes} min` : `${hours} h`;
-  hours += minutes >= 30 ? 1 : 0;
-  const days = Math.floor(hours / 24);
-  return hours % 24 ? `${days} d ${hours % 24} h` : `${days} d`;
+  const whole = Math.round(seconds);
+  if (whole < 60) return `${whole} s`;
+  if (whole < 600) return inTwo(whole, 60, "min", "s");
+  const minutes = Math.round(seconds / 60);
+  if (minutes < 60) return `${minutes} min`;
+  if (minutes < 48 * 60) return inTwo(minutes, 60, "h", "min");
+  return inTwo(Math.round(minutes / 60), 24, "d", "h");
 };
-// one unit for a whole chart, as units.common gives a column
+// one unit for a whole chart, as units.common and units.common_rate choose it
 const common = (highest, unit) => {
   if (unit === "count") return { short: count, name: "" };
+  const perDay = unit === "rate" && highest > 0 && highest < 999.5;
   let step = 0;
+  if (perDay) highest *= DAY;
   while (highest >= 999.5 && step < PREFIXES.length - 1) { highest /= 1000; step += 1; }
-  return { short: (v) => significant(v / 1000 ** step), name: PREFIXES[step] + (unit === "bytes" ? "B" : "B/s") };
+  const factor = (perDay ? DAY : 1) / 1000 ** step;
+  return { short: (v) => significant(v * factor), name: PREFIXES[step] + (unit === "bytes" ? "B" : perDay ? "B/day" : "B/s") };
 };
 const FORMAT = { count, bytes: size, rate };
 const tenth = (v) => v.toFixed(1).replace(/\.0$/, "");
@@ -58,7 +64,7 @@ const range = (values, format) => {
 };
 window.partage = { count, size, rate, duration };
 
-// ---- elements: text is only ever set as text
+// ---- elements: text is only set as textContent
 const element = (tag, text, cls) => {
   const e = document.createElement(tag);
   if (text !== undefined) e.textContent = text;
@@ -66,7 +72,7 @@ const element = (tag, text, cls) => {
   return e;
 };
 
-// ---- packed columns: type, then Base64 of what zlib compressed (page/packed.py)
+// ---- packed columns: a type, then Base64 of zlib-compressed bytes (page/packed.py)
 const TYPES = {
   u1: Uint8Array, i1: Int8Array, u2: Uint16Array, i2: Int16Array, u4: Uint32Array, i4: Int32Array,
   f4: Float32Array, f8: Float64Array,

@@ -1,4 +1,4 @@
-// ---- show the controls, draw, and draw again where the width changes
+// ---- show the controls, draw, and redraw when the width changes
 document.querySelectorAll(".needs-script").forEach((e) => { e.hidden = false; });
 if (failed === undefined) drawLoads();
 else choose(failed);

@@ -3,7 +3,7 @@ const themes = ["system", "light", "dark"];
 const themeButton = byId("theme");
 const store = {
   get() { try { return localStorage.getItem("partage-theme"); } catch { return null; } },
-  set(value) { try { localStorage.setItem("partage-theme", value); } catch { /* a page from a disk may have none */ } },
+  set(value) { try { localStorage.setItem("partage-theme", value); } catch { /* a file page may have no storage */ } },
 };
 const setTheme = (theme) => {
   if (theme === "system") delete document.documentElement.dataset.theme;

@@ -1,4 +1,4 @@
-// ---- waves: how long they take at another throttle, and when each is done
+// ---- waves: their duration at another throttle, and when each is done
 if (data.waves) {
   const { busiest } = data.waves, rows = byId("waves-table").tBodies[0].rows;
   const clock = new Intl.DateTimeFormat(undefined, { weekday: "short", day: "numeric", month: "short", hour: "2-digit", minute: "2-digit" });

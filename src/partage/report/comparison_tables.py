@@ -1,0 +1,66 @@
+"""Strategies compared in a terminal: one strategy per row, in as few tables as the width allows."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+from partage.report import printing
+from partage.report.comparison import Column, Row, columns, legend
+
+
+def print_compare(compare: Mapping[str, Any], console: Console) -> None:
+    """Print ``{"strategies": {name: figures or {"cannot": reason}}}``."""
+    strategies: Mapping[str, Row] = compare["strategies"]
+    plans = {name: row for name, row in strategies.items() if "cannot" not in row}
+    groups = columns(plans.values())
+    unlimited = console.options.update(max_width=1000)
+
+    def fits(shown: Sequence[Column]) -> bool:
+        width = console.measure(_table(plans, shown), options=unlimited).maximum
+        return width < console.width
+
+    if fits(every := [column for _, part in groups for column in part]):
+        groups = [("", every)] if plans else []
+    for group, part in groups:
+        title = f"Strategies: {group}" if group else "Strategies"
+        for shown in _split(part, fits):
+            printing.titled(console, title, _table(plans, shown))
+            title = f"Strategies: {group}, continued"
+    for name, row in strategies.items():
+        if "cannot" in row:
+            reason = Text.assemble((name, "bold"), f" cannot: {row['cannot']}")
+            printing.bullet(console, Text("✗", "red"), reason)
+    if plans:
+        console.print()
+        printing.note(console, legend(groups))
+
+
+def _table(plans: Mapping[str, Row], shown: Sequence[Column]) -> Table:
+    table = printing.table()
+    table.padding = (0, 1, 0, 0)
+    table.add_column("strategy", no_wrap=True, vertical="bottom")
+    for column in shown:
+        table.add_column(Text(column.short), justify="right", vertical="bottom", no_wrap=True)
+    best = [column.best(plans.values()) for column in shown]
+    for name, row in plans.items():
+        cells = [Text(name, style="bold" if row.get("optimal") else "")]
+        for column, least in zip(shown, best, strict=True):
+            is_best = least is not None and column.value(row) == least
+            cells.append(Text(column.text(row), style="bold green" if is_best else ""))
+        table.add_row(*cells)
+    return table
+
+
+def _split(part: Sequence[Column], fits: Callable[[Sequence[Column]], bool]) -> list[list[Column]]:
+    """The columns in as few tables as the width allows."""
+    tables: list[list[Column]] = [[]]
+    for column in part:
+        if tables[-1] and not fits([*tables[-1], column]):
+            tables.append([])
+        tables[-1].append(column)
+    return tables

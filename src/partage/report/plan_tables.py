@@ -1,0 +1,88 @@
+"""A plan in a terminal: tables that fit 80 and 100 columns.
+
+Colour repeats what the numbers say: green for what came nearer to its fair share, yellow for what
+went further from it. The console drops it in a pipe and with ``NO_COLOR`` or ``TERM=dumb``. Names
+are ``Text``, never markup.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+from partage.report import printing, units
+from partage.report.broker_table import FOOTNOTE, broker_table
+from partage.report.movement_table import movement_table
+from partage.report.view import MARKS, Rating, View, view
+from partage.report.wave_tables import wave_load_table, wave_table
+
+_LINES = 8
+_STYLES: dict[Rating, str] = {"good": "green", "limit": "yellow", "bad": "red", "none": "dim"}
+
+
+def print_plan(document: Mapping[str, Any], console: Console) -> None:
+    """Print a plan.json document: what changes, the loads, the waves, and the proof."""
+    plan = view(document)
+    _heading(plan, console)
+    printing.titled(console, *broker_table(plan))
+    printing.note(console, FOOTNOTE)
+    printing.titled(console, "Six criteria", _criteria(plan))
+    if plan.moves:
+        printing.titled(console, *movement_table(plan))
+    if plan.waves:
+        printing.titled(console, *wave_table(plan))
+        if load := wave_load_table(plan):
+            printing.titled(console, *load)
+    gaps = [f"{name}: {value}" for name, value in plan.gaps]
+    _list(console, "Limiting constraints", plan.file.binding, "yellow")
+    _list(console, "Gaps to the lower bounds", gaps, "yellow")
+    _list(console, "Measurements", plan.file.loads, "dim")
+    _list(console, "Warnings", plan.warnings, "yellow")
+    console.print()
+    console.print(Text(plan.proof, style="green" if plan.minimal else "yellow"))
+
+
+def _heading(plan: View, console: Console) -> None:
+    counts = (
+        units.plural(sum(broker.usable for broker in plan.brokers), "broker"),
+        units.plural(len(plan.topics), "topic"),
+        units.plural(len(plan.topic), "partition"),
+        units.plural(plan.replicas, "replica"),
+    )
+    console.print(Text(plan.headline, style="bold"))
+    if plan.effect:
+        console.print(Text(plan.effect))
+    parts = [plan.file.strategy, ", ".join(counts), " ".join(plan.flags)]
+    console.print(Text(" · ".join(filter(None, parts)), "dim"))
+
+
+def _criteria(plan: View) -> Table:
+    table = printing.table()
+    for title in ("", "", "before", "after", ""):
+        table.add_column(title)
+    table.padding = (0, 1, 0, 0)
+    table.columns[0].no_wrap = table.columns[1].no_wrap = True
+    for criterion in plan.criteria:
+        table.add_row(
+            Text(MARKS[criterion.rating], style=_STYLES[criterion.rating]),
+            Text(criterion.name),
+            Text(criterion.before, style="dim"),
+            Text(criterion.after),
+            Text(criterion.note),
+        )
+    return table
+
+
+def _list(console: Console, title: str, lines: Sequence[str], style: str) -> None:
+    if not lines:
+        return
+    console.print()
+    console.print(Text(title, style="bold"))
+    for line in lines[:_LINES]:
+        printing.bullet(console, Text("•", style=style), Text(line))
+    if len(lines) > _LINES:
+        console.print(Text(f"   and {len(lines) - _LINES} more, in plan.json", style="dim"))

@@ -1,0 +1,73 @@
+"""The six criteria and their ratings."""
+
+from __future__ import annotations
+
+import pytest
+
+from partage.report.view import view
+from tests.report import plan_documents as documents
+
+MINIMUM = "proven minimum: no plan that is as balanced moves fewer"
+
+
+def test_ratings_of_a_good_plan():
+    ratings = {c.key: (c.rating, c.note) for c in view(documents.grown()).criteria}
+    assert list(ratings) == ["storage", "racks", "moves", "leaders", "settled", "failure"]
+    assert ratings["moves"] == ("good", MINIMUM)
+    assert ratings["settled"][0] == "good"
+    assert ratings["storage"] == ("limit", "proven as even as possible")  # a rack rule binds
+    assert ratings["failure"][0] == "limit"
+
+
+def test_ratings_of_a_plan_that_is_not_proven():
+    document = documents.grown()
+    document["certificate"] = {}
+    document["binding"] = []
+    document["figures"]["after"] |= {"settled": False, "moves_lower_bound": 100}
+    counted = view(document)
+    ratings = {c.key: (c.rating, c.note) for c in counted.criteria}
+    assert ratings["storage"] == ("bad", "replicas differ by 9")
+    assert ratings["moves"] == ("limit", f"{counted.moves - 100} above the proven lower bound")
+    assert ratings["settled"][0] == "bad"
+    assert ratings["racks"][0] == "bad"
+    assert "not proven minimal" in counted.proof
+    assert "at least 100 needed" in counted.headline
+
+
+def test_uneven_counts_are_not_bad_where_something_else_is_balanced():
+    document = documents.grown()
+    document["options"] = {"leaders": "rate", "balance": "bytes"}
+    notes = {c.key: (c.rating, c.note) for c in view(document).criteria}
+    assert notes["leaders"] == ("limit", "balanced by rate, not by count")
+    assert notes["storage"] == ("limit", "balanced by bytes, not by count")
+
+
+@pytest.mark.parametrize(
+    ("limit", "bound", "storage", "moves"),
+    [
+        (
+            "tolerance",
+            7,
+            "within the tolerance",
+            MINIMUM,
+        ),
+        (
+            "max-moves",
+            7,
+            "proven as even as the limit allows",
+            MINIMUM,
+        ),
+        (
+            "max-bytes-moved",
+            6,
+            "the most even placement found within the limit",
+            "proven minimum: no plan with these loads moves fewer",
+        ),
+    ],
+)
+def test_what_a_budget_proves(limit: str, bound: int, storage: str, moves: str):
+    document = documents.grown()
+    stage = {"stage": "budget", "value": 7, "bound": bound, "prices": {"limit": limit}}
+    document["certificate"]["stages"].insert(3, stage)
+    notes = {c.key: c.note for c in view(document).criteria}
+    assert (notes["storage"], notes["moves"]) == (storage, moves)

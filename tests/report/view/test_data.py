@@ -1,0 +1,39 @@
+"""Gaps, warnings and options of a plan."""
+
+from __future__ import annotations
+
+import pytest
+
+from partage.errors import InputError
+from partage.report.view import view
+from tests.report import plan_documents as documents
+
+
+def test_gaps_relative_to_the_bound():
+    document = documents.grown()
+    document["gaps"] = {"waves": 0.0005, "replicas": 2.5, "topic spread": 4.0}
+    document["certificate"]["stages"][2] |= {"value": 4, "bound": 0}
+    assert view(document).gaps == (
+        ("waves", "0.05 % above the bound"),
+        ("replicas", "250 % above the bound"),
+        ("topic spread", "4, the bound is 0"),
+    )
+
+
+def test_unknown_sizes_are_a_warning():
+    document = documents.small(sizes=[100, 200, None, 50])
+    assert view(document).warnings == [
+        "the size of 1 moved partition is not known: counted as 0 bytes"
+    ]
+    assert view(documents.small()).load("bytes") is None
+
+
+def test_options_as_on_the_command_line():
+    document = documents.unchanged()
+    document["options"] = {"add_broker": ["7:a", "9"], "no_moves": True, "topics": None, "x": False}
+    assert view(document).flags == ["--add-broker 7:a", "--add-broker 9", "--no-moves"]
+
+
+def test_another_format_is_bad_input():
+    with pytest.raises(InputError, match=r"^p/plan.json: format_version is 2, this"):
+        view({"format_version": 2}, "p/plan.json")

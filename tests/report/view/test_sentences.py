@@ -1,0 +1,47 @@
+"""Headlines and sentences about the proof."""
+
+from __future__ import annotations
+
+from partage.report.view import view
+from partage.report.view.stages import meaning
+from tests.report import plan_documents as documents
+from tests.report.plan_documents import broker
+
+
+def test_fewer_moves_than_the_fairest_placement_needs_are_not_a_proof():
+    document = documents.grown()
+    document["figures"]["after"]["moves_lower_bound"] = 1000
+    counted = view(document)
+    assert not counted.minimal
+    assert "the fairest placement needs 1,000" in counted.headline
+    assert "not the fairest placement" in counted.proof
+
+
+def test_a_placement_that_is_not_the_fairest_claims_no_minimum():
+    """Disks limit its balance: meeting the bound on moves proves nothing."""
+    document = documents.grown()
+    document["certificate"]["stages"][0]["value"] += 2
+    document["certificate"]["stages"][1]["bound"] += 4
+    counted = view(document)
+    assert counted.moves == counted.lower_bound
+    assert not counted.minimal
+    assert f"the fairest placement needs {counted.moves + 4}" in counted.headline
+    notes = {c.key: (c.after, c.note) for c in counted.criteria}
+    why = f"less balanced than the fairest placement, which needs {counted.moves + 4}"
+    assert notes["moves"] == (f"{counted.moves}", why)
+    assert "as good in the earlier stages" in meaning(counted.file.certificate.stages[1])
+
+
+def test_a_plan_that_changes_nothing():
+    counted = view(documents.unchanged())
+    assert counted.headline == (
+        "Nothing to do: the cluster is already as balanced as the rules allow."
+    )
+    assert counted.effect == ""
+    assert len(counted.changed) == 0
+
+
+def test_a_plan_that_changes_only_orders():
+    rows = [("t", 0, [1, 2], [2, 1]), ("t", 1, [1, 2], [1, 2])]
+    counted = view(documents.document([broker(1), broker(2)], rows))
+    assert counted.headline == "No replica moves: 1 partition changes only the order of replicas."
