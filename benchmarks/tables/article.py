@@ -8,7 +8,7 @@ from typing import Any
 
 from claims import Figures, claims_block
 from partage.report import units
-from partage.report.comparison import COLUMNS
+from partage.report.comparison import COLUMNS, comparison_of
 from tables.markdown import table
 
 Row = Mapping[str, Any]
@@ -54,16 +54,17 @@ def blocks(figures: Mapping[str, Mapping[str, Any]]) -> dict[str, str]:
 
 
 def _criteria(rows: Rows) -> str:
-    """The table of one job, and below it who cannot do it."""
-    able = {name: row for name, row in rows.items() if "cannot" not in row}
+    """The table of one job, and below it the strategies that found no plan."""
+    comparison = comparison_of({"strategies": rows})
     text = table(
         ["strategy", *(column.name for column in COLUMNS)],
-        [[f"`{name}`", *(column.text(row) for column in COLUMNS)] for name, row in able.items()],
+        [
+            [f"`{name}`", *(column.text(row) for column in COLUMNS)]
+            for name, row in comparison.plans.items()
+        ],
         1,
     )
-    cannot = [
-        f"- `{name}` cannot: {row['cannot']}" for name, row in rows.items() if "cannot" in row
-    ]
+    cannot = [f"- `{name}` cannot: {reason}" for name, reason in comparison.cannot.items()]
     return "\n\n".join([text, *(["\n".join(cannot)] if cannot else [])])
 
 

@@ -32,6 +32,7 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Iterator
+from enum import Enum
 from types import NoneType, UnionType
 from typing import Annotated, Any, Literal, TypeAlias, TypeVar, Union, get_args, get_origin
 
@@ -171,6 +172,8 @@ def _accepted(form: Any, bounds: str = "") -> str:
         return " or ".join(dict.fromkeys(_accepted(a) for a in arguments if a is not UnsetType))
     if origin is Literal:
         return " or ".join(map(shown, arguments))
+    if isinstance(form, type) and issubclass(form, Enum):
+        return f"one of {', '.join(shown(one.value) for one in form)}"
     if _is_struct(form):
         required = [f.encode_name for f in msgspec.structs.fields(form) if f.required]
         words = f"an object with {', '.join(required)}" if required else "an object"

@@ -296,9 +296,9 @@ def test_what_stands_beside_a_plan_and_cannot_be_drawn(
     (tmp_path / "p" / name).write_text(text)
     ended = run("report", "p")
     assert (ended.code, ended.out) == (2, "")
-    assert ended.err.startswith(f"partage: p/{name}: cannot be drawn (")
+    assert ended.err.startswith(f"partage: p/{name}: expected an object")
     (tmp_path / "p/plan.json").write_text('{"format_version":1}')
-    assert run("report", "p").err.startswith("partage: p/plan.json: cannot be drawn (")
+    assert run("report", "p").err.startswith("partage: p/plan.json: brokers: missing")
 
 
 def test_a_drawn_plan_with_parts_missing(run: Run, small: str, tmp_path: Path) -> None:

@@ -10,7 +10,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable, Sequence
 from pathlib import Path
-from typing import Any, TypeAlias
+from typing import Any, ClassVar, TypeAlias
 
 import msgspec
 
@@ -18,6 +18,7 @@ from partage.brokers.directory import FORMAT_VERSION, MARKER, fingerprint
 from partage.brokers.stages import StageName
 from partage.errors import InputError
 from partage.files import parse_json, read_text
+from partage.json_input import check_json
 
 OptionValue: TypeAlias = bool | int | float | str | list[str | int] | None
 BrokerIds: TypeAlias = list[int]
@@ -92,6 +93,7 @@ class PlanFigures(msgspec.Struct, frozen=True):
     optimal: bool = False
     leader_changes: int | None = None
     settled: bool = False
+    waves: int | None = None
     waves_lower_bound: int | None = None
 
 
@@ -155,6 +157,8 @@ class PlanWave(msgspec.Struct, frozen=True):
 class PlanFile(msgspec.Struct, frozen=True):
     """A plan.json. ``options``: those that differ from their defaults."""
 
+    accepted: ClassVar[str] = "a plan"
+
     format_version: int
     brokers: list[PlanBroker]
     topics: list[str]
@@ -203,14 +207,9 @@ def parse(value: Any, where: str = MARKER) -> PlanFile:
     if type(version) is int and version != FORMAT_VERSION:
         problem = f"format_version is {version}, this partage reads {FORMAT_VERSION}"
         raise InputError(where, problem)
-    try:
-        plan = msgspec.convert(value, PlanFile)
-    except msgspec.ValidationError as error:
-        problem, _, place = str(error).partition(" - at `$")
-        place = place.removesuffix("`").removeprefix(".")
-        raise InputError(where, f"not a plan: {f'{place}: ' if place else ''}{problem}") from None
+    plan = check_json(value, PlanFile, where)
     if (contradiction := _inconsistency(plan)) is not None:
-        raise InputError(where, f"not a plan: {contradiction}")
+        raise InputError(where, contradiction)
     return plan
 
 

@@ -273,7 +273,7 @@ def check(plan: PlanArgument, json: Json = False) -> None:
 
 
 def report(plan: PlanArgument, json: Json = False) -> None:
-    """Draw a plan again: plan/report.html, one file that needs no network.
+    """Render plan/report.html again, one file that needs no network.
 
     Examples:
 
@@ -290,24 +290,15 @@ def report(plan: PlanArgument, json: Json = False) -> None:
         source = str(Path(plan) / name)
         return parse_json(read_text(source), source)
 
-    def draw(*names: str) -> str:
-        """The page of these files alone. Raises InputError about the last one."""
-        some = {name: values[name] for name in names}
-        try:
-            return render(some[MARKER], some.get(COMPARE), some.get(MEASURED), plan)
-        except (*MISSHAPEN, TemplateError) as error:
-            problem = f"cannot be drawn ({type(error).__name__}: {error})"
-            raise InputError(str(Path(plan) / names[-1]), problem) from None
+    def optional(name: str) -> Any:
+        return value(name) if (Path(plan) / name).is_file() else None
 
-    values = {MARKER: value(MARKER)}
-    values |= {name: value(name) for name in (COMPARE, MEASURED) if (Path(plan) / name).is_file()}
-    names = list(values)
+    document, compare, measured = value(MARKER), optional(COMPARE), optional(MEASURED)
     try:
-        page = draw(*names)
-    except InputError:
-        for count in range(1, len(names)):
-            draw(*names[:count])  # the first one that cannot be is the one to name
-        raise
+        page = render(document, compare, measured, plan)
+    except (*MISSHAPEN, TemplateError) as error:
+        problem = f"cannot be rendered ({type(error).__name__}: {error})"
+        raise InputError(str(Path(plan) / MARKER), problem) from None
     path = str(Path(plan) / REPORT)
     write_text(path, page)
     if json:

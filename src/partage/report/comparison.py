@@ -1,7 +1,7 @@
-"""Strategies against criteria: the columns that the terminal and the page both show.
+"""The comparison of strategies: the columns that terminal and page show.
 
-There are more criteria than fit beside each other, so they come in two groups, each a table: who
-holds what and what it costs to get there; who leads, what failures do, and what runs repeat.
+There are more criteria than fit side by side, so they form two groups, a table each: placement and
+moves; leaders, failures and repeated runs.
 """
 
 from __future__ import annotations
@@ -10,46 +10,67 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+import msgspec
+
+from partage.brokers.directory import COMPARE
+from partage.brokers.plan_file import FailureFigures, PlanFigures
+from partage.json_input import check_json
 from partage.report import units
 
-Row = Mapping[str, Any]
-"""One strategy's figures, or ``{"cannot": why}``."""
+
+class StrategyFigures(PlanFigures, frozen=True):
+    """The figures of a strategy's plan, or why the strategy found none (``cannot``)."""
+
+    cannot: str | None = None
+    deterministic: bool | None = None
+    seconds: float | None = None
+
+
+class _CompareFile(msgspec.Struct):
+    strategies: dict[str, StrategyFigures]
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """Figures of the strategies that found a plan, and the reasons of the others."""
+
+    plans: dict[str, StrategyFigures]
+    cannot: dict[str, str]
+
+
+def comparison_of(compare: Mapping[str, Any], where: str = COMPARE) -> Comparison:
+    """The output of ``partage compare --json``. Raises InputError for anything else."""
+    strategies = check_json(compare, _CompareFile, where).strategies
+    return Comparison(
+        plans={name: row for name, row in strategies.items() if row.cannot is None},
+        cannot={name: row.cannot for name, row in strategies.items() if row.cannot is not None},
+    )
 
 
 @dataclass(frozen=True)
 class Column:
-    """One criterion: its group, its name, a short one for the terminal, the text of a row, the
-    rank, and what the short name means where that does not go without saying.
+    """A criterion: its group, its name, a short name for the terminal, the text of a row, its rank,
+    and what the short name means (empty if obvious).
 
-    ``rank`` (less is better) is None where less is no merit on its own: a plan that leaves the
-    brokers uneven moves little.
+    ``rank`` (less is better, None: unknown) is missing where less is not better in itself: a plan
+    that leaves the brokers uneven needs few moves.
     """
 
     group: str
     name: str
     short: str
-    text: Callable[[Row], str]
-    rank: Callable[[Row], float] | None = None
+    text: Callable[[StrategyFigures], str]
+    rank: Callable[[StrategyFigures], float | None] = lambda row: None
     means: str = ""
 
-    def value(self, row: Row) -> float | None:
-        """The rank of a row, None where there is none or the row does not say."""
-        if self.rank is None:
-            return None
-        try:
-            return self.rank(row)
-        except (KeyError, TypeError, IndexError):
-            return None
-
-    def best(self, rows: Iterable[Row]) -> float | None:
-        """The least rank of all rows; None where all rank the same, so that nothing stands out."""
-        known = {value for row in rows if (value := self.value(row)) is not None}
+    def best(self, rows: Iterable[StrategyFigures]) -> float | None:
+        """The least rank; None where all ranks are equal, so that no row is the best."""
+        known = {rank for row in rows if (rank := self.rank(row)) is not None}
         return min(known) if len(known) > 1 else None
 
 
-def columns(rows: Iterable[Row]) -> list[tuple[str, list[Column]]]:
-    """The groups with the columns of which some row says something: without racks, say, there is
-    nothing to show of them."""
+def columns(rows: Iterable[StrategyFigures]) -> list[tuple[str, list[Column]]]:
+    """The groups with those columns that have a value in some row."""
     known = list(rows)
     shown = [c for c in COLUMNS if any(c.text(row) != units.MISSING for row in known)]
     found = ((group, [c for c in shown if c.group == group]) for group in GROUPS)
@@ -57,159 +78,148 @@ def columns(rows: Iterable[Row]) -> list[tuple[str, list[Column]]]:
 
 
 def legend(groups: Iterable[tuple[str, list[Column]]]) -> str:
-    """What the names of these columns mean, in one sentence."""
+    """What the short names of these columns mean, in one sentence."""
     text = "; ".join(column.means for _, part in groups for column in part if column.means)
     return text and f"{text[:1].upper()}{text[1:]}."
 
 
-def _over(value: Any, bound: Any) -> str:
-    """``25/24``: what is reached over the least that can be, where that is known."""
+def _over(value: int | None, bound: int | None) -> str:
+    """``25/24``: a value over its lower bound, if known."""
     return units.count(value) if bound is None else f"{units.count(value)}/{units.count(bound)}"
 
 
-def _moves(row: Row) -> str:
-    return _over(row.get("moves"), row.get("moves_lower_bound"))
+def _failure(figures: FailureFigures | None) -> str:
+    return units.MISSING if figures is None else _over(figures.max, figures.ideal)
 
 
-def _after(key: str) -> Callable[[Row], str]:
-    def text(row: Row) -> str:
-        after = row.get(key) or {}
-        return _over(after.get("max"), after.get("ideal"))
-
-    return text
+def _worst(figures: FailureFigures | None) -> int | None:
+    return None if figures is None else figures.max
 
 
-def _worst(key: str, inner: str = "max") -> Callable[[Row], float]:
-    return lambda row: float(row[key][inner])
+def _offline(row: StrategyFigures) -> int | None:
+    figures = row.leaders_after_rack_failure
+    return None if figures is None else figures.offline
 
 
-def _number(key: str) -> Callable[[Row], float]:
-    return lambda row: float(row[key])
+def _difference(pair: tuple[int, int] | None) -> int | None:
+    return None if pair is None else pair[1] - pair[0]
 
 
-def _width(key: str) -> Callable[[Row], float]:
-    return lambda row: float(row[key][-1] - row[key][0])
+def _yes(value: bool | None) -> str:
+    return units.MISSING if value is None else units.plain(value)
 
 
-def _denied(key: str) -> Callable[[Row], float]:
-    return lambda row: float(not row[key])
-
-
-def _said(key: str) -> Callable[[Row], str]:
-    def text(row: Row) -> str:
-        value = row.get(key)
-        return units.MISSING if value is None else units.plain(value)
-
-    return text
+def _no_rank(value: bool | None) -> float | None:
+    return None if value is None else float(not value)
 
 
 GROUPS = PLACEMENT, LEADERS = ("placement and moves", "leaders, failures and repeated runs")
-
-_BROKER, _RACK = "leaders_after_failure", "leaders_after_rack_failure"
 
 COLUMNS: tuple[Column, ...] = (
     Column(
         PLACEMENT,
         "replicas per broker",
         "replicas",
-        lambda r: units.span(r.get("replicas_per_broker")),
-        _width("replicas_per_broker"),
+        lambda row: units.span(row.replicas_per_broker),
+        lambda row: _difference(row.replicas_per_broker),
     ),
     Column(
         PLACEMENT,
         "bytes, fullest / mean broker",
         "bytes max\n/mean",
-        lambda r: units.decimal(r.get("bytes_max_over_mean")),
-        _number("bytes_max_over_mean"),
+        lambda row: units.decimal(row.bytes_max_over_mean),
+        lambda row: row.bytes_max_over_mean,
     ),
     Column(
         PLACEMENT,
         "topic spread",
         "topic\nspread",
-        lambda r: units.count(r.get("topic_spread")),
-        _number("topic_spread"),
+        lambda row: units.count(row.topic_spread),
+        lambda row: row.topic_spread,
+        means="topic spread: the largest difference between two brokers in replicas of one topic",
     ),
     Column(
         PLACEMENT,
         "rack violations",
         "rack\nviolations",
-        lambda r: units.count(r.get("rack_violations")),
-        _number("rack_violations"),
+        lambda row: units.count(row.rack_violations),
+        lambda row: row.rack_violations,
     ),
     Column(
         PLACEMENT,
         "moves / lower bound",
         "moves\n/bound",
-        _moves,
-        means="bound: no plan as fair moves fewer, and these moves fit no fewer waves",
+        lambda row: _over(row.moves, row.moves_lower_bound),
+        means="bound: proven lower bound on the moves of any plan as balanced as this one, and on "
+        "the waves for these moves",
     ),
-    Column(PLACEMENT, "bytes to copy", "to\ncopy", lambda r: units.size(r.get("bytes_moved"))),
+    Column(PLACEMENT, "bytes to copy", "to\ncopy", lambda row: units.size(row.bytes_moved)),
     Column(
         PLACEMENT,
         "waves / lower bound",
         "waves\n/bound",
-        lambda r: _over(r.get("waves"), r.get("waves_lower_bound")),
+        lambda row: _over(row.waves, row.waves_lower_bound),
     ),
     Column(
         LEADERS,
         "leaders per broker",
         "leaders",
-        lambda r: units.span(r.get("leaders_per_broker")),
-        _width("leaders_per_broker"),
+        lambda row: units.span(row.leaders_per_broker),
+        lambda row: _difference(row.leaders_per_broker),
     ),
     Column(
         LEADERS,
         "leader changes",
         "leader\nchanges",
-        lambda r: units.count(r.get("leader_changes")),
+        lambda row: units.count(row.leader_changes),
     ),
     Column(
         LEADERS,
-        "broker down / ideal",
-        "broker down\n/ideal",
-        _after(_BROKER),
-        _worst(_BROKER),
-        means="broker down: most leaders on a survivor, whichever broker fails",
+        "broker down / lower bound",
+        "broker down\n/bound",
+        lambda row: _failure(row.leaders_after_failure),
+        lambda row: _worst(row.leaders_after_failure),
+        means="broker down: leaders of the worst survivor after any one broker fails",
     ),
     Column(
         LEADERS,
-        "rack down / ideal",
-        "rack down\n/ideal",
-        _after(_RACK),
-        _worst(_RACK),
-        means="rack down: the same for a rack",
+        "rack down / lower bound",
+        "rack down\n/bound",
+        lambda row: _failure(row.leaders_after_rack_failure),
+        lambda row: _worst(row.leaders_after_rack_failure),
+        means="rack down: the same after any one rack fails",
     ),
     Column(
         LEADERS,
-        "off-line",
-        "off-\nline",
-        lambda r: units.count((r.get(_RACK) or {}).get("offline")),
-        _worst(_RACK, "offline"),
-        means="off-line: partitions with no live replica left when one rack fails",
+        "offline",
+        "offline",
+        lambda row: units.count(_offline(row)),
+        _offline,
+        means="offline: partitions without a live replica after a rack fails",
     ),
     Column(
         LEADERS,
         "deterministic",
         "determi-\nnistic",
-        _said("deterministic"),
-        _denied("deterministic"),
+        lambda row: _yes(row.deterministic),
+        lambda row: _no_rank(row.deterministic),
         means="deterministic: the same bytes from shuffled input",
     ),
     Column(
         LEADERS,
-        "settled",
-        "settled",
-        _said("settled"),
-        _denied("settled"),
-        means="settled: a second run changes nothing",
+        "stable",
+        "stable",
+        lambda row: _yes(row.settled),
+        lambda row: _no_rank(row.settled),
+        means="stable: a second run changes nothing",
     ),
     Column(
         LEADERS,
         "optimal",
         "optimal",
-        _said("optimal"),
-        _denied("optimal"),
+        lambda row: _yes(row.optimal),
+        lambda row: _no_rank(row.optimal),
         means="optimal: every exact stage meets its bound",
     ),
-    Column(LEADERS, "time", "time", lambda r: units.duration(r.get("seconds"))),
+    Column(LEADERS, "time", "time", lambda row: units.duration(row.seconds)),
 )

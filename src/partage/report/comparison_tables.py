@@ -10,13 +10,13 @@ from rich.table import Table
 from rich.text import Text
 
 from partage.report import printing
-from partage.report.comparison import Column, Row, columns, legend
+from partage.report.comparison import Column, StrategyFigures, columns, comparison_of, legend
 
 
 def print_compare(compare: Mapping[str, Any], console: Console) -> None:
-    """Print ``{"strategies": {name: figures or {"cannot": reason}}}``."""
-    strategies: Mapping[str, Row] = compare["strategies"]
-    plans = {name: row for name, row in strategies.items() if "cannot" not in row}
+    """Print the output of ``partage compare --json``."""
+    comparison = comparison_of(compare)
+    plans = comparison.plans
     groups = columns(plans.values())
     unlimited = console.options.update(max_width=1000)
 
@@ -31,16 +31,15 @@ def print_compare(compare: Mapping[str, Any], console: Console) -> None:
         for shown in _split(part, fits):
             printing.titled(console, title, _table(plans, shown))
             title = f"Strategies: {group}, continued"
-    for name, row in strategies.items():
-        if "cannot" in row:
-            reason = Text.assemble((name, "bold"), f" cannot: {row['cannot']}")
-            printing.bullet(console, Text("✗", "red"), reason)
+    for name, reason in comparison.cannot.items():
+        line = Text.assemble((name, "bold"), f" cannot: {reason}")
+        printing.bullet(console, Text("✗", "red"), line)
     if plans:
         console.print()
         printing.note(console, legend(groups))
 
 
-def _table(plans: Mapping[str, Row], shown: Sequence[Column]) -> Table:
+def _table(plans: Mapping[str, StrategyFigures], shown: Sequence[Column]) -> Table:
     table = printing.table()
     table.padding = (0, 1, 0, 0)
     table.add_column("strategy", no_wrap=True, vertical="bottom")
@@ -48,9 +47,9 @@ def _table(plans: Mapping[str, Row], shown: Sequence[Column]) -> Table:
         table.add_column(Text(column.short), justify="right", vertical="bottom", no_wrap=True)
     best = [column.best(plans.values()) for column in shown]
     for name, row in plans.items():
-        cells = [Text(name, style="bold" if row.get("optimal") else "")]
+        cells = [Text(name, style="bold" if row.optimal else "")]
         for column, least in zip(shown, best, strict=True):
-            is_best = least is not None and column.value(row) == least
+            is_best = least is not None and column.rank(row) == least
             cells.append(Text(column.text(row), style="bold green" if is_best else ""))
         table.add_row(*cells)
     return table

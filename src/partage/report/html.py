@@ -19,7 +19,7 @@ from typing import Any
 
 from markupsafe import Markup
 
-from partage.brokers.directory import MARKER
+from partage.brokers.directory import COMPARE, MARKER, MEASURED
 from partage.brokers.options import parse_bytes
 from partage.report import units
 from partage.report.frame import asset, policy, script_json, template
@@ -27,6 +27,7 @@ from partage.report.page.changes import changes, first_rows, included_rows
 from partage.report.page.compared import compared
 from partage.report.page.failures import failures
 from partage.report.page.heat import BROKERS, Heat, heat
+from partage.report.page.measured import measured_load
 from partage.report.page.movement import Movement, movement
 from partage.report.page.tiles import tiles
 from partage.report.page.waves import SHOWN, waves
@@ -68,9 +69,13 @@ def render(
     ``compare`` is the output of ``partage compare --json``; ``measured`` has ``records``,
     ``bytes``, ``topics``, ``partitions``, ``rejected`` and ``hot_keys`` (dicts of ``topic``,
     ``rank``, ``key``, ``share``, ``records``). Each adds a section. ``directory``: the plan's, for
-    the commands that the page shows. Raises InputError for a document that is not a plan.
+    the commands that the page shows. Raises InputError for a damaged document.
     """
-    plan = view(document, str(PurePath(directory) / MARKER))
+
+    def place(name: str) -> str:
+        return str(PurePath(directory) / name)
+
+    plan = view(document, place(MARKER))
     css, script = asset("page.css"), _script()
     heated, moved, timing = heat(plan), movement(plan), waves(plan)
     load = wave_load(plan, LOAD_WAVES, LOAD_BROKERS)
@@ -115,8 +120,8 @@ def render(
         first_rows=first_rows(plan),
         included=len(included_rows(plan)),
         explained=changed["instead"] is not None,
-        compared=compared(compare),
-        measured=measured,
+        compared=compared(compare, place(COMPARE)),
+        measured=measured_load(measured, place(MEASURED)),
         steps=steps(plan, directory),
     )
 

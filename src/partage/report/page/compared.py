@@ -6,8 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from partage.report import units
-from partage.report.comparison import Column, columns, legend
+from partage.report.comparison import Column, columns, comparison_of, legend
 
 
 @dataclass(frozen=True)
@@ -20,11 +19,12 @@ class Compared:
     legend: str
 
 
-def compared(compare: Mapping[str, Any] | None) -> Compared | None:
+def compared(compare: Mapping[str, Any] | None, where: str) -> Compared | None:
+    """The comparison in the file ``where``. Raises InputError for a damaged one."""
     if compare is None:
         return None
-    strategies: Mapping[str, Mapping[str, Any]] = compare["strategies"]
-    plans = {name: row for name, row in strategies.items() if "cannot" not in row}
+    comparison = comparison_of(compare, where)
+    plans = comparison.plans
     groups = columns(plans.values())
     tables = []
     for title, shown in groups:
@@ -32,14 +32,13 @@ def compared(compare: Mapping[str, Any] | None) -> Compared | None:
         rows = [
             (
                 name,
-                bool(row.get("optimal")),
+                row.optimal,
                 [
-                    (column.text(row), least is not None and column.value(row) == least)
+                    (column.text(row), least is not None and column.rank(row) == least)
                     for column, least in zip(shown, best, strict=True)
                 ],
             )
             for name, row in plans.items()
         ]
         tables.append((title[:1].upper() + title[1:], shown, rows))
-    cannot = [(n, units.plain(row["cannot"])) for n, row in strategies.items() if "cannot" in row]
-    return Compared(tables, cannot, legend(groups))
+    return Compared(tables, list(comparison.cannot.items()), legend(groups))
