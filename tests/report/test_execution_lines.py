@@ -64,7 +64,7 @@ def test_pending_changes(plan: ExecutionPlan) -> None:
 def test_progress() -> None:
     update = ProgressUpdate(2, 9, 3, 10**9, 4 * 10**9, 5 * 10**7, 60)
     assert progress_line(update) == (
-        "Applying wave 2 of 9, 3 partitions moving, 1.00 GB of 4.00 GB, 50.0 MB/s, 60 s left"
+        "Applying wave 2 of 9, 3 partitions moving, 1.00 GB of 4.00 GB, 50.0 MB/s, 1 min left"
     )
     throttled = ProgressUpdate(1, 1, 1, 0, 0, throttle=5_000_000)
     assert progress_line(throttled, forward=False) == (
