@@ -110,14 +110,14 @@ def test_a_crash_is_counted_from_a_session_timeout_before_the_others_join() -> N
     assert history.unowned == {("t", 0): 1_000_000, ("t", 1): 11_000_000}
     assert history.rounds[1].lost == {"b-1": (("t", 1),)}
     assert history.rounds[1].unowned == history.unowned
-    assert "counted from a session timeout (10 s) before that" in unknown(history)
+    assert "counted until a session timeout (10 s) before that" in unknown(history)
 
 
 def test_without_the_session_timeout_it_is_counted_from_the_last_line() -> None:
     history = crash()
     assert ("b-1", 1, 1.0, 5.0) in owned(history)
-    assert "counted from its last line, which is at most 11.000 s too early" in unknown(history)
-    assert "session timeout: not in the logs; the replay takes 11.000 s" in unknown(history)
+    assert "counted until its last line, which is at most 11.000 s too early" in unknown(history)
+    assert "session timeout: not in the logs; the replay uses 11.000 s" in unknown(history)
     assert history.settings == {"session_timeout": 11.0}
 
 
@@ -175,7 +175,7 @@ def test_a_member_that_finds_itself_put_out() -> None:
     ]
     assert owned(history)[0] == ("a-1", 0, 1.0, 3.0)
     assert history.rounds[1].lost == {"a-1": (("t", 0),)}
-    assert "a-1: found itself put out at 2026-01-01T10:00:30.000" in unknown(history)
+    assert "a-1: learned at 2026-01-01T10:00:30.000 that it was removed" in unknown(history)
 
 
 # -- whose line is it
@@ -218,7 +218,7 @@ def test_a_log_that_begins_in_the_middle() -> None:
     ]
     history = one_group({"a.log": [joined(2, "c-1", 8), *update]})
     assert owned(history) == [("c-1", 0, 0.0, 1.0), ("c-1", 1, 0.0, 1.0)]
-    assert "the logs begin in generation 8: what was before is unknown" in unknown(history)
+    assert "the logs begin in generation 8: the ones before are unknown" in unknown(history)
 
 
 # -- gaps and moves
@@ -366,7 +366,7 @@ def test_under_kip_848_members_and_owners_are_known_but_no_rounds() -> None:
     )
     members = [(one.id, one.ended) for one in history.members]
     assert members == [(a, "left"), (b, None), ("c", None), ("d", None)]
-    assert "d took partitions of c, whose log does not give them up" in unknown(history)
+    assert "d took partitions of c, whose log does not revoke them" in unknown(history)
     assert owned(history) == [
         (a, 0, 2.0, 20.0),
         (b, 0, 23.0, 25.0),
@@ -377,11 +377,13 @@ def test_under_kip_848_members_and_owners_are_known_but_no_rounds() -> None:
     ]
     assert history.unowned == {("t", 0): 3_000_000, ("t", 1): 3_000_000}
     assert [one.generation for one in history.rounds] == [None]
-    assert "no line names one (KIP-848 has none), so there are no rounds" in unknown(history)
+    assert "generations: not in the logs (KIP-848 has none), so there are no rounds" in unknown(
+        history
+    )
 
 
 @pytest.mark.parametrize("name", ["app.log.2", "app.log.1", "app.log.2026-01-01.gz"])
 def test_the_names_of_rotated_files(name: str) -> None:
-    from partage.consumers.history.members import family
+    from partage.consumers.history.members import unrotated
 
-    assert family(name) == "app.log"
+    assert unrotated(name) == "app.log"

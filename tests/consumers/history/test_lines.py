@@ -166,10 +166,13 @@ def test_other_lines_tell_nothing() -> None:
 @pytest.mark.parametrize(
     ("line", "reason"),
     [
-        (JAVA + "Adding newly assigned partitions: t-0, nonsense", "'nonsense' is no topic and"),
+        (JAVA + "Adding newly assigned partitions: t-0, nonsense", "'nonsense' is not a topic and"),
         (JAVA + "Successfully joined group with generation", "no generation where one is"),
         (JAVA + "Executing onJoinComplete with generation 3", "no generation and memberId"),
-        (JAVA + "Finished assignment for group at generation 3: {c-1=Assignment(part", "cut off"),
+        (
+            JAVA + "Finished assignment for group at generation 3: {c-1=Assignment(part",
+            "incomplete",
+        ),
         (JAVA + "Finished assignment for group at generation x: {}", "no generation and members"),
         ("[Consumer clientId=c, groupId=g] (Re-)joining group", "no date and time"),
         (
@@ -177,12 +180,12 @@ def test_other_lines_tell_nothing() -> None:
             "of a Kafka Connect worker",
         ),
         ("kafka.coordinator (Re-)joining group g", "no date and time"),
-        (PYTHON + "Successfully joined group g <Generation", "not of a known form"),
-        (PYTHON + "Setting newly assigned partitions {x} for group g", "not of a known form"),
+        (PYTHON + "Successfully joined group g <Generation", "in an unknown form"),
+        (PYTHON + "Setting newly assigned partitions {x} for group g", "in an unknown form"),
         (PYTHON + "Finished assignment for group g: {'c': ConsumerProtocolAssignment(", "known"),
         (LIBRDKAFKA.format("JOINGROUP") + "JoinGroup response: who knows", "an unknown form"),
         (LIBRDKAFKA.format("GRPASSIGNMENT") + " t [0] offset INVALID", "none is expected"),
-        (LIBRDKAFKA.format("GRPASSIGNMENT") + "List with 2 partition(s):", "is cut off"),
+        (LIBRDKAFKA.format("GRPASSIGNMENT") + "List with 2 partition(s):", "is incomplete"),
     ],
 )
 def test_a_line_that_cannot_be_read_is_rejected(line: str, reason: str) -> None:
@@ -212,20 +215,20 @@ def test_librdkafka_s_lists_that_are_cut_off() -> None:
     head = LIBRDKAFKA.format("GRPASSIGNMENT")
     place, announced = head + " t [0] offset INVALID", head + "List with 2 partition(s):"
     empty = head + "List with 0 partition(s):"
-    assert rejected(announced, place, empty) == [(1, "the list that it announces is cut off")]
+    assert rejected(announced, place, empty) == [(1, "the list below it is incomplete")]
     plan = LIBRDKAFKA.format("ASSIGN") + (
         'Group "g" range assignment for 2 member(s) finished in 0.1ms, assigned:'
     )
     member = LIBRDKAFKA.format("ASSIGN") + '  Member "c-1" (me) assigned 0 partition(s):'
     other = LIBRDKAFKA.format("HEARTBEAT") + 'Heartbeat for group "g" generation id 2'
     for lines in ((plan, member, other), (plan, member)):
-        assert rejected(*lines) == [(1, "the list that it announces is cut off")]
+        assert rejected(*lines) == [(1, "the list below it is incomplete")]
     assert rejected(plan, member, member.replace("c-1", "c-2"), other) == []
 
 
 def test_settings_without_a_date_are_rejected() -> None:
     lines = ["INFO ConsumerConfig values:", "\tgroup.id = g", "\tsession.timeout.ms = 45000"]
-    assert rejected(*lines) == [(1, "no date and time of a known layout")]
+    assert rejected(*lines) == [(1, "no date and time in a known layout")]
 
 
 def test_what_goes_through_json_comes_back() -> None:

@@ -134,7 +134,7 @@ def test_the_same_without_debug_but_for_what_is_told(case: str) -> None:
     same(history, happened(case).stays)
     told = "\n".join(history.unknown)
     python = case.startswith("kafka-python")
-    assert ("session timeout: not in the logs; the replay takes" in told) is python
+    assert ("session timeout: not in the logs; the replay uses" in told) is python
     assert "subscriptions of" not in told
     # Where no heartbeat is told, members seem to be silent for longer.
     assert 6 - NEAR < history.settings["session_timeout"] < (10 if python else 6 + NEAR)

@@ -92,7 +92,7 @@ def test_what_it_leaves_unknown_is_told(history: History) -> None:
     for words in ("subscriptions of", "partition counts", "session timeout", "time zone"):
         assert words in told
     assert "begin in generation 9" in told
-    assert "assignor: no line names it" in told
+    assert "assignor: not in the logs" in told
 
 
 def test_without_debug_the_second_is_found_by_what_the_leader_gave_it() -> None:
@@ -103,7 +103,7 @@ def test_without_debug_the_second_is_found_by_what_the_leader_gave_it() -> None:
     history = one_group(logs)
     assert {one.id for one in history.members} == {FIRST, SECOND}
     assert history.unowned == {(TOPIC, 0): 3_119_000}
-    guessed = [text for text in history.unknown if "no line tells its member id" in text]
+    guessed = [text for text in history.unknown if "no line contains its member id" in text]
     assert len(guessed) == 2
     assert all("DEBUG" in text for text in guessed)
 
@@ -113,7 +113,10 @@ def test_without_debug_and_without_the_leader_it_stays_nameless() -> None:
     (member,) = history.members
     assert member.id == "consumer-cg_logi_kafka_test_1-1@two.log"
     told = "\n".join(history.unknown)
-    assert "no line tells its member id, and the leader's decisions do not tell it either" in told
+    assert (
+        "no line contains its member id, and it cannot be derived from the leader's assignments"
+        in told
+    )
     assert "so there are no rounds" in told
 
 
@@ -123,4 +126,4 @@ def test_from_the_leader_s_log_alone_the_other_is_known_by_its_decisions() -> No
     assert [one.generation for one in history.rounds] == [9, 10, 11]
     # until the leader's decision, for what the other says is not there
     assert history.unowned == {(TOPIC, 0): 3_083_000}
-    assert any(f"{SECOND}: none of the logs is its own" in text for text in history.unknown)
+    assert any(f"{SECOND}: its log is missing" in text for text in history.unknown)

@@ -1,9 +1,13 @@
-"""Rebalance history out of consumers' logs: lines → events → members → rounds, owners, gaps.
+"""Rebalance history from consumers' logs: lines → events → members → generations → owners.
 
-``clients/`` knows how each client words its lines (one file each, a registry in its
-``__init__.py``), ``members.py`` whose each line is, ``rounds.py`` the generations, ``ownership.py``
-who owned what, ``gaps.py`` when nobody did, and ``replay.py`` what other assignors and protocols
-would have made of the same members. ``model.py`` is what comes out.
+- ``clients/``: how each client words its lines; one file each, a registry in its ``__init__.py``
+- ``lines.py``: lines → events (``events.py``)
+- ``members.py``: which member each event belongs to
+- ``generations.py``: the rounds of the group
+- ``ownership.py``: which member owned what, and when; ``unowned.py``: when no member did
+- ``missing_information.py``: what the logs do not contain
+- ``groups.py``: all of these together; ``model.py``: the result
+- ``replay.py``: the same membership with other assignors and protocols
 """
 
 from partage.consumers.history.events import Event, Rejected

@@ -1,7 +1,7 @@
-"""What a log line tells about a group: the same few things, whichever client wrote it.
+"""Events of a group, read from log lines: the same kinds for every client.
 
-A consumer is named as its own log names it (Java: the client id, librdkafka: the handle,
-kafka-python: not at all). Which member of the group that is, ``members`` finds out.
+A consumer has the name that its log gives it (Java: the client id, librdkafka: the handle,
+kafka-python: none). ``members`` finds out which member of the group it is.
 """
 
 from __future__ import annotations
@@ -14,43 +14,44 @@ from typing import Any, ClassVar, Protocol
 Partition = tuple[str, int]
 
 HEARTBEATS_SEEN = "heartbeats_seen"
-"""A setting that no line tells: the seconds between one sign of life and the next."""
+"""A setting that no line contains: the seconds between a consumer's heartbeats."""
 
 
 class EventKind(StrEnum):
-    """Of an event."""
+    """The kind of an event, and the fields that it has."""
 
     SUBSCRIBED = "subscribed"
-    """``topics``; ``counts`` of partitions by topic, where told."""
+    """``topics``; ``counts`` of partitions by topic, where known."""
     SETTINGS = "settings"
     """``settings``: seconds by name."""
     JOINING = "joining"
-    """It asks to join."""
+    """It sends a JoinGroup request."""
     JOINED = "joined"
-    """It is ``member`` in ``generation``, under ``assignor``."""
+    """It is ``member`` in ``generation``, with ``assignor``."""
     PLAN = "plan"
-    """As the leader it decided ``plan`` for ``generation``."""
+    """As the leader it computed the assignment ``plan`` for ``generation``."""
     HELD = "held"
-    """It now has ``partitions`` and no others; ``owned`` is what it had, where told."""
+    """It now owns ``partitions`` and no others; ``owned``: those before, where known."""
     ADDED = "added"
-    """It has ``partitions`` in addition."""
+    """It owns ``partitions`` in addition."""
     REVOKED = "revoked"
-    """It gave up ``partitions`` (None: all)."""
+    """It revoked ``partitions`` (None: all)."""
     LOST = "lost"
-    """It found itself put out with ``partitions`` (None: all)."""
+    """It was removed from the group and lost ``partitions`` (None: all)."""
     LEFT = "left"
     """It leaves the group."""
     SEEN = "seen"
-    """It was alive; ``consumer`` and ``group`` are empty for the file as a whole."""
+    """It was alive. ``consumer`` and ``group`` are empty for the file as a whole."""
 
 
 @dataclass(frozen=True)
 class Event:
-    """One. ``at`` is in microseconds since 1970; what a line does not tell is empty.
+    """An event. Fields that the line does not contain are empty.
 
-    ``cooperative``: whether the line shows the cooperative protocol (True) or the eager one.
-    ``planned``: of a PLAN, False where it is what the assignor aims at, before what must be given
-    up first is withheld.
+    - ``at``: microseconds since 1970; ``zoned``: whether the line has a time zone
+    - ``cooperative``: whether the line shows the cooperative protocol (True) or eager (False)
+    - ``final``: of a PLAN, False where the assignor's target was logged, before partitions that
+      must be revoked first were withheld
     """
 
     kind: EventKind
@@ -68,37 +69,37 @@ class Event:
     partitions: tuple[Partition, ...] | None = None
     owned: tuple[Partition, ...] | None = None
     plan: dict[str, tuple[Partition, ...]] = field(default_factory=dict)
-    planned: bool = True
+    final: bool = True
     topics: tuple[str, ...] = ()
     counts: dict[str, int] = field(default_factory=dict)
     settings: dict[str, float] = field(default_factory=dict)
     cooperative: bool | None = None
 
     @property
-    def of_roster(self) -> bool:
-        """Whether a leader tells it of another member."""
+    def is_from_leader(self) -> bool:
+        """Whether it is a member's subscription in a leader's log."""
         return self.kind is EventKind.SUBSCRIBED and bool(self.member)
 
     def to_json(self) -> dict[str, Any]:
-        """What differs from nothing told."""
+        """The fields that are not empty."""
         empty: tuple[Any, ...] = ("", (), {}, None, -1)
-        found = {k: v for k, v in asdict(self).items() if k in _NEEDED or v not in empty}
+        found = {k: v for k, v in asdict(self).items() if k in _REQUIRED or v not in empty}
         return found | {"partitions": self.partitions, "owned": self.owned}
 
     @classmethod
     def from_json(cls, value: dict[str, Any]) -> Event:
-        """Of the value of ``to_json``, also after it went through JSON."""
-        told = dict(value)
-        told["kind"] = EventKind(told["kind"])
+        """The event of a ``to_json`` value, also after a round trip through JSON."""
+        given = dict(value)
+        given["kind"] = EventKind(given["kind"])
         for name in ("partitions", "owned"):
-            told[name] = None if told[name] is None else _pairs(told[name])
-        told["plan"] = {member: _pairs(held) for member, held in told.get("plan", {}).items()}
-        told["topics"] = tuple(told.get("topics", ()))
-        return cls(**told)
+            given[name] = None if given[name] is None else _pairs(given[name])
+        given["plan"] = {member: _pairs(held) for member, held in given.get("plan", {}).items()}
+        given["topics"] = tuple(given.get("topics", ()))
+        return cls(**given)
 
 
-_NEEDED = ("kind", "source", "line", "at", "zoned", "client", "planned")
-assert set(_NEEDED) <= {one.name for one in fields(Event)}
+_REQUIRED = ("kind", "source", "line", "at", "zoned", "client", "final")
+assert set(_REQUIRED) <= {one.name for one in fields(Event)}
 
 
 def _pairs(listed: Iterable[Any]) -> tuple[Partition, ...]:
@@ -107,7 +108,7 @@ def _pairs(listed: Iterable[Any]) -> tuple[Partition, ...]:
 
 @dataclass(frozen=True)
 class Rejected:
-    """A line that begins like one about a rebalance and cannot be read."""
+    """A line that begins like one about a rebalance but cannot be read."""
 
     source: str
     line: int
@@ -115,9 +116,10 @@ class Rejected:
     reason: str
 
 
-class Log(Protocol):
-    """One client's lines in one file. ``feed`` gets those that contain one of ``MARKERS``, in the
-    order of the file, and gives what they tell as soon as it is whole; ``close`` gives the rest."""
+class ClientLog(Protocol):
+    """Reads the lines of one client in one file. ``feed`` takes the lines that contain one of
+    ``MARKERS``, in the order of the file, and yields each event once it is complete; ``close``
+    yields the rest."""
 
     NAME: ClassVar[str]
     MARKERS: ClassVar[tuple[str, ...]]
@@ -125,11 +127,11 @@ class Log(Protocol):
     def __init__(self, source: str) -> None: ...
 
     def feed(self, number: int, text: str) -> Iterator[Event | Rejected]:
-        """A line."""
+        """Read a line."""
         ...
 
     def close(self) -> Iterator[Event | Rejected]:
-        """The end of the file."""
+        """Read the end of the file."""
         ...
 
 

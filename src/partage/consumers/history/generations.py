@@ -1,10 +1,11 @@
-"""Members' lines → the group's rounds.
+"""The generations of a group, from its members' events.
 
-A round is known from the leader's decision, or else from what its members say of it. It begins when
-the first of its members asks to join.
+A generation is known from the leader's assignment or, without that, from its members' events. It
+begins when the first of its members sends a JoinGroup request.
 
-Generations go up by one, until Kafka has forgotten the group and counts anew; a number that was
-there before, under a decision that has none of the members of now, belongs to a new *life*.
+Generation numbers rise by one until Kafka has deleted the group and counts from the beginning. A
+number that occurred before, with an assignment that has none of the present members, belongs to a
+new *life* of the group.
 """
 
 from __future__ import annotations
@@ -15,23 +16,24 @@ from dataclasses import dataclass, field
 from statistics import median_low
 
 from partage.consumers.history.events import Event, EventKind, Partition
-from partage.consumers.history.members import GroupLines, MemberEvent
+from partage.consumers.history.members import GroupEvents, MemberEvent
 from partage.consumers.history.model import RecordedRound
 from partage.consumers.protocol import COOPERATIVE, EAGER
 
 _NUMBERED = (EventKind.JOINED, EventKind.PLAN, EventKind.HELD, EventKind.ADDED)
 
 Key = tuple[int, int]
-"""Life, generation: in the order of time."""
+"""(life, generation): in the order of time."""
 
 
 @dataclass
 class Generation:
-    """What the lines tell of one.
+    """What the events contain about a generation.
 
-    - ``plan``: the leader's decision; ``joined``, ``assigned``: what members say, with the time
-    - ``begins``: when the first of them asked to join
-    - ``round``: what comes of it, filled by whoever reads the members
+    - ``plan``: the leader's assignment
+    - ``joined``, ``assigned``: by member, when it joined, and what it was assigned when
+    - ``begins``: when the first of its members sent a JoinGroup request
+    - ``round``: the resulting round, filled in while the members are read
     """
 
     key: Key
@@ -45,7 +47,7 @@ class Generation:
 
     @property
     def at(self) -> int:
-        """When it was decided, or the first line that tells of it."""
+        """When it was assigned, or its first event."""
         if self.plan is not None:
             return self.plan.at
         times = [at for at, _ in self.assigned.values()] or list(self.joined.values())
@@ -53,18 +55,18 @@ class Generation:
 
     @property
     def members(self) -> set[str]:
-        """All that are known to be in it."""
+        """Its known members."""
         planned = set[str]() if self.plan is None else set(self.plan.plan)
         return planned.union(self.joined, self.assigned)
 
     def has(self, member: str) -> bool:
-        """Whether a member is in it; without the leader's decision as far as is known."""
+        """Whether a member is in it. Without the leader's assignment: as far as known."""
         if self.plan is not None:
             return member in self.plan.plan
         return member in self.joined or member in self.assigned
 
-    def take(self, one: MemberEvent) -> None:
-        """A line that tells of it."""
+    def add(self, one: MemberEvent) -> None:
+        """Add an event."""
         event = one.event
         self.assignor = event.assignor or self.assignor
         if event.kind is EventKind.PLAN:
@@ -78,9 +80,9 @@ class Generation:
             elif event.kind is EventKind.ADDED and self.cooperative is None:
                 self.cooperative = False
 
-    def decided(self) -> RecordedRound:
-        """The round, with who has what in it."""
-        if self.plan is not None and self.plan.planned:
+    def assigned_round(self) -> RecordedRound:
+        """The round, with its assignment."""
+        if self.plan is not None and self.plan.final:
             self.round.assignment = dict(self.plan.plan)
         else:
             self.round.assignment = {m: tuple(sorted(has)) for m, (_, has) in self.assigned.items()}
@@ -90,48 +92,48 @@ class Generation:
 class Generations:
     """All generations of a group, in order."""
 
-    def __init__(self, lines: GroupLines) -> None:
+    def __init__(self, events: GroupEvents) -> None:
         self._of: dict[MemberEvent, Generation] = {}
         self._by_key: dict[Key, Generation] = {}
-        self._number([*(one for told in lines.of.values() for one in told), *lines.plans])
-        for told in lines.of.values():
-            self._begins(told)
+        self._number([*(one for own in events.of.values() for one in own), *events.plans])
+        for own in events.of.values():
+            self._find_begins(own)
         self.listed = [self._by_key[key] for key in sorted(self._by_key)]
         for one in self.listed:
             one.round.at, one.round.generation = one.at, one.key[1]
-        self._assignors(lines.roster)
-        self._protocols()
+        self._find_assignors(events.subscriptions)
+        self._find_protocols()
 
     def __iter__(self) -> Iterator[Generation]:
         return iter(self.listed)
 
     def of(self, one: MemberEvent) -> Generation | None:
-        """The generation that a line tells of."""
+        """The generation that an event belongs to."""
         return self._of.get(one)
 
-    def without(self, member: str, after: Generation | None) -> Generation | None:
-        """The first without a member, after one that it had part in."""
+    def first_without(self, member: str, after: Generation | None) -> Generation | None:
+        """The first generation without a member, after one that it was in."""
         later = (one for one in self.listed if after is None or one.key > after.key)
         return next((one for one in later if not one.has(member)), None)
 
-    def missing(self, member: str, since: int) -> Generation | None:
-        """The first after a time that others are in and a member is not."""
+    def first_missing(self, member: str, since: int) -> Generation | None:
+        """The first generation after a time that has members, but not this one."""
         later = (one for one in self.listed if one.round.at > since and one.members)
         return next((one for one in later if not one.has(member)), None)
 
-    def following(self, told: Sequence[MemberEvent], at: int) -> Generation | None:
-        """That to which what a member gives up, at a place of its log, leads."""
-        for number in range(at + 1, len(told)):
-            one = told[number]
+    def next_after(self, own: Sequence[MemberEvent], at: int) -> Generation | None:
+        """The generation that a member's event at a position leads to."""
+        for number in range(at + 1, len(own)):
+            one = own[number]
             if one.event.kind is EventKind.LEFT:
                 break
             if one.event.kind is EventKind.JOINED and one in self._of:
                 return self._of[one]
-        return next((one for one in self.listed if one.round.at >= told[at].event.at), None)
+        return next((one for one in self.listed if one.round.at >= own[at].event.at), None)
 
     def latency(self) -> int:
-        """Half of what a leader's SyncGroup took: from its decision to the first assignment, the
-        median of all rounds. 0 where no log has both."""
+        """Half of the time of a leader's SyncGroup, from its assignment to the first member that
+        receives it: the median of all generations. 0 where no log has both."""
         took = [
             max(min(at for at, _ in one.assigned.values()) - one.plan.at, 0)
             for one in self.listed
@@ -139,46 +141,52 @@ class Generations:
         ]
         return median_low(took) // 2 if took else 0
 
-    def _number(self, told: Sequence[MemberEvent]) -> None:
+    def _number(self, events: Sequence[MemberEvent]) -> None:
+        """Find the generation of each event."""
         life, top = 0, -1
         known: set[str] = set()
-        numbered = [one for one in told if one.generation >= 0 and one.event.kind in _NUMBERED]
+        numbered = [e for e in events if e.generation >= 0 and e.event.kind in _NUMBERED]
         for one in sorted(numbered, key=lambda one: one.event.at):
             names = set(one.event.plan) or {one.member}
-            before = self._by_key.get((life, one.generation))
-            other = before is None or (before.plan is not None and not names & before.members)
-            if one.generation <= top and other and not names & known:
+            if one.generation <= top and self._is_other(life, one, names) and not names & known:
                 life, top, known = life + 1, -1, set()
             key = (life, one.generation)
             top = max(top, one.generation)
             known |= names
             found = self._by_key.setdefault(key, Generation(key, one.event.at))
-            found.take(one)
+            found.add(one)
             self._of[one] = found
 
-    def _begins(self, told: Sequence[MemberEvent]) -> None:
+    def _is_other(self, life: int, one: MemberEvent, names: set[str]) -> bool:
+        """Whether an event cannot belong to the known generation of its number."""
+        before = self._by_key.get((life, one.generation))
+        return before is None or (before.plan is not None and not names & before.members)
+
+    def _find_begins(self, own: Sequence[MemberEvent]) -> None:
         asked: int | None = None
-        for one in told:
+        for one in own:
             if one.event.kind is EventKind.JOINING:
                 asked = one.event.at if asked is None else asked
             elif one.event.kind is EventKind.JOINED and (found := self._of.get(one)):
                 found.begins = min(found.begins, one.event.at if asked is None else asked)
                 asked = None
 
-    def _assignors(self, roster: Sequence[Event]) -> None:
-        """The leader names it with the subscriptions, just before it decides."""
+    def _find_assignors(self, subscriptions: Sequence[Event]) -> None:
+        """The leader logs the assignor with the subscriptions, just before it assigns."""
         ordered = sorted(self.listed, key=lambda one: one.round.at)
-        for event in roster:
+        for event in subscriptions:
             number = bisect_left(ordered, event.at, key=lambda one: one.round.at)
             if event.assignor and number < len(ordered):
                 ordered[number].assignor = ordered[number].assignor or event.assignor
 
-    def _protocols(self) -> None:
-        """Of a generation that does not show it, that of the one before, or else the next."""
+    def _find_protocols(self) -> None:
+        """A generation that does not show its protocol has that of the one before, or else that of
+        the next."""
         for one in self.listed:
             if one.cooperative is None and one.assignor == "cooperative-sticky":
                 one.cooperative = True
-        known = next((one.cooperative for one in self.listed if one.cooperative is not None), None)
+        shown = [one.cooperative for one in self.listed if one.cooperative is not None]
+        known = shown[0] if shown else None
         for one in self.listed:
             known = known if one.cooperative is None else one.cooperative
             if known is not None:

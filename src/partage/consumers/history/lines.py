@@ -1,5 +1,6 @@
-"""Lines of log files → events. A file may hold the logs of several clients and consumers, and
-anything else besides; every line is read on its own merits, in the order of the file."""
+"""Lines of log files → events. A file may contain the logs of several clients and consumers, and
+other lines; each reader in ``clients`` takes the lines that it recognises, in the order of the
+file."""
 
 from __future__ import annotations
 
@@ -9,54 +10,56 @@ from dataclasses import dataclass, field, replace
 from statistics import median_low
 
 from partage.consumers.history.clients import CLIENTS
-from partage.consumers.history.events import HEARTBEATS_SEEN, Event, EventKind, Log, Rejected
+from partage.consumers.history.events import HEARTBEATS_SEEN, ClientLog, Event, EventKind, Rejected
 from partage.consumers.history.timestamps import MICROSECONDS, parse_timestamp
 
 MARKERS = tuple(dict.fromkeys(marker for log in CLIENTS.values() for marker in log.MARKERS))
-"""A line that has none of these tells nothing about a group."""
-
+"""A line without any of these contains nothing about a group."""
 
 _MESSAGE = ("message", "msg")
 _TIME = ("@timestamp", "timestamp", "time", "asctime", "timeMillis")
-"""What loggers that write JSON call the two."""
+"""Names of the two in the JSON of common loggers."""
 
-_ENOUGH = 3
-"""Heartbeats in a row, from which their interval is told."""
+_MIN_GAPS = 3
+"""Heartbeat gaps in a row that are needed to derive the interval."""
 
 
 @dataclass
-class _Signs:
-    """Signs of life of one consumer: the ``last``, whether it is ``due`` (no other event came after
-    it), and the microseconds between one and the next where none came in between."""
+class _Heartbeats:
+    """Thins out the SEEN events of one consumer.
+
+    - ``last``: the last one; ``due``: whether no other event came after it
+    - ``gaps``: microseconds between two of them without another event in between
+    """
 
     last: Event | None = None
     due: bool = False
     gaps: list[int] = field(default_factory=list)
 
-    def take(self, sign: Event) -> None:
-        """One more."""
+    def add(self, sign: Event) -> None:
+        """Add a SEEN event."""
         if self.last is not None and self.due:
             self.gaps.append(sign.at - self.last.at)
         self.last, self.due = sign, True
 
-    def told(self) -> Iterator[Event]:
-        """The last, if it is due."""
+    def take_last(self) -> Iterator[Event]:
+        """The last one, if it is due."""
         if self.last is not None and self.due:
             self.due = False
             yield self.last
 
     def interval(self) -> Iterator[Event]:
-        """That of the heartbeats, if there were enough."""
-        if self.last is not None and len(self.gaps) >= _ENOUGH:
-            told = {HEARTBEATS_SEEN: round(median_low(self.gaps) / MICROSECONDS, 3)}
-            yield replace(self.last, kind=EventKind.SETTINGS, settings=told)
+        """The heartbeat interval as SETTINGS, if there are enough gaps."""
+        if self.last is not None and len(self.gaps) >= _MIN_GAPS:
+            settings = {HEARTBEATS_SEEN: round(median_low(self.gaps) / MICROSECONDS, 3)}
+            yield replace(self.last, kind=EventKind.SETTINGS, settings=settings)
 
 
 def events_of(source: str, lines: Iterable[tuple[int, str]]) -> Iterator[Event | Rejected]:
-    """What the numbered lines of one file tell. Signs of life are thinned out to the last before
-    each other event of the file; the last time that the file shows comes at the end."""
-    logs: list[Log] = [log(source) for log in CLIENTS.values()]
-    signs: dict[tuple[str, str, str], _Signs] = {}
+    """The events of the numbered lines of one file. Of the SEEN events only the last before each
+    other event is kept; an event with the last time in the file comes at the end."""
+    logs: list[ClientLog] = [log(source) for log in CLIENTS.values()]
+    heartbeats: dict[tuple[str, str, str], _Heartbeats] = {}
     last: Event | None = None
     for number, raw in lines:
         text = _unwrapped(raw.rstrip("\r\n"))
@@ -64,18 +67,18 @@ def events_of(source: str, lines: Iterable[tuple[int, str]]) -> Iterator[Event |
             last = Event(EventKind.SEEN, source, number, when.at, when.zoned, "")
         for log in logs:
             if any(marker in text for marker in log.MARKERS):
-                yield from _thinned(log.feed(number, text), signs)
+                yield from _thinned(log.feed(number, text), heartbeats)
     for log in logs:
-        yield from _thinned(log.close(), signs)
-    for of_one in signs.values():
-        yield from of_one.told()
+        yield from _thinned(log.close(), heartbeats)
+    for of_one in heartbeats.values():
+        yield from of_one.take_last()
         yield from of_one.interval()
     if last is not None:
         yield last
 
 
 def _unwrapped(text: str) -> str:
-    """The time and the message of a line that is a JSON object; any other as it is."""
+    """The time and the message of a line that is a JSON object; other lines as they are."""
     if not text.startswith("{"):
         return text
     try:
@@ -88,15 +91,15 @@ def _unwrapped(text: str) -> str:
 
 
 def _thinned(
-    found: Iterable[Event | Rejected], signs: dict[tuple[str, str, str], _Signs]
+    found: Iterable[Event | Rejected], heartbeats: dict[tuple[str, str, str], _Heartbeats]
 ) -> Iterator[Event | Rejected]:
     for one in found:
         if isinstance(one, Rejected):
             yield one
             continue
-        of_one = signs.setdefault((one.client, one.group, one.consumer), _Signs())
+        of_one = heartbeats.setdefault((one.client, one.group, one.consumer), _Heartbeats())
         if one.kind is EventKind.SEEN:
-            of_one.take(one)
+            of_one.add(one)
         else:
-            yield from of_one.told()
+            yield from of_one.take_last()
             yield one

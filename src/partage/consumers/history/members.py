@@ -1,23 +1,23 @@
-"""Whose each line is: events of one group → events of its members.
+"""Which member of the group each event belongs to.
 
-A line names its consumer as that client does, which need not tell its members apart: two processes
-may share a client id, and Java's ``Updating assignment`` names no member at all. So a *stream* is
-what one consumer's name says in one file, and within it a nameless line belongs to
+A line has the name that the client gives the consumer, which need not be unique: two processes may
+share a client id, and Java's ``Updating assignment`` lines name no member. So events are grouped
+into *streams*, one per consumer name and file; rotated files (``app.log.1``, ``app.log``) are one
+file. Within a stream, an event without a member id belongs to
 
-- the member that the last line with a member id named, unless
-- it tells what was owned, or gives up, or gets what the leader decided, and only another member of
-  the stream fits that.
+- the member whose id was logged last, unless
+- it contains the owned partitions, revokes partitions or receives the leader's assignment, and only
+  another member of the stream fits that.
 
-Rotated files (``app.log.1``, ``app.log``) are one.
-
-A consumer of which no line tells the member id (older Java without DEBUG) gets it from the
-leader's decisions, where just one member id always was assigned what it says it got.
+A consumer whose member id is in no line (older Java without DEBUG) gets the id from the leaders'
+assignments, if exactly one member id was always assigned what this consumer received.
 """
 
 from __future__ import annotations
 
 import re
 from bisect import bisect_right
+from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import PurePath
@@ -28,14 +28,14 @@ Held = frozenset[Partition]
 
 _ASSIGNED = (EventKind.HELD, EventKind.ADDED)
 _GIVEN_UP = (EventKind.REVOKED, EventKind.LOST)
-_OF_CONSUMER = (EventKind.JOINING, EventKind.SETTINGS)
+_OF_CONSUMER = (EventKind.JOINING, EventKind.SETTINGS, EventKind.SUBSCRIBED, EventKind.SEEN)
 _ROTATED = re.compile(r"(\.gz|\.\d+|[-.]\d{4}-?\d\d-?\d\d(?:[-T.]\d+)*)+$")
 
 
 @dataclass(frozen=True, eq=False)
 class MemberEvent:
-    """An event of a member; ``generation`` is that of the member then, -1 for unknown. ``held`` is
-    what it had after the event."""
+    """An event of a member. ``generation``: the member's at that time, -1 if unknown; ``held``: its
+    partitions after the event."""
 
     event: Event
     member: str
@@ -44,66 +44,65 @@ class MemberEvent:
 
 
 @dataclass(frozen=True)
-class GroupLines:
+class GroupEvents:
     """The events of one group.
 
-    - ``of``: by member, each one's in order; members in the order of their first line
-    - ``plans``: the leaders' decisions; ``roster``: every member's subscription, as a leader sees
-      it
-    - ``notes``: which member ids had to be guessed, in sentences
+    - ``of``: by member, in order; members in the order of their first event
+    - ``plans``: the leaders' assignments; ``subscriptions``: those in the leaders' logs
+    - ``notes``: the member ids that had to be guessed, in sentences
     """
 
     of: dict[str, list[MemberEvent]]
     plans: list[MemberEvent]
-    roster: list[Event]
+    subscriptions: list[Event]
     notes: list[str]
 
 
 @dataclass
-class _Seat:
-    """A member of a stream."""
+class _StreamMember:
+    """A member of a stream while its events are read."""
 
     name: str
     named: bool
     held: Held = frozenset()
     generation: int = -1
-    fresh: bool = False  # it joined, and its assignment has not come yet
-    out: bool = False
-    told: list[MemberEvent] = field(default_factory=list)
+    joined: bool = False  # and has not received its assignment yet
+    ended: bool = False
+    events: list[MemberEvent] = field(default_factory=list)
 
 
-def members_of(events: Sequence[Event]) -> GroupLines:
-    """Of one group: files in any order, the lines of a file in theirs."""
+def members_of(events: Sequence[Event]) -> GroupEvents:
+    """The members of one group: files in any order, the events of a file in order."""
     streams = _streams(events)
     plans = sorted(
         (plan for stream in streams for plan in _plans_of(stream)), key=lambda plan: plan.at
     )
-    seats = [seat for stream in streams for seat in _Stream(stream, plans).seats if seat.told]
-    notes = _named_by_plan(seats, plans)
+    members = [one for stream in streams for one in _Stream(stream, plans).members if one.events]
+    notes = _name_by_plans(members, plans)
     found: dict[str, list[MemberEvent]] = {}
-    for seat in sorted(seats, key=lambda seat: (seat.told[0].event.at, seat.name)):
-        lines = found.setdefault(seat.name, [])
-        several = bool(lines)
-        lines += [replace(one, member=seat.name) for one in seat.told]
-        if several:  # it wrote into more than one log
-            lines.sort(key=lambda one: one.event.at)
-    return GroupLines(
+    for member in sorted(members, key=lambda one: (one.events[0].event.at, one.name)):
+        of_member = found.setdefault(member.name, [])
+        several = bool(of_member)
+        of_member += [replace(one, member=member.name) for one in member.events]
+        if several:  # it wrote to several logs
+            of_member.sort(key=lambda one: one.event.at)
+    return GroupEvents(
         found,
         [MemberEvent(plan, "", plan.generation) for plan in plans],
-        [one for one in events if one.of_roster],
+        [one for one in events if one.is_from_leader],
         notes,
     )
 
 
-def family(source: str) -> str:
-    """A file's name without what rotation adds to it."""
+def unrotated(source: str) -> str:
+    """A file's name without the suffix of log rotation."""
     return _ROTATED.sub("", source)
 
 
 def _streams(events: Iterable[Event]) -> list[list[Event]]:
     found: dict[tuple[str, str, str], dict[str, list[Event]]] = {}
     for one in events:
-        key = (one.client, one.consumer, family(one.source))
+        key = (one.client, one.consumer, unrotated(one.source))
         found.setdefault(key, {}).setdefault(one.source, []).append(one)
     streams = []
     for key in sorted(found):
@@ -113,7 +112,7 @@ def _streams(events: Iterable[Event]) -> list[list[Event]]:
 
 
 def _plans_of(stream: Iterable[Event]) -> Iterator[Event]:
-    """Those that do not say their generation have that of the last line that does."""
+    """The plans of a stream. One without a generation gets that of the last JOINED before it."""
     generation = -1
     for one in stream:
         if one.kind is EventKind.JOINED:
@@ -123,12 +122,12 @@ def _plans_of(stream: Iterable[Event]) -> Iterator[Event]:
 
 
 class _Stream:
-    """Reads one stream, line by line."""
+    """Assigns the events of one stream to its ``members``."""
 
     def __init__(self, events: Sequence[Event], plans: Sequence[Event]) -> None:
         self.plans = plans
-        self.seats: list[_Seat] = []
-        self._current: _Seat | None = None
+        self.members: list[_StreamMember] = []
+        self._current: _StreamMember | None = None
         self._waiting: list[Event] = []  # of a member that is not known yet
         self._subscribed: Event | None = None
         self._place = f"{events[0].consumer or events[0].client}@{PurePath(events[0].source).name}"
@@ -136,141 +135,155 @@ class _Stream:
             self._read(event)
         for event in self._waiting:
             if self._current is not None:
-                self._tell(self._current, event)
+                self._record(self._current, event)
 
     def _read(self, event: Event) -> None:
-        if event.kind is EventKind.PLAN or event.of_roster:
+        if event.kind is EventKind.PLAN or event.is_from_leader:
             return
-        if event.kind is EventKind.SEEN and sum(not seat.out for seat in self.seats) > 1:
-            return  # a sign of life of any of them
+        if event.kind is EventKind.SEEN and sum(not one.ended for one in self.members) > 1:
+            return  # it could be any of them
         if event.kind is EventKind.SUBSCRIBED:
             self._subscribed = event
         if event.kind is EventKind.JOINED:
             self._joined(event)
-        elif event.kind in _OF_CONSUMER or event.kind in (EventKind.SUBSCRIBED, EventKind.SEEN):
-            if self._current is None or self._current.out:
-                self._waiting.append(event)
-            else:
-                self._tell(self._current, event)
+        elif event.kind in _OF_CONSUMER:
+            self._of_consumer(event)
         elif event.kind is EventKind.LEFT:
-            seat = self._seat(event.member) if event.member else self._whose(event)
-            seat.held, seat.out = frozenset(), True
-            self._tell(seat, event)
+            member = self._member(event.member) if event.member else self._best_fit(event)
+            member.held, member.ended = frozenset(), True
+            self._record(member, event)
         else:
-            self._changed(self._whose(event), event)
+            self._changed(self._best_fit(event), event)
+
+    def _of_consumer(self, event: Event) -> None:
+        """An event of the consumer, whichever member it is or will be."""
+        if self._current is None or self._current.ended:
+            self._waiting.append(event)
+        else:
+            self._record(self._current, event)
 
     def _joined(self, event: Event) -> None:
-        seat = self._seat(event.member) if event.member else self._current or self._seat("")
-        others = [one for one in self.seats if one is not seat]
-        if self._subscribed and others and not seat.told and all(one.out for one in others):
-            self._tell(seat, self._subscribed)  # the same consumer under another id
-        seat.generation, seat.fresh, seat.out = event.generation, True, False
-        self._current = seat
+        member = self._member(event.member) if event.member else self._current or self._member("")
+        others = [one for one in self.members if one is not member]
+        if self._subscribed and others and not member.events and all(one.ended for one in others):
+            self._record(member, self._subscribed)  # the same consumer with another member id
+        member.generation, member.joined, member.ended = event.generation, True, False
+        self._current = member
         for before in self._waiting:
-            self._tell(seat, before)
+            self._record(member, before)
         self._waiting.clear()
-        self._tell(seat, event)
+        self._record(member, event)
 
-    def _seat(self, name: str) -> _Seat:
-        """The member's; a nameless one becomes that of the first name that comes."""
-        for seat in self.seats:
-            if seat.named and seat.name == name:
-                return seat
-        nameless = [seat for seat in self.seats if not seat.named]
-        if name and len(nameless) == len(self.seats) == 1:
+    def _member(self, name: str) -> _StreamMember:
+        """The member of this id. The only member without an id takes the first id that appears."""
+        for member in self.members:
+            if member.named and member.name == name:
+                return member
+        nameless = [member for member in self.members if not member.named]
+        if name and len(nameless) == len(self.members) == 1:
             nameless[0].name, nameless[0].named = name, True
             return nameless[0]
         place = self._place + (f"#{len(nameless) + 1}" if nameless else "")
-        seat = _Seat(name or place, bool(name))
-        self.seats.append(seat)
-        return seat
+        member = _StreamMember(name or place, bool(name))
+        self.members.append(member)
+        return member
 
-    def _whose(self, event: Event) -> _Seat:
-        here = [seat for seat in self.seats if not seat.out]
+    def _best_fit(self, event: Event) -> _StreamMember:
+        """The member that an event without a member id fits best."""
+        here = [member for member in self.members if not member.ended]
         if not here:
-            return self._current or self._seat("")
-        best = max(here, key=lambda seat: self._fits(seat, event))
+            return self._current or self._member("")
+        best = max(here, key=lambda member: self._score(member, event))
         if not best.named and event.owned is not None and frozenset(event.owned) != best.held:
-            return self._seat("")  # another one, nameless too
+            return self._member("")  # another member without an id
         return best
 
-    def _fits(self, seat: _Seat, event: Event) -> int:
-        score = int(seat is self._current)
+    def _score(self, member: _StreamMember, event: Event) -> int:
+        score = int(member is self._current)
         if event.owned is not None:
-            score += 4 if frozenset(event.owned) == seat.held else -4
+            score += 4 if frozenset(event.owned) == member.held else -4
         if event.kind in _GIVEN_UP and event.partitions:
-            given_up = frozenset(event.partitions)  # mostly all that it has
-            score += 6 if seat.held == given_up else 4 if seat.held > given_up else -4
-        if event.kind in _ASSIGNED and (plan := self._plan(event.at)) and seat.name in plan.plan:
-            score += 2 if frozenset(plan.plan[seat.name]) == _after(seat.held, event) else -1
+            given_up = frozenset(event.partitions)  # usually all of its partitions
+            score += 6 if member.held == given_up else 4 if member.held > given_up else -4
+        if event.kind in _ASSIGNED:
+            score += self._plan_score(member, event)
         return score
 
-    def _plan(self, at: int) -> Event | None:
-        """The last before a time."""
+    def _plan_score(self, member: _StreamMember, event: Event) -> int:
+        plan = self._plan_before(event.at)
+        if plan is None or member.name not in plan.plan:
+            return 0
+        return 2 if frozenset(plan.plan[member.name]) == _held_after(member.held, event) else -1
+
+    def _plan_before(self, at: int) -> Event | None:
+        """The last plan up to a time."""
         number = bisect_right(self.plans, at, key=lambda plan: plan.at)
         return self.plans[number - 1] if number else None
 
-    def _changed(self, seat: _Seat, event: Event) -> None:
+    def _changed(self, member: _StreamMember, event: Event) -> None:
+        """The member's partitions change."""
         if event.kind in _ASSIGNED:
-            plan = self._plan(event.at)
-            if not seat.fresh and plan is not None and plan.generation > seat.generation:
-                seat.generation = plan.generation
-            seat.fresh = False
-            if event.owned is not None and not seat.told:
-                seat.held = frozenset(event.owned)  # the file begins in the middle of its life
-        gone = event
-        if event.kind in _GIVEN_UP:
-            listed = seat.held if event.partitions is None else event.partitions
-            gone = replace(event, partitions=tuple(sorted(listed)))
-            if not seat.told and event.partitions:
-                seat.held = frozenset(event.partitions)
-        seat.held = _after(seat.held, gone)
-        seat.out = seat.out or event.kind is EventKind.LOST  # it joins again, perhaps by another id
-        self._current = self._current or seat
-        self._tell(seat, gone)
+            self._assigned(member, event)
+        elif event.kind in _GIVEN_UP:
+            listed = member.held if event.partitions is None else event.partitions
+            if not member.events and event.partitions:
+                member.held = frozenset(event.partitions)
+            event = replace(event, partitions=tuple(sorted(listed)))
+        member.held = _held_after(member.held, event)
+        # after LOST it joins again, possibly with another member id
+        member.ended = member.ended or event.kind is EventKind.LOST
+        self._current = self._current or member
+        self._record(member, event)
 
-    def _tell(self, seat: _Seat, event: Event) -> None:
-        seat.told.append(MemberEvent(event, seat.name, seat.generation, seat.held))
+    def _assigned(self, member: _StreamMember, event: Event) -> None:
+        plan = self._plan_before(event.at)
+        if not member.joined and plan is not None and plan.generation > member.generation:
+            member.generation = plan.generation
+        member.joined = False
+        if event.owned is not None and not member.events:
+            member.held = frozenset(event.owned)  # the file begins during its membership
+
+    def _record(self, member: _StreamMember, event: Event) -> None:
+        member.events.append(MemberEvent(event, member.name, member.generation, member.held))
 
 
-def _after(held: Held, event: Event) -> Held:
+def _held_after(held: Held, event: Event) -> Held:
     named = frozenset(event.partitions or ())
     if event.kind is EventKind.HELD:
         return named
     return held | named if event.kind is EventKind.ADDED else held - named
 
 
-def _named_by_plan(seats: Sequence[_Seat], plans: Sequence[Event]) -> list[str]:
-    """Give nameless members the ids that fit them alone."""
-    taken = {seat.name for seat in seats if seat.named}
-    listed = {member: None for plan in plans for member in plan.plan if member not in taken}
-    fits: dict[int, list[str]] = {}
-    nameless = [seat for seat in seats if not seat.named]
-    for at, seat in enumerate(nameless):
-        got = [(one.event.at, one.held) for one in seat.told if one.event.kind in _ASSIGNED]
-        fits[at] = [
-            member
-            for member in listed
-            if got
-            and all(
-                (plan := next((p for p in reversed(plans) if p.at <= when), None)) is not None
-                and frozenset(plan.plan.get(member, ("?",))) == held
-                for when, held in got
-            )
-        ]
+def _name_by_plans(members: Sequence[_StreamMember], plans: Sequence[Event]) -> list[str]:
+    """Give members without an id the id that fits only them. Returns a note for each."""
+    taken = {member.name for member in members if member.named}
+    free = [name for name in dict.fromkeys(n for p in plans for n in p.plan) if name not in taken]
+    nameless = [member for member in members if not member.named]
+    fits = [[name for name in free if _was_assigned(name, one, plans)] for one in nameless]
+    uses = Counter(name for names in fits for name in names)
     notes = []
-    for at, seat in enumerate(nameless):
-        others = {member for other, found in fits.items() if other != at for member in found}
-        if len(fits[at]) == 1 and fits[at][0] not in others:
+    for at, member in enumerate(nameless):
+        if len(fits[at]) == 1 and uses[fits[at][0]] == 1:
             notes.append(
-                f"{seat.name}: no line tells its member id (Java tells it at DEBUG, in "
-                f'"Executing onJoinComplete"); taken for {fits[at][0]}, the only one that the '
-                "leader gave what it got"
+                f"{member.name}: no line contains its member id (Java logs it at DEBUG, in "
+                f'"Executing onJoinComplete"); taken to be {fits[at][0]}, the only member that was '
+                "assigned what it received"
             )
-            seat.name = fits[at][0]
+            member.name = fits[at][0]
         else:
             notes.append(
-                f"{seat.name}: no line tells its member id, and the leader's decisions do not "
-                "tell it either"
+                f"{member.name}: no line contains its member id, and it cannot be derived from "
+                "the leader's assignments"
             )
     return notes
+
+
+def _was_assigned(name: str, member: _StreamMember, plans: Sequence[Event]) -> bool:
+    """Whether each assignment that the member received is what the last plan before it has for this
+    id. False for a member that received none."""
+    received = [(one.event.at, one.held) for one in member.events if one.event.kind in _ASSIGNED]
+    for at, held in received:
+        plan = next((plan for plan in reversed(plans) if plan.at <= at), None)
+        if plan is None or name not in plan.plan or frozenset(plan.plan[name]) != held:
+            return False
+    return bool(received)

@@ -1,4 +1,4 @@
-"""What no line told, in sentences."""
+"""What the logs do not contain, and what is assumed instead, in sentences."""
 
 from __future__ import annotations
 
@@ -8,56 +8,69 @@ from itertools import pairwise
 from partage.consumers.history.generations import Generations
 from partage.consumers.history.model import HEARTBEAT_INTERVAL, SESSION_TIMEOUT, MemberSession
 
-_MANY = 8
+_MAX_NAMES = 8
 
 
 def missing_information(
     members: Iterable[MemberSession],
-    rounds: Generations,
+    generations: Generations,
     topics: Mapping[str, int],
     guessed: Mapping[str, int],
     session_timeout: float | None,
     settings: Mapping[str, float],
     zones: Set[bool],
 ) -> list[str]:
-    """Of a whole group. ``guessed``: partition counts that are not told; ``session_timeout``: the
-    one that is; ``zones``: whether lines name a time zone."""
+    """What the logs of a group do not contain.
+
+    - ``guessed``: the partition counts among ``topics`` that are not in the logs
+    - ``session_timeout``: the one in the logs; ``settings``: those that the replay uses
+    - ``zones``: whether lines have a time zone
+    """
     found = []
     if guessed:
         counts = [f"{topic} {count}" for topic, count in guessed.items()]
         found.append(
-            f"partition counts: not in the logs; as many as were ever assigned: {_some(counts)}"
+            "partition counts: not in the logs; counted from the assigned partitions: "
+            f"{_some(counts)}"
         )
     if silent := sorted(member.id for member in members if not member.topics):
         found.append(
-            f"subscriptions of {_some(silent)}: not in the logs (told at DEBUG); taken to be "
+            f"subscriptions of {_some(silent)}: not in the logs (needs DEBUG); taken to be "
             f"{_some(list(topics)) or 'nothing'}"
         )
+    found += _settings(session_timeout, settings)
+    if not any(one.assignor for one in generations):
+        found.append("assignor: not in the logs")
+    if not generations.listed:
+        found.append("generations: not in the logs (KIP-848 has none), so there are no rounds")
+    return found + _generations(generations) + _zone(zones)
+
+
+def _settings(session_timeout: float | None, settings: Mapping[str, float]) -> list[str]:
+    found = []
     if session_timeout is None:
         taken = settings.get("session_timeout")
         found.append(
-            f"session timeout: not in the logs; the replay takes Kafka's {SESSION_TIMEOUT:g} s"
+            "session timeout: not in the logs; the replay uses Kafka's default, "
+            f"{SESSION_TIMEOUT:g} s"
             if taken is None
-            else f"session timeout: not in the logs; the replay takes {taken:.3f} s, the shortest "
-            "silence after which others went on without a member"
+            else f"session timeout: not in the logs; the replay uses {taken:.3f} s, the shortest "
+            "silence after which the group rebalanced without a member"
         )
     if "heartbeat_interval" not in settings:
         found.append(
-            f"heartbeat interval: not in the logs; the replay takes {HEARTBEAT_INTERVAL:g} s, as "
-            "Kafka, or a third of the session timeout: so long members hear nothing of a rebalance"
+            "heartbeat interval: not in the logs; the replay uses Kafka's default, "
+            f"{HEARTBEAT_INTERVAL:g} s, or a third of a shorter session timeout: how long it takes "
+            "until members learn of a rebalance"
         )
-    if not any(one.assignor for one in rounds):
-        found.append("assignor: no line names it")
-    if not rounds.listed:
-        found.append("generations: no line names one (KIP-848 has none), so there are no rounds")
-    return found + _generations(rounds) + _zone(zones)
+    return found
 
 
-def _generations(rounds: Generations) -> list[str]:
+def _generations(generations: Generations) -> list[str]:
     found = []
-    keys = [one.key for one in rounds]
+    keys = [one.key for one in generations]
     if keys and keys[0][1] > 1:
-        found.append(f"the logs begin in generation {keys[0][1]}: what was before is unknown")
+        found.append(f"the logs begin in generation {keys[0][1]}: the ones before are unknown")
     missing = [
         str(number)
         for one, other in pairwise(keys)
@@ -66,23 +79,23 @@ def _generations(rounds: Generations) -> list[str]:
     ]
     if missing:
         found.append(f"generations {_some(missing)}: in none of the logs")
-    for one in rounds:
-        untold = sorted(one.joined.keys() - one.assigned.keys()) if one.plan is None else []
-        found += [
-            f"generation {one.key[1]}: what {member} was assigned is in none of the logs"
-            for member in untold
-        ]
+    for one in generations:
+        if one.plan is None:
+            found += [
+                f"generation {one.key[1]}: the assignment of {member} is in none of the logs"
+                for member in sorted(one.joined.keys() - one.assigned.keys())
+            ]
     return found
 
 
 def _zone(zones: Set[bool]) -> list[str]:
     if zones == {False}:
-        return ["time zone: no line names one; times are shown as they stand"]
+        return ["time zone: not in the logs; times are shown as they are"]
     if len(zones) > 1:
-        return ["time zone: some lines name one and others do not; those are taken as UTC"]
+        return ["time zone: in some lines only; times without one are taken as UTC"]
     return []
 
 
 def _some(names: Sequence[str]) -> str:
-    more = f" and {len(names) - _MANY} more" if len(names) > _MANY else ""
-    return ", ".join(names[:_MANY]) + more
+    more = f" and {len(names) - _MAX_NAMES} more" if len(names) > _MAX_NAMES else ""
+    return ", ".join(names[:_MAX_NAMES]) + more

@@ -1,7 +1,7 @@
-"""What comes out of the logs: a group's members, rounds and owners.
+"""The history of a group: its members, rounds and owners.
 
-Times are microseconds since 1970 and lengths microseconds: whole numbers, so that sums are the same
-in any order. JSON has seconds, and times in seconds from the group's first line.
+Times are microseconds since 1970 and durations microseconds: whole numbers, so that sums do not
+depend on the order. JSON has seconds, and times are seconds from the group's first line.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from partage.consumers.history.events import Partition
 from partage.consumers.history.timestamps import MICROSECONDS, format_timestamp
 
 SESSION_TIMEOUT, HEARTBEAT_INTERVAL = 45.0, 3.0
-"""Seconds: Kafka's, where nothing better is known."""
+"""Kafka's defaults in seconds, for logs that do not contain them."""
 
 Held = dict[str, tuple[Partition, ...]]
 """Partitions by member."""
@@ -22,11 +22,11 @@ Held = dict[str, tuple[Partition, ...]]
 
 @dataclass
 class RecordedRound:
-    """One generation that got its assignment. ``generation`` is None for what was given up after
-    the last one.
+    """A generation that received its assignment.
 
-    ``lost`` also says what a member had that was put out, or gone, without a word. ``unowned``:
-    how long partitions had no owner until this round gave them one.
+    - ``generation``: None for partitions that were revoked after the last generation
+    - ``lost``: also the partitions of members that were removed or ended without a log line
+    - ``unowned``: for how long partitions had no owner until this round assigned them
     """
 
     at: int
@@ -42,13 +42,13 @@ class RecordedRound:
 
 @dataclass
 class MemberSession:
-    """One member of the group, from ``joins`` to ``ends``.
+    """A member of the group, from ``joins`` to ``ends``.
 
-    - ``ended``: ``left`` with a word, ``gone`` without one; None where it is still there at the
-      end, as ``ends``
-    - ``topics``: its subscription, empty where no line tells it
-    - ``client``, ``consumer``, ``source``: which client wrote of it, as what, in which file; None
-      where it is known from the leader's decisions alone
+    - ``ended``: ``left`` with a log line, ``gone`` without one; ``ended`` and ``ends`` are None
+      where it is still a member at the end of the logs
+    - ``topics``: its subscription, empty where no line contains it
+    - ``client``, ``consumer``, ``source``: the client that logged it, the consumer's name and the
+      file; None where it is only known from assignments in leaders' logs
     """
 
     id: str
@@ -64,29 +64,33 @@ class MemberSession:
 
 @dataclass
 class RecordedSpan:
-    """A member has a partition from a time to another. ``round``: the one that gave it, None where
-    the member had it when its log begins; ``given_up``: False where it is the end of the log."""
+    """A member owns a partition from ``start`` to ``end``.
+
+    - ``round``: the one that assigned it, None where the member owned it when its log begins
+    - ``revoked``: False where the span ends with the log
+    """
 
     partition: Partition
     member: str
     start: int
     end: int
     round: RecordedRound | None
-    given_up: bool = True
+    revoked: bool = True
 
 
 @dataclass(frozen=True)
 class History:
-    """Of one group.
+    """The history of one group.
 
-    - ``start``, ``until``: its first and last line; ``zoned``: whether the lines name a time zone
+    - ``start``, ``until``: its first and last line; ``zoned``: whether the lines have a time zone
     - ``topics``: partition counts
-    - ``settings``: seconds by name, where the logs tell them; the session timeout also where it
-      follows from how long a member was silent
-    - ``latency``: how long a message between a member and the coordinator takes, 0 for not known
-    - ``unowned``: how long each partition had no owner; ``empty``: how long there was no member
-    - ``moved``: times that a partition came to another member
-    - ``unknown``: what the logs leave open, in sentences
+    - ``settings``: seconds by name, as far as the logs contain them; the session timeout also where
+      it follows from the silence of a member
+    - ``latency``: of a message between a member and the coordinator, 0 if unknown
+    - ``unowned``: for how long each partition had no owner; ``empty``: for how long the group had
+      no members
+    - ``moved``: how often a partition moved to another member
+    - ``unknown``: what the logs do not contain, in sentences
     """
 
     group: str
@@ -105,11 +109,11 @@ class History:
     unknown: tuple[str, ...]
 
     def since_start(self, at: int) -> float:
-        """A time in seconds from the start."""
+        """Seconds from the start to a time."""
         return seconds(at - self.start)
 
     def to_json(self) -> dict[str, Any]:
-        """The value in ``groups``, without the replay."""
+        """The JSON object in ``groups``, without the replay."""
         return {
             "start": format_timestamp(self.start, self.zoned),
             "until": self.since_start(self.until),
@@ -153,7 +157,7 @@ class History:
 
 
 def seconds(length: int) -> float:
-    """Of microseconds."""
+    """Microseconds → seconds."""
     return length / MICROSECONDS
 
 
@@ -163,7 +167,7 @@ def by_name(unowned: Mapping[Partition, int]) -> dict[str, float]:
 
 
 def add(held: Held, member: str, partitions: Iterable[Partition]) -> None:
-    """More partitions of a member; nothing for none."""
+    """Add partitions to those of a member."""
     if more := set(partitions):
         held[member] = tuple(sorted(more.union(held.get(member, ()))))
 

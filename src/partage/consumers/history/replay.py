@@ -1,13 +1,12 @@
-"""A group's history played again: the same members, under other assignors and protocols.
+"""Replay a group's history: the same membership with other assignors and protocols.
 
-Who was there from when to when becomes a ``Scenario``: who left leaves, who went without a word
-crashes when it fell silent, and the session timeout and heartbeat interval are those of the logs or
-else Kafka's. Subscriptions and partition counts that no log tells are those of ``History``.
-Messages take as long as in the logs.
+The membership becomes a ``Scenario``: a member that left leaves; a member that ended without a log
+line crashes when it fell silent. The session timeout, the heartbeat interval and the latency are
+those of the logs, or Kafka's defaults. Subscriptions and partition counts are those of ``History``.
 
-Nothing happens in a stable group, however long it lasts. So the quiet between two changes is
-shortened to what a group needs at most to settle, and a history of weeks is played in a moment.
-After the last change it goes on as long, so that no rebalance is counted in part.
+Nothing happens in a stable group. So the time between two changes is shortened to what a group
+needs at most to become stable, and a history of weeks is simulated in a moment. After the last
+change the scenario continues for that long, so that no rebalance is counted in part.
 """
 
 from __future__ import annotations
@@ -31,19 +30,19 @@ from partage.consumers.scenario import Scenario, ScenarioMember
 from partage.consumers.simulation import SimulatedRound, Simulation, simulate
 from partage.errors import PartageError
 
-_SETTLES = 20
-"""Heartbeats after which a group has settled; three rounds need a few."""
-_LEAST = 0.001
+_STABLE_AFTER = 20
+"""Heartbeats after which a group is stable; three rounds need a few."""
+_MIN_SECONDS = 0.001
 
 
 def scenario_of(history: History, *, shortened: bool = True) -> Scenario:
-    """The membership as a scenario, by member id; ``shortened``: with its quiet times cut, and time
-    to settle at the end."""
+    """The membership as a scenario, by member id. ``shortened``: with shorter times between
+    changes, and time to become stable at the end."""
     session = history.settings.get("session_timeout", SESSION_TIMEOUT)
     beat = min(history.settings.get("heartbeat_interval", HEARTBEAT_INTERVAL), session / 3)
     stays = [_stay(member, history) for member in history.members]
     until = history.since_start(history.until)
-    quiet = session + _SETTLES * beat
+    quiet = session + _STABLE_AFTER * beat
     times = [0.0, until, *(time for stay in stays for time in stay)]
     at = _shortening(times, quiet, beat) if shortened else float
     members = tuple(
@@ -61,7 +60,7 @@ def scenario_of(history: History, *, shortened: bool = True) -> Scenario:
     return Scenario(
         topics=dict(history.topics),
         members=members,
-        until=at(until) + quiet if shortened else max(until, _LEAST),
+        until=at(until) + quiet if shortened else max(until, _MIN_SECONDS),
         session_timeout=session,
         heartbeat_interval=beat,
         latency=min(seconds(history.latency), beat / 4),
@@ -70,8 +69,8 @@ def scenario_of(history: History, *, shortened: bool = True) -> Scenario:
 
 
 def replay(scenario: Scenario, assignor: str, protocol: str) -> dict[str, Any]:
-    """``moved``, ``unowned_partition_seconds`` and ``rounds`` (with members, as in
-    logs), or ``cannot``: why not."""
+    """``moved``, ``unowned_partition_seconds`` and ``rounds`` (those with members, as in the logs),
+    or ``cannot``: the reason."""
     try:
         found = simulate(scenario, assignor, protocol)
     except PartageError as why:
@@ -84,19 +83,19 @@ def replay(scenario: Scenario, assignor: str, protocol: str) -> dict[str, Any]:
 
 
 def cases() -> list[tuple[str, str]]:
-    """(assignor, protocol), all that there are."""
+    """(assignor, protocol): all combinations."""
     return [(assignor, protocol) for assignor in ASSIGNORS for protocol in PROTOCOLS]
 
 
 def to_text(scenario: Scenario) -> str:
-    """A scenario as SCENARIO.json has it."""
+    """A scenario as SCENARIO.json."""
     return json.dumps(asdict(scenario), sort_keys=True)
 
 
 def as_simulation(history: History, names: Mapping[str, str]) -> Simulation:
-    """What was observed in the form of what is simulated, members by other names: for pictures."""
+    """The history as a simulation with other names of the members, for pictures."""
     scenario = scenario_of(history, shortened=False)
-    members = tuple(replace(actor, id=names[actor.id]) for actor in scenario.members)
+    members = tuple(replace(member, id=names[member.id]) for member in scenario.members)
     since = history.since_start
     return Simulation(
         scenario=replace(scenario, members=members),
@@ -131,8 +130,9 @@ def _stay(member: MemberSession, history: History) -> tuple[float, float]:
 
 
 def _shortening(times: Sequence[float], quiet: float, beat: float) -> Callable[[float], float]:
-    """A time → the time when no stretch without a change is much longer than ``quiet``. Whole
-    heartbeats are left out, so that members are where they were between two of them."""
+    """Maps times so that no time between two changes is much longer than ``quiet`` seconds. Whole
+    heartbeat intervals are left out, so that every event stays at the same place between two
+    heartbeats."""
     new: dict[float, float] = {}
     before, now = 0.0, 0.0
     for time in sorted(set(times)):

@@ -1,9 +1,9 @@
-"""Date and time of a log line, in whatever layout the application's logger has.
+"""Date and time of a log line, in the common layouts of loggers.
 
-Known are a date and a time of day (``2026-11-20 10:00:00,123``, with ``T``, ``.``, ``/``, with or
-without fractions, brackets and a zone), and seconds or milliseconds since 1970 as librdkafka writes
-them (``%7|1795242288.583|``) or at the start of the line. A time without a zone is taken as UTC:
-within one log only differences count.
+Accepted are a date and a time of day (``2026-11-20 10:00:00,123``, with ``T``, ``.``, ``/``, with
+or without fractions, brackets and a time zone), and seconds or milliseconds since 1970, at the
+start of the line or as librdkafka writes them (``%7|1795242288.583|``). A time without a zone is
+taken as UTC: within one log only differences count.
 """
 
 from __future__ import annotations
@@ -23,14 +23,14 @@ _DATE = re.compile(
 
 @dataclass(frozen=True)
 class Timestamp:
-    """``at`` in microseconds since 1970; ``zoned``: whether the line says in which zone."""
+    """``at``: microseconds since 1970; ``zoned``: whether the line has a time zone."""
 
     at: int
     zoned: bool
 
 
 def parse_timestamp(line: str) -> Timestamp | None:
-    """That of a line, None where its head has none that is known."""
+    """The time of a line, None where its head has none in a known layout."""
     head = line[:_HEAD]
     if found := _EPOCH.search(head):
         seconds, fraction, millis = found.groups()
@@ -53,7 +53,7 @@ def parse_timestamp(line: str) -> Timestamp | None:
 
 
 def format_timestamp(at: int, zoned: bool = True) -> str:
-    """ISO 8601 with milliseconds; ``Z`` where the zone is known."""
+    """ISO 8601 with milliseconds, and ``Z`` where the time zone is known."""
     moment = datetime.fromtimestamp(at // MICROSECONDS, UTC)
     text = moment.strftime("%Y-%m-%dT%H:%M:%S")
     return f"{text}.{at % MICROSECONDS // 1000:03d}{'Z' if zoned else ''}"

@@ -1,7 +1,7 @@
-"""Who owned what when → when nobody did, and how often partitions moved.
+"""When partitions had no owner, and how often they moved, from the spans of ownership.
 
-A partition has no owner between two owners, and after the last one, as long as some member is
-there. A gap belongs to the round that ends it.
+A partition is unowned between two owners, and after the last one, while the group has members. An
+unowned time belongs to the round that ends it.
 """
 
 from __future__ import annotations
@@ -12,39 +12,40 @@ from itertools import pairwise
 from partage.consumers.history.events import Partition
 from partage.consumers.history.model import MemberSession, RecordedSpan, seconds
 
-Stretches = list[tuple[int, int]]
+Intervals = list[tuple[int, int]]
+"""(start, end) in microseconds."""
 
 
-def one_owner_each(owned: Iterable[RecordedSpan]) -> tuple[list[RecordedSpan], list[str]]:
-    """By partition and time, without overlaps: the later owner is the owner. And in sentences,
-    where there were two."""
-    ordered = sorted(owned, key=lambda o: (o.partition, o.start, o.end, o.member))
-    worst: dict[tuple[str, str], int] = {}
+def without_overlaps(spans: Iterable[RecordedSpan]) -> tuple[list[RecordedSpan], list[str]]:
+    """The spans by partition and time, shortened so that a partition has one owner at a time: the
+    later owner. And a sentence for each pair of members whose spans overlapped."""
+    ordered = sorted(spans, key=lambda o: (o.partition, o.start, o.end, o.member))
+    longest: dict[tuple[str, str], int] = {}
     silent: set[tuple[str, str]] = set()
     for one, other in pairwise(ordered):
         if one.partition == other.partition and other.start < one.end:
             pair = (one.member, other.member)
-            if one.member != other.member and not one.given_up:
+            if one.member != other.member and not one.revoked:
                 silent.add(pair)
             elif one.member != other.member:
-                worst[pair] = max(worst.get(pair, 0), one.end - other.start)
+                longest[pair] = max(longest.get(pair, 0), one.end - other.start)
             one.end = other.start
     notes = [
-        f"{other} took partitions of {one}, whose log does not give them up: it may be gone since"
+        f"{other} took partitions of {one}, whose log does not revoke them: {one} may have ended"
         for one, other in sorted(silent)
     ]
     notes += [
-        f"{other} took partitions up to {seconds(length):.3f} s before the log of {one} gives them "
-        "up: their clocks differ, or both read them"
-        for (one, other), length in sorted(worst.items())
+        f"{other} took partitions up to {seconds(length):.3f} s before the log of {one} revokes "
+        "them: their clocks differ, or both read them"
+        for (one, other), length in sorted(longest.items())
     ]
     return ordered, notes
 
 
-def presence(members: Iterable[MemberSession], until: int) -> Stretches:
-    """When some member was there."""
+def presence(members: Iterable[MemberSession], until: int) -> Intervals:
+    """When the group had members."""
     stays = sorted((m.joins, until if m.ends is None else m.ends) for m in members)
-    merged: Stretches = []
+    merged: Intervals = []
     for start, end in stays:
         if merged and start <= merged[-1][1]:
             merged[-1] = (merged[-1][0], max(end, merged[-1][1]))
@@ -53,34 +54,34 @@ def presence(members: Iterable[MemberSession], until: int) -> Stretches:
     return merged
 
 
-def without_owner(
-    owned: Sequence[RecordedSpan], there: Stretches, until: int
+def unowned_times(
+    spans: Sequence[RecordedSpan], present: Intervals, until: int
 ) -> dict[Partition, int]:
-    """How long each partition had no owner; each gap is added to its round."""
+    """For how long each partition had no owner. Each time is also added to its round."""
     total: dict[Partition, int] = {}
 
-    def gap(partition: Partition, start: int, end: int) -> int:
-        length = sum(max(min(end, b) - max(start, a), 0) for a, b in there)
+    def count(partition: Partition, start: int, end: int) -> int:
+        length = sum(max(min(end, b) - max(start, a), 0) for a, b in present)
         if length:
             total[partition] = total.get(partition, 0) + length
         return length
 
-    for one, other in pairwise(owned):
+    for one, other in pairwise(spans):
         if one.partition != other.partition:
-            gap(one.partition, one.end, until)
-        elif (length := gap(one.partition, one.end, other.start)) and other.round is not None:
+            count(one.partition, one.end, until)
+        elif (length := count(one.partition, one.end, other.start)) and other.round is not None:
             unowned = other.round.unowned
             unowned[one.partition] = unowned.get(one.partition, 0) + length
-    if owned:
-        gap(owned[-1].partition, owned[-1].end, until)
+    if spans:
+        count(spans[-1].partition, spans[-1].end, until)
     return total
 
 
-def moves(owned: Sequence[RecordedSpan], members: Mapping[str, MemberSession]) -> int:
-    """Times that a partition came to another member; a static member that comes back as another
-    process is the same."""
+def count_moves(spans: Sequence[RecordedSpan], members: Mapping[str, MemberSession]) -> int:
+    """How often a partition moved to another member. A static member that returns as another
+    process is the same member."""
     found = 0
-    for one, other in pairwise(owned):
+    for one, other in pairwise(spans):
         if one.partition == other.partition and one.member != other.member:
             instance = members[one.member].instance_id
             found += instance is None or instance != members[other.member].instance_id

@@ -1,12 +1,12 @@
-"""Kafka's Java client: the lines of 4.3, and what older ones (2.x, KIP-415/429) word otherwise.
+"""Logs of Kafka's Java client: the lines of 4.3, and the wording of older ones (2.x, KIP-415/429).
 
-Every line of a consumer has ``[Consumer clientId=…, groupId=…]``, with ``instanceId`` before it for
-a static member, whatever comes before and after. Read at INFO:
+Every line of a consumer contains ``[Consumer clientId=…, groupId=…]``, for a static member with
+``instanceId`` first. Read at INFO:
 
 - ``Subscribed to topic(s)``, ``(Re-)joining group``, ``Successfully joined group with generation``
-- ``Finished assignment for group at generation``: the leader's decision, for all members
-- ``Updating assignment with`` and four lines: a cooperative member's assignment. Newer versions
-  word the four lines otherwise, and none of them names the member
+- ``Finished assignment for group at generation``: the leader's assignment of all members
+- ``Updating assignment with`` and the four lines below it: a cooperative member's assignment. The
+  wording of the four lines depends on the version; none of them names the member
 - ``Adding newly assigned partitions``, ``Setting newly assigned partitions`` (older)
 - ``Revoke previously assigned partitions``, ``Revoking …`` (older)
 - ``Lost previously assigned partitions``, ``Member … sending LeaveGroup request``
@@ -15,10 +15,10 @@ a static member, whatever comes before and after. Read at INFO:
 
 and at DEBUG: ``Executing onJoinComplete with generation … and memberId``, ``Joining group with
 current subscription``, ``Sending JoinGroup`` (the session timeout), ``Performing assignment using
-strategy`` (every member's subscription), heartbeats (it was alive).
+strategy`` (the subscriptions of all members), heartbeats (the member was alive).
 
-Under the protocol of KIP-848 (``group.protocol=consumer``) a member goes through no generations:
-only when it joins (``Member … transitioned from … to JOINING``), leaves and what it owns is read.
+With the protocol of KIP-848 (``group.protocol=consumer``) there are no generations: only when a
+member joins (``Member … transitioned from … to JOINING``) and leaves, and what it owns, is read.
 """
 
 from __future__ import annotations
@@ -69,17 +69,22 @@ _PARTS = (
 _SETTING = re.compile(
     r"^\s*(client\.id|group\.id|session\.timeout\.ms|heartbeat\.interval\.ms) = (.*)"
 )
-_NO_DATE = "no date and time of a known layout"
+_NO_DATE = "no date and time in a known layout"
+_UPDATE_LINES = 5
 _SECONDS = {"session.timeout.ms": "session_timeout", "heartbeat.interval.ms": "heartbeat_interval"}
 
 
 @dataclass
 class _Open:
-    """A message of several lines, as far as it has been read."""
+    """A message of several lines that is not complete yet."""
 
     number: int
     lines: list[str] = field(default_factory=list)
     settings: dict[str, str] = field(default_factory=dict)
+
+    def continues_at(self, number: int) -> bool:
+        """Whether a line of this number may be its next line; one line may be missing."""
+        return number <= self.number + len(self.lines) + 1
 
 
 class JavaLog:
@@ -103,67 +108,70 @@ class JavaLog:
         self._config: _Open | None = None
 
     def feed(self, number: int, text: str) -> Iterator[Event | Rejected]:
-        """A line."""
+        """Read a line."""
         if worker := _WORKER.search(text):
             if any(worker[1].startswith(start) for start, _ in _MESSAGES):
                 yield Rejected(self.source, number, text, "of a Kafka Connect worker: not read")
             return
         head = "[Consumer " in text or "ConsumerConfig values" in text
-        if self._config is not None and not head:
+        if not head and self._config is not None:
             if setting := _SETTING.match(text):
-                # What follows may be settings of a producer: the first count.
+                # Settings of a producer may follow: the first value of each name counts.
                 self._config.settings.setdefault(setting[1], setting[2].strip())
             return
-        update = self._update
-        if update is not None and not head and number <= update.number + len(update.lines) + 1:
-            update.lines.append(text)
-            if len(update.lines) < 5:
+        if not head and self._update is not None and self._update.continues_at(number):
+            self._update.lines.append(text)
+            if len(self._update.lines) < _UPDATE_LINES:
                 return
-            head = False
         yield from self.close()
+        if head:
+            yield from self._head(number, text)
+
+    def _head(self, number: int, text: str) -> Iterator[Event | Rejected]:
+        """Read the first line of a message."""
         if "ConsumerConfig values" in text:
             self._config = _Open(number, [text])
-        elif head and (found := _CONSUMER.search(text)):
+        elif found := _CONSUMER.search(text):
             if found["message"].startswith("Updating assignment with"):
                 self._update = _Open(number, [text])
-                if _UPDATE.search(text):  # a layout that writes messages in one line
+                if _UPDATE.search(text):  # a layout with the whole message in one line
                     yield from self.close()
             else:
-                yield from self._told(number, text, found)
+                yield from self._events(number, text, found)
 
     def close(self) -> Iterator[Event | Rejected]:
-        """What is still open is over."""
+        """End the messages that are not complete."""
         if self._update is not None:
             update, self._update = self._update, None
             text = "\n".join(update.lines)
             found = _CONSUMER.search(text)
             assert found is not None
-            yield from self._told(update.number, text, found)
+            yield from self._events(update.number, text, found)
         if self._config is not None:
             config, self._config = self._config, None
             yield from self._configured(config)
 
-    def _told(self, number: int, text: str, found: re.Match[str]) -> Iterator[Event | Rejected]:
+    def _events(self, number: int, text: str, found: re.Match[str]) -> Iterator[Event | Rejected]:
         message = _LOGGER.sub("", found["message"])
         try:
-            told = list(_read(message))
-            when = _stamp(text) if told else None
+            events = list(_read(message))
+            when = _timestamp(text) if events else None
         except Unreadable as why:
             yield Rejected(self.source, number, text, str(why))
             return
-        for values in told:
+        for values in events:
             assert when is not None
             common = {"instance": found["instance"] or "", "consumer": found["id"]}
             yield self._event(number, when, group=found["group"], **(common | values))
 
     def _configured(self, config: _Open) -> Iterator[Event | Rejected]:
-        said, when = config.settings, parse_timestamp(config.lines[0])
+        settings, when = config.settings, parse_timestamp(config.lines[0])
         seconds = {
-            name: int(said[key]) / 1000
+            name: int(settings[key]) / 1000
             for key, name in _SECONDS.items()
-            if said.get(key, "").isdigit()
+            if settings.get(key, "").isdigit()
         }
-        if not seconds or said.get("group.id", "null") == "null":
+        if not seconds or settings.get("group.id", "null") == "null":
             return
         if when is None:
             yield Rejected(self.source, config.number, config.lines[0], _NO_DATE)
@@ -173,8 +181,8 @@ class JavaLog:
                 when,
                 kind=EventKind.SETTINGS,
                 settings=seconds,
-                group=said["group.id"],
-                consumer=said.get("client.id", ""),
+                group=settings["group.id"],
+                consumer=settings.get("client.id", ""),
             )
 
     def _event(self, number: int, when: Timestamp, **values: Any) -> Event:
@@ -188,7 +196,7 @@ class JavaLog:
         )
 
 
-def _stamp(text: str) -> Timestamp:
+def _timestamp(text: str) -> Timestamp:
     when = parse_timestamp(text)
     if when is None:
         raise Unreadable(_NO_DATE)
@@ -196,7 +204,7 @@ def _stamp(text: str) -> Timestamp:
 
 
 def _read(message: str) -> Iterator[dict[str, Any]]:
-    """What a message tells; raises Unreadable for one that begins like one of ours."""
+    """The fields of a message's events. Raises Unreadable for one that only begins as expected."""
     for start, read in _MESSAGES:
         if message.startswith(start):
             yield from read(message[len(start) :].strip(), message)
@@ -229,7 +237,7 @@ def _joined(rest: str, message: str) -> Iterator[dict[str, Any]]:
             "member": found[2],
             "assignor": found[3],
         }
-    elif rest.isdigit():  # of older clients
+    elif rest.isdigit():  # older clients
         yield {"kind": EventKind.JOINED, "generation": int(rest)}
     else:
         raise Unreadable("no generation where one is expected")
@@ -269,7 +277,7 @@ def _plan(rest: str, _: str) -> Iterator[dict[str, Any]]:
         raise Unreadable("no generation and members where they are expected")
     plan = {found["id"]: _partitions(found["held"]) for found in _OF_MEMBER.finditer(body)}
     if body and (not plan or not listed.rstrip().endswith("}")):
-        raise Unreadable("the assignment is cut off or not of a known form")
+        raise Unreadable("the assignment is incomplete or in an unknown form")
     yield {"kind": EventKind.PLAN, "generation": int(number or -1), "plan": plan}
 
 
@@ -310,7 +318,7 @@ _MESSAGES = (
 
 
 def _partitions(listed: str) -> tuple[Partition, ...]:
-    """``[t-0, t-1]`` or without brackets."""
+    """``[t-0, t-1]``, or the same without brackets."""
     body = _LOGGER.sub("", listed).strip().removeprefix(":").strip().removeprefix("[")
     return tuple(sorted(_pairs(part for part in body.removesuffix("]").split(",") if part.strip())))
 
@@ -319,5 +327,5 @@ def _pairs(parts: Iterable[str]) -> Iterator[Partition]:
     for part in parts:
         found = _NAME.fullmatch(part.strip())
         if found is None:
-            raise Unreadable(f"{part.strip()[:60]!r} is no topic and partition")
+            raise Unreadable(f"{part.strip()[:60]!r} is not a topic and partition")
         yield found[1], int(found[2])

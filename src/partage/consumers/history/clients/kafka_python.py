@@ -1,7 +1,7 @@
-"""kafka-python, the lines of 2.x and 3.x of ``kafka.coordinator``, in any layout.
+"""Logs of kafka-python: the lines of ``kafka.coordinator`` 2.x and 3.x, in any layout.
 
-Its lines name the group but not the consumer: several consumers of a group in one file are told
-apart by the member id last named and by what each of them has. Read at INFO:
+Its lines contain the group but not the consumer. Several consumers of a group in one file are
+distinguished by the last member id and by the partitions of each. Read at INFO:
 
 - ``(Re-)joining group G``, ``Successfully joined group G <Generation 2 (member_id: …, protocol:
   …)>`` (2.x: ``with generation 2``)
@@ -11,7 +11,7 @@ apart by the member id last named and by what each of them has. Read at INFO:
 - ``Cooperative pre-rebalance for group G: revoking``, ``Group G lost membership``
 - ``Leaving consumer group G``, ``Updating subscribed topics to``
 
-and at DEBUG: ``Performing assignment for group G`` (every member's subscription), ``Finished
+and at DEBUG: ``Performing assignment for group G`` (the subscriptions of all members), ``Finished
 assignment for group G``, ``Sending JoinGroup`` (the session timeout), heartbeats.
 """
 
@@ -64,19 +64,19 @@ class KafkaPythonLog:
         self.source = source
 
     def feed(self, number: int, text: str) -> Iterator[Event | Rejected]:
-        """A line."""
+        """Read a line."""
         if any(other in text for other in ("[Consumer ", "[Worker ", "[thrd:")):  # Java, librdkafka
             return
         try:
-            told = list(_read(text))
+            events = list(_read(text))
         except Unreadable as why:
             yield Rejected(self.source, number, text, str(why))
             return
         when = parse_timestamp(text)
-        if told and when is None:
-            yield Rejected(self.source, number, text, "no date and time of a known layout")
+        if events and when is None:
+            yield Rejected(self.source, number, text, "no date and time in a known layout")
             return
-        for values in told:
+        for values in events:
             assert when is not None
             yield Event(
                 source=self.source,
@@ -88,7 +88,7 @@ class KafkaPythonLog:
             )
 
     def close(self) -> Iterator[Event | Rejected]:
-        """Nothing stays open: every message is one line."""
+        """Every message is one line: nothing is left."""
         yield from ()
 
 
@@ -99,7 +99,7 @@ def _read(text: str) -> Iterator[EventFields]:
             return
     for start in _MUST:
         if start in text:
-            raise Unreadable(f"not of a known form after {start.strip()!r}")
+            raise Unreadable(f"in an unknown form after {start.strip()!r}")
 
 
 def _joining(found: re.Match[str]) -> Iterator[EventFields]:
@@ -178,7 +178,7 @@ def _plan(found: re.Match[str]) -> Iterator[EventFields]:
         for member in _PLANNED.finditer(found[2])
     }
     if len(plan) != found[2].count("ConsumerProtocolAssignment("):
-        raise Unreadable("the assignment is cut off or not of a known form")
+        raise Unreadable("the assignment is incomplete or in an unknown form")
     yield {"kind": EventKind.PLAN, "group": found[1], "plan": plan}
 
 
@@ -262,5 +262,5 @@ def _partitions(listed: str) -> tuple[Partition, ...]:
         return ()
     found = tuple(sorted((topic, int(number)) for topic, number in _PARTITION.findall(listed)))
     if not found or len(found) != listed.count("("):
-        raise Unreadable("its partitions are not of a known form")
+        raise Unreadable("its partitions are in an unknown form")
     return found

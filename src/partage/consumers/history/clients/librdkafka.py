@@ -1,20 +1,20 @@
-"""librdkafka (confluent-kafka and the others built on it), the lines of ``debug=cgrp``.
+"""Logs of librdkafka (confluent-kafka and others built on it) with ``debug=cgrp``.
 
-Without that setting librdkafka logs nothing of a rebalance. A line has ``FACILITY|handle|
-[thrd:main]:`` after level and time (``%7|1795242288.583|``), or with a ``logger`` of Python
-``FACILITY [handle] [thrd:main]:`` after whatever that logger puts first. The handle, the client id
-and ``#consumer-1``, tells the consumers of a process apart. Read:
+Without that setting librdkafka does not log rebalances. A line has ``FACILITY|handle|
+[thrd:main]:`` after level and time (``%7|1795242288.583|``) or, with a Python ``logger``,
+``FACILITY [handle] [thrd:main]:`` after the logger's prefix. The handle, the client id and
+``#consumer-1``, distinguishes the consumers of a process. Read:
 
 - ``Joining group "G" with … and member id``, ``JoinGroup response: GenerationId …, Protocol …, my
-  MemberId …`` (which names no group: it is the handle's)
+  MemberId …`` (without the group: it is that of the handle)
 - ``effective subscription list changed`` and `` Topic T with N partition(s)`` below it
 - ``Group "G" range assignment for N member(s) finished`` and the members and partitions below it:
-  what the leader's assignor aims at; under cooperative-sticky what others still own is withheld
-  from that, which is not logged
+  the target of the leader's assignor; with cooperative-sticky, partitions that others still own are
+  withheld from it, which is not logged
 - ``setting group assignment``, ``being added to group assignment``, ``being removed from group
-  assignment``, and the list ``GRPASSIGNMENT`` below it, which is what the consumer then has
+  assignment``, and the list ``GRPASSIGNMENT`` below it: the partitions that the consumer then owns
 - ``clearing group assignment``, ``current assignment of N partition(s) lost``
-- ``leave (in state …)``, heartbeats (it was alive)
+- ``leave (in state …)``, heartbeats (the member was alive)
 """
 
 from __future__ import annotations
@@ -41,6 +41,17 @@ _PLACE = re.compile(r"^ +(\S+) \[(\d+)\]")
 _RUN = re.compile(r'^Group "(.*?)" (\S+) assignment for (\d+) member\(s\) finished')
 _MEMBER = re.compile(r'^ +Member "(.*?)"(?: \(me\))? assigned (\d+) partition')
 _LIST = re.compile(r"^List with (\d+) partition")
+_SIMPLE = (
+    ("JOIN", "Joining group", EventKind.JOINING),
+    ("ASSIGNMENT", "clearing group assignment", EventKind.REVOKED),
+    ("LOST", "partition(s) lost", EventKind.LOST),
+    ("LEAVE", "leave (in state", EventKind.LEFT),
+    ("HEARTBEAT", "Heartbeat for group", EventKind.SEEN),
+)
+"""(facility, part of the message, event)."""
+
+Fields = dict[str, Any]
+"""Fields of an event by name; ``line`` and ``text`` only where they are of an earlier line."""
 
 
 @dataclass
@@ -50,13 +61,13 @@ class _List:
     number: int
     text: str
     expected: int
-    event: dict[str, Any]
+    event: Fields
     places: list[Partition] = field(default_factory=list)
 
 
 @dataclass
 class _Handle:
-    """What was said so far by one handle."""
+    """The state of one handle."""
 
     group: str = ""
     generation: int = -1
@@ -66,7 +77,7 @@ class _Handle:
     topics: dict[str, int] = field(default_factory=dict)
     subscribed: int = 0
     plan: dict[str, list[Partition]] | None = None
-    planned: tuple[int, str, str, int] = (0, "", "", 0)
+    plan_head: tuple[int, str, str, int] = (0, "", "", 0)
     member: str = ""
 
 
@@ -81,7 +92,7 @@ class LibrdkafkaLog:
         self._handles: dict[str, _Handle] = {}
 
     def feed(self, number: int, text: str) -> Iterator[Event | Rejected]:
-        """A line."""
+        """Read a line."""
         found = _LINE.search(text)
         if found is None:
             return
@@ -93,42 +104,42 @@ class LibrdkafkaLog:
         if handle.plan is not None:
             if _into_plan(handle, found["facility"], message):
                 return
-            yield from self._decided(handle, name)
+            yield from self._end_plan(handle, name)
         cut = handle.listed
-        told, problem = _read(handle, number, text, found["facility"], message)
-        yield from self._events(handle, name, number, text, told)
-        if problem is _CUT and cut is not None:
+        events, problem = _read(handle, number, text, found["facility"], message)
+        yield from self._events(handle, name, number, text, events)
+        if problem is _INCOMPLETE and cut is not None:
             yield Rejected(self.source, cut.number, cut.text, problem)
         elif problem:
             yield Rejected(self.source, number, text, problem)
 
     def close(self) -> Iterator[Event | Rejected]:
-        """Lists that were cut off."""
+        """Reject the lists that are incomplete."""
         for name, handle in self._handles.items():
             if handle.listed is not None:
                 cut = handle.listed
-                yield Rejected(self.source, cut.number, cut.text, _CUT)
-            yield from self._decided(handle, name)
+                yield Rejected(self.source, cut.number, cut.text, _INCOMPLETE)
+            yield from self._end_plan(handle, name)
 
-    def _decided(self, handle: _Handle, name: str) -> Iterator[Event | Rejected]:
-        """The leader's decision, if there is one, is whole or cut off."""
+    def _end_plan(self, handle: _Handle, name: str) -> Iterator[Event | Rejected]:
+        """End the leader's assignment, if there is one: it is complete or rejected."""
         if handle.plan is not None:
-            number, text, *_ = handle.planned
-            told = _planned(handle)
+            number, text, *_ = handle.plan_head
+            planned = _planned(handle)
             handle.plan = None
-            if told is None:
-                yield Rejected(self.source, number, text, _CUT)
+            if planned is None:
+                yield Rejected(self.source, number, text, _INCOMPLETE)
             else:
-                yield from self._events(handle, name, number, text, [told])
+                yield from self._events(handle, name, number, text, [planned])
 
     def _events(
-        self, handle: _Handle, name: str, number: int, text: str, told: list[dict[str, Any]]
+        self, handle: _Handle, name: str, number: int, text: str, events: list[Fields]
     ) -> Iterator[Event | Rejected]:
-        for values in told:
+        for values in events:
             line = values.pop("line", number)
             when = parse_timestamp(values.pop("text", text))
             if when is None:
-                yield Rejected(self.source, line, text, "no date and time of a known layout")
+                yield Rejected(self.source, line, text, "no date and time in a known layout")
                 return
             yield Event(
                 source=self.source,
@@ -142,28 +153,20 @@ class LibrdkafkaLog:
             )
 
 
-_CUT = "the list that it announces is cut off"
+_INCOMPLETE = "the list below it is incomplete"
 
 
 def _read(
     handle: _Handle, number: int, text: str, facility: str, message: str
-) -> tuple[list[dict[str, Any]], str]:
-    """What the line tells, and why it cannot be read if so."""
-    told: list[dict[str, Any]] = []
+) -> tuple[list[Fields], str]:
+    """The fields of a line's events, and why it cannot be read, empty if it can."""
     match facility:
         case "GRPASSIGNMENT":
             return _assignment(handle, number, text, message)
-        case "JOINGROUP" if found := _JOINED.search(message):
-            generation = int(found[1])
-            handle.generation = generation
-            if generation >= 0:
-                joined = {"generation": generation, "assignor": found[2], "member": found[3]}
-                told.append({"kind": EventKind.JOINED, **joined})
-        case "JOINGROUP" if message.startswith("JoinGroup response"):
-            return told, "a JoinGroup response of an unknown form"
+        case "JOINGROUP":
+            return _join_group(handle, message)
         case "JOIN" if "Joining group" in message:
             handle.closing = False
-            told.append({"kind": EventKind.JOINING})
         case "COOPASSIGN":
             handle.cooperative = True
         case "REBALANCE" if "(EAGER)" in message or "(COOPERATIVE)" in message:
@@ -171,29 +174,43 @@ def _read(
         case "CGRPTERM" | "UNSUBSCRIBE":
             handle.closing = True
         case "SUBSCRIPTION":
-            told += _subscription(handle, message)
+            return _subscription(handle, message), ""
         case "ASSIGN" if found := _RUN.search(message):
             handle.plan, handle.member = {}, ""
-            handle.planned = (number, text, found[2], int(found[3]))
-        case "ASSIGNMENT" if "clearing group assignment" in message:
-            told.append({"kind": EventKind.REVOKED, "cooperative": handle.cooperative})
-        case "LOST" if "partition(s) lost" in message:
-            told.append({"kind": EventKind.LOST, "cooperative": handle.cooperative})
-        case "LEAVE" if "leave (in state" in message:
-            told.append({"kind": EventKind.LEFT})
-        case "HEARTBEAT" if "Heartbeat for group" in message:
-            told.append({"kind": EventKind.SEEN})
-    return told, ""
+            handle.plan_head = (number, text, found[2], int(found[3]))
+        case _:
+            pass
+    return _simple_event(handle, facility, message), ""
 
 
-def _assignment(
-    handle: _Handle, number: int, text: str, message: str
-) -> tuple[list[dict[str, Any]], str]:
-    """Lines of ``GRPASSIGNMENT``: a number, then as many partitions."""
+def _simple_event(handle: _Handle, facility: str, message: str) -> list[Fields]:
+    """The event of a line that needs nothing but itself."""
+    for name, part, kind in _SIMPLE:
+        if facility == name and part in message:
+            if kind in (EventKind.REVOKED, EventKind.LOST):
+                return [{"kind": kind, "cooperative": handle.cooperative}]
+            return [{"kind": kind}]
+    return []
+
+
+def _join_group(handle: _Handle, message: str) -> tuple[list[Fields], str]:
+    if found := _JOINED.search(message):
+        handle.generation = int(found[1])
+        if handle.generation < 0:
+            return [], ""
+        joined = {"generation": handle.generation, "assignor": found[2], "member": found[3]}
+        return [{"kind": EventKind.JOINED, **joined}], ""
+    if message.startswith("JoinGroup response"):
+        return [], "a JoinGroup response in an unknown form"
+    return [], ""
+
+
+def _assignment(handle: _Handle, number: int, text: str, message: str) -> tuple[list[Fields], str]:
+    """Lines of ``GRPASSIGNMENT``: a number, then that many partitions."""
     problem = ""
     if found := _LIST.search(message):
-        problem = _CUT if handle.listed is not None else ""
-        # What goes while it closes is given up, not assigned away.
+        problem = _INCOMPLETE if handle.listed is not None else ""
+        # Partitions removed while it closes are revoked, not assigned to others.
         kind = EventKind.REVOKED if handle.closing else EventKind.HELD
         event = {"kind": kind, "cooperative": bool(handle.cooperative), "text": text}
         handle.listed = _List(number, text, int(found[1]), event)
@@ -206,13 +223,13 @@ def _assignment(
         return [], problem
     handle.listed = None
     if listed.event["kind"] is EventKind.REVOKED:
-        # it lists what is left; all of it goes before the end
+        # the list has the partitions that are left; all of them are revoked in the end
         return [{"line": listed.number, "kind": EventKind.REVOKED, "text": listed.text}], problem
     held = tuple(sorted(listed.places))
     return [{"line": listed.number, "partitions": held, **listed.event}], problem
 
 
-def _subscription(handle: _Handle, message: str) -> list[dict[str, Any]]:
+def _subscription(handle: _Handle, message: str) -> list[Fields]:
     if found := re.search(r"effective subscription list changed from \d+ to (\d+) topic", message):
         handle.topics, handle.subscribed = {}, int(found[1])
     elif found := _TOPIC.search(message):
@@ -224,7 +241,7 @@ def _subscription(handle: _Handle, message: str) -> list[dict[str, Any]]:
 
 
 def _into_plan(handle: _Handle, facility: str, message: str) -> bool:
-    """Whether the line is one of the leader's decision, which it then goes into."""
+    """Add a line to the leader's assignment. Returns whether it is part of it."""
     assert handle.plan is not None
     if facility != "ASSIGN":
         return False
@@ -238,10 +255,10 @@ def _into_plan(handle: _Handle, facility: str, message: str) -> bool:
     return False
 
 
-def _planned(handle: _Handle) -> dict[str, Any] | None:
-    """The leader's decision, None where it was cut off."""
+def _planned(handle: _Handle) -> Fields | None:
+    """The event of the leader's assignment, None where it is incomplete."""
     assert handle.plan is not None
-    number, text, assignor, members = handle.planned
+    number, text, assignor, members = handle.plan_head
     if len(handle.plan) != members:
         return None
     return {
@@ -250,5 +267,5 @@ def _planned(handle: _Handle) -> dict[str, Any] | None:
         "text": text,
         "generation": handle.generation,
         "plan": {member: tuple(sorted(held)) for member, held in handle.plan.items()},
-        "planned": assignor != "cooperative-sticky",
+        "final": assignor != "cooperative-sticky",
     }
