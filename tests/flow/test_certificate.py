@@ -29,7 +29,7 @@ def test_no_prices_prove_too_much(problem: AssignmentProblem, data: st.DataObjec
         demand=problem.demand,
         least=least,
         most=most,
-        sits=problem.owned,
+        current=problem.owned,
         zone=problem.zone_of,
         base=problem.base,
         family_base=problem.family_base,

@@ -209,7 +209,7 @@ def test_several_heads_come_close_to_the_bound() -> None:
 
 
 def test_a_colour_less_is_not_worth_longer_ones() -> None:
-    """Weights far apart: a heavy edge never ends among light ones."""
+    """Weights far layout: a heavy edge never ends among light ones."""
     random = np.random.default_rng(6)
     n = 300
     heads = np.array([random.permutation(8)[:2] + 4 for _ in range(n)])

@@ -76,9 +76,9 @@ def least(problem: SpreadProblem) -> int:
     return min(costs)
 
 
-def lay_out_in_parts(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(even_spread, "_WHOLE", 0)
-    monkeypatch.setattr(even_spread, "_MUCH", 1_000)
+def lay_out_by_columns(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(even_spread, "_ALL_PAIRS", 0)
+    monkeypatch.setattr(even_spread, "_MANY_CHANGES", 1_000)
 
 
 @pytest.mark.parametrize("in_parts", [False, True])
@@ -87,7 +87,7 @@ def test_no_counts_are_more_even(
     families: int, in_parts: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     if in_parts:
-        lay_out_in_parts(monkeypatch)
+        lay_out_by_columns(monkeypatch)
     draw = random.Random(families)
     seen = 0
     while seen < 60:
@@ -119,11 +119,11 @@ def test_few_pairs_at_a_time_are_as_good(monkeypatch: pytest.MonkeyPatch) -> Non
         most=load,
     )
     whole = tuple(minimise_spread(problem, given).tolist())
-    lay_out_in_parts(monkeypatch)
+    lay_out_by_columns(monkeypatch)
     parts = tuple(minimise_spread(problem, given).tolist())
     assert cost(problem, whole) <= cost(problem, parts) < cost(problem, tuple(given.tolist()))
     assert cost(problem, parts) <= 1.02 * cost(problem, whole)
     # too many for either
-    monkeypatch.setattr(even_spread, "_MUCH", 0)
-    monkeypatch.setattr(even_spread, "_MOST", 0)
+    monkeypatch.setattr(even_spread, "_MANY_CHANGES", 0)
+    monkeypatch.setattr(even_spread, "_ALL_PAIRS_CHANGED", 0)
     assert minimise_spread(problem, given).tolist() == given.tolist()

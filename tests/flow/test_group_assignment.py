@@ -32,7 +32,7 @@ def small(draw: random.Random) -> GroupProblem:
         slots=slots,
         group=np.array(group),
         slot=np.array(slot),
-        sits=sits,
+        current=sits,
         far=np.array([draw.choice([0, 0, 1]) for _ in group]),
         base=None
         if draw.random() < 0.5
@@ -41,15 +41,15 @@ def small(draw: random.Random) -> GroupProblem:
 
 
 def cost(problem: GroupProblem, found: GroupSolution) -> tuple[int, int, int]:
-    total = found.stay + found.come
-    assert (found.stay >= 0).all()
-    assert (found.come >= 0).all()
-    assert (found.stay <= problem.sits).all()
+    total = found.kept + found.new
+    assert (found.kept >= 0).all()
+    assert (found.new >= 0).all()
+    assert (found.kept <= problem.current).all()
     given = np.bincount(problem.group, total, minlength=len(problem.count))
     assert (given == problem.count).all()
     load = np.bincount(problem.slot, total, minlength=problem.slots)
     load = load + (0 if problem.base is None else problem.base)
-    return int((load**2).sum()), int((total * problem.far).sum()), int(found.come.sum())
+    return int((load**2).sum()), int((total * problem.far).sum()), int(found.new.sum())
 
 
 def cheapest(problem: GroupProblem) -> tuple[int, int, int]:
@@ -66,7 +66,7 @@ def cheapest(problem: GroupProblem) -> tuple[int, int, int]:
                 for pair, size in zip(pairs, split, strict=True):
                     now[problem.slot[pair]] += size
                     value[0] += size * int(problem.far[pair])
-                    value[1] += max(0, size - int(problem.sits[pair]))
+                    value[1] += max(0, size - int(problem.current[pair]))
                 key = tuple(now)
                 after[key] = min(after.get(key, (10**9, 0)), (value[0], value[1]))
         reached = after
@@ -77,9 +77,9 @@ def cheapest(problem: GroupProblem) -> tuple[int, int, int]:
 def test_no_split_is_cheaper(few: bool, monkeypatch: pytest.MonkeyPatch) -> None:
     if few:
         # one pair of each group to begin with, one more at a time
-        monkeypatch.setattr(group_assignment, "_LAID_OUT_WHOLE", 0)
-        monkeypatch.setattr(group_assignment, "_SOME", 1)
-        monkeypatch.setattr(group_assignment, "_MORE", 1)
+        monkeypatch.setattr(group_assignment, "_ALL_PAIRS", 0)
+        monkeypatch.setattr(group_assignment, "_INITIAL", 1)
+        monkeypatch.setattr(group_assignment, "_ADDED", 1)
     draw = random.Random(2)
     for _ in range(1_000):
         problem = small(draw)
@@ -108,7 +108,7 @@ def test_few_pairs_priced_are_as_good_as_all(seed: int, monkeypatch: pytest.Monk
         solved.append(len(pairs))
         return solve(asked, pairs)
 
-    monkeypatch.setattr(group_assignment, "_LAID_OUT_WHOLE", 100)
+    monkeypatch.setattr(group_assignment, "_ALL_PAIRS", 100)
     monkeypatch.setattr(group_assignment, "_solve", counted)
     assert cost(problem, assign_groups(problem)) == whole
     assert solved[0] < len(problem.group)

@@ -139,4 +139,4 @@ def test_the_least_level(case, data) -> None:  # type: ignore[no-untyped-def]
 
     least = next(level for level in itertools.count() if does(level))
     for beyond in range(least - 4, least):
-        assert least_level(*arcs, base, quota, beyond=beyond) == least
+        assert least_level(*arcs, base, quota, infeasible=beyond) == least

@@ -56,14 +56,14 @@ def assign_exactly(
             slots=members,
             group=kinds.kind,
             slot=kinds.member,
-            sits=np.bincount(arc, minlength=len(kinds.kind)).astype(np.int64),
+            current=np.bincount(arc, minlength=len(kinds.kind)).astype(np.int64),
             far=kinds.far,
             base=None if rest is None else loads_of(rest, members),
         )
     )
-    _keep(group, has, owner[has], arc, found.stay, answer)
-    _deal(kinds.of_partition, kinds.kind, kinds.member, found.come, answer)
-    _spread(group, kinds, found, has[found.staying[arc] == FULL], rest, answer)
+    _keep(group, has, owner[has], arc, found.kept, answer)
+    _deal(kinds.of_partition, kinds.kind, kinds.member, found.new, answer)
+    _spread(group, kinds, found, has[found.kept_face[arc] == FULL], rest, answer)
     return answer
 
 
@@ -178,15 +178,15 @@ def _spread(
     arc, pair_row, member = rows.arc, rows.row, kinds.member[rows.arc]
     has = rows.listed[group.owner[rows.listed] != NOBODY]
     sits = rows.counted(rows.pair(has, group.owner[has]))
-    low = np.where(found.staying[arc] == FULL, sits, 0)
-    high = np.where(found.coming[arc] == EMPTY, sits, rows.count[pair_row])
+    low = np.where(found.kept_face[arc] == FULL, sits, 0)
+    high = np.where(found.new_face[arc] == EMPTY, sits, rows.count[pair_row])
     problem = SpreadProblem(
         count=rows.count,
         family=rows.topic,
         row=pair_row,
         slot=member,
-        low=np.where(found.coming[arc] == FULL, high, low),
-        high=np.where(found.staying[arc] == EMPTY, 0, high),
+        low=np.where(found.new_face[arc] == FULL, high, low),
+        high=np.where(found.kept_face[arc] == EMPTY, 0, high),
         base=_elsewhere(group, rest, rows.topic[pair_row], member),
         least=found.least - aside,
         most=found.most - aside,

@@ -1,1 +1,1 @@
-"""The kernel: integral min-cost flows and their certificates. It knows nothing of Kafka."""
+"""The kernel: integral min-cost flows and their certificates. It is independent of Kafka."""

@@ -1,9 +1,9 @@
-"""What some slot must take at least where items have weights and may only go to some of the slots.
+"""The set of slots that forces the highest load, where items have weights and few allowed slots.
 
-Take any set of slots: the items that may go nowhere else weigh, with what the slots hold anyway and
-divided by their number, on some slot of the set. The set that gives most is found by maximum flow:
-at a level that all slots may be filled to, items that find no room are cut off with the slots they
-may go to, which is a set that asks for a higher level; until none does.
+For any set of slots, the items that may go nowhere else, plus the base load of the set, divided by
+the number of slots, is a lower bound on the load of some slot in it (as in Hall's theorem). The set
+with the highest bound is found by maximum flow: try to fill all slots up to a level; if some items
+do not fit, the minimum cut is a set with a higher bound, which becomes the next level.
 """
 
 from __future__ import annotations
@@ -19,8 +19,8 @@ Ints = npt.NDArray[np.int64]
 
 @dataclass(frozen=True, eq=False)
 class Bottleneck:
-    """``level``: what the fullest slot holds at least, by ``slots`` [bool, E], the set that asks
-    for it. ``flow`` [pairs]: items divided among their slots, filled up to the level."""
+    """``level``: lower bound on the load of the fullest slot, forced by the set ``slots`` [bool,
+    E]. ``flow`` [pairs]: how the items, if divisible, fill their slots up to the level."""
 
     level: int
     slots: npt.NDArray[np.bool_]
@@ -28,22 +28,22 @@ class Bottleneck:
 
 
 def find_bottleneck(item: Ints, slot: Ints, weight: Ints, base: Ints) -> Bottleneck:
-    """The set of slots that asks for the highest level.
+    """The set of slots with the highest lower bound on its load.
 
-    ``item``, ``slot`` [pairs]: which item may go where; ``weight`` [I] of the items, ``base`` [E]
-    what the slots hold anyway, both whole and not below 0. At least one slot.
+    ``item``, ``slot`` [pairs]: allowed pairs. ``weight`` [I] of the items, ``base`` [E] load of the
+    slots without them; both integers from 0. There must be at least one slot.
     """
     items, slots = len(weight), len(base)
     source, sink = items + slots, items + slots + 1
     total = int(weight.sum())
-    inside = np.ones(slots, dtype=np.bool_)
+    chosen = np.ones(slots, dtype=np.bool_)
     level = -(-int(weight.sum() + base.sum()) // slots)
     while True:
         network = SimpleMaxFlow()
         network.add_arcs_with_capacity(np.full(items, source), np.arange(items), weight)
         pairs = network.add_arcs_with_capacity(item, items + slot, weight[item])
-        room = np.maximum(level - base, 0)
-        network.add_arcs_with_capacity(items + np.arange(slots), np.full(slots, sink), room)
+        free = np.maximum(level - base, 0)
+        network.add_arcs_with_capacity(items + np.arange(slots), np.full(slots, sink), free)
         status = network.solve(source, sink)
         if status != network.OPTIMAL:
             raise RuntimeError(f"max flow: the solver answered {status!r}")
@@ -53,13 +53,13 @@ def find_bottleneck(item: Ints, slot: Ints, weight: Ints, base: Ints) -> Bottlen
         member = side[(side >= items) & (side < items + slots)] - items
         if len(member) == 0:
             break
-        inside = np.zeros(slots, dtype=np.bool_)
-        inside[member] = True
-        # what lies wholly inside, and what stays there anyway
+        chosen = np.zeros(slots, dtype=np.bool_)
+        chosen[member] = True
+        # items whose allowed slots are all in the set, plus its base load
         outside = np.zeros(items, dtype=np.bool_)
-        outside[item[~inside[slot]]] = True
-        higher = -(-int(weight[~outside].sum() + base[inside].sum()) // len(member))
+        outside[item[~chosen[slot]]] = True
+        higher = -(-int(weight[~outside].sum() + base[chosen].sum()) // len(member))
         if higher <= level:
             break
         level = higher
-    return Bottleneck(level, inside, np.asarray(network.flows(pairs), dtype=np.int64))
+    return Bottleneck(level, chosen, np.asarray(network.flows(pairs), dtype=np.int64))

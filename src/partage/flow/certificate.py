@@ -1,11 +1,11 @@
-"""Lower bounds out of prices: what nobody can beat, whoever found the prices.
+"""Lower bounds from prices. They hold for any prices, whoever computed them.
 
 Put a price on every slot, let each item choose its cheapest allowed slots at these prices, and let
-each slot choose its cheapest load as if it were paid the price for every unit. The sum of what the
-choosers pay is never more than the cost of any arrangement, because an arrangement is one way of
-choosing (Lagrangian relaxation: the prices paid and the prices received cancel out). When the
-bound equals the cost of an arrangement, that arrangement is optimal. The bound holds for *any*
-prices; bad ones only make it weak, so nothing here has to be believed but this arithmetic.
+each slot choose its cheapest load as if it were paid the price for every unit. The total is never
+more than the cost of any feasible solution, because a feasible solution is one such choice and the
+prices paid and received cancel out (Lagrangian relaxation). When the bound equals the cost of a
+solution, that solution is optimal. Bad prices only make the bound weak, so a reader has to trust
+this arithmetic and nothing else.
 
 This module shares no code with the solvers.
 """
@@ -32,7 +32,7 @@ def assignment_bound(
     demand: Ints,
     least: Ints,
     most: Ints,
-    sits: tuple[Ints, Ints],
+    current: tuple[Ints, Ints],
     zone: Ints,
     base: Ints,
     family_base: Ints,
@@ -46,9 +46,10 @@ def assignment_bound(
     sum(count**2)`` over all ways to give items distinct slots.
 
     Items [I] have a ``family`` and a ``demand`` of slots, ``least`` and ``most`` of them in each
-    zone; ``sits`` lists the (item, slot) taken today, which cost no move. Slots [E] lie in ``zone``
-    and carry ``base``, families carry ``family_base`` [F, E] on top. Prices are integers, [E] and
-    [F, E]. ValueError where they are so large that 64 bits could not hold a sum exactly.
+    zone; ``current`` lists the (item, slot) pairs held today, which cost no move. Slots [E] belong
+    to ``zone`` and carry ``base``, families carry ``family_base`` [F, E] on top. Prices are
+    integers, [E] and [F, E]. Raises ValueError where they are too large to be summed exactly in 64
+    bits.
     """
     slots = len(zone)
     largest = _largest(family_price, slot_price, load_weight) + move_weight + 1
@@ -58,8 +59,8 @@ def assignment_bound(
     if cells < slots or max(spread_weight * counted**2, 2 * largest * counted) > _SAFE:
         raise ValueError("prices or weights too large to be summed exactly")
     zones = [np.flatnonzero(zone == z) for z in range(int(zone.max()) + 1)]
-    order = np.argsort(sits[0], kind="stable")
-    own = _rows(sits[0][order], sits[1][order], len(family))
+    order = np.argsort(current[0], kind="stable")
+    own = _rows(current[0][order], current[1][order], len(family))
     total = 0
     cheap = [
         _cheapest_of_zone(family_price, here, int(most.max(initial=0)), own.shape[1])
@@ -93,8 +94,8 @@ def _rows(item: Ints, value: Ints, items: int) -> Ints:
 
 
 def _cheapest_of_zone(price: Ints, here: Ints, most: int, own: int) -> Ints:
-    """[F, n] the slots among which are the ``most`` cheapest of a zone for any item of a family,
-    whichever ``own`` slots it does not have to count."""
+    """[F, n] the cheapest slots of a zone per family: enough to contain the ``most`` cheapest for
+    any item, after up to ``own`` of its current slots are left out."""
     width = min(most + own, len(here))
     if width == len(here):
         return np.tile(here, (len(price), 1))
@@ -104,8 +105,8 @@ def _cheapest_of_zone(price: Ints, here: Ints, most: int, own: int) -> Ints:
 def _offers(
     price: Ints, family: Ints, own: Ints, here: Bools, cheap: Ints, move_weight: int
 ) -> Ints:
-    """[I, n] what an item may pay for a slot of one zone, ascending: its own slots without the
-    move, and the ``cheap`` ones of its family that are not its own. None is the largest integer."""
+    """[I, n] prices an item may pay for a slot of one zone, ascending: its own slots without the
+    cost of a move, and the ``cheap`` slots of its family; the largest integer stands for none."""
     none = np.iinfo(np.int64).max
     rows = family[:, None]
     others = cheap[family]
@@ -116,8 +117,8 @@ def _offers(
 
 
 def _cheapest(offers: list[Ints], demand: Ints, least: Ints, most: Ints) -> int:
-    """What the items pay for their cheapest choice out of the zones' ``offers``: ``least`` of each
-    zone, then the cheapest."""
+    """The total that items pay for their cheapest choice: ``least`` slots of each zone, then the
+    cheapest of the remaining ``offers``."""
     none = np.iinfo(np.int64).max
     paid = 0
     rest: list[Ints] = []
@@ -158,9 +159,9 @@ def picking_bound(
 ) -> int:
     """A lower bound on ``sum((option_base + picks)**2)`` over all ways for items to pick an option.
 
-    Arcs (item[a], option[a]) say what may be picked; option o at most ``option_cap[o]`` times. With
-    ``option_slot``, ``slot_price`` and ``quota``: the options of slot s exactly quota[s] times.
-    ValueError where the prices are too large to be summed exactly.
+    Arcs (item[a], option[a]) are the allowed picks; option o is picked at most ``option_cap[o]``
+    times. With ``option_slot``, ``slot_price`` and ``quota``, the options of slot s are picked
+    exactly quota[s] times. Raises ValueError where the prices are too large to be summed exactly.
     """
     _check_sums(items, option_base, option_price, slot_price)
     cheapest = np.full(items, np.iinfo(np.int64).max)
@@ -186,7 +187,7 @@ def overflow_bound(
     quota: Ints,
 ) -> int:
     """A lower bound on the picks above ``option_cap``, summed over the options, over all ways to
-    pick: one or more proves that the caps cannot be kept."""
+    pick. A bound of 1 or more proves that the caps cannot be met."""
     _check_sums(items, option_cap, option_price, slot_price)
     cheapest = np.full(items, np.iinfo(np.int64).max)
     np.minimum.at(cheapest, item, option_price[option])
@@ -217,10 +218,10 @@ def _sum(values: Ints) -> int:
 
 
 def takeover_bound(quota: Ints, load: Ints, fixed: Ints, offered: Ints) -> int:
-    """The least worst load that any survivor can have after any one slot fails.
+    """A lower bound on the worst load of any survivor after any one slot fails.
 
-    Slot b's ``quota[b]`` items go over to others, at most ``offered[b, f]`` of them to f, which
-    already has ``load[f] + fixed[b, f]``. The bound fills the others evenly, slot by slot; E slots.
+    When slot b fails, its ``quota[b]`` items move to others, at most ``offered[b, f]`` of them to
+    f, which already has ``load[f] + fixed[b, f]``. The bound fills the survivors evenly for each b.
     """
     slots = len(quota)
     if slots < 2:
@@ -233,14 +234,14 @@ def takeover_bound(quota: Ints, load: Ints, fixed: Ints, offered: Ints) -> int:
     return worst
 
 
-def fill_level(level: Ints, room: Ints, quota: int) -> int:
-    """The least highest level when ``quota`` units are added to ``level`` [S], at most ``room`` [S]
-    to each."""
+def fill_level(level: Ints, limit: Ints, quota: int) -> int:
+    """The smallest possible maximum when ``quota`` units are added to ``level`` [S], at most
+    ``limit`` [S] to each."""
     low = int(level.max())
     high = low + quota
     while low < high:
         middle = (low + high) // 2
-        if int(np.minimum(room, np.maximum(middle - level, 0)).sum()) >= quota:
+        if int(np.minimum(limit, np.maximum(middle - level, 0)).sum()) >= quota:
             high = middle
         else:
             low = middle + 1
@@ -254,9 +255,9 @@ def pack(values: Ints) -> str:
 
 
 def unpack(text: str, count: int) -> Ints:
-    """What ``pack`` wrote; ValueError unless it holds exactly ``count`` integers."""
+    """The integers that ``pack`` wrote. Raises ValueError unless there are exactly ``count``."""
     try:
-        # no more than is wanted, however much a forged text would unpack to
+        # limit the size: a forged text could unpack to much more
         stream = zlib.decompressobj()
         raw = stream.decompress(base64.b64decode(text, validate=True), 8 * count + 1)
     except (binascii.Error, zlib.error, TypeError) as error:

@@ -1,31 +1,30 @@
-"""Edges in as few colours as can be, where a vertex bears several edges of a colour.
+"""Edge colouring with few colours, where a vertex may have several edges of a colour.
 
 An edge leads from one *tail* (or none) to one or more *heads*. In each colour every vertex is a
-head at most ``limit`` times, and sends to at most ``limit`` heads as a tail, except that one edge
-which has more heads than that may have its tail to itself: in other words, an edge asks its tail
-for min(heads, limit). Perhaps a colour holds at most ``most`` edges. Heavy edges are wanted in the
-low colours, and edges of a colour to weigh about the same.
+head at most ``limit`` times, and sends to at most ``limit`` heads as a tail, except that an edge
+with more heads than that may have its tail to itself: an edge needs min(heads, limit) of its tail.
+Optionally, a colour has at most ``most`` edges. Heavy edges should get low colours, and the edges
+of a colour should have similar weights.
 
-*The bound.* The edges into a vertex need ceil(count / limit) colours. Those out of it are a bin
-packing, of which the bound of Martello and Toth is taken (Discrete Applied Mathematics 28, 1990);
-for edges of one head it is ceil(count / limit) too. And all edges need ceil(edges / most).
+*Lower bound.* The edges into a vertex need ceil(count / limit) colours. Those out of it are a bin
+packing, for which the bound of Martello and Toth is used (Discrete Applied Mathematics 28, 1990);
+for edges with one head it is ceil(count / limit), too. All edges together need ceil(edges / most).
 
-*First fit.* By falling weight each edge takes the lowest colour that is free at all its ends. Where
-that meets the bound, as it mostly does, it is the answer.
+*First fit.* By decreasing weight, each edge gets the lowest colour that is free at all its ends. If
+that meets the bound, as it mostly does, it is the result.
 
 *One head each.* That is a bipartite multigraph, and the bound W is always met (König 1916; with
-``most``, de Werra 1971). Where first fit does not meet it, the edges are split in two parts for the
-first half and the second half of the colours, w and W - w of them: a part of the edges such that
-every vertex keeps at most limit × w of its edges in it and at most limit × (W - w) outside, and
-likewise for ``most``. The share w / W of every edge is a fractional such part, and the problem is a
-flow, so there is a whole one (Hoffman and Kruskal 1956); the heaviest is taken. Each part is
-coloured likewise; with one colour nothing is left to decide.
+``most``, de Werra 1971). If first fit does not meet it, the edges are split into two parts for the
+first w and the other W - w colours (halves): every vertex has at most limit × w of its edges in the
+first part and at most limit × (W - w) in the other, and likewise for ``most``. The share w / W of
+every edge is a fractional solution, and the constraints are those of a flow, so there is an
+integral one (Hoffman and Kruskal 1956); the heaviest is taken. Each part is coloured recursively.
 
-*Several heads.* Such edges form no graph, and whether the bound can be met is NP-hard to tell.
-First fit opens as many colours as it needs. Then they are given up one by one: the edges of the
-last push others out of theirs, which do the same, never back to where they were pushed out a moment
-ago (a tabu search, seeded), until every edge has a colour again or the steps are used up. The
-heavier half of the edges stays where it is: a colour less is not worth longer ones.
+*Several heads.* These edges form a hypergraph, and whether the bound can be met is NP-hard. First
+fit opens as many colours as it needs. A tabu search (seeded) then removes colours one by one: the
+edges of the last colour evict others, which evict others in turn but stay out of the colour they
+were just evicted from, until every edge has a colour again or the step limit is reached. The
+heavier half of the edges is never evicted: one colour less is not worth longer ones.
 """
 
 from __future__ import annotations
@@ -44,12 +43,12 @@ from partage.flow.network import Network, minimise
 Ints = npt.NDArray[np.int64]
 Bools = npt.NDArray[np.bool_]
 
-_STEPS, _STEPS_EACH = (3_000, 60_000), 40
-"""Edges that are given a colour by pushing others out: from, to, and for each edge between."""
+_STEPS, _STEPS_PER_EDGE = (3_000, 60_000), 40
+"""Steps of the tabu search: least, most, and per edge in between."""
 _TRIED = 8
-"""Colours tried in which nothing but light edges should be in the way."""
-_FINE = 10**6
-"""What the heaviest edge costs in a flow: weights are rounded to that scale."""
+"""Colours tried per step of the tabu search."""
+_COST_SCALE = 10**6
+"""Cost of the heaviest edge in a flow: weights are rounded to this scale."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -69,7 +68,7 @@ class Edges:
 
 
 def fewest_colours(edges: Edges, limit: int, most: int | None = None) -> int:
-    """A lower bound on the colours, see above; met where every edge has one head."""
+    """The lower bound on the number of colours; always met where every edge has one head."""
     if not len(edges.tail):
         return 0
     inside = np.bincount(edges.head, minlength=1)
@@ -81,17 +80,17 @@ def fewest_colours(edges: Edges, limit: int, most: int | None = None) -> int:
     for small in (0, *(d for d in asked.tolist() if 2 * d <= limit)):
         alone = count[:, asked > limit - small].sum(axis=1)
         middle = (asked <= limit - small) & (2 * asked > limit)
-        room = (count[:, middle] * (limit - asked[middle])).sum(axis=1)
+        free = (count[:, middle] * (limit - asked[middle])).sum(axis=1)
         light = (asked >= small) & (2 * asked <= limit)
-        rest = (count[:, light] * asked[light]).sum(axis=1) - room
+        rest = (count[:, light] * asked[light]).sum(axis=1) - free
         bins = alone + count[:, middle].sum(axis=1) + np.maximum(-(-rest // limit), 0)
         bound = max(bound, int(bins.max(initial=0)))
     return bound if most is None else max(bound, -(-len(edges.tail) // most))
 
 
 def colour(edges: Edges, weight: Ints, limit: int, most: int | None = None) -> Ints:
-    """[n] a colour from 0 of every edge; no colour is left out. The heaviest edges choose first,
-    each the lowest that it can have."""
+    """[n] the colour of every edge, from 0 without gaps. Heavy edges choose first, each the lowest
+    colour possible."""
     if not len(weight):
         return np.zeros(0, dtype=np.int64)
     bound = fewest_colours(edges, limit, most)
@@ -101,7 +100,7 @@ def colour(edges: Edges, weight: Ints, limit: int, most: int | None = None) -> I
     else:
         greedy = _Colouring(edges, weight, limit, bound, most)
         greedy.run()
-        greedy.squeeze(bound, min(max(_STEPS[0], _STEPS_EACH * len(weight)), _STEPS[1]))
+        greedy.reduce_colours(bound, min(max(_STEPS[0], _STEPS_PER_EDGE * len(weight)), _STEPS[1]))
         colours = np.array(greedy.of, dtype=np.int64)
     return np.unique(colours, return_inverse=True)[1].astype(np.int64)
 
@@ -115,8 +114,8 @@ def _halve(
     chosen: Ints,
     answer: Ints,
 ) -> None:
-    """Colour the ``chosen`` edges, of one head each, with so many colours, which are enough: added
-    to what they have in ``answer``."""
+    """Colour the ``chosen`` edges, which have one head each, with this many colours, which must
+    suffice. The colours are added to those in ``answer``."""
     tail, head = edges.tail[chosen], edges.head[chosen]
     part = Edges(edges.vertices, tail, np.arange(len(chosen) + 1), head)
     greedy = _Colouring(part, weight[chosen], limit, colours, most)
@@ -133,22 +132,22 @@ def _halve(
 def _heavier_half(
     edges: Edges, weight: Ints, limit: int, colours: tuple[int, int], most: int | None
 ) -> Bools:
-    """[n] the edges for the first so many colours, as heavy as can be, so that they and the others
-    can be coloured: a flow from the tails to the heads with bounds on both."""
+    """[n] the edges for the first colours, as heavy as possible such that both parts can be
+    coloured: a flow from tails to heads with bounds on both."""
     vertices, n = edges.vertices, len(edges.tail)
     first, rest = colours
-    # a last tail for the edges that have none, and no bound on it
+    # an extra tail, without bounds, for the edges that have none
     tail = np.where(edges.tail >= 0, edges.tail, vertices)
-    out = np.bincount(tail, minlength=vertices + 1)
+    leaving = np.bincount(tail, minlength=vertices + 1)
     into = np.bincount(edges.head, minlength=vertices)
-    low_out, high_out = np.maximum(out - limit * rest, 0), np.minimum(out, limit * first)
-    low_out[vertices], high_out[vertices] = 0, out[vertices]
+    low_out, high_out = np.maximum(leaving - limit * rest, 0), np.minimum(leaving, limit * first)
+    low_out[vertices], high_out[vertices] = 0, leaving[vertices]
     low_in, high_in = np.maximum(into - limit * rest, 0), np.minimum(into, limit * first)
     low, high = (0, n) if most is None else (max(0, n - most * rest), min(n, most * first))
     network = Network(2 * vertices + 3, 1)
     source, sink = 2 * vertices + 1, 2 * vertices + 2
     tails, heads = np.arange(vertices + 1), vertices + 1 + np.arange(vertices)
-    cost = 1 + (weight / max(int(weight.max()), 1) * _FINE).astype(np.int64)
+    cost = 1 + (weight / max(int(weight.max()), 1) * _COST_SCALE).astype(np.int64)
     own = network.arcs(tail, vertices + 1 + edges.head, 1, {0: -cost})
     network.arcs(source, tails, high_out - low_out)
     network.arcs(heads, sink, high_in - low_in)
@@ -161,14 +160,13 @@ def _heavier_half(
 
 
 class _Colouring:
-    """Edges with colours, and for each vertex the colours that it has room for, as bits.
+    """A partial colouring, and for each vertex the colours that are free, as bits.
 
-    ``into[v][a]``, ``out_of[v][a]``: edges of colour a at v; ``sent[v][a]``: what those out of it
-    ask for. ``room_in[v]``: the colours in which v may be a head once more; ``room_out[d][v]``: in
-    which it can bear an edge that asks for d. ``of[e]``: the edge's colour, -1 while it has none;
-    ``members[a]``: the edges that have a;
-    ``open``: the colours of fewer than ``most`` edges.
-    Edges that weigh more than ``heavy`` are not pushed out.
+    ``into[v][a]``, ``out_of[v][a]``: edges of colour a at v; ``sent[v][a]``: capacity that those
+    out of it use. ``free_in[v]``: the colours in which v can be a head once more;
+    ``free_out[d][v]``: in which it can be the tail of an edge that needs d. ``of[e]``: the edge's
+    colour, -1 while it has none; ``members[a]``: the edges of colour a; ``open``: the colours with
+    fewer than ``most`` edges. Edges heavier than ``heavy`` are not evicted.
     """
 
     def __init__(
@@ -185,15 +183,15 @@ class _Colouring:
         self.into: list[dict[int, list[int]]] = [{} for _ in range(edges.vertices)]
         self.out_of: list[dict[int, list[int]]] = [{} for _ in range(edges.vertices)]
         self.sent: list[dict[int, int]] = [{} for _ in range(edges.vertices)]
-        self.room_in = [every] * edges.vertices
-        self.room_out = {d: [every] * edges.vertices for d in sorted(set(self.asks))}
+        self.free_in = [every] * edges.vertices
+        self.free_out = {d: [every] * edges.vertices for d in sorted(set(self.asks))}
         self.of = [-1] * len(self.heads)
         self.members: list[dict[int, None]] = [{} for _ in range(colours)]
         self.open = every
 
     def run(self, *, more: bool = True) -> int:
-        """First fit, by falling weight; returns the colours. With not ``more`` than it has at
-        first it stops where they do not suffice, and returns one more."""
+        """First fit by decreasing weight; returns the number of colours. Without ``more`` it stops
+        where the initial colours do not suffice and returns one more than these."""
         for e in sorted(range(len(self.heads)), key=lambda e: -self.weight[e]):
             free = self.free(e) & self.open
             if not free and not more:
@@ -204,22 +202,22 @@ class _Colouring:
     # ---------------------------------------------------------------- one edge
 
     def free(self, e: int) -> int:
-        """The colours that the edge can have."""
+        """The colours that are free at all ends of the edge."""
         found = (1 << self.colours) - 1
         for v in self.heads[e]:
-            found &= self.room_in[v]
+            found &= self.free_in[v]
         tail = self.tail[e]
-        return found & self.room_out[self.asks[e]][tail] if tail >= 0 else found
+        return found & self.free_out[self.asks[e]][tail] if tail >= 0 else found
 
     def put(self, e: int, a: int) -> None:
         """Give the edge the colour."""
         bit, limit = 1 << a, self.limit
         self.of[e] = a
         for v in self.heads[e]:
-            there = self.into[v].setdefault(a, [])
-            there.append(e)
-            if len(there) == limit:
-                self.room_in[v] ^= bit
+            present = self.into[v].setdefault(a, [])
+            present.append(e)
+            if len(present) == limit:
+                self.free_in[v] ^= bit
         v = self.tail[e]
         if v >= 0:
             self.out_of[v].setdefault(a, []).append(e)
@@ -229,15 +227,15 @@ class _Colouring:
             self.open ^= bit
 
     def take(self, e: int) -> int:
-        """Take the edge's colour from it, and return it."""
+        """Remove the colour of the edge and return it."""
         a = self.of[e]
         self.of[e] = -1
         bit, limit = 1 << a, self.limit
         for v in self.heads[e]:
-            there = self.into[v][a]
-            if len(there) == limit:
-                self.room_in[v] ^= bit
-            there.remove(e)
+            present = self.into[v][a]
+            if len(present) == limit:
+                self.free_in[v] ^= bit
+            present.remove(e)
         v = self.tail[e]
         if v >= 0:
             self.out_of[v][a].remove(e)
@@ -251,15 +249,15 @@ class _Colouring:
         was = self.sent[v].get(a, 0)
         self.sent[v][a] = was + more
         left, left_now = self.limit - was, self.limit - was - more
-        for d, room in self.room_out.items():
+        for d, free in self.free_out.items():
             if (left >= d) is not (left_now >= d):
-                room[v] ^= 1 << a
+                free[v] ^= 1 << a
 
     def add_colour(self) -> int:
-        """One colour more, free everywhere."""
+        """Add a colour, free everywhere."""
         bit = 1 << self.colours
-        for room in (self.room_in, *self.room_out.values()):
-            room[:] = [mask | bit for mask in room]
+        for free in (self.free_in, *self.free_out.values()):
+            free[:] = [mask | bit for mask in free]
         self.open |= bit
         self.members.append({})
         self.colours += 1
@@ -267,103 +265,114 @@ class _Colouring:
 
     # ---------------------------------------------------------------- fewer colours
 
-    def _rooms(self, e: int) -> list[int]:
-        """The colours that each end of the edge has room for: the heads', then the tail's."""
-        rooms = [self.room_in[v] for v in self.heads[e]]
+    def _free_at_ends(self, e: int) -> list[int]:
+        """The free colours of each end of the edge: of its heads, then of its tail."""
+        free_at_ends = [self.free_in[v] for v in self.heads[e]]
         if self.tail[e] >= 0:
-            rooms.append(self.room_out[self.asks[e]][self.tail[e]])
-        return rooms
+            free_at_ends.append(self.free_out[self.asks[e]][self.tail[e]])
+        return free_at_ends
 
     def _at(self, e: int, end: int) -> dict[int, list[int]]:
-        """The edges by colour at one end of the edge, counted as in ``_rooms``."""
+        """The edges by colour at one end of the edge, numbered as in ``_free_at_ends``."""
         heads = self.heads[e]
         return self.into[heads[end]] if end < len(heads) else self.out_of[self.tail[e]]
 
-    def squeeze(self, bound: int, steps: int) -> None:
-        """Give up colours down to the bound, as far as every edge finds another in that many steps:
-        one without a colour pushes out others, which stay away from it for a while."""
+    def reduce_colours(self, bound: int, steps: int) -> None:
+        """Remove colours down to the bound, as long as the tabu search finds other colours for
+        their edges within this many steps in all."""
         random = Random(0)
         self.heavy = sorted(self.weight)[len(self.weight) // 2]
         while self.colours > bound:
-            was = list(self.of)
-            homeless = list(self.members[-1])
-            for e in homeless:
+            before = list(self.of)
+            uncoloured = list(self.members[-1])
+            for e in uncoloured:
                 self.take(e)
             self._drop_colour()
-            # the colours that an edge stays away from, until how many steps are left
-            away: defaultdict[int, dict[int, int]] = defaultdict(dict)
-            while homeless and steps:
-                steps -= 1
-                e = homeless.pop(random.randrange(len(homeless)))
-                free = self.free(e) & self.open
-                out: list[int] | None = []
-                a = _lowest(free)
-                if not free:
-                    shun = sum(1 << a for a, until in away[e].items() if until < steps)
-                    for a in self._easiest(e, shun, random):
-                        out = self._push_out(e, a, random)
-                        if out is not None:
-                            break
-                    else:
-                        homeless.append(e)
-                        continue
-                self.put(e, a)
-                for f in out or ():
-                    homeless.append(f)
-                    away[f][a] = steps - 10 - random.randrange(len(homeless) + 10)
-            if homeless:
+            steps = self._recolour(uncoloured, steps, random)
+            if uncoloured:
                 self.add_colour()
-                moved = [e for e, a in enumerate(was) if self.of[e] != a]
-                for e in moved:
-                    if self.of[e] >= 0:
-                        self.take(e)
-                for e in moved:
-                    self.put(e, was[e])
+                self._restore(before)
                 return
 
-    def _easiest(self, e: int, shun: int, random: Random) -> list[int]:
-        """A few colours that as little as can be keeps the edge from having, none of ``shun``."""
-        rooms = [*self._rooms(e), self.open]
+    def _recolour(self, uncoloured: list[int], steps: int, random: Random) -> int:
+        """Colour these edges and those that they evict; what is left in the list has no colour when
+        the steps are used up. Returns the steps left."""
+        # by edge and colour: tabu until this many steps are left
+        tabu_until: defaultdict[int, dict[int, int]] = defaultdict(dict)
+        while uncoloured and steps:
+            steps -= 1
+            e = uncoloured.pop(random.randrange(len(uncoloured)))
+            free = self.free(e) & self.open
+            evicted: list[int] | None = []
+            a = _lowest(free)
+            if not free:
+                tabu = sum(1 << a for a, until in tabu_until[e].items() if until < steps)
+                for a in self._least_blocked(e, tabu, random):
+                    evicted = self._evict(e, a, random)
+                    if evicted is not None:
+                        break
+                else:
+                    uncoloured.append(e)
+                    continue
+            self.put(e, a)
+            for f in evicted or ():
+                uncoloured.append(f)
+                tabu_until[f][a] = steps - 10 - random.randrange(len(uncoloured) + 10)
+        return steps
+
+    def _restore(self, before: list[int]) -> None:
+        """Give every edge the colour that it had."""
+        moved = [e for e, a in enumerate(before) if self.of[e] != a]
+        for e in moved:
+            if self.of[e] >= 0:
+                self.take(e)
+        for e in moved:
+            self.put(e, before[e])
+
+    def _least_blocked(self, e: int, tabu: int, random: Random) -> list[int]:
+        """A few of the colours blocked by the fewest ends of the edge, without the ``tabu``
+        ones."""
+        free_at_ends = [*self._free_at_ends(e), self.open]
         every = (1 << self.colours) - 1
-        level = [every, *[0] * len(rooms)]  # level[i]: the colours that i of them have
-        for room in rooms:
-            for i in range(len(rooms), 0, -1):
-                level[i] |= level[i - 1] & room
-        for i in range(len(rooms) - 1, -1, -1):
-            found = _bits(level[i] & ~level[i + 1] & ~shun)
+        level = [every, *[0] * len(free_at_ends)]  # level[i]: the colours free at i ends
+        for free in free_at_ends:
+            for i in range(len(free_at_ends), 0, -1):
+                level[i] |= level[i - 1] & free
+        for i in range(len(free_at_ends) - 1, -1, -1):
+            found = _bits(level[i] & ~level[i + 1] & ~tabu)
             if len(found):
                 tried = random.sample(range(len(found)), min(len(found), _TRIED))
                 return [int(a) for a in found[tried]]
         return []
 
-    def _push_out(self, e: int, a: int, random: Random) -> list[int] | None:
-        """Take the colour from those that keep the edge from having it, and return them; None, and
-        nothing is done, where a heavy one does."""
-        out: list[int] = []
+    def _evict(self, e: int, a: int, random: Random) -> list[int] | None:
+        """Remove the colour from edges that block it for this edge, and return them; None, without
+        any change, where a heavy edge blocks it."""
+        evicted: list[int] = []
 
-        def push(there: Iterable[int]) -> bool:
-            light = [f for f in there if self.weight[f] <= self.heavy]
+        def evict_one(present: Iterable[int]) -> bool:
+            light = [f for f in present if self.weight[f] <= self.heavy]
             if light:
-                out.append(next((f for f in light if self.free(f)), random.choice(light)))
-                self.take(out[-1])
+                evicted.append(next((f for f in light if self.free(f)), random.choice(light)))
+                self.take(evicted[-1])
             return bool(light)
 
-        for end in range(len(self._rooms(e))):
-            while not self._rooms(e)[end] >> a & 1:
-                if not push(self._at(e, end)[a]):
-                    for f in out:
+        for end in range(len(self._free_at_ends(e))):
+            while not self._free_at_ends(e)[end] >> a & 1:
+                if not evict_one(self._at(e, end)[a]):
+                    for f in evicted:
                         self.put(f, a)
                     return None
-        if not self.open >> a & 1 and not push(self.members[a]):
+        if not self.open >> a & 1 and not evict_one(self.members[a]):
             return None
-        return out
+        return evicted
 
     def _drop_colour(self) -> None:
-        """The last colour, which no edge has, away."""
+        """Remove the last colour, which no edge has."""
         self.colours -= 1
         every = (1 << self.colours) - 1
-        for room in (self.room_in, *self.room_out.values()):
-            room[:] = [mask & every for mask in room]
+        for free in (self.free_in, *self.free_out.values()):
+            free[:] = [mask & every for mask in free]
         self.open &= every
         self.members.pop()
 
@@ -373,6 +382,6 @@ def _lowest(bits: int) -> int:
 
 
 def _bits(bits: int) -> Ints:
-    """The places of the bits that are set, ascending."""
+    """Positions of the bits that are set, ascending."""
     raw = np.frombuffer(bits.to_bytes(bits.bit_length() // 8 + 1, "little"), dtype=np.uint8)
     return np.flatnonzero(np.unpackbits(raw, bitorder="little"))

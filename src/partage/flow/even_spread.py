@@ -1,19 +1,20 @@
-"""Counts per row and slot whose families are spread as evenly as the totals allow.
+"""Counts per row and slot, with each family spread as evenly as the totals allow.
 
-Rows are items that are alike (partitions of a topic with replicas in the same racks); a row belongs
-to a family (the topic). Each row has its items, each slot takes between ``least`` and ``most``,
-each open pair between ``low`` and ``high``. What is minimised is the sum of squares of the counts
-per (family, slot): a convex flow ``row -> (family, slot) -> slot -> sink``.
+Rows are items that are alike (partitions of a topic with replicas in the same racks); each row
+belongs to a family (the topic). Each row has ``count`` items, each slot takes between ``least`` and
+``most``, each open pair between ``low`` and ``high``. The sum of squares of the counts per (family,
+slot) is minimised: a convex flow ``row -> (family, slot) -> slot -> sink``.
 
-A first arrangement is given. It is as even as can be where no row could take from a slot and give
-to another that has two less. Otherwise the squares are laid out around a guess, the counts if items
-were divisible: a pair has the level of its row plus that of its slot, within its bounds, and the
-levels are corrected in turn until the totals nearly come out.
+An initial solution is given. It is optimal if no row can move an item from a slot to another with
+at least two fewer. Otherwise the squares are laid out around an estimate as if items were
+divisible: a pair has the level of its row plus that of its slot, within its bounds, and the levels
+are corrected in turn until the totals nearly match.
 
-Where there are very many pairs and little is to be changed, all but some stay as they are: in each
-row those that would give first and those that would take first may change. What stays is priced
-with the dual values, what would pay is added, and it is solved again, a limited number of times.
-Where there are very many and much is to be changed, what was given is the answer.
+With very many pairs and few changes needed, most pairs stay fixed (column generation): in each row
+those that should give first and those that should take first may change. Fixed pairs are priced
+with the dual values, those that would improve the solution are freed, and the network is solved
+again, a limited number of times. With very many pairs and many changes needed, the initial solution
+is returned.
 """
 
 from __future__ import annotations
@@ -30,14 +31,14 @@ Ints = npt.NDArray[np.int64]
 Floats = npt.NDArray[np.float64]
 Bools = npt.NDArray[np.bool_]
 
-_WHOLE, _MOST = 400_000, 3_000_000
-"""Free pairs up to which all are laid out; the same where much is to be changed."""
-_MUCH = 0.01
-"""Items on pairs that should give some, for each free pair: from there on it is much."""
+_ALL_PAIRS, _ALL_PAIRS_CHANGED = 400_000, 3_000_000
+"""Up to this many free pairs, all are laid out; the same where many changes are needed."""
+_MANY_CHANGES = 0.01
+"""From this many items on pairs that should give, per free pair, on, changes are many."""
 _SOME, _TIMES = 8, 8
-"""Pairs of a row to add, in each direction, at first, and how many times; then twice as many."""
-_CORRECTIONS, _NEAR = 40, 0.25
-"""Corrections of the levels, at most, and how near the totals then are."""
+"""Pairs of a row freed in each direction at first, doubled each time, and how many times."""
+_CORRECTIONS, _TOLERANCE = 40, 0.25
+"""Maximum number of corrections of the levels, and the tolerance of the totals."""
 _FAR = 2**40
 
 
@@ -47,7 +48,7 @@ class SpreadProblem:
 
     - ``count``, ``family`` [R]
     - ``row``, ``slot``, ``low``, ``high`` [A]
-    - ``base`` [A]: items of the row's family that the slot has anyway
+    - ``base`` [A]: further items of the row's family on the slot
     - ``least``, ``most`` [E]
     """
 
@@ -79,7 +80,7 @@ class SpreadProblem:
         return of.ravel().astype(np.int64), first.astype(np.int64)
 
     def totals(self, counts: Ints) -> Ints:
-        """[cells] what ``counts`` [A] add up to, base included."""
+        """[cells] sums of ``counts`` [A], base included."""
         of, first = self.cell
         if of is None:
             return self.base + counts
@@ -92,31 +93,31 @@ class SpreadProblem:
 
 
 def minimise_spread(problem: SpreadProblem, given: Ints) -> Ints:
-    """[A] the counts, from ``given`` ones that respect the bounds: the most even there are, or,
-    where there are very many pairs, at least as even as these."""
-    gives, takes = _would(problem, given, np.zeros(problem.slots, dtype=np.int64))
+    """[A] the most even counts, starting from ``given`` feasible ones; with very many pairs, counts
+    at least as even as these."""
+    gives, takes = _improving(problem, given, np.zeros(problem.slots, dtype=np.int64))
     if not (gives | takes).any():
         return given
     free, part = _undecided(problem)
     if len(free) == 0:
         return given
     found = given[free]
-    much = int(given[gives].sum()) > _MUCH * len(free)
-    if len(free) <= (_MOST if much else _WHOLE):
-        found, _ = _solved(part, found, np.arange(len(free)), _guess(part))
-    elif not much:
-        found = _in_parts(part, found)
+    many = int(given[gives].sum()) > _MANY_CHANGES * len(free)
+    if len(free) <= (_ALL_PAIRS_CHANGED if many else _ALL_PAIRS):
+        found, _ = _solve(part, found, np.arange(len(free)), _guess(part))
+    elif not many:
+        found = _by_columns(part, found)
     answer = given.copy()
     answer[free] = found
     return answer
 
 
-def _in_parts(problem: SpreadProblem, found: Ints) -> Ints:
-    """[A] counts at least as even as those ``found``, with few of the pairs laid out."""
+def _by_columns(problem: SpreadProblem, found: Ints) -> Ints:
+    """[A] counts at least as even as those ``found``, by column generation."""
     some = _first_to_move(problem, found)
     for turn in range(_TIMES):
-        found, price = _solved(problem, found, np.flatnonzero(some), found)
-        gives, takes = _would(problem, found, price)
+        found, price = _solve(problem, found, np.flatnonzero(some), found)
+        gives, takes = _improving(problem, found, price)
         if not (gives | takes).any():
             break
         more = _SOME << turn
@@ -124,9 +125,9 @@ def _in_parts(problem: SpreadProblem, found: Ints) -> Ints:
     return found
 
 
-def _would(problem: SpreadProblem, counts: Ints, price: Ints) -> tuple[Bools, Bools]:
-    """[A] pairs that should give an item, and that should take one, as the squares and the slots'
-    ``price`` [E] have it: none if the counts are optimal."""
+def _improving(problem: SpreadProblem, counts: Ints, price: Ints) -> tuple[Bools, Bools]:
+    """[A] pairs that should give an item, and pairs that should take one, according to the squares
+    and the ``price`` [E] of the slots: none if the counts are optimal."""
     give, take = _margins(problem, counts, price)
     first = np.searchsorted(problem.row, np.arange(problem.rows))
     dearest, cheapest = np.maximum.reduceat(give, first), np.minimum.reduceat(take, first)
@@ -136,8 +137,8 @@ def _would(problem: SpreadProblem, counts: Ints, price: Ints) -> tuple[Bools, Bo
 
 
 def _margins(problem: SpreadProblem, counts: Ints, price: Ints) -> tuple[Ints, Ints]:
-    """[A] what one item less would save, and one more cost; far off where it may not be. Where
-    rows of a family may exchange items, both lie in the middle."""
+    """[A] what one item less would save and one more would cost, infinite where not allowed. Where
+    rows of a family may exchange items, both are the average."""
     level = 2 * problem.of_pairs(problem.totals(counts)) + price[problem.slot]
     step = 1 if problem.cell[0] is None else 0
     give = np.where(counts > problem.low, level - step, -_FAR)
@@ -145,7 +146,7 @@ def _margins(problem: SpreadProblem, counts: Ints, price: Ints) -> tuple[Ints, I
 
 
 def _first_to_move(problem: SpreadProblem, counts: Ints) -> Bools:
-    """[A] in each row, some of those that save most and of those that cost least."""
+    """[A] in each row, some of the pairs that save most and some that cost least."""
     give, take = _margins(problem, counts, np.zeros(problem.slots, dtype=np.int64))
     first = np.searchsorted(problem.row, np.arange(problem.rows))
     dearest = np.maximum.reduceat(give, first)[problem.row]
@@ -156,7 +157,7 @@ def _first_to_move(problem: SpreadProblem, counts: Ints) -> Bools:
 
 
 def _some(problem: SpreadProblem, marked: Bools, wanted: int) -> Bools:
-    """[A] about as many as ``wanted`` of the marked in each row, others in every row."""
+    """[A] about ``wanted`` of the marked pairs of each row, different ones in every row."""
     before: Ints = np.cumsum(marked) - marked
     first: Ints = before[np.searchsorted(problem.row, np.arange(problem.rows))]
     number = np.bincount(problem.row, marked, minlength=problem.rows).astype(np.int64)
@@ -166,7 +167,7 @@ def _some(problem: SpreadProblem, marked: Bools, wanted: int) -> Bools:
 
 
 def _undecided(problem: SpreadProblem) -> tuple[Ints, SpreadProblem]:
-    """The pairs to which the totals leave a choice, and the problem of these alone."""
+    """The pairs that the totals do not determine, and the problem of these only."""
     low, high = problem.low, problem.high
     for at, least, most in (
         (problem.row, problem.count, problem.count),
@@ -194,9 +195,9 @@ def _undecided(problem: SpreadProblem) -> tuple[Ints, SpreadProblem]:
     )
 
 
-def _solved(problem: SpreadProblem, given: Ints, free: Ints, guess: Ints) -> tuple[Ints, Ints]:
-    """[A] the most even counts where only the pairs ``free`` may differ from those ``given``, laid
-    out around a ``guess`` [A]; and the prices of the slots [E]."""
+def _solve(problem: SpreadProblem, given: Ints, free: Ints, guess: Ints) -> tuple[Ints, Ints]:
+    """[A] the most even counts in which only the pairs ``free`` differ from those ``given``, with
+    windows around a ``guess`` [A]; and the prices of the slots [E]."""
     row, slot, low = problem.row[free], problem.slot[free], problem.low[free]
     beyond = given[free] - low
     of, first = problem.cell
@@ -232,7 +233,7 @@ def _solved(problem: SpreadProblem, given: Ints, free: Ints, guess: Ints) -> tup
     )
     optimum = minimise_squares(network, {0: squares})
     if optimum is None:
-        raise AssertionError("there are counts that respect the bounds")
+        raise AssertionError("feasible, since the given counts are")
     flow = squares.flows(optimum.flow[squares.at]) if of is None else optimum.flow[at]
     found = given.copy()
     found[free] = low + flow
@@ -241,7 +242,7 @@ def _solved(problem: SpreadProblem, given: Ints, free: Ints, guess: Ints) -> tup
 
 
 def _guess(problem: SpreadProblem) -> Ints:
-    """[A] the counts, rounded, were items divisible."""
+    """[A] estimated counts, as if items were divisible, rounded."""
     low, high = problem.low, problem.high
     slack = problem.most - problem.least
     part = (int(problem.count.sum()) - int(problem.least.sum())) / max(int(slack.sum()), 1)
@@ -256,10 +257,10 @@ def _guess(problem: SpreadProblem) -> Ints:
         level += missing / np.maximum(np.bincount(at, moves, minlength=len(want)), 1)
         aim = levels[0][problem.row] + levels[1][problem.slot] - problem.base
         if of is not None:
-            # what the family's other rows have there counts too; half a step, as they step as well
+            # include the family's other rows; half a step, since they step as well
             aim = (aim - np.bincount(of, found)[of] + 2 * found) / 2
         found = np.clip(aim, low, high)
-        if turn % 2 and np.abs(missing).max() < _NEAR:
+        if turn % 2 and np.abs(missing).max() < _TOLERANCE:
             break
     return np.rint(found).astype(np.int64)
 

@@ -1,18 +1,17 @@
-"""A min-cost flow network with several costs, minimised one after the other, with dual values.
+"""A min-cost flow network with several costs, minimised one after the other, and its dual values.
 
-OR-tools (or, where a network is large and its costs are few, ``augmenting``) finds an optimal flow
-for the first cost. Its dual values are read off the residual network
-(shortest distances, Bellman-Ford): the *reduced cost* of an arc is its cost plus the distance of
-its tail minus the distance of its head. Every optimal flow, not only the one found, is 0 on arcs of
-positive and full on arcs of negative reduced cost; so these arcs are fixed, and the second cost is
-minimised over what is left, which is exactly the set of optima of the first. That way
-"fairest, then fewest moves, then best spread" needs no huge weights, and each cost keeps a proof of
-its own.
+OR-tools (or ``primal_dual``, where a network is large and has few different costs) finds an optimal
+flow for the first cost. The dual values are shortest distances in the residual network
+(Bellman-Ford). The *reduced cost* of an arc is its cost plus the distance of its tail minus the
+distance of its head. Every optimal flow, not only the one found, is 0 on arcs with positive reduced
+cost and full on arcs with negative reduced cost. These arcs are fixed, and the second cost is
+minimised over the remaining ones: exactly the optimal face of the first cost. So "fairest, then
+fewest moves, then best spread" needs no huge weights, and each cost has a proof of its own.
 
-A convex cost ``weight * (base + flow)**2`` is a bundle of parallel arcs with rising marginal costs.
-Only a window of it around a guess is laid out unit by unit; outside, the bundle goes on with a
-straight line that never overestimates. An optimum inside the window is therefore an optimum of the
-true cost; one outside widens the window and the network is solved again.
+A convex cost ``weight * (base + flow)**2`` is a bundle of parallel arcs with increasing marginal
+costs. Only a window around an estimate is laid out unit by unit; outside, one arc with a linear
+cost that never overestimates continues it. So an optimum inside the window is an optimum of the
+true cost; if it is outside, the window grows and the network is solved again.
 """
 
 from __future__ import annotations
@@ -30,16 +29,16 @@ Ints = npt.NDArray[np.int64]
 Faces = npt.NDArray[np.int8]
 
 FREE, EMPTY, FULL = 0, 1, 2
-"""What the optima of a cost leave of an arc: any flow, none, or its whole capacity."""
+"""The flow of an arc over all optima of a cost: any, always 0, or always its capacity."""
 
 _LARGE = 100_000
-"""Arcs from which on it pays to look for few costs."""
+"""From this many arcs on, the primal-dual method is considered."""
 
 _FEW = 64
-"""Different costs up to which maximum flows along shortest paths are faster than cost scaling."""
+"""Up to this many different costs, the primal-dual method is faster than cost scaling."""
 
 _ROUNDS = 100
-"""Rounds of them after which it seems not so."""
+"""Rounds of the primal-dual method before falling back to cost scaling."""
 
 
 @dataclass
@@ -47,7 +46,7 @@ class Network:
     """Nodes, arcs and supplies under construction; ``arcs`` returns the numbers of those added.
 
     ``layers`` costs per arc, minimised in this order. ``guess``: what the dual values of the first
-    may roughly be, up to a constant; it only saves time. ``copy`` shares what was added so far.
+    roughly are, up to a constant; it only saves time. ``copy`` shares the arcs added so far.
     """
 
     nodes: int
@@ -62,7 +61,7 @@ class Network:
         self.guess = np.zeros(self.nodes, dtype=np.int64)
 
     def copy(self) -> Network:
-        """The same network, to be added to apart from this one."""
+        """A copy; arcs added to it are not added to this one."""
         other = Network(self.nodes, self.layers)
         other.supply[:] = self.supply
         other.guess[:] = self.guess
@@ -89,7 +88,8 @@ class Network:
         return slice(first, self._count)
 
     def push(self, tail: npt.ArrayLike, head: npt.ArrayLike, flow: npt.ArrayLike) -> None:
-        """Send what is decided already from ``tail`` to ``head``: it takes no arc."""
+        """Route a fixed flow from ``tail`` to ``head`` by adjusting the supplies, without an
+        arc."""
         t, h, f = np.broadcast_arrays(tail, head, flow)
         np.subtract.at(self.supply, t, f)
         np.add.at(self.supply, h, f)
@@ -127,10 +127,10 @@ class Optimum:
 
 
 def minimise(network: Network, *, prove_last: bool = True) -> Optimum | None:
-    """The flow that minimises the costs one after the other; None when none is feasible.
+    """The flow that minimises the costs one after the other; None when infeasible.
 
-    Without ``prove_last`` the last cost has neither dual values (all 0) nor a face of its own (the
-    face of the cost before it stands there), which saves the time to work them out.
+    Without ``prove_last`` the dual values of the last cost are 0 and its face is that of the cost
+    before it, which saves the time to compute them.
     """
     tail, head, capacity, cost = network.compiled()
     state = np.where(capacity > 0, FREE, EMPTY).astype(np.int8)
@@ -141,7 +141,7 @@ def minimise(network: Network, *, prove_last: bool = True) -> Optimum | None:
     for layer in range(network.layers):
         free = np.flatnonzero(state == FREE)
         c = cost[layer, free]
-        # With nothing to choose by, the flow at hand is an optimum and no arc becomes fixed.
+        # if all costs are 0, the current flow is optimal and no arc becomes fixed
         if not solved or c.any():
             supply = network.supply.copy()
             full = np.flatnonzero(state == FULL)
@@ -168,19 +168,19 @@ def minimise(network: Network, *, prove_last: bool = True) -> Optimum | None:
 def _solve(
     tail: Ints, head: Ints, capacity: Ints, cost: Ints, supply: Ints, guess: Ints
 ) -> Ints | None:
-    """[A] an optimal flow, or None when none is feasible. Any optimum will do: dual values and
-    faces are the same for all."""
+    """[A] an optimal flow, or None when infeasible. Dual values and faces do not depend on which
+    optimum is found."""
     if len(tail) == 0:
         return None if supply.any() else np.zeros(0, dtype=np.int64)
     if len(tail) >= _LARGE:
         return _solve_large(tail, head, capacity, cost, supply, guess)
-    return _scaled(tail, head, capacity, cost, supply)
+    return _cost_scaling(tail, head, capacity, cost, supply)
 
 
 def _solve_large(
     tail: Ints, head: Ints, capacity: Ints, cost: Ints, supply: Ints, guess: Ints
 ) -> Ints | None:
-    """The same on fewer nodes and arcs, by the method that suits the costs."""
+    """``_solve`` after reducing nodes and arcs, by the method that suits the costs."""
     feeder = _feeders(tail, head, capacity, supply)[tail]
     fed = np.flatnonzero(feeder >= 0)
     feeder = feeder[fed]
@@ -188,8 +188,8 @@ def _solve_large(
     start[fed], price[fed] = tail[feeder], cost[fed] + cost[feeder]
     keep = np.ones(len(tail), dtype=np.bool_)
     keep[feeder] = False
-    start, end, room, price = start[keep], head[keep], capacity[keep], price[keep]
-    # most nodes of a large network may have nothing left to decide
+    start, end, limit, price = start[keep], head[keep], capacity[keep], price[keep]
+    # most nodes of a large network may have no free arc
     used = np.zeros(len(supply), dtype=np.bool_)
     used[start] = used[end] = True
     if supply[~used].any():
@@ -200,9 +200,9 @@ def _solve_large(
     try:
         if len(np.unique(price)) > _FEW:
             raise TooManyRoundsError
-        found = cheapest_flow(start, end, room, price, supply, guess, _ROUNDS)
+        found = cheapest_flow(start, end, limit, price, supply, guess, _ROUNDS)
     except TooManyRoundsError:
-        found = _scaled(start, end, room, price, supply)
+        found = _cost_scaling(start, end, limit, price, supply)
     if found is None:
         return None
     flow = np.zeros_like(tail)
@@ -212,20 +212,20 @@ def _solve_large(
 
 
 def _feeders(tail: Ints, head: Ints, capacity: Ints, supply: Ints) -> Ints:
-    """[nodes] the arc that alone leads into a node and can carry whatever leaves it, or -1. The
-    arcs that leave such a node may start where its feeder does, and the feeder be left out."""
+    """[nodes] the only arc into a node, if it can carry all that leaves the node, or -1. Arcs that
+    leave such a node may start at the tail of its feeder, and the feeder is left out."""
     nodes = len(supply)
     feeder = np.full(nodes, -1)
     feeder[head] = np.arange(len(head))
     leaving = np.bincount(tail, capacity, minlength=nodes)
     alone = (np.bincount(head, minlength=nodes) == 1) & (supply == 0)
     alone &= capacity[feeder] >= leaving
-    # one step at a time: of two such nodes in a row the second stays
+    # of two such nodes in a row, keep the second
     alone &= ~alone[tail[feeder]]
     return np.where(alone, feeder, -1)
 
 
-def _scaled(tail: Ints, head: Ints, capacity: Ints, cost: Ints, supply: Ints) -> Ints | None:
+def _cost_scaling(tail: Ints, head: Ints, capacity: Ints, cost: Ints, supply: Ints) -> Ints | None:
     """By OR-tools' cost scaling."""
     solver = SimpleMinCostFlow()
     solver.add_arcs_with_capacity_and_unit_cost(tail, head, capacity, cost)
@@ -242,11 +242,11 @@ def _scaled(tail: Ints, head: Ints, capacity: Ints, cost: Ints, supply: Ints) ->
 
 
 def _distances(nodes: int, tail: Ints, head: Ints, cost: Ints, flow: Ints, capacity: Ints) -> Ints:
-    """Shortest distances from anywhere in the residual network of an optimal flow (all <= 0)."""
-    forth, back = flow < capacity, flow > 0
-    start = np.concatenate((tail[forth], head[back]))
-    end = np.concatenate((head[forth], tail[back]))
-    length = np.concatenate((cost[forth], -cost[back]))
+    """Shortest distances from any node in the residual network of an optimal flow (all <= 0)."""
+    forward, backward = flow < capacity, flow > 0
+    start = np.concatenate((tail[forward], head[backward]))
+    end = np.concatenate((head[forward], tail[backward]))
+    length = np.concatenate((cost[forward], -cost[backward]))
     order = np.argsort(end, kind="stable")
     start, end, length = start[order], end[order], length[order]
     distance = np.zeros(nodes, dtype=np.int64)
@@ -260,14 +260,14 @@ def _distances(nodes: int, tail: Ints, head: Ints, cost: Ints, flow: Ints, capac
         if not better.any():
             return distance
         distance[reached[better]] = candidate[better]
-    raise RuntimeError("min-cost flow: a negative cycle in what was said to be optimal")
+    raise RuntimeError("min-cost flow: a negative cycle in a flow reported as optimal")
 
 
 @dataclass
 class Squares:
     """Convex costs ``weight * ((base + flow)**2 - base**2)`` on B bundles of arcs, in windows.
 
-    All arrays [B]. ``low`` and ``high`` bound the window in units of flow; ``widen`` grows it.
+    All arrays [B]. ``low`` and ``high`` bound the window in units of flow.
     ``at``: its arcs in the network to which it was added last.
     """
 
@@ -285,7 +285,7 @@ class Squares:
         self.high = np.clip(self.high, self.low, self.capacity)
 
     def add_to(self, network: Network, layer: int) -> slice:
-        """Lay the bundles out: the units of the windows, then the straight ends below and above."""
+        """Add the arcs: one per unit of the windows, then the linear ends below and above."""
         count = np.arange(len(self.tail))
         steps = self.high - self.low
         bundle = np.repeat(count, steps)
@@ -308,19 +308,19 @@ class Squares:
         return self.at
 
     def flows(self, per_arc: Ints) -> Ints:
-        """[B] flow of each bundle out of the flow of its arcs."""
+        """[B] flow of each bundle from the flow of its arcs."""
         return np.bincount(self._bundle, per_arc, minlength=len(self.tail)).astype(np.int64)
 
     def bounds(self, face: Faces) -> tuple[Ints, Ints]:
-        """[B] least and greatest flow that a face leaves to each bundle."""
+        """[B] least and greatest flow of each bundle within a face."""
         count = len(self.tail)
         least = np.bincount(self._bundle, self._size * (face == FULL), minlength=count)
         slack = np.bincount(self._bundle, self._size * (face == FREE), minlength=count)
         return least.astype(np.int64), (least + slack).astype(np.int64)
 
     def widen(self, face: Faces) -> bool:
-        """Grow the windows that some optimum may leave, seen from the face of the bundles' own
-        layer; False when every optimum lies inside and the straight ends played no part."""
+        """Grow the windows that some optimum may leave, according to the face of the bundles'
+        layer. Returns False when every optimum is inside all windows."""
         ends = len(face) - len(self._below) - len(self._above)
         face_below, face_above = np.split(face[ends:], [len(self._below)])
         below = self._below[face_below != FULL]
@@ -334,8 +334,8 @@ class Squares:
 def minimise_squares(
     network: Network, squares: Mapping[int, Squares], *, prove_last: bool = True
 ) -> Optimum | None:
-    """``minimise`` with convex costs by layer, beside those of the network, to which nothing is
-    added: windows are widened until every optimum lies inside."""
+    """``minimise`` with convex costs by layer in addition to those of the network, which is not
+    changed. The windows grow until every optimum is inside."""
     while True:
         whole = network.copy()
         for layer, one in squares.items():

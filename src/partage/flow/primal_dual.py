@@ -1,18 +1,17 @@
-"""A min-cost flow by maximum flows along shortest paths: for large networks with few costs.
+"""The primal-dual method for min-cost flow: for large networks with few different costs.
 
-The primal-dual method (Ford and Fulkerson, 1962), in numpy. Every unit that still has to be routed
-starts at its node at once; a search by rising distance, level by level, reaches the nearest nodes
-that want units; all shortest paths found that way form one network of their own, on which OR-tools
-routes as much as there is room for, in one maximum flow. Lengths are reduced costs, so that what
-was routed before never costs more than it must. Each round makes the nearest demand lie farther
-away, so there are no more rounds than there are different path lengths. Where costs are few small
-numbers, as for counting moves, changes or even shares, that is a handful; cost scaling, which does
-not see this, takes ten times as long on a million arcs. Where costs are all different it is the
-other way round.
+Ford and Fulkerson (1962), in numpy. All units that still have to be routed start at their nodes at
+once. A search by increasing distance, level by level, reaches the nearest nodes with demand; the
+arcs of all shortest paths form a network of their own, on which OR-tools routes as much as possible
+in one maximum flow. Lengths are reduced costs, so earlier flow never has to be undone at a loss.
+Each round increases the distance to the nearest demand, so there are at most as many rounds as
+different path lengths. Where costs are a few small numbers, as for counting moves, changes or even
+loads, that is a handful; cost scaling, which does not exploit this, takes ten times as long on a
+million arcs. Where costs are all different, cost scaling is faster.
 
-Of equally good flows the one found depends on the order in which the solver meets the arcs. That
-order looks random here: in the order of the nodes, items that may go anywhere go to the first slots
-together, which leaves few of the others to take over from them.
+Which of several optimal flows is found depends on the order in which the solver meets the arcs.
+That order is scrambled here: in the order of the nodes, flexible items would fill the first slots
+together and leave few other items there to reassign.
 """
 
 from __future__ import annotations
@@ -24,7 +23,7 @@ from ortools.graph.python.max_flow import SimpleMaxFlow
 Ints = npt.NDArray[np.int64]
 
 _FAR = np.iinfo(np.int64).max // 4
-_MIXED = 20
+_SCRAMBLED_BITS = 20
 
 
 class TooManyRoundsError(Exception):
@@ -40,17 +39,17 @@ def cheapest_flow(
     guess: Ints,
     rounds: int,
 ) -> Ints | None:
-    """[A] an optimal flow for arcs [A] and the supply of every node; None when none is feasible.
+    """[A] an optimal flow for arcs [A] and the supply of every node; None when infeasible.
 
-    ``guess`` [nodes]: potentials to start from, 0 where nothing is known; the better they are, the
-    fewer rounds. Raises TooManyRoundsError when it is not done after ``rounds``.
+    ``guess`` [nodes]: initial potentials, 0 where nothing is known; better ones need fewer rounds.
+    Raises TooManyRoundsError when it is not finished after ``rounds``.
     """
     if supply.sum() != 0:
         return None
-    # arcs that earn something are full to begin with: no reduced cost left is then negative
+    # saturate arcs with negative reduced cost, so that none is left
     potential = guess.copy()
     flow = np.where(cost + potential[tail] < potential[head], capacity, 0)
-    residual = _Residual(tail, head, capacity, cost, flow, len(supply))
+    residual = _ResidualNetwork(tail, head, capacity, cost, flow, len(supply))
     excess = supply.copy()
     np.subtract.at(excess, tail, flow)
     np.add.at(excess, head, flow)
@@ -63,16 +62,16 @@ def cheapest_flow(
     return residual.flow()
 
 
-class _Residual:
-    """Every arc forth and back, ordered by tail: ``room`` says how much more each can carry."""
+class _ResidualNetwork:
+    """Every arc in both directions, ordered by tail, with its residual capacity."""
 
     def __init__(
         self, tail: Ints, head: Ints, capacity: Ints, cost: Ints, flow: Ints, nodes: int
     ) -> None:
         arcs = len(tail)
         start = np.concatenate((tail, head))
-        # the solver tries the arcs of a node in this order, so that ties are not led one way
-        order = np.argsort((start << _MIXED) + np.tile(_mixed(arcs), 2), kind="stable")
+        # the solver tries the arcs of a node in this order: scrambled, ties are not biased
+        order = np.argsort((start << _SCRAMBLED_BITS) + np.tile(_scrambled(arcs), 2), kind="stable")
         place = np.empty_like(order)
         place[order] = np.arange(2 * arcs)
         self.nodes = nodes
@@ -80,31 +79,31 @@ class _Residual:
         self.tail = start[order]
         self.head = np.concatenate((head, tail))[order]
         self.cost = np.concatenate((cost, -cost))[order]
-        self.room = np.concatenate((capacity - flow, flow))[order]
-        self.other_way = np.concatenate((place[arcs:], place[:arcs]))[order]
-        self._back = place[arcs:]
+        self.residual_capacity = np.concatenate((capacity - flow, flow))[order]
+        self.reverse = np.concatenate((place[arcs:], place[:arcs]))[order]
+        self._reverse_of = place[arcs:]
 
     def leaving(self, nodes: Ints) -> Ints:
-        """The arcs with room that leave these nodes."""
+        """The arcs that leave these nodes and have residual capacity."""
         first = self.first[nodes]
         width = self.first[nodes + 1] - first
         end = np.cumsum(width)
         arc = np.arange(int(width.sum())) + np.repeat(first - (end - width), width)
-        return np.asarray(arc[self.room[arc] > 0], dtype=np.int64)
+        return np.asarray(arc[self.residual_capacity[arc] > 0], dtype=np.int64)
 
     def push(self, arc: Ints, amount: Ints) -> None:
         """Route ``amount`` over different arcs."""
-        self.room[arc] -= amount
-        self.room[self.other_way[arc]] += amount
+        self.residual_capacity[arc] -= amount
+        self.residual_capacity[self.reverse[arc]] += amount
 
     def flow(self) -> Ints:
-        """[A] per arc as it was given."""
-        return np.asarray(self.room[self._back], dtype=np.int64)
+        """[A] flow per arc, in the order given."""
+        return np.asarray(self.residual_capacity[self._reverse_of], dtype=np.int64)
 
 
-def _augment(residual: _Residual, potential: Ints, excess: Ints) -> bool:
-    """One round: route all that the shortest paths to the nearest demand can carry; updates the
-    room, the potentials and the excess. False when no demand can be reached."""
+def _augment(residual: _ResidualNetwork, potential: Ints, excess: Ints) -> bool:
+    """One round: route as much as the shortest paths to the nearest demand can carry. Updates the
+    residual capacities, the potentials and the excess. False when no demand can be reached."""
     found = _shortest(residual, potential, excess)
     if found is None:
         return False
@@ -123,7 +122,7 @@ def _augment(residual: _Residual, potential: Ints, excess: Ints) -> bool:
     solver.add_arcs_with_capacity(
         np.concatenate((number[tail], np.full(len(sources), source), number[sinks])),
         np.concatenate((number[head], number[sources], np.full(len(sinks), sink))),
-        np.concatenate((residual.room[arc], excess[sources], -excess[sinks])),
+        np.concatenate((residual.residual_capacity[arc], excess[sources], -excess[sinks])),
     )
     status = solver.solve(source, sink)
     if status != solver.OPTIMAL:
@@ -138,12 +137,12 @@ def _augment(residual: _Residual, potential: Ints, excess: Ints) -> bool:
 
 
 def _shortest(
-    residual: _Residual, potential: Ints, excess: Ints
+    residual: _ResidualNetwork, potential: Ints, excess: Ints
 ) -> tuple[Ints, Ints, Ints, int] | None:
-    """Distances from the nodes with excess up to the nearest node that wants some.
+    """Distances from the nodes with excess up to the nearest node with demand.
 
     Returns the nodes reached, the distance of every node (too large beyond the level), the arcs
-    among which those of all shortest paths are, and the level, the distance of the nearest.
+    that contain all shortest paths, and the level, which is the distance of the nearest demand.
     """
     distance = np.full(residual.nodes, _FAR)
     front = np.flatnonzero(excess > 0)
@@ -151,11 +150,11 @@ def _shortest(
     reached: list[Ints] = []
     arcs: list[Ints] = []
     seen: list[Ints] = []
-    there = False
+    found_demand = False
     while True:
         while len(front):
             reached.append(front)
-            there = there or bool((excess[front] < 0).any())
+            found_demand = found_demand or bool((excess[front] < 0).any())
             arc = residual.leaving(front)
             tail, head = residual.tail[arc], residual.head[arc]
             reach = level + residual.cost[arc] + potential[tail] - potential[head]
@@ -166,11 +165,11 @@ def _shortest(
             near = near[distance[near] > level]
             distance[near] = level
             front = _distinct(near, residual.nodes)
-            if not there:
+            if not found_demand:
                 far = reach > level
                 np.minimum.at(distance, head[far], reach[far])
                 seen.append(head[far])
-        if there:
+        if found_demand:
             return np.concatenate(reached), distance, np.concatenate(arcs), level
         waiting = np.concatenate(seen)
         waiting = waiting[distance[waiting] > level]
@@ -181,11 +180,11 @@ def _shortest(
         seen = [waiting]
 
 
-def _mixed(count: int) -> Ints:
-    """[count] numbers of ``_MIXED`` bits that look random, always the same."""
+def _scrambled(count: int) -> Ints:
+    """[count] numbers of ``_SCRAMBLED_BITS`` bits that look random and are always the same."""
     number = np.arange(count, dtype=np.uint64) * np.uint64(0x9E3779B97F4A7C15)
     number = (number ^ (number >> np.uint64(29))) * np.uint64(0xBF58476D1CE4E5B9)
-    return np.asarray(number >> np.uint64(64 - _MIXED), dtype=np.int64)
+    return np.asarray(number >> np.uint64(64 - _SCRAMBLED_BITS), dtype=np.int64)
 
 
 def _distinct(values: Ints, limit: int) -> Ints:

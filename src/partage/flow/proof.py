@@ -1,9 +1,9 @@
-"""Prices made ready for the certificate: one proof per cost of a share.
+"""Prices for the certificate: one proof for each cost of an assignment.
 
-The dual values of a later cost only speak about the optima of the earlier ones. Added to a large
-enough multiple of the earlier prices they speak about everything, and the bound of the weighted
-sum, less the earlier costs, bounds the later one. The multiples follow from the range of the later
-prices; should one be too small, it is raised until the bound meets the cost.
+The dual values of a later cost are valid only on the optimal face of the earlier ones. Added to a
+large enough multiple of the earlier prices they are valid everywhere, and the bound of the weighted
+sum, minus the earlier costs, bounds the later one. The multiples follow from the range of the later
+prices; if one is too small, it is raised until the bound meets the cost.
 """
 
 from __future__ import annotations
@@ -23,10 +23,10 @@ _TRIES = 4
 
 @dataclass(frozen=True, eq=False)
 class Proof:
-    """That ``cost`` is at least ``bound`` wherever the costs before it have the values they have.
+    """Proves that ``cost`` is at least ``bound`` in every assignment with the same earlier costs.
 
     ``weights`` of (load, moves, spread) and prices for ``certificate.assignment_bound``;
-    ``family_price`` None stands for the slot's price in every family.
+    ``family_price`` None: the slot's price in every family.
     """
 
     cost: str
@@ -37,16 +37,16 @@ class Proof:
     family_price: Ints | None
 
 
-def prove(problem: AssignmentProblem, share: Assignment) -> list[Proof]:
-    """A proof for each cost, in the share's order."""
-    value = problem.costs(share.slots)
-    return [_prove(problem, share, value, stage) for stage in range(len(share.order))]
+def prove(problem: AssignmentProblem, answer: Assignment) -> list[Proof]:
+    """A proof for each cost, in the order of the assignment."""
+    value = problem.costs(answer.slots)
+    return [_prove(problem, answer, value, stage) for stage in range(len(answer.order))]
 
 
 def _prove(
-    problem: AssignmentProblem, share: Assignment, value: dict[str, int], stage: int
+    problem: AssignmentProblem, answer: Assignment, value: dict[str, int], stage: int
 ) -> Proof:
-    order = share.order[: stage + 1]
+    order = answer.order[: stage + 1]
     factor = 1
     proof: Proof | None = None
     for _ in range(_TRIES):
@@ -54,23 +54,23 @@ def _prove(
         weights[order[-1]] = 1
         later = 0
         for cost, after in zip(order[-2::-1], order[:0:-1], strict=True):
-            later += weights[after] * _reach(share, after)
+            later += weights[after] * _reach(answer, after)
             weights[cost] = factor * (later + 1)
         slot = np.zeros(problem.slots, dtype=np.int64)
         family = np.zeros_like(problem.family_base)
         shared = True
         for cost in order:
-            of_slot, of_family = share.prices[cost]
+            of_slot, of_family = answer.prices[cost]
             slot += weights[cost] * of_slot
             family += weights[cost] * (of_slot[None, :] if of_family is None else of_family)
             shared &= of_family is None
         if weights[SPREAD]:
-            family = _settled(problem, share, weights[SPREAD], slot, family)
+            family = _undecided_prices(problem, answer, weights[SPREAD], slot, family)
             shared = False
         try:
             total = _bound(problem, weights, slot, family)
         except ValueError:
-            # multiples beyond what 64 bits can sum: what was proven so far has to do
+            # the multiples no longer fit in 64 bits: use the best proof so far
             if proof is None:
                 raise
             break
@@ -92,20 +92,20 @@ def _prove(
 
 
 def fairest_loads_for(problem: AssignmentProblem, slot_price: Ints, move_price: int) -> int:
-    """A lower bound on the load's cost plus ``move_price`` for each move, of any arrangement."""
+    """A lower bound on the load cost plus ``move_price`` per move, over all assignments."""
     family_price = np.repeat(slot_price[None, :], len(problem.family_base), axis=0)
     return _bound(problem, {LOAD: 1, MOVES: move_price, SPREAD: 0}, slot_price, family_price)
 
 
 def _bound(problem: AssignmentProblem, weights: dict[str, int], slot: Ints, family: Ints) -> int:
-    """The certificate's bound on the weighted sum of the costs, out of prices."""
+    """The certificate's bound on the weighted sum of the costs, from prices."""
     least, most = problem.item_bounds
     return assignment_bound(
         family=problem.family,
         demand=problem.demand,
         least=least,
         most=most,
-        sits=problem.owned,
+        current=problem.owned,
         zone=problem.zone_of,
         base=problem.base,
         family_base=problem.family_base,
@@ -117,21 +117,21 @@ def _bound(problem: AssignmentProblem, weights: dict[str, int], slot: Ints, fami
     )
 
 
-def _reach(share: Assignment, cost: str) -> int:
-    """No reduced cost of this layer is larger."""
-    of_slot, of_family = share.prices[cost]
+def _reach(answer: Assignment, cost: str) -> int:
+    """An upper bound on the reduced costs of this layer."""
+    of_slot, of_family = answer.prices[cost]
     every = of_slot if of_family is None else np.concatenate((of_slot, of_family.ravel()))
     return 4 * (int(np.ptp(every)) + int(np.abs(every).max()) + 2) if len(every) else 1
 
 
-def _settled(
-    problem: AssignmentProblem, share: Assignment, weight: int, slot: Ints, family: Ints
+def _undecided_prices(
+    problem: AssignmentProblem, answer: Assignment, weight: int, slot: Ints, family: Ints
 ) -> Ints:
-    """Prices of (family, slot) pairs that the network left undecided, set between the marginal
-    costs of the count found; the others lie there already."""
-    item, column = np.nonzero(share.slots >= 0)
+    """The prices with those of undecided (family, slot) pairs moved between the marginal costs of
+    the count found; the others are there already."""
+    item, column = np.nonzero(answer.slots >= 0)
     count = problem.family_base.copy()
-    np.add.at(count, (problem.family[item], share.slots[item, column]), 1)
+    np.add.at(count, (problem.family[item], answer.slots[item, column]), 1)
     members = np.bincount(problem.family, minlength=len(count))
     full = count - problem.family_base >= members[:, None]
     upper = weight * (2 * count + 1)

@@ -1,9 +1,9 @@
-"""Which of its options does each item pick: convex costs on options and on the slots behind them.
+"""Each item picks one of its options, with convex costs on options and slots.
 
-Items (partitions) each pick exactly one of a few options. An option belongs to a slot: for leaders
-the option is the leader itself; for leader and first follower together it is the ordered pair, and
-its slot the leader. Slots carry a convex cost or a fixed number of picks, options a convex cost and
-a capacity. The network is ``item -> option -> slot -> sink``.
+An option belongs to a slot. For leaders, the option is the leader itself; for leader and first
+follower together, the option is the ordered pair and its slot is the leader. Slots have a convex
+cost or a fixed number of picks; options have a convex cost and a capacity. The network is
+``item -> option -> slot -> sink``.
 """
 
 from __future__ import annotations
@@ -17,11 +17,10 @@ Ints = npt.NDArray[np.int64]
 
 
 def pick_slots(item: Ints, slot: Ints, items: int, base: Ints, change: Ints) -> tuple[Ints, Ints]:
-    """Each item picks one slot of its arcs (item[a], slot[a]); loads fairest, then fewest changes.
+    """Each item picks one slot of its arcs (item[a], slot[a]): fairest loads, then fewest changes.
 
-    Minimises the sum of ``load**2``, where ``base`` [E] counts in, then the sum of ``change`` [A]
-    over the arcs picked. Returns the arcs picked [items] and the prices [E]. Every item must have
-    an arc.
+    Minimises the sum of ``load**2``, ``base`` [E] included, then the sum of ``change`` [A] over the
+    arcs picked. Returns the arcs picked [items] and the prices [E]. Every item must have an arc.
     """
     slots = len(base)
     sink = items + slots
@@ -58,7 +57,8 @@ def pick_pairs(
     quota: Ints,
     changes: tuple[Ints, ...],
 ) -> tuple[Ints, Ints, Ints] | None:
-    """Each item picks one option of its arcs (item[a], option[a]); None when the caps forbid it.
+    """Each item picks one option of its arcs (item[a], option[a]); None when the caps make it
+    infeasible.
 
     Options [O] belong to slots ``option_slot``; slot s is picked exactly ``quota[s]`` times, option
     o at most ``option_cap[o]`` times. Minimises the sum of ``(option_base + picks)**2`` over the
@@ -104,14 +104,14 @@ def least_level(
     option_base: Ints,
     quota: Ints,
     *,
-    beyond: int,
+    infeasible: int,
 ) -> int:
-    """The least T such that items can pick with ``option_base + picks`` at most T everywhere, given
-    that ``beyond`` is too little for that."""
+    """The smallest T for which ``option_base + picks`` can be at most T for all options;
+    ``infeasible`` is a T known to be too small."""
     slots, options = len(quota), len(option_slot)
     tail, head = items + np.arange(options), items + options + option_slot
 
-    def does(level: int) -> bool:
+    def feasible(level: int) -> bool:
         network = Network(items + options + slots, 1)
         network.supply[:items] = 1
         network.supply[items + options :] = -quota
@@ -119,23 +119,23 @@ def least_level(
         network.arcs(tail, head, np.maximum(level - option_base, 0))
         return minimise(network, prove_last=False) is not None
 
-    low, step = beyond, 1
-    while not does(low + step):
+    low, step = infeasible, 1
+    while not feasible(low + step):
         low += step
         step *= 2
-        assert step <= 4 * (items + 1 + int(option_base.max())), "without caps there is a way"
+        assert step <= 4 * (items + 1 + int(option_base.max())), "without caps a choice exists"
     high = low + step
     while high - low > 1:
         middle = (low + high) // 2
-        low, high = (low, middle) if does(middle) else (middle, high)
+        low, high = (low, middle) if feasible(middle) else (middle, high)
     return high
 
 
 def overflow_prices(
     item: Ints, option: Ints, items: int, option_slot: Ints, option_cap: Ints, quota: Ints
 ) -> tuple[Ints, Ints]:
-    """Prices [O] and [E] that prove, by ``certificate.overflow_bound``, how many picks must exceed
-    the caps: a bound of one or more says that no way to pick respects them."""
+    """Prices [O] and [E] for ``certificate.overflow_bound``, which proves how many picks must
+    exceed the caps: a bound of 1 or more means that the caps cannot be met."""
     options, slots = len(option_slot), len(quota)
     network = Network(items + options + slots, 1)
     network.supply[:items] = 1

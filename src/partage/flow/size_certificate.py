@@ -1,8 +1,8 @@
-"""Two lower bounds on sharing sizes out, out of numbers that anyone may have found.
+"""Two lower bounds for the assignment of sizes, from a set of slots and from prices.
 
-The arithmetic of the certificate for sizes, as ``flow.certificate`` is for counts: the bounds hold
-for any set of slots and any prices, so nothing of the search (``flow.size_balancing``) has to be
-believed. This module shares no code with it.
+The counterpart of ``flow.certificate`` for sizes: the bounds hold for any set of slots and any
+prices, so the search (``flow.size_balancing``) need not be trusted. This module shares no code with
+it.
 """
 
 from __future__ import annotations
@@ -31,12 +31,12 @@ def level_bound(
     weight: Ints,
     confined: Bools,
 ) -> int:
-    """No arrangement keeps ``weight * load`` below this on every slot.
+    """A lower bound on the highest ``weight * load`` of a slot, over all assignments.
 
     Items [I] of a ``size`` take ``demand`` distinct slots each, ``least`` to ``most`` of them in
-    each zone. Two reasons, the better counts. What cannot go elsewhere must go to the slots
-    ``confined`` [E] and is there divided evenly at best. And of the k * E + 1 largest pieces, k + 1
-    share a slot, which then holds at least the k + 1 smallest of them.
+    each zone. The larger of two bounds. Items that cannot go elsewhere must go to the slots
+    ``confined`` [E], where they are divided evenly at best. And of the k * E + 1 largest pieces, k
+    + 1 share a slot, which holds at least the k + 1 smallest of them.
     """
     zones = int(zone.max()) + 1
     inside = np.bincount(zone[confined], minlength=zones)
@@ -65,33 +65,34 @@ def moved_bound(
     demand: Ints,
     least: Ints,
     most: Ints,
-    sits: tuple[Ints, Ints],
+    current: tuple[Ints, Ints],
     zone: Ints,
     base_size: Ints,
     low: Ints,
     high: Ints,
     price: Ints,
 ) -> int:
-    """No arrangement with every load between ``low`` and ``high`` [E] puts fewer sizes on slots
-    where they do not already sit (``sits``: item, slot).
+    """A lower bound on the total size moved to slots that do not hold the item today (``current``:
+    item, slot), over all assignments with every load between ``low`` and ``high`` [E].
 
-    Each item chooses its cheapest slots, at ``price`` [E] a byte and 1 more where it does not sit;
-    each slot chooses the load in its band that pays most. Prices are whole numbers of any sign.
+    Each item chooses its cheapest slots, at ``price`` [E] a byte and 1 more on slots that do not
+    hold it today; each slot chooses the load in its band that pays most. Prices are integers of any
+    sign.
     """
     slots = len(zone)
     # not np.abs: there is no 64-bit +(2**63)
     if int(price.max(initial=0)) > _SAFE or int(price.min(initial=0)) < -_SAFE:
         raise ValueError("prices too large to be summed exactly")
-    order = np.argsort(sits[0], kind="stable")
-    sits_item, sits_slot = sits[0][order], sits[1][order]
+    order = np.argsort(current[0], kind="stable")
+    current_item, current_slot = current[0][order], current[1][order]
     members = [np.flatnonzero(zone == z) for z in range(int(zone.max()) + 1)]
     total = 0
     step = max(1, _CELLS // slots)
     for start in range(0, len(size), step):
         stop = min(len(size), start + step)
         cost = np.repeat(price[None, :] + 1, stop - start, axis=0)
-        a, b = np.searchsorted(sits_item, (start, stop))
-        cost[sits_item[a:b] - start, sits_slot[a:b]] -= 1
+        a, b = np.searchsorted(current_item, (start, stop))
+        cost[current_item[a:b] - start, current_slot[a:b]] -= 1
         per_byte = _cheapest(cost, members, demand[start:stop], least[start:stop], most[start:stop])
         total += _dot(size[start:stop], per_byte)
     for p, a, b, fixed in zip(
@@ -102,8 +103,8 @@ def moved_bound(
 
 
 def _cheapest(cost: Ints, members: list[Ints], demand: Ints, least: Ints, most: Ints) -> Ints:
-    """[I] cost of each item's cheapest slots: ``least`` of every zone, then the cheapest left that
-    no zone has ``most`` of."""
+    """[I] cost of each item's cheapest slots: ``least`` of every zone, then the cheapest of the
+    rest, at most ``most`` per zone."""
     paid = np.zeros(len(cost), dtype=np.int64)
     far = np.iinfo(np.int64).max
     left: list[Ints] = []

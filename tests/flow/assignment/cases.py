@@ -62,7 +62,9 @@ def problems(draw: st.DrawFn, max_slots: int = 5, max_items: int = 5) -> Assignm
 
 
 @st.composite
-def crowded_problems(draw: st.DrawFn, max_slots: int = 5, max_items: int = 5) -> AssignmentProblem:
+def violating_problems(
+    draw: st.DrawFn, max_slots: int = 5, max_items: int = 5
+) -> AssignmentProblem:
     """Items drawn at random over zones of unequal size, or all into the largest zone, so that
     most of them must give up a slot; some sit on one too many, or on a slot that is no more."""
     rng = np.random.default_rng(draw(st.integers(0, 2**32 - 1)))

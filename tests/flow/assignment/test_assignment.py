@@ -23,7 +23,7 @@ from partage.flow.assignment import (
     zone_bounds,
 )
 from partage.flow.assignment.disaggregation import assign_items
-from partage.flow.assignment.item_network import Apart, settle
+from partage.flow.assignment.item_network import ItemLayout, solve_item_network
 from partage.flow.proof import prove
 from tests.flow.assignment.cases import (
     ORDERS,
@@ -31,9 +31,9 @@ from tests.flow.assignment.cases import (
     best,
     chosen_slots,
     cost,
-    crowded_problems,
     plain,
     problems,
+    violating_problems,
 )
 
 QUICK = settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])
@@ -68,7 +68,7 @@ def test_every_bound_meets_its_value(
 
 
 @pytest.mark.parametrize("order", ORDERS)
-@given(problem=crowded_problems())
+@given(problem=violating_problems())
 @settings(QUICK, max_examples=250)
 def test_no_arrangement_is_better_where_items_give_up_slots(
     problem: AssignmentProblem, order: tuple[str, str, str]
@@ -79,20 +79,23 @@ def test_no_arrangement_is_better_where_items_give_up_slots(
 
 
 @pytest.mark.parametrize("order", ORDERS)
-@given(problem=crowded_problems(max_slots=16, max_items=80))
+@given(problem=violating_problems(max_slots=16, max_items=80))
 @settings(QUICK, max_examples=250)
 def test_many_items_give_up_slots(problem: AssignmentProblem, order: tuple[str, str, str]) -> None:
     """As good as the network in which every item has an arc to every slot, and proven."""
     answer = assign(problem, order)
     assert feasible(problem, answer.slots)
     every = np.ones(problem.items, dtype=np.bool_)
-    assert problem.costs(answer.slots) == settle(problem, order, Apart(every, every)).costs
+    assert (
+        problem.costs(answer.slots)
+        == solve_item_network(problem, order, ItemLayout(every, every)).costs
+    )
     for proof in prove(problem, answer):
         assert proof.value == proof.bound, proof.cost
 
 
 @pytest.mark.parametrize("order", ORDERS)
-@given(problem=crowded_problems(max_slots=9, max_items=30))
+@given(problem=violating_problems(max_slots=9, max_items=30))
 @settings(QUICK, max_examples=150)
 def test_a_few_stand_alone(problem: AssignmentProblem, order: tuple[str, str, str]) -> None:
     """Only those that must give up a slot stand alone, however many they are: the same costs."""
@@ -103,7 +106,7 @@ def test_a_few_stand_alone(problem: AssignmentProblem, order: tuple[str, str, st
     assert problem.costs(answer.slots) == problem.costs(assign(problem, order).slots)
 
 
-@pytest.mark.parametrize("make", [problems(max_slots=9, max_items=30), crowded_problems(9, 30)])
+@pytest.mark.parametrize("make", [problems(max_slots=9, max_items=30), violating_problems(9, 30)])
 @given(data=st.data())
 @settings(QUICK, max_examples=150)
 def test_a_deal_with_few_candidates(
@@ -129,9 +132,13 @@ def test_the_network_by_item(
     rng = np.random.default_rng(seed)
     alone = rng.random(problem.items) < rng.choice([0.0, 0.5, 1.0])
     every = np.ones(problem.items, dtype=np.bool_)
-    crowded = assignment._crowded(problem)
-    apart = Apart(every, every) if wide else Apart(alone | crowded, alone & (rng.random() < 0.5))
-    settled = settle(problem, order, apart)
+    violating = assignment._violating(problem)
+    layout = (
+        ItemLayout(every, every)
+        if wide
+        else ItemLayout(alone | violating, alone & (rng.random() < 0.5))
+    )
+    settled = solve_item_network(problem, order, layout)
     least = best(problem, order)
     assert tuple(settled.costs[c] for c in order) <= least
     slots, failed = assign_items(settled.counts)
@@ -142,7 +149,7 @@ def test_the_network_by_item(
         assert cost(problem, chosen_slots(slots), order) == least
 
 
-@pytest.mark.parametrize("make", [problems(), crowded_problems()])
+@pytest.mark.parametrize("make", [problems(), violating_problems()])
 @given(data=st.data())
 @settings(QUICK, max_examples=200)
 def test_what_is_left_out_is_priced(
@@ -161,7 +168,7 @@ def test_what_is_left_out_is_priced(
 
     with pytest.MonkeyPatch.context() as patch:
         for module in (count_network, item_network):
-            patch.setattr(module, "LAID_OUT_WHOLE", 0)
+            patch.setattr(module, "ALL_PAIRS", 0)
             patch.setattr(module, "emptiest", one_of_each_zone)
         answer = assign(problem)
         proofs = prove(problem, answer)
@@ -224,7 +231,7 @@ def test_counts_that_cannot_be_dealt_out_are_found_item_by_item() -> None:
     and was exact.
     """
     used = 0
-    item_network = assignment.settle
+    item_network = assignment.solve_item_network
 
     def counted(*arguments):  # type: ignore[no-untyped-def]
         nonlocal used
@@ -233,7 +240,7 @@ def test_counts_that_cannot_be_dealt_out_are_found_item_by_item() -> None:
 
     rng = np.random.default_rng(3)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(assignment, "settle", counted)
+        patch.setattr(assignment, "solve_item_network", counted)
         for _ in range(150):
             slots, items = 4, 4
             own = np.array([rng.permutation(slots) for _ in range(items)])

@@ -223,7 +223,7 @@ def test_moved_bound_takes_ownership_in_any_order(
             demand=problem.demand,
             least=least,
             most=most,
-            sits=sits,
+            current=sits,
             zone=problem.zone_of,
             base_size=problem.base_size,
             low=low,

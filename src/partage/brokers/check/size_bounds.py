@@ -105,7 +105,7 @@ def _check_bytes_moved(sizes: _Sizes, found: Recount) -> None:
         _check_band_widths(plan, low, high, found)
     elif (low > 0).any() or (high < sizes.allowed).any():
         found.defect(f"bytes moved: a band is narrower than 0% to {plan.relieve} of the disk")
-    bound = moved_bound(**sizes.arguments, sits=sizes.sits, low=low, high=high, price=price)
+    bound = moved_bound(**sizes.arguments, current=sizes.sits, low=low, high=high, price=price)
     found.values["bytes moved"] = plan.bytes_moved
     found.compare_bound(stage, bound)
 

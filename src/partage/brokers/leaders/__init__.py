@@ -147,7 +147,7 @@ def _pair(
     worst = ideal
     answer = pick_pairs(*offers, option_base, worst - option_base, quota, changes)
     if answer is None:
-        worst = least_level(*offers, option_base, quota, beyond=ideal)
+        worst = least_level(*offers, option_base, quota, infeasible=ideal)
         answer = pick_pairs(*offers, option_base, worst - option_base, quota, changes)
         assert answer is not None, "the level was found to do"
     picked, pair_price, slot_price = answer

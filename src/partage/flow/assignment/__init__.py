@@ -1,32 +1,32 @@
-"""Which slots does each item sit on: the fairest loads, the fewest moves, the evenest spread.
+"""Which slots each item gets: fairest loads, fewest moves, most even spread.
 
-Items (replica sets of partitions) each take ``demand`` distinct slots (brokers). Slots lie in zones
-(racks); an item takes at least ``least`` and at most ``most`` slots of each zone. Items belong to
-families (topics). Three costs, minimised one after the other, in an order to choose:
+Items (replica sets of partitions) each take ``demand`` distinct slots (brokers). Slots belong to
+zones (racks); an item takes at least ``least`` and at most ``most`` slots of each zone. Items
+belong to families (topics). Three costs are minimised one after the other, in a given order:
 
-- *load*: sum of ``weight * load**2`` over the slots, which yields the least majorised loads;
-- *moves*: how many slots an item takes on which it does not already sit;
+- *load*: sum of ``weight * load**2`` over the slots, whose minimum is the least majorised loads;
+- *moves*: how many slots an item takes that it does not hold today;
 - *spread*: sum of ``count**2`` over (family, slot).
 
 All of it is one network, ``group -> (group, zone) -> [(family, slot)] -> slot -> sink``, laid out
 at three resolutions:
 
-1. groups are *classes* of items with equal demand. Loads are exact here, since items of a class are
+1. Groups are *classes* of items with equal demand. Loads are exact here, since items of a class are
    interchangeable when only loads count; moves are a lower bound. A few hundred arcs.
-2. groups are the classes within each *family*, on the face that 1 leaves: only the arcs that some
-   optimum of 1 uses. Spread, given the moves of 1.
-3. The counts of 2 are dealt out to the *items*, which is again a flow, family by family. When that
-   works out, every bound is met and all three costs are proven.
+2. Groups are the classes within each *family*, on the optimal face of 1: only the arcs that some
+   optimum of 1 uses. This yields spread, given the moves of 1.
+3. The counts of 2 are disaggregated: assigned to the *items*, which is again a flow, family by
+   family. When this is feasible, every bound is met and all three costs are proven.
 
-Counts say little about items that must give up a slot, because they break the zone rule or have
-one too many: which one each gives up decides. When there are such items, 2 is replaced by a network
-in which they stand alone (``by_item``), each with arcs to its own slots and to what its family
-takes anew; all items do when there are many.
+Counts do not determine which slot an item gives up that violates the zone rule or has too many
+slots. When there are such items, 2 is replaced by a network in which each of them is a group of its
+own (``item_network``), with arcs to its current slots and to the new slots of its family; when
+there are many, all items are.
 
-When 2 or 3 does not work out (rare: the counts hide that two items would have to swap), the
-families that cannot be dealt out are first settled on their own, the others staying as dealt. If
-that costs more than the bound, their items stand alone from then on, and the network is solved
-again. So it goes on until all can be dealt out, in the end because every item stands alone.
+In rare cases 2 or 3 is infeasible, because the counts hide that two items would have to swap slots.
+The families that cannot be disaggregated are then solved separately, with the other items fixed. If
+that costs more than the bound, their items become groups of their own and the network is solved
+again. This ends, at the latest when every item is a group of its own.
 """
 
 from __future__ import annotations
@@ -39,9 +39,14 @@ import numpy.typing as npt
 
 from partage.flow.assignment.count_network import DRIFT, Groups, solve_counts
 from partage.flow.assignment.disaggregation import Counts, assign_items
-from partage.flow.assignment.item_network import Apart, Prices, Settled, settle
+from partage.flow.assignment.item_network import (
+    CountSolution,
+    ItemLayout,
+    Prices,
+    solve_item_network,
+)
 from partage.flow.assignment.problem import LOAD, MOVES, SPREAD, AssignmentProblem, zone_bounds
-from partage.flow.assignment.size_swaps import even_out
+from partage.flow.assignment.size_swaps import even_out_sizes
 
 __all__ = [
     "LOAD",
@@ -59,12 +64,12 @@ Bools = npt.NDArray[np.bool_]
 
 
 _FEW = 8
-"""One in so many of the items are few: worth being told apart from the others, or settled apart."""
+"""Items are few when they are at most one in this many: then they are solved individually."""
 
 
 @dataclass(frozen=True, eq=False)
 class Assignment:
-    """The answer: ``slots`` [I, max demand] ascending, -1 padded, and what proves it.
+    """The solution: ``slots`` [I, max demand] ascending, -1 padded, and what proves it optimal.
 
     ``prices`` maps each cost to its dual values: per slot for load and moves, for spread a pair
     (per slot, per (family, slot)).
@@ -87,36 +92,36 @@ def assign(problem: AssignmentProblem, order: Sequence[str] = (LOAD, MOVES, SPRE
             tuple(order),
         )
     slots, prices = _solve(problem, tuple(order))
-    return Assignment(even_out(problem, slots), prices, tuple(order))
+    return Assignment(even_out_sizes(problem, slots), prices, tuple(order))
 
 
 def _solve(problem: AssignmentProblem, order: tuple[str, ...]) -> tuple[Ints, Prices]:
-    crowded = _crowded(problem)
-    if not crowded.any():
-        return _dealt(problem, order, crowded, _by_family(problem, order))
-    return _dealt(problem, order, crowded | (not _few(crowded)), None)
+    violating = _violating(problem)
+    if not violating.any():
+        return _solve_until_realisable(problem, order, violating, _by_family(problem, order))
+    return _solve_until_realisable(problem, order, violating | (not _few(violating)), None)
 
 
 def _few(items: Bools) -> bool:
     return _FEW * int(items.sum()) <= len(items)
 
 
-def _crowded(problem: AssignmentProblem) -> Bools:
-    """[I] items that must give up a slot: they sit on too many, of one zone or in all."""
+def _violating(problem: AssignmentProblem) -> Bools:
+    """[I] items that must give up a slot: they hold too many, in one zone or in total."""
     held, most = problem.in_zones, problem.item_bounds[1]
-    crowded = (held > most[:, None]).any(axis=1) | (held.sum(axis=1) > problem.demand)
-    return np.asarray(crowded, dtype=np.bool_)
+    violating = (held > most[:, None]).any(axis=1) | (held.sum(axis=1) > problem.demand)
+    return np.asarray(violating, dtype=np.bool_)
 
 
-def _by_family(problem: AssignmentProblem, order: tuple[str, ...]) -> Settled | None:
-    """The counts per family; None where families rule out what is possible without them."""
+def _by_family(problem: AssignmentProblem, order: tuple[str, ...]) -> CountSolution | None:
+    """The counts per family; None where they are infeasible although the classes are not."""
     prices: Prices = {}
     layers, face = order, None
     if order[-1] == SPREAD:
         coarse = solve_counts(
             Groups.by(problem, problem.item_class, spread=False), order[:-1], None
         )
-        assert coarse is not None, "every item can be placed on its own, so all can"
+        assert coarse is not None, "feasible, since every single item is"
         prices = {cost: coarse.prices(layer) for layer, cost in enumerate(order[:-1])}
         layers, face = (SPREAD,), coarse.face(1)
     label = problem.family * len(problem.demands) + problem.item_class
@@ -125,37 +130,42 @@ def _by_family(problem: AssignmentProblem, order: tuple[str, ...]) -> Settled | 
     if fine is None:
         return None
     prices |= {cost: fine.prices(layer) for layer, cost in enumerate(layers)}
-    return Settled(Counts.of_groups(fine), fine.costs(), prices)
+    return CountSolution(Counts.of_groups(fine), fine.costs(), prices)
 
 
-def _dealt(
-    problem: AssignmentProblem, order: tuple[str, ...], alone: Bools, found: Settled | None
+def _solve_until_realisable(
+    problem: AssignmentProblem,
+    order: tuple[str, ...],
+    individual: Bools,
+    found: CountSolution | None,
 ) -> tuple[Ints, Prices]:
-    """The slots, once counts are found that can be dealt out, and the prices of these counts."""
-    wide = np.zeros_like(alone)
+    """Solve until counts are found that can be disaggregated: the slots, and the prices."""
+    wide = np.zeros_like(individual)
     while True:
-        found = found or settle(problem, order, Apart(alone, wide))
+        found = found or solve_item_network(problem, order, ItemLayout(individual, wide))
         slots, failed = assign_items(found.counts)
         if len(failed) == 0:
             return slots, found.prices
         again = np.isin(problem.family, failed)
         if _few(again):
-            # proven if all together cost no more than the bound
+            # optimal if the total still meets the bound
             part = _remainder(problem, slots, again)
-            redone, _ = _dealt(part, order, np.ones(part.items, dtype=np.bool_), None)
+            redone, _ = _solve_until_realisable(
+                part, order, np.ones(part.items, dtype=np.bool_), None
+            )
             slots[again] = -1
             slots[again, : redone.shape[1]] = redone
             if problem.costs(slots) == found.costs:
                 return slots, found.prices
-        if alone[again].all():
+        if individual[again].all():
             wide = wide | again
         else:
-            alone = alone | again | (not _few(again))
+            individual = individual | again | (not _few(again))
         found = None
 
 
 def fairest_loads(problem: AssignmentProblem) -> Ints:
-    """[E] fairest loads, base included, whatever the moves: stage one alone."""
+    """[E] fairest loads, base included, regardless of moves."""
     if problem.items == 0:
         return problem.base.copy()
     solved = solve_counts(Groups.by(problem, problem.item_class, spread=False), (LOAD,), None)
@@ -166,7 +176,7 @@ def fairest_loads(problem: AssignmentProblem) -> Ints:
 
 
 def _remainder(problem: AssignmentProblem, slots: Ints, again: Bools) -> AssignmentProblem:
-    """The problem of the items ``again`` [I] alone, the others staying on their ``slots``."""
+    """The problem of the items ``again`` [I] only; the others keep their ``slots``."""
     others = slots[~again]
     rows, columns = np.nonzero(others >= 0)
     taken = np.bincount(others[rows, columns], minlength=problem.slots).astype(np.int64)

@@ -1,7 +1,7 @@
-"""How many items of each group sit on each slot: the network at its two coarse resolutions.
+"""How many items of each group are on each slot: the network at its two coarse resolutions.
 
-Groups are classes of items with equal demand, or the classes within each family. What the optima
-of the first leave open, a ``Face``, is all that the second has to look at.
+Groups are classes of items with equal demand, or the classes within each family. The finer network
+is restricted to the optimal face of the coarser one, a ``Face``.
 """
 
 from __future__ import annotations
@@ -26,13 +26,13 @@ from partage.flow.network import (
 Ints = npt.NDArray[np.int64]
 Bools = npt.NDArray[np.bool_]
 
-LAID_OUT_WHOLE = 2_000_000
-"""Pairs of group and slot up to which all are laid out."""
+ALL_PAIRS = 2_000_000
+"""Up to this many pairs of group and slot, all are laid out."""
 
 _MIXED = 1_000_003
 
 DRIFT = "drift"
-"""Of equally good counts, those that leave each zone what it has can be dealt out."""
+"""Of equally good counts, those that keep the items of each zone can be disaggregated."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -40,8 +40,9 @@ class Groups:
     """Items counted together. G groups.
 
     - ``of`` [I] group of each item; ``count`` [G], ``kind`` [G] class, ``family`` [G]
-    - ``own``: (group, slot, how many of the group's items sit there), three arrays
-    - ``stay`` [G, Z]: how many of the slots taken in a zone can be kept within ``most`` per item
+    - ``own``: (group, slot, how many of the group's items are there), three arrays
+    - ``stay`` [G, Z]: how many of the slots held in a zone can be kept within ``most`` per item
+    - ``violating`` [G, Z]: some of them cannot
     """
 
     problem: AssignmentProblem
@@ -51,7 +52,7 @@ class Groups:
     family: Ints
     own: tuple[Ints, Ints, Ints]
     stay: Ints
-    crowded: Bools
+    violating: Bools
     spread: bool
 
     @classmethod
@@ -75,7 +76,7 @@ class Groups:
             family=problem.family[first],
             own=(pair // problem.slots, pair % problem.slots, number.astype(np.int64)),
             stay=stay.astype(np.int64).reshape(groups, zones),
-            crowded=(stay < have).reshape(groups, zones),
+            violating=(stay < have).reshape(groups, zones),
             spread=spread,
         )
 
@@ -86,58 +87,58 @@ class Groups:
 
 @dataclass(frozen=True, eq=False)
 class Face:
-    """What the optima of a coarser network leave to a finer one, by class of items.
+    """The optimal face of a coarser network, which restricts a finer one, by class of items.
 
-    ``zone``, ``stay`` [C, Z] and ``own``, ``new`` [C, E] hold FREE, EMPTY or FULL; ``crowded``
-    [C, Z] says where ``stay`` binds;
-    ``low``, ``high`` [E] bound the load of a slot beyond its base.
+    ``zone``, ``stay`` [C, Z] and ``own``, ``new`` [C, E] hold FREE, EMPTY or FULL; ``violating``
+    [C, Z]: where ``stay`` is limiting;
+    ``low``, ``high`` [E]: range of the load of a slot, without base.
     """
 
     zone: Faces
     stay: Faces
     own: Faces
     new: Faces
-    crowded: Bools
+    violating: Bools
     low: Ints
     high: Ints
 
 
-class InParts:
-    """A network in which topics may be spread over so many slots that what might be taken anew is
-    laid out in part: on the emptiest slots. What is left out is priced with the dual values, what
-    would pay is added, and it is solved again.
+class ColumnGeneration:
+    """A network with so many possible new slots that at first only those on the emptiest slots are
+    laid out. The others are priced with the dual values, those that would improve the solution are
+    added, and the network is solved again.
 
-    ``part``: what is laid out, a row per taker and a column per slot; None: all.
+    ``included``: the columns laid out, one row per group and one column per slot; None: all.
     """
 
-    part: Bools | None = None
+    included: Bools | None = None
 
-    def solve_in_parts(self) -> bool:
-        """Solve, from ``part`` on; False when infeasible."""
+    def solve_with_columns(self) -> bool:
+        """Solve, starting from ``included``; False when infeasible."""
         while True:
             if self._solve_laid_out():
-                if self.part is None or not (pays := self._pays()).any():
+                if self.included is None or not (pays := self._improving()).any():
                     return True
-                self.part = self.part | pays
-            elif self.part is None:
+                self.included = self.included | pays
+            elif self.included is None:
                 return False
             else:
-                self.part = None
+                self.included = None
 
     def _solve_laid_out(self) -> bool:
-        """Solve what is laid out."""
+        """Solve the network as laid out; False when infeasible."""
         raise NotImplementedError
 
-    def _pays(self) -> Bools:
-        """What is left out and would lower the first cost."""
+    def _improving(self) -> Bools:
+        """Columns left out that would lower the first cost."""
         raise NotImplementedError
 
 
-class CountNetwork(InParts):
+class CountNetwork(ColumnGeneration):
     """The network of one resolution and its optimum.
 
-    ``own_flow`` counts the kept per entry of ``groups.own``; ``new_at`` and ``new_flow`` the taken
-    anew per (group, slot) that the network offered.
+    ``own_flow``: items kept per entry of ``groups.own``; ``new_at``, ``new_flow``: the (group,
+    slot) pairs laid out for new items, and how many each takes.
     """
 
     def __init__(self, groups: Groups, layers: tuple[str, ...], within: Face | None) -> None:
@@ -164,15 +165,15 @@ class CountNetwork(InParts):
         return {self.layers.index(cost): values} if cost in self.layers else None
 
     def network(self) -> Network:
-        """Lay out everything but the squares, whose windows may have to be widened."""
+        """All arcs but those of the convex costs, whose windows may have to grow."""
         groups, within = self.groups, self.within
         network = Network(self.nodes, len(self.layers))
         demand = groups.problem.demands[groups.kind] * groups.count
         network.supply[: groups.groups] = demand
         network.supply[self.sink] = -int(demand.sum())
         self._lay_zones(network)
-        crowded = self._lay_stays(network)
-        self._lay_own_slots(network, crowded)
+        violating = self._lay_stays(network)
+        self._lay_own_slots(network, violating)
         self._lay_new_slots(network)
         if within is not None:
             network.push(self.slot_node, self.sink, within.low)
@@ -185,39 +186,39 @@ class CountNetwork(InParts):
         kind, count = groups.kind, groups.count
         least, most = problem.bounds
         low = np.repeat((least[kind] * count)[:, None], problem.zones, axis=1)
-        room = np.repeat(((most - least)[kind] * count)[:, None], problem.zones, axis=1)
+        slack = np.repeat(((most - least)[kind] * count)[:, None], problem.zones, axis=1)
         if within is not None:
             state = within.zone[kind]
-            low = np.where(state == FULL, low + room, low)
-            room = np.where(state == FREE, room, 0)
+            low = np.where(state == FULL, low + slack, low)
+            slack = np.where(state == FREE, slack, 0)
         tail = np.repeat(np.arange(groups.groups), problem.zones)
         network.push(tail, self.zone_node.ravel(), low.ravel())
-        drift = np.zeros_like(room)
+        drift = np.zeros_like(slack)
         if DRIFT in self.layers:
-            drift = room - np.clip(groups.stay - low, 0, room)
+            drift = slack - np.clip(groups.stay - low, 0, slack)
             network.arcs(tail, self.zone_node.ravel(), drift.ravel(), self._layer(DRIFT, 1))
-        self.zone_arcs = network.arcs(tail, self.zone_node.ravel(), (room - drift).ravel())
+        self.zone_arcs = network.arcs(tail, self.zone_node.ravel(), (slack - drift).ravel())
 
     def _lay_stays(self, network: Network) -> Bools:
-        """(group, zone) -> (group, zone, stay), where some of the slots taken must go because zone
-        rules say so: [G, Z] where that is."""
+        """(group, zone) -> (group, zone, stay) where the zone rule forces items to give up slots.
+        Returns where that is, [G, Z]."""
         groups, within = self.groups, self.within
-        crowded, state = groups.crowded, np.full(groups.crowded.shape, FREE, dtype=np.int8)
+        violating, state = groups.violating, np.full(groups.violating.shape, FREE, dtype=np.int8)
         if within is not None:
-            crowded, state = within.crowded[groups.kind], within.stay[groups.kind]
-        self.stay_at = np.nonzero(crowded)
-        tail, head, limit = (of[crowded] for of in (self.zone_node, self.stay_node, groups.stay))
-        state = state[crowded]
+            violating, state = within.violating[groups.kind], within.stay[groups.kind]
+        self.stay_at = np.nonzero(violating)
+        tail, head, limit = (of[violating] for of in (self.zone_node, self.stay_node, groups.stay))
+        state = state[violating]
         network.push(tail, head, np.where(state == FULL, limit, 0))
         self.stay_arcs = network.arcs(tail, head, np.where(state == FREE, limit, 0))
-        return crowded
+        return violating
 
-    def _lay_own_slots(self, network: Network, crowded: Bools) -> None:
-        """-> [(family, slot)] or slot: what is kept."""
+    def _lay_own_slots(self, network: Network, violating: Bools) -> None:
+        """-> [(family, slot)] or slot: items kept."""
         group, slot, count = self.groups.own
         zone = self.groups.problem.zone_of[slot]
         tail = np.where(
-            crowded[group, zone], self.stay_node[group, zone], self.zone_node[group, zone]
+            violating[group, zone], self.stay_node[group, zone], self.zone_node[group, zone]
         )
         head = self._head(group, slot)
         state = np.full(len(group), FREE, dtype=np.int8)
@@ -228,7 +229,7 @@ class CountNetwork(InParts):
         self.own_arcs = network.arcs(tail, head, np.where(state == FREE, count, 0))
 
     def _lay_new_slots(self, network: Network) -> None:
-        """-> [(family, slot)] or slot: what is taken anew."""
+        """-> [(family, slot)] or slot: new items."""
         groups, problem, within = self.groups, self.groups.problem, self.within
         own_group, own_slot, own_count = groups.own
         count = np.repeat(groups.count[:, None], problem.slots, axis=1)
@@ -243,8 +244,8 @@ class CountNetwork(InParts):
         tail, head = self.zone_node[group, problem.zone_of[slot]], self._head(group, slot)
         network.push(tail, head, self.new_fixed[group, slot])
         self.left_out = np.zeros(free.shape, dtype=np.bool_)
-        if self.part is not None:
-            self.left_out = (free > 0) & ~self.part
+        if self.included is not None:
+            self.left_out = (free > 0) & ~self.included
             free[self.left_out] = 0
         group, slot = self.new_at = np.nonzero(free)
         tail, head = self.zone_node[group, problem.zone_of[slot]], self._head(group, slot)
@@ -256,7 +257,7 @@ class CountNetwork(InParts):
         return np.asarray(self.spread_node[self.groups.family[group], slot], dtype=np.int64)
 
     def guess(self, network: Network) -> None:
-        """First windows of the convex costs, and dual values, around what looks fair."""
+        """The convex costs, with windows around an estimate, and estimated dual values."""
         groups, problem = self.groups, self.groups.problem
         if self.within is None:
             fair = fair_guess(problem)
@@ -275,7 +276,7 @@ class CountNetwork(InParts):
         _, head, capacity, _ = network.compiled()
         place = head - self.spread_node[0, 0]
         into = (place >= 0) & (capacity > 0)
-        room = np.bincount(place[into], capacity[into], minlength=families * problem.slots)
+        slack = np.bincount(place[into], capacity[into], minlength=families * problem.slots)
         fixed = np.zeros((families, problem.slots), dtype=np.int64)
         own_group, own_slot, own_count = groups.own
         np.add.at(fixed, (groups.family[own_group], own_slot), self.own_fixed)
@@ -285,26 +286,26 @@ class CountNetwork(InParts):
         total = np.bincount(problem.family, problem.demand, minlength=families)
         even = (total + problem.family_base.sum(axis=1)) / problem.slots
         if self.layers[0] == SPREAD:
-            # what the last unit of an even family costs
+            # marginal cost of the last unit of an evenly spread family
             last = (2 * np.floor(even).astype(np.int64) + 1)[groups.family]
             network.guess[: groups.groups] = -last
             for nodes in (self.zone_node, self.stay_node):
                 network.guess[nodes] = -last[:, None]
             network.guess[self.spread_node[groups.family]] = -last[:, None]
-        # what is fixed passes through its (family, slot) node as well
+        # fixed flow also passes through its (family, slot) node
         passed = np.flatnonzero(fixed)
         amount = fixed.ravel()[passed]
         network.push(
             self.spread_node.ravel()[passed], self.slot_node[passed % problem.slots], amount
         )
-        at = np.flatnonzero(room > 0)
+        at = np.flatnonzero(slack > 0)
         base = (problem.family_base + fixed).ravel()[at]
         held_at = held.ravel()[at] - fixed.ravel()[at]
         even_at = np.ceil(even)[at // problem.slots].astype(np.int64) - base
         self.spread_squares = Squares(
             tail=self.spread_node.ravel()[at],
             head=self.slot_node[at % problem.slots],
-            capacity=room[at].astype(np.int64),
+            capacity=slack[at].astype(np.int64),
             weight=np.ones(len(at), dtype=np.int64),
             base=base,
             low=np.minimum(held_at, even_at) - 2,
@@ -314,9 +315,9 @@ class CountNetwork(InParts):
     def solve(self) -> bool:
         """Solve it; False when infeasible."""
         pairs = self.groups.groups * self.groups.problem.slots
-        if self.within is not None and self.layers[0] == SPREAD and pairs > LAID_OUT_WHOLE:
-            self.part = self._emptiest()
-        return self.solve_in_parts()
+        if self.within is not None and self.layers[0] == SPREAD and pairs > ALL_PAIRS:
+            self.included = self._emptiest()
+        return self.solve_with_columns()
 
     def _emptiest(self) -> Bools:
         groups, problem = self.groups, self.groups.problem
@@ -327,14 +328,14 @@ class CountNetwork(InParts):
         missing -= np.bincount(own_group, own_count, minlength=groups.groups).astype(np.int64)
         return emptiest(problem, held[groups.family], missing)
 
-    def _pays(self) -> Bools:
-        """[G, E] what is left out and would lower the first cost."""
+    def _improving(self) -> Bools:
+        """[G, E] columns left out that would lower the first cost."""
         reduced = self.optimum.distance[0][self.zone_node][:, self.groups.problem.zone_of]
         return np.asarray(self.left_out & (reduced < self._cells()[self.groups.family]))
 
     def _cells(self) -> Ints:
-        """[F, E] first dual values of (family, slot): where nothing laid out leads there, what its
-        first unit costs decides."""
+        """[F, E] dual values of (family, slot) in the first layer; where no arc leads there, the
+        marginal cost of its first unit."""
         groups, problem = self.groups, self.groups.problem
         assert self.spread_node is not None
         assert self.spread_squares is not None
@@ -358,19 +359,19 @@ class CountNetwork(InParts):
         self.new_flow = optimum.flow[self.new_arcs]
         return True
 
-    # -- what comes out
+    # -- results
 
     def costs(self) -> dict[str, int]:
         """The three costs of the counts found."""
         groups, problem = self.groups, self.groups.problem
         count = problem.family_base.copy()
-        new = self.taken_anew()
+        new = self.new_counts()
         np.add.at(count, (groups.family[groups.own[0]], groups.own[1]), self.own_flow)
         np.add.at(count, groups.family, new)
         return problem.costs_of_counts(count, int(new.sum()))
 
-    def taken_anew(self) -> Ints:
-        """[G, E] how many items of the group take the slot anew."""
+    def new_counts(self) -> Ints:
+        """[G, E] how many items of the group newly take the slot."""
         asked = self.new_fixed.copy()
         asked[self.new_at] += self.new_flow
         return asked
@@ -382,12 +383,12 @@ class CountNetwork(InParts):
         if self.spread_node is None:
             return slot, None
         spread = distance[self.spread_node]
-        if self.part is not None and layer == 0:
+        if self.included is not None and layer == 0:
             spread = self._cells()
         return slot, np.asarray(distance[self.sink] - spread)
 
     def face(self, layer: int) -> Face:
-        """What the optima of this layer and those before it leave, by class."""
+        """The optimal face of this layer and those before it, by class."""
         assert self.load_squares is not None, "only a network without a face above it has one"
         assert not self.groups.spread, "groups are classes, one each"
         groups, problem = self.groups, self.groups.problem
@@ -399,15 +400,15 @@ class CountNetwork(InParts):
         new = np.full(shape, FREE, dtype=np.int8)
         kind = groups.kind
         zone[kind] = face[self.zone_arcs].reshape(zone.shape)
-        # least == most leaves an arc of no room; both ends are then the same
+        # where least == most the arc has capacity 0, and both ends are the same
         at = self.stay_at
         stay[kind[at[0]], at[1]] = face[self.stay_arcs]
         own[kind[groups.own[0]], groups.own[1]] = face[self.own_arcs]
         new[kind[self.new_at[0]], self.new_at[1]] = face[self.new_arcs]
         low, high = self.load_squares.bounds(face[self.load_squares.at])
-        crowded = np.zeros(zone.shape, dtype=np.bool_)
-        crowded[kind] = groups.crowded
-        return Face(zone, stay, own, new, crowded, low, high)
+        violating = np.zeros(zone.shape, dtype=np.bool_)
+        violating[kind] = groups.violating
+        return Face(zone, stay, own, new, violating, low, high)
 
 
 def solve_counts(
@@ -420,9 +421,8 @@ def solve_counts(
 def first_duals(
     distance: Ints, slot_node: Ints, spread_node: Ints, reached: Ints, held: Ints
 ) -> Ints:
-    """[F, E] dual values of (family, slot) where spread is the cost: those found of the nodes
-    ``reached``; of the others, to which nothing laid out leads, what their first unit on top of
-    ``held`` [F, E] costs."""
+    """[F, E] dual values of (family, slot) where spread is the cost: those of the nodes ``reached``
+    by arcs; for the others, the marginal cost of a first unit on top of ``held`` [F, E]."""
     cell: Ints = distance[slot_node] - (2 * held + 1)
     cell[np.unravel_index(reached - spread_node[0, 0], cell.shape)] = distance[reached]
     return cell
@@ -430,7 +430,7 @@ def first_duals(
 
 def emptiest(problem: AssignmentProblem, held: Ints, missing: Ints) -> Bools:
     """[N, E] some slots of each zone for each of N groups: those with the least ``held`` [N, E],
-    mixed, more of them where a group has many ``missing`` [N]."""
+    ties scrambled, and more of them where a group has many ``missing`` [N]."""
     few = 16 + 4 * np.maximum(missing, 0) // problem.zones
     some = np.zeros(held.shape, dtype=np.bool_)
     for zone in range(problem.zones):
@@ -443,7 +443,7 @@ def emptiest(problem: AssignmentProblem, held: Ints, missing: Ints) -> Bools:
 
 
 def fair_guess(problem: AssignmentProblem) -> Ints:
-    """[E] roughly fair loads beyond the base, where zone rules are respected on the whole."""
+    """[E] roughly fair loads, without base, that respect the zone rules in total."""
     share_of = 1.0 / problem.weight
     least, most = problem.bounds
     low = float(least[problem.item_class].sum())
@@ -460,12 +460,12 @@ def fair_guess(problem: AssignmentProblem) -> Ints:
         if not (over | under).any():
             in_zone[open_] = part[open_]
             break
-        # the larger deviation is settled first, the others may come right by it
+        # fix the larger deviation first: it may resolve the others
         if (part[over] - high).sum() >= (low - part[under]).sum():
             in_zone[over] = high
         else:
             in_zone[under] = low
     each = np.nan_to_num(in_zone)[zone] * share_of / np.maximum(width[zone], 1e-9)
-    # base load is evened out with what is shared
+    # level out the base load, too
     level = each + problem.base - (problem.base.mean() if problem.base.any() else 0)
     return np.asarray(np.rint(np.maximum(2 * each - level, 0)), dtype=np.int64)

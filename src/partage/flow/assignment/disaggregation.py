@@ -1,10 +1,10 @@
-"""Counts per group and slot dealt out to the single items, which is a flow once more.
+"""Disaggregate counts per group and slot: assign single items, which is again a flow.
 
-Items whose slots are settled one by one take part with what is left open for them: how many slots
-of a zone they take anew, though not which. Such an item that takes one slot of a zone and keeps
-none there goes with any slot of the zone that its pool takes: the slots it had and does not keep
-cannot be among them, since keeping one would have been cheaper. So these items are not told apart
-in the flow: whatever the others leave is dealt out to them at the end.
+Items that are groups of their own take part with what the network leaves open for them: how many
+new slots of a zone they take, but not which. Such an item is *flexible* in a zone if it takes one
+slot there and keeps none: it can take any slot of the zone that its pool takes, since none of them
+can be a slot it holds today (keeping that would have been cheaper). Flexible items are not
+distinguished in the flow: they get the slots that the others leave.
 """
 
 from __future__ import annotations
@@ -23,19 +23,19 @@ Bools = npt.NDArray[np.bool_]
 
 _ANY = 2**30
 _MANY, _TIMES = 2_000_000, 16
-"""Candidates, beyond which only so many times as many as are asked for are laid out at first."""
+"""Above this many candidates, only this many times the required number is laid out at first."""
 
 
 @dataclass(frozen=True, eq=False)
 class Counts:
-    """What is to be dealt out.
+    """The counts to disaggregate.
 
-    - ``of`` [I] group of each item; ``own``: (group, slot, how many of the group's items sit
+    - ``of`` [I] group of each item; ``own``: (group, slot, how many of the group's items are
       there), ascending; ``kept``: how many of them stay, per entry of ``own``
-    - ``pool`` [I]: items that share what they take anew; ``asked`` [P, E]: how many of a pool take
-      the slot anew
-    - ``alone`` [I]: items that are a group of their own; ``anew`` [I, Z] how many slots of the zone
-      they take anew out of their pool; ``taken``: (item, slot) that they take beside that
+    - ``pool`` [I]: items that share new slots; ``asked`` [P, E]: how many of a pool newly take the
+      slot
+    - ``individual`` [I]: items that are a group of their own; ``new_in_zone`` [I, Z]: how many
+      new slots of the zone they take from their pool; ``taken``: further (item, slot) pairs
     """
 
     problem: AssignmentProblem
@@ -44,8 +44,8 @@ class Counts:
     kept: Ints
     pool: Ints
     asked: Ints
-    alone: Bools
-    anew: Ints
+    individual: Bools
+    new_in_zone: Ints
     taken: tuple[Ints, Ints]
 
     @classmethod
@@ -59,23 +59,23 @@ class Counts:
             own=groups.own,
             kept=fine.own_flow,
             pool=groups.of,
-            asked=fine.taken_anew(),
-            alone=np.zeros(problem.items, dtype=np.bool_),
-            anew=np.zeros((problem.items, problem.zones), dtype=np.int64),
+            asked=fine.new_counts(),
+            individual=np.zeros(problem.items, dtype=np.bool_),
+            new_in_zone=np.zeros((problem.items, problem.zones), dtype=np.int64),
             taken=(nothing, nothing),
         )
 
 
 def assign_items(counts: Counts) -> tuple[Ints, Ints]:
-    """Give each item its slots so that all the counts come out.
+    """Assign slots to each item so that all counts are met.
 
-    Returns the slots [I, max demand] and the families for which no such deal exists.
+    Returns the slots [I, max demand] and the families for which that is infeasible.
     """
-    return _Deal(counts).answer()
+    return _Disaggregation(counts).answer()
 
 
-class _Deal:
-    """The deal step by step; ``failed`` are the families given up so far."""
+class _Disaggregation:
+    """The steps of the disaggregation; ``failed`` are the infeasible families so far."""
 
     def __init__(self, counts: Counts) -> None:
         self.counts, self.problem = counts, counts.problem
@@ -90,13 +90,14 @@ class _Deal:
         self.pool_family = np.zeros(len(self.asked), dtype=np.int64)
         self.pool_family[counts.pool] = self.problem.family
         self.stays = (self.kept == own_count)[self.entry]
-        self._measure_what_is_left()
+        self._bound_open_slots()
         self._give_up(np.unique(self.problem.family[self._impossible()]))
-        self._set_apart_who_takes_any()
+        self._separate_flexible()
         self._find_candidates(thin=True)
 
-    def _measure_what_is_left(self) -> None:
-        """``left`` [I] slots still to be had; ``room``, ``must`` [I, Z] at most and at least."""
+    def _bound_open_slots(self) -> None:
+        """``left`` [I]: slots still to assign; ``upper``, ``lower`` [I, Z]: bounds on them per
+        zone."""
         problem, counts, zones = self.problem, self.counts, self.problem.zones
         item = np.concatenate((self.item[self.stays], counts.taken[0]))
         zone = problem.zone_of[np.concatenate((self.slot[self.stays], counts.taken[1]))]
@@ -104,41 +105,41 @@ class _Deal:
         inside = np.bincount(item * zones + zone, minlength=problem.items * zones)
         self.inside = inside.reshape(-1, zones)
         least, most = (bound[:, None] for bound in problem.item_bounds)
-        alone = counts.alone[:, None]
-        self.room = np.where(alone, counts.anew, most - self.inside)
-        self.must = np.where(alone, counts.anew, np.maximum(least - self.inside, 0))
+        individual = counts.individual[:, None]
+        self.upper = np.where(individual, counts.new_in_zone, most - self.inside)
+        self.lower = np.where(individual, counts.new_in_zone, np.maximum(least - self.inside, 0))
 
     def _impossible(self) -> Bools:
-        """[I] items that what surely stays leaves no way out."""
-        least, most = self.must.sum(axis=1), self.room.sum(axis=1)
-        return np.asarray((self.room < 0).any(axis=1) | (self.left < least) | (self.left > most))
+        """[I] items that are infeasible, given the slots that certainly stay."""
+        least, most = self.lower.sum(axis=1), self.upper.sum(axis=1)
+        return np.asarray((self.upper < 0).any(axis=1) | (self.left < least) | (self.left > most))
 
     def _give_up(self, families: Ints) -> None:
         self.failed = families
         off = np.isin(self.problem.family, families)
         self.left[off] = 0
-        self.must[off] = 0
-        self.room[off] = 0
+        self.lower[off] = 0
+        self.upper[off] = 0
         self.kept[np.isin(self.own_family, families)] = 0
         self.asked[np.isin(self.pool_family, families)] = 0
 
-    def _set_apart_who_takes_any(self) -> None:
-        """``taker``: (item, zone) of those that go with any slot; they leave the rest."""
-        free = self.counts.alone[:, None] & (self.room == 1) & (self.inside == 0)
-        self.taker = np.nonzero(free)
+    def _separate_flexible(self) -> None:
+        """``flexible``: (item, zone) pairs of flexible items, taken out of the bounds."""
+        free = self.counts.individual[:, None] & (self.upper == 1) & (self.inside == 0)
+        self.flexible = np.nonzero(free)
         self.left -= free.sum(axis=1)
-        self.room[free] = self.must[free] = 0
-        wants = self.counts.pool[self.taker[0]] * self.problem.zones + self.taker[1]
+        self.upper[free] = self.lower[free] = 0
+        wants = self.counts.pool[self.flexible[0]] * self.problem.zones + self.flexible[1]
         self.any_place, self.any_count = np.unique(wants, return_counts=True)
 
     def _find_candidates(self, *, thin: bool) -> None:
-        """Who may take what: (pool, slot) asked for, and for each the items with room in the zone
-        that do not sit there; who may keep what. ``thin``: where these are very many, some times
-        as many as are asked for, drawn evenly, mostly do."""
+        """Candidates for new slots: per (pool, slot) asked for, the items with open slots in the
+        zone that do not hold it; and for kept slots. ``thin``: of very many candidates, an even
+        sample of some times the required number mostly suffices."""
         problem, zones, e = self.problem, self.problem.zones, self.problem.slots
         self.new_pool, self.new_slot = np.nonzero(self.asked)
         place = self.new_pool * zones + problem.zone_of[self.new_slot]
-        open_item, open_zone = np.nonzero((self.room > 0) & (self.left > 0)[:, None])
+        open_item, open_zone = np.nonzero((self.upper > 0) & (self.left > 0)[:, None])
         self.open = (open_item, open_zone)
         at = self.counts.pool[open_item] * zones + open_zone
         order = np.argsort(at, kind="stable")
@@ -152,19 +153,20 @@ class _Deal:
         pair, found = _listed(first, width, taken)
         candidate = open_item[order[found]]
         target = self.new_slot[pair]
-        sits = np.isin(candidate * e + target, self.item * e + self.slot)
-        self.take = (candidate[~sits], target[~sits], pair[~sits])
+        held = np.isin(candidate * e + target, self.item * e + self.slot)
+        self.take = (candidate[~held], target[~held], pair[~held])
         may = ~self.stays & (self.kept[self.entry] > 0) & (self.left[self.item] > 0)
         self.keep = (self.item[may], self.slot[may], self.entry[may])
-        # those who take any slot, as one, may have every slot of their zone
+        # flexible items, as one node, may take every slot of their zone
         order = np.argsort(place, kind="stable")
         first, width = _runs(self.any_place, place[order])
-        who, found = _listed(first, width, width)
-        self.any = (who, order[found])
+        taker, found = _listed(first, width, width)
+        self.any = (taker, order[found])
 
     def _flow(self, *, soft: bool) -> tuple[Optimum | None, slice, slice, slice, slice]:
         """The network: items, (item, zone), what must be kept per own entry, what must be new per
-        (pool, slot), those who take any, lost. ``soft``: what cannot be dealt may be lost."""
+        (pool, slot), flexible items, lost. ``soft``: where infeasible, units may
+        be lost, at a cost."""
         zones, at = self.problem.zones, self.problem.zone_of
         own_count = self.counts.own[2]
         first_zone = self.problem.items
@@ -174,14 +176,14 @@ class _Deal:
         lost = first_any + len(self.any_place)
         network = Network(lost + 1, 2 if soft else 1)
         supply, layer = network.supply, network.layers - 1
-        supply[:first_zone] = self.left - self.must.sum(axis=1)
-        supply[first_zone:first_own] = self.must.ravel()
+        supply[:first_zone] = self.left - self.lower.sum(axis=1)
+        supply[first_zone:first_own] = self.lower.ravel()
         supply[first_own:first_new] = -np.where(self.kept == own_count, 0, self.kept)
         supply[first_new:first_any] = -self.asked[self.new_pool, self.new_slot]
         supply[first_any:lost] = self.any_count
         supply[lost] = -int(supply.sum())
         item, zone = self.open
-        network.arcs(item, first_zone + item * zones + zone, (self.room - self.must)[self.open])
+        network.arcs(item, first_zone + item * zones + zone, (self.upper - self.lower)[self.open])
         item, slot, entry = self.keep
         keep = network.arcs(
             first_zone + item * zones + at[slot],
@@ -196,8 +198,8 @@ class _Deal:
             1,
             {layer: _scatter(item, slot)},
         )
-        who, pair = self.any
-        any_ = network.arcs(first_any + who, first_new + pair, _ANY)
+        taker, pair = self.any
+        any_ = network.arcs(first_any + taker, first_new + pair, _ANY)
         first = any_.stop
         if soft:
             network.arcs(lost, np.arange(first_own, first_any), _ANY, {0: 1})
@@ -214,7 +216,7 @@ class _Deal:
             optimum, keep, take, any_, _ = self._flow(soft=False)
         if optimum is None:
             optimum, keep, take, any_, loss = self._flow(soft=True)
-            assert optimum is not None, "what cannot be dealt may be lost"
+            assert optimum is not None, "what cannot be assigned may be lost"
             family = self.problem.family[self.open[0]]
             owner = np.concatenate(
                 (
@@ -227,7 +229,7 @@ class _Deal:
             )
             self.failed = np.union1d(self.failed, owner[optimum.flow[loss] > 0])
         keeps, takes = optimum.flow[keep] > 0, optimum.flow[take] > 0
-        any_item, any_slot = self._deal_to_any(optimum.flow[any_])
+        any_item, any_slot = self._assign_flexible(optimum.flow[any_])
         of = (
             self.item[self.stays],
             self.counts.taken[0],
@@ -243,32 +245,32 @@ class _Deal:
             any_slot,
         )
         items, slots = np.concatenate(of), np.concatenate(on)
-        dealt = ~np.isin(self.problem.family[items], self.failed)
-        return as_rows(self.problem, items[dealt], slots[dealt]), self.failed
+        placed = ~np.isin(self.problem.family[items], self.failed)
+        return as_rows(self.problem, items[placed], slots[placed]), self.failed
 
-    def _deal_to_any(self, flow: Ints) -> tuple[Ints, Ints]:
-        """(item, slot) for those who take any slot of their zone, mixed."""
-        item, zone = self.taker
+    def _assign_flexible(self, flow: Ints) -> tuple[Ints, Ints]:
+        """(item, slot) pairs of the flexible items, ties scrambled."""
+        item, zone = self.flexible
         place = self.counts.pool[item] * self.problem.zones + zone
-        dealt = ~np.isin(self.problem.family[item], self.failed)
-        item, place = item[dealt], place[dealt]
+        placed = ~np.isin(self.problem.family[item], self.failed)
+        item, place = item[placed], place[placed]
         item = item[np.lexsort((_scatter(item, place), place))]
-        who, pair = (np.repeat(part, flow) for part in self.any)
-        ours = ~np.isin(self.pool_family[self.any_place[who] // self.problem.zones], self.failed)
-        who, slot = who[ours], self.new_slot[pair[ours]]
-        return item, slot[np.lexsort((_scatter(np.arange(len(slot)), slot), who))]
+        taker, pair = (np.repeat(part, flow) for part in self.any)
+        ours = ~np.isin(self.pool_family[self.any_place[taker] // self.problem.zones], self.failed)
+        taker, slot = taker[ours], self.new_slot[pair[ours]]
+        return item, slot[np.lexsort((_scatter(np.arange(len(slot)), slot), taker))]
 
 
 def _runs(wanted: Ints, sorted_: Ints) -> tuple[Ints, Ints]:
-    """Where the run of each wanted value begins in a sorted array, and how long it is."""
+    """Start and length of the run of each wanted value in a sorted array."""
     first = np.asarray(np.searchsorted(sorted_, wanted), dtype=np.int64)
     last = np.asarray(np.searchsorted(sorted_, wanted, side="right"), dtype=np.int64)
     return first, last - first
 
 
 def _listed(first: Ints, width: Ints, taken: Ints) -> tuple[Ints, Ints]:
-    """(run, position) of the places taken of each run: all, or so many, going round from a place
-    that differs from run to run."""
+    """(run, position) of ``taken`` places of each run, cyclically from a start that differs between
+    runs."""
     run = np.repeat(np.arange(len(first)), taken)
     step = np.arange(len(run)) - np.repeat(np.cumsum(taken) - taken, taken)
     start = np.where(taken < width, _scatter(np.arange(len(first)), width) * width // 1000, 0)
@@ -276,9 +278,9 @@ def _listed(first: Ints, width: Ints, taken: Ints) -> tuple[Ints, Ints]:
 
 
 def _scatter(item: Ints, slot: Ints) -> Ints:
-    """Costs that look random and depend on (item, slot) alone: among equal deals they pick one
-    that mixes. Without them a solver moves items whole, several slots at a time, and the new slots
-    end up sharing most of their items with each other."""
+    """Costs that look random and depend only on (item, slot): among equally good solutions they
+    choose a well-mixed one. Without them the solver moves several slots of the same items, and the
+    new slots end up sharing most of their items with each other."""
     mixed = (item.astype(np.uint64) << np.uint64(20)) + slot.astype(np.uint64) + np.uint64(1)
     for shift, factor in ((30, 0xBF58476D1CE4E5B9), (27, 0x94D049BB133111EB)):
         mixed = (mixed ^ (mixed >> np.uint64(shift))) * np.uint64(factor)

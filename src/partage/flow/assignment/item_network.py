@@ -1,18 +1,18 @@
-"""The network in which some items, or all, are a group of their own.
+"""The network in which some or all items are a group of their own.
 
 ``group -> (group, zone) -> own slots -> [(family, slot)] -> slot -> sink`` as at the coarser
-resolutions, but what is taken anew goes through a *pool*, which all items of a class (and family)
-share: ``(group, zone) -> (pool, zone) -> [(family, slot)]``. An item has no arc to every slot, only
-to those it sits on and one per zone, so that as many items as there are may stand alone.
+resolutions, but new slots are taken through a *pool* that all items of a class (and family) share:
+``(group, zone) -> (pool, zone) -> [(family, slot)]``. So an item needs only arcs to the slots it
+holds and one per zone instead of one to every slot, and any number of items can be individual.
 
-What a pool forgets is who takes which slot. An item that takes one slot of a zone and keeps none
-there may take any slot of the pool: were it one that the item had, keeping it would have been
-cheaper. So where an item takes at most one slot of a zone (as many zones as slots, or more) nothing
-is lost and the network is exact. Elsewhere an item might be dealt the same slot twice. Items for
-which that happens are laid out *wide*, with an arc to every slot, which is exact always.
+The pool does not record which item takes which slot. An item that takes one slot of a zone and
+keeps none there may take any slot of the pool: if it were a slot that the item holds today, keeping
+it would have been cheaper. So the network is exact where an item takes at most one slot of a zone
+(at least as many zones as slots). Elsewhere an item could get the same slot twice. Items for which
+that happens are laid out *wide*, with an arc to every slot, which is always exact.
 
-Where spread comes last it has a network of its own: loads and moves are settled in one without
-families, which is small, and spread in one with families, on the face that the other leaves.
+Where spread is the last cost, it has a network of its own: loads and moves are minimised first in a
+small network without families, then spread in one with families, on the optimal face of the first.
 """
 
 from __future__ import annotations
@@ -23,9 +23,9 @@ import numpy as np
 import numpy.typing as npt
 
 from partage.flow.assignment.count_network import (
+    ALL_PAIRS,
     DRIFT,
-    LAID_OUT_WHOLE,
-    InParts,
+    ColumnGeneration,
     emptiest,
     fair_guess,
     first_duals,
@@ -40,67 +40,71 @@ Prices = dict[str, tuple[Ints, Ints | None]]
 
 
 @dataclass(frozen=True, eq=False)
-class Apart:
-    """[I] which items are a group of their own, and which of these are laid out wide."""
+class ItemLayout:
+    """[I] which items are a group of their own, and which of these have an arc to every slot."""
 
-    alone: Bools
+    individual: Bools
     wide: Bools
 
 
 @dataclass(frozen=True, eq=False)
-class Settled:
-    """Counts to deal out, what they cost, and the prices that prove it."""
+class CountSolution:
+    """Counts to disaggregate, their costs, and the prices that prove these."""
 
     counts: Counts
     costs: dict[str, int]
     prices: Prices
 
 
-def settle(problem: AssignmentProblem, order: tuple[str, ...], apart: Apart) -> Settled:
+def solve_item_network(
+    problem: AssignmentProblem, order: tuple[str, ...], layout: ItemLayout
+) -> CountSolution:
     """The optimum of the network, its costs minimised in this order."""
     if order[-1] == SPREAD:
-        above = ItemNetwork(problem, order[:-1], apart)
+        above = ItemNetwork(problem, order[:-1], layout)
         if not above.solve():
-            raise AssertionError("every item can be placed on its own, so all can")
-        network = ItemNetwork(problem, (SPREAD, DRIFT), apart, above)
-        # in rare cases families rule out what is possible without them
+            raise AssertionError("feasible, since every single item is")
+        network = ItemNetwork(problem, (SPREAD, DRIFT), layout, above)
+        # in rare cases this is infeasible although it is feasible without families
         if network.solve():
-            return Settled(network.counts(), network.costs(), above.prices() | network.prices())
-    network = ItemNetwork(problem, (*order, DRIFT), apart)
+            return CountSolution(
+                network.counts(), network.costs(), above.prices() | network.prices()
+            )
+    network = ItemNetwork(problem, (*order, DRIFT), layout)
     if not network.solve():
-        raise AssertionError("every item can be placed on its own, so all can")
-    return Settled(network.counts(), network.costs(), network.prices())
+        raise AssertionError("feasible, since every single item is")
+    return CountSolution(network.counts(), network.costs(), network.prices())
 
 
 @dataclass(frozen=True, eq=False)
 class _Arcs:
-    """Arcs of one kind: where they are, and the flow on them that is decided already. ``key``,
-    ascending where there is no network above, finds an arc from the network below."""
+    """Arcs of one kind: their place in the network and the flow fixed on them. ``key``, ascending
+    where there is no network above, identifies an arc in the network below."""
 
     at: slice
     key: Ints
     fixed: Ints
 
 
-class ItemNetwork(InParts):
-    """The network and its optimum. With topic spread among the ``layers`` families are told apart;
-    ``above`` is the network without families, to whose optima it is then confined.
+class ItemNetwork(ColumnGeneration):
+    """The network and its optimum. With spread among the ``layers``, families are distinguished;
+    ``above`` is the network without families, whose optimal face then restricts this one.
 
     - ``of``, ``pool`` [I] group and pool of each item; ``count``, ``kind``, ``family`` [G]
     - ``some`` [G] an item of each group; ``up`` [G] its group in the network above, or itself
-    - ``own``: (group, slot, how many of the group's items sit there), three arrays
-    - ``noded`` [G, Z]: whether the group has a node of its own for the zone
+    - ``own``: (group, slot, how many of the group's items are there), three arrays
+    - ``has_node`` [G, Z]: whether the group has a node of its own for the zone
     """
 
     def __init__(
         self,
         problem: AssignmentProblem,
         layers: tuple[str, ...],
-        apart: Apart,
+        layout: ItemLayout,
         above: ItemNetwork | None = None,
     ) -> None:
         self.problem, self.layers = problem, layers
-        self.apart, self.above = apart, above
+        self.layout, self.above = layout, above
         items, e, zones = problem.items, problem.slots, problem.zones
         self.families = SPREAD in layers
         pool = problem.item_class + self.families * problem.family * len(problem.demands)
@@ -109,34 +113,34 @@ class ItemNetwork(InParts):
             for part in np.unique(pool, return_index=True, return_inverse=True)
         )
         self.pool_family, self.pool_kind = problem.family[some], problem.item_class[some]
-        label = np.where(apart.alone, len(some) + np.arange(items), self.pool)
+        label = np.where(layout.individual, len(some) + np.arange(items), self.pool)
         _, some, self.of = (
             part.astype(np.int64).ravel()
             for part in np.unique(label, return_index=True, return_inverse=True)
         )
         self.count = np.bincount(self.of).astype(np.int64)
         self.kind, self.family, self.some = problem.item_class[some], problem.family[some], some
-        self.group_pool, self.wide = self.pool[some], apart.wide[some]
+        self.group_pool, self.wide = self.pool[some], layout.wide[some]
         item, slot = problem.owned
         pair, number = np.unique(self.of[item] * e + slot, return_counts=True)
         self.own = (pair // e, pair % e, number.astype(np.int64))
-        # a zone in which a group sits nowhere is reached through the pool alone
+        # a group without a slot in a zone reaches it through the pool only
         if above is None:
             self.up = np.arange(len(self.count))
-            self.noded = np.repeat(self.wide[:, None], zones, axis=1)
-            self.noded[self.own[0], problem.zone_of[self.own[1]]] = True
+            self.has_node = np.repeat(self.wide[:, None], zones, axis=1)
+            self.has_node[self.own[0], problem.zone_of[self.own[1]]] = True
         else:
             self.up = above.of[some]
-            self.noded = above.noded[self.up]
+            self.has_node = above.has_node[self.up]
         self._number_nodes()
 
     def _number_nodes(self) -> None:
         problem, e, zones = self.problem, self.problem.slots, self.problem.zones
-        pools, noded = len(self.pool_family), int(self.noded.sum())
+        pools, has_node = len(self.pool_family), int(self.has_node.sum())
         families = len(problem.family_base) if self.families else 0
-        first = np.cumsum([len(self.count), noded, pools * zones, e, 1, families * e])
-        self.zone_node = np.full(self.noded.shape, -1, dtype=np.int64)
-        self.zone_node[self.noded] = first[0] + np.arange(noded)
+        first = np.cumsum([len(self.count), has_node, pools * zones, e, 1, families * e])
+        self.zone_node = np.full(self.has_node.shape, -1, dtype=np.int64)
+        self.zone_node[self.has_node] = first[0] + np.arange(has_node)
         self.pool_node = first[1] + np.arange(pools * zones).reshape(pools, zones)
         self.slot_node = first[2] + np.arange(e)
         self.sink = int(first[3])
@@ -146,14 +150,16 @@ class ItemNetwork(InParts):
     # -- layout
 
     def network(self) -> Network:
-        """Lay out everything but the squares, whose windows may have to be widened."""
+        """All arcs but those of the convex costs, whose windows may have to grow."""
         problem = self.problem
         network = Network(self.nodes, len(self.layers))
         demand = problem.demands[self.kind] * self.count
         network.supply[: len(demand)] = demand
         network.supply[self.sink] = -int(demand.sum())
-        # [F, E] what may flow into the families' nodes, and what surely does
-        self.room, self.sure = (np.zeros(self.spread_node.shape, dtype=np.int64) for _ in "rs")
+        # [F, E] free capacity and fixed flow into the nodes of the families
+        self.open_into, self.fixed_into = (
+            np.zeros(self.spread_node.shape, dtype=np.int64) for _ in "rs"
+        )
         self._lay_zones(network)
         self._lay_own_slots(network)
         self._lay_pools(network)
@@ -168,30 +174,32 @@ class ItemNetwork(InParts):
         """group -> (group, zone), or its pool: between least and most slots per item."""
         problem, zones = self.problem, self.problem.zones
         least, most = (bound[self.kind] for bound in problem.bounds)
-        into = np.where(self.noded, self.zone_node, self.pool_node[self.group_pool])
+        into = np.where(self.has_node, self.zone_node, self.pool_node[self.group_pool])
         self.low = np.repeat((least * self.count)[:, None], zones, axis=1)
-        room = np.repeat(((most - least) * self.count)[:, None], zones, axis=1)
+        slack = np.repeat(((most - least) * self.count)[:, None], zones, axis=1)
         tail = np.repeat(np.arange(len(self.count)), zones)
         network.push(tail, into.ravel(), self.low.ravel())
         key = (self.up[:, None] * zones + np.arange(zones)).ravel()
-        anew = self._cost(MOVES, ~self.noded.ravel())
+        new_in_zone = self._cost(MOVES, ~self.has_node.ravel())
         if DRIFT not in self.layers:
-            self.zone = self._arcs(network, "zone", key, tail, into.ravel(), room.ravel(), anew)
+            self.zone = self._arcs(
+                network, "zone", key, tail, into.ravel(), slack.ravel(), new_in_zone
+            )
             return
-        # of equally good counts, those that leave each zone what it has can be dealt out
+        # of equally good counts, those that keep the items of each zone can be disaggregated
         group, slot, number = self.own
-        have = np.zeros_like(room)
+        have = np.zeros_like(slack)
         np.add.at(have, (group, problem.zone_of[slot]), number)
-        stay = np.where(self.count[:, None] > 1, np.clip(have - self.low, 0, room), room)
-        fixed, free = self._decided(network, "zone", key, tail, into.ravel(), room.ravel())
+        stay = np.where(self.count[:, None] > 1, np.clip(have - self.low, 0, slack), slack)
+        fixed, free = self._decided(network, "zone", key, tail, into.ravel(), slack.ravel())
         stay_free = np.minimum(stay.ravel(), free)
-        at = network.arcs(tail, into.ravel(), stay_free, anew)
+        at = network.arcs(tail, into.ravel(), stay_free, new_in_zone)
         self.zone = _Arcs(at, key, fixed)
-        drift = anew | self._cost(DRIFT, 1)
+        drift = new_in_zone | self._cost(DRIFT, 1)
         network.arcs(tail, into.ravel(), free - stay_free, drift)
 
     def _lay_own_slots(self, network: Network) -> None:
-        """(group, zone) -> the slots that its items sit on, at no cost."""
+        """(group, zone) -> the slots that its items hold today, at no cost."""
         group, slot, number = self.own
         self.keep = self._arcs(
             network,
@@ -203,29 +211,29 @@ class ItemNetwork(InParts):
         )
 
     def _lay_pools(self, network: Network) -> None:
-        """(group, zone) -> (pool, zone) -> the slots that not all of its items sit on."""
+        """(group, zone) -> (pool, zone) -> the slots that not all of its items hold."""
         problem, e, zones = self.problem, self.problem.slots, self.problem.zones
         most = problem.bounds[1][self.kind] * self.count
-        group, zone = np.nonzero(self.noded & ~self.wide[:, None])
-        self.anew_at = (group, zone)
-        self.anew = self._arcs(
+        group, zone = np.nonzero(self.has_node & ~self.wide[:, None])
+        self.new_at = (group, zone)
+        self.new = self._arcs(
             network,
-            "anew",
+            "new",
             self.up[group] * zones + zone,
             self.zone_node[group, zone],
             self.pool_node[self.group_pool[group], zone],
             most[group],
             self._cost(MOVES, 1),
         )
-        narrow = ~self.apart.wide
+        narrow = ~self.layout.wide
         size = np.bincount(self.pool[narrow], minlength=len(self.pool_family))
         others = np.repeat(size[:, None], e, axis=1)
         item, slot = problem.owned
         item, slot = item[narrow[item]], slot[narrow[item]]
         np.subtract.at(others, (self.pool[item], slot), 1)
         self.left_out = np.zeros(others.shape, dtype=np.bool_)
-        if self.part is not None:
-            self.left_out = (others > 0) & ~self.part & self._undecided()[self.pool_kind]
+        if self.included is not None:
+            self.left_out = (others > 0) & ~self.included & self._undecided()[self.pool_kind]
             others[self.left_out] = 0
         pool, slot = np.nonzero(others)
         self.take_at = (pool, slot)
@@ -239,12 +247,12 @@ class ItemNetwork(InParts):
         )
 
     def _lay_wide(self, network: Network) -> None:
-        """(wide item, zone) -> every slot on which it does not sit."""
+        """(wide item, zone) -> every slot that it does not hold."""
         e = self.problem.slots
         wide = np.flatnonzero(self.wide)
         group, slot = np.repeat(wide, e), np.tile(np.arange(e), len(wide))
-        sits = np.isin(group * e + slot, self.own[0] * e + self.own[1])
-        group, slot = group[~sits], slot[~sits]
+        held = np.isin(group * e + slot, self.own[0] * e + self.own[1])
+        group, slot = group[~held], slot[~held]
         self.wide_at = (group, slot)
         self.reach = self._arcs(
             network,
@@ -279,8 +287,8 @@ class ItemNetwork(InParts):
     def _decided(
         self, network: Network, kind: str, key: Ints, tail: Ints, head: Ints, capacity: Ints
     ) -> tuple[Ints, Ints]:
-        """What the network above leaves of arcs: the flow that is fixed, supplies settled for it,
-        and what is free."""
+        """The fixed flow (pushed into the supplies) and the free capacity that the optimal face of
+        the network above leaves to arcs."""
         fixed, free = np.zeros_like(capacity), capacity
         if self.above is not None:
             arcs: _Arcs = getattr(self.above, kind)
@@ -290,32 +298,32 @@ class ItemNetwork(InParts):
             network.push(tail, head, fixed)
         if self.families and kind in ("keep", "take", "reach"):
             place = head - self.spread_node[0, 0]
-            np.add.at(self.room.reshape(-1), place, free)
-            np.add.at(self.sure.reshape(-1), place, fixed)
+            np.add.at(self.open_into.reshape(-1), place, free)
+            np.add.at(self.fixed_into.reshape(-1), place, fixed)
         return fixed, free
 
     def guess(self, network: Network) -> dict[str, Squares]:
-        """First windows of the convex costs, around what looks fair."""
+        """The convex costs, with windows around an estimate."""
         problem, e = self.problem, self.problem.slots
         squares: dict[str, Squares] = {}
         if self.families:
-            # what is sure passes through the families' nodes as well
-            passed = np.flatnonzero(self.sure)
-            amount = self.sure.ravel()[passed]
+            # fixed flow also passes through the nodes of the families
+            passed = np.flatnonzero(self.fixed_into)
+            amount = self.fixed_into.ravel()[passed]
             network.push(self.spread_node.ravel()[passed], self.slot_node[passed % e], amount)
-            held = np.zeros_like(self.sure)
+            held = np.zeros_like(self.fixed_into)
             item, slot = problem.owned
             np.add.at(held, (problem.family[item], slot), 1)
             total = np.bincount(problem.family, problem.demand, minlength=len(held))
             even = np.ceil((total + problem.family_base.sum(axis=1)) / e).astype(np.int64)
-            at = np.flatnonzero(self.room)
-            base = (problem.family_base + self.sure).ravel()[at]
-            held_at = (held - self.sure).ravel()[at]
+            at = np.flatnonzero(self.open_into)
+            base = (problem.family_base + self.fixed_into).ravel()[at]
+            held_at = (held - self.fixed_into).ravel()[at]
             even_at = even[at // e] - base
             squares[SPREAD] = Squares(
                 tail=self.spread_node.ravel()[at],
                 head=self.slot_node[at % e],
-                capacity=self.room.ravel()[at],
+                capacity=self.open_into.ravel()[at],
                 weight=np.ones_like(at),
                 base=base,
                 low=np.minimum(held_at, even_at) - 2,
@@ -337,12 +345,12 @@ class ItemNetwork(InParts):
     def solve(self) -> bool:
         """Solve it; False when infeasible."""
         pairs = len(self.pool_family) * self.problem.slots
-        if self.above is not None and self.layers[0] == SPREAD and pairs > LAID_OUT_WHOLE:
-            self.part = self._emptiest()
-        return self.solve_in_parts()
+        if self.above is not None and self.layers[0] == SPREAD and pairs > ALL_PAIRS:
+            self.included = self._emptiest()
+        return self.solve_with_columns()
 
     def _undecided(self) -> Bools:
-        """[C, E] what the optima of the network above leave open of what pools take."""
+        """[C, E] new slots of pools that the optimal face of the network above leaves free."""
         assert self.above is not None
         take, e = self.above.take, self.problem.slots
         state = self.above.optimum.face[-1, take.at] == FREE
@@ -360,16 +368,16 @@ class ItemNetwork(InParts):
         missing -= np.bincount(self.pool[item], minlength=pools)
         return emptiest(problem, held[self.pool_family], missing.astype(np.int64))
 
-    def _pays(self) -> Bools:
-        """[pools, E] what is left out and would lower the first cost."""
+    def _improving(self) -> Bools:
+        """[pools, E] columns left out that would lower the first cost."""
         reduced = self.optimum.distance[0][self.pool_node][:, self.problem.zone_of]
         return np.asarray(self.left_out & (reduced < self._cells()[self.pool_family]))
 
     def _cells(self) -> Ints:
-        """[F, E] first dual values of (family, slot): where nothing laid out leads there, what its
-        first unit costs decides."""
+        """[F, E] dual values of (family, slot) in the first layer; where no arc leads there, the
+        marginal cost of its first unit."""
         distance, tail = self.optimum.distance[0], self.squares[SPREAD].tail
-        held = self.problem.family_base + self.sure
+        held = self.problem.family_base + self.fixed_into
         return first_duals(distance, self.slot_node, self.spread_node, tail, held)
 
     def _solve_laid_out(self) -> bool:
@@ -383,10 +391,10 @@ class ItemNetwork(InParts):
         self.optimum = optimum
         return True
 
-    # -- what comes out
+    # -- results
 
     def loads(self) -> tuple[Ints, Ints]:
-        """[E] the least and the greatest load, beyond the base, that the optima leave a slot."""
+        """[E] the least and the greatest load over all optima, without base."""
         load = self.squares[LOAD]
         return load.bounds(self.optimum.face[-1, load.at])
 
@@ -394,13 +402,13 @@ class ItemNetwork(InParts):
         return np.asarray(self.optimum.flow[arcs.at] + arcs.fixed, dtype=np.int64)
 
     def counts(self) -> Counts:
-        """The counts to deal out to the items."""
+        """The counts to disaggregate."""
         problem = self.problem
         asked = np.zeros((len(self.pool_family), problem.slots), dtype=np.int64)
         asked[self.take_at] = self._flow(self.take)
-        anew = (self._flow(self.zone).reshape(self.low.shape) + self.low) * ~self.noded
-        anew[self.anew_at] = self._flow(self.anew)
-        anew[~self.apart.alone[self.some]] = 0
+        new_in_zone = (self._flow(self.zone).reshape(self.low.shape) + self.low) * ~self.has_node
+        new_in_zone[self.new_at] = self._flow(self.new)
+        new_in_zone[~self.layout.individual[self.some]] = 0
         reached = self._flow(self.reach) > 0
         return Counts(
             problem=problem,
@@ -409,8 +417,8 @@ class ItemNetwork(InParts):
             kept=self._flow(self.keep),
             pool=self.pool,
             asked=asked,
-            alone=self.apart.alone,
-            anew=anew[self.of],
+            individual=self.layout.individual,
+            new_in_zone=new_in_zone[self.of],
             taken=(self.some[self.wide_at[0][reached]], self.wide_at[1][reached]),
         )
 
@@ -431,7 +439,7 @@ class ItemNetwork(InParts):
                 continue
             distance = self.optimum.distance[layer]
             cells = distance[self.spread_node] if self.families else None
-            if self.part is not None and layer == 0:
+            if self.included is not None and layer == 0:
                 cells = self._cells()
             found[cost] = (
                 distance[self.sink] - distance[self.slot_node],

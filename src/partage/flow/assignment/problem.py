@@ -1,4 +1,4 @@
-"""The problem of sharing items out over slots, and what an arrangement costs."""
+"""The problem of assigning items to slots, and the costs of an assignment."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ LOAD, MOVES, SPREAD = "load", "moves", "spread"
 
 
 def zone_bounds(demand: int, zone_sizes: Ints) -> tuple[int, int]:
-    """How many slots of one zone an item of this demand takes, at least and at most.
+    """The least and the most slots of one zone that an item of this demand takes.
 
     As many distinct zones as possible, then the smallest possible maximum per zone.
     """
@@ -30,14 +30,13 @@ def zone_bounds(demand: int, zone_sizes: Ints) -> tuple[int, int]:
 
 @dataclass(frozen=True, eq=False)
 class AssignmentProblem:
-    """I items to share out over E slots in Z zones.
+    """I items to assign to E slots in Z zones.
 
-    - ``family`` [I], ``demand`` [I] (at most E), ``own`` [I, K]: slots now taken, -1 padded
-    - ``zone`` [E], ``weight`` [E] (integers from 1), ``base`` [E]: load that stays whatever happens
+    - ``family`` [I], ``demand`` [I] (at most E), ``own`` [I, K]: slots held today, -1 padded
+    - ``zone`` [E], ``weight`` [E] (integers from 1), ``base`` [E]: load that stays
     - ``family_base`` [F, E]: the same by family
     - ``zoned``: False when zones set no rule
-    - ``size`` [I]: what ties are evened out by (bytes), may be all 0; ``base_size`` [E]: the size
-      of what stays
+    - ``size`` [I]: bytes, for breaking ties; may be all 0; ``base_size`` [E]: bytes that stay
     """
 
     family: Ints
@@ -96,7 +95,7 @@ class AssignmentProblem:
 
     @cached_property
     def owned(self) -> tuple[Ints, Ints]:
-        """Every (item, slot) now taken, ascending: two arrays."""
+        """Every (item, slot) held today, ascending: two arrays."""
         item, column = np.nonzero(self.own >= 0)
         slot = self.own[item, column]
         order = np.lexsort((slot, item))
@@ -104,15 +103,15 @@ class AssignmentProblem:
 
     @cached_property
     def in_zones(self) -> Ints:
-        """[I, Z] slots of each zone that each item now takes."""
+        """[I, Z] slots of each zone that each item holds today."""
         item, slot = self.owned
         taken = np.zeros((self.items, self.zones), dtype=np.int64)
         np.add.at(taken, (item, self.zone_of[slot]), 1)
         return taken
 
-    def taken_anew(self, slots: Ints) -> Ints:
-        """The items of an arrangement [I, any width], -1 padded: each as often as it takes a slot
-        on which it does not already sit."""
+    def moved_items(self, slots: Ints) -> Ints:
+        """The items of an assignment [I, any width], -1 padded: each as often as it takes a slot
+        that it does not hold today."""
         item, column = np.nonzero(slots >= 0)
         own_item, own_slot = self.owned
         e = self.slots
@@ -120,28 +119,28 @@ class AssignmentProblem:
         return np.asarray(item[~stays], dtype=np.int64)
 
     def size_moved(self, slots: Ints) -> int:
-        """The sizes that an arrangement puts on slots where they do not already sit."""
-        return int(self.size[self.taken_anew(slots)].sum())
+        """The bytes that an assignment moves."""
+        return int(self.size[self.moved_items(slots)].sum())
 
     def size_on(self, slots: Ints) -> Ints:
-        """[E] the sizes that an arrangement puts on each slot, base included."""
+        """[E] the bytes on each slot of an assignment, base included."""
         item, column = np.nonzero(slots >= 0)
         total = self.base_size.copy()
         np.add.at(total, slots[item, column], self.size[item])
         return total
 
     def costs(self, slots: Ints) -> dict[str, int]:
-        """The three costs of an arrangement [I, any width], -1 padded."""
+        """The three costs of an assignment [I, any width], -1 padded."""
         item, column = np.nonzero(slots >= 0)
         count = self.family_base.copy()
         np.add.at(count, (self.family[item], slots[item, column]), 1)
-        return self.costs_of_counts(count, len(self.taken_anew(slots)))
+        return self.costs_of_counts(count, len(self.moved_items(slots)))
 
     def costs_of_counts(self, count: Ints, moves: int) -> dict[str, int]:
-        """The three costs out of the items (and base) per family and slot [F, E]."""
+        """The three costs, from the items (and base) per family and slot [F, E]."""
         load = self.base + (count - self.family_base).sum(axis=0)
         return {
-            # in Python's integers: weights times squares may leave 64 bits
+            # Python integers: weights times squares may exceed 64 bits
             LOAD: sum((self.weight.astype(object) * load * load).tolist()),
             MOVES: moves,
             SPREAD: int((count * count).sum()),
@@ -149,7 +148,7 @@ class AssignmentProblem:
 
 
 def as_rows(problem: AssignmentProblem, item: Ints, slot: Ints) -> Ints:
-    """[I, max demand] slots of each item, ascending, -1 padded, out of (item, slot) pairs."""
+    """[I, max demand] slots of each item, ascending, -1 padded, from (item, slot) pairs."""
     order = np.lexsort((slot, item))
     item, slot = item[order], slot[order]
     start = np.searchsorted(item, np.arange(problem.items))

@@ -1,11 +1,11 @@
-"""Ties led towards even sizes: of equally good arrangements, one whose slots hold even bytes.
+"""Break ties towards even sizes: among equally good assignments, one whose slots hold even bytes.
 
-Two items of one family with the same demand, one on slot a and one on slot b of the same zone,
-may change places. Every count stays as it is, so load and spread do too, and only exchanges that
-add no move are made: typically one item stays where it was and the other moves in its stead. Slots
-far above the mean are paired with slots far below it, and of all exchanges the one whose difference
-in size comes closest to half the gap is made, as long as the gap shrinks. This is a search: it ends
-in an arrangement that no such exchange between the pairs tried can improve, not in the best one.
+Two items of one family with the same demand, one on slot a and one on slot b of the same zone, may
+swap. Every count stays the same, so load and spread do too, and only swaps that add no move are
+made: typically one item stays where it was and the other moves instead. Slots far above the mean
+are paired with slots far below it, and the swap is made whose size difference is closest to half
+the gap, as long as the gap shrinks. This is a local search: it ends where no such swap between the
+pairs tried improves the assignment, which need not be the optimum.
 """
 
 from __future__ import annotations
@@ -24,19 +24,19 @@ _TRIES = 20_000
 _SIZE_BITS = 38
 
 
-def even_out(problem: AssignmentProblem, slots: Ints) -> Ints:
-    """The arrangement [I, any] with exchanges made; itself where every size is 0."""
+def even_out_sizes(problem: AssignmentProblem, slots: Ints) -> Ints:
+    """The slots [I, any] after the swaps; unchanged where every size is 0."""
     if not problem.size.any():
         return slots
-    state = _Exchange(problem, slots)
+    state = _SizeSwaps(problem, slots)
     for _ in range(_SWEEPS):
         if not state.sweep():
             break
     return state.arrangement()
 
 
-class _Exchange:
-    """Who sits where, kept per slot, and the bytes on each slot."""
+class _SizeSwaps:
+    """The items on each slot, and the bytes on each slot."""
 
     def __init__(self, problem: AssignmentProblem, slots: Ints) -> None:
         self.problem = problem
@@ -48,22 +48,22 @@ class _Exchange:
         self.own = _by_slot(own_item, own_slot, e)
         self.bytes = problem.base_size.copy()
         np.add.at(self.bytes, slot, problem.size[item])
-        # items that may change places: same family, same demand
+        # items that may swap: same family, same demand
         alike = problem.family * len(problem.demands) + problem.item_class
         self.group = np.unique(alike, return_inverse=True)[1].astype(np.int64)
-        # sizes small enough to share an integer with a group; ties need no exactness
+        # sizes small enough to share an integer with a group; tie-breaking need not be exact
         shift = max(0, int(problem.size.max()).bit_length() - _SIZE_BITS)
         self.rank = problem.size >> shift
         self.shift = shift
         self.tries = 0
         # slots closer than a thousandth of the mean are even enough
         self.enough = max(1, int(self.bytes.sum()) // (1000 * e))
-        # how often a slot has changed, and as of when a pair had nothing to exchange
+        # changes per slot, and per pair the state in which no swap was found
         self.changes = [0] * e
-        self.settled: dict[tuple[int, int], tuple[int, int]] = {}
+        self.exhausted: dict[tuple[int, int], tuple[int, int]] = {}
 
     def sweep(self) -> bool:
-        """Pair full slots with empty ones, zone by zone; True when an exchange was made."""
+        """Pair full slots with empty ones, zone by zone; True when a swap was made."""
         ever = False
         for zone in range(self.problem.zones):
             here = np.flatnonzero(self.problem.zone_of == zone)
@@ -81,16 +81,16 @@ class _Exchange:
         return ever
 
     def _swap(self, full: int, empty: int) -> bool:
-        """Make the best exchange between two slots, if any narrows the gap."""
+        """Make the best swap between two slots, if any narrows the gap."""
         gap = int(self.bytes[full] - self.bytes[empty])
         state = (self.changes[full], self.changes[empty])
-        if gap <= self.enough or full == empty or self.settled.get((full, empty)) == state:
+        if gap <= self.enough or full == empty or self.exhausted.get((full, empty)) == state:
             return False
         size = self.problem.size
         goes = self._candidates(full, empty)
         comes = self._candidates(empty, full)
         if len(goes[0]) == 0 or len(comes[0]) == 0:
-            self.settled[full, empty] = state
+            self.exhausted[full, empty] = state
             return False
         # what one adds in moves the other must save: +1 pairs with -1, 0 with 0
         key_goes = ((self.group[goes[0]] * 3 + goes[1] + 1) << (_SIZE_BITS + 1)) + np.clip(
@@ -111,7 +111,7 @@ class _Exchange:
             if left[k] < gap and (best is None or left[k] < best[0]):
                 best = (int(left[k]), int(goes[0][k]), int(comes[0][partner[k]]))
         if best is None:
-            self.settled[full, empty] = state
+            self.exhausted[full, empty] = state
             return False
         _, one, other = best
         self.changes[full] += 1

@@ -1,19 +1,19 @@
-"""Balance traded for movement: the loads to aim at, and the share that reaches them.
+"""Trade balance for movement: the loads to aim at, and the assignment that reaches them.
 
-Fairness and moves pull against each other. Both trades are settled on loads alone, in the network
-of classes, where items of equal demand are interchangeable:
+Fairness and few moves are conflicting objectives. Both trade-offs are solved for loads only, in the
+network of classes, where items of equal demand are interchangeable:
 
 - *within* windows on the loads: the fewest moves, then the fairest loads;
-- *for* at most N moves: the fairest loads. Moves are given a price in units of fairness. A price
-  that is too low buys more than N, one that is too high fewer; the least price at which N suffice
-  is found by halving. At that price several optima may cost the same and make different numbers of
-  moves. Two of them, the one that moves least and the one that moves most, differ by cycles of
-  flow, and every cycle applied alone gives another optimum (costs are convex); so cycles are
-  applied to the first as long as N allows. What comes out at exactly N moves is proven to be the
-  fairest.
+- *for* at most N moves: the fairest loads. Moves get a price in units of fairness. With a price
+  that is too low there are more than N moves, with one that is too high there are fewer; the lowest
+  price at which N suffice is found by bisection. At that price several optima may have the same
+  cost and different numbers of moves. The one with the fewest and the one with the most moves
+  differ by cycles of flow, and each cycle applied alone yields another optimum (costs are convex);
+  so cycles are applied to the first as long as N allows. A result with exactly N moves is proven
+  to be the fairest.
 
-Once loads are chosen, reaching them is an ordinary share: of the problem *aimed* at them, whose
-loads are counted from the aim, so that nothing but the aim itself is fair.
+Reaching the chosen loads is then an ordinary assignment: of the problem *aimed* at them, where
+loads are counted from the target, so that only the target itself is fair.
 """
 
 from __future__ import annotations
@@ -33,9 +33,9 @@ Ints = npt.NDArray[np.int64]
 
 @dataclass(frozen=True, eq=False)
 class Trade:
-    """Loads to aim at and what proves them best.
+    """Loads to aim at and what proves them optimal.
 
-    - ``load`` [E], base included; ``moves`` that they take, as far as classes can tell
+    - ``load`` [E], base included; ``moves`` that they take, as a lower bound from classes
     - ``move_price``: what a move costs in fairness (0: fairness is not what was minimised)
     - ``slot_price`` [E]: dual values of what was minimised first
     """
@@ -53,17 +53,17 @@ def fairest(problem: AssignmentProblem) -> Trade:
 
 def loads_within(problem: AssignmentProblem, low: Ints, high: Ints) -> Trade | None:
     """The loads between ``low`` and ``high`` [E], base included, that take the fewest moves, and of
-    these the fairest; None where there are none."""
+    these the fairest; None where infeasible."""
     network = _TradeNetwork(problem, (MOVES, LOAD), windows=(low, high))
     return _result(network, 0) if network.solve() else None
 
 
 def loads_for(problem: AssignmentProblem, moves: int) -> Trade | None:
-    """The fairest loads that at most ``moves`` moves reach; None where the rules ask for more."""
+    """The fairest loads that at most ``moves`` moves reach; None where infeasible."""
     free = _solved(_TradeNetwork(problem, (LOAD, MOVES)), 0)
     if free.moves <= moves:
         return free
-    # at this price no move is worth its fairness
+    # at this price no move pays off
     largest = int(np.abs(problem.base).max(initial=0)) + int(problem.demand.sum())
     low, high = 0, 4 * int(problem.weight.max()) * (largest + 1)
     if _solved(_TradeNetwork(problem, (LOAD, MOVES), high), high).moves > moves:
@@ -82,14 +82,14 @@ def loads_for(problem: AssignmentProblem, moves: int) -> Trade | None:
 
 
 def aimed(problem: AssignmentProblem, load: Ints) -> AssignmentProblem:
-    """The problem whose only fair loads are ``load`` [E]: loads are counted from there."""
+    """The problem whose only fair loads are ``load`` [E]: loads are counted from these."""
     return replace(problem, base=problem.base - load, weight=np.ones_like(problem.weight))
 
 
 class _TradeNetwork(CountNetwork):
     """The network of classes in which a move costs ``price`` on the first layer, and loads may be
-    confined to ``windows``. ``most_moves`` breaks ties by the most moves instead of the fewest;
-    ``like`` another network, it lays out the same arcs."""
+    restricted to ``windows``. ``most_moves`` breaks ties by the most moves instead of the fewest;
+    ``like``: a network whose arcs are laid out again."""
 
     def __init__(
         self,
@@ -138,7 +138,7 @@ class _TradeNetwork(CountNetwork):
             )
 
     def loads(self, flow: Ints) -> Ints:
-        """[E] loads of a flow over the network's arcs."""
+        """[E] loads of a flow over the arcs."""
         squares = self.load_squares
         assert squares is not None
         return squares.base + squares.flows(flow[squares.at])
@@ -146,21 +146,21 @@ class _TradeNetwork(CountNetwork):
 
 def _solved(network: _TradeNetwork, price: int) -> Trade:
     if not network.solve():
-        raise AssertionError("every item can be placed on its own, so all can")
+        raise AssertionError("feasible, since every single item is")
     return _result(network, price)
 
 
 def _result(network: _TradeNetwork, price: int) -> Trade:
-    moves = int(network.taken_anew().sum())
+    moves = int(network.new_counts().sum())
     return Trade(network.loads(network.optimum.flow), moves, price, network.prices(0)[0])
 
 
 def _between(few: _TradeNetwork, many: _TradeNetwork, moves: int, price: int) -> Trade:
-    """From the optimum that moves least towards the one that moves most, up to ``moves``."""
+    """From the optimum with the fewest moves towards the one with the most, up to ``moves``."""
     tail, head, flow = few.optimum.tail, few.optimum.head, few.optimum.flow.copy()
     new = np.zeros(len(flow), dtype=np.int64)
     new[few.new_arcs] = 1
-    made = int(few.taken_anew().sum())
+    made = int(few.new_counts().sum())
     for arcs, signs, amount in _cycles(tail, head, many.optimum.flow - flow):
         more = int((signs * new[arcs]).sum())
         if more > 0:
@@ -171,7 +171,7 @@ def _between(few: _TradeNetwork, many: _TradeNetwork, moves: int, price: int) ->
 
 
 def _cycles(tail: Ints, head: Ints, difference: Ints) -> Iterator[tuple[Ints, Ints, int]]:
-    """A circulation cut into cycles: (arcs, +1 or -1 each, amount)."""
+    """Decompose a circulation into cycles: (arcs, +1 or -1 each, amount)."""
     left = difference.copy()
     leaving: dict[int, list[int]] = {}
     for arc in np.flatnonzero(left).tolist():

@@ -1,15 +1,15 @@
-"""Which slots does each item sit on so that *sizes* are even: bands, bounds and a search.
+"""Assign items to slots so that *sizes* are even: bands, bounds and a local search.
 
-Items have sizes (bytes), a slot's load is the sum of the sizes on it. Packing them evenly is
-NP-hard, so this is no flow: each slot gets a *band* around its fair share (``shares``), a search
-brings every slot into its band and moves few bytes (``search``), and two bounds
-(``flow.size_certificate``) tell how far from perfect the answer may be: on the highest load that
-any arrangement has, and, out of the prices of a flow (``pricing``), on the sizes that any
-arrangement within the bands moves.
+Items have sizes (bytes); the load of a slot is the sum of the sizes on it. Packing them evenly is
+NP-hard, so this is not a flow. Each slot gets a *band* around its fair share (``fair_shares``); a
+local search brings every slot into its band and moves few bytes (``band_search``); two bounds
+(``flow.size_certificate``) limit the distance from the optimum: a bound on the highest load over
+all assignments and, from the prices of a flow (``pricing``), one on the bytes moved by any
+assignment within the bands.
 
-Where no arrangement within the bands is found, they are widened (``widths``). What lies within its
-bands and breaks no rule is left alone; otherwise the search starts again from its own answer while
-that still narrows the bands, so that a second run finds nothing to do.
+Where the search finds no assignment within the bands, they are widened (``band_width``). An
+assignment that is within its bands and breaks no rule is not changed; otherwise the search restarts
+from its own result as long as that narrows the bands, so a second run changes nothing.
 """
 
 from __future__ import annotations
@@ -48,29 +48,29 @@ _ANY = 2**62
 
 @dataclass(frozen=True, eq=False)
 class Bands:
-    """What each slot should hold: its ``share`` [E], give or take a tolerance; never more than
-    ``ceiling`` [E]. Without a share: anything up to the ceiling."""
+    """The load each slot should have: its ``share`` [E] plus or minus a tolerance, and at most
+    ``ceiling`` [E]. Without a share: any load up to the ceiling."""
 
     ceiling: Ints
     share: Floats | None
 
     def at(self, tolerance: float) -> tuple[Ints, Ints]:
-        """[E] the least and the most that a slot should hold."""
+        """[E] the least and the most load of each slot."""
         if self.share is None:
             return np.zeros_like(self.ceiling), self.ceiling
-        # a share is a float: whole sizes next to it count as within
+        # shares are floats: the integers next to them are within the band
         high = np.ceil(np.minimum(self.share * (1 + tolerance), _ANY) - 0.5).astype(np.int64)
         low = np.floor(np.maximum(self.share * (1 - tolerance), 0) + 0.5).astype(np.int64)
         low = np.minimum(low, high)
         return np.clip(low, 0, self.ceiling), np.minimum(high, self.ceiling)
 
     def holding(self, load: Ints) -> float | None:
-        """The least tolerance whose bands hold these loads [E]; None above a ceiling."""
+        """The smallest tolerance whose bands contain these loads [E]; None above a ceiling."""
         if (load > self.ceiling).any():
             return None
         if self.share is None:
             return 0.0
-        # what must be within a ceiling below its share is no deviation
+        # a ceiling below the share is not a deviation
         low = np.minimum(self.share, self.ceiling)
         away = np.where(load > self.share, load - self.share, np.maximum(low - load, 0)) - 0.5
         return float((np.maximum(away, 0) / np.maximum(self.share, 1.0)).max())
@@ -79,14 +79,14 @@ class Bands:
 @dataclass(frozen=True, eq=False)
 class BalancedSizes:
     """``slots`` [I, max demand] ascending, -1 padded; ``tolerance`` of the narrowest bands that
-    hold it, None where some slot is above its ceiling."""
+    contain its loads, None where a slot is above its ceiling."""
 
     slots: Ints
     tolerance: float | None
 
 
 def balance_sizes(problem: AssignmentProblem, bands: Bands, tolerance: float) -> BalancedSizes:
-    """Sizes within the bands of ``tolerance``, or of the least that is found to do."""
+    """An assignment within the bands of ``tolerance``, or of the smallest tolerance found."""
     best = _as_it_is(problem, bands)
     while best is None or best.tolerance is None or best.tolerance > tolerance:
         today = problem if best is None else replace(problem, own=best.slots)
@@ -104,7 +104,7 @@ def _narrower(found: BalancedSizes, than: BalancedSizes) -> bool:
 
 
 def _as_it_is(problem: AssignmentProblem, bands: Bands) -> BalancedSizes | None:
-    """The items where they are, if they break no rule."""
+    """The current assignment, if it breaks no rule."""
     search = BandSearch(problem, *bands.at(0.0))
     if search.wrong().any():
         return None
@@ -112,7 +112,7 @@ def _as_it_is(problem: AssignmentProblem, bands: Bands) -> BalancedSizes | None:
 
 
 def _attempt(problem: AssignmentProblem, bands: Bands, tolerance: float) -> BalancedSizes:
-    """The narrowest bands that the search reaches from where the items are."""
+    """The assignment in the narrowest bands that the search finds from the current one."""
 
     last = BalancedSizes(problem.own, None)
 
@@ -131,12 +131,12 @@ def _attempt(problem: AssignmentProblem, bands: Bands, tolerance: float) -> Bala
 
 
 def fewest_bytes(problem: AssignmentProblem, low: Ints, high: Ints, price: Ints) -> int:
-    """The certificate's lower bound on the sizes that an arrangement within the bands moves."""
+    """The certificate's lower bound on the bytes that an assignment within the bands moves."""
     return _moved_bound(problem, problem.size, problem.base_size, low, high, price)
 
 
 def fewest_moves(problem: AssignmentProblem, low: Ints, high: Ints, price: Ints) -> int:
-    """The same for the number of slots taken anew, where ``low`` and ``high`` bound counts."""
+    """The same for the number of moves, where ``low`` and ``high`` bound counts."""
     return _moved_bound(problem, np.ones_like(problem.size), problem.base, low, high, price)
 
 
@@ -149,7 +149,7 @@ def _moved_bound(
         demand=problem.demand,
         least=least,
         most=most,
-        sits=problem.owned,
+        current=problem.owned,
         zone=problem.zone_of,
         base_size=base,
         low=low,
@@ -159,9 +159,8 @@ def _moved_bound(
 
 
 def move_smaller_items(problem: AssignmentProblem, slots: Ints, enough: int) -> Ints:
-    """The arrangement with smaller items moved instead of larger ones, as many from slot to slot as
-    before, until what is moved comes to ``enough``: first within families, which leaves every count
-    as it is, then across them."""
+    """Move smaller items instead of larger ones, the same number between any two slots, until at
+    most ``enough`` bytes move: first within families, which changes no count, then across them."""
     none = np.zeros(problem.slots, dtype=np.int64)
     search = BandSearch(problem, none, np.full(problem.slots, _ANY), slots)
     search.replace_moved(enough, alike=True)

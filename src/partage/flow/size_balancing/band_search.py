@@ -1,16 +1,17 @@
-"""Items put on slots until every slot's size lies within its band, moving little.
+"""Local search that brings the size of every slot into its band and moves little.
 
-A search. It starts from where the items are, with only what must change changed: slots given up
-where an item has too many, the fullest first; slots added where it has too few, the largest item
-first, on the slot with the most room. Then, while some slot is outside its band:
+It starts from the current assignment with the necessary changes only: items with too many slots
+give up the fullest ones; items with too few, the largest first, get the slots with the most free
+space. Then, while some slot is outside its band:
 
-- *shed*: a slot above its band gives items away to slots with room, the largest that fit into what
-  is too much, at last the smallest that is enough;
-- *draw*: a slot below its band takes items likewise from slots that can spare them;
-- *exchange*: where nothing fits, a larger item goes and a smaller one comes back.
+- *relieve*: a slot above its band gives items to slots with free space, the largest that fit into
+  the surplus, at last the smallest that is enough;
+- *fill*: a slot below its band takes items likewise from slots that can spare them;
+- *exchange*: where neither works, a larger item goes and a smaller one comes back.
 
-Each step brings the sizes outside the bands down and puts no other slot outside, so the search
-ends. Then sizes are saved: an item goes home if its band allows, or a smaller one goes instead.
+Each step reduces the total size outside the bands and takes no other slot outside, so the search
+ends. Finally bytes are saved: an item returns home if its band allows it, or a smaller one moves
+instead.
 """
 
 from __future__ import annotations
@@ -26,13 +27,13 @@ Ints = npt.NDArray[np.int64]
 Bools = npt.NDArray[np.bool_]
 
 _PARTNERS = 48
-"""Slots tried on the other side of a step, those with the most room."""
+"""Slots tried on the other side of a step: those with the most free space."""
 
 _SWEEPS = 60
 
 
 class BandSearch:
-    """An arrangement under change, at first the items' own. ``low``, ``high`` [E]: the band, base
+    """An assignment under change, initially the current one. ``low``, ``high`` [E]: the band, base
     included."""
 
     def __init__(
@@ -59,18 +60,18 @@ class BandSearch:
         self.least, self.most = problem.item_bounds
 
     def run(self) -> bool:
-        """Search; True when every slot ends within its band."""
-        self._settle_counts()
+        """Run the search; True when every slot is within its band."""
+        self._repair_counts()
         for _ in range(_SWEEPS):
             outside = self.outside()
             if outside == 0:
                 break
             for slot in np.argsort(self.high - self.load, kind="stable").tolist():
                 if self.load[slot] > self.high[slot]:
-                    self._shed(slot)
+                    self._relieve(slot)
             for slot in np.argsort(self.load - self.low, kind="stable").tolist():
                 if self.load[slot] < self.low[slot]:
-                    self._draw(slot)
+                    self._fill(slot)
             if self.outside() == outside and not self._exchange_once():
                 break
         self._send_home()
@@ -78,7 +79,7 @@ class BandSearch:
         return self.outside() == 0
 
     def outside(self) -> int:
-        """Sizes outside the bands, summed."""
+        """Total size outside the bands."""
         over = np.maximum(self.load - self.high, 0) + np.maximum(self.low - self.load, 0)
         return int(over.sum())
 
@@ -114,19 +115,19 @@ class BandSearch:
         return np.asarray(~self.holds[there, items] & ((of == to) | other))
 
     def _added(self, items: Ints, here: int | Ints, there: int | Ints) -> Ints:
-        """-1, 0 or 1: by how many times its size the relocation adds to what is moved."""
+        """-1, 0 or 1: the change in bytes moved by the relocation, in multiples of the size."""
         gone = self.own[here, items].astype(np.int64)
         return np.asarray(gone - self.own[there, items])
 
-    # -- the start: as many slots as asked for, in the zones asked for
+    # -- start: the required number of slots, in the required zones
 
     def wrong(self) -> Bools:
-        """[I] items with too many slots or too few, or not in the zones asked for."""
+        """[I] items with too many slots or too few, in total or in a zone."""
         held = self.in_zone.sum(axis=1)
         wrong = (held != self.problem.demand) | (self.in_zone > self.most[:, None]).any(axis=1)
         return np.asarray(wrong | (self.in_zone < self.least[:, None]).any(axis=1))
 
-    def _settle_counts(self) -> None:
+    def _repair_counts(self) -> None:
         rows = np.flatnonzero(self.wrong())
         rows = rows[np.lexsort((rows, -self.size[rows]))]
         for item in rows.tolist():
@@ -141,12 +142,12 @@ class BandSearch:
             in_zone = self.in_zone[item]
             on = np.flatnonzero(self.holds[:, item])
             missing = int(np.maximum(least - in_zone, 0).sum())
-            crowded = in_zone[zone[on]] > most
-            if not crowded.any():
+            violating = in_zone[zone[on]] > most
+            if not violating.any():
                 if len(on) + missing <= demand:
                     return
-                crowded = in_zone[zone[on]] > least
-            on = on[crowded]
+                violating = in_zone[zone[on]] > least
+            on = on[violating]
             fullest = np.lexsort((on, self.high[on] - self.load[on]))
             self._take(item, int(on[fullest[0]]))
 
@@ -158,18 +159,18 @@ class BandSearch:
             short = in_zone < least
             zones = short if short.any() else in_zone < most
             free = np.flatnonzero(zones[zone] & ~self.holds[:, item])
-            room = np.maximum(self.high - self.load, 0)[free]
-            # home first, where there is room for it
-            home = self.own[free, item] & (room >= self.size[item])
-            best = np.lexsort((free, -room, ~home))
+            free_size = np.maximum(self.high - self.load, 0)[free]
+            # its current slots first, if the item fits there
+            home = self.own[free, item] & (free_size >= self.size[item])
+            best = np.lexsort((free, -free_size, ~home))
             self._put(item, int(free[best[0]]))
 
     # -- towards the bands
 
-    def _shed(self, here: int) -> None:
-        room = self.high - self.load
-        there = np.argsort(-room, kind="stable")[:_PARTNERS]
-        there = there[(room[there] > 0) & (there != here)]
+    def _relieve(self, here: int) -> None:
+        free_size = self.high - self.load
+        there = np.argsort(-free_size, kind="stable")[:_PARTNERS]
+        there = there[(free_size[there] > 0) & (there != here)]
         items = np.flatnonzero(self.holds[here] & (self.size > 0))
         if len(there) == 0 or len(items) == 0:
             return
@@ -183,7 +184,7 @@ class BandSearch:
             size = self.size[item]
             fits = size <= (self.high - self.load)[to]
             fits &= size <= int(self.load[here] - self.low[here])
-            # what a slot below its band needs anyway costs nothing more
+            # what a slot below its band needs costs nothing extra
             needed = size <= (self.low - self.load)[to]
             surplus = int(self.load[here] - self.high[here])
             k = self._pick(item, to, added - needed, fits, surplus)
@@ -194,7 +195,7 @@ class BandSearch:
             rest = item != chosen
             item, to, added = item[rest], to[rest], added[rest]
 
-    def _draw(self, there: int) -> None:
+    def _fill(self, there: int) -> None:
         spare = self.load - self.low
         here = np.argsort(-(self.load - self.high), kind="stable")[:_PARTNERS]
         here = here[(spare[here] > 0) & (here != there)]
@@ -220,9 +221,9 @@ class BandSearch:
             item, slot, added = item[rest], slot[rest], added[rest]
 
     def _pick(self, item: Ints, partner: Ints, cost: Ints, fits: Bools, wanted: int) -> int:
-        """The cheapest of the steps that fit: of those the largest up to ``wanted``, else the
-        smallest above it; of one item's, to or from the partner with the fewest of its family,
-        then the most room. -1 where none fits. ``item`` comes by falling size."""
+        """Index of the cheapest step that fits: the largest item up to ``wanted``, else the
+        smallest above it; for this item, the partner with the fewest of its family, then the most
+        free space. -1 where none fits. ``item`` is sorted by decreasing size."""
         if not fits.any():
             return -1
         able = np.flatnonzero(fits & (cost == cost[fits].min()))
@@ -231,11 +232,11 @@ class BandSearch:
         chosen = int(item[able[within if within < len(able) else len(able) - 1]])
         same = able[item[able] == chosen]
         count = self.of_family[self.problem.family[chosen], partner[same]]
-        room = (self.high - self.load)[partner[same]]
-        return int(same[np.lexsort((partner[same], -room, count))[0]])
+        free_size = (self.high - self.load)[partner[same]]
+        return int(same[np.lexsort((partner[same], -free_size, count))[0]])
 
     def _exchange_once(self) -> bool:
-        """The exchange that helps a slot outside its band most; slots furthest outside first."""
+        """Make the best exchange for a slot outside its band, slots furthest outside first."""
         over = self.load - self.high
         for slot in np.argsort(-over, kind="stable").tolist():
             if over[slot] <= 0:
@@ -255,7 +256,7 @@ class BandSearch:
         return False
 
     def _best_exchange(self, pairs: list[tuple[int, int]], wanted: int) -> bool:
-        """Of all pairs (from, to), exchange the items that shift most, up to ``wanted``."""
+        """Among all pairs (from, to), make the exchange that shifts most, up to ``wanted``."""
         best: tuple[int, int, int, int, int, int] | None = None
         for full, empty in pairs:
             most = min(
@@ -278,8 +279,8 @@ class BandSearch:
     def _exchanges(
         self, full: int, empty: int, most: int
     ) -> Iterator[tuple[int, int, int, int, int, int]]:
-        """For each way home or away, the best exchange of two items between two slots that shifts
-        at most ``most``: (-shift, added bytes, goes, comes, full, empty)."""
+        """For each effect on the bytes moved, the best exchange of two items between two slots that
+        shifts at most ``most``: (-shift, added bytes, goes, comes, full, empty)."""
         goes = np.flatnonzero(self.holds[full] & ~self.holds[empty])
         comes = np.flatnonzero(self.holds[empty] & ~self.holds[full])
         goes, comes = (
@@ -287,9 +288,9 @@ class BandSearch:
             comes[self._allowed(comes, empty, full)],
         )
         comes = comes[np.argsort(self.size[comes], kind="stable")]
-        forth, back = self._added(goes, full, empty), self._added(comes, empty, full)
+        added_out, added_in = self._added(goes, full, empty), self._added(comes, empty, full)
         for way in (-1, 0, 1):
-            some = comes[back == way]
+            some = comes[added_in == way]
             if len(some) == 0 or len(goes) == 0:
                 continue
             place = np.searchsorted(self.size[some], self.size[goes] - most)
@@ -300,14 +301,14 @@ class BandSearch:
             if not real.any():
                 continue
             one, other, gain = goes[real], partner[real], shift[real]
-            added = forth[real] * self.size[one] + way * self.size[other]
+            added = added_out[real] * self.size[one] + way * self.size[other]
             k = int(np.lexsort((other, one, added, -gain))[0])
             yield (-int(gain[k]), int(added[k]), int(one[k]), int(other[k]), full, empty)
 
     # -- saving bytes
 
     def _moved(self) -> tuple[Ints, Ints]:
-        """(item, slot) of what is on a slot anew, largest first."""
+        """(item, slot) of all moves, largest first."""
         slot, item = np.nonzero(self.holds & ~self.own)
         order = np.lexsort((slot, item, -self.size[item]))
         return item[order].astype(np.int64), slot[order].astype(np.int64)
@@ -326,8 +327,8 @@ class BandSearch:
                 self._relocate(i, here, int(homes[best[0]]))
 
     def replace_moved(self, enough: int = 0, *, alike: bool = False) -> None:
-        """The smallest item in the stead of one that moved, where both bands allow the difference,
-        largest first, until what is moved comes to ``enough``; ``alike``: of the same family."""
+        """Move the smallest possible item instead of one that moved, where both bands allow it, the
+        largest first, until at most ``enough`` bytes move; ``alike``: of the same family."""
         family = self.problem.family
         item, slot = self._moved()
         moved = int(self.size[item].sum())

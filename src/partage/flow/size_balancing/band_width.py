@@ -1,7 +1,7 @@
-"""The narrowest bands in which a search finds what is asked of it.
+"""The narrowest bands for which a search succeeds, by doubling and bisection.
 
-Whether it finds it is no question of width alone, so that no width is proven to be the least:
-doubled until one does, then halved back towards the widest that did not.
+Whether the search succeeds does not depend on the width only, so the result is not proven to be the
+narrowest: the width is doubled until the search succeeds, then bisected towards the widest failure.
 """
 
 from __future__ import annotations
@@ -19,8 +19,9 @@ def narrowest_width(
     widest: float,
     halvings: int,
 ) -> Found | None:
-    """What ``tried`` finds at the narrowest width at which it is not None; None where it is at all
-    of ``first``, twice that and so on below ``widest``. At ``narrow`` it is None already."""
+    """The result of ``tried`` at the narrowest width found at which it is not None. Tries
+    ``first``, twice that and so on below ``widest``; None where all fail. ``narrow`` is known to
+    fail."""
     found, wide = None, first
     while found is None and wide < widest:
         found = tried(wide)

@@ -1,11 +1,10 @@
-"""Each slot's fair share of the size, were items divisible: water filled into connected vessels.
+"""Fair share of the total size for each slot, as if items were divisible: water filling.
 
-A slot is a vessel as wide as its capacity, 1 / weight, with its base at the bottom and a ceiling;
-a zone takes at least and at most what the zone rule gives its slots. Water seeks one level
-everywhere; a zone that would take more than its most, or less than its least, is set to that and
-has a level of its own. No load vector is fairer, except where items of different demand make the
-zones depend on one another in ways that a bound per zone does not see; then the shares cannot be
-reached and the distance is told.
+A slot is a vessel of width 1 / weight, filled up to its base at the start, with a ceiling. The zone
+rule bounds the total of each zone. Water rises to one common level; a zone that would exceed its
+bounds is set to the bound and gets a level of its own. No load vector is fairer, except where items
+of different demand couple the zones in ways that a bound per zone does not capture; then the shares
+cannot be reached, and the distance is reported.
 """
 
 from __future__ import annotations
@@ -22,12 +21,12 @@ Ints = npt.NDArray[np.int64]
 Floats = npt.NDArray[np.float64]
 Bools = npt.NDArray[np.bool_]
 
-_HALVINGS = 200
+_BISECTIONS = 200
 _SAME_LEVEL = 1e-9
 
 
 def fair_shares(problem: AssignmentProblem, ceiling: Ints | None = None) -> Floats:
-    """[E] the fairest sizes per slot, base included; ``ceiling`` [E]: what a slot can hold."""
+    """[E] the fairest sizes per slot, base included; ``ceiling`` [E]: capacity of a slot."""
     size = problem.size.astype(np.float64)
     total = float((size * problem.demand).sum())
     least, most = _zone_totals(problem, size)
@@ -37,7 +36,7 @@ def fair_shares(problem: AssignmentProblem, ceiling: Ints | None = None) -> Floa
         top = np.maximum(np.minimum(top, ceiling), base)
     width = 1.0 / problem.weight
     zone = problem.zone_of
-    # the most that all zones hold together may be less than is to be placed: overfill in proportion
+    # if all zones together cannot hold the total: overfill in proportion
     room = np.bincount(zone, top - base, minlength=problem.zones)
     most = np.minimum(most, room)
     least = np.minimum(least, most)
@@ -54,8 +53,8 @@ def fair_shares(problem: AssignmentProblem, ceiling: Ints | None = None) -> Floa
 
 
 def tightest(problem: AssignmentProblem, share: Floats) -> tuple[int, Bools]:
-    """The best lower bound on the highest ``weight * size`` of a slot that a set of slots gives,
-    and that set [E]: one of those that the shares fill highest."""
+    """The best lower bound on the highest ``weight * size`` of a slot, and the set of slots [E]
+    that yields it: one of those with the highest shares."""
     level = share * problem.weight
     best, chosen = -1, np.ones(problem.slots, dtype=np.bool_)
     for mark in np.unique(np.round(level / max(float(level.max()), 1e-300), 9))[::-1].tolist():
@@ -82,12 +81,12 @@ def bound_of(problem: AssignmentProblem, confined: Bools) -> int:
 
 
 def _zone_totals(problem: AssignmentProblem, size: Floats) -> tuple[Floats, Floats]:
-    """[Z] the least and the most that the items put into each zone."""
+    """[Z] the least and the most size that the items put into each zone."""
     members = np.bincount(problem.zone_of, minlength=problem.zones)
     of_class = np.bincount(problem.item_class, size, minlength=len(problem.demands))
     least, most = problem.bounds
     can = np.minimum(most[:, None], members[None, :])
-    # what the other zones cannot take
+    # the rest that the other zones cannot take
     must = np.maximum(
         least[:, None], problem.demands[:, None] - (can.sum(axis=1, keepdims=True) - can)
     )
@@ -97,7 +96,7 @@ def _zone_totals(problem: AssignmentProblem, size: Floats) -> tuple[Floats, Floa
 def _zone_shares(
     zone: Ints, width: Floats, base: Floats, top: Floats, least: Floats, most: Floats, total: float
 ) -> Floats:
-    """[Z] what each zone takes at the common level, within its bounds."""
+    """[Z] size of each zone at the common level, within its bounds."""
 
     def taken(level: float) -> Floats:
         each = np.clip(level * width, base, top) - base
@@ -107,7 +106,7 @@ def _zone_shares(
 
 
 def _filled(width: Floats, base: Floats, top: Floats, amount: float) -> Floats:
-    """Sizes of vessels that take ``amount`` together; ``top`` inf: no ceiling."""
+    """Contents of vessels after ``amount`` is added; ``top`` inf: no ceiling."""
 
     def held(level: float) -> Floats:
         return np.asarray(np.clip(level * width, base, top))
@@ -117,9 +116,9 @@ def _filled(width: Floats, base: Floats, top: Floats, amount: float) -> Floats:
 
 
 def _level(amount_at: Callable[[float], float], amount: float, high: float) -> float:
-    """The level up to ``high`` at which the water comes to ``amount``, by halving."""
+    """The level, at most ``high``, at which ``amount`` is reached, by bisection."""
     low, high = 0.0, float(high)
-    for _ in range(_HALVINGS):
+    for _ in range(_BISECTIONS):
         middle = (low + high) / 2
         if amount_at(middle) < amount:
             low = middle

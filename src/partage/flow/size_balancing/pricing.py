@@ -1,9 +1,10 @@
-"""What a byte costs on each slot, from a network of bytes.
+"""Prices of a byte on each slot, from a network of bytes.
 
-Were items divisible, the least that must move for every slot to lie within its band would be a
-min-cost flow of bytes: from groups of items that lie in the zones alike to (group, zone), from
-there to the slots where the bytes are, for nothing, or through the zone to any slot of it, at 1 a
-byte. Its dual values price the slots; the certificate turns them into a bound on every plan.
+If items were divisible, the minimum movement that brings every slot into its band would be a
+min-cost flow of bytes: from groups of items that are in the same zones to (group, zone), from there
+at no cost to the slots that hold the bytes today, or through a hub of the zone to any of its slots
+at cost 1 per byte. The dual values are the prices; the certificate turns them into a bound on all
+assignments.
 """
 
 from __future__ import annotations
@@ -17,11 +18,11 @@ from partage.flow.network import Network, minimise
 Ints = npt.NDArray[np.int64]
 
 _BITS = 40
-"""Sizes are counted in units that keep their sum below this many bits."""
+"""Sizes are measured in units such that their sum has at most this many bits."""
 
 
 def slot_prices(problem: AssignmentProblem, low: Ints, high: Ints) -> Ints:
-    """[E] dual values, whole numbers; all 0 where no division of the bytes keeps the band."""
+    """[E] dual values, integers; all 0 where the bands are infeasible even for divisible items."""
     e, zones = problem.slots, problem.zones
     item, slot = problem.owned
     alike = np.column_stack((problem.item_class, problem.in_zones))
@@ -52,7 +53,7 @@ def slot_prices(problem: AssignmentProblem, low: Ints, high: Ints) -> Ints:
     on = pair % e
     network.arcs(at_zone[pair // e, problem.zone_of[on]], at_slot[on], kept)
     network.arcs(at_hub[problem.zone_of], at_slot, int(demand.sum()))
-    # rounding to units must not close a band
+    # rounding to units must not make a band infeasible
     slack = len(pair) // e + groups + 2
     floor = np.maximum((low - problem.base_size) // unit - slack, 0)
     roof = np.maximum((high - problem.base_size) // unit + slack, floor)
@@ -66,7 +67,7 @@ def slot_prices(problem: AssignmentProblem, low: Ints, high: Ints) -> Ints:
 
 
 def _in_units(shape: npt.NDArray[np.generic], at: Ints, size: Ints, unit: int) -> Ints:
-    """Sums of ``size`` by index, in units, exact before they are rounded down."""
+    """Sums of ``size`` by index, in units, rounded down after summing."""
     total = np.zeros(len(shape), dtype=np.int64)
     np.add.at(total, at, size)
     return total // unit
