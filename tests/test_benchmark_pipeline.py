@@ -162,6 +162,7 @@ def test_memory_is_that_of_all_processes_below(monkeypatch: pytest.MonkeyPatch) 
     assert resident(2**30) is None
 
 
+@pytest.mark.long
 @pytest.mark.spark
 def test_the_pipeline_is_measured(
     spark: Any,

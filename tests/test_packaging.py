@@ -30,7 +30,10 @@ MOST_CODE_BYTES, MOST_BYTES = 1_000_000, 5_000_000
 UV = shutil.which("uv") or shutil.which(ROOT / ".tools" / "bin" / "uv")
 """Where the Makefile has it."""
 
-pytestmark = pytest.mark.skipif(UV is None, reason="no uv, on the PATH or in .tools/bin")
+pytestmark = [
+    pytest.mark.long,
+    pytest.mark.skipif(UV is None, reason="no uv, on the PATH or in .tools/bin"),
+]
 
 Run = Callable[..., subprocess.CompletedProcess[str]]
 

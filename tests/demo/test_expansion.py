@@ -20,7 +20,7 @@ from kafka import KafkaAdminClient, KafkaConsumer, TopicPartition
 from partage.demo.expansion import Size, expand
 from partage.report.live_page import render
 
-pytestmark = pytest.mark.kafka
+pytestmark = [pytest.mark.long, pytest.mark.kafka]
 
 TOPICS = {"orders": 5, "payments": 3}
 SMALL = Size(

@@ -39,6 +39,7 @@ def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Proxied]:
     signal.signal(signal.SIGTERM, before)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("seed", INJECTED, ids=lambda seed: of_seed(seed).__name__)
 def test_nothing_is_lost_and_the_plan_is_kept(cluster: Proxied, seed: int, tmp_path: Path) -> None:
     trial = Trial(cluster, seed, tmp_path / "trial", short=True)

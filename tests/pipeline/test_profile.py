@@ -125,6 +125,7 @@ def _run(remote: str, *arguments: str) -> tuple[str, str]:
     return run.stdout, run.stderr
 
 
+@pytest.mark.long
 def test_spark_connect_writes_the_same_files_here(
     spark: Any, records: Any, write_lines: Callable[..., str], tmp_path: Path
 ) -> None:

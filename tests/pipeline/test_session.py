@@ -263,12 +263,14 @@ def executors(standalone: Standalone) -> list[int]:
     ]
 
 
+@pytest.mark.long
 def test_the_workers_have_no_partage(standalone: Standalone) -> None:
     for package, code in (("numpy, pyarrow", 0), ("partage", 1)):
         ended = run(standalone, str(standalone.worker_python), "-c", f"import {package}")
         assert ended.returncode == code, ended.stderr
 
 
+@pytest.mark.long
 def test_on_a_cluster(
     standalone: Standalone, here: tuple[dict[str, bytes], str], records: str, tmp_path: Path
 ) -> None:
@@ -279,6 +281,7 @@ def test_on_a_cluster(
     assert topics["clicks"]["partitioner"] == topics["orders"]["partitioner"] == "crc32"
 
 
+@pytest.mark.long
 def test_under_spark_submit(
     standalone: Standalone, here: tuple[dict[str, bytes], str], records: str, tmp_path: Path
 ) -> None:
@@ -295,6 +298,7 @@ def test_under_spark_submit(
     assert sum(executors(standalone)) == sum(started) + 1
 
 
+@pytest.mark.long
 def test_through_spark_connect(
     standalone: Standalone, here: tuple[dict[str, bytes], str], records: str, tmp_path: Path
 ) -> None:
@@ -315,6 +319,7 @@ def test_through_spark_connect(
         check_same(standalone, here, records, tmp_path / "out", master=url)
 
 
+@pytest.mark.long
 def test_the_package_in_a_zip(tmp_path: Path) -> None:
     one, other = tmp_path / "one.zip", tmp_path / "other.zip"
     zip_package(one)

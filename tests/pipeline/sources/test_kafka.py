@@ -75,6 +75,7 @@ def expected(*topics: str) -> list[tuple[Any, ...]]:
     return sorted(found, key=str)
 
 
+@pytest.mark.long
 @pytest.mark.kafka
 @pytest.mark.spark
 def test_every_record_of_some_topics(read: Any) -> None:
@@ -83,6 +84,7 @@ def test_every_record_of_some_topics(read: Any) -> None:
     assert sorted(read("orders"), key=str) == expected("orders"), "the dot and the dash are literal"
 
 
+@pytest.mark.long
 @pytest.mark.kafka
 @pytest.mark.spark
 def test_between_two_times(read: Any) -> None:
@@ -97,6 +99,7 @@ def test_between_two_times(read: Any) -> None:
     assert read("orders?from=2026-11-01") == []
 
 
+@pytest.mark.long
 @pytest.mark.kafka
 @pytest.mark.spark
 def test_a_profile_of_a_running_cluster(
@@ -113,6 +116,7 @@ def test_a_profile_of_a_running_cluster(
     }
 
 
+@pytest.mark.long
 @pytest.mark.kafka
 @pytest.mark.spark
 def test_what_is_not_there(

@@ -24,7 +24,7 @@ from partage.errors import InputError
 
 pytestmark = pytest.mark.spark
 
-RECORDED = Path(__file__).parents[1] / "data" / "logs"
+RECORDED = Path(__file__).parents[2] / "data" / "logs"
 KIP_429 = Path(str(files("partage") / "data" / "groups" / "logs" / "kip-429"))
 CASES = ("java-eager-whole", "librdkafka-cooperative-whole", "kafka-python-cooperative-put-out")
 BAD = (
@@ -73,7 +73,7 @@ def test_histories_are_those_read_directly(written: tuple[Any, Path], logs: Path
     assert sorted(found.groups) == sorted([*CASES, "cg_logi_kafka_test_1"])
     assert list(found.rejected) == [one for one in told if isinstance(one, Rejected)]
     ((line, reason),) = [(one.line, one.reason) for one in found.rejected]
-    assert (line, reason.partition(" is ")[2]) == (3, "no topic and partition")
+    assert (line, reason.partition(" is ")[2]) == (3, "not a topic and partition")
 
 
 def test_every_assignor_and_protocol_is_replayed_as_simulate_does(

@@ -1,0 +1,78 @@
+"""Batches, killed at any write."""
+
+from __future__ import annotations
+
+import random
+from pathlib import Path
+
+import pytest
+
+pytest.importorskip("pyspark")
+from partage.pipeline.watch import Settings
+from partage.pipeline.watch import store as store_module
+from tests.pipeline.watch.cases import WINDOW, Plain, drawn, fed, written
+
+
+class Killed(BaseException):
+    """The process ends here."""
+
+
+def tables(out: Path) -> dict[str, bytes]:
+    return {
+        str(file.relative_to(out)): file.read_bytes()
+        for file in sorted(out.rglob("*"))
+        if file.is_file()
+        for parts in [file.relative_to(out).parts]
+        if "checkpoint" not in parts
+        and file.name != "done"
+        and not any(part.startswith(".") for part in parts)
+    }
+
+
+def test_killed_at_any_write_it_ends_with_the_same_files(
+    tmp_path: Path, cluster_file: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The process ends before the n-th rename, for every n, and another one goes on."""
+    rng = random.Random(18)
+    feed = [(batch, rng.choice([0, 0, 2])) for batch in drawn(rng, 6, each=30)]
+    plain = Plain()
+    for batch, _ in feed:
+        plain.batch(batch)
+    fed(tmp_path / "whole", cluster_file, feed, told := [])
+    whole = tables(tmp_path / "whole")
+    assert written(tmp_path / "whole") == plain.closed
+    said = [event["event"] for event in told]
+    assert {"alert", "fair"} < set(said)
+    assert ["alert", "closed", "closed"] in [said[n : n + 3] for n in range(len(said))]
+    assert any(name.endswith("plan.json") for name in whole)
+
+    replace = Path.replace
+    for kill_at in range(100):
+        left = kill_at
+
+        def dying(self: Path, target: Path) -> Path:
+            nonlocal left
+            left -= 1
+            if left == -1:
+                raise Killed
+            return replace(self, target)
+
+        out, events = tmp_path / f"killed-{kill_at}", []
+        with store_module.opened(str(out), Settings("feed", WINDOW)):
+            pass
+        monkeypatch.setattr(Path, "replace", dying)
+        try:
+            fed(out, cluster_file, feed, events)
+        except Killed:
+            monkeypatch.setattr(Path, "replace", replace)
+            for place, sums in written(out).items():
+                assert plain.closed[place] == sums, "readable at any moment, nothing doubled"
+            fed(out, cluster_file, feed, events)
+        else:
+            monkeypatch.setattr(Path, "replace", replace)
+            break
+        assert tables(out) == whole
+        # said again where the kill was between the word and the commit, but never unsaid
+        alerts = [event["at"] for event in events if event["event"] == "alert"]
+        assert sorted(set(alerts)) == sorted(e["at"] for e in told if e["event"] == "alert")
+    assert kill_at > 15, "there were so many places to end at"

@@ -1,0 +1,48 @@
+"""Scenarios and placements for what-ifs."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+pytest.importorskip("pyspark")
+from partage.brokers.compare import compare
+from partage.brokers.plan import problem_of
+from partage.cluster import Cluster
+from partage.consumers.scenario import Scenario
+from partage.pipeline.what_ifs.placements import Placements
+from tests.bundled import bundled, grown
+
+CASES = (("range", "eager"), ("cooperative-sticky", "cooperative"))
+
+
+def scenario(name: str) -> Scenario:
+    return Scenario.from_json(bundled(f"groups/{name}-scenario.json"))
+
+
+def placements(cluster: Cluster, *strategies: str, rates: Any = None, **options: Any) -> Placements:
+    problem = problem_of(cluster, **options)
+    if rates is not None:
+        object.__setattr__(problem, "bytes_per_second", np.asarray(rates, float))
+    return Placements.of(problem, compare(problem, strategies))
+
+
+def rates_of(cluster: Cluster) -> Any:
+    return np.random.default_rng(1).integers(1, 1000, cluster.partitions).astype(float)
+
+
+_GROWN = grown()
+
+
+_TASK = problem_of(_GROWN)
+
+
+object.__setattr__(_TASK, "bytes_per_second", rates_of(_GROWN))
+
+
+_PLAN: Any = compare(_TASK, ["exact"])["exact"]
+
+
+_PLACED = Placements.of(_TASK, {"exact": _PLAN, "mip": "has no time"})

@@ -1,0 +1,107 @@
+"""Failures, compared with a plain count."""
+
+from __future__ import annotations
+
+from collections import Counter
+from itertools import combinations
+from typing import Any
+
+import pytest
+
+pytest.importorskip("pyspark")
+from partage.brokers.compare import compare
+from partage.brokers.plan import problem_of
+from partage.cluster import Cluster
+from partage.pipeline.what_ifs.failures import Failures
+from partage.pipeline.what_ifs.placements import Placements
+from tests.bundled import grown
+from tests.matrices import cluster_of
+from tests.pipeline.what_ifs.cases import placements, rates_of
+
+
+def counted(
+    lists: list[list[int]], live: set[int], failed: set[int], rates: list[float]
+) -> dict[str, Any]:
+    """What is left, counted by hand."""
+    left = [[b for b in row if b in live - failed] for row in lists]
+    leaders = Counter(dict.fromkeys(live - failed, 0))
+    load = Counter(dict.fromkeys(live - failed, 0.0))
+    for row, rate in zip(left, rates, strict=True):
+        if row:
+            leaders[row[0]] += 1
+            load[row[0]] += rate
+    most, busiest = max(leaders.values(), default=0), max(load.values(), default=0.0)
+    return {
+        "offline": sum(not row for row in left),
+        "under_min_isr": sum(
+            len(now) < min(2, len(all_)) for now, all_ in zip(left, lists, strict=True)
+        ),
+        "leaders": most,
+        "leaders_over_mean": _over(most, leaders),
+        "bytes_per_second": busiest,
+        "bytes_per_second_over_mean": _over(busiest, load),
+    }
+
+
+def _over(most: float, load: Counter[int]) -> Any:
+    total = sum(load.values())
+    return pytest.approx(most * len(load) / total, abs=1e-4) if total else None
+
+
+@pytest.mark.parametrize(
+    ("cluster", "options"),
+    [
+        (grown(), {"add_broker": ["9:c"], "remove_broker": [1]}),
+        (grown(racks=False), {}),
+        (cluster_of("1,2 2,3 3 1,2,3 4,1", "1:a 2:a 3:b 4:b!"), {}),
+        (cluster_of("1 1", "1"), {}),
+        (cluster_of("1,2 2,1", "1:a 2:b"), {}),
+    ],
+    ids=["grown", "no racks", "a dead broker", "one broker", "two brokers"],
+)
+def test_failures_are_what_a_count_says(cluster: Cluster, options: dict[str, Any]) -> None:
+    rates = rates_of(cluster)
+    problem = problem_of(cluster, **options)
+    object.__setattr__(problem, "bytes_per_second", rates)
+    answers = compare(problem, ["exact"])
+    failures = Failures(Placements.of(problem, answers), pairs=1000)
+    removed = {int(b) for b in options.get("remove_broker", ())}
+    added = {int(word.split(":")[0]) for word in options.get("add_broker", ())}
+    alive = {b.id for b in problem.cluster.brokers if b.alive}
+    rack = {b.id: b.rack for b in problem.cluster.brokers}
+    places = {"today": (cluster.replica_lists(), alive - added)}
+    plan = answers["exact"]
+    assert not isinstance(plan, str)
+    places["exact"] = (plan.after.replica_lists(), alive - removed)
+    wanted = []
+    for name, (lists, live) in places.items():
+        racks = sorted({rack[b] for b in live} - {None})
+        tried = [("broker", str(b), {b}) for b in sorted(live)]
+        tried += [("rack", z, {b for b in live if rack[b] == z}) for z in racks]
+        tried += [("pair", f"{a}+{b}", {a, b}) for a, b in combinations(sorted(live), 2)]
+        wanted += [
+            {"placement": name, "failure": kind, "fails": what}
+            | counted(lists, live, failed, rates.tolist())
+            for kind, what, failed in tried
+        ]
+    found = [one for row in range(failures.rows) for one in failures.of_row(row)]
+    assert found == wanted
+
+
+def test_pairs_at_random() -> None:
+    failures = Failures(placements(grown(), "exact"), pairs=10, seed=4)
+    pairs = [
+        (row["placement"], row["fails"])
+        for number in range(failures.rows)
+        for row in failures.of_row(number)
+        if row["failure"] == "pair"
+    ]
+    today, exact = ([fails for name, fails in pairs if name == n] for n in ("today", "exact"))
+    assert today == exact  # on the same brokers, the same pairs
+    assert len(today) == 10
+    assert len(set(today)) > 3
+    for one in today:
+        first, second = map(int, one.split("+"))
+        assert 1 <= first < second <= 8
+    assert "bytes_per_second" not in failures.of_row(0)[0]
+    assert Failures(failures.placements, pairs=0).rows == 2 * (8 + 3)
