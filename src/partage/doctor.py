@@ -133,12 +133,12 @@ def kafka(servers: str | None, config: str | None) -> Finding:
         return Finding(
             "Kafka", "missing", "kafka-python is not installed", "pip install 'partage[kafka]'"
         )
+    from partage.live.admin.cluster_info import read_cluster_info
     from partage.live.admin.connection import Connection
-    from partage.live.admin.reach import reach
 
     try:
         with Connection.of(servers, config).admin() as admin:
-            found = reach(admin)
+            found = read_cluster_info(admin)
     except PartageError as error:
         advice = "compare --bootstrap-server and --command-config with the brokers' listeners"
         return Finding("Kafka", "missing", str(error), advice)

@@ -69,7 +69,7 @@ def test_what_cannot_be_asked(run: Run, command: tuple[str, ...], said: str) -> 
 def test_nobody_answers(run: Run, command: tuple[str, ...]) -> None:
     ended = run(*command, "--bootstrap-server", "127.0.0.1:1")
     assert (ended.code, ended.out) == (1, "")
-    assert ended.err == "partage: Kafka at 127.0.0.1:1: nobody answers there in time\n"
+    assert ended.err == "partage: Kafka at 127.0.0.1:1: no broker reachable in time\n"
 
 
 def test_throttle_overrides_a_run(run: Run, plan: str) -> None:

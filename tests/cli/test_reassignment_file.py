@@ -140,7 +140,7 @@ def running(monkeypatch: pytest.MonkeyPatch) -> None:
         tuple(states.PartitionState(*key, row, row[0], row) for key, row in lists.items()),
         states.Throttles(),
     )
-    monkeypatch.setattr(snapshot, "take", lambda _admin, **_: now)
+    monkeypatch.setattr(snapshot, "take_snapshot", lambda _admin, **_: now)
     monkeypatch.setattr(connection.Connection, "admin", lambda _: nullcontext())
 
 

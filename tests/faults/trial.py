@@ -23,7 +23,7 @@ from kafka import TopicPartition
 
 import partage
 from partage.live.admin.connection import Connection
-from partage.live.admin.snapshot import take
+from partage.live.admin.snapshot import take_snapshot
 from tests.faults.executor import Executor
 from tests.faults.observer import Key, Observer, Seen
 from tests.faults.proxied import CONTROLLER, Proxied
@@ -147,7 +147,7 @@ class Trial:
         """A plan with options drawn until one changes something, and how it is to be executed."""
         rng = self.rng
         with Connection.of(self.cluster.bootstrap_servers).admin() as admin:
-            cluster = take(admin, groups=False).cluster()
+            cluster = take_snapshot(admin, groups=False).cluster()
         while True:
             options: dict[str, Any] = {"concurrency": 3 if self._short else rng.randint(1, 3)}
             kind = rng.choice(["balance", "topic", "remove", "more", "batch"])

@@ -5,16 +5,22 @@ A failure here means that ``partage.live.compat_kafka_python`` must change, and 
 
 from __future__ import annotations
 
+import asyncio
 import inspect
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
 pytest.importorskip("kafka")
 
+from kafka import KafkaAdminClient
+from kafka import errors as kafka_errors
+from kafka.cluster import ClusterMetadata
 from kafka.consumer.subscription_state import SubscriptionState
 from kafka.coordinator.assignors.abstract import AbstractPartitionAssignor, RebalanceProtocol
 from kafka.coordinator.consumer import ConsumerCoordinator
+from kafka.net.manager import KafkaConnectionManager
 from kafka.partitioner import Partitioner, StickyPartitioner
 from kafka.producer.record_accumulator import RecordAccumulator
 from kafka.protocol.consumer.metadata import (
@@ -23,7 +29,13 @@ from kafka.protocol.consumer.metadata import (
 )
 from kafka.structs import TopicPartition
 
-from partage.live.compat_kafka_python import owned_partitions, waiting_batches
+from partage.live.compat_kafka_python import (
+    PatchedAdminClient,
+    learn_brokers,
+    owned_partitions,
+    send_to_coordinators,
+    waiting_batches,
+)
 
 HELD = [("t", 0), ("t", 1)]
 
@@ -162,3 +174,113 @@ def test_the_messages_of_the_consumer_protocol() -> None:
     answer = ConsumerProtocolAssignment.decode(bytes(assigned.encode()))
     assert [tuple(one) for one in answer.partitions()] == [("t", 0), ("t", 2)]
     assert answer.user_data == b"y"
+
+
+# ---------------------------------------------------------------------- the admin client
+
+
+class Manager:
+    """The part of a client's ``_manager`` that partage uses, without a connection."""
+
+    def __init__(self) -> None:
+        self.cluster = SimpleNamespace(
+            brokers=lambda: [SimpleNamespace(node_id=1)], refresh_metadata=self._refresh
+        )
+        self.refreshed = 0
+        self.sent: list[tuple[Any, int]] = []
+
+    async def _refresh(self) -> None:
+        self.refreshed += 1
+
+    def run(self, call: Any, *args: Any) -> Any:
+        return asyncio.run(call(*args))
+
+    async def send(self, request: Any, node_id: int) -> Any:
+        self.sent.append((request, node_id))
+        return f"from {node_id}"
+
+
+class Client:
+    """An admin client with groups a and c on broker 1, b on broker 2."""
+
+    def __init__(self) -> None:
+        self._manager = Manager()
+
+    async def _find_coordinator_ids(self, names: list[str]) -> dict[str, int]:
+        return {name: 2 if name == "b" else 1 for name in names}
+
+
+def test_the_admin_clients_private_methods() -> None:
+    """``_send_request_to_controller`` caches ``_controller_id`` and is used for reassignments;
+    ``_describe_configs_process_responses`` gets the responses; ``_find_coordinator_ids`` takes
+    names; ``_manager`` is the connection manager."""
+    sends = KafkaAdminClient._send_request_to_controller
+    assert inspect.iscoroutinefunction(sends)
+    assert "if self._controller_id is None" in inspect.getsource(sends)
+    reassigns = inspect.getsource(KafkaAdminClient.alter_partition_reassignments)
+    assert "_send_request_to_controller" in reassigns
+    processes = KafkaAdminClient._describe_configs_process_responses
+    assert list(inspect.signature(processes).parameters) == ["responses", "config_filter"]
+    assert inspect.iscoroutinefunction(KafkaAdminClient._find_coordinator_ids)
+    first, *_ = list(inspect.signature(KafkaAdminClient._find_coordinator_ids).parameters)[1:]
+    assert first == "keys"
+    assert "self._manager = self._client._manager" in inspect.getsource(KafkaAdminClient.__init__)
+
+
+def test_the_connection_manager() -> None:
+    assert list(inspect.signature(KafkaConnectionManager.run).parameters) == [
+        "self",
+        "coro",
+        "args",
+    ]
+    sends = inspect.signature(KafkaConnectionManager.send).parameters
+    assert list(sends)[:3] == ["self", "request", "node_id"]
+    assert "self.cluster = " in inspect.getsource(KafkaConnectionManager.__init__)
+
+
+def test_the_cluster_metadata_of_a_client() -> None:
+    assert inspect.iscoroutinefunction(ClusterMetadata.refresh_metadata)
+    assert hasattr(ClusterMetadata, "brokers")
+
+
+def test_configurations_that_may_not_be_read_raise() -> None:
+    forbidden = SimpleNamespace(error_code=29, error_message="no")
+    with pytest.raises(kafka_errors.TopicAuthorizationFailedError):
+        PatchedAdminClient._describe_configs_process_responses(
+            [SimpleNamespace(results=[forbidden])], "all"
+        )
+
+
+def test_metadata_is_refreshed_for_unknown_brokers_only() -> None:
+    client = Client()
+    learn_brokers(client, [1])
+    assert client._manager.refreshed == 0
+    learn_brokers(client, [1, 2])
+    assert client._manager.refreshed == 1
+
+
+def test_a_request_goes_to_each_coordinator() -> None:
+    client = Client()
+    assert send_to_coordinators(client, "abc", tuple) == ["from 1", "from 2"]
+    assert client._manager.sent == [(("a", "c"), 1), (("b",), 2)]
+
+
+def test_the_sasl_mechanisms() -> None:
+    """Undocumented: ``live/admin/handshake.py`` logs in with them."""
+    from kafka.net.sasl import get_sasl_mechanism
+
+    login = get_sasl_mechanism("PLAIN")(
+        host="", sasl_plain_username="user", sasl_plain_password="secret"
+    )
+    assert login.auth_bytes().endswith(b"user\0secret")
+    login.receive(b"")
+    assert login.is_done()
+
+
+def test_a_request_from_a_schema() -> None:
+    """Undocumented: ``live/admin/consumer_group_describe.py``."""
+    from partage.live.admin.consumer_group_describe import ConsumerGroupDescribeRequest
+
+    request = ConsumerGroupDescribeRequest(group_ids=["g"], include_authorized_operations=False)
+    assert request.API_KEY == 69
+    assert list(request.group_ids) == ["g"]

@@ -329,12 +329,12 @@ def problem_given(given: Mapping[str, Any]) -> Problem:
 def _running_cluster(given: Mapping[str, Any]) -> Cluster:
     from partage.errors import InputError
     from partage.live.admin.connection import Connection
-    from partage.live.admin.snapshot import take
+    from partage.live.admin.snapshot import take_snapshot
 
     if given["sizes"] is not None:
         raise InputError("--sizes", "a running cluster tells its sizes itself")
     with Connection.of(given["bootstrap_server"], given["command_config"]).admin() as admin:
-        found = take(admin, groups=False, throttles=False)
+        found = take_snapshot(admin, groups=False, throttles=False)
     for warning in found.warnings:
         print(f"! {warning}", file=sys.stderr)
     return found.cluster()

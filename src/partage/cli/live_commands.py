@@ -1,4 +1,4 @@
-"""snapshot and groups: the commands that look at a running Kafka."""
+"""snapshot and groups: read a running cluster."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from partage.cli.arguments import RUNNING, BootstrapServer, CommandConfig, Json
 
 
 def register(app: typer.Typer) -> None:
-    """Add this room's commands."""
+    """Add this module's commands."""
     for command in (snapshot, groups):
         app.command(rich_help_panel=RUNNING)(command)
 
@@ -20,13 +20,13 @@ def snapshot(
     bootstrap_server: BootstrapServer = None,
     command_config: CommandConfig = None,
     out: Annotated[
-        str | None, typer.Option("--out", "-o", metavar="FILE", help="Where it is written.")
+        str | None, typer.Option("--out", "-o", metavar="FILE", help="Where to write it.")
     ] = None,
     json: Json = False,
 ) -> None:
-    """See a running cluster: brokers, replicas with sizes, throttles, groups.
+    """Show a running cluster: brokers, replicas with sizes, throttles, groups.
 
-    What it writes is a CLUSTER, for every command that takes one.
+    The file that -o writes is a CLUSTER, the input of other commands.
 
     Examples:
 
@@ -35,12 +35,12 @@ def snapshot(
     """
     from partage.files import to_json, write_text
     from partage.live.admin.connection import Connection
-    from partage.live.admin.snapshot import take
+    from partage.live.admin.snapshot import take_snapshot
     from partage.report.live_tables import print_snapshot
 
     connection = Connection.of(bootstrap_server, command_config)
-    with output.progress(quiet=json) as tell, connection.admin() as admin:
-        found = take(admin, tell=tell).to_json()
+    with output.progress(quiet=json) as progress, connection.admin() as admin:
+        found = take_snapshot(admin, progress=progress).to_json()
     if out is not None:
         write_text(out, to_json(found, indent=1))
     if json:
@@ -56,13 +56,13 @@ def snapshot(
 
 def groups(
     name: Annotated[
-        str | None, typer.Argument(metavar="GROUP", help="One of them; all if none.")
+        str | None, typer.Argument(metavar="GROUP", help="Default: all groups.")
     ] = None,
     bootstrap_server: BootstrapServer = None,
     command_config: CommandConfig = None,
     json: Json = False,
 ) -> None:
-    """See consumer groups: who has what, what waits, and what an exact assignment would give.
+    """Show consumer groups: members with their partitions, lag, and the exact assignment.
 
     Examples:
 
@@ -71,17 +71,18 @@ def groups(
     """
     from partage.live.admin.connection import Connection
     from partage.live.admin.groups import read_groups
-    from partage.live.admin.permissions import hidden, refusal
+    from partage.live.admin.permissions import acl_to_see_all_topics, missing_acls
     from partage.report.group_tables import print_assignment
     from partage.report.live_tables import print_group, print_groups
     from partage.report.printing import remark
 
     connection = Connection.of(bootstrap_server, command_config)
     warnings: list[str] = []
-    with output.progress(quiet=json) as tell, connection.admin() as admin:
-        tell("groups")
-        if missing := hidden(admin, (topic["name"] for topic in admin.describe_topics())):
-            warnings.append(f"some of it may be hidden: {refusal([missing])}")
+    with output.progress(quiet=json) as progress, connection.admin() as admin:
+        progress("groups")
+        topics = [topic["name"] for topic in admin.describe_topics()]
+        if missing := acl_to_see_all_topics(admin, topics):
+            warnings.append(f"some topics may be hidden: {missing_acls([missing])}")
         found = read_groups(admin, warnings, None if name is None else [name])
     rows = [group.described() for group in found]
     if json:
@@ -94,7 +95,7 @@ def groups(
         print_group(row, console)
         exact = group.exact()
         if exact is not None:
-            console.print("\nAn exact assignment, from here:", highlight=False)
+            console.print("\nThe exact assignment, starting from this one:", highlight=False)
             print_assignment(exact, group.exact_assignor, console)
     for warning in warnings:
         remark(warning, console)

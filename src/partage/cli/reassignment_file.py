@@ -22,7 +22,7 @@ def plan_directory_of(
     from partage.brokers.directory import REPORT
     from partage.cluster.reassignment import Reassignment
     from partage.live.admin.connection import Connection
-    from partage.live.admin.snapshot import take
+    from partage.live.admin.snapshot import take_snapshot
     from partage.live.execution.outcome import Outcome
     from partage.live.execution.reassignment_file import default_directory, has_begun, make_plan
     from partage.report.html import render
@@ -42,7 +42,7 @@ def plan_directory_of(
     with output.progress(quiet=json) as progress:
         progress("reading the cluster")
         with connection.admin() as admin:
-            cluster = take(admin, groups=False, throttles=False)
+            cluster = take_snapshot(admin, groups=False, throttles=False)
         plan = make_plan(reassignment, cluster, progress, **options)
         document = plan.document()
         if document["changes"]:

@@ -30,7 +30,7 @@ from partage.errors import PartageError
 from partage.files import to_json, write_text
 from partage.java import find_java
 from partage.live.admin.connection import Connection
-from partage.live.admin.snapshot import take
+from partage.live.admin.snapshot import take_snapshot
 from partage.live.admin.states import Snapshot
 from partage.live.execution.execution_plan import ExecutionPlan
 from partage.live.execution.executor import Executor
@@ -164,7 +164,7 @@ def _under_traffic(
     quiet_until = timeline.now()
 
     with Connection.of(sandbox.bootstrap_servers).admin() as admin:
-        before = take(admin, tell=progress)
+        before = take_snapshot(admin, progress=progress)
     write_text(folder / BEFORE, to_json(before.to_json(), indent=1))
     for rack in _ADDED_RACKS:
         since = timeline.now()
@@ -174,14 +174,14 @@ def _under_traffic(
     since = timeline.now()
     with Connection.of(sandbox.bootstrap_servers).admin() as admin:
         progress("planning")
-        expanded = take(admin, groups=False)
+        expanded = take_snapshot(admin, groups=False)
         made = _plan(folder, size, expanded)
         timeline.add("snapshot and plan", since)
         applied = _apply(folder, size, admin, expanded, timeline, progress)
         verified = verify(ExecutionPlan.read(folder / PLAN), admin)
         progress("verifying")
         _wait(traffic, size.quiet)
-        after = take(admin)
+        after = take_snapshot(admin)
     write_text(folder / AFTER, to_json(after.to_json(), indent=1))
     until = timeline.now()
     progress("reading the remaining records")

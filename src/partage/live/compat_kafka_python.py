@@ -7,10 +7,12 @@ what is here; each function gives the reason.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sized
+from collections.abc import Callable, Collection, Iterable, Mapping, Sized
 from types import FrameType
 from typing import Any
 
+from kafka import KafkaAdminClient
+from kafka import errors as kafka_errors
 from kafka.coordinator.assignors.abstract import RebalanceProtocol
 from kafka.coordinator.consumer import ConsumerCoordinator
 
@@ -37,3 +39,51 @@ def waiting_batches(producer: Any) -> Mapping[tuple[str, int], Sized] | None:
     None if it has none. Its public metrics count them for all partitions together only."""
     batches = getattr(getattr(producer, "_accumulator", None), "_batches", None)
     return batches if isinstance(batches, dict) else None
+
+
+class PatchedAdminClient(KafkaAdminClient):  # type: ignore[misc]  # has no types
+    """KafkaAdminClient without two mistakes."""
+
+    async def _send_request_to_controller(self, *args: Any, **kwargs: Any) -> Any:
+        """Look up the controller each time: the original keeps sending requests to a controller
+        that has died."""
+        self._controller_id = None
+        return await super()._send_request_to_controller(*args, **kwargs)
+
+    @classmethod
+    def _describe_configs_process_responses(cls, responses: Any, config_filter: Any) -> Any:
+        """Raise where a configuration may not be read: the original returns an empty one, and
+        settings would be lost when they are restored."""
+        responses = list(responses)
+        for response in responses:
+            for result in response.results:
+                if result.error_code:
+                    raise kafka_errors.for_code(result.error_code)(result.error_message)
+        return super()._describe_configs_process_responses(responses, config_filter)
+
+
+def learn_brokers(admin: KafkaAdminClient, brokers: Collection[int]) -> None:
+    """Refresh the client's metadata if it lacks one of these brokers: it cannot send requests to
+    brokers that are new, or back, for up to five minutes otherwise."""
+    known = {broker.node_id for broker in admin._manager.cluster.brokers()}
+    if not known.issuperset(brokers):
+        admin._manager.run(admin._manager.cluster.refresh_metadata)
+
+
+def send_to_coordinators(
+    admin: KafkaAdminClient, groups: Iterable[str], request: Callable[[list[str]], Any]
+) -> list[Any]:
+    """The responses of the groups' coordinators, each to the ``request`` for its groups. The public
+    methods send only requests that they know."""
+
+    async def send(names: list[str]) -> list[Any]:
+        by_coordinator: dict[int, list[str]] = {}
+        for name, coordinator in (await admin._find_coordinator_ids(names)).items():
+            by_coordinator.setdefault(coordinator, []).append(name)
+        return [
+            await admin._manager.send(request(some), node_id=coordinator)
+            for coordinator, some in by_coordinator.items()
+        ]
+
+    found: list[Any] = admin._manager.run(send, list(groups))
+    return found

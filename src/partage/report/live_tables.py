@@ -1,4 +1,4 @@
-"""A running cluster and its groups as people read them: tables of a hundred columns."""
+"""Tables for the terminal of a running cluster and its groups, a hundred columns wide."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _OWNED = 6
 
 
 def print_snapshot(found: Mapping[str, Any], console: Console) -> None:
-    """What ``partage snapshot`` wrote, in a table of brokers and some lines."""
+    """Print a snapshot: a table of brokers, and a line per problem."""
     brokers, partitions = found["brokers"], found["partitions"]
     topics = {one["topic"] for one in partitions}
     replicas = sum(len(one["replicas"]) for one in partitions)
@@ -32,7 +32,7 @@ def print_snapshot(found: Mapping[str, Any], console: Console) -> None:
         )
     )
     console.print()
-    table = _table("broker", "rack", "state", replicas="right", leads="right", disk="right")
+    table = _table("broker", "rack", "state", replicas="right", leaders="right", disk="right")
     table.add_column("free", justify="right")
     for broker in brokers[:_MANY]:
         number = broker["id"]
@@ -51,7 +51,7 @@ def print_snapshot(found: Mapping[str, Any], console: Console) -> None:
         )
     console.print(table)
     if len(brokers) > _MANY:
-        console.print(Text(f"and {len(brokers) - _MANY} brokers more", "dim"))
+        console.print(Text(f"and {len(brokers) - _MANY} more brokers", "dim"))
     _remarks(found, console)
 
 
@@ -68,7 +68,7 @@ def _remarks(found: Mapping[str, Any], console: Console) -> None:
     lines = [
         (leaderless, "without a leader", "red"),
         (short, "with replicas out of sync", "yellow"),
-        (found["reassignments"], "being reassigned: taken as if they had arrived", "yellow"),
+        (found["reassignments"], "being reassigned: counted as if they were done", "yellow"),
     ]
     for rows, what, style in lines:
         if rows:
@@ -104,29 +104,31 @@ def print_groups(rows: Sequence[Mapping[str, Any]], console: Console) -> None:
         )
     console.print(table)
     if len(rows) > _MANY:
-        console.print(Text(f"and {len(rows) - _MANY} groups more: --json has all", "dim"))
+        console.print(Text(f"and {len(rows) - _MANY} more groups: --json prints all", "dim"))
     console.print(
         Text(
-            "loads: partitions of the member with least and with most; exact: the fairest there "
-            "are, and the partitions that would move",
+            "loads: partitions of the members with fewest and most; exact: the fairest loads, and "
+            "the partitions that would move",
             "dim",
         )
     )
 
 
 def print_group(row: Mapping[str, Any], console: Console) -> None:
-    """The members of one group, before what would be fairest for them."""
+    """Print the members of one group."""
     head = f"{row['group']}: {row['state']}, {row['type']}, {row['assignor'] or 'no assignor'}"
     console.print(Text(head, "bold"))
     if row["members"] is None:
-        console.print(Text("Its members cannot be read by this client.", "yellow"))
+        console.print(
+            Text("Its members cannot be read (share or Streams group, or missing ACL).", "yellow")
+        )
     lag = {
         (topic, number): value
         for topic, values in row["lag"].items()
         for number, value in enumerate(values)
     }
     table = _table("member", "host", "rack", load="right", lag="right")
-    table.add_column("has")
+    table.add_column("partitions")
     for member in row["members"] or ():
         own = [tuple(pair) for pair in member["owned"]]
         known = [value for pair in own if (value := lag.get(pair)) is not None]

@@ -55,13 +55,13 @@ def test_what_is_not_certain_is_not_told(
 ) -> None:
     monkeypatch.setattr(handshake, "_SECONDS", 0.2)
     with answering(answer) as server:
-        handshake.check(server, {"security_protocol": "PLAINTEXT"})
+        handshake.check_listener(server, {"security_protocol": "PLAINTEXT"})
 
 
 def test_the_next_broker_is_asked_where_one_does_not_answer() -> None:
     wants_a_login = b"\0\0\0\x0f" + b"\0\0\0\0" + b"\0\x21" + b"\0\0\0\1" + b"\0\3ABC"
     with (
         answering(wants_a_login) as server,
-        pytest.raises(PartageError, match=rf"^Kafka at {server}: it wants a login \(SASL\)"),
+        pytest.raises(PartageError, match=rf"^Kafka at {server}: the listener requires SASL"),
     ):
-        handshake.check(f"127.0.0.1:1,{server}", {"security_protocol": "PLAINTEXT"})
+        handshake.check_listener(f"127.0.0.1:1,{server}", {"security_protocol": "PLAINTEXT"})

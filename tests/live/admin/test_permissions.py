@@ -12,8 +12,13 @@ pytest.importorskip("kafka")
 from kafka import errors as kafka_errors
 
 from partage.errors import PartageError
-from partage.live.admin.connection import told
-from partage.live.admin.permissions import NEEDS, hidden, refuse_forbidden, require
+from partage.live.admin.connection import describe_error
+from partage.live.admin.permissions import (
+    NEEDS,
+    acl_to_see_all_topics,
+    raise_if_forbidden,
+    require_acls,
+)
 
 FORBIDDEN, UNKNOWN = 29, 3
 
@@ -75,38 +80,38 @@ def test_what_is_missing_before_a_change(
     """The plan is of topics t, which changes, and u."""
     cluster = Cluster(allowed, {"t": t, "u": u})
     if missing is None:
-        require(cluster, NEEDS[command], ["t", "u"], ["t"])
+        require_acls(cluster, NEEDS[command], ["t", "u"], ["t"])
         return
     with pytest.raises(PartageError) as raised:
-        require(cluster, NEEDS[command], ["t", "u"], ["t"])
+        require_acls(cluster, NEEDS[command], ["t", "u"], ["t"])
     assert str(raised.value) == f"not allowed: missing {missing}"
 
 
 def test_what_is_hidden() -> None:
     seen = {"t": ALL, "new": ALL, "old": FORBIDDEN, "older": FORBIDDEN}
-    assert hidden(Cluster(ALL, seen, ["t", "new", "gone"]), ["t"]) is None
-    found = hidden(Cluster(ALL, seen, ["t", "old", "older"]), ["t"])
+    assert acl_to_see_all_topics(Cluster(ALL, seen, ["t", "new", "gone"]), ["t"]) is None
+    found = acl_to_see_all_topics(Cluster(ALL, seen, ["t", "old", "older"]), ["t"])
     assert found == "Describe on topic old and 1 more"
-    assert hidden(Cluster(None, seen, ["t"]), ["t"]) is None
-    assert hidden(Cluster([], seen, ["t"]), ["t"]) == "Describe on the cluster"
+    assert acl_to_see_all_topics(Cluster(None, seen, ["t"]), ["t"]) is None
+    assert acl_to_see_all_topics(Cluster([], seen, ["t"]), ["t"]) == "Describe on the cluster"
     refused = Cluster(["DESCRIBE"], seen, kafka_errors.ClusterAuthorizationFailedError())
-    assert hidden(refused, ["t"]) == "DescribeConfigs on the cluster"
+    assert acl_to_see_all_topics(refused, ["t"]) == "DescribeConfigs on the cluster"
     older = Cluster(["DESCRIBE"], seen, kafka_errors.IncompatibleBrokerVersion())
-    assert hidden(older, ["t"]) is None
+    assert acl_to_see_all_topics(older, ["t"]) is None
 
 
 def test_a_topic_that_is_gone_is_not_forbidden() -> None:
     cluster = Cluster(ALL, {"t": ALL, "old": FORBIDDEN})
-    refuse_forbidden(cluster.describe_topics(["t", "gone"]))
+    raise_if_forbidden(cluster.describe_topics(["t", "gone"]))
     with pytest.raises(PartageError, match=r"missing ACL: Describe on topic old$"):
-        refuse_forbidden(cluster.describe_topics(["t", "gone", "old"]))
+        raise_if_forbidden(cluster.describe_topics(["t", "gone", "old"]))
 
 
 def test_errors_name_the_operation_where_it_is_known() -> None:
     known = kafka_errors.GroupAuthorizationFailedError("Describe")
-    assert told(known) == "not allowed: missing ACL: Describe on the group"
+    assert describe_error(known) == "not allowed: missing ACL: Describe on the group"
     unknown = kafka_errors.TopicAuthorizationFailedError("Topic authorization failed.")
-    assert told(unknown) == "not allowed: missing ACL: an operation on the topic"
-    assert told(kafka_errors.ClusterAuthorizationFailedError) == (
+    assert describe_error(unknown) == "not allowed: missing ACL: an operation on the topic"
+    assert describe_error(kafka_errors.ClusterAuthorizationFailedError) == (
         "not allowed: missing ACL: an operation on the cluster"
     )

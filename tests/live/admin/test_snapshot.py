@@ -20,7 +20,7 @@ from partage.cluster import Cluster
 from partage.errors import PartageError
 from partage.live.admin.connection import Connection
 from partage.live.admin.groups import read_groups
-from partage.live.admin.snapshot import read_brokers, take
+from partage.live.admin.snapshot import read_brokers, take_snapshot
 from partage.live.admin.states import PartitionState
 
 pytestmark = pytest.mark.kafka
@@ -51,8 +51,12 @@ def until(done: Callable[[], Any], patience: float = 30.0) -> Any:
     return found
 
 
+def cordoned(admin: KafkaAdminClient) -> list[int]:
+    return [broker.id for broker in take_snapshot(admin, groups=False).brokers if broker.cordoned]
+
+
 def test_brokers_topics_and_sizes(kafka: Any, admin: KafkaAdminClient) -> None:
-    found = take(admin)
+    found = take_snapshot(admin)
     assert found.cluster_id == kafka.cluster_id
     assert found.warnings == ()
     assert [(b.id, b.rack, b.port) for b in found.brokers] == [
@@ -73,7 +77,7 @@ def test_brokers_topics_and_sizes(kafka: Any, admin: KafkaAdminClient) -> None:
 
 
 def test_it_is_a_cluster_for_every_command(kafka: Any, admin: KafkaAdminClient) -> None:
-    found = take(admin)
+    found = take_snapshot(admin)
     cluster = Cluster.from_json(json.loads(json.dumps(found.to_json())))
     assert cluster.replica_lists() == [list(one.replicas) for one in found.partitions]
     assert [b.rack for b in cluster.brokers] == [b.rack for b in kafka.brokers]
@@ -103,11 +107,11 @@ def listed(admin: KafkaAdminClient, topic: str) -> list[int]:
 def test_a_reassignment_in_flight_is_taken_as_its_target(admin: KafkaAdminClient) -> None:
     moving = TopicPartition("moving", 0)
     with throttled(admin, "1000") as own:
-        until(lambda: len(take(admin, groups=False).throttles.brokers) == 3)
+        until(lambda: len(take_snapshot(admin, groups=False).throttles.brokers) == 3)
         admin.alter_partition_reassignments({moving: [3, 2]})
         # what planning on would raise the replication factor
         until(lambda: sorted(listed(admin, "moving")) == [1, 2, 3])
-        found = take(admin, groups=False)
+        found = take_snapshot(admin, groups=False)
         (one,) = found.reassigning
         assert (one.replicas, one.adding, one.removing) == ((3, 2), (3,), (1,))
         assert sorted(one.current) == [1, 2, 3]
@@ -119,7 +123,7 @@ def test_a_reassignment_in_flight_is_taken_as_its_target(admin: KafkaAdminClient
             }
         }
     until(lambda: not admin.list_partition_reassignments())
-    found = take(admin, groups=False)
+    found = take_snapshot(admin, groups=False)
     assert found.throttles.brokers == {}
     assert found.throttles.topics == {}
     (one,) = (one for one in found.partitions if one.topic == "moving")
@@ -131,10 +135,12 @@ def test_a_cordoned_broker(admin: KafkaAdminClient) -> None:
     setting = ConfigResource(ConfigResourceType.BROKER, "2", {"cordoned.log.dirs": "*"})
     admin.alter_configs([setting], raise_on_unknown=False)
     try:
-        until(lambda: [b.id for b in take(admin, groups=False).brokers if b.cordoned] == [2])
+        until(
+            lambda: [b.id for b in take_snapshot(admin, groups=False).brokers if b.cordoned] == [2]
+        )
     finally:
         admin.reset_configs([setting], raise_on_unknown=False)
-    until(lambda: not any(b.cordoned for b in take(admin, groups=False).brokers))
+    until(lambda: cordoned(admin) == [])
 
 
 def test_brokers_that_are_gone() -> None:
@@ -183,13 +189,13 @@ def test_groups_with_what_they_have_not_read(kafka: Any, admin: KafkaAdminClient
     (group,) = read_groups(admin, [], ["readers"])
     assert (group.state, group.members) == ("Empty", ())
     assert sum(group.lag.values()) == RECORDS - 10
-    assert "readers" in [one["group"] for one in take(admin).groups]
+    assert "readers" in [one["group"] for one in take_snapshot(admin).groups]
 
 
 def test_nobody_there_is_one_line(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("partage.live.admin.connection._BOOTSTRAP_MS", 500)
     with (
-        pytest.raises(PartageError, match=r"^Kafka at 127\.0\.0\.1:1: nobody answers there"),
+        pytest.raises(PartageError, match=r"^Kafka at 127\.0\.0\.1:1: no broker reachable"),
         Connection.of("127.0.0.1:1").admin(),
     ):
         pass

@@ -16,7 +16,7 @@ from kafka.admin import ConfigResource
 
 import partage
 from partage.live.admin.connection import alive_brokers
-from partage.live.admin.snapshot import read_partitions, read_throttles, take
+from partage.live.admin.snapshot import read_partitions, read_throttles, take_snapshot
 from partage.live.admin.states import PartitionState
 from partage.live.execution.execution_plan import ExecutionPlan
 from partage.live.execution.executor import Executor, Interrupts
@@ -138,7 +138,7 @@ def made_topic(
     lists = {number: [1 + number % 2, 2 - number % 2] for number in range(partitions)}
     admin.create_topics({name: {"assignments": lists}})
     fill(kafka, name, partitions)
-    cluster = take(admin, groups=False).cluster()
+    cluster = take_snapshot(admin, groups=False).cluster()
     plan = partage.plan(cluster, topics=name, spread="topic", **options)
     assert plan.moves >= 2
     plan.write(folder / "plan")

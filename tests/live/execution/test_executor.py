@@ -34,7 +34,7 @@ RATE = MB
 @pytest.fixture(autouse=True)
 def settle_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
     """The simulation's clock is the only one."""
-    monkeypatch.setattr(snapshot, "_SETTLING_SECONDS", 0.0)
+    monkeypatch.setattr(snapshot, "_METADATA_DELAY_SECONDS", 0.0)
 
 
 class Scenario:

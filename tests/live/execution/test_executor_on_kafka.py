@@ -19,7 +19,7 @@ from kafka import KafkaAdminClient
 from kafka.admin import ConfigResource, ConfigResourceType
 
 from partage.java import find_java
-from partage.live.admin.snapshot import take
+from partage.live.admin.snapshot import take_snapshot
 from partage.live.execution import executor
 from partage.live.execution.changes import MoveStatus
 from partage.live.execution.outcome import Outcome
@@ -53,7 +53,9 @@ def test_there_and_back(topic: Topic) -> None:
     before = topic.lists()
     plan = topic.plan
     assert verify(plan, topic.admin)["state"] == "not begun"
-    assert preflight(plan, take(topic.admin, groups=False), throttle=50 * SIZE).errors == []
+    assert (
+        preflight(plan, take_snapshot(topic.admin, groups=False), throttle=50 * SIZE).errors == []
+    )
     theirs = ConfigResource(ConfigResourceType.TOPIC, topic.name, {LISTS[0]: "0:1"})
     rate = ConfigResource(ConfigResourceType.BROKER, "1", {RATES[0]: "123456789"})
     with configured(topic.admin, theirs, rate):

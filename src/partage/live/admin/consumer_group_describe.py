@@ -1,7 +1,8 @@
-"""Groups of the newer protocol (KIP-848) described: a request that kafka-python 3.0 does not have.
+"""ConsumerGroupDescribe, the description of groups of the newer protocol (KIP-848), which
+kafka-python 3.0 does not have.
 
-It knows the request's number, 69, and makes the class of a request out of a schema in JSON. So the
-schema is here (``schemas/``), and the rest is its own: encoding, versions, connections.
+kafka-python makes the class of a request from its JSON schema, which is in ``schemas/``; encoding,
+versions and connections are kafka-python's own.
 """
 
 from __future__ import annotations
@@ -14,10 +15,11 @@ from kafka import errors as kafka_errors
 from kafka.protocol.api_message import ApiMessage
 
 from partage.live.admin import schemas
+from partage.live.compat_kafka_python import send_to_coordinators
 
 
 class ConsumerGroupDescribeRequest(ApiMessage, load_json=schemas):  # type: ignore[call-arg, misc]
-    """By group ids, to their coordinator."""
+    """Names groups, and goes to their coordinator."""
 
 
 class ConsumerGroupDescribeResponse(ApiMessage, load_json=schemas):  # type: ignore[call-arg, misc]
@@ -27,27 +29,21 @@ class ConsumerGroupDescribeResponse(ApiMessage, load_json=schemas):  # type: ign
 def describe_consumer_groups(
     admin: KafkaAdminClient, names: Sequence[str]
 ) -> dict[str, dict[str, Any]]:
-    """What the coordinators say of these groups, by name, in the words of the schema (with
-    underscores). Raises what kafka-python raises; a group that is gone meanwhile is left out."""
+    """Descriptions of these groups by name, with the schema's field names (with underscores).
+    Raises what kafka-python raises; groups that no longer exist are left out."""
     if not names:
         return {}
-    found: dict[str, dict[str, Any]] = admin._manager.run(_described, admin, list(names))
-    return found
-
-
-async def _described(admin: KafkaAdminClient, names: list[str]) -> dict[str, dict[str, Any]]:
-    by_coordinator: dict[int, list[str]] = {}
-    for name, coordinator in (await admin._find_coordinator_ids(names)).items():
-        by_coordinator.setdefault(coordinator, []).append(name)
+    responses = send_to_coordinators(admin, names, _request)
     found = {}
-    for coordinator, some in by_coordinator.items():
-        request = ConsumerGroupDescribeRequest(group_ids=some, include_authorized_operations=False)
-        answered = await admin._manager.send(request, node_id=coordinator)
-        for group in answered.groups:
-            error = kafka_errors.for_code(group.error_code)
-            if error is kafka_errors.GroupIdNotFoundError:
-                continue
-            if error is not kafka_errors.NoError:
-                raise error(group.error_message)
-            found[group.group_id] = group.to_dict()
+    for group in (group for response in responses for group in response.groups):
+        error = kafka_errors.for_code(group.error_code)
+        if error is kafka_errors.GroupIdNotFoundError:
+            continue
+        if error is not kafka_errors.NoError:
+            raise error(group.error_message)
+        found[group.group_id] = group.to_dict()
     return found
+
+
+def _request(groups: list[str]) -> ConsumerGroupDescribeRequest:
+    return ConsumerGroupDescribeRequest(group_ids=groups, include_authorized_operations=False)

@@ -1,8 +1,9 @@
-"""The consumer groups of a running cluster: who has what, what waits, and what would be fairest.
+"""The consumer groups of a running cluster: members with their partitions, lag, and the exact
+assignment for comparison.
 
-Groups of the classic protocol and of the newer one (KIP-848) say everything: members,
-subscriptions, racks, what they own. Of share and Streams groups kafka-python reads the committed
-offsets only: their members stay unknown, and ``members`` is None.
+Groups of the classic protocol and of the newer one (KIP-848) are read with members, subscriptions,
+racks and owned partitions. For share and Streams groups kafka-python reads only the committed
+offsets: ``members`` is None.
 """
 
 from __future__ import annotations
@@ -20,15 +21,15 @@ from partage.consumers.assign import assign
 from partage.consumers.assignment import Assignment
 from partage.errors import InputError
 from partage.group import Group, Member
-from partage.live.admin.connection import chunks, of_those_that_answer, told
+from partage.live.admin.connection import ask_together_or_singly, chunks, describe_error
 from partage.live.admin.consumer_group_describe import describe_consumer_groups
 
 CHUNK = 200
-"""Groups that one request names."""
+"""Groups per request."""
 
 _FORBIDDEN = (
     kafka_errors.GroupAuthorizationFailedError,
-    kafka_errors.TopicAuthorizationFailedError,  # of what its members read
+    kafka_errors.TopicAuthorizationFailedError,  # on a topic that a member reads
 )
 
 
@@ -47,9 +48,9 @@ class LiveMember:
 
 @dataclass(frozen=True)
 class LiveGroup:
-    """A group. ``members`` is None where they cannot be read; ``topics``: those that members
-    subscribe to, with the racks of the replicas of each partition; ``lag``: records not read yet,
-    by partition, where an offset was committed."""
+    """A group. ``members`` is None where they cannot be read; ``topics``: subscribed topics, with
+    the racks of the replicas of each partition; ``lag``: records after the committed offset, of
+    partitions with one."""
 
     name: str
     kind: str
@@ -61,12 +62,12 @@ class LiveGroup:
 
     @property
     def exact_assignor(self) -> str:
-        """Who decides in ``exact``: failover where the group wants it, else sticky, as fair as can
-        be with the fewest moves."""
+        """The assignor of ``exact``: failover if the group uses it, else sticky, which is optimally
+        fair with the fewest moves."""
         return "failover" if self.assignor == "failover" else "sticky"
 
     def exact(self) -> Assignment | None:
-        """What partage would assign now; None where there is nothing to assign."""
+        """What partage would assign now; None without members or topics."""
         members = self.members or ()
         if not members or not self.topics:
             return None
@@ -88,7 +89,7 @@ class LiveGroup:
         return assign(group, self.exact_assignor)
 
     def to_json(self) -> dict[str, Any]:
-        """What a snapshot and ``partage groups --json`` say of it."""
+        """The group in a snapshot and in ``partage groups --json``."""
         lag: dict[str, list[int | None]] = {}
         for topic in sorted({topic for topic, _ in self.lag}):
             count = max(number for name, number in self.lag if name == topic) + 1
@@ -116,7 +117,7 @@ class LiveGroup:
         }
 
     def described(self) -> dict[str, Any]:
-        """``to_json`` and what follows from it: loads, all its lag, the exact assignment."""
+        """``to_json`` with loads, total lag and the exact assignment."""
         loads = [len(member.owned) for member in self.members or ()]
         exact = self.exact()
         return self.to_json() | {
@@ -138,19 +139,20 @@ def read_groups(
 ) -> tuple[LiveGroup, ...]:
     """All groups, or the named ones, by name. What may not be read becomes a warning.
 
-    Raises InputError for a named group that is not there, and what kafka-python raises.
+    Raises InputError for a named group that does not exist, and what kafka-python raises.
     """
     listed = {group["group_id"]: group for group in admin.list_groups()}
     if names is not None:
         for name in names:
             if name not in listed:
                 raise InputError(
-                    name, "no such group, or none to see: `partage groups` lists those there are"
+                    name,
+                    "no such group, or not visible: `partage groups` lists the visible ones",
                 )
         listed = {name: listed[name] for name in names}
 
     def forbidden(name: str, error: Exception) -> None:
-        warnings.append(f"group {name} cannot be described: {told(error)}")
+        warnings.append(f"group {name} cannot be described: {describe_error(error)}")
 
     asked: list[str] = []
     described: dict[str, Any] = {}
@@ -161,7 +163,7 @@ def read_groups(
         some = [name for name, one in listed.items() if _kind(one) == kind]
         asked += some
         for part in chunks(some, CHUNK):
-            described |= of_those_that_answer(ask, part, _FORBIDDEN, forbidden)
+            described |= ask_together_or_singly(ask, part, _FORBIDDEN, forbidden)
     topics = _topics(admin)
     found = []
     for name in sorted(listed):
@@ -172,7 +174,7 @@ def read_groups(
         try:
             found.append(replace(group, lag=_lag(admin, name, topics)))
         except kafka_errors.KafkaError as error:
-            warnings.append(f"group {name}: its lag cannot be read: {told(error)}")
+            warnings.append(f"group {name}: its lag cannot be read: {describe_error(error)}")
             found.append(group)
     return tuple(found)
 
@@ -182,7 +184,7 @@ def _kind(listed: dict[str, Any]) -> str:
 
 
 def _topics(admin: KafkaAdminClient) -> dict[str, list[list[str]]]:
-    """By topic and partition the racks of the replicas."""
+    """The racks of the replicas, by topic and partition."""
     rack = {b["broker_id"]: b["rack"] for b in admin.describe_cluster()["brokers"]}
     return {
         topic["name"]: [
@@ -222,20 +224,20 @@ def _group(
 def _member(described: dict[str, Any]) -> LiveMember:
     subscription = described["member_metadata"]
     assignment = described["member_assignment"]
-    # bytes: empty, or another protocol's
-    said = subscription if isinstance(subscription, dict) else {}
-    given = assignment if isinstance(assignment, dict) else {}
+    # bytes: empty, or of another protocol
+    subscribed = subscription if isinstance(subscription, dict) else {}
+    assigned = assignment if isinstance(assignment, dict) else {}
     return LiveMember(
         id=described["member_id"],
         client_id=described["client_id"],
         host=described["client_host"].removeprefix("/"),
         instance_id=described.get("group_instance_id"),
-        rack=said.get("rack_id"),
-        topics=tuple(sorted(said.get("topics") or ())),
+        rack=subscribed.get("rack_id"),
+        topics=tuple(sorted(subscribed.get("topics") or ())),
         owned=tuple(
             sorted(
                 (part["topic"], number)
-                for part in given.get("assigned_partitions") or ()
+                for part in assigned.get("assigned_partitions") or ()
                 for number in part["partitions"]
             )
         ),
@@ -243,7 +245,8 @@ def _member(described: dict[str, Any]) -> LiveMember:
 
 
 def _newer_member(described: dict[str, Any]) -> LiveMember:
-    """Of a group of the newer protocol. By a regular expression it subscribes to what it has."""
+    """A member of the newer protocol. If it subscribes by a regular expression, Kafka reports no
+    topics: those of its partitions count."""
     owned = sorted(
         (part["topic_name"], number)
         for part in described["assignment"]["topic_partitions"]
@@ -265,7 +268,7 @@ def _newer_member(described: dict[str, Any]) -> LiveMember:
 def _lag(
     admin: KafkaAdminClient, name: str, topics: dict[str, list[list[str]]]
 ) -> dict[tuple[str, int], int]:
-    """Of the partitions with a committed offset that are still there."""
+    """The lag of existing partitions with a committed offset."""
     offsets = {
         partition: committed.offset
         for partition, committed in admin.list_group_offsets(name)[name].items()

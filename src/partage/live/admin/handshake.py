@@ -1,13 +1,13 @@
-"""Whether a listener takes clients as this one is: asked before kafka-python goes there.
+"""Whether a listener accepts a client with these security settings, checked before kafka-python
+connects.
 
-That one tries again and again whatever is wrong, a certificate or a password too, and says in the
-end only that nobody answered. Here one connection is made: TLS as the settings want it, and in it
-one request, which every listener of Kafka understands and answers in its way: ``SaslHandshake``
-(KIP-43). Who wants a login names the mechanisms; who wants none says that this is no moment for it
-(``ILLEGAL_SASL_STATE``). Then the login.
+kafka-python retries whatever is wrong, a certificate or password included, and reports only a
+timeout in the end. This check makes one connection with the TLS settings and sends one request that
+every Kafka listener answers: ``SaslHandshake`` (KIP-43). A listener with SASL returns its
+mechanisms, one without returns ``ILLEGAL_SASL_STATE``. Then the check logs in.
 
-Only what is certain is told. A broker that does not answer, or ends the connection without a
-reason, may be starting: kafka-python tries again then.
+It reports only what is certain. A broker that does not answer, or closes the connection without a
+reason, may be starting: kafka-python retries then.
 """
 
 from __future__ import annotations
@@ -36,18 +36,18 @@ _MOST_BYTES = 1 << 20
 
 
 class _RefusalError(Exception):
-    """What is certainly wrong, as it follows "Kafka at HOST:PORT: "."""
+    """A certain problem; the text follows "Kafka at HOST:PORT: "."""
 
 
-def check(servers: str, config: Mapping[str, Any]) -> None:
-    """Ask the first broker that answers; ``config`` as kafka-python takes it.
+def check_listener(servers: str, config: Mapping[str, Any]) -> None:
+    """Check the first broker that answers; ``config``: kafka-python's settings.
 
-    Raises PartageError that says what is wrong: with the certificate, the protocol, the login.
+    Raises PartageError for a problem with the certificate, the protocol or the login.
     """
     for server in servers.split(","):
         address = server.strip().rpartition("://")[2]
         try:
-            _greet(address, config)
+            _check_address(address, config)
             return
         except _RefusalError as refusal:
             raise PartageError(f"Kafka at {address}: {refusal}") from None
@@ -55,26 +55,26 @@ def check(servers: str, config: Mapping[str, Any]) -> None:
             continue
 
 
-def _greet(address: str, config: Mapping[str, Any]) -> None:
+def _check_address(address: str, config: Mapping[str, Any]) -> None:
     protocol = str(config["security_protocol"])
     try:
-        with _connected(address, config.get("ssl_context")) as listener:
+        with _connect(address, config.get("ssl_context")) as listener:
             _log_in(listener, protocol, config)
     except ssl.SSLCertVerificationError as error:
-        said = error.verify_message.rstrip(".")
-        raise _RefusalError(f"its certificate is not accepted: {said}") from None
+        reason = error.verify_message.rstrip(".")
+        raise _RefusalError(f"its certificate is not accepted: {reason}") from None
     except (OSError, ValueError, struct.error) as error:
-        # its reason may be that the other side speaks another language
+        # perhaps one side uses TLS and the other does not
         if protocol.endswith("SSL"):
-            if _answers_without_tls(address):
+            if _uses_plaintext(address):
                 raise _RefusalError(
-                    f"it speaks no TLS there, and security.protocol is {protocol}"
+                    f"the listener does not use TLS, but security.protocol is {protocol}"
                 ) from None
             if isinstance(error, ssl.SSLError) and "ALERT" in (error.reason or ""):
                 raise _RefusalError(_alert(error, config["ssl_context"])) from None
-        elif _speaks_tls(address):
+        elif _uses_tls(address):
             raise _RefusalError(
-                f"it speaks TLS there, and security.protocol is {protocol}"
+                f"the listener uses TLS, but security.protocol is {protocol}"
             ) from None
         raise
 
@@ -84,29 +84,31 @@ def _log_in(listener: socket.socket, protocol: str, config: Mapping[str, Any]) -
     code, offered = _handshake(listener, mechanism)
     if not protocol.startswith("SASL"):
         if code != _ILLEGAL_STATE:
-            raise _RefusalError(f"it wants a login (SASL), and security.protocol is {protocol}")
+            raise _RefusalError(f"the listener requires SASL, but security.protocol is {protocol}")
         return
     if code == _ILLEGAL_STATE:
-        raise _RefusalError(f"it takes no login (SASL) there, and security.protocol is {protocol}")
+        raise _RefusalError(f"the listener does not use SASL, but security.protocol is {protocol}")
     if code == _UNSUPPORTED_MECHANISM or mechanism not in offered:
         raise _RefusalError(f"sasl.mechanism {mechanism} is not offered, only {', '.join(offered)}")
     steps = get_sasl_mechanism(mechanism)(host="", **config)
     try:
         while not steps.is_done():
             token = steps.auth_bytes()
-            answer = _asked(listener, _SASL_AUTHENTICATE, struct.pack(">i", len(token)) + token)
+            answer = _response(listener, _SASL_AUTHENTICATE, struct.pack(">i", len(token)) + token)
             (code,) = struct.unpack_from(">h", answer)
             if code:
                 raise _RefusalError(f"the login of user {config['sasl_plain_username']} is refused")
             (length,) = struct.unpack_from(">h", answer, 2)
             steps.receive(answer[4 + max(length, 0) + 4 :])
     except KafkaError as error:
-        raise _RefusalError(f"it cannot prove that it knows the password: {error}") from None
+        raise _RefusalError(
+            f"the broker does not prove that it knows the password: {error}"
+        ) from None
 
 
 def _handshake(listener: socket.socket, mechanism: str) -> tuple[int, list[str]]:
-    """Its error code, and the mechanisms it offers."""
-    answer = _asked(listener, _SASL_HANDSHAKE, _string(mechanism))
+    """The error code, and the SASL mechanisms that the listener offers."""
+    answer = _response(listener, _SASL_HANDSHAKE, _string(mechanism))
     code, count = struct.unpack_from(">hi", answer)
     place, offered = 6, []
     for _ in range(count):
@@ -116,21 +118,21 @@ def _handshake(listener: socket.socket, mechanism: str) -> tuple[int, list[str]]
     return code, offered
 
 
-# ---------------------------------------------------------------------- what speaks there
+# ---------------------------------------------------------------------- which protocol
 
 
-def _answers_without_tls(address: str) -> bool:
-    with suppress(OSError, ValueError, struct.error), _connected(address) as listener:
+def _uses_plaintext(address: str) -> bool:
+    with suppress(OSError, ValueError, struct.error), _connect(address) as listener:
         _handshake(listener, "")
         return True
     return False
 
 
-def _speaks_tls(address: str) -> bool:
-    anybody = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
-    anybody.check_hostname, anybody.verify_mode = False, ssl.CERT_NONE
+def _uses_tls(address: str) -> bool:
+    unverified = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+    unverified.check_hostname, unverified.verify_mode = False, ssl.CERT_NONE
     try:
-        _connected(address, anybody).close()
+        _connect(address, unverified).close()
     except ssl.SSLError as error:
         return "ALERT" in (error.reason or "")
     except OSError:
@@ -140,13 +142,16 @@ def _speaks_tls(address: str) -> bool:
 
 def _alert(error: ssl.SSLError, context: ssl.SSLContext) -> str:
     reason = (error.reason or "").lower().replace("_", " ")
-    return f"it ends the TLS handshake ({reason}): does it want a certificate (ssl.keystore)?"
+    return (
+        f"it ended the TLS handshake ({reason}): "
+        "a client certificate (ssl.keystore) may be required"
+    )
 
 
 # ---------------------------------------------------------------------- the wire
 
 
-def _connected(address: str, context: ssl.SSLContext | None = None) -> socket.socket:
+def _connect(address: str, context: ssl.SSLContext | None = None) -> socket.socket:
     host, _, port = address.rpartition(":")
     host = host.strip("[]")
     plain = socket.create_connection((host, int(port)), timeout=_SECONDS)
@@ -159,17 +164,17 @@ def _connected(address: str, context: ssl.SSLContext | None = None) -> socket.so
         raise
 
 
-def _asked(listener: socket.socket, kind: tuple[int, int], body: bytes) -> bytes:
-    """The answer to a request, without its head."""
+def _response(listener: socket.socket, kind: tuple[int, int], body: bytes) -> bytes:
+    """The response to a request, without its header."""
     request = struct.pack(">hhi", *kind, 0) + _string("partage") + body
     listener.sendall(struct.pack(">i", len(request)) + request)
-    (size,) = struct.unpack(">i", _received(listener, 4))
+    (size,) = struct.unpack(">i", _receive(listener, 4))
     if not 4 <= size <= _MOST_BYTES:
-        raise ValueError("that is no Kafka")
-    return _received(listener, size)[4:]
+        raise ValueError("not a Kafka listener")
+    return _receive(listener, size)[4:]
 
 
-def _received(listener: socket.socket, count: int) -> bytes:
+def _receive(listener: socket.socket, count: int) -> bytes:
     found = b""
     while len(found) < count:
         part = listener.recv(count - len(found))

@@ -1,15 +1,14 @@
 """Which ACLs the commands need, and which of them are missing.
 
-``NEEDS`` has the least that each command can do its work with, found by trying on Kafka's standard
-authorizer. What an ACL brings along is not named twice: Alter brings Describe, AlterConfigs brings
+``NEEDS`` has the fewest ACLs with which each command works, tested against Kafka's standard
+authorizer. ACLs that another implies are not listed: Alter implies Describe, AlterConfigs implies
 DescribeConfigs.
 
-Where Kafka refuses, its error says on what kind of resource something is not allowed, and which
-request it was says what (``Named``). Where a refusal in the middle of the work would do harm, it is
-asked before: the cluster tells with its own description and with each topic what is allowed
-(KIP-430). And where Kafka is silent, as it is about topics that may not be described, the silence
-is found out (``hidden``): whoever may describe the cluster's configuration is told the names of all
-(KIP-1142, from Kafka 4.1 on).
+Where Kafka refuses a request, its error names the kind of resource; the operation follows from the
+request (``NamingAdminClient``). Where a refusal in the middle of the work would do harm, ACLs are
+checked before: Kafka reports the allowed operations with a description of the cluster and of each
+topic (KIP-430). Kafka silently leaves out topics that may not be described; those are found by
+comparing with the names of all configured topics (``acl_to_see_all_topics``; KIP-1142, Kafka 4.1).
 """
 
 from __future__ import annotations
@@ -22,10 +21,11 @@ from kafka import KafkaAdminClient
 from kafka import errors as kafka_errors
 
 from partage.errors import PartageError
+from partage.live.compat_kafka_python import PatchedAdminClient
 
 
 class Acl(NamedTuple):
-    """An operation on all resources of a kind that the command is about."""
+    """An operation on the cluster, or on all topics or groups that the command concerns."""
 
     operation: str
     resource: str
@@ -34,28 +34,28 @@ class Acl(NamedTuple):
 CLUSTER, TOPIC, GROUP = "cluster", "topic", "group"
 
 _VERIFY = (Acl("Describe", CLUSTER), Acl("Describe", TOPIC))
-_LOOK = (Acl("Describe", CLUSTER), Acl("DescribeConfigs", CLUSTER), Acl("Describe", TOPIC))
-_CHANGE = (Acl("Alter", CLUSTER), Acl("Describe", TOPIC), Acl("DescribeConfigs", TOPIC))
-_CHANGE_THROTTLED = (
+_READ_CLUSTER = (Acl("Describe", CLUSTER), Acl("DescribeConfigs", CLUSTER), Acl("Describe", TOPIC))
+_REASSIGN = (Acl("Alter", CLUSTER), Acl("Describe", TOPIC), Acl("DescribeConfigs", TOPIC))
+_REASSIGN_THROTTLED = (
     Acl("Alter", CLUSTER),
     Acl("AlterConfigs", CLUSTER),
     Acl("Describe", TOPIC),
     Acl("AlterConfigs", TOPIC),
 )
-_READ = (Acl("Read", TOPIC),)
+_READ_RECORDS = (Acl("Read", TOPIC),)
 
 NEEDS: dict[str, tuple[Acl, ...]] = {
-    "plan": _LOOK,
+    "plan": _READ_CLUSTER,
     "verify": _VERIFY,
-    "groups": (*_LOOK, Acl("Describe", GROUP)),
-    "snapshot": (*_LOOK, Acl("DescribeConfigs", TOPIC), Acl("Describe", GROUP)),
-    "apply": _CHANGE,
-    "rollback": _CHANGE,
-    "apply --throttle": _CHANGE_THROTTLED,
-    "rollback --throttle": _CHANGE_THROTTLED,
-    "profile": _READ,
-    "keys": _READ,
-    "watch": _READ,
+    "groups": (*_READ_CLUSTER, Acl("Describe", GROUP)),
+    "snapshot": (*_READ_CLUSTER, Acl("DescribeConfigs", TOPIC), Acl("Describe", GROUP)),
+    "apply": _REASSIGN,
+    "rollback": _REASSIGN,
+    "apply --throttle": _REASSIGN_THROTTLED,
+    "rollback --throttle": _REASSIGN_THROTTLED,
+    "profile": _READ_RECORDS,
+    "keys": _READ_RECORDS,
+    "watch": _READ_RECORDS,
 }
 """By command."""
 
@@ -67,7 +67,7 @@ _SPELT = {
     "Describe": "DESCRIBE",
     "DescribeConfigs": "DESCRIBE_CONFIGS",
 }
-"""As kafka-python has them."""
+"""As kafka-python spells them."""
 
 _REQUESTS = {
     "list_partition_reassignments": "Describe",
@@ -80,15 +80,15 @@ _REQUESTS = {
     "alter_partition_reassignments": "Alter",
     "elect_leaders": "Alter",
 }
-"""The operation that must be allowed for a request."""
+"""The operation that each request needs."""
 
 
-class Named(KafkaAdminClient):  # type: ignore[misc]  # has no types
-    """kafka-python's admin client, whose errors of authorization name the operation."""
+class NamingAdminClient(PatchedAdminClient):
+    """An admin client whose authorization errors name the operation."""
 
 
 def _naming(name: str, operation: str) -> Callable[..., Any]:
-    request = getattr(KafkaAdminClient, name)
+    request = getattr(PatchedAdminClient, name)
 
     @wraps(request)
     def named(self: Any, *args: Any, **kwargs: Any) -> Any:
@@ -101,19 +101,19 @@ def _naming(name: str, operation: str) -> Callable[..., Any]:
 
 
 for _name, _operation in _REQUESTS.items():
-    setattr(Named, _name, _naming(_name, _operation))
+    setattr(NamingAdminClient, _name, _naming(_name, _operation))
 
 
-def require(
+def require_acls(
     admin: KafkaAdminClient,
     needs: Iterable[Acl],
     topics: Sequence[str],
     changing: Collection[str] | None = None,
 ) -> None:
-    """Raise PartageError that names every ACL that is missing: on the cluster, and on these topics
-    Describe, on the ``changing`` ones of them (all if None) the rest.
+    """Raise PartageError that names every missing ACL: on the cluster, Describe on these topics,
+    and the other operations on the ``changing`` ones of them (all if None).
 
-    Where the cluster does not tell what is allowed, nothing is missing yet.
+    Where Kafka does not report allowed operations, nothing counts as missing.
     """
     needs = list(needs)
     on_cluster = [acl.operation for acl in needs if acl.resource == CLUSTER]
@@ -121,14 +121,14 @@ def require(
     changing = topics if changing is None else changing
     described = admin.describe_cluster()
     if described["authorized_operations"] == []:
-        # without Describe nothing is told; the first of the needs brings that along
+        # Kafka reports nothing without Describe, which the first ACL needed implies
         on_cluster = on_cluster[:1]
     missing = [f"{one} on the cluster" for one in on_cluster if _lacks(described, one)]
-    asked = admin.describe_topics(list(topics)) if topics else []
+    described_topics = admin.describe_topics(list(topics)) if topics else []
     for operation in on_topic:
         lacking = [
             topic["name"]
-            for topic in asked
+            for topic in described_topics
             if (
                 operation == "Describe"
                 if topic["error_code"] == _FORBIDDEN
@@ -139,46 +139,46 @@ def require(
         if lacking:
             missing.append(f"{operation} on {_topics(lacking)}")
     if missing:
-        raise refusal(missing)
+        raise missing_acls(missing)
 
 
-def hidden(admin: KafkaAdminClient, topics: Iterable[str]) -> str | None:
-    """The ACL without which more than these ``topics`` may be there, or without which it cannot be
-    known; None where nothing is hidden, or a Kafka before 4.1 does not tell.
+def acl_to_see_all_topics(admin: KafkaAdminClient, topics: Iterable[str]) -> str | None:
+    """The missing ACL because of which Kafka may hide topics other than these; None where it hides
+    none, or before Kafka 4.1, which cannot tell.
 
-    Topics that were just made are not hidden.
+    Topics that were created a moment ago do not count as hidden.
     """
     if _lacks(admin.describe_cluster(), "Describe"):
         return "Describe on the cluster"
     try:
-        there = admin.list_config_resources(["TOPIC"]).get("topic", [])
+        listed = admin.list_config_resources(["TOPIC"]).get("topic", [])
     except kafka_errors.ClusterAuthorizationFailedError:
         return "DescribeConfigs on the cluster"
     except (kafka_errors.IncompatibleBrokerVersion, kafka_errors.UnsupportedVersionError):
         return None
-    unseen = sorted(set(there) - set(topics))
+    unseen = sorted(set(listed) - set(topics))
     forbidden = _forbidden(admin.describe_topics(unseen)) if unseen else []
     return f"Describe on {_topics(forbidden)}" if forbidden else None
 
 
-def refuse_forbidden(topics: Iterable[dict[str, Any]]) -> None:
-    """Raise PartageError if some of the topics, asked for by name, may not be described."""
+def raise_if_forbidden(topics: Iterable[dict[str, Any]]) -> None:
+    """Raise PartageError if some of these described topics may not be described."""
     if forbidden := _forbidden(topics):
-        raise refusal([f"Describe on {_topics(forbidden)}"])
+        raise missing_acls([f"Describe on {_topics(forbidden)}"])
 
 
 def _forbidden(topics: Iterable[dict[str, Any]]) -> list[str]:
     return sorted(topic["name"] for topic in topics if topic["error_code"] == _FORBIDDEN)
 
 
-def refusal(missing: Sequence[str]) -> PartageError:
-    """The line about missing ACLs: "Alter on the cluster"."""
+def missing_acls(missing: Sequence[str]) -> PartageError:
+    """The error for missing ACLs, each like "Alter on the cluster"."""
     which = "ACL" if len(missing) == 1 else "ACLs"
     return PartageError(f"not allowed: missing {which}: {', '.join(missing)}")
 
 
 def _lacks(described: dict[str, Any], operation: str) -> bool:
-    """Whether a description, of the cluster or a topic, tells that it is not allowed."""
+    """Whether a description of the cluster or a topic shows that an operation is not allowed."""
     allowed = described.get("authorized_operations")
     return allowed is not None and _SPELT[operation] not in allowed
 

@@ -1,19 +1,19 @@
-"""A running cluster, read: what ``partage snapshot`` writes and plans begin with.
+"""Reads a running cluster, for ``partage snapshot`` and for plans.
 
-What is read, and from whom:
+What is read, and where:
 
-- *brokers*: registered ones from the cluster's description, fenced ones included, which are those
-  that do not answer; a broker that only replica lists name is dead as well. Capacity and whether
-  log dirs are cordoned (KIP-1066) come from each broker's log dirs (KIP-827);
-- *replicas*: from the topics' metadata. While a partition is being reassigned, that list is the
-  target and what is to be removed together (KIP-455); the controller tells them apart, and what
-  stands here is the target. Reassignments are asked for before and after; where they differ, the
-  topics are read again;
+- *brokers*: registered ones, from the cluster's description. Fenced ones do not answer; a broker
+  that only replica lists name is dead as well. Capacity and cordoned log dirs (KIP-1066) come from
+  each broker's log dirs (KIP-827);
+- *replicas*: from the topics' metadata. While a partition is being reassigned, that list has both
+  the target replicas and those being removed (KIP-455). The controller's list of reassignments
+  tells them apart, and the snapshot has the target. Reassignments are read before and after the
+  topics; where they differ, the topics are read again;
 - *sizes*: of every replica, from its broker's log dirs;
-- *throttles*: of replication, on brokers and topics, as they are configured at this moment;
-- *groups*: states, members with what they own, committed offsets and lag.
+- *throttles*: replication throttles of brokers and topics, as configured at this moment;
+- *groups*: states, members with their partitions, committed offsets and lag.
 
-Requests that name topics or groups name at most some hundreds at a time.
+A request names at most some hundreds of topics or groups.
 """
 
 from __future__ import annotations
@@ -30,9 +30,18 @@ from kafka import errors as kafka_errors
 from kafka.admin import ConfigResource, ConfigResourceType
 
 from partage.errors import PartageError
-from partage.live.admin.connection import alive_brokers, chunks, of_those_that_answer, told
+from partage.live.admin.connection import (
+    alive_brokers,
+    ask_together_or_singly,
+    chunks,
+    describe_error,
+)
 from partage.live.admin.groups import read_groups
-from partage.live.admin.permissions import hidden, refusal, refuse_forbidden
+from partage.live.admin.permissions import (
+    acl_to_see_all_topics,
+    missing_acls,
+    raise_if_forbidden,
+)
 from partage.live.admin.states import (
     BROKER_THROTTLES,
     TOPIC_THROTTLES,
@@ -44,49 +53,47 @@ from partage.live.admin.states import (
 )
 
 CHUNK = 500
-"""Topics that one request names."""
+"""Topics per request."""
 
 _TRIES = 5
 
-_SETTLING_SECONDS = 0.3
-"""Brokers hear a moment later what the controller did: a reassignment that has just ended would
+_METADATA_DELAY_SECONDS = 0.3
+"""Brokers learn a moment later what the controller did: a reassignment that has just ended would
 still show its intermediate list."""
 
-Tell = Callable[[str], None]
 
-
-def take(
+def take_snapshot(
     admin: KafkaAdminClient,
     *,
     groups: bool = True,
     throttles: bool = True,
-    whole: bool = True,
-    tell: Tell = lambda _: None,
+    complete: bool = True,
+    progress: Callable[[str], None] = lambda _: None,
 ) -> Snapshot:
-    """The cluster as it is now, with its groups and throttles if asked for.
+    """The cluster as it is now, with groups and throttles unless they are left out.
 
-    Raises what kafka-python raises, PartageError for a cluster that never stands still, and unless
-    it need not be the ``whole`` for one that may hide topics.
+    Raises what kafka-python raises, PartageError where reassignments begin or end all the time,
+    and, if the snapshot must be ``complete``, where Kafka may hide topics.
     """
     warnings: list[str] = []
-    tell("brokers")
+    progress("brokers")
     described = admin.describe_cluster()
-    tell("topics")
+    progress("topics")
     partitions = read_partitions(admin)
-    if whole and (missing := hidden(admin, {one.topic for one in partitions})):
-        raise refusal([missing])
+    if complete and (missing := acl_to_see_all_topics(admin, {one.topic for one in partitions})):
+        raise missing_acls([missing])
     brokers = read_brokers(described, partitions)
-    tell("log dirs")
+    progress("log dirs")
     brokers, partitions = _with_log_dirs(admin, brokers, partitions, warnings)
     configured = Throttles()
     if throttles:
-        tell("throttles")
+        progress("throttles")
         alive = [one.id for one in brokers if one.alive]
         topics = sorted({one.topic for one in partitions})
         configured = read_throttles(admin, alive, topics, warnings)
     found: tuple[dict[str, Any], ...] = ()
     if groups:
-        tell("groups")
+        progress("groups")
         found = tuple(group.to_json() for group in read_groups(admin, warnings))
     return Snapshot(
         cluster_id=str(described["cluster_id"]),
@@ -103,7 +110,7 @@ def take(
 def read_brokers(
     described: dict[str, Any], partitions: Iterable[PartitionState]
 ) -> tuple[BrokerState, ...]:
-    """Registered brokers, and those that only replica lists know, by id."""
+    """Registered brokers, and dead ones that only replica lists name, by id."""
     alive = alive_brokers(described)
     found = {
         broker["broker_id"]: BrokerState(
@@ -117,7 +124,7 @@ def read_brokers(
     }
     racks = any(broker.rack is not None for broker in found.values())
     for number in sorted({broker for one in partitions for broker in one.current} - set(found)):
-        # Where the others have racks, nobody knows what its own was.
+        # its rack is unknown; without racks in the cluster it has none
         found[number] = BrokerState(number, "unknown" if racks else None, None, None, alive=False)
     return tuple(found[number] for number in sorted(found))
 
@@ -125,17 +132,17 @@ def read_brokers(
 def read_partitions(
     admin: KafkaAdminClient, topics: Sequence[str] | None = None
 ) -> tuple[PartitionState, ...]:
-    """All partitions, or those of some topics, ascending; a topic that is gone is left out.
+    """All partitions, or those of some topics, ascending; topics that do not exist are left out.
 
-    Of those whose reassignment began or ended meanwhile the topics are read again. Raises
-    PartageError where one of them never stands still.
+    Topics whose reassignments began or ended while they were read are read again. Raises
+    PartageError where that does not end.
     """
     found: dict[TopicPartition, PartitionState] = {}
-    asked = topics
+    wanted = topics
     for _ in range(_TRIES):
         before = admin.list_partition_reassignments()
-        time.sleep(_SETTLING_SECONDS)
-        described = _describe_topics(admin, asked)
+        time.sleep(_METADATA_DELAY_SECONDS)
+        described = _describe_topics(admin, wanted)
         after = admin.list_partition_reassignments()
         unsure = {at for at in {*before, *after} if before.get(at) != after.get(at)}
         for topic in described:
@@ -147,10 +154,12 @@ def read_partitions(
                 found.pop(at, None)
                 if at not in unsure:
                     found[at] = _partition(topic["name"], partition, before)
-        asked = sorted({at.topic for at in unsure}.intersection(*([topics] if topics else [])))
-        if not asked:
+        wanted = sorted({at.topic for at in unsure}.intersection(*([topics] if topics else [])))
+        if not wanted:
             return tuple(found[at] for at in sorted(found))
-    raise PartageError("reassignments begin or end all the time: no moment to read them at")
+    raise PartageError(
+        "reassignments keep beginning or ending: the cluster cannot be read consistently"
+    )
 
 
 def read_throttles(
@@ -159,8 +168,8 @@ def read_throttles(
     topics: Sequence[str],
     warnings: list[str] | None = None,
 ) -> Throttles:
-    """What is configured for these brokers and topics themselves; what may not be read, or does not
-    answer, becomes a warning, or raises where none are collected."""
+    """What is configured on these brokers and topics themselves, without defaults. What cannot be
+    read becomes a warning, or raises if there is no list of warnings."""
     found = Throttles()
     for broker in brokers:
         with _or_warning(warnings, f"broker {broker}: its throttles"):
@@ -185,7 +194,7 @@ def _describe_topics(admin: KafkaAdminClient, topics: Sequence[str] | None) -> l
     if topics is None:
         return list(admin.describe_topics())
     found = [topic for part in chunks(topics, CHUNK) for topic in admin.describe_topics(list(part))]
-    refuse_forbidden(found)
+    raise_if_forbidden(found)
     return found
 
 
@@ -229,7 +238,7 @@ def _with_log_dirs(
                 for topic in log_dir["topics"]:
                     for entry in topic["partitions"]:
                         total += entry["partition_size"]
-                        # a copy on its way to another log dir of the same broker comes on top
+                        # a copy that moves to another log dir of the same broker takes space, too
                         if not entry["is_future_key"]:
                             key = (topic["name"], entry["partition_index"])
                             sizes.setdefault(key, {})[broker.id] = entry["partition_size"]
@@ -245,18 +254,18 @@ def _log_dir(described: dict[str, Any]) -> LogDir:
         total_bytes=total if total >= 0 else None,
         usable_bytes=usable if usable >= 0 else None,
         cordoned=bool(described.get("is_cordoned", False)),
-        offline=told(kafka_errors.for_code(error)) if error else None,
+        offline=describe_error(kafka_errors.for_code(error)) if error else None,
     )
 
 
 def _configured_topics(admin: KafkaAdminClient, topics: Sequence[str]) -> dict[str, dict[str, str]]:
-    """The throttles of topics; of one that is deleted meanwhile there are none."""
+    """The throttles of topics; a topic that was just deleted has none."""
 
     def ask(some: Sequence[str]) -> dict[str, dict[str, str]]:
         kind, source = ConfigResourceType.TOPIC, "DYNAMIC_TOPIC_CONFIG"
         return _configured(admin, kind, some, TOPIC_THROTTLES, source)
 
-    return of_those_that_answer(ask, topics, (kafka_errors.UnknownTopicOrPartitionError,))
+    return ask_together_or_singly(ask, topics, (kafka_errors.UnknownTopicOrPartitionError,))
 
 
 def _configured(
@@ -266,7 +275,7 @@ def _configured(
     keys: Sequence[str],
     source: str,
 ) -> dict[str, dict[str, str]]:
-    """The values of these keys that are set on the resource itself, for those that have any."""
+    """The values of these keys that are set on the resources themselves, by name."""
     resources = [ConfigResource(kind, name, dict.fromkeys(keys)) for name in names]
     described = admin.describe_configs(resources, config_filter="all")
     found = {}
@@ -283,10 +292,10 @@ def _configured(
 
 @contextmanager
 def _or_warning(warnings: list[str] | None, what: str) -> Iterator[None]:
-    """What fails inside becomes a warning; without a list of warnings it is raised."""
+    """Turn Kafka's errors into a warning; without a list of warnings, raise them."""
     try:
         yield
     except kafka_errors.KafkaError as error:
         if warnings is None:
             raise
-        warnings.append(f"{what} cannot be read: {told(error)}")
+        warnings.append(f"{what} cannot be read: {describe_error(error)}")

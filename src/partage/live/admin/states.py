@@ -1,6 +1,6 @@
-"""A running cluster as it is: brokers, partitions, throttles, and all of it as a snapshot.
+"""The state of a running cluster: brokers, partitions, throttles, and a snapshot of all of it.
 
-Kafka's admin client is asked elsewhere (``snapshot.py``); here is what was answered, in our words.
+``snapshot.py`` reads it from Kafka.
 """
 
 from __future__ import annotations
@@ -19,20 +19,20 @@ Key = tuple[str, int]
 """Topic and number."""
 
 RATES = ("leader.replication.throttled.rate", "follower.replication.throttled.rate")
-"""What brokers send as leaders and fetch as followers of the replicas that are throttled."""
+"""What a broker may send as leader, and fetch as follower, of throttled replicas."""
 
 BROKER_THROTTLES = (*RATES, "replica.alter.log.dirs.io.max.bytes.per.second")
 TOPIC_THROTTLES = (
     "leader.replication.throttled.replicas",
     "follower.replication.throttled.replicas",
 )
-"""Which replicas those are: where they are sent from, and where they are fetched."""
+"""Which replicas are throttled: on the side that sends, and on the side that fetches."""
 
 
 @dataclass(frozen=True)
 class LogDir:
-    """A log dir of a broker, sizes in bytes (None: the broker does not tell). ``offline``: why it
-    cannot be used, if so."""
+    """A log dir of a broker, sizes in bytes (None: not reported). ``offline``: the error for which
+    it cannot be used."""
 
     path: str
     total_bytes: int | None
@@ -43,7 +43,7 @@ class LogDir:
 
 @dataclass(frozen=True)
 class BrokerState:
-    """A broker. ``log_dirs`` is empty where it does not answer."""
+    """A broker. ``log_dirs`` is empty if it does not answer."""
 
     id: int
     rack: str | None
@@ -52,16 +52,16 @@ class BrokerState:
     alive: bool
     log_dirs: tuple[LogDir, ...] = ()
     replica_bytes: int = 0
-    """What Kafka's replicas take on it."""
+    """Bytes of all replicas on it."""
 
     @property
     def cordoned(self) -> bool:
-        """Whether it takes no new replicas: all its log dirs are cordoned."""
+        """Whether it accepts no new replicas: all its log dirs are cordoned."""
         return bool(self.log_dirs) and all(one.cordoned for one in self.log_dirs)
 
     @property
     def disk_bytes(self) -> int | None:
-        """What Kafka could have on its disks: what it has, and what is free."""
+        """What Kafka may use of its disks: bytes of replicas, and free bytes. None if unknown."""
         free = [one.usable_bytes for one in self.log_dirs if one.offline is None]
         known = [size for size in free if size is not None]
         if not known or len(known) < len(free):
@@ -88,8 +88,9 @@ class PartitionIdentity:
 
 @dataclass(frozen=True)
 class PartitionState(PartitionIdentity):
-    """A partition. ``replicas``: where it shall be, preferred leader first; ``adding`` and
-    ``removing`` are not empty while it is on its way there. ``sizes``: bytes by broker."""
+    """A partition. ``replicas``: its brokers, preferred leader first, or the target of its
+    reassignment, with the brokers that it is ``adding`` and ``removing``. ``sizes``: bytes by
+    broker."""
 
     replicas: tuple[int, ...]
     leader: int | None
@@ -100,19 +101,19 @@ class PartitionState(PartitionIdentity):
 
     @property
     def current(self) -> tuple[int, ...]:
-        """All that hold it or are to: the target and what is to be removed."""
+        """The brokers of the target, and those that are being removed."""
         return (*self.replicas, *(b for b in self.removing if b not in self.replicas))
 
     @property
     def size_bytes(self) -> int | None:
-        """The largest of its replicas, which is what a new one may have to fetch."""
+        """The size of its largest replica, which a new one may have to fetch."""
         return max(self.sizes.values(), default=None)
 
 
 @dataclass(frozen=True)
 class Throttles:
     """Replication throttles as configured: by broker id and by topic, name → value. What is not
-    configured, or only as a default of the whole cluster, is not there."""
+    configured on the broker or topic itself is left out."""
 
     brokers: dict[int, dict[str, str]] = field(default_factory=dict)
     topics: dict[str, dict[str, str]] = field(default_factory=dict)
@@ -126,7 +127,7 @@ class Throttles:
 
 @dataclass(frozen=True)
 class Snapshot:
-    """A cluster at a moment. ``warnings``: what could not be read."""
+    """A cluster at one moment. ``warnings``: what could not be read."""
 
     cluster_id: str
     taken_at: datetime
@@ -139,11 +140,11 @@ class Snapshot:
 
     @property
     def reassigning(self) -> list[PartitionState]:
-        """The partitions that are on their way."""
+        """Partitions that are being reassigned."""
         return [one for one in self.partitions if one.adding or one.removing]
 
     def to_json(self) -> dict[str, Any]:
-        """The form of CLUSTER, with more in it than a plan needs."""
+        """A CLUSTER document, with more fields than a plan needs."""
         return {
             "format_version": FORMAT_VERSION,
             "partage": partage.__version__,
@@ -199,5 +200,5 @@ class Snapshot:
         }
 
     def cluster(self) -> Cluster:
-        """As a plan takes it. Raises InputError for a cluster without partitions."""
+        """The input of a plan. Raises InputError for a cluster without partitions."""
         return Cluster.from_json(self.to_json(), "the cluster")

@@ -28,7 +28,7 @@ from typing import Any
 from kafka import KafkaAdminClient
 
 from partage.errors import CannotError, InputError
-from partage.live.admin.snapshot import take
+from partage.live.admin.snapshot import take_snapshot
 from partage.live.admin.states import Key, Snapshot
 from partage.live.execution.changes import Change, MoveStatus
 from partage.live.execution.copy_meter import CopyMeter
@@ -153,7 +153,7 @@ class Executor:
 
     def _snapshot(self) -> Snapshot:
         return self._admin.retry(
-            lambda: take(self._admin.client, groups=False, throttles=False, whole=False)
+            lambda: take_snapshot(self._admin.client, groups=False, throttles=False, complete=False)
         )
 
     def _pause(self) -> None:

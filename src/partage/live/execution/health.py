@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from kafka import errors as kafka_errors
 from kafka.admin import ConfigResource, ConfigResourceType
 
-from partage.live.admin.connection import chunks, of_those_that_answer
+from partage.live.admin.connection import ask_together_or_singly, chunks
 from partage.live.admin.snapshot import CHUNK
 from partage.live.admin.states import Key, PartitionState
 from partage.live.execution.cooldown import Cooldown
@@ -120,4 +120,4 @@ def _min_isr(admin: RetryingAdmin, topics: Sequence[str]) -> dict[str, int]:
             if _MIN_ISR in configs
         }
 
-    return admin.retry(lambda: of_those_that_answer(read, topics, _REFUSALS))
+    return admin.retry(lambda: ask_together_or_singly(read, topics, _REFUSALS))

@@ -13,8 +13,8 @@ from dataclasses import dataclass, field
 from kafka import KafkaAdminClient
 
 from partage.errors import SeveralError
-from partage.live.admin.permissions import NEEDS, require
-from partage.live.admin.snapshot import take
+from partage.live.admin.permissions import NEEDS, require_acls
+from partage.live.admin.snapshot import take_snapshot
 from partage.live.admin.states import BrokerState, Key, PartitionState, Snapshot
 from partage.live.execution.changes import MoveStatus
 from partage.live.execution.execution_plan import ExecutionPlan
@@ -66,8 +66,11 @@ def prepare(
     """
     progress("reading the cluster")
     acls = NEEDS["apply" if throttle is None else "apply --throttle"]
-    require(admin, acls, sorted({topic for topic, _ in plan.original_replicas}), plan.topics)
-    cluster, submitted = take(admin, groups=False, throttles=False, whole=False), set(submitted)
+    require_acls(admin, acls, sorted({topic for topic, _ in plan.original_replicas}), plan.topics)
+    cluster, submitted = (
+        take_snapshot(admin, groups=False, throttles=False, complete=False),
+        set(submitted),
+    )
     if concurrency is not None:
         plan = reschedule(plan, cluster, concurrency)
     found = preflight(plan, cluster, throttle=None, submitted=submitted, replanned=replanned)

@@ -15,7 +15,7 @@ from typing import TypeVar
 from kafka import KafkaAdminClient, TopicPartition
 from kafka import errors as kafka_errors
 
-from partage.live.admin.connection import alive_brokers, chunks, told
+from partage.live.admin.connection import alive_brokers, chunks, describe_error
 from partage.live.admin.snapshot import read_partitions
 from partage.live.admin.states import Key, PartitionState
 
@@ -125,7 +125,9 @@ class RetryingAdmin:
             ]
             if self._clock() > deadline:
                 transient = []
-            refused |= {k: told(error) for k, error in failed.items() if k not in transient}
+            refused |= {
+                k: describe_error(error) for k, error in failed.items() if k not in transient
+            }
             keys = transient
             if keys:
                 self._sleep(self._poll)

@@ -12,7 +12,7 @@ from collections.abc import Callable, Sequence
 from functools import partial
 
 from partage.errors import PartageError
-from partage.live.admin.permissions import NEEDS, require
+from partage.live.admin.permissions import NEEDS, require_acls
 from partage.live.execution.changes import Change
 from partage.live.execution.cooldown import Cooldown
 from partage.live.execution.copy_meter import CopyMeter
@@ -103,7 +103,7 @@ class ThrottleController:
         """Whether the ACLs allow a throttle: not checked beforehand where none was requested."""
         topics = sorted({change.topic for change in changes})
         try:
-            self._admin.retry(partial(require, self._admin.client, _ACLS, topics, topics))
+            self._admin.retry(partial(require_acls, self._admin.client, _ACLS, topics, topics))
         except PartageError as error:
             self._notify(changes, f"cannot be slowed down: {error}")
             return False

@@ -10,8 +10,8 @@ import pytest
 pytest.importorskip("kafka")
 
 from partage.errors import InputError
+from partage.live.admin.client_config import client_config
 from partage.live.admin.connection import Connection
-from partage.live.admin.properties import client_config
 from partage.properties import KNOWN, parse_properties, read_settings
 
 PLAIN = (
@@ -102,11 +102,11 @@ def test_plain_and_scram() -> None:
         ({"sasl.mechanism": "PLAIN"}, "sasl.jaas.config is missing"),
         ({"sasl.mechanism": "PLAIN", "sasl.jaas.config": "secret"}, "expected a login module"),
         ({"sasl.mechanism": "SCRAM-SHA-256", "sasl.jaas.config": PLAIN}, "the ScramLoginModule"),
-        ({"ssl.cipher.suites": "X"}, "ssl.cipher.suites: partage does not know how to honour it"),
+        ({"ssl.cipher.suites": "X"}, "ssl.cipher.suites: partage does not support this setting"),
         ({"request.timeout.ms": "soon"}, "request.timeout.ms: 'soon', expected a number"),
         (
             {"security.protocol": "SSL", "ssl.truststore.location": "a.jks"},
-            "ssl.truststore.type is JKS, partage reads PEM",
+            "ssl.truststore.type is JKS, expected PEM",
         ),
         (
             {"security.protocol": "SSL", "ssl.truststore.type": "PEM"}
@@ -124,7 +124,7 @@ def test_plain_and_scram() -> None:
         ),
     ],
 )
-def test_what_cannot_be_honoured_is_named_without_its_secrets(
+def test_an_unsupported_setting_is_named_without_secrets(
     settings: dict[str, str], said: str
 ) -> None:
     with pytest.raises(InputError) as raised:

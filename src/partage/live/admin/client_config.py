@@ -1,8 +1,8 @@
-"""A client's settings (``partage.properties``) as kafka-python takes them.
+"""Settings of Kafka's Java clients (``partage.properties``) as those of kafka-python.
 
-What a Java client and this one understand alike is turned into its settings. A security setting
-that cannot be honoured is refused, as a connection less safe than asked for must not be; anything
-else that only a Java client needs (``metric.reporters``, say) is left aside, as Kafka's tools do.
+Security settings that kafka-python cannot honour are refused: a connection must not be less secure
+than requested. Other settings that only Java clients have (such as ``metric.reporters``) are
+ignored, as Kafka's own tools do.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ _PROTOCOLS = ("PLAINTEXT", "SSL", "SASL_PLAINTEXT", "SASL_SSL")
 _MECHANISMS = ("PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512")
 
 _JAVA_ONLY = ("ssl.protocol", "ssl.provider", "ssl.secure.random.implementation")
-"""Which library does it: no less safe without."""
+"""They select a Java library: ignoring them is not less secure."""
 
 _JAAS = re.compile(
     r"\s*[\w.$]+\.(?P<module>\w+)LoginModule\s+required\b(?P<options>.*?);?\s*", re.DOTALL
@@ -33,12 +33,12 @@ _OPTION = re.compile(r"""(\w+)\s*=\s*("(?:[^"\\]|\\.)*"|'(?:[^'\\]|\\.)*'|[^\s;"
 
 
 def client_config(settings: Mapping[str, str], where: str) -> dict[str, Any]:
-    """The settings as kafka-python takes them. Raises InputError that names the setting."""
+    """The settings of kafka-python. Raises InputError that names the setting."""
     config: dict[str, Any] = {}
     for name in settings:
         guarded = name.startswith(("ssl.", "sasl.", "security."))
         if guarded and name not in KNOWN and name not in _JAVA_ONLY:
-            raise InputError(where, f"{name}: partage does not know how to honour it")
+            raise InputError(where, f"{name}: partage does not support this setting")
     if "client.id" in settings:
         config["client_id"] = settings["client.id"]
     if "request.timeout.ms" in settings:
@@ -63,7 +63,7 @@ def _sasl(settings: Mapping[str, str], where: str) -> dict[str, Any]:
         )
     jaas = settings.get("sasl.jaas.config")
     if jaas is None:
-        raise InputError(where, "sasl.jaas.config is missing: it has the user name and password")
+        raise InputError(where, "sasl.jaas.config is missing: expected the user name and password")
     match = _JAAS.fullmatch(jaas)
     options = dict(_OPTION.findall(match["options"])) if match else {}
     if "username" not in options or "password" not in options:
@@ -107,7 +107,7 @@ def _trust(context: ssl.SSLContext, settings: Mapping[str, str], where: str) -> 
     inline = settings.get("ssl.truststore.certificates")
     location = _pem(settings, "ssl.truststore", where)
     if inline is None and location is None:
-        return  # those that the system trusts
+        return  # the certificates that the system trusts
     context.load_verify_locations(cadata=inline or read_text(str(location)))
 
 
@@ -121,27 +121,27 @@ def _identify(context: ssl.SSLContext, settings: Mapping[str, str], where: str) 
         with _private_file(f"{key}\n{chain}\n") as path:
             context.load_cert_chain(path, password=password)
     elif location is not None:
-        read_text(location)  # for its one line where it is not there
+        read_text(location)  # raises InputError for a missing file
         context.load_cert_chain(location, password=password)
 
 
 def _pem(settings: Mapping[str, str], store: str, where: str) -> str | None:
-    """The location of a store, which has to be PEM."""
+    """The location of a store. Raises InputError unless it is PEM."""
     location = settings.get(f"{store}.location")
     kind = settings.get(f"{store}.type", "JKS").upper()
     inline = any(name in settings for name in (f"{store}.certificates", f"{store}.key"))
     if kind != "PEM" and (location is not None or inline):
         raise InputError(
             where,
-            f"{store}.type is {kind}, partage reads PEM: keytool -importkeystore makes PKCS12 of "
-            "JKS, and openssl pkcs12 makes PEM of that",
+            f"{store}.type is {kind}, expected PEM: convert JKS to PKCS12 with "
+            "keytool -importkeystore, and that to PEM with openssl pkcs12",
         )
     return location
 
 
 @contextmanager
 def _private_file(text: str) -> Iterator[str]:
-    """A key as a file, which Python's ssl needs, for the moment of reading it, its owner's only."""
+    """A temporary file that only its owner can read: Python's ssl loads keys from files only."""
     handle, path = tempfile.mkstemp(suffix=".pem")
     try:
         with os.fdopen(handle, "w", encoding="utf-8") as file:
