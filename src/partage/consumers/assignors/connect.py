@@ -25,7 +25,7 @@ Source: KIP-415 and Kafka's IncrementalCooperativeAssignor.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import Annotated, TypeAlias
@@ -68,21 +68,29 @@ def connect(group: Group) -> Assignment:
     runs = np.bincount(workers.claims[1], minlength=workers.partitions)
     owner = np.where(exists & (runs == 1), workers.owner, NOBODY)
     lost = _lost(workers, _departed(group, settings.now_ms), exists & (runs == 0))
-    wait = max(0, min(lost.values()) + settings.delay_ms - settings.now_ms) if lost else 0
+    wait = _remaining_delay_ms(settings, lost)
     new = [row for row in every if not runs[row] and row not in lost]
-    if lost and not wait:
-        new = _place_lost(owner, lost, new, len(workers.members), settings.delay_ms)
+    expired = {} if wait else lost
+    new = _place_lost(owner, expired, new, len(workers.members), settings.delay_ms)
     excess = [] if wait else _excess(workers, owner, len(every))
     put_off = _backoff_ms(settings) if excess else 0
     if not put_off:
         owner[excess] = NOBODY
     _assign_to_least_loaded(workers, owner, new)
     target = owner.copy()
-    next_round = [row for row in every if target[row] == NOBODY and not (wait and row in lost)]
-    _assign_to_least_loaded(workers, target, next_round)
-    note = f"{len(lost)} tasks of departed workers wait {wait} ms for these to return"
-    notes = (note,) if wait else ()
+    waiting = set(lost) if wait else set[int]()
+    stopped = [row for row in every if target[row] == NOBODY and row not in waiting]
+    _assign_to_least_loaded(workers, target, stopped)
+    note = f"{len(waiting)} tasks of departed workers wait {wait} ms for these to return"
+    notes = (note,) if waiting else ()
     return Assignment(workers, owner, target, delay_ms=wait or put_off, notes=notes)
+
+
+def _remaining_delay_ms(settings: _Settings, lost: Mapping[int, int]) -> int:
+    """For how long the lost tasks still wait; ``lost``: when their workers left."""
+    if not lost:
+        return 0
+    return max(0, min(lost.values()) + settings.delay_ms - settings.now_ms)
 
 
 def _departed(group: Group, now_ms: int) -> list[Member]:
@@ -112,8 +120,8 @@ def _worker_group(group: Group, settings: _Settings) -> Group:
 def _place_lost(
     owner: Ints, lost: Iterable[int], new: list[int], workers: int, delay_ms: int
 ) -> list[int]:
-    """Give the lost tasks to the workers without tasks, in turn; else count them as new tasks.
-    Returns the new tasks."""
+    """Give the lost tasks whose delay is over to the workers without tasks, in turn; else count
+    them as new tasks. Returns the new tasks."""
     empty = np.flatnonzero(loads_of(owner, workers) == 0).tolist()
     if not (empty and delay_ms):
         return sorted([*new, *lost])

@@ -20,6 +20,7 @@ from bisect import bisect_right
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
+from itertools import chain
 from pathlib import PurePath
 
 from partage.consumers.history.events import Event, EventKind, Partition
@@ -256,11 +257,10 @@ def _held_after(held: Held, event: Event) -> Held:
 
 def _name_by_plans(members: Sequence[_StreamMember], plans: Sequence[Event]) -> list[str]:
     """Give members without an id the id that fits only them. Returns a note for each."""
-    taken = {member.name for member in members if member.named}
-    free = [name for name in dict.fromkeys(n for p in plans for n in p.plan) if name not in taken]
     nameless = [member for member in members if not member.named]
+    free = _unused_ids(members, plans)
     fits = [[name for name in free if _was_assigned(name, one, plans)] for one in nameless]
-    uses = Counter(name for names in fits for name in names)
+    uses = Counter(chain.from_iterable(fits))
     notes = []
     for at, member in enumerate(nameless):
         if len(fits[at]) == 1 and uses[fits[at][0]] == 1:
@@ -276,6 +276,13 @@ def _name_by_plans(members: Sequence[_StreamMember], plans: Sequence[Event]) -> 
                 "the leader's assignments"
             )
     return notes
+
+
+def _unused_ids(members: Sequence[_StreamMember], plans: Sequence[Event]) -> list[str]:
+    """The member ids in the plans that no member has."""
+    taken = {member.name for member in members if member.named}
+    listed = dict.fromkeys(name for plan in plans for name in plan.plan)
+    return [name for name in listed if name not in taken]
 
 
 def _was_assigned(name: str, member: _StreamMember, plans: Sequence[Event]) -> bool:
