@@ -66,7 +66,7 @@ def test_a_strategy_that_cannot_says_why() -> None:
 def test_a_limit_that_the_rules_do_not_allow_is_a_reason_like_any_other() -> None:
     answers = compare(problem_of(small(), remove_broker=[1], max_moves=2), ["exact", "greedy"])
     assert answers == {
-        "exact": "--max-moves 2: the rules alone ask for 6",
+        "exact": "--max-moves 2: the rules alone force 6",
         "greedy": "keeps no --max-moves: exact does",
     }
 

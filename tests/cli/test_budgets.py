@@ -118,7 +118,7 @@ IMPOSSIBLE: list[tuple[tuple[str, ...], str]] = [
     ),
     (
         ("--max-moves", "2", "--replication-factor", "2"),
-        "--max-moves 2: the rules alone ask for 10",
+        "--max-moves 2: the rules alone force 10",
     ),
     (("--max-bytes-moved", "10", "--remove-broker", "2", "--remove-broker", "1"), "--max-bytes-"),
     (("--relieve", "50%", "--max-moves", "3"), "--max-moves 3: the least that was found to keep"),

@@ -26,8 +26,8 @@ from partage.brokers.figures import (
 from partage.brokers.leaders import Led, lead
 from partage.brokers.limiting_constraints import limiting_constraints
 from partage.brokers.options import BUDGET, GIVEN, Options, parse_bytes, spelled
-from partage.brokers.placing.disks import overfull
-from partage.brokers.placing.sizes import forced_moves
+from partage.brokers.placement.disks import disk_overflow
+from partage.brokers.placement.sizes import forced_moves
 from partage.brokers.problem import Problem
 from partage.brokers.proofs import Stage, prove_leaders, prove_placement
 from partage.brokers.stages import StageName
@@ -320,7 +320,7 @@ def _rack_warnings(problem: Problem, after: Cluster) -> list[str]:
 
 def _disk_warnings(problem: Problem, after: Cluster) -> list[str]:
     """The broker whose disk overflows most, if any does."""
-    over = overfull(problem, after.replicas)
+    over = disk_overflow(problem, after.replicas)
     if not over.any():
         return []
     broker = int(over.argmax())

@@ -18,9 +18,9 @@ from functools import cached_property
 import numpy as np
 import numpy.typing as npt
 
+from partage.brokers.budget import Budgeted, within_limits
 from partage.brokers.figures import one_width
 from partage.brokers.options import Options, spelled
-from partage.brokers.placing.budget import Budgeted, within_limits
 from partage.cluster import Broker, Cluster
 from partage.cluster.broker import MAX_BYTES
 from partage.errors import InputError

@@ -13,11 +13,11 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from partage.brokers.budget import MAX_MOVES, TOLERANCE
 from partage.brokers.figures import Placement
 from partage.brokers.leaders import Led
 from partage.brokers.leaders.rates import RateProof, scaled
-from partage.brokers.placing.budget import MAX_MOVES, TOLERANCE
-from partage.brokers.placing.sizes import size_bands, sized
+from partage.brokers.placement.sizes import size_bands, sized
 from partage.brokers.problem import Problem
 from partage.brokers.stages import StageName
 from partage.cluster import Cluster

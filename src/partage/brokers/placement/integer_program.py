@@ -1,9 +1,9 @@
-"""Small placements within disks, as an integer program (HiGHS): exact, or proven not to exist.
+"""Small placements within disks as an integer program (HiGHS): exact, or proven not to exist.
 
-A binary per (replica set, broker). Loads get a unit per (broker, level) whose cost rises, so that
-fair loads are linear costs; the costs are minimised one after the other. The search is bounded by
-nodes, so that the same input gives the same answer; the limit in time is for the few jobs that take
-a minute for less.
+A binary variable per (partition, broker). Loads get a variable per (broker, level) whose cost rises
+with the level, so that the sum of squares is a linear cost; the costs are minimised one after the
+other. The search is limited by nodes, so that the same input gives the same answer; the time limit
+is for the few problems that take a minute for fewer nodes.
 """
 
 from __future__ import annotations
@@ -19,22 +19,26 @@ from partage.flow.assignment.problem import as_rows
 Ints = npt.NDArray[np.int64]
 
 SIZES = "sizes"
-"""The cost of what is moved, by size."""
+"""The cost of the bytes moved, beside LOAD and MOVES."""
 
-SMALL = 4_000
-"""Replica sets times brokers up to which a program is worth asking."""
+MAX_VARIABLES = 4_000
+"""Partitions times brokers up to which the program is tried."""
 
-_NODES, _SECONDS = 1_000, 60.0
+_MAX_NODES, _MAX_SECONDS = 1_000, 60.0
 
 
 class NothingFitsError(Exception):
-    """No placement at all keeps within the room."""
+    """It is proven that no placement fits into the disks."""
 
 
-def packed(sharing: AssignmentProblem, room: Ints, costs: Sequence[str]) -> Ints | None:
-    """Slots [I, any] with no more than ``room`` [E] on any (-1: no limit), the costs (of LOAD,
-    MOVES, SIZES) minimised in this order; None when the nodes ran out before any was found.
-    Raises NothingFitsError."""
+def solve_within_disks(
+    sharing: AssignmentProblem, capacity: Ints, costs: Sequence[str]
+) -> Ints | None:
+    """Slots [I, any] that keep every slot within its ``capacity`` [E] in bytes (-1: no limit).
+
+    The ``costs`` (of LOAD, MOVES, SIZES) are minimised in this order. None if the nodes ran out
+    before a placement was found. Raises NothingFitsError.
+    """
     from scipy.optimize import Bounds, LinearConstraint, milp
     from scipy.sparse import coo_array
 
@@ -44,10 +48,10 @@ def packed(sharing: AssignmentProblem, room: Ints, costs: Sequence[str]) -> Ints
     item, slot = np.divmod(np.arange(placed), e)
     level = np.tile(np.arange(items), e)
     of_slot = np.repeat(np.arange(e), items)
-    free = (room - sharing.base_size).astype(np.float64)
+    free = (capacity - sharing.base_size).astype(np.float64)
     scale = np.maximum(np.abs(free), 1.0)
     at = items + items * zones
-    fits = np.flatnonzero(room[slot] >= 0)
+    fits = np.flatnonzero(capacity[slot] >= 0)
     rows = np.concatenate(
         (
             item,
@@ -60,11 +64,11 @@ def packed(sharing: AssignmentProblem, room: Ints, costs: Sequence[str]) -> Ints
     columns = np.concatenate(
         (np.tile(np.arange(placed), 3), placed + np.arange(placed), np.arange(placed)[fits])
     )
-    share_of_room = sharing.size[item[fits]] / scale[slot[fits]]
-    values = np.concatenate((np.ones(3 * placed), -np.ones(placed), share_of_room))
+    share_of_free = sharing.size[item[fits]] / scale[slot[fits]]
+    values = np.concatenate((np.ones(3 * placed), -np.ones(placed), share_of_free))
     matrix = coo_array((values, (rows, columns)), shape=(at + 2 * e, 2 * placed)).tocsr()
     demand = sharing.demand.astype(np.float64)
-    within = np.where(room >= 0, free / scale, np.inf)
+    within = np.where(capacity >= 0, free / scale, np.inf)
     low = np.concatenate((demand, np.repeat(least, zones), np.zeros(e), np.full(e, -np.inf)))
     high = np.concatenate((demand, np.repeat(most, zones), np.zeros(e), within))
     new = np.ones((items, e))
@@ -82,11 +86,11 @@ def packed(sharing: AssignmentProblem, room: Ints, costs: Sequence[str]) -> Ints
         unit = max(1.0, float(cost.max(initial=0)) / 1e6)
         found = milp(
             cost / unit,
-            # whole sets make whole levels cheapest anyway; to say so prunes several times more
+            # levels would be whole anyway; declaring them integer prunes several times more
             integrality=np.ones(2 * placed, dtype=np.int64),
             bounds=Bounds(0, 1),
             constraints=rules,
-            options={"node_limit": _NODES, "time_limit": _SECONDS, "mip_rel_gap": 0},
+            options={"node_limit": _MAX_NODES, "time_limit": _MAX_SECONDS, "mip_rel_gap": 0},
         )
         if found.status == 2 and answer is None:
             raise NothingFitsError

@@ -1,9 +1,9 @@
-"""Bytes shared out instead of replicas: ``--balance bytes`` and ``--relieve``.
+"""Balance bytes instead of replicas: ``balance="bytes"`` and ``relieve``.
 
-Balancing gives each broker a band around its fair share of the bytes, by ``--tolerance`` (2 %
-unless asked otherwise), and moves as few bytes as the search finds. Relieving lets every disk be
-full up to a part of it and no more, which says nothing of balance: brokers below that are only
-touched as takers. A limit on moves or bytes widens the bands until what is moved fits into it.
+Balancing gives each broker a band around its fair share of the bytes, by ``tolerance`` (2 % unless
+given), and the search moves as few bytes as it finds. Relieving only limits how full every disk may
+be: brokers below that only receive replicas. A limit on moves or bytes widens the bands until the
+plan fits into it.
 """
 
 from __future__ import annotations
@@ -14,7 +14,12 @@ import numpy as np
 import numpy.typing as npt
 
 from partage.brokers.options import Limits
-from partage.brokers.placing.integer_program import SIZES, SMALL, NothingFitsError, packed
+from partage.brokers.placement.integer_program import (
+    MAX_VARIABLES,
+    SIZES,
+    NothingFitsError,
+    solve_within_disks,
+)
 from partage.brokers.problem import Problem
 from partage.errors import CannotError
 from partage.flow.assignment import MOVES, AssignmentProblem
@@ -34,7 +39,7 @@ _STEP, _WIDEST, _HALVINGS = 0.01, 1000.0, 8
 
 
 def bands(problem: Problem) -> Bands:
-    """What each slot should hold."""
+    """The bytes that each slot may hold."""
     disk = problem.cluster.disk_bytes[problem.slot_brokers]
     ceiling = np.where(disk >= 0, disk, _NO_DISK)
     if problem.options.relieve is None:
@@ -45,8 +50,8 @@ def bands(problem: Problem) -> Bands:
 
 
 def movable(problem: Problem) -> Bools:
-    """[I] the items that may move: all of them; but relieving leaves those alone that only break
-    the rack rule, since to mend that is another job."""
+    """[I] the items that may move: all, except that relieving disks does not repair items that only
+    break the rack rule."""
     sharing = problem.sharing
     if problem.options.relieve is None:
         return np.ones(sharing.items, dtype=np.bool_)
@@ -60,7 +65,7 @@ def movable(problem: Problem) -> Bools:
 
 
 def sized(problem: Problem) -> tuple[AssignmentProblem, Bools]:
-    """The problem of the items that may move, the others as base; and which these are [I]."""
+    """The problem of the items that may move, the others as base; and which items these are [I]."""
     sharing, free = problem.sharing, movable(problem)
     if free.all():
         return sharing, free
@@ -78,18 +83,18 @@ def sized(problem: Problem) -> tuple[AssignmentProblem, Bools]:
     return part, free
 
 
-def fill_sizes(problem: Problem) -> Ints:
-    """[I, any] slots of the items. Raises CannotError where a disk or a limit cannot be kept."""
+def balance_bytes(problem: Problem) -> Ints:
+    """[I, any] slots of the items. Raises CannotError if a disk or a limit cannot be kept."""
     sharing, free = sized(problem)
     own = problem.sharing.own
     if sharing.items == 0:
         nothing, band = np.zeros((0, 1), dtype=np.int64), bands(problem)
         if (sharing.base_size > band.ceiling).any():
             raise CannotError(
-                _overfull(problem, sharing, band, nothing, "proven: nothing may move")
+                _too_full(problem, sharing, band, nothing, "proven: nothing may move")
             )
         return own.copy()
-    found = _filled(problem, sharing).slots
+    found = _within_limits(problem, sharing).slots
     slots = np.full((len(free), max(found.shape[1], own.shape[1])), -1, dtype=np.int64)
     slots[:, : own.shape[1]] = own
     slots[free] = -1
@@ -97,14 +102,14 @@ def fill_sizes(problem: Problem) -> Ints:
     return slots
 
 
-def _filled(problem: Problem, sharing: AssignmentProblem) -> BalancedSizes:
-    """Within the bands, or within the narrowest that the limits on what is moved allow."""
+def _within_limits(problem: Problem, sharing: AssignmentProblem) -> BalancedSizes:
+    """Balanced within the bands, or within the narrowest bands that the limits on moves allow."""
     limits, band = problem.options.limits, bands(problem)
     narrow = float(limits.tolerance)
     cheapest = balance_sizes(sharing, band, narrow)
     if cheapest.tolerance is None:
-        cheapest = _packed(problem, sharing, band, cheapest)
-    if not _beyond(limits, sharing, cheapest.slots):
+        cheapest = _solve_small(problem, sharing, band, cheapest)
+    if not _broken_limit(limits, sharing, cheapest.slots):
         return cheapest
 
     def tried(width: float) -> BalancedSizes | None:
@@ -113,18 +118,18 @@ def _filled(problem: Problem, sharing: AssignmentProblem) -> BalancedSizes:
         if found.tolerance is None:
             return None
         cheapest = found
-        return None if _beyond(limits, sharing, found.slots) else found
+        return None if _broken_limit(limits, sharing, found.slots) else found
 
     found = None
     if band.share is not None:
         found = narrowest_width(tried, narrow, max(2 * narrow, _STEP), _WIDEST, _HALVINGS)
     if found is None:
-        raise CannotError(_beyond(limits, sharing, cheapest.slots))
+        raise CannotError(_broken_limit(limits, sharing, cheapest.slots))
     return found
 
 
-def _beyond(limits: Limits, sharing: AssignmentProblem, slots: Ints) -> str:
-    """Which limit on what is moved is not kept, in words; empty where all are."""
+def _broken_limit(limits: Limits, sharing: AssignmentProblem, slots: Ints) -> str:
+    """The limit on moves or bytes that is broken, in words; empty if none is."""
     least = "the least that was found to keep the rules"
     moves, size = sharing.costs(slots)[MOVES], sharing.size_moved(slots)
     if limits.moves is not None and moves > limits.moves:
@@ -134,27 +139,27 @@ def _beyond(limits: Limits, sharing: AssignmentProblem, slots: Ints) -> str:
     return ""
 
 
-def _packed(
+def _solve_small(
     problem: Problem, sharing: AssignmentProblem, band: Bands, missed: BalancedSizes
 ) -> BalancedSizes:
-    """Below the ceilings by the integer program, where the search missed and the job is small."""
+    """Below the ceilings by the integer program, for small problems in which the search failed."""
     why = "no placement that fits was found"
-    if sharing.items * sharing.slots <= SMALL:
-        room = np.where(band.ceiling >= _NO_DISK, -1, band.ceiling)
+    if sharing.items * sharing.slots <= MAX_VARIABLES:
+        capacity = np.where(band.ceiling >= _NO_DISK, -1, band.ceiling)
         try:
-            slots = packed(sharing, room, (SIZES,))
+            slots = solve_within_disks(sharing, capacity, (SIZES,))
         except NothingFitsError:
             slots, why = None, "proven: no placement fits"
         if slots is not None and (sharing.size_on(slots) <= band.ceiling).all():
             return BalancedSizes(slots, band.holding(sharing.size_on(slots)))
-    raise CannotError(_overfull(problem, sharing, band, missed.slots, why))
+    raise CannotError(_too_full(problem, sharing, band, missed.slots, why))
 
 
-def _overfull(
+def _too_full(
     problem: Problem, sharing: AssignmentProblem, band: Bands, slots: Ints, why: str
 ) -> str:
-    """Names the disk that stays furthest above what it may hold, first of those that nothing can
-    help; and ``why``, unless counting tells more."""
+    """A message with the disk that stays furthest above what it may hold, and ``why``, unless
+    counting alone proves that nothing fits."""
     load, stays = sharing.size_on(slots), sharing.base_size
     over = stays if (stays > band.ceiling).any() else load
     worst = int((over - band.ceiling).argmax())
@@ -163,35 +168,34 @@ def _overfull(
     what = f"its disk of {allowed} bytes"
     if problem.options.relieve is not None:
         what = f"{problem.options.relieve} of its disk, {allowed} bytes,"
-    why = _hopeless(sharing, band.ceiling, worst) or why
+    why = _proof_by_counting(sharing, band.ceiling, worst) or why
     return f"broker {broker}: {what} would hold {load[worst]} ({why}): add disk or brokers"
 
 
-def _hopeless(sharing: AssignmentProblem, ceiling: Ints, worst: int) -> str:
-    """Why no placement whatever keeps below the ceilings [E], where counting tells; else empty."""
+def _proof_by_counting(sharing: AssignmentProblem, ceiling: Ints, worst: int) -> str:
+    """Why no placement keeps below the ceilings [E], if counting proves it; else empty."""
     stays = sharing.base_size
     if stays[worst] > ceiling[worst]:
-        return f"proven: {stays[worst]} of them are left in place"
-    room = np.maximum(ceiling - stays, 0)
-    wanted, free = sum((sharing.size * sharing.demand).tolist()), sum(room.tolist())
-    if wanted > free:
-        return f"proven: {wanted} bytes are to be placed, all brokers have room for {free}"
-    able = len(room) - np.searchsorted(np.sort(room), sharing.size)
+        return f"proven: {stays[worst]} of them cannot move"
+    free = np.maximum(ceiling - stays, 0)
+    needed, total = sum((sharing.size * sharing.demand).tolist()), sum(free.tolist())
+    if needed > total:
+        return f"proven: {needed} bytes must be placed, all brokers have space for {total}"
+    able = len(free) - np.searchsorted(np.sort(free), sharing.size)
     if (able < sharing.demand).any():
         large = int(sharing.size[able < sharing.demand].max())
-        return f"proven: replicas of {large} bytes find too few brokers with room for one"
+        return f"proven: too few brokers have space for a replica of {large} bytes"
     return ""
 
 
 def size_bands(problem: Problem, load: Ints) -> tuple[Ints, Ints]:
-    """[E] the bands asked for, as far as the loads [E] keep them; where not, up to the load."""
+    """[E] the bands, widened to the ``load`` [E] where it is outside."""
     low, high = bands(problem).at(float(problem.options.limits.tolerance))
     return np.minimum(low, load), np.maximum(high, load)
 
 
 def forced_moves(problem: Problem) -> int:
-    """Replicas that must be placed anew whatever is balanced: too few are left where they may
-    stay."""
+    """The moves that the rules force, whatever is balanced."""
     sharing, _ = sized(problem)
     held = sharing.in_zones
     least, most = (bound[:, None] for bound in sharing.item_bounds)

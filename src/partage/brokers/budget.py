@@ -1,11 +1,11 @@
-"""Fair replica counts within a budget: ``--tolerance``, ``--max-moves`` and ``--max-bytes-moved``.
+"""Fair replica counts within a budget: ``tolerance``, ``max_moves`` and ``max_bytes_moved``.
 
-A tolerance widens each broker's fair count to a window, and of all loads within the windows those
-are chosen that take the fewest moves. A limit on the moves buys the fairest loads that so many
-moves reach. Both choose loads, exactly (``flow.assignment.trade_off``); the placement is then the
-share that aims at them. Bytes are no flow: where a plan moves too many, smaller partitions move
-instead of larger ones, of the same topic first, which keeps every count; where that does not do,
-fewer moves are made, as many as are found to fit by halving.
+A tolerance widens each broker's fair count to a window; of all loads within the windows, those with
+the fewest moves are chosen. With a limit on moves, the fairest loads that so many moves reach are
+chosen. Both choices are exact (``flow.assignment.trade_off``), and the placement is the assignment
+that aims at the chosen loads. Bytes are not a flow problem: where a plan moves too many, smaller
+partitions move instead of larger ones, of the same topic first, which keeps every count. Where that
+is not enough, the plan makes fewer moves; bisection finds how many fit.
 """
 
 from __future__ import annotations
@@ -28,16 +28,17 @@ Ints = npt.NDArray[np.int64]
 TOLERANCE, MAX_MOVES, MAX_BYTES = "tolerance", "max-moves", "max-bytes-moved"
 
 _CORRECTIONS = 4
+"""Attempts to reach a limit on moves; each aims at the moves that the last made too many."""
 
 
 @dataclass(frozen=True, eq=False)
 class Budgeted:
-    """A share within the limits.
+    """An assignment within the limits.
 
-    - ``sharing``: what it is a share of: the job, or the job aimed at the loads ``aim`` [E]
-    - ``slots`` [I, any]: the answer, which for the sake of bytes may differ from the share's
-    - ``kind``: the limit that binds, None where none does; ``fair``: the loads without limits
-    - ``trade``: what proves the aim; ``low``, ``high`` [E]: the windows of a tolerance
+    - ``sharing``: the problem solved, which may be one that aims at the loads ``aim`` [E]
+    - ``slots`` [I, any]: the answer, which may differ from ``share.slots`` to move fewer bytes
+    - ``kind``: the limit that takes effect, None without one; ``fair``: the loads without limits
+    - ``trade``: the loads aimed at, and their prices; ``low``, ``high`` [E]: a tolerance's windows
     """
 
     sharing: AssignmentProblem
@@ -52,21 +53,23 @@ class Budgeted:
 
 
 def within_limits(sharing: AssignmentProblem, order: Sequence[str], limits: Limits) -> Budgeted:
-    """The share, or the best within the limits. Raises CannotError where the moves that the rules
-    ask for break one."""
+    """The fairest assignment, or the best within the limits.
+
+    Raises CannotError where the moves that the rules force break a limit.
+    """
     if not limits.any or sharing.items == 0:
         fairest_of_all = assign(sharing, order)
         return Budgeted(sharing, fairest_of_all, fairest_of_all.slots)
     fair = fairest(sharing)
-    found = _counted(sharing, order, limits, fair, limits.moves)
+    found = _within_moves(sharing, order, limits, fair, limits.moves)
     if limits.bytes is None:
         return found
-    return _in_bytes(sharing, order, limits, fair, found)
+    return _within_bytes(sharing, order, limits, fair, found)
 
 
 def fair_window(sharing: AssignmentProblem, price: Ints, tolerance: Fraction) -> tuple[Ints, Ints]:
-    """[E] the counts that are fair at the load's dual values, give or take ``tolerance``: those
-    whose next replica costs at least the price, and whose last one at most."""
+    """[E] the fewest and the most replicas that are fair at the dual values ``price`` [E] (the next
+    replica costs at least the price, the last one at most), widened by ``tolerance``."""
     low, high = [], []
     least, most = sharing.base, sharing.base + sharing.items
     for p, w, a, b in zip(
@@ -78,16 +81,16 @@ def fair_window(sharing: AssignmentProblem, price: Ints, tolerance: Fraction) ->
     return np.array([int(x) for x in low]), np.array([int(x) for x in high])
 
 
-def _counted(
+def _within_moves(
     sharing: AssignmentProblem, order: Sequence[str], limits: Limits, fair: Trade, moves: int | None
 ) -> Budgeted:
-    """Within the tolerance, and with at most ``moves``."""
+    """The best counts within the tolerance and with at most ``moves``."""
     trade, kind = fair, None
     low = high = None
     if limits.tolerance:
         low, high = fair_window(sharing, fair.slot_price, limits.tolerance)
         within = loads_within(sharing, low, high)
-        assert within is not None, "the fairest loads lie within their windows"
+        assert within is not None, "the fairest loads are within their windows"
         if within.moves < fair.moves:
             trade, kind = within, TOLERANCE
     found: Budgeted | None = None
@@ -98,30 +101,30 @@ def _counted(
             if fewer is None:
                 break
             trade, kind = fewer, MAX_MOVES
-        found = _reached(sharing, order, fair, trade, kind, low, high)
+        found = _aim_at(sharing, order, fair, trade, kind, low, high)
         made = found.sharing.costs(found.share.slots)[MOVES]
         if moves is None or made <= moves:
             return found
-        # classes could not tell that two partitions have to change places
+        # the loads chosen assumed that no partition is in the way of another
         allowed = (moves if allowed is None else allowed) - (made - moves)
-    # what the rules alone ask for is known exactly, and as fair as so few moves can be
+    # the fewest moves that the rules force are known exactly
     assert moves is not None
     slots, fewest = _fewest(sharing)
     bound = loads_for(sharing, moves)
     if fewest > moves or bound is None:
-        raise CannotError(f"--max-moves {moves}: the rules alone ask for {fewest}")
+        raise CannotError(f"--max-moves {moves}: the rules alone force {fewest}")
     load = sharing.base + np.bincount(slots[slots >= 0], minlength=sharing.slots)
     trade = replace(bound, load=load, moves=fewest)
-    return _reached(sharing, order, fair, trade, MAX_MOVES, low, high)
+    return _aim_at(sharing, order, fair, trade, MAX_MOVES, low, high)
 
 
 def _fewest(sharing: AssignmentProblem) -> tuple[Ints, int]:
-    """The slots with the fewest moves that the rules allow, however unfair, and these moves."""
+    """The slots with the fewest moves that keep the rules, however unfair, and their moves."""
     slots = assign(sharing, (MOVES, LOAD, SPREAD)).slots
     return slots, sharing.costs(slots)[MOVES]
 
 
-def _reached(
+def _aim_at(
     sharing: AssignmentProblem,
     order: Sequence[str],
     fair: Trade,
@@ -138,14 +141,14 @@ def _reached(
     return Budgeted(aim, found, found.slots, trade.load, kind, fair, trade, low, high)
 
 
-def _in_bytes(
+def _within_bytes(
     sharing: AssignmentProblem, order: Sequence[str], limits: Limits, fair: Trade, found: Budgeted
 ) -> Budgeted:
-    """As many of the moves of ``found`` as the bytes allow."""
+    """As many of the moves of ``found`` as the limit on bytes allows."""
     assert limits.bytes is not None
     if sharing.size_moved(found.share.slots) <= limits.bytes:
         return found
-    best = _cheap(sharing, found, limits.bytes)
+    best = _with_smaller_partitions(sharing, found, limits.bytes)
     if best is not None:
         return best
     _, fewest = _fewest(sharing)
@@ -153,25 +156,27 @@ def _in_bytes(
     while high - low > 1:
         middle = (low + high) // 2
         try:
-            tried = _counted(sharing, order, limits, fair, middle)
+            tried = _within_moves(sharing, order, limits, fair, middle)
         except CannotError:
             low = middle
             continue
-        cheap = _cheap(sharing, tried, limits.bytes)
+        cheap = _with_smaller_partitions(sharing, tried, limits.bytes)
         if cheap is None:
             high = middle
         else:
             low, best = middle, replace(cheap, kind=MAX_BYTES)
     if best is None:
         raise CannotError(
-            f"--max-bytes-moved {limits.bytes} bytes: the {fewest} moves that the rules alone ask "
-            "for were not found to fit into so few"
+            f"--max-bytes-moved {limits.bytes} bytes: no plan was found that fits; the rules alone "
+            f"force {fewest} moves"
         )
     return best
 
 
-def _cheap(sharing: AssignmentProblem, found: Budgeted, limit: int) -> Budgeted | None:
-    """The same counts with smaller partitions moved; None where that is not enough."""
+def _with_smaller_partitions(
+    sharing: AssignmentProblem, found: Budgeted, limit: int
+) -> Budgeted | None:
+    """The same counts with smaller partitions moved; None if that is not enough."""
     slots = move_smaller_items(sharing, found.slots, limit)
     if sharing.size_moved(slots) > limit:
         return None

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from partage.brokers.placing.integer_program import SIZES, NothingFitsError, packed
+from partage.brokers.placement.integer_program import SIZES, NothingFitsError, solve_within_disks
 from partage.brokers.plan import problem_of
 from partage.flow.assignment import LOAD, MOVES, AssignmentProblem
 from tests.matrices import cluster_of
@@ -55,10 +55,10 @@ def test_no_placement_that_fits_is_better(costs: tuple[str, ...]) -> None:
         if not fit:
             proven += 1
             with pytest.raises(NothingFitsError):
-                packed(sharing, disk, costs)
+                solve_within_disks(sharing, disk, costs)
             continue
         fitted += 1
-        found = packed(sharing, disk, costs)
+        found = solve_within_disks(sharing, disk, costs)
         assert found is not None
         assert (sharing.size_on(found) <= disk).all()
         assert cost(found) == min(map(cost, fit))

@@ -1,12 +1,12 @@
-"""Disks never over capacity: a placement that overflows some is made anew, or mended.
+"""Fit a placement into the disks: replace it or repair it where a disk would overflow.
 
-The fairest placement counts replicas; where sizes differ much, a disk may still overflow. Bytes are
-no flow (packing them is NP-hard). A small job is given to an integer program (HiGHS): the fairest
-loads, then the fewest moves, that the disks allow, or the proof that nothing fits. A larger one, or
-one that runs out of time, is mended by a search: from an overfull broker, exchange one of its
-replicas with a smaller one of another broker, which changes no count, or move one away if no
-exchange helps. Each step keeps the racks, puts no other disk over its capacity, and takes the
-exchange that adds the fewest moves, then the one that brings the overflow down most.
+The fairest placement counts replicas; where sizes differ much, a disk may still overflow. Packing
+bytes is NP-hard. A small problem goes to an integer program (HiGHS), which finds the fairest loads,
+then the fewest moves, that the disks allow, or proves that nothing fits. A larger one, or one that
+runs out of time, is repaired by local search: an overfull broker exchanges one of its replicas with
+a smaller one of another broker, which changes no count, or gives one away if no exchange helps. A
+step keeps the rack rule and overfills no other disk; the step with the fewest additional moves
+comes first, then the one that reduces the overflow most.
 """
 
 from __future__ import annotations
@@ -16,7 +16,11 @@ from collections.abc import Iterator
 import numpy as np
 import numpy.typing as npt
 
-from partage.brokers.placing.integer_program import SMALL, NothingFitsError, packed
+from partage.brokers.placement.integer_program import (
+    MAX_VARIABLES,
+    NothingFitsError,
+    solve_within_disks,
+)
 from partage.brokers.problem import Problem
 from partage.errors import CannotError
 from partage.flow.assignment import LOAD, MOVES
@@ -24,11 +28,11 @@ from partage.flow.assignment import LOAD, MOVES
 Ints = npt.NDArray[np.int64]
 Bools = npt.NDArray[np.bool_]
 
-_STEPS = 10_000
+_MAX_STEPS = 10_000
 
 
-def overfull(problem: Problem, replicas: Ints) -> Ints:
-    """[B] bytes above capacity on each usable broker; 0 where the disk or every size is unknown."""
+def disk_overflow(problem: Problem, replicas: Ints) -> Ints:
+    """[B] bytes above capacity on each usable broker; 0 where the disk is unknown."""
     row, column = np.nonzero(replicas >= 0)
     size = np.maximum(problem.cluster.size_bytes, 0)
     used = np.zeros(len(problem.usable), dtype=np.int64)
@@ -37,30 +41,33 @@ def overfull(problem: Problem, replicas: Ints) -> Ints:
     return np.where((disk >= 0) & problem.usable, np.maximum(used - disk, 0), 0)
 
 
-def relieve_disks(problem: Problem, replicas: Ints) -> Ints:
-    """Replica sets [P, R] in which no known disk overflows; unchanged when none did.
+def fit_disks(problem: Problem, replicas: Ints) -> Ints:
+    """Replica sets [P, R] in which no known disk overflows; unchanged if none did.
 
-    Raises CannotError that names the disk.
+    Raises CannotError, with the disk.
     """
-    if not overfull(problem, replicas).any():
+    if not disk_overflow(problem, replicas).any():
         return replicas
-    # the program knows the fairest loads of all, not those that a budget aims at
-    if problem.budgeted.kind is None and problem.sharing.items * problem.sharing.slots <= SMALL:
+    # the program finds the fairest loads of all, not those that a budget aims at
+    if (
+        problem.budgeted.kind is None
+        and problem.sharing.items * problem.sharing.slots <= MAX_VARIABLES
+    ):
         disk = problem.cluster.disk_bytes[problem.slot_brokers]
         try:
-            slots = packed(problem.sharing, disk, (LOAD, MOVES))
+            slots = solve_within_disks(problem.sharing, disk, (LOAD, MOVES))
         except NothingFitsError:
             raise _cannot(problem, replicas, "proven: no placement fits all disks") from None
         if slots is not None:
             made = problem.replicas_of(slots)
-            if not overfull(problem, made).any():
+            if not disk_overflow(problem, made).any():
                 return made
     return _by_exchanges(problem, replicas)
 
 
 def _cannot(problem: Problem, replicas: Ints, why: str) -> CannotError:
-    """Names the disk that overflows most."""
-    over = overfull(problem, replicas)
+    """The error names the disk that overflows most."""
+    over = disk_overflow(problem, replicas)
     full = int(over.argmax())
     cluster = problem.cluster
     return CannotError(
@@ -70,27 +77,31 @@ def _cannot(problem: Problem, replicas: Ints, why: str) -> CannotError:
 
 
 def _by_exchanges(problem: Problem, replicas: Ints) -> Ints:
-    """The sets mended step by step. CannotError, naming the disk, when no step is left."""
-    mend = _Mend(problem, replicas)
-    for _ in range(_STEPS):
-        over = np.where(problem.usable, mend.used - mend.disk, 0)
+    """The sets repaired step by step. Raises CannotError, with the disk, when no step helps."""
+    repair = _Repair(problem, replicas)
+    for _ in range(_MAX_STEPS):
+        over = np.where(problem.usable, repair.used - repair.disk, 0)
         full = int(over.argmax())
         if over[full] <= 0:
-            return mend.sets
-        step = mend.best_step(full)
+            return repair.sets
+        step = repair.best_step(full)
         if step is None:
             break
-        mend.make(step)
-    raise _cannot(problem, mend.sets, "no exchange of replicas was found that helps")
+        repair.apply(step)
+    raise _cannot(problem, repair.sets, "no exchange of replicas was found that helps")
 
 
 Step = list[tuple[int, int, int]]
 """(row, from, to): one relocation, or the two of an exchange."""
 
 
-class _Mend:
-    """Sets under repair, with what each step needs kept up to date: who holds what, the bytes per
-    broker and the replicas per (partition, rack)."""
+class _Repair:
+    """Sets under repair.
+
+    - ``sets`` [P, R]; ``holds``, ``owned`` [P, B]: brokers with a replica now, and originally
+    - ``used``, ``disk`` [B]: bytes held, and the capacity; ``in_rack`` [P, racks]: replicas
+    - ``least``, ``most`` [P]: replicas that a rack must have, and may have
+    """
 
     def __init__(self, problem: Problem, replicas: Ints) -> None:
         cluster = problem.cluster
@@ -111,8 +122,8 @@ class _Mend:
         self.most = np.zeros(shape[0], dtype=np.int64)
         self.least[problem.items], self.most[problem.items] = problem.sharing.item_bounds
 
-    def make(self, step: Step) -> None:
-        """Carry a step out."""
+    def apply(self, step: Step) -> None:
+        """Make the moves of a step."""
         rack = self.problem.cluster.rack
         for row, old, new in step:
             self.sets[row, int(np.flatnonzero(self.sets[row] == old)[0])] = new
@@ -123,8 +134,8 @@ class _Mend:
             self.in_rack[row, rack[new]] += 1
 
     def best_step(self, full: int) -> Step | None:
-        """The step off ``full`` that adds the fewest moves, then relieves most; relocations, which
-        change counts, only where no exchange brings relief."""
+        """The step off ``full`` that adds the fewest moves, then relieves most. Relocations, which
+        change counts, only if no exchange helps."""
         problem, size = self.problem, self.size
         over = int(self.used[full] - self.disk[full])
         best: tuple[tuple[int, int, int, int], Step] | None = None
@@ -152,7 +163,7 @@ class _Mend:
     def _exchanges(
         self, leave: Ints, cost: Ints, full: int, other: int, free: int, over: int
     ) -> Iterator[tuple[tuple[int, int, int, int], Step]]:
-        """For each number of moves that the way back adds, the best exchange."""
+        """The best exchange for each number of moves that the replica coming back adds."""
         size = self.size
         come = self._may_go(other, full)
         back = self._added(come, other, full)
@@ -173,7 +184,7 @@ class _Mend:
             yield key, [(int(rows[k]), full, other), (int(with_[k]), other, full)]
 
     def _may_go(self, here: int, there: int) -> Ints:
-        """Chosen rows on ``here`` and not on ``there`` whose racks allow the change."""
+        """Chosen rows on ``here`` and not on ``there`` that may move there by the rack rule."""
         problem = self.problem
         rows = np.flatnonzero(self.holds[:, here] & ~self.holds[:, there] & problem.chosen)
         of, to = problem.cluster.rack[here], problem.cluster.rack[there]
@@ -183,6 +194,6 @@ class _Mend:
         return np.asarray(rows[fits & (self.in_rack[rows, of] > self.least[rows])])
 
     def _added(self, rows: Ints, here: int, there: int) -> Ints:
-        """Moves that going from ``here`` to ``there`` adds: -1, 0 or 1."""
+        """Moves that going from ``here`` to ``there`` adds to the plan: -1, 0 or 1."""
         gone = self.owned[rows, here].astype(np.int64)
         return np.asarray(gone - self.owned[rows, there].astype(np.int64))

@@ -11,8 +11,8 @@ import pytest
 
 from partage import CannotError
 from partage.brokers.figures import Placement
-from partage.brokers.placing import disks
-from partage.brokers.placing.disks import overfull, relieve_disks
+from partage.brokers.placement import disks
+from partage.brokers.placement.disks import disk_overflow, fit_disks
 from partage.brokers.plan import Plan, plan, problem_of, solve
 from partage.brokers.problem import Problem
 from tests.matrices import cluster_of
@@ -22,7 +22,7 @@ from tests.matrices import cluster_of
 def way(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
     """Every case by both ways: as a small job, and as one that is too large for the program."""
     if request.param == "exchanges":
-        monkeypatch.setattr(disks, "SMALL", 0)
+        monkeypatch.setattr(disks, "MAX_VARIABLES", 0)
     return str(request.param)
 
 
@@ -38,25 +38,25 @@ def counts(problem: Problem, sets: Any) -> list[int]:
 def test_nothing_overflows() -> None:
     problem = problem_of(cluster_of("1/10 2/10", "1/10 2/10"))
     sets = problem.cluster.replicas
-    assert overfull(problem, sets).tolist() == [0, 0]
-    assert relieve_disks(problem, sets) is sets
+    assert disk_overflow(problem, sets).tolist() == [0, 0]
+    assert fit_disks(problem, sets) is sets
 
 
 def test_unknown_disks_and_sizes_do_not_overflow() -> None:
     problem = problem_of(cluster_of("1/1000000000 2 2/5", "1 2/5"))
-    assert overfull(problem, problem.cluster.replicas).tolist() == [0, 0]
+    assert disk_overflow(problem, problem.cluster.replicas).tolist() == [0, 0]
 
 
-def test_overfull_in_bytes() -> None:
+def test_disk_overflow_in_bytes() -> None:
     problem = problem_of(cluster_of("1,2/7 1/8 2/0", "1/10 2/3"))
-    assert overfull(problem, problem.cluster.replicas).tolist() == [5, 4]
+    assert disk_overflow(problem, problem.cluster.replicas).tolist() == [5, 4]
 
 
 def test_an_exchange_changes_no_count() -> None:
     cluster = cluster_of("1/60 1/60 2/10 2/10", "1/100 2/300")
     problem = problem_of(cluster)
-    sets = relieve_disks(problem, problem.cluster.replicas)
-    assert not overfull(problem, sets).any()
+    sets = fit_disks(problem, problem.cluster.replicas)
+    assert not disk_overflow(problem, sets).any()
     assert counts(problem, sets) == [2, 2]
 
 
@@ -65,7 +65,7 @@ def test_of_exchanges_that_do_the_one_with_fewest_moves() -> None:
     cluster = cluster_of("2/60 1/60 2/10 2/10", "1/100 2/300")
     problem = problem_of(cluster)
     sets = np.array([[0], [0], [1], [1]])
-    relieved = relieve_disks(problem, sets)
+    relieved = fit_disks(problem, sets)
     assert relieved[0].tolist() == [1]
     assert relieved[1].tolist() == [0]
 
@@ -75,7 +75,7 @@ def test_a_plan_keeps_its_counts_and_racks() -> None:
     assert used(made)[1] <= 110
     assert made.figures["replicas_per_broker"] == [4, 4]
     assert made.figures["rack_violations"] == 0
-    assert not overfull(made.problem, made.after.replicas).any()
+    assert not disk_overflow(made.problem, made.after.replicas).any()
 
 
 def test_a_replica_moves_away_if_no_exchange_helps() -> None:

@@ -441,13 +441,15 @@ def test_relieving_within_limits() -> None:
 
 def test_why_no_disk_can_be_relieved_where_counting_tells() -> None:
     cluster = cluster_of("1/10 " * 9, "1 2", disk=100)
-    with pytest.raises(CannotError, match=r"proven: 90 bytes are to be placed, .* room for 80\)"):
+    with pytest.raises(CannotError, match=r"proven: 90 bytes must be placed, .* space for 80\)"):
         partage.plan(cluster, relieve="40%")
     crowded = cluster_of("1,2/40 1/5", "1:a 2:a 3:b", disk=50)
-    with pytest.raises(CannotError, match=r"^broker 1: 70% of .* \(proven: 40 of them are left"):
+    with pytest.raises(CannotError, match=r"^broker 1: 70% of .* \(proven: 40 of them cannot move"):
         partage.plan(crowded, relieve="70%")
     large = cluster_of("1/60", "1 2", disk=100)
-    with pytest.raises(CannotError, match=r"proven: replicas of 60 bytes find too few brokers"):
+    with pytest.raises(
+        CannotError, match=r"proven: too few brokers have space for a replica of 60 bytes"
+    ):
         partage.plan(large, relieve="50%")
 
 

@@ -1,0 +1,1 @@
+"""Placements by other criteria than replica counts: disk capacities and bytes."""
