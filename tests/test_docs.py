@@ -29,6 +29,7 @@ import shutil
 import subprocess
 import sys
 import tomllib
+from collections import Counter
 from collections.abc import Iterator
 from contextlib import redirect_stderr, redirect_stdout
 from dataclasses import dataclass
@@ -369,7 +370,7 @@ def test_every_option_and_strategy_is_described() -> None:
         assert f"`{name}`" in text
 
 
-def test_the_reference_of_commands_is_what_help_says() -> None:
+def test_the_reference_of_commands_is_their_help() -> None:
     page = ROOT / "docs" / "reference" / "commands.md"
     if os.environ.get("REWRITE_DOCS"):
         page.write_text(reference(), encoding="utf-8")
@@ -377,7 +378,7 @@ def test_the_reference_of_commands_is_what_help_says() -> None:
 
 
 def reference() -> str:
-    """docs/reference/commands.md: what typer makes of the commands' help."""
+    """docs/reference/commands.md: the commands' help as typer writes it, shared options once."""
     from typer.cli import get_docs_for_click
     from typer.main import get_command
     from typer.models import Context
@@ -385,11 +386,31 @@ def reference() -> str:
     from partage.cli import app
 
     command = get_command(app)
-    said = get_docs_for_click(
+    text = get_docs_for_click(
         obj=command, ctx=Context(command, info_name="partage"), name="partage", title="Commands"
     )
-    # usage lines are no commands to run
-    return html.unescape(said).replace("```console", "```text").rstrip() + "\n"
+    # usage lines are not commands to run
+    return shared_once(html.unescape(text).replace("```console", "```text").rstrip() + "\n")
+
+
+def shared_once(page: str) -> str:
+    """The reference without repetition: common options first, and no list of cut-off summaries."""
+    page = re.sub(r"\*\*Commands\*\*:\n\n(?:\* .*\n)+\n?", "", page)
+    counts = Counter(line for line in page.splitlines() if line.startswith("* `-"))
+    shared: dict[str, str] = {}
+    for line, count in counts.most_common():  # one help per name: the most frequent
+        name = line.split("`")[1].rpartition("--")[2].split(" ")[0]
+        if count > 2 and f"--{name}" not in shared.values():
+            shared[line] = f"--{name}"
+    intro, first, rest = page.partition("\n## `partage plan`")
+    common = "\n".join(["## Common options", "", *shared])
+    sections = []
+    for section in rest.split("\n## "):
+        kept = [line for line in section.splitlines() if line not in shared]
+        names = [f"`{shared[line]}`" for line in section.splitlines() if line in shared]
+        text = "\n".join(kept).rstrip().removesuffix("**Options**:").rstrip()
+        sections.append(f"{text}\n\n[Common options](#common-options): {', '.join(names)}.\n")
+    return f"{intro}\n{common}\n{first}" + "\n## ".join(sections)
 
 
 def commands_of(group: Any, before: str = "") -> Iterator[tuple[str, Any]]:

@@ -49,7 +49,7 @@ GLOSSARY: dict[str, str] = {
     r"shall": "should, must",
     r"to begin with": "getting started, at first",
     r"beside (?:other|those|that of)": "compared with",
-    r"of (?:its|one's) own": "separate, its",
+    r"(?<!one )of (?:its|one's) own": "separate, its",
     r"with patience|patiently": "with retries",
     r"seats?": "member session, member",
     r"rooms?": "package (code); free capacity (brokers); space (disks)",

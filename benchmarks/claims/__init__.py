@@ -1,7 +1,7 @@
 """What the survey claims, tool by tool, judged by the figures of ``article.py``.
 
-The claims are the survey's, in our words: a file per tool, and a line here. A verdict stands only
-as long as its condition holds: if the figures change so that it does not, no page is written.
+The claims are the survey's, in our words: a file per tool, and a line here. If the figures stop
+supporting a verdict, no page is written.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ MARKS: dict[Verdict, str] = {"confirmed": "✓", "in part": "◐", "corrected": 
 
 
 def overview(found: list[Tool]) -> str:
-    """The article's table: its answers by tool and criterion, with our verdicts."""
+    """The survey's table: its answers by tool and criterion, with our verdicts."""
     lines = [f"| tool | {' | '.join(CRITERIA)} |", "| --- |" + " --- |" * len(CRITERIA)]
     for tool in found:
         cell = {c.criterion: f"{c.answer} {MARKS[c.verdict]}" for c in tool.claims}
@@ -45,24 +45,23 @@ def overview(found: list[Tool]) -> str:
 
 
 def claims_block(figures: Figures) -> str:
-    """Every tool with a table of its claims. ValueError where a verdict is not borne out."""
+    """Every tool with a table of its claims. ValueError if the figures do not support a verdict."""
     found = [of.tool(figures) for of in TOOLS]
     every = [claim for tool in found for claim in tool.claims]
     for claim in every:
         if not claim.holds:
-            raise ValueError(f"the verdict does not hold any more: {claim}")
+            raise ValueError(f"the figures no longer support the verdict: {claim}")
     count = {v: sum(c.verdict == v for c in every) for v in ("confirmed", "in part", "corrected")}
     parts = [
         f"Of {len(every)} claims {count['confirmed']} are confirmed, {count['in part']} hold in "
         f"part, and {count['corrected']} are corrected.",
-        "The article's own table, its answers with our verdicts (✓ confirmed, ◐ in part, "
-        "✗ corrected):",
+        "The survey's table with our verdicts (✓ confirmed, ◐ in part, ✗ corrected):",
         overview(found),
     ]
     for tool in found:
         parts.append(f"### {tool.name}: `{tool.strategy}`")
         parts.append(f"Differs from the original: {tool.differs}")
-        lines = ["| claim | measured | verdict | reason |", "| --- | --- | --- | --- |"]
-        lines += [f"| {c.says} | {c.measured} | **{c.verdict}** | {c.why} |" for c in tool.claims]
+        lines = ["| claim | measured | verdict |", "| --- | --- | --- |"]
+        lines += [f"| {c.text} | {c.measured} | {c.verdict} |" for c in tool.claims]
         parts.append("\n".join(lines))
     return "\n\n".join(parts)

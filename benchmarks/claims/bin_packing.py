@@ -23,8 +23,6 @@ def tool(figures: Figures) -> Tool:
                 f"{units.decimal(grown['bin-packing']['bytes_max_over_mean'])} by count, "
                 f"{units.decimal(figures.storage['bytes_max_over_mean'])} by storage",
                 "confirmed",
-                "The largest partitions first, each to the broker with most room: hard to beat, "
-                "where everything may move.",
                 figures.storage["bytes_max_over_mean"] < 1.05,
             ),
             Claim(
@@ -34,7 +32,6 @@ def tool(figures: Figures) -> Tool:
                 f"middle, grown and shrunk: {grown['bin-packing']['rack_violations']} violations; "
                 f"scattered: {scattered['bin-packing']['rack_violations']}, as before",
                 "in part",
-                "What it places keeps to them. What stays is not looked at.",
                 grown["bin-packing"]["rack_violations"] == 0
                 and shrunk["bin-packing"]["rack_violations"] == 0
                 and scattered["bin-packing"]["rack_violations"] > 0,
@@ -46,8 +43,6 @@ def tool(figures: Figures) -> Tool:
                 f"middle, shrunk: {moves(shrunk['bin-packing'])} moves; grown: "
                 f"{moves(grown['bin-packing'])}",
                 "in part",
-                "A broker is emptied with as few as there can be. New brokers get nothing unless "
-                "it is forced to place everything anew.",
                 shrunk["bin-packing"]["moves"] <= shrunk["exact"]["moves"]
                 and grown["bin-packing"]["moves"] > 4 * exact["moves"],
             ),
@@ -58,12 +53,10 @@ def tool(figures: Figures) -> Tool:
                 f"middle, shrunk: {leaders(shrunk['bin-packing'])}; grown: "
                 f"{leaders(grown['bin-packing'])}",
                 "confirmed",
-                "Perfect where all is placed anew, else whoever takes a place leads as its "
-                "predecessor did.",
                 width(shrunk["bin-packing"], "leaders") > 1
                 and width(grown["bin-packing"], "leaders") <= 1,
             ),
-            deterministic(figures, "bin-packing", "The tool's own shuffle has a fixed seed, too."),
-            failure(figures, "bin-packing", "shrunk", "First followers are drawn by load alone."),
+            deterministic(figures, "bin-packing"),
+            failure(figures, "bin-packing", "shrunk"),
         ),
     )

@@ -18,16 +18,17 @@ TESTED = True
 
 @dataclass(frozen=True)
 class Claim:
-    """One claim: the criterion and the article's answer in a word or two (both empty where it is of
-    another kind), what is said, what was measured, the verdict, why, and whether the figures bear
-    the verdict out."""
+    """One claim of the survey.
+
+    ``criterion`` and ``answer`` are its cell in the survey's table, empty if it has none; ``text``
+    is the claim; ``holds`` is whether the figures support the verdict.
+    """
 
     criterion: str
     answer: str
-    says: str
+    text: str
     measured: str
     verdict: Verdict
-    why: str
     holds: bool
 
 
@@ -103,9 +104,7 @@ def width(row: Row, key: str) -> int:
     return int(high - low)
 
 
-def deterministic(
-    figures: Figures, strategy: str, why: str, verdict: Verdict = "confirmed"
-) -> Claim:
+def deterministic(figures: Figures, strategy: str, verdict: Verdict = "confirmed") -> Claim:
     """The claim that the same input gives the same output."""
     rows = [rows[strategy] for rows in figures.jobs.values() if "moves" in rows[strategy]]
     tally = figures.trials[strategy]
@@ -113,15 +112,14 @@ def deterministic(
         "determinism",
         "yes",
         "Gives the same output every time.",
-        f"the same bytes from shuffled input in {len(rows)} of {len(rows)} jobs; settled in "
+        f"the same bytes from shuffled input in {len(rows)} of {len(rows)} jobs; stable in "
         f"{tally.settled} of {tally.answers} trials",
         verdict,
-        why,
         all(row["deterministic"] for row in rows),
     )
 
 
-def failure(figures: Figures, strategy: str, job: str, why: str) -> Claim:
+def failure(figures: Figures, strategy: str, job: str) -> Claim:
     """The claim that leaders are not even after a broker's failure."""
     rows = figures.jobs["middle", job]
     return Claim(
@@ -131,6 +129,5 @@ def failure(figures: Figures, strategy: str, job: str, why: str) -> Claim:
         f"middle, {job}: {worst(rows[strategy])} on the worst survivor; `exact`: "
         f"{worst(rows['exact'])}",
         "confirmed",
-        why,
         worst(rows[strategy]) > worst(rows["exact"]),
     )

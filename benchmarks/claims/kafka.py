@@ -21,7 +21,6 @@ def tool(figures: Figures) -> Tool:
                 f"middle, grown: {moves(grown['generate'])} moves, where "
                 f"{units.count(exact['moves'])} are enough for the fairest share",
                 "confirmed",
-                "Every topic is laid out anew.",
                 grown["generate"]["moves"] > 4 * exact["moves"],
             ),
             Claim(
@@ -31,7 +30,6 @@ def tool(figures: Figures) -> Tool:
                 f"middle, grown: {moves(exact)} moves fill 6 of 30 brokers with {replicas(exact)} "
                 "each",
                 "confirmed",
-                "The bound is what the new brokers must get: nothing else moves.",
                 exact["moves"] == exact["moves_lower_bound"] == 6 * 90,
             ),
         ),

@@ -21,8 +21,6 @@ def tool(figures: Figures) -> Tool:
                 f"the best that the replica sets allow in {trials['leader-flow'].led} of {answers} "
                 "trials",
                 "in part",
-                "Always the best where the sets allow an even share. Where they do not, a broker "
-                "at the average takes nothing from one far above it.",
                 trials["leader-flow"].leaders <= trials["leader-flow"].led < answers,
             ),
             Claim(
@@ -32,7 +30,6 @@ def tool(figures: Figures) -> Tool:
                 f"middle, grown: {grown['leader-flow']['moves']} moves; "
                 f"{replicas(grown['leader-flow'])} replicas per broker",
                 "confirmed",
-                "It changes the order of lists.",
                 grown["leader-flow"]["moves"] == 0,
             ),
         ),

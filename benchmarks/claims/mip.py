@@ -21,8 +21,6 @@ def tool(figures: Figures) -> Tool:
                 f"middle, shrunk: {replicas(shrunk['mip'])} per broker; even in "
                 f"{trials['mip'].replicas} of {trials['mip'].answers} trials",
                 "in part",
-                "Each broker holds 0.9 to 1.0 of the average, rounded outwards, and the solver "
-                "uses that.",
                 0 < trials["mip"].replicas < trials["mip"].answers,
             ),
             Claim(
@@ -32,7 +30,6 @@ def tool(figures: Figures) -> Tool:
                 f"middle, grown: {grown['mip']['rack_violations']} partitions break the rule, none "
                 "before",
                 "confirmed",
-                "The program has no rows for them.",
                 grown["mip"]["rack_violations"] > 0,
             ),
             Claim(
@@ -41,8 +38,6 @@ def tool(figures: Figures) -> Tool:
                 "Moves little.",
                 f"middle, grown: {moves(grown['mip'])} moves; scattered: {moves(scattered['mip'])}",
                 "confirmed",
-                "Fewest for its own rules, proven by the solver; fewer than our bound, since ours "
-                "keeps to the racks and to an even share.",
                 grown["mip"]["moves"] == exact["moves"]
                 and scattered["mip"]["moves"] < scattered["exact"]["moves"],
             ),
@@ -53,22 +48,16 @@ def tool(figures: Figures) -> Tool:
                 f"middle, grown: {leaders(grown['mip'])}; no answer in "
                 f"{answers - trials['mip'].answers} of {answers} trials",
                 "confirmed",
-                "Leaders are fixed where they are; where one broker leads more than it may hold, "
-                "there is no solution.",
                 grown["mip"]["leader_changes"] == 0 and trials["mip"].answers < answers,
             ),
-            deterministic(
-                figures, "mip", "As deterministic as its solver: HiGHS has a fixed seed."
-            ),
-            failure(figures, "mip", "grown", "Not even leaders are balanced."),
+            deterministic(figures, "mip"),
+            failure(figures, "mip", "grown"),
             Claim(
                 "",
                 "",
                 "Runs out of memory on large clusters.",
                 f"large, grown: {large['mip'].get('cannot', 'an answer')}",
                 "in part",
-                "A variable for every partition and broker. lp_solve was not run; HiGHS takes some "
-                "800 MB for the 500,000 at which we stop.",
                 "variables" in large["mip"].get("cannot", ""),
             ),
         ),

@@ -25,8 +25,6 @@ def tool(figures: Figures) -> Tool:
                 f"even in {trials['permutation'].replicas} of {answers} trials, and never more "
                 f"than {trials['permutation'].widest} apart",
                 "confirmed",
-                "An incomplete last line of lists leaves up to the replication factor between "
-                "brokers.",
                 trials["permutation"].widest == 3,
             ),
             Claim(
@@ -36,7 +34,6 @@ def tool(figures: Figures) -> Tool:
                 f"middle, grown: {grown['permutation']['rack_violations']} partitions break the "
                 "rule, none before",
                 "confirmed",
-                "The lists are laid out without them.",
                 grown["permutation"]["rack_violations"] > 0,
             ),
             Claim(
@@ -46,7 +43,6 @@ def tool(figures: Figures) -> Tool:
                 f"{ratio[few]:.1f} times the fewest moves when {few} brokers become {few + 1}, "
                 f"{ratio[many]:.1f} times from {many} to {many + 1}",
                 "confirmed",
-                "The more lists there are, the fewer of today's are among those laid out.",
                 ratio[few] < 1.1 and ratio[many] > 4,
             ),
             Claim(
@@ -55,12 +51,9 @@ def tool(figures: Figures) -> Tool:
                 "Balances leaders.",
                 f"even in {trials['permutation'].leaders} of {answers} trials",
                 "confirmed",
-                "By the order in which the lists are taken.",
                 trials["permutation"].leaders == answers,
             ),
-            deterministic(
-                figures, "permutation", "Nothing is drawn, and a second run changes nothing."
-            ),
+            deterministic(figures, "permutation"),
             Claim(
                 "failure",
                 "yes",
@@ -69,7 +62,6 @@ def tool(figures: Figures) -> Tool:
                 f"{worst(exact)}; as good as `exact` in {trials['permutation'].failure} of "
                 f"{answers} trials",
                 "confirmed",
-                "The followers' distance from the leader grows from line to line.",
                 worst(grown["permutation"]) == worst(exact),
             ),
         ),

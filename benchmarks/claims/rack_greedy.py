@@ -32,8 +32,6 @@ def tool(figures: Figures) -> Tool:
                 f"middle, grown: {replicas(grown['rack-greedy'])} per broker; even in "
                 f"{trials['rack-greedy'].replicas} of {trials['rack-greedy'].answers} trials",
                 "corrected",
-                "Each topic has its own limit, its replicas over the brokers rounded up; below it "
-                "nothing moves. Over many topics that adds up.",
                 width(grown["rack-greedy"], "replicas") > 10,
             ),
             Claim(
@@ -44,8 +42,6 @@ def tool(figures: Figures) -> Tool:
                 f"answer for middle, shrunk, large, grown, and "
                 f"{answers - trials['rack-greedy'].answers} of {answers} trials",
                 "in part",
-                "Two replicas never share a rack, and no choice is taken back: the last partitions "
-                "may find no place.",
                 scattered["rack-greedy"]["rack_violations"] == 0
                 and "cannot" in shrunk["rack-greedy"]
                 and "cannot" in large["rack-greedy"],
@@ -58,7 +54,6 @@ def tool(figures: Figures) -> Tool:
                 f"{moves(grown['rack-greedy'])}, for "
                 f"{replicas(grown['rack-greedy'])} replicas per broker",
                 "in part",
-                "What fits stays. But it moves more than an even share needs, or stays uneven.",
                 scattered["rack-greedy"]["moves"] > scattered["rack-greedy"]["moves_lower_bound"]
                 and width(grown["rack-greedy"], "replicas") > 1,
             ),
@@ -69,14 +64,9 @@ def tool(figures: Figures) -> Tool:
                 f"middle, grown: {leaders(grown['rack-greedy'])}; even in "
                 f"{trials['rack-greedy'].leaders} of {trials['rack-greedy'].answers} trials",
                 "confirmed",
-                "A list's order is chosen partition by partition.",
                 width(grown["rack-greedy"], "leaders") > 1,
             ),
-            deterministic(
-                figures, "rack-greedy", "A hash of the topic's name is all the chance there is."
-            ),
-            failure(
-                figures, "rack-greedy", "grown", "Second places are counted, but not by leader."
-            ),
+            deterministic(figures, "rack-greedy"),
+            failure(figures, "rack-greedy", "grown"),
         ),
     )

@@ -22,7 +22,6 @@ def tool(figures: Figures) -> Tool:
                 "The first flow gave even replicas in all tests.",
                 f"even in {flows.replicas} of {answers} trials",
                 "confirmed",
-                "Without racks and with all topics. With them see the open problems.",
                 flows.replicas == answers,
             ),
             Claim(
@@ -32,8 +31,6 @@ def tool(figures: Figures) -> Tool:
                 f"fewest in {flows.moves} of {answers} trials; middle, grown: "
                 f"{moves(grown['three-flows'])}; scattered: {moves(scattered['three-flows'])}",
                 "in part",
-                "A maximum flow does not count moves, and the residue nodes take more from brokers "
-                "above the average than must go.",
                 grown["three-flows"]["moves"] == exact["moves"] and 0 < flows.moves < answers,
             ),
             Claim(
@@ -43,7 +40,6 @@ def tool(figures: Figures) -> Tool:
                 f"middle, scattered: {scattered['three-flows']['rack_violations']} violations, "
                 f"{scattered['greedy']['rack_violations']} before",
                 "confirmed",
-                "A network for it exists: ours has a node for each rack of each partition.",
                 not any(
                     rows["three-flows"].get("rack_violations") for rows in figures.jobs.values()
                 ),
@@ -54,8 +50,6 @@ def tool(figures: Figures) -> Tool:
                 "The second flow evens out leaders and moves nothing.",
                 f"even in {flows.leaders} of {answers} trials",
                 "confirmed",
-                "On replica sets that the first flow has spread, even leaders are nearly always "
-                "to be had.",
                 flows.leaders == answers,
             ),
             Claim(
@@ -63,11 +57,9 @@ def tool(figures: Figures) -> Tool:
                 "no, but could be",
                 "Moves again on a second run, unless it first looks whether all is even; so its "
                 "output is not deterministic.",
-                f"with that look, settled in {flows.settled} of {answers} trials, but not in every "
+                f"with that look, stable in {flows.settled} of {answers} trials, but not in every "
                 "job with racks; the same bytes from shuffled input in all",
                 "in part",
-                "Of loads 2, 2, 1 and 1 the residue nodes would carry one unit. A flow of whole "
-                "numbers, always laid out in the same order, is deterministic.",
                 flows.settled == answers
                 and all(rows["three-flows"]["deterministic"] for rows in figures.jobs.values()),
             ),
@@ -77,7 +69,6 @@ def tool(figures: Figures) -> Tool:
                 "Raises a replication factor with one node more.",
                 "the article's figure: 3, 3, 3, 3 in six moves, four of them new replicas",
                 "confirmed",
-                "Each partition gets what it lacks from that node.",
                 TESTED,
             ),
             Claim(
@@ -86,8 +77,6 @@ def tool(figures: Figures) -> Tool:
                 "Fails to lower one where all replicas of a partition are on the sink's side.",
                 "ours reaches every factor, the loads even",
                 "confirmed",
-                "Brokers below the average give nothing. With chains they may, when another "
-                "replica comes for it.",
                 TESTED,
             ),
             Claim(
@@ -97,8 +86,6 @@ def tool(figures: Figures) -> Tool:
                 f"as good as `exact` in {flows.failure} of {answers} trials; middle, grown: "
                 f"{worst(grown['three-flows'])} on the worst survivor, `exact` {worst(exact)}",
                 "confirmed",
-                "Even pairs are not yet even leaders after a failure, and the first flow leaves "
-                "sets behind that have the same brokers together again and again.",
                 0 < flows.failure < answers and worst(grown["three-flows"]) > worst(exact),
             ),
             Claim(
@@ -108,8 +95,6 @@ def tool(figures: Figures) -> Tool:
                 "two replicas, 6 brokers, 300 partitions: `exact` has 63 on the worst survivor, "
                 "proven the least; even followers alone would promise 60",
                 "confirmed",
-                "With two, whoever leads decides who follows: leaders and followers have to be "
-                "chosen together.",
                 TESTED,
             ),
             Claim(
@@ -118,7 +103,6 @@ def tool(figures: Figures) -> Tool:
                 "There is no proof, and extreme cases may be exceptions.",
                 "such cases are found for moves, replicas, leaders and failures",
                 "confirmed",
-                "Found by searching, each with an exact plan that is proven better: see below.",
                 TESTED,
             ),
         ),
