@@ -190,7 +190,7 @@ def test_none_is_none_before_and_after() -> None:
         (
             ProducerPath(),
             ProducerRecord("clicks", b"v", partition=3),
-            "partition: 3: topic 'clicks' has 3, from 0",
+            "partition: 3: topic 'clicks' has partitions 0 to 2",
         ),
         (ProducerPath(), ProducerRecord("clicks", b"v", partition=-1), "partition: -1"),
     ],
@@ -208,7 +208,7 @@ def test_what_a_serializer_raises_is_raised() -> None:
 
 def test_an_answer_that_is_none() -> None:
     path = ProducerPath(lambda key, partitions: partitions)
-    with pytest.raises(PartageError, match="answers partition 7 of 7"):
+    with pytest.raises(PartageError, match="returned partition 7: expected 0 to 6"):
         path.send(ProducerRecord("orders", b"v"), TOPICS)
 
 

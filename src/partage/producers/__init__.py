@@ -1,4 +1,4 @@
-"""The first question: which partition a record goes to."""
+"""Record → partition: the partitioners of Kafka's producers, and which one wrote a topic."""
 
 from partage.producers.custom import Partitioner
 from partage.producers.keys import Keys

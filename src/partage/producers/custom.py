@@ -1,11 +1,11 @@
-"""What a partitioner is, and one of your own.
+"""The interface of a partitioner, and how to write your own.
 
-A subclass of ``Partitioner`` says for one record where it goes. It is made without arguments, given
-the producer's configuration (``configure``), as Kafka does with the class named by
-``partitioner.class``, and asked for every record that does not name its partition. A plain function
-of (key bytes, number of partitions) will do where nothing else matters.
+A subclass of ``Partitioner`` returns the partition of a record. It is created without arguments and
+gets the producer's configuration (``configure``), like the class that Kafka's ``partitioner.class``
+names; then it is called for every record without an explicit partition. A plain function of (key
+bytes, number of partitions) is accepted as well.
 
-What it answers is checked: a partition that does not exist is an error, not a lost record.
+Its answers are checked: a partition that does not exist is an error, not a lost record.
 """
 
 from __future__ import annotations
@@ -27,13 +27,13 @@ KeyFunction = Callable[[bytes | None, int], int]
 
 
 class Partitioner(ABC):
-    """Base of all partitioners. One object serves one producer: it may keep a state."""
+    """Base of all partitioners. It may have a state: use one object per producer."""
 
     trusted: ClassVar[bool] = False
-    """Whether its answers need no check."""
+    """Whether its answers are known to be valid."""
 
     def configure(self, config: Mapping[str, Any]) -> None:
-        """Take what concerns it out of the producer's configuration."""
+        """Read its settings from the producer's configuration."""
         return
 
     @abstractmethod
@@ -41,14 +41,13 @@ class Partitioner(ABC):
         """The number of the partition that the record goes to."""
 
     def new_batch(self, record: SerializedRecord, topic: Topic, previous: int) -> int:
-        """The record, which was to go to ``previous``, would open a new batch there: where it goes
-        now. It stays, unless a partitioner changes partitions with batches. Asked only by producers
-        that tell batches (``Topic.announces_batches``)."""
+        """The partition of a record that would open a new batch on ``previous``: by default
+        ``previous``; a strategy that works by batches may change it. Called by producers that
+        announce batches only (``Topic.announces_batches``)."""
         return previous
 
     def partitions(self, keys: Keys, topic: Topic, sizes: Ints) -> Partitions:
-        """[N] the same as ``partition`` for records with these keys, one after the other;
-        ``sizes``: [N] their bytes."""
+        """[N] the partitions of records with these keys, in order; ``sizes``: [N] their bytes."""
         found = [
             self.partition(SerializedRecord(key_bytes=key, key=key, size=size), topic)
             for key, size in zip(map(keys.key, range(len(keys))), sizes.tolist(), strict=True)
@@ -57,7 +56,7 @@ class Partitioner(ABC):
 
 
 class Checked(Partitioner):
-    """One of a user's own, whose answers are checked."""
+    """A user's partitioner or function with its answers checked."""
 
     trusted = True
 
@@ -66,7 +65,7 @@ class Checked(Partitioner):
 
     @property
     def name(self) -> str:
-        """What messages call it."""
+        """Its name in messages."""
         own = self._own
         return getattr(own, "__name__", None) or type(own).__name__
 
@@ -87,17 +86,19 @@ class Checked(Partitioner):
 
     def _checked(self, number: Any, topic: Topic) -> int:
         if isinstance(number, bool) or not isinstance(number, (int, np.integer)):
-            raise PartageError(f"{self.name}: answers {number!r}, expected a partition's number")
+            raise PartageError(
+                f"{self.name} returned {number!r}: expected the number of a partition"
+            )
         if not 0 <= number < topic.partitions:
             raise PartageError(
-                f"{self.name}: answers partition {number} of {topic.partitions}, which is none"
+                f"{self.name} returned partition {number}: expected 0 to {topic.partitions - 1}"
             )
         return int(number)
 
 
-def own(given: Any) -> Partitioner:
-    """A user's own, as an object, a class or a function. One of partage's stays as it is. Raises
-    InputError where it is none of these."""
+def checked(given: Any) -> Partitioner:
+    """A user's object, class or function as a partitioner with checked answers; one of partage's is
+    returned as it is. Raises InputError for anything else."""
     if isinstance(given, type) and issubclass(given, Partitioner):
         return Checked(given())
     if isinstance(given, Partitioner):

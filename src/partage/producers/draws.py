@@ -1,8 +1,8 @@
-"""Random numbers that follow from a seed and a place in a row, the same one by one and in bulk.
+"""Seeded random numbers, the same whether drawn one by one or many at once.
 
-Number i of a seed is SplitMix64's output i (Steele, Lea, Flood: *Fast splittable pseudorandom
-number generators*, 2014). Each topic has a row of its own, so that what one topic gets does not
-depend on the records of another.
+Number i of a seed is output i of SplitMix64 (Steele, Lea, Flood: *Fast splittable pseudorandom
+number generators*, 2014). Each topic has its own sequence, so that the records of one topic do not
+change the numbers of another.
 """
 
 from __future__ import annotations
@@ -21,10 +21,10 @@ _FLOAT_BITS = 53
 
 
 class Draws:
-    """A row of random numbers."""
+    """A sequence of random numbers."""
 
     def __init__(self, seed: int, topic: str = "") -> None:
-        own = zlib.crc32(topic.encode())  # not hash(): that changes from run to run
+        own = zlib.crc32(topic.encode())  # not hash(), which differs between runs
         self._state = _mixed(_mixed(seed & _ALL) ^ own)
 
     def _next(self) -> int:
@@ -32,11 +32,11 @@ class Draws:
         return _mixed(self._state)
 
     def below(self, limit: int) -> int:
-        """A number from 0 to ``limit`` - 1, which is less than 2³¹."""
+        """A number from 0 to ``limit`` - 1; ``limit`` is below 2³¹."""
         return (self._next() >> _HALF) * limit >> _HALF
 
     def many_below(self, limit: int, count: int) -> npt.NDArray[np.int64]:
-        """The next ``count`` of them."""
+        """[count] the next numbers of ``below``."""
         steps = np.arange(1, count + 1, dtype=np.uint64) * np.uint64(_STEP)
         state = steps + np.uint64(self._state)
         self._state = (self._state + count * _STEP) & _ALL
@@ -47,7 +47,7 @@ class Draws:
         return ((state >> half) * np.uint64(limit) >> half).astype(np.int64)
 
     def fraction(self) -> float:
-        """A number from 0 to 1, without 1."""
+        """A number from 0 (included) to 1 (excluded)."""
         return float((self._next() >> (64 - _FLOAT_BITS)) * 2.0**-_FLOAT_BITS)
 
 

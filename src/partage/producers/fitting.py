@@ -28,7 +28,7 @@ import numpy as np
 import numpy.typing as npt
 
 from partage.errors import InputError
-from partage.producers.keyed import KeyHash
+from partage.producers.hash_partitioner import KeyHash
 from partage.producers.keys import Bools, Ints
 from partage.producers.partitioners import ALIASES, PARTITIONERS
 from partage.producers.partitioners.consistent import CONSISTENT
@@ -89,12 +89,12 @@ def hash_named(name: str) -> str:
     """The name in ``HASHES`` of a partitioner's hash. Raises InputError where it has none."""
     if name in HASHES:
         return name
-    kind = PARTITIONERS.get(ALIASES.get(name, name))
-    if kind is None:
+    spec = PARTITIONERS.get(ALIASES.get(name, name))
+    if spec is None:
         expected = ", ".join(dict.fromkeys([*HASHES, *PARTITIONERS]))
         raise InputError("--partitioner", f"{name!r}: expected one of {expected}")
     for known, key_hash in HASHES.items():
-        if kind.key_hash is key_hash:
+        if spec.key_hash is key_hash:
             return known
     raise InputError("--partitioner", f"{name!r} does not go by the key: nothing to work out")
 

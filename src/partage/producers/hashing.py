@@ -1,12 +1,12 @@
 """The hashes that Kafka's producers use for keys: murmur2, CRC32 and FNV-1a, all of 32 bits.
 
-Each comes twice: of one key, and of many at once in numpy.
+Each exists for one key, and for many keys at once in numpy.
 
-Many at once goes by blocks of keys that fit into the processor's cache. The keys of a block are put
-in order, the longest first. Then the hash goes through all of them together: step j takes unit j (a
-word of four bytes, or one byte) of every key that has one, and as the longest stand first, these
-are the first so many. A step on few keys costs hardly less than one on many, so the few that are
-much longer than the others are hashed one by one.
+Many keys are hashed in blocks that fit into the processor's cache. The keys of a block are sorted,
+longest first, and hashed together: step j processes unit j (a word of four bytes, or one byte) of
+every key that is long enough, which are the first ones of the block. A step on few keys takes
+almost as long as one on many, so the few keys that are much longer than the others are hashed one
+by one.
 
 Sources: murmur2 is Austin Appleby's MurmurHash2 with the seed of Kafka's Java client
 (``org.apache.kafka.common.utils.Utils.murmur2``); CRC32 is that of zlib, which librdkafka uses;
@@ -28,10 +28,10 @@ from partage.producers.keys import Bytes, Ints, Keys
 Words = npt.NDArray[np.uint32]
 
 BLOCK = 1 << 14
-"""Keys of a block: as many as Spark hands over at once (10,000), or some more."""
+"""Keys per block: at least as many as Spark passes at once (10,000)."""
 
 FEW = 16
-"""So many keys of a block are hashed one by one, where they are longer than all others."""
+"""Up to so many keys of a block, longer than all others, are hashed one by one."""
 
 _WORD = 4
 _ALL = 0xFFFFFFFF
@@ -43,7 +43,7 @@ _FNV1A_PRIME = 0x01000193
 _CRC32_POLYNOMIAL = 0xEDB88320
 
 _TAIL = np.array([0, 0xFF, 0xFFFF, 0xFFFFFF], dtype=np.uint32)
-"""Keeps so many bytes of a word."""
+"""[n] the mask that keeps the first n bytes of a word."""
 
 
 # ---------------------------------------------------------------------- one key
@@ -69,7 +69,7 @@ def crc32(key: bytes) -> int:
 
 
 def fnv1a(key: bytes) -> int:
-    """FNV-1a, unsigned: librdkafka and Sarama take it as a signed number."""
+    """FNV-1a, unsigned; librdkafka and Sarama use it as a signed number."""
     return reduce(lambda state, byte: (state ^ byte) * _FNV1A_PRIME & _ALL, key, _FNV1A_OFFSET)
 
 
@@ -77,17 +77,17 @@ def fnv1a(key: bytes) -> int:
 
 
 def murmur2_of(keys: Keys) -> Words:
-    """[N] ``murmur2`` of each key, a null one as if it were empty."""
+    """[N] ``murmur2`` of each key, a null key as an empty one."""
     return _by_blocks(keys, _WORD, _murmur2_block, murmur2)
 
 
 def crc32_of(keys: Keys) -> Words:
-    """[N] ``crc32`` of each key, a null one as if it were empty."""
+    """[N] ``crc32`` of each key, a null key as an empty one."""
     return _by_blocks(keys, _WORD, _crc32_block, crc32)
 
 
 def fnv1a_of(keys: Keys) -> Words:
-    """[N] ``fnv1a`` of each key, a null one as if it were empty."""
+    """[N] ``fnv1a`` of each key, a null key as an empty one."""
     return _by_blocks(keys, 1, _fnv1a_block, fnv1a)
 
 
@@ -97,7 +97,7 @@ class _Block:
 
     - ``data`` and ``word``: the bytes of all keys, and the little-endian word at each of them
     - ``start``, ``length``: of the keys of the block
-    - ``having``: for each step j, how many keys have unit j in full
+    - ``having``: for each step j, how many keys have the whole unit j
     """
 
     data: Bytes
@@ -107,15 +107,15 @@ class _Block:
     having: list[int]
 
     def tail(self) -> tuple[Words, Ints]:
-        """What is left of each key after its last full word: as a word, and how many bytes."""
-        rest = self.length & (_WORD - 1)  # as % _WORD, only faster
+        """The rest of each key after its last full word: as a word, and its number of bytes."""
+        rest = self.length & (_WORD - 1)  # faster than % _WORD
         return self.word[self.start + (self.length - rest)] & _TAIL[rest], rest
 
 
 def _by_blocks(
     keys: Keys, unit: int, hash_block: Callable[[_Block], Words], hash_one: Callable[[bytes], int]
 ) -> Words:
-    """``unit``: the bytes that a step takes."""
+    """``unit``: the bytes that a step processes."""
     hashed = np.empty(len(keys), dtype=np.uint32)
     data = _padded(keys)
     word: Words = np.ndarray(len(data) - _WORD + 1, dtype="<u4", buffer=data, strides=(1,))
@@ -124,7 +124,7 @@ def _by_blocks(
         order = _longest_first(part)
         start, length = keys.start[at : at + BLOCK][order], part[order]
         units = length // unit
-        # as many steps as more than a few keys take
+        # as many steps as all but a few keys need
         limit = max([FEW, *units[FEW : FEW + 1].tolist()])
         having = len(units) - np.cumsum(np.bincount(np.minimum(units, limit)))[:limit]
         found = hash_block(_Block(data, word, start, length, having.tolist()))
@@ -135,7 +135,7 @@ def _by_blocks(
 
 
 def _padded(keys: Keys) -> Bytes:
-    """The bytes, with at least a word after the last key, so that one can be read anywhere."""
+    """The bytes, with at least a word after the last key, so that a word can be read at any key."""
     end = int((keys.start + keys.length).max(initial=0))
     if end + _WORD <= len(keys.data):
         return keys.data
@@ -143,7 +143,7 @@ def _padded(keys: Keys) -> Bytes:
 
 
 def _longest_first(length: Ints) -> Ints | slice:
-    """The order of the keys, a slice where they are all of one length."""
+    """The order of the keys; a slice if all have the same length."""
     longest = int(length.max())
     if longest == int(length.min()):
         return slice(None)
@@ -197,7 +197,7 @@ def _fnv1a_block(block: _Block) -> Words:
 
 @cache
 def _crc32_bytes() -> Words:
-    """[256] the register after each byte, from an empty one."""
+    """[256] the register after each byte, starting from 0."""
     table = np.arange(256, dtype=np.uint32)
     for _ in range(8):
         table = table >> np.uint32(1) ^ (table & np.uint32(1)) * np.uint32(_CRC32_POLYNOMIAL)
@@ -206,7 +206,7 @@ def _crc32_bytes() -> Words:
 
 @cache
 def _crc32_tables() -> tuple[Words, Words]:
-    """[65536] each: what the lower and the upper half of a word leave in the register."""
+    """[65536] each: the register after the lower and after the upper half of a word."""
     after = [_crc32_bytes()]  # after[n]: the byte, followed by n zero bytes
     for _ in range(_WORD - 1):
         last = after[-1]

@@ -1,8 +1,8 @@
-"""Keys as columns: Arrow's binary layout, whatever they come in.
+"""Keys as columns, in Arrow's binary layout, converted from any accepted input.
 
-All bytes in one buffer, and for each key where it starts, how long it is and whether it is there at
-all. A null key and an empty one are different things to most producers. What comes from Arrow or
-numpy in this layout is not copied.
+One buffer has all bytes; each key has a start, a length and whether it is null. Most producers
+treat a null key differently from an empty one. Input from Arrow or numpy in this layout is not
+copied.
 """
 
 from __future__ import annotations
@@ -24,10 +24,10 @@ WHERE = "keys"
 EXPECTED = "expected keys as bytes or None"
 
 AFTER = 4
-"""So many bytes after the last key are kept where they are there: a hash may read a whole word."""
+"""Bytes after the last key that are kept if the buffer has them: a hash may read a whole word."""
 
 BYTES = (bytes, bytearray, memoryview)
-"""What one key may come in."""
+"""Accepted types of one key."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -35,8 +35,8 @@ class Keys:
     """N keys.
 
     - ``data``: the bytes of all
-    - ``start``, ``length``: [N] where each lies in ``data``; a null key has length 0
-    - ``valid``: [N] False for a null key; None where there is none
+    - ``start``, ``length``: [N] of each key in ``data``; a null key has length 0
+    - ``valid``: [N] False for a null key; None if no key is null
     """
 
     data: Bytes
@@ -48,7 +48,7 @@ class Keys:
         return len(self.start)
 
     def key(self, row: int) -> bytes | None:
-        """One of them."""
+        """The key at a row."""
         if self.valid is not None and not self.valid[row]:
             return None
         start = int(self.start[row])
@@ -61,9 +61,9 @@ class Keys:
 
     @classmethod
     def of(cls, keys: Any) -> Keys:
-        """From a pyarrow array of binaries (chunked, sliced, dictionary-encoded too), a numpy array
-        (objects, or the fixed-width kinds ``S``, which knows no trailing zero bytes, and ``V``), or
-        any sequence of bytes and None. Raises InputError where one is something else."""
+        """From a pyarrow array of binaries (also chunked, sliced or dictionary-encoded), a numpy
+        array (of objects, or of fixed width: ``S``, which drops trailing zero bytes, or ``V``), or
+        a sequence of bytes and None. Raises InputError for anything else."""
         if isinstance(keys, Keys):
             return keys
         if type(keys).__module__.partition(".")[0] == "pyarrow":
@@ -80,7 +80,7 @@ class Keys:
 
 
 def as_bytes(key: Any, where: str = WHERE) -> bytes | None:
-    """One key. Raises InputError where it is no bytes."""
+    """One key. Raises InputError if it is neither bytes nor None."""
     if key is None or isinstance(key, bytes):
         return key
     if isinstance(key, BYTES):
@@ -132,7 +132,7 @@ def _of_arrow(keys: Any) -> Keys:
         valid, places, data = keys.buffers()
         offset_type = np.dtype(np.int64 if pa.types.is_large_binary(kind) else np.int32)
         offsets = np.zeros(count + 1, dtype=np.int64)
-        if count:  # an empty array may lack them
+        if count:  # an empty array may have no offsets
             skipped = keys.offset * offset_type.itemsize
             offsets[:] = np.frombuffer(places, offset_type, count + 1, skipped)
     else:
@@ -143,15 +143,15 @@ def _of_arrow(keys: Any) -> Keys:
         packed = np.frombuffer(valid, dtype=np.uint8)[skipped : skipped + count // 8 + 2]
         bits = np.unpackbits(packed, bitorder="little")
         there = bits[within : within + count].astype(np.bool_)
-        length = np.where(there, length, 0)  # what lies under a null may be anything
+        length = np.where(there, length, 0)  # a null may have any length
     bytes_ = np.empty(0, dtype=np.uint8) if data is None else np.frombuffer(data, dtype=np.uint8)
-    # a slice may be a small part of a large buffer; what follows it is kept to be read into
+    # a slice may be a small part of a large buffer; keep the bytes that a hash may read after it
     first, last = int(offsets[0]), int(offsets[-1]) + AFTER
     return Keys(bytes_[first:last], offsets[:-1] - first, length, there)
 
 
 def _of_dictionary(keys: Any) -> Keys:
-    """The values stay where they are, and each key says which it is."""
+    """Without copying the values: each key points to its value."""
     values = _of_arrow(keys.dictionary)
     there = np.asarray(keys.indices.is_valid())
     code = np.asarray(keys.indices.fill_null(0)).astype(np.int64)

@@ -1,4 +1,4 @@
-"""Where keys go: the partitioners as one function."""
+"""``partage.partition``: the partitions of keys, by any partitioner."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from partage.producers.model import SerializedRecord, Topic
 from partage.producers.partitioners import partitioner_named
 
 RECORD_BYTES = 1024
-"""Bytes of a record where nobody says."""
+"""Bytes of a record if no size is given."""
 
 
 @overload
@@ -56,26 +56,29 @@ def partition(
     queues: Sequence[int] | None = None,
     **options: Any,
 ) -> int | Partitions:
-    """The partition, 0 to ``partitions`` - 1, that a producer gives each key: [N] int32, or a
-    number for one key.
+    """The partition of each key, 0 to ``partitions`` - 1: [N] int32, or a number for one key.
 
-    ``keys``: one key (bytes or None), or many: a pyarrow array of binaries, a numpy array, or any
-    sequence of bytes and None. ``partitioner``: a name of ``partage.producers.partitioners``,
-    ``module:Class``, a function of (key, number of partitions), or a ``Partitioner``, whose state
-    goes on from call to call. A named one begins anew with each call, by its ``seed``.
+    - ``keys``: one key (bytes or None), or many: a pyarrow array of binaries, a numpy array, or a
+      sequence of bytes and None
+    - ``partitioner``: a name of ``partage.producers.partitioners``, ``module:Class``, a function of
+      (key, number of partitions), or a ``Partitioner``. A named one starts again with each call,
+      from its ``seed``; an object keeps its state.
 
-    Records without a key may go by their ``sizes`` (bytes, one number or [N]), by the partitions
-    ``available`` (with a live leader; None: all), by ``queues`` (batches waiting, for each
-    partition) and by the partitioner's own ``options``.
+    For records without a key, some partitioners also use:
 
-    Raises InputError for what is none of that, PartageError where one of a user's own answers with
-    a partition that does not exist.
+    - ``sizes``: bytes of each record, one number or [N]
+    - ``available``: the partitions with a live leader; None: all
+    - ``queues``: [partitions] batches that wait to be sent
+    - ``options``: the partitioner's own
+
+    Raises InputError for arguments that are not accepted, PartageError if a user's partitioner
+    returns a partition that does not exist.
     """
     if isinstance(partitions, np.integer):
         partitions = int(partitions)
     topic = Topic(partitions, available=_ascending(available), queues=_listed("queues", queues))
     decider = partitioner_named(partitioner, seed, **options)
-    if hasattr(keys, "as_py"):  # a scalar of pyarrow
+    if hasattr(keys, "as_py"):  # a pyarrow scalar
         keys = keys.as_py()
     if keys is None or isinstance(keys, BYTES):
         size = int(_sizes(sizes, 1)[0])
@@ -90,7 +93,7 @@ def _ascending(available: Sequence[int] | None) -> Sequence[int] | None:
     if available is None:
         return None
     if not all(isinstance(number, (int, np.integer)) for number in available):
-        raise InputError("available", f"expected partitions' numbers, got {available!r}")
+        raise InputError("available", f"expected the numbers of partitions, got {available!r}")
     return sorted({int(number) for number in available})
 
 
@@ -101,7 +104,7 @@ def _listed(where: str, numbers: Iterable[int] | None) -> list[int] | None:
 
 
 def _sizes(sizes: int | Iterable[int], count: int) -> Ints:
-    """[count] bytes of each record."""
+    """[count] the bytes of each record."""
     try:
         given = np.asarray(sizes if isinstance(sizes, (int, np.ndarray)) else list(sizes))
         found = np.broadcast_to(given.astype(np.int64, casting="same_kind"), count)

@@ -1,10 +1,10 @@
 """The path of a record through a producer: interceptors → serializers → partitioner.
 
-The order is that of Kafka's ``KafkaProducer.send``. The interceptors come first, one after the
-other, and may change anything, the topic and the partition included. One that fails is logged, and
-the record goes on as it was: an interceptor must never lose one. The serializers make bytes of key
-and value. Then, and only if the record does not name its partition, the partitioner is asked. What
-comes out says where the record is sent; with a cluster given, also to which broker, the leader.
+The order is that of Kafka's ``KafkaProducer.send``. Interceptors may change anything, including the
+topic and the partition. If one fails, the error is logged and the record continues unchanged: an
+interceptor must never lose a record. Serializers turn key and value into bytes. The partitioner is
+called only if the record has no explicit partition. The result names the partition and, if a
+cluster is given, its leader.
 """
 
 from __future__ import annotations
@@ -32,8 +32,7 @@ Topics = Cluster | Mapping[str, int | Topic]
 
 @dataclass(frozen=True)
 class RoutedRecord:
-    """A record ready to be sent. ``leader``: the broker's id, where the cluster is known and a
-    replica lives."""
+    """A record ready to be sent. ``leader``: a broker id, None if not known or no replica is live."""
 
     topic: str
     partition: int
@@ -45,13 +44,13 @@ class RoutedRecord:
 
 
 class ProducerPath:
-    """What lies between ``send`` and the wire. One object is one producer.
+    """The steps from ``send`` to the network. Use one object per producer.
 
-    - ``partitioner``, ``seed``, ``options``: as of ``partage.partition``; one of your own is given
-      the ``config``
-    - ``interceptors``: functions, or objects with ``on_send``, from record to record
-    - ``key_serializer``, ``value_serializer``: from an object to bytes or None; without one the
-      record must bring bytes
+    - ``partitioner``, ``seed``, ``options``: as for ``partage.partition``
+    - ``config``: passed to ``configure`` of your own partitioner
+    - ``interceptors``: functions from record to record, or objects with ``on_send``
+    - ``key_serializer``, ``value_serializer``: functions from an object to bytes or None; without
+      one the record must have bytes
     """
 
     def __init__(
@@ -75,13 +74,13 @@ class ProducerPath:
         self._seen: dict[str, tuple[Topic, Mapping[int, int | None]]] = {}
 
     def send(self, record: ProducerRecord, topics: Topics) -> RoutedRecord:
-        """Where the record goes, and as what. ``topics``: the cluster, or by name the number of
-        partitions or a ``Topic``. Raises InputError where topic or partition do not exist or where
-        there are no bytes; what a serializer raises is raised."""
+        """The partition and the bytes of a record. ``topics``: a cluster, or by name the number of
+        partitions or a ``Topic``. Raises InputError if the topic or the partition does not exist or
+        key and value are not bytes; errors of serializers are passed on."""
         record = self._intercepted(record)
         key_bytes = _serialized("key", self._serializers[0], record.key)
         value_bytes = _serialized("value", self._serializers[1], record.value)
-        topic, leaders = self._found(topics, record.topic)
+        topic, leaders = self._topic(topics, record.topic)
         number = record.partition
         if number is None:
             number = self._partitioner.partition(
@@ -97,7 +96,8 @@ class ProducerPath:
             )
         elif not isinstance(number, (int, np.integer)) or not 0 <= number < topic.partitions:
             raise InputError(
-                "partition", f"{number}: topic {record.topic!r} has {topic.partitions}, from 0"
+                "partition",
+                f"{number}: topic {record.topic!r} has partitions 0 to {topic.partitions - 1}",
             )
         return RoutedRecord(
             topic=record.topic,
@@ -109,8 +109,8 @@ class ProducerPath:
             leader=leaders.get(int(number)),
         )
 
-    def _found(self, topics: Topics, name: str) -> tuple[Topic, Mapping[int, int | None]]:
-        """The topic, and its leaders where they are known."""
+    def _topic(self, topics: Topics, name: str) -> tuple[Topic, Mapping[int, int | None]]:
+        """The topic, and its leaders if they are known."""
         if not isinstance(topics, Cluster):
             if name not in topics:
                 raise InputError("topic", f"there is no topic {name!r}")
@@ -127,9 +127,9 @@ class ProducerPath:
             try:
                 changed = interceptor(record)
                 if not isinstance(changed, ProducerRecord):
-                    raise TypeError(f"gave {changed!r}, expected a ProducerRecord")
+                    raise TypeError(f"returned {changed!r}: expected a ProducerRecord")
                 record = changed
-            except Exception:  # whatever it is, the record goes on
+            except Exception:  # whatever it is, the record continues
                 log.warning(
                     "an interceptor failed on a record of topic %s", record.topic, exc_info=True
                 )
@@ -137,7 +137,7 @@ class ProducerPath:
 
 
 def record_size(key: bytes | None, value: bytes | None, headers: Headers = ()) -> int:
-    """Bytes of a record's content, without what frames it."""
+    """Bytes of a record's key, value and headers, without framing."""
     in_headers = sum(len(name.encode()) + len(value or b"") for name, value in headers)
     return len(key or b"") + len(value or b"") + in_headers
 
@@ -146,5 +146,5 @@ def _serialized(part: str, serializer: Serializer | None, content: Any) -> bytes
     made = content if serializer is None else serializer(content)
     if made is None or isinstance(made, BYTES):
         return None if made is None else bytes(made)
-    whence = f"{part}_serializer" if serializer else part
-    raise InputError(whence, f"expected bytes or None, got {type(made).__name__}")
+    where = f"{part}_serializer" if serializer else part
+    raise InputError(where, f"expected bytes or None, got {type(made).__name__}")

@@ -94,7 +94,7 @@ def test_round_robin_goes_round_as_javas(java: Java) -> None:
     """Java's starts at 0 and ignores keys; leaders come and go on the way."""
     theirs = java.named(f"{PRODUCER}.RoundRobinPartitioner")()
     ours = partitioner_named("round-robin", ignore_keys=True)
-    ours._spread._next["t"] = 0  # type: ignore[attr-defined]
+    ours._keyless._next["t"] = 0  # type: ignore[attr-defined]
     draw = random.Random(1)
     for _ in range(12):
         available = set(draw.sample(range(5), draw.randint(0, 5)))

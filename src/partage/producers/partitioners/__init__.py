@@ -1,9 +1,9 @@
-"""The partitioners by name. A new one is one file beside this and one line here.
+"""The registry of partitioners. To add one, add a file to this folder and a line here.
 
-A partitioner is a hash for keys (``KeyHash``) and a habit for records whose key does not decide
-(``Spread``), either of which may be left out; a habit that takes options by name lists them. The
-names of librdkafka's mean what they mean there. One of a user's own needs no line here: an object
-or a function, or where to find it, ``module:Class``.
+A partitioner combines a hash for keys (``KeyHash``) with a strategy for records whose key does not
+decide (``KeylessStrategy``); either may be missing. A strategy's options are listed by name. Names
+from librdkafka mean what they mean there. Your own partitioner needs no line here: pass an object,
+a function, or ``module:Class``.
 """
 
 from __future__ import annotations
@@ -16,8 +16,8 @@ import numpy as np
 
 from partage.errors import InputError
 from partage.named import imported
-from partage.producers.custom import KeyFunction, Partitioner, own
-from partage.producers.keyed import HashPartitioner, KeyHash, Spread
+from partage.producers.custom import KeyFunction, Partitioner, checked
+from partage.producers.hash_partitioner import HashPartitioner, KeyHash, KeylessStrategy
 from partage.producers.partitioners.adaptive import Adaptive
 from partage.producers.partitioners.consistent import CONSISTENT
 from partage.producers.partitioners.fnv1a import FNV1A, FNV1A_REFERENCE
@@ -29,15 +29,15 @@ from partage.producers.partitioners.uniform import Uniform
 from partage.producers.partitioners.weighted import Weighted
 
 IGNORE_KEYS = "ignore_keys"
-"""Kafka's ``partitioner.ignore.keys``: an option of every partitioner that has a habit."""
+"""Kafka's ``partitioner.ignore.keys``: an option of every partitioner with a keyless strategy."""
 
 
 @dataclass(frozen=True)
-class Kind:
-    """``spread(seed, **options)`` makes the habit; ``options``: the names that it takes."""
+class PartitionerSpec:
+    """``keyless(seed, **options)`` creates the strategy; ``options``: the names that it accepts."""
 
     key_hash: KeyHash | None
-    spread: Callable[..., Spread] | None = None
+    keyless: Callable[..., KeylessStrategy] | None = None
     options: tuple[str, ...] = ()
     empty_is_null: bool = False
 
@@ -45,21 +45,21 @@ class Kind:
 _LINGER = ("linger_ms", "clock")
 _BATCH = ("batch_size",)
 
-PARTITIONERS: dict[str, Kind] = {
-    "murmur2": Kind(MURMUR2),
-    "murmur2_random": Kind(MURMUR2, Random, _LINGER),
-    "consistent": Kind(CONSISTENT),
-    "consistent_random": Kind(CONSISTENT, Random, _LINGER, empty_is_null=True),
-    "fnv1a": Kind(FNV1A),
-    "fnv1a_random": Kind(FNV1A, Random, _LINGER),
-    "sarama": Kind(FNV1A, Random, _LINGER),
-    "sarama-reference": Kind(FNV1A_REFERENCE, Random, _LINGER),
-    "random": Kind(None, Random, _LINGER),
-    "round-robin": Kind(MURMUR2, RoundRobin),
-    "sticky": Kind(MURMUR2, Sticky, _BATCH),
-    "uniform": Kind(MURMUR2, Uniform, _BATCH),
-    "adaptive": Kind(MURMUR2, Adaptive, (*_BATCH, "availability_timeout_ms")),
-    "weighted": Kind(MURMUR2, Weighted, (*_BATCH, "weights")),
+PARTITIONERS: dict[str, PartitionerSpec] = {
+    "murmur2": PartitionerSpec(MURMUR2),
+    "murmur2_random": PartitionerSpec(MURMUR2, Random, _LINGER),
+    "consistent": PartitionerSpec(CONSISTENT),
+    "consistent_random": PartitionerSpec(CONSISTENT, Random, _LINGER, empty_is_null=True),
+    "fnv1a": PartitionerSpec(FNV1A),
+    "fnv1a_random": PartitionerSpec(FNV1A, Random, _LINGER),
+    "sarama": PartitionerSpec(FNV1A, Random, _LINGER),
+    "sarama-reference": PartitionerSpec(FNV1A_REFERENCE, Random, _LINGER),
+    "random": PartitionerSpec(None, Random, _LINGER),
+    "round-robin": PartitionerSpec(MURMUR2, RoundRobin),
+    "sticky": PartitionerSpec(MURMUR2, Sticky, _BATCH),
+    "uniform": PartitionerSpec(MURMUR2, Uniform, _BATCH),
+    "adaptive": PartitionerSpec(MURMUR2, Adaptive, (*_BATCH, "availability_timeout_ms")),
+    "weighted": PartitionerSpec(MURMUR2, Weighted, (*_BATCH, "weights")),
 }
 
 ALIASES = {"roundrobin": "round-robin", "round_robin": "round-robin", "crc32": "consistent"}
@@ -68,28 +68,28 @@ ALIASES = {"roundrobin": "round-robin", "round_robin": "round-robin", "crc32": "
 def partitioner_named(
     name: str | Partitioner | KeyFunction, seed: int = 0, **options: Any
 ) -> Partitioner:
-    """A partitioner as one producer holds it, at its beginning. One that is an object already, with
-    its state, stays the same. Raises InputError where the name or an option is none."""
+    """A new partitioner for one producer; an object is returned with its state. Raises InputError
+    for an unknown name or option."""
     if isinstance(seed, bool) or not isinstance(seed, (int, np.integer)):
         raise InputError("seed", f"expected a whole number, got {seed!r}")
     seed = int(seed)
     if not isinstance(name, str) or ":" in name:
         if options:
-            raise InputError("partitioner", f"one of your own takes no {', '.join(options)}")
+            raise InputError("partitioner", f"your own takes no options: {', '.join(options)}")
         if isinstance(name, str):
             name = imported(name, "partitioner", Partitioner)
-        return own(name)
-    kind = PARTITIONERS.get(ALIASES.get(name, name))
-    if kind is None:
+        return checked(name)
+    spec = PARTITIONERS.get(ALIASES.get(name, name))
+    if spec is None:
         known = ", ".join(PARTITIONERS)
         raise InputError("partitioner", f"{name!r}: expected one of {known}, or module:Class")
-    known_options = (*kind.options, IGNORE_KEYS) if kind.spread else ()
+    known_options = (*spec.options, IGNORE_KEYS) if spec.keyless else ()
     for option in options:
         if option not in known_options:
             known = ", ".join(known_options) or "none"
             raise InputError(name, f"has no option {option!r}: expected {known}")
     ignore_keys = options.pop(IGNORE_KEYS, False)
-    if "weights" in kind.options and "weights" not in options:
-        raise InputError(name, "expected weights, a number for each partition")
-    spread = kind.spread(seed, **options) if kind.spread else None
-    return HashPartitioner(None if ignore_keys else kind.key_hash, spread, kind.empty_is_null)
+    if "weights" in spec.options and "weights" not in options:
+        raise InputError(name, "expected the option weights: a number for each partition")
+    keyless = spec.keyless(seed, **options) if spec.keyless else None
+    return HashPartitioner(None if ignore_keys else spec.key_hash, keyless, spec.empty_is_null)

@@ -1,10 +1,10 @@
-"""adaptive (KIP-794): as uniform, but the next partition is the likelier the less waits for it.
+"""adaptive (KIP-794): like uniform, but prefers partitions with shorter queues.
 
-The chance of a partition is in proportion to the longest queue, plus one, minus its own: queues of
-0, 3 and 1 batches give 4, 1 and 3 of 8. Without knowledge of queues it is uniform.
+The probability of a partition is proportional to the longest queue plus one, minus its own queue:
+queues of 0, 3 and 1 batches give 4/8, 1/8 and 3/8. If queues are not known it equals uniform.
 
-``availability_timeout_ms`` (Kafka's ``partitioner.availability.timeout.ms``): a partition whose
-broker has not taken anything for longer than that is left out, unless all are. 0: none is.
+``availability_timeout_ms`` (Kafka's ``partitioner.availability.timeout.ms``): leave out partitions
+whose broker has not accepted a batch for longer, unless that is all of them. 0: leave out none.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from partage.producers.partitioners.uniform import Uniform
 
 
 class Adaptive(Uniform):
-    """The queues come with the topic (``Topic.queues``, ``Topic.not_taken_ms``)."""
+    """Uses the queues in ``Topic.queues`` and ``Topic.not_taken_ms``."""
 
     def __init__(
         self, seed: int, batch_size: int = BATCH_SIZE, availability_timeout_ms: float = 0

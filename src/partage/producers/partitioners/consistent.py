@@ -4,6 +4,6 @@
 from __future__ import annotations
 
 from partage.producers import hashing
-from partage.producers.keyed import KeyHash
+from partage.producers.hash_partitioner import KeyHash
 
 CONSISTENT = KeyHash(hashing.crc32, hashing.crc32_of)

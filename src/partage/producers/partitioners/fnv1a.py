@@ -1,8 +1,8 @@
-"""FNV-1a as Sarama takes it: a signed number, and the sign of the remainder dropped.
+"""FNV-1a as Sarama uses it: a signed number whose remainder loses its sign.
 
-librdkafka's ``fnv1a`` drops the sign before it takes the remainder, which comes to the same.
-Sarama's *reference* hash partitioner clears the sign bit instead, as Java does with murmur2, which
-is something else. (Sources: Sarama's ``partitioner.go``, librdkafka's ``rdfnv1a.c``.)
+librdkafka's ``fnv1a`` drops the sign before taking the remainder, with the same result. Sarama's
+*reference* hash partitioner clears the sign bit instead, as Java does with murmur2, with another
+result. (Sources: Sarama's ``partitioner.go``, librdkafka's ``rdfnv1a.c``.)
 """
 
 from __future__ import annotations
@@ -10,8 +10,8 @@ from __future__ import annotations
 import numpy as np
 
 from partage.producers import hashing
+from partage.producers.hash_partitioner import KeyHash
 from partage.producers.hashing import Words
-from partage.producers.keyed import KeyHash
 from partage.producers.keys import Keys
 
 _POSITIVE = 0x7FFFFFFF

@@ -6,8 +6,8 @@ from __future__ import annotations
 import numpy as np
 
 from partage.producers import hashing
+from partage.producers.hash_partitioner import KeyHash
 from partage.producers.hashing import Words
-from partage.producers.keyed import KeyHash
 from partage.producers.keys import Keys
 
 _POSITIVE = 0x7FFFFFFF

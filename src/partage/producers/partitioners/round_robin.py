@@ -1,5 +1,6 @@
-"""round-robin: a random number to begin with, one more for each record, and the remainder by the
-number of available partitions (Kafka's DefaultPartitioner before 2.4, RoundRobinPartitioner since).
+"""round-robin: a counter from a random start, modulo the number of available partitions.
+
+(Kafka's DefaultPartitioner before 2.4, RoundRobinPartitioner since.)
 """
 
 from __future__ import annotations
@@ -7,13 +8,13 @@ from __future__ import annotations
 import numpy as np
 
 from partage.producers.draws import Draws
-from partage.producers.keyed import Spread
+from partage.producers.hash_partitioner import KeylessStrategy
 from partage.producers.keys import Ints
 from partage.producers.model import MAX_PARTITIONS, Topic
 
 
-class RoundRobin(Spread):
-    """A count for each topic."""
+class RoundRobin(KeylessStrategy):
+    """A counter per topic."""
 
     def __init__(self, seed: int) -> None:
         self._seed = seed
@@ -28,7 +29,7 @@ class RoundRobin(Spread):
         return choices[(first + np.arange(len(sizes))) % len(choices)]
 
     def _taken(self, topic: Topic, count: int) -> int:
-        """The count so far, which goes on by ``count``."""
+        """The counter's value before it increases by ``count``."""
         number = self._next.get(topic.name)
         if number is None:
             number = Draws(self._seed, topic.name).below(MAX_PARTITIONS)

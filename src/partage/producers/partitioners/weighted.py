@@ -1,7 +1,7 @@
-"""weighted: as uniform, but the next partition is as likely as its weight says.
+"""weighted: like uniform, but the probability of a partition is proportional to its weight.
 
-For topics whose partitions shall not get the same: leaders on brokers of different size, or a
-partition to be spared. Records with a key go where the hash says, whatever the weights.
+For topics whose partitions should not get the same load: leaders on brokers of different size, or a
+partition to relieve. Records with a key go by its hash, whatever the weights.
 """
 
 from __future__ import annotations
@@ -18,8 +18,8 @@ Weights = Sequence[float] | Mapping[str, Sequence[float]]
 
 
 class Weighted(Uniform):
-    """``weights``: a number for each partition, of every topic or by topic. A topic without weights
-    is treated as by uniform, and so is one whose available partitions all weigh nothing."""
+    """``weights``: a number per partition, for every topic or by topic. A topic without weights,
+    or with weight 0 on all available partitions, is treated as uniform does."""
 
     def __init__(self, seed: int, weights: Weights, batch_size: int = BATCH_SIZE) -> None:
         super().__init__(seed, batch_size)
