@@ -1,7 +1,7 @@
 """Topics as clients write them, by confluent-kafka's own hashes, and who wrote them.
 
 A record is (partition, milliseconds, key, bytes of its value). Records are a second apart.
-``judged`` counts in plain Python what Spark counts, and asks for the verdict.
+``detected`` counts in plain Python what Spark counts, and asks for the verdict.
 """
 
 from __future__ import annotations
@@ -16,8 +16,8 @@ from typing import Any
 import confluent_kafka
 import numpy as np
 
-from partage.producers.detection import Facts, Scatter, Verdict, judge
-from partage.producers.fitting import HASHES, Rule, Tally, choose, counts_to_try, search
+from partage.producers.detection import Detection, Scatter, TopicCounts, detect_partitioner
+from partage.producers.fitting import HASHES, PlacementGroups, Rule, choose, counts_to_try, search
 
 Record = tuple[int, int, bytes | None, int]
 
@@ -205,19 +205,21 @@ def topics() -> dict[str, Written]:
         write(keys_of(draw, 500, 50), java(1, draw)), "unknown", says="one partition"
     )
     made["three-keys"] = Written(
-        write(keys_of(draw, 500, 3), java(12, draw)), "unknown", says="too few keys to tell: 3"
+        write(keys_of(draw, 500, 3), java(12, draw)),
+        "unknown",
+        says="too few keys for a decision: 3",
     )
     made["own-partitioner"] = Written(
         [(zlib.adler32(k) * 31 % 1009 % 12, t, k, n) for _, t, k, n in made["java"].records if k],
         "unknown",
         ("unknown",),
-        "each key keeps to one partition",
+        "each key is on one partition",
     )
     made["keys-in-turn"] = Written(
         write(keys_of(draw, 4000, 300), Client(None, 12, in_turn(12))),
         "round-robin",
         ("round-robin",),
-        "keys that come again lie on other partitions",
+        "keys that come again are on other partitions",
     )
     unique = [f"{draw.randrange(10**12)}".encode() for _ in range(3000)]
     made["unique-in-turn"] = Written(
@@ -240,8 +242,8 @@ def topics() -> dict[str, Written]:
     return made
 
 
-def judged(records: Sequence[Record], partitions: int | None = None) -> Verdict:
-    """The verdict on a topic; ``partitions``: how many it is known to have."""
+def detected(records: Sequence[Record], partitions: int | None = None) -> Detection:
+    """The detection for a topic; ``partitions``: their count, if known."""
     count = partitions or max(record[0] for record in records) + 1
     places: dict[tuple[bytes, int], list[int]] = defaultdict(list)
     sums = {name: [0] * count for name in ("all", "bytes", "null", "null_bytes", "empty")}
@@ -254,7 +256,7 @@ def judged(records: Sequence[Record], partitions: int | None = None) -> Verdict:
         if key:
             places[key, partition].append(millis * 1000)
     of_key = Counter(key for key, _ in places)
-    facts = Facts(
+    counted = TopicCounts(
         count,
         partitions is not None,
         *map(np.array, sums.values()),
@@ -262,15 +264,15 @@ def judged(records: Sequence[Record], partitions: int | None = None) -> Verdict:
         several=sum(number > 1 for number in of_key.values()),
     )
     rules = [Rule(name, count) for name in HASHES]
-    tally = tally_of(places, rules)
-    if left := unexplained(places, tally):
+    groups = groups_of(places, rules)
+    if left := unexplained(places, groups):
         hashes = {name: np.array([raw(name, key) for key, _ in left]) for name in HASHES}
         counts = counts_to_try(count, len(of_key), partitions is not None)
         found = search(hashes, np.array([partition for _, partition in left]), counts)
-        tally = tally_of(places, list(dict.fromkeys([*rules, *found])))
+        groups = groups_of(places, list(dict.fromkeys([*rules, *found])))
     again: Counter[bytes] = Counter()
     spots: Counter[bytes] = Counter()
-    for key, partition in unexplained(places, tally):
+    for key, partition in unexplained(places, groups):
         again[key] += len(places[key, partition])
         spots[key] += 1
     scatter = Scatter(
@@ -281,12 +283,12 @@ def judged(records: Sequence[Record], partitions: int | None = None) -> Verdict:
         )
         / 1000,
     )
-    return judge(facts, tally, scatter)
+    return detect_partitioner(counted, groups, scatter)
 
 
-def tally_of(places: dict[tuple[bytes, int], list[int]], rules: Sequence[Rule]) -> Tally:
-    """Every placement a group of its own."""
-    return Tally(
+def groups_of(places: dict[tuple[bytes, int], list[int]], rules: Sequence[Rule]) -> PlacementGroups:
+    """Each placement as a group."""
+    return PlacementGroups(
         tuple(rules),
         np.array(
             [[ORACLES[r.hash](key, r.partitions) == at for r in rules] for key, at in places],
@@ -303,8 +305,8 @@ def tally_of(places: dict[tuple[bytes, int], list[int]], rules: Sequence[Rule]) 
     )
 
 
-def unexplained(places: dict[tuple[bytes, int], list[int]], tally: Tally) -> list[Any]:
-    rest = tally.unexplained(choose(tally))
+def unexplained(places: dict[tuple[bytes, int], list[int]], groups: PlacementGroups) -> list[Any]:
+    rest = groups.unexplained(choose(groups))
     return [place for place, left in zip(places, rest.tolist(), strict=True) if left]
 
 

@@ -94,7 +94,7 @@ def test_the_gate(run: Run, spark: Any, tmp_path: Path) -> None:
         (["--partitions", "0"], "--partitions: '0': expected numbers of partitions"),
         (["--partitions", "twelve"], "--partitions: 'twelve'"),
         (["--partitions", "12", "--partitioner", "md5"], "--partitioner: 'md5': expected one of"),
-        (["--partitions", "12", "--partitioner", "random"], "does not go by the key"),
+        (["--partitions", "12", "--partitioner", "random"], "does not use the key"),
         (["--partitions", "12", "--partitioner", "murmur2,"], "--partitioner: ''"),
         (
             ["--partitions", "12", "--fail-above", "0.5"],

@@ -1,4 +1,4 @@
-"""Keys on Spark: verdicts as counted in plain Python, loads as the clients' hashes give them."""
+"""Keys on Spark: partitioners detected as counted in plain Python, loads as the clients' hashes give them."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ import pyarrow.parquet as pq
 
 from partage.errors import InputError
 from partage.pipeline import accepted, hashed, key_report, per_key, placed, read_records
-from tests.written_topics import ORACLES, Record, judged, raw, topics
+from tests.written_topics import ORACLES, Record, detected, raw, topics
 
 pytestmark = pytest.mark.spark
 
@@ -52,12 +52,12 @@ def report(spark: Any, tmp_path_factory: pytest.TempPathFactory) -> dict[str, An
     return key_report(spark, [path], COUNTS).to_json()
 
 
-def test_verdicts_and_evidence_are_what_a_plain_count_gives(report: dict[str, Any]) -> None:
+def test_partitioners_and_evidence_are_those_of_a_plain_count(report: dict[str, Any]) -> None:
     assert list(report["topics"]) == sorted(TOPICS)
     for name, found in report["topics"].items():
-        verdict = judged(TOPICS[name])
-        assert found["partitioner"] == verdict.partitioner, name
-        assert found["evidence"] == verdict.evidence, name
+        expected = detected(TOPICS[name])
+        assert found["partitioner"] == expected.partitioner, name
+        assert found["evidence"] == expected.evidence, name
 
 
 def moved_and_loads(records: Iterable[Record], hash_name: str, partitions: int) -> dict[str, Any]:
@@ -149,7 +149,7 @@ def test_partitioners_consumers_and_known_numbers(spark: Any, tmp_path: Path) ->
     assert (found.recommended.partitions, found.recommended.partitioner) == (60, "fnv1a")
     assert "the smallest for 40 consumers" in found.recommended.reason
     # written with 12 partitions, so the 20 it is said to have came later
-    assert found.verdict.evidence["partitions"] == 20
+    assert found.detection.evidence["partitions"] == 20
     with pytest.raises(InputError, match="--cluster: sarama has 3 partitions, but a record is on"):
         key_report(spark, [path], [6], known={"sarama": 3})
 

@@ -16,11 +16,11 @@ from partage.producers.candidates import (
     Candidate,
     HotKey,
     Recommendation,
-    counts_named,
     evenly,
     gini,
     hashed_keys,
     max_over_mean,
+    parse_counts,
     partition_counts,
     recommended,
     too_hot,
@@ -60,7 +60,7 @@ def test_evenly(total: int, partitions: int) -> None:
     ("text", "counts"), [("12,24,48", [12, 24, 48]), (" 3 , 1,3", [1, 3]), ("100000", [100_000])]
 )
 def test_numbers_of_partitions(text: str, counts: list[int]) -> None:
-    assert counts_named(text) == counts
+    assert parse_counts(text) == counts
 
 
 @pytest.mark.parametrize(
@@ -68,7 +68,7 @@ def test_numbers_of_partitions(text: str, counts: list[int]) -> None:
 )
 def test_what_is_no_number_of_partitions(text: str) -> None:
     with pytest.raises(InputError, match=r"--partitions: .*expected numbers of partitions"):
-        counts_named(text)
+        parse_counts(text)
 
 
 def test_the_partitions_of_a_cluster() -> None:
@@ -142,7 +142,7 @@ def test_where_none_is_even() -> None:
     found = chosen(two, four)
     assert found.partitions == 2
     assert "none is within 1.5, this is the least uneven: max/mean of records 1.80" in found.reason
-    assert "keys of unequal size fall together" in found.reason
+    assert "large keys are on the same partition" in found.reason
 
 
 def test_more_partitions_do_not_help_against_one_key() -> None:
@@ -152,16 +152,16 @@ def test_more_partitions_do_not_help_against_one_key() -> None:
     found = chosen(two, four)
     assert found.partitions == 2
     assert "max/mean of bytes 1.60, today 2.00" in found.reason
-    assert "big alone, 80.0 % of the bytes, makes it 1.60 at least" in found.reason
-    assert "makes it 3.20 at least" in chosen(four, today=4).reason
+    assert "big alone, 80.0 % of the bytes, makes it at least 1.60" in found.reason
+    assert "makes it at least 3.20" in chosen(four, today=4).reason
 
 
 def test_where_none_is_enough() -> None:
     found = chosen(candidate(1, 1), candidate(1, 1, 1), today=12)
     assert found.partitions == 3
-    assert "the largest asked for, though below today's 12" in found.reason
+    assert "the largest requested, though below today's 12" in found.reason
     found = chosen(candidate(1, 1), consumers=3)
-    assert "the largest asked for, though too few for 3 consumers" in found.reason
+    assert "the largest requested, though too few for 3 consumers" in found.reason
 
 
 def test_the_empty_key_is_one_for_most() -> None:

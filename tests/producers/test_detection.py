@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from partage.errors import InputError
-from partage.producers.detection import habit
+from partage.producers.detection import distribution
 from partage.producers.fitting import counts_to_try, hash_named, search, significant
 from tests.written_topics import (
     BEGIN,
@@ -17,9 +17,9 @@ from tests.written_topics import (
     SECOND,
     Client,
     at_random,
+    detected,
     in_turn,
     java,
-    judged,
     keys_of,
     librdkafka,
     raw,
@@ -32,35 +32,35 @@ TOPICS = topics()
 
 
 @pytest.mark.parametrize("name", TOPICS)
-def test_who_wrote(name: str) -> None:
+def test_detected_partitioner(name: str) -> None:
     topic = TOPICS[name]
-    verdict = judged(topic.records)
-    assert verdict.partitioner == topic.by, verdict.reason
-    assert topic.says in verdict.reason
+    found = detected(topic.records)
+    assert found.partitioner == topic.by, found.reason
+    assert topic.says in found.reason
     if topic.writers:
-        writers = [writer["partitioner"] for writer in verdict.evidence["writers"]]
-        assert tuple(sorted(writers)) == topic.writers, verdict.reason
+        writers = [writer["partitioner"] for writer in found.evidence["writers"]]
+        assert tuple(sorted(writers)) == topic.writers, found.reason
     null = sum(key is None for _, _, key, _ in topic.records)
-    assert verdict.evidence["null_keys"]["records"] == null
-    assert verdict.evidence["reason"] == verdict.reason
+    assert found.evidence["null_keys"]["records"] == null
+    assert found.evidence["reason"] == found.reason
 
 
 @pytest.mark.parametrize("seed", range(20))
 @pytest.mark.parametrize(
     ("make", "by"), [(java, "murmur2"), (librdkafka, "crc32"), (sarama, "fnv1a")]
 )
-def test_one_client_is_told_on_topics_of_all_sizes(make: object, by: str, seed: int) -> None:
+def test_one_client_is_detected_on_topics_of_all_sizes(make: object, by: str, seed: int) -> None:
     draw = random.Random(f"{seed} {by}")
     partitions = draw.choice([2, 3, 4, 7, 12, 24, 100])
     keys = keys_of(draw, 3000, draw.randrange(100, 1000), null=draw.choice([0, 0.2, 0.9]))
-    verdict = judged(write(keys, make(partitions, draw)))  # type: ignore[operator]
-    assert (verdict.partitioner, verdict.partitions) == (by, partitions), verdict.reason
-    assert verdict.evidence["agreement"][by] == 1
-    assert verdict.evidence["unexplained"] == {"placements": 0, "records": 0, "scatter": None}
+    found = detected(write(keys, make(partitions, draw)))  # type: ignore[operator]
+    assert (found.partitioner, found.partitions) == (by, partitions), found.reason
+    assert found.evidence["agreement"][by] == 1
+    assert found.evidence["unexplained"] == {"placements": 0, "records": 0, "scatter": None}
 
 
 @pytest.mark.parametrize("seed", range(10))
-def test_two_clients_are_told_with_their_shares(seed: int) -> None:
+def test_two_clients_are_detected_with_their_shares(seed: int) -> None:
     draw = random.Random(seed)
     partitions = draw.choice([3, 6, 12, 50])
     pair = draw.sample([java, librdkafka, sarama], 2)
@@ -73,41 +73,41 @@ def test_two_clients_are_told_with_their_shares(seed: int) -> None:
         written[client.hash] += 1
         return client
 
-    # keys all alike often, so that a share of the records is one of the keys
+    # all keys are equally frequent, so a share of the records is one of the keys
     keys = [f"k{draw.randrange(800)}".encode() for _ in range(5000)]
-    verdict = judged(write(keys, either))
-    assert verdict.partitioner == "mixed"
-    found = {writer["partitioner"]: writer["share"] for writer in verdict.evidence["writers"]}
-    assert found.keys() == written.keys()
+    found = detected(write(keys, either))
+    assert found.partitioner == "mixed"
+    shares = {writer["partitioner"]: writer["share"] for writer in found.evidence["writers"]}
+    assert shares.keys() == written.keys()
     for name, number in written.items():
-        assert found[name or ""] == pytest.approx(number / 5000, abs=0.12)
+        assert shares[name or ""] == pytest.approx(number / 5000, abs=0.12)
 
 
-def test_keys_that_go_anywhere_are_not_taken_for_a_hash() -> None:
-    """Two hundred topics at random: no hash explains them, nor a few keys of theirs."""
+def test_random_partitions_are_not_taken_for_a_hash() -> None:
+    """Two hundred random topics: no hash explains them."""
     draw = random.Random(4)
     for _ in range(200):
         partitions = draw.choice([2, 3, 12, 30])
         keys = keys_of(draw, draw.choice([10, 100, 1000]), draw.choice([2, 20, 500]))
         client = Client(None, partitions, at_random(partitions, draw))
-        verdict = judged(write(keys, client))
-        assert verdict.partitioner in ("round-robin", "unknown"), verdict.reason
-        assert verdict.leading is None
+        found = detected(write(keys, client))
+        assert found.partitioner in ("round-robin", "unknown"), found.reason
+        assert found.leading is None
 
 
 def test_a_client_replaced_has_its_times() -> None:
-    verdict = judged(TOPICS["client-replaced"].records)
-    first, last = verdict.evidence["writers"][::-1]  # the older one wrote less
+    found = detected(TOPICS["client-replaced"].records)
+    first, last = found.evidence["writers"][::-1]  # the older one wrote less
     assert (first["partitioner"], last["partitioner"]) == ("crc32", "murmur2")
     assert first["first"] == "2023-11-14T22:13:20Z"
     assert first["last"] < last["first"] < last["last"] == "2023-11-14T23:19:59Z"
 
 
 def test_growth_has_its_moment() -> None:
-    verdict = judged(TOPICS["grown"].records)
-    (step,) = verdict.evidence["grew"]
+    found = detected(TOPICS["grown"].records)
+    (step,) = found.evidence["grew"]
     moment = f"{(BEGIN + 2000 * SECOND) // 1000}"
-    assert (step["from"], step["to"], verdict.partitions) == (12, 24, 24)
+    assert (step["from"], step["to"], found.partitions) == (12, 24, 24)
     assert moment == "1700002000"  # 22:46:40
     assert step["last_before"] < "2023-11-14T22:46:40Z" <= step["at"] < "2023-11-14T22:47:10Z"
 
@@ -115,31 +115,31 @@ def test_growth_has_its_moment() -> None:
 def test_a_number_of_partitions_that_is_known_is_not_doubted() -> None:
     records = TOPICS["last-not-hit"].records
     for known in (None, 40):
-        verdict = judged(records, known)
-        assert (verdict.partitioner, verdict.partitions) == ("murmur2", 40)
-    assert verdict.evidence["partitions_from"] == "given"
-    assert "though the highest seen" in judged(records).reason
+        found = detected(records, known)
+        assert (found.partitioner, found.partitions) == ("murmur2", 40)
+    assert found.evidence["partitions_from"] == "given"
+    assert "though the highest seen" in detected(records).reason
 
 
 def test_nothing_but_one_record() -> None:
     for key in (None, b"", b"k"):
-        assert judged([(3, BEGIN, key, 10)]).partitioner in ("round-robin", "unknown")
-    assert judged([(3, BEGIN, b"k", 10)]).reason == "too few keys to tell: 1"
+        assert detected([(3, BEGIN, key, 10)]).partitioner in ("round-robin", "unknown")
+    assert detected([(3, BEGIN, b"k", 10)]).reason == "too few keys for a decision: 1"
 
 
-def test_habits() -> None:
+def test_distribution() -> None:
     draw = random.Random(8)
 
     def spread(free: object, number: int = 6000) -> str | None:
         counts = Counter(next(free) for _ in range(number))  # type: ignore[call-overload]
-        return habit(np.array([counts[at] for at in range(12)]))
+        return distribution(np.array([counts[at] for at in range(12)]))
 
     assert spread(in_turn(12)) == "round-robin"
     assert spread(at_random(12, draw)) == "random"
     assert spread(java(12, draw).free) == "sticky"
     assert spread(in_turn(12), 30) is None
-    assert habit(np.array([100])) is None
-    assert habit(np.zeros(12, dtype=np.int64)) is None
+    assert distribution(np.array([100])) is None
+    assert distribution(np.zeros(12, dtype=np.int64)) is None
 
 
 def test_search_finds_what_was_there_before() -> None:
@@ -185,7 +185,7 @@ def test_names_of_hashes() -> None:
         "sarama-reference": "sarama-reference",
     }
     assert {name: hash_named(name) for name in expected} == expected
-    with pytest.raises(InputError, match="'random' does not go by the key"):
+    with pytest.raises(InputError, match="'random': does not use the key"):
         hash_named("random")
     with pytest.raises(InputError, match="'md5': expected one of murmur2, crc32, "):
         hash_named("md5")

@@ -17,7 +17,7 @@ from partage.producers.candidates import (
     too_hot,
 )
 from partage.report.keys_tables import bars, print_keys
-from tests.written_topics import judged, topics
+from tests.written_topics import detected, topics
 
 TOPICS = topics()
 HOT = HotKey(b"\xff" * 40, 1, 1, {"records": 0.6, "bytes": 0.99})
@@ -25,7 +25,7 @@ HOT = HotKey(b"\xff" * 40, 1, 1, {"records": 0.6, "bytes": 0.99})
 
 def topic(name: str, *partitioners: str, of: str = "java") -> TopicKeys:
     """As if it were one that is known; with a hot key, and 3 or 40 partitions."""
-    verdict = judged(TOPICS[of].records)
+    detection = detected(TOPICS[of].records)
     tried = tuple(
         Candidate(
             partitions=count,
@@ -42,7 +42,7 @@ def topic(name: str, *partitioners: str, of: str = "java") -> TopicKeys:
     today = {"records": np.full(12, 100), "bytes": np.full(12, 1000)}
     return TopicKeys(
         name=name,
-        verdict=verdict,
+        detection=detection,
         today=today,
         keys=300,
         hot_keys=(HOT,),
@@ -78,10 +78,10 @@ def test_the_others_have_a_remark() -> None:
     text = printed(*(topic(f"of-{name}", "murmur2", of=name) for name in names))
     told = " ".join(text.split())
     assert "• of-client-replaced: murmur2 62.1 %, crc32 37.9 % of the records with a key" in told
-    assert "• of-keys-in-turn: keys that come again lie on other partitions" in told
+    assert "• of-keys-in-turn: keys that come again are on other partitions" in told
     assert "• of-null-sticky: no record has a key; spread as sticky does" in told
     assert "grew from 12 to 24 partitions, first seen 2023-11-14T22:46:40Z" in told
-    assert "• of-three-keys: too few keys to tell: 3" in told
+    assert "• of-three-keys: too few keys for a decision: 3" in told
 
 
 def test_names_as_long_as_kafka_allows() -> None:

@@ -176,10 +176,10 @@ def keys(
 
     from partage.cluster import Cluster
     from partage.errors import InputError
-    from partage.producers.candidates import THRESHOLD, counts_named, partition_counts
+    from partage.producers.candidates import THRESHOLD, parse_counts, partition_counts
     from partage.producers.fitting import hash_named
 
-    counts = counts_named(partitions)
+    counts = parse_counts(partitions)
     names = [] if partitioner is None else [hash_named(n.strip()) for n in partitioner.split(",")]
     if fail_above is not None and not (math.isfinite(fail_above) and fail_above >= 1):
         raise InputError("--fail-above", f"{fail_above:g}: must be 1 or more (max/mean)")

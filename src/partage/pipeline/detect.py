@@ -16,8 +16,8 @@ import pyarrow as pa
 
 from partage.pipeline import placements
 from partage.pipeline.progress import Progress, reported
-from partage.producers.detection import Facts, Scatter, Verdict, judge
-from partage.producers.fitting import HASHES, Rule, Tally, choose, counts_to_try, search
+from partage.producers.detection import Detection, Scatter, TopicCounts, detect_partitioner
+from partage.producers.fitting import HASHES, PlacementGroups, Rule, choose, counts_to_try, search
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -36,78 +36,79 @@ Rules = Mapping[str, Sequence[Rule]]
 def detect(
     spark: SparkSession,
     hashed: DataFrame,
-    facts: Mapping[str, Facts],
+    counts: Mapping[str, TopicCounts],
     progress: Progress | None = None,
-) -> dict[str, Verdict]:
-    """A verdict for each topic of ``facts``; ``hashed``: that of ``placements``, cached."""
+) -> dict[str, Detection]:
+    """The partitioner of each topic of ``counts``; ``hashed``: that of ``placements``, cached."""
     basic: Rules = {
-        topic: [Rule(name, own.partitions) for name in HASHES] for topic, own in facts.items()
+        topic: [Rule(name, own.partitions) for name in HASHES] for topic, own in counts.items()
     }
     with reported(spark, progress, "agreement"):
-        tallies = _tallies(spark, hashed, facts, basic)
-    if left := _unexplained(tallies):
+        groups = _counted_groups(spark, hashed, counts, basic)
+    if left := _unexplained(groups):
         with reported(spark, progress, "other counts"):
-            if found := _search(spark, hashed, facts, left):
+            if found := _search(spark, hashed, counts, left):
                 more = {t: list(dict.fromkeys([*basic[t], *own])) for t, own in found.items()}
-                tallies |= _tallies(spark, hashed, facts, more)
+                groups |= _counted_groups(spark, hashed, counts, more)
     scatters: dict[str, Scatter] = {}
-    if left := _unexplained(tallies):
+    if left := _unexplained(groups):
         with reported(spark, progress, "scatter"):
-            rules = _frame(spark, facts, left)
+            rules = _frame(spark, counts, left)
             for row in hashed.transform(placements.scatter, rules).toArrow().to_pylist():
                 scatters[row["topic"]] = Scatter(
                     row["again"], row["excess"], row["expected"] / _THOUSAND
                 )
     return {
-        topic: judge(own, tallies[topic], scatters.get(topic, Scatter()))
-        for topic, own in facts.items()
+        topic: detect_partitioner(own, groups[topic], scatters.get(topic, Scatter()))
+        for topic, own in counts.items()
     }
 
 
-def _unexplained(tallies: Mapping[str, Tally]) -> dict[str, list[Rule]]:
+def _unexplained(groups: Mapping[str, PlacementGroups]) -> dict[str, list[Rule]]:
     """The chosen rules of the topics in which they do not explain every placement."""
-    chosen = {topic: choose(tally) for topic, tally in tallies.items()}
+    chosen = {topic: choose(own) for topic, own in groups.items()}
     return {
-        topic: [tallies[topic].rules[at] for at in own]
+        topic: [groups[topic].rules[at] for at in own]
         for topic, own in chosen.items()
-        if tallies[topic].unexplained(own).any()
+        if groups[topic].unexplained(own).any()
     }
 
 
-def _frame(spark: SparkSession, facts: Mapping[str, Facts], rules: Rules) -> DataFrame:
+def _frame(spark: SparkSession, counts: Mapping[str, TopicCounts], rules: Rules) -> DataFrame:
     rows = [
-        (topic, facts[topic].partitions, [(POSITION[r.hash], r.partitions) for r in own])
+        (topic, counts[topic].partitions, [(POSITION[r.hash], r.partitions) for r in own])
         for topic, own in rules.items()
     ]
     return spark.createDataFrame(rows, placements.RULES)
 
 
-def _tallies(
-    spark: SparkSession, hashed: DataFrame, facts: Mapping[str, Facts], rules: Rules
-) -> dict[str, Tally]:
-    counted = hashed.transform(placements.agreement, _frame(spark, facts, rules)).toArrow()
-    groups = _by_topic(counted)
+def _counted_groups(
+    spark: SparkSession, hashed: DataFrame, counts: Mapping[str, TopicCounts], rules: Rules
+) -> dict[str, PlacementGroups]:
+    counted = hashed.transform(placements.agreement, _frame(spark, counts, rules)).toArrow()
+    tables = _by_topic(counted)
     none = counted.slice(0, 0)
-    return {topic: _tally(groups.get(topic, none), tuple(own)) for topic, own in rules.items()}
+    return {topic: _of_table(tables.get(topic, none), tuple(own)) for topic, own in rules.items()}
 
 
-def _tally(groups: pa.Table, rules: tuple[Rule, ...]) -> Tally:
-    fits = np.array(groups["fits"].to_pylist(), dtype=np.bool_).reshape(-1, len(rules))
+def _of_table(table: pa.Table, rules: tuple[Rule, ...]) -> PlacementGroups:
+    fits = np.array(table["fits"].to_pylist(), dtype=np.bool_).reshape(-1, len(rules))
     names = ("partition", "placements", "records", "first", "last")
-    return Tally(rules, fits, *(groups[name].to_numpy().astype(np.int64) for name in names))
+    columns = (table[name].to_numpy().astype(np.int64) for name in names)
+    return PlacementGroups(rules, fits, *columns)
 
 
 def _search(
-    spark: SparkSession, hashed: DataFrame, facts: Mapping[str, Facts], rules: Rules
+    spark: SparkSession, hashed: DataFrame, counts: Mapping[str, TopicCounts], rules: Rules
 ) -> dict[str, list[Rule]]:
     """Rules that explain what ``rules`` leave, for topics that have any."""
-    drawn = hashed.transform(placements.sample, _frame(spark, facts, rules), SAMPLE).toArrow()
+    drawn = hashed.transform(placements.sample, _frame(spark, counts, rules), SAMPLE).toArrow()
     found = {}
     for topic, table in _by_topic(drawn).items():
-        own = facts[topic]
-        counts = counts_to_try(own.partitions, own.keys, own.known)
+        own = counts[topic]
+        to_try = counts_to_try(own.partitions, own.keys, own.known)
         hashes = {name: table[name].to_numpy() for name in HASHES}
-        if more := search(hashes, table["partition"].to_numpy(), counts):
+        if more := search(hashes, table["partition"].to_numpy(), to_try):
             found[topic] = more
     return found
 

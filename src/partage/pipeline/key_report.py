@@ -21,8 +21,8 @@ from partage.pipeline.progress import Progress, reported
 from partage.pipeline.session import spark_errors
 from partage.pipeline.sources import read_records
 from partage.producers.candidates import (
+    MAX_PARTITIONS,
     MEASURES,
-    MOST_PARTITIONS,
     THRESHOLD,
     Candidate,
     HotKey,
@@ -33,7 +33,7 @@ from partage.producers.candidates import (
     recommended,
     too_hot,
 )
-from partage.producers.detection import Facts
+from partage.producers.detection import TopicCounts
 from partage.producers.fitting import EMPTY_IS_NULL, HASHES, hash_named
 from partage.producers.keys import Ints
 
@@ -83,30 +83,30 @@ def key_report(
         if not loads:
             raise InputError(os.fspath(paths[0]), _why_none(records))
         facts = {topic: _facts(topic, loads[topic], known or {}) for topic in sorted(loads)}
-        verdicts = detect(spark, keys, facts, progress)
+        detections = detect(spark, keys, facts, progress)
         with reported(spark, progress, "hot keys"):
             hot_keys = _hot_keys(spark, keys, facts)
         with reported(spark, progress, "what if"):
-            asked = {topic: hashes or [own.leading or DEFAULT] for topic, own in verdicts.items()}
+            asked = {topic: hashes or [own.leading or DEFAULT] for topic, own in detections.items()}
             moved = _what_ifs(spark, keys, partitions, asked)
     topics = []
     for topic, own in facts.items():
-        verdict, hot = verdicts[topic], hot_keys.get(topic, ())
+        detection, hot = detections[topic], hot_keys.get(topic, ())
         tried = [
             _candidate(moved.get((topic, count, name), []), count, name, own, hot)
             for count in partitions
             for name in asked[topic]
         ]
         first = [one for one in tried if one.partitioner == asked[topic][0]]
-        unseen = (0, verdict.partitions - own.partitions)
+        unseen = (0, detection.partitions - own.partitions)
         today = {name: np.pad(getattr(own, name), unseen) for name in MEASURES}
         topics.append(
             TopicKeys(
                 name=topic,
-                verdict=verdict,
+                detection=detection,
                 today=today,
                 keys=own.keys,
-                hot_keys=hashed_keys(hot, verdict.leading),
+                hot_keys=hashed_keys(hot, detection.leading),
                 candidates=tuple(tried),
                 recommended=recommended(first, today, threshold, consumers),
             )
@@ -136,20 +136,20 @@ def _why_none(records: DataFrame) -> str:
     return f"no records: all {row['rows']} rows are rejected, one because {row['reason']}"
 
 
-def _facts(topic: str, loads: Rows, known: Mapping[str, int]) -> Facts:
+def _facts(topic: str, loads: Rows, known: Mapping[str, int]) -> TopicCounts:
     seen = max(row["partition"] for row in loads) + 1
     count = known.get(topic, seen)
-    if seen > MOST_PARTITIONS:
+    if seen > MAX_PARTITIONS:
         raise InputError(
             f"topic {topic}",
-            f"has a record on partition {seen - 1}: expected less than {MOST_PARTITIONS}",
+            f"has a record on partition {seen - 1}: expected less than {MAX_PARTITIONS}",
         )
     if seen > count:
         raise InputError(
             "--cluster", f"{topic} has {count} partitions, but a record is on partition {seen - 1}"
         )
     columns = ("records", "bytes", "null_records", "null_bytes", "empty_records")
-    return Facts(
+    return TopicCounts(
         partitions=count,
         known=topic in known,
         **{name: _filled(loads, name, count) for name in columns},
@@ -167,7 +167,7 @@ def _filled(rows: Iterable[Mapping[str, Any]], name: str, count: int) -> Ints:
 
 
 def _hot_keys(
-    spark: SparkSession, keys: DataFrame, facts: Mapping[str, Facts]
+    spark: SparkSession, keys: DataFrame, facts: Mapping[str, TopicCounts]
 ) -> dict[str, tuple[HotKey, ...]]:
     all_of = {
         topic: {name: int(getattr(own, name).sum()) for name in MEASURES}
@@ -215,7 +215,7 @@ def _what_ifs(
 
 
 def _candidate(
-    rows: Rows, partitions: int, name: str, facts: Facts, hot_keys: Sequence[HotKey]
+    rows: Rows, partitions: int, name: str, facts: TopicCounts, hot_keys: Sequence[HotKey]
 ) -> Candidate:
     placed = [row for row in rows if row["partition"] is not None]
     # records without a key, or with an empty key that the partitioner treats as none

@@ -1,16 +1,15 @@
-"""What if a topic had another number of partitions: loads, skew, what moves, and a recommendation.
+"""Other partition counts for a topic: loads, skew, moved keys, and a recommendation.
 
-*Skew* is the fullest partition over the mean of all, by records or by bytes. No number of
-partitions spreads one key: with n partitions the fullest holds at least the hottest key, so the
-skew is at least n times that key's share (``limit``). How many consumers can work at full speed
-side by side is n over the skew (``busy``): it grows with n until the hottest key alone keeps a
-consumer busy.
+*Skew* is the load of the fullest partition divided by the mean, by records or by bytes. No count
+splits one key: with n partitions the fullest has at least the hottest key, so the skew is at least
+n times that key's share (``limit``). The number of consumers that can work at full speed is n
+divided by the skew (``busy``); it grows with n until the hottest key alone keeps a consumer busy.
 
-A record without a key goes anywhere: such records are counted as spread evenly.
+Records without a key can go anywhere; they are counted as evenly distributed.
 
-Which number is recommended: the smallest with at least as many partitions as the topic has (it
-cannot shrink), or as there are consumers, whose skew is within the threshold. Where none is, the
-one of the least skew: a hot key, or keys of unequal size, make more of it with more partitions.
+Recommended is the smallest count with a skew within the threshold that is not below the topic's
+(it cannot shrink) or the number of consumers. If there is none, it is the count with the lowest
+skew: a hot key, or keys of unequal size, skew more partitions more.
 """
 
 from __future__ import annotations
@@ -24,26 +23,26 @@ import numpy as np
 
 from partage.cluster import Cluster
 from partage.errors import InputError
-from partage.producers.detection import Verdict
+from partage.producers.detection import Detection
 from partage.producers.fitting import EMPTY_IS_NULL
 from partage.producers.keys import Ints
 from partage.profile import shown_key
 
 THRESHOLD = 1.5
-"""The skew up to which a recommendation is content, unless said otherwise."""
+"""The default of the highest skew that a recommendation accepts."""
 
 MEASURES = ("records", "bytes")
 
 EMPTY = "(empty key)"
-"""How the empty key is shown to people."""
+"""The empty key in tables."""
 
-MOST_PARTITIONS = 100_000
+MAX_PARTITIONS = 100_000
 """More than any topic has."""
 
 
 @dataclass(frozen=True)
 class HotKey:
-    """``share``: of the topic's records and of its bytes."""
+    """A key with its ``share`` of the topic's records and of its bytes."""
 
     key: bytes
     records: int
@@ -61,13 +60,13 @@ class HotKey:
 
 @dataclass(frozen=True, eq=False)
 class Candidate:
-    """A number of partitions and a hash, and what they do to a topic.
+    """A partition count with a hash, and their effect on a topic.
 
     - ``loads``: by measure, [partitions]
     - ``keys``, ``keys_moved``: distinct keys, and those whose next record would go to another
-      partition than their latest
+      partition than their latest one
     - ``records_moved``: records of those keys
-    - ``hot_keys``: those that hold more than the mean of a partition, hottest first
+    - ``hot_keys``: keys with more than the mean load of a partition, hottest first
     """
 
     partitions: int
@@ -80,17 +79,17 @@ class Candidate:
 
     @property
     def skew(self) -> dict[str, float]:
-        """By measure, the fullest partition over the mean."""
+        """By measure, the fullest partition divided by the mean."""
         return {name: max_over_mean(load) for name, load in self.loads.items()}
 
     @property
     def gini(self) -> dict[str, float]:
-        """By measure, 0: all partitions alike; towards 1: all on one."""
+        """By measure, the Gini coefficient: 0 for equal partitions, towards 1 for all on one."""
         return {name: gini(load) for name, load in self.loads.items()}
 
     @property
     def limit(self) -> dict[str, float]:
-        """By measure, the least skew that any partitioner can reach."""
+        """By measure, the lowest skew that any partitioner can reach."""
         return {
             name: max([1.0, *(hot.share[name] * self.partitions for hot in self.hot_keys)])
             for name in self.loads
@@ -98,17 +97,17 @@ class Candidate:
 
     @property
     def worst(self) -> str:
-        """The measure of the larger skew."""
+        """The measure with the larger skew."""
         return max(self.skew, key=self.skew.__getitem__)
 
     @property
     def busy(self) -> float:
-        """Consumers that can be kept busy, by the larger skew."""
+        """Consumers that can work at full speed, by the larger skew."""
         return self.partitions / self.skew[self.worst]
 
     @property
     def moved(self) -> float:
-        """The share of the keys that change partition."""
+        """The share of keys that change partition."""
         return self.keys_moved / self.keys if self.keys else 0.0
 
     def to_json(self) -> dict[str, Any]:
@@ -126,7 +125,7 @@ class Candidate:
 
 @dataclass(frozen=True)
 class Recommendation:
-    """One of the candidates, and why."""
+    """The recommended candidate, and the reason."""
 
     partitions: int
     partitioner: str
@@ -142,14 +141,14 @@ class Recommendation:
 
 @dataclass(frozen=True, eq=False)
 class TopicKeys:
-    """All that is known of a topic: who wrote it, and what other numbers of partitions would do.
+    """A topic: the partitioner that wrote it, and the effect of other partition counts.
 
-    ``today``: by measure, [partitions] as they are; ``hot_keys``: the hottest there are;
-    ``candidates`` in the order asked for.
+    ``today``: the present loads by measure, [partitions]; ``hot_keys``: the hottest;
+    ``candidates`` in the order of the request.
     """
 
     name: str
-    verdict: Verdict
+    detection: Detection
     today: Mapping[str, Ints]
     keys: int
     hot_keys: tuple[HotKey, ...]
@@ -158,7 +157,7 @@ class TopicKeys:
 
     @property
     def unspreadable(self) -> dict[str, float]:
-        """By measure, the hottest key's share: one partition has it, however many there are."""
+        """By measure, the hottest key's share, which no partition count can split."""
         return {
             name: max((hot.share[name] for hot in self.hot_keys), default=0.0) for name in MEASURES
         }
@@ -168,9 +167,9 @@ class TopicKeys:
         for one in self.candidates:
             candidates.setdefault(str(one.partitions), {})[one.partitioner] = one.to_json()
         return {
-            "partitioner": self.verdict.partitioner,
-            "evidence": self.verdict.evidence,
-            "today": {"partitions": self.verdict.partitions, **_loads_to_json(self.today)},
+            "partitioner": self.detection.partitioner,
+            "evidence": self.detection.evidence,
+            "today": {"partitions": self.detection.partitions, **_loads_to_json(self.today)},
             "hot_keys": [hot.to_json() for hot in self.hot_keys],
             "unspreadable_share": _rounded(self.unspreadable, 6),
             "candidates": candidates,
@@ -180,7 +179,7 @@ class TopicKeys:
 
 @dataclass(frozen=True, eq=False)
 class KeyReport:
-    """The topics by name, ascending, and totals over all of them; ``rejected``: rows that are no
+    """The topics by name, ascending, and totals of all of them; ``rejected``: rows that are not
     records."""
 
     topics: tuple[TopicKeys, ...]
@@ -189,7 +188,7 @@ class KeyReport:
     rejected: int
 
     def above(self, threshold: float) -> list[tuple[str, Candidate]]:
-        """The candidates whose skew, by records or by bytes, is above a threshold."""
+        """The candidates, by topic, whose skew by records or by bytes is above a threshold."""
         return [
             (topic.name, one)
             for topic in self.topics
@@ -206,35 +205,35 @@ class KeyReport:
         }
 
 
-def counts_named(text: str) -> list[int]:
-    """``12,24,48``: each number once, ascending. Raises InputError."""
-    expected = f"expected numbers of partitions, 1 to {MOST_PARTITIONS:,}, as in 12,24,48"
+def parse_counts(text: str) -> list[int]:
+    """Parse ``12,24,48``: each count once, ascending. Raises InputError."""
+    expected = f"expected numbers of partitions, 1 to {MAX_PARTITIONS:,}, as in 12,24,48"
     counts = set()
     for part in text.split(","):
-        # int() takes more than digits: signs, underscores, other scripts
+        # int() accepts more than digits: signs, underscores, other scripts
         number = int(part) if re.fullmatch(r"\s*[0-9]{1,9}\s*", part) else 0
-        if not 1 <= number <= MOST_PARTITIONS:
+        if not 1 <= number <= MAX_PARTITIONS:
             raise InputError("--partitions", f"{text!r}: {expected}")
         counts.add(number)
     return sorted(counts)
 
 
 def partition_counts(cluster: Cluster) -> dict[str, int]:
-    """How many partitions each topic of a cluster has, counted to the highest number."""
+    """The partition count of each topic of a cluster: its highest partition number plus one."""
     highest = np.zeros(len(cluster.topics), dtype=np.int64)
     np.maximum.at(highest, cluster.topic, cluster.partition)
     return dict(zip(cluster.topics, (highest + 1).tolist(), strict=True))
 
 
 def max_over_mean(load: Ints) -> float:
-    """The fullest over the mean; 1 where there is no load."""
+    """The highest load divided by the mean; 1 without load."""
     total = int(load.sum())
     return float(load.max()) * len(load) / total if total else 1.0
 
 
 def gini(load: Ints) -> float:
-    """0: all alike; towards 1: all on one. (Half the mean difference of two of them, over the
-    mean.)"""
+    """The Gini coefficient: half the mean difference of two loads, divided by the mean. 0: all are
+    equal; towards 1: one has all."""
     total, count = int(load.sum()), len(load)
     if not total:
         return 0.0
@@ -243,18 +242,18 @@ def gini(load: Ints) -> float:
 
 
 def evenly(total: int, partitions: int) -> Ints:
-    """[partitions] whole numbers that differ by one at most."""
+    """[partitions] whole numbers that differ by at most 1."""
     each, more = divmod(total, partitions)
     return each + (np.arange(partitions) < more).astype(np.int64)
 
 
 def hashed_keys(hot_keys: Sequence[HotKey], partitioner: str | None) -> tuple[HotKey, ...]:
-    """Without the empty key where the partitioner takes it for none."""
+    """Without the empty key if the partitioner treats it as null."""
     return tuple(hot for hot in hot_keys if hot.key or partitioner not in EMPTY_IS_NULL)
 
 
 def too_hot(hot_keys: Sequence[HotKey], partitions: int) -> tuple[HotKey, ...]:
-    """The keys that hold more than the mean of so many partitions."""
+    """The keys with more than the mean load of so many partitions."""
     return tuple(hot for hot in hot_keys if max(hot.share.values()) * partitions > 1)
 
 
@@ -264,43 +263,43 @@ def recommended(
     threshold: float = THRESHOLD,
     consumers: int | None = None,
 ) -> Recommendation:
-    """One of the candidates (at least one, of one partitioner), for a topic with the loads of
-    ``today``. ``consumers``: so many shall have work at the same time; None: as many as there are
-    partitions."""
+    """The best of the candidates (at least one, all of one partitioner) for a topic whose present
+    loads are ``today``. ``consumers``: how many should work at the same time; None: as many as
+    there are partitions."""
     now = len(today["records"])
     need = now if consumers is None else max(now, consumers)
     ascending = sorted(candidates, key=lambda one: one.partitions)
     enough = [one for one in ascending if one.partitions >= need]
-    content = [one for one in enough if one.skew[one.worst] <= threshold]
-    if content:
-        whom = f"not below today's {now}" if need == now else f"for {need} consumers"
-        one, why = content[0], f"the smallest {whom} and within {threshold:g}"
+    within = [one for one in enough if one.skew[one.worst] <= threshold]
+    if within:
+        scope = f"not below today's {now}" if need == now else f"for {need} consumers"
+        one, why = within[0], f"the smallest {scope} and within {threshold:g}"
     elif enough:
         one = min(enough, key=lambda one: one.skew[one.worst])
         why = f"none is within {threshold:g}, this is the least uneven"
     else:
-        whom = f"below today's {now}" if need == now else f"too few for {need} consumers"
-        one, why = ascending[-1], f"the largest asked for, though {whom}"
+        scope = f"below today's {now}" if need == now else f"too few for {need} consumers"
+        one, why = ascending[-1], f"the largest requested, though {scope}"
     reasons = [
         f"{why}: max/mean of {one.worst} {one.skew[one.worst]:.2f}, "
         f"today {max_over_mean(today[one.worst]):.2f}"
     ]
     if one.skew[one.worst] > threshold:
-        reasons.append(_whence(one, threshold))
+        reasons.append(_cause(one, threshold))
     if one.keys_moved:
         reasons.append(f"{_percent(one.moved)} of the keys change partition")
     return Recommendation(one.partitions, one.partitioner, "; ".join(reasons))
 
 
-def _whence(one: Candidate, threshold: float) -> str:
-    """Where a skew comes from: one key, or what keys happen to fall together."""
+def _cause(one: Candidate, threshold: float) -> str:
+    """The cause of a skew: one hot key, or large keys on the same partition."""
     name = one.worst
     if one.limit[name] <= threshold:
-        return "keys of unequal size fall together"
+        return "large keys are on the same partition"
     hottest = max(one.hot_keys, key=lambda hot: hot.share[name])
     share = f"{_percent(hottest.share[name])} of the {name}"
     key = shown_key(hottest.key) or EMPTY
-    return f"{key} alone, {share}, makes it {one.limit[name]:.2f} at least"
+    return f"{key} alone, {share}, makes it at least {one.limit[name]:.2f}"
 
 
 def _percent(share: float) -> str:

@@ -1,20 +1,20 @@
-"""Which hashes explain where the keys of a topic lie.
+"""Which hashes explain the partitions of a topic's keys.
 
-A *placement* is a key together with a partition on which it has records. A *rule* is a hash with a
-number of partitions: it explains a placement if the hash, modulo the number, is the partition. A
-rule that has nothing to do with a topic of n partitions explains one placement in n, by chance. So
-it counts as found when it explains far more than that: when so many would come about by chance less
-than once in ten thousand topics, all rules tried being counted in.
+A *placement* is a key together with a partition that has records of it. A *rule* is a hash with a
+number of partitions; it explains a placement if the hash modulo that number is the partition. By
+chance, an unrelated rule explains one in n placements of a topic with n partitions. A rule counts
+as found if it explains significantly more: chance would do so in less than one of ten thousand
+topics, with all rules tried taken into account.
 
-One rule rarely explains more than the truth, but several may be true. The one that explains most
-placements is taken first, then the one that explains most of what is left, and so on.
+Several rules may be true. The one that explains most placements is taken first, then the one that
+explains most of the rest, and so on.
 
-The number of partitions is at first the one known, or one more than the highest seen. Where that
-leaves something unexplained, a sample of the rest is tried with all smaller and some larger numbers
-(``search``): the topic may have grown, or no key may have hit its last partitions.
+The number of partitions is the known one, or else one more than the highest seen. If placements
+remain unexplained, a sample of them is tried with all smaller and some larger numbers (``search``):
+the topic may have grown, or no key may have hit its last partitions.
 
-Chance: of k placements a rule that explains each with probability c explains a share s ≥ c with a
-probability of at most exp(-k·KL(s, c)), KL being the Kullback-Leibler divergence (Chernoff).
+Significance: of k placements, a rule that explains each with probability c explains a share s ≥ c
+with a probability of at most exp(-k·KL(s, c)), with KL the Kullback-Leibler divergence (Chernoff).
 """
 
 from __future__ import annotations
@@ -44,13 +44,13 @@ HASHES: Mapping[str, KeyHash] = {
 """The hashes that are tried."""
 
 EMPTY_IS_NULL = ("crc32",)
-"""Those whose clients take an empty key for none (librdkafka by default)."""
+"""Hashes whose clients treat an empty key as null (librdkafka by default)."""
 
 CHANCE = 1e-4
-"""A rule counts as found when chance would do as well less often than that."""
+"""A rule counts as found if the probability of explaining as much by chance is lower."""
 
 _UNSEEN = 1e-4
-"""How unlikely it may be that no key hits the last partitions."""
+"""The lowest probability, that no key hits the last partitions, which is still considered."""
 
 _MOST_COUNTS = 10_000
 
@@ -64,11 +64,13 @@ class Rule:
 
 
 @dataclass(frozen=True, eq=False)
-class Tally:
-    """Placements of non-empty keys of one topic, in groups that the same rules explain.
+class PlacementGroups:
+    """Placements of a topic's non-empty keys, grouped by partition and by the rules that explain
+    them.
 
-    Shapes: R rules, G groups. ``fits`` [G, R] says which explain it; ``partition``, ``placements``,
-    ``records`` [G]; ``first``, ``last`` [G], of the group's records, in microseconds since 1970.
+    Shapes: R rules, G groups. ``fits`` [G, R]: whether the rule explains the group; ``partition``,
+    ``placements``, ``records`` [G]; ``first``, ``last`` [G]: of the group's records, in
+    microseconds since 1970.
     """
 
     rules: tuple[Rule, ...]
@@ -80,13 +82,13 @@ class Tally:
     last: Ints
 
     def unexplained(self, chosen: Sequence[int]) -> Bools:
-        """[G] which groups none of the rules at these positions explains."""
+        """[G] whether none of the rules at these positions explains the group."""
         explained: Bools = np.logical_or.reduce(self.fits[:, list(chosen)], axis=1)
         return ~explained
 
 
 def hash_named(name: str) -> str:
-    """The name in ``HASHES`` of a partitioner's hash. Raises InputError where it has none."""
+    """The name in ``HASHES`` of a partitioner's hash. Raises InputError if it has none."""
     if name in HASHES:
         return name
     spec = PARTITIONERS.get(ALIASES.get(name, name))
@@ -96,12 +98,11 @@ def hash_named(name: str) -> str:
     for known, key_hash in HASHES.items():
         if spec.key_hash is key_hash:
             return known
-    raise InputError("--partitioner", f"{name!r} does not go by the key: nothing to work out")
+    raise InputError("--partitioner", f"{name!r}: does not use the key, nothing to compute")
 
 
 def significant(explained: int, placements: int, chance: float, tried: int) -> bool:
-    """Whether so many of the placements are explained by more than chance, ``tried`` rules having
-    had theirs."""
+    """Whether a rule, one of ``tried``, explains more placements than chance would."""
     if placements == 0 or explained <= chance * placements:
         return False
     share = explained / placements
@@ -111,40 +112,39 @@ def significant(explained: int, placements: int, chance: float, tried: int) -> b
     return placements * divergence > math.log(tried / CHANCE)
 
 
-def choose(tally: Tally) -> list[int]:
-    """The rules that are found, as positions in ``tally.rules``: each explains most of what those
-    before it leave."""
+def choose(groups: PlacementGroups) -> list[int]:
+    """The rules found, as positions in ``groups.rules``, each explaining most of what those before
+    it leave unexplained."""
     chosen: list[int] = []
-    left = tally.unexplained(chosen)
+    left = groups.unexplained(chosen)
     while left.any():
-        total = int(tally.placements[left].sum())
-        explained = tally.placements[left] @ tally.fits[left]
+        total = int(groups.placements[left].sum())
+        explained = groups.placements[left] @ groups.fits[left]
         found = [
             at
-            for at, rule in enumerate(tally.rules)
-            if significant(int(explained[at]), total, 1 / rule.partitions, len(tally.rules))
+            for at, rule in enumerate(groups.rules)
+            if significant(int(explained[at]), total, 1 / rule.partitions, len(groups.rules))
         ]
         if not found:
             break
         chosen.append(max(found, key=lambda at: int(explained[at])))
-        left = tally.unexplained(chosen)
+        left = groups.unexplained(chosen)
     return chosen
 
 
 def counts_to_try(partitions: int, keys: int, known: bool) -> range:
-    """Numbers of partitions that a topic of so many distinct keys may have had: smaller ones before
-    it grew, and larger ones whose last partitions no key has hit, unless the number is ``known``.
-    """
+    """Partition counts that a topic with so many distinct keys may have had: smaller ones before it
+    grew and, unless the count is ``known``, larger ones whose last partitions no key has hit."""
     most = float(partitions)
     if keys and not known:
-        # a topic of m partitions leaves those from n on empty with probability (n/m)^keys
+        # with m partitions, those from n on have no key with probability (n/m)^keys
         most = min(partitions * _UNSEEN ** (-1 / keys), 3 * partitions + 100)
     return range(2, min(int(most), _MOST_COUNTS) + 1)
 
 
 def search(hashes: Mapping[str, npt.NDArray[Any]], partition: Ints, counts: range) -> list[Rule]:
-    """The rules, with any of the counts, that explain a sample of placements: ``hashes`` [N] each,
-    ``partition`` [N]."""
+    """The rules, with any of the counts, that explain a sample of N placements: ``hashes`` by name
+    [N], ``partition`` [N]."""
     found: list[Rule] = []
     left = np.ones(len(partition), dtype=np.bool_)
     tried = len(hashes) * len(counts)

@@ -32,7 +32,7 @@ Topics = Cluster | Mapping[str, int | Topic]
 
 @dataclass(frozen=True)
 class RoutedRecord:
-    """A record ready to be sent. ``leader``: a broker id; None if not known, or no replica lives."""
+    """A record ready to be sent. ``leader``: a broker id; None if unknown, or no replica lives."""
 
     topic: str
     partition: int

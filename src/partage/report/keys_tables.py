@@ -52,7 +52,7 @@ def print_keys(found: KeyReport, console: Console, fail_above: float | None = No
     )
     for topic in shown:
         if not _plain(topic):
-            console.print(_named(topic.name, f": {topic.verdict.reason}"))
+            console.print(_named(topic.name, f": {topic.detection.reason}"))
     _title("\nWhat other numbers of partitions would do", console)
     console.print(_candidates(shown, fail_above))
     _note(
@@ -76,7 +76,7 @@ def print_keys(found: KeyReport, console: Console, fail_above: float | None = No
 def _writers(topics: Iterable[TopicKeys]) -> Table:
     table = _table("topic", "parts", "keys", "murmur2", "crc32", "fnv1a", "chance", "null", "by")
     for topic in topics:
-        verdict, evidence = topic.verdict, topic.verdict.evidence
+        detection, evidence = topic.detection, topic.detection.evidence
         agreement: dict[str, float] = {}
         for name, share in evidence["agreement"].items():
             column = _SHOWN.get(name, name)
@@ -84,21 +84,21 @@ def _writers(topics: Iterable[TopicKeys]) -> Table:
         records = int(topic.today["records"].sum())
         table.add_row(
             Text(printing.clipped(topic.name, _NAME)),
-            units.count(verdict.partitions),
+            units.count(detection.partitions),
             units.count(topic.keys),
             *(_share(agreement.get(name)) for name in ("murmur2", "crc32", "fnv1a")),
             _share(evidence["chance"]) if agreement else units.MISSING,
             _share(evidence["null_keys"]["records"] / records),
-            Text(verdict.partitioner, "yellow" if verdict.partitioner in _UNSURE else "green"),
+            Text(detection.partitioner, "yellow" if detection.partitioner in _UNSURE else "green"),
         )
     return table
 
 
 def _plain(topic: TopicKeys) -> bool:
     """Whether one hash explains all, so that there is no more to say."""
-    evidence = topic.verdict.evidence
+    evidence = topic.detection.evidence
     return (
-        topic.verdict.partitioner not in (*_UNSURE, "round-robin")
+        topic.detection.partitioner not in (*_UNSURE, "round-robin")
         and not evidence["unexplained"]["placements"]
         and not evidence["grew"]
     )
@@ -106,7 +106,7 @@ def _plain(topic: TopicKeys) -> bool:
 
 def _by_another(topic: TopicKeys) -> bool:
     """Whether it is worked out by other hashes than the one that wrote it."""
-    return {one.partitioner for one in topic.candidates} != {topic.verdict.leading}
+    return {one.partitioner for one in topic.candidates} != {topic.detection.leading}
 
 
 def _candidates(topics: Sequence[TopicKeys], fail_above: float | None) -> Table:
@@ -121,7 +121,7 @@ def _candidates(topics: Sequence[TopicKeys], fail_above: float | None) -> Table:
         return Text(_ratio(value), "red" if above else "")
 
     for topic in topics:
-        now, recommended = topic.verdict.partitions, topic.recommended
+        now, recommended = topic.detection.partitions, topic.recommended
         skews = [max_over_mean(topic.today[name]) for name in MEASURES]
         table.add_row(
             Text(printing.clipped(topic.name, _NAME)),
