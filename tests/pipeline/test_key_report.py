@@ -1,4 +1,4 @@
-"""Keys on Spark: partitioners detected as counted in plain Python, loads as the clients' hashes give them."""
+"""Keys on Spark: partitioners and loads equal those of a plain count in Python."""
 
 from __future__ import annotations
 
