@@ -157,7 +157,7 @@ def test_large_groups_are_shared_out_whole_and_kept(members: int, subscribes: fl
 def test_too_many_pairs_for_topics_change_nothing_else(monkeypatch: pytest.MonkeyPatch) -> None:
     group = large(40, 12, 30, 0.4, 3)
     found = assign(group, "sticky")
-    monkeypatch.setattr(exact_assignment, "_PAIRS", 10)
+    monkeypatch.setattr(exact_assignment, "_MAX_PAIRS", 10)
     dealt = assign(group, "sticky")
     assert sorted(dealt.loads.tolist()) == sorted(found.loads.tolist())
     assert unevenness(dealt.as_dict()) > unevenness(found.as_dict())

@@ -1,13 +1,14 @@
-"""The exact assignment: fairest loads, then near racks, then most partitions kept, then each topic
-spread most evenly over the members.
+"""The exact assignment: the fairest loads, then the most partitions in the racks of their members,
+then the fewest moves, then each topic spread as evenly as possible over the members.
 
-Partitions that the same members may have, with replicas in the same racks, are alike; the kernel
-(``flow.group_assignment``) decides how many of each kind every member keeps and gets anew, which is
-a few thousand numbers even for a million partitions. Which ones is first dealt out: of the
-partitions of one kind that a member owns, it keeps those of the topics of which it has few; what is
-free goes round the members, topic by topic. Then the counts per topic and member are evened out as
-far as loads, racks and kept partitions stay as they are (``flow.even_spread``): the sum of their
-squares is the least there is, unless the group is so large that this would take too long.
+1. Partitions with the same subscribers and the same replica racks form a *kind*. The kernel
+   (``flow.group_assignment``) decides how many partitions of each kind every member keeps and gets:
+   a few thousand numbers even for a million partitions.
+2. A first choice of the partitions: of those of a kind that a member owns, it keeps the ones of
+   topics of which it has few. Free partitions go round robin to the members, topic by topic.
+3. The counts per topic and member are balanced without changing loads, racks or moves
+   (``flow.even_spread``). The sum of their squares is minimal, unless the group is so large that
+   this would take too long.
 """
 
 from __future__ import annotations
@@ -27,24 +28,26 @@ from partage.group.model import NOBODY
 
 Ints = npt.NDArray[np.int64]
 
-_PAIRS = 10_000_000
-"""Pairs of topic and member beyond which the dealing decides about topics alone, to save memory."""
+_MAX_PAIRS = 10_000_000
+"""With more pairs of topic and member than this, step 3 is skipped to save memory."""
 
 
 def assign_exactly(
-    group: Group, rest: Ints | None = None, among: npt.NDArray[np.bool_] | None = None
+    group: Group, decided: Ints | None = None, among: npt.NDArray[np.bool_] | None = None
 ) -> Ints:
-    """[P] the member that gets each partition, ``NOBODY`` where none subscribes.
+    """[P] the member that gets each partition, ``NOBODY`` where no member subscribes.
 
-    - ``rest`` [P]: what is decided already and counts as load, ``NOBODY`` where it is not
-    - ``among`` [P]: the partitions that it is about, all unless given
+    - ``decided`` [P]: owners that are fixed and count as load, ``NOBODY`` where there is none
+    - ``among`` [P]: the partitions to assign, by default all
     """
     owner = group.owner
-    open_ = np.ones(group.partitions, dtype=np.bool_) if rest is None else rest == NOBODY
+    open_ = np.ones(group.partitions, dtype=np.bool_) if decided is None else decided == NOBODY
     if among is not None:
         open_ &= among
     kinds = _Kinds.of(group, open_)
-    answer = np.full(group.partitions, NOBODY, dtype=np.int64) if rest is None else rest.copy()
+    answer = (
+        np.full(group.partitions, NOBODY, dtype=np.int64) if decided is None else decided.copy()
+    )
     if len(kinds.count) == 0:
         return answer
     members = len(group.members)
@@ -58,21 +61,21 @@ def assign_exactly(
             slot=kinds.member,
             current=np.bincount(arc, minlength=len(kinds.kind)).astype(np.int64),
             far=kinds.far,
-            base=None if rest is None else loads_of(rest, members),
+            base=None if decided is None else loads_of(decided, members),
         )
     )
     _keep(group, has, owner[has], arc, found.kept, answer)
-    _deal(kinds.of_partition, kinds.kind, kinds.member, found.new, answer)
-    _spread(group, kinds, found, has[found.kept_face[arc] == FULL], rest, answer)
+    _assign_free(kinds.of_partition, kinds.kind, kinds.member, found.new, answer)
+    _spread(group, kinds, found, has[found.kept_face[arc] == FULL], decided, answer)
     return answer
 
 
 @dataclass(frozen=True, eq=False)
 class _Kinds:
-    """Kinds of partitions, K, and who may have them, A pairs ascending.
+    """K kinds of partitions and the members that may have them: A pairs, ascending.
 
-    - ``of_partition`` [P] (-1: nobody subscribes); ``count`` [K]
-    - ``kind``, ``member`` [A]; ``far`` [A]: 1 where no replica lies in the member's rack
+    - ``of_partition`` [P] kind of each partition, -1 where none is assigned; ``count`` [K]
+    - ``kind``, ``member`` [A]; ``far`` [A]: 1 where no replica is in the member's rack
     """
 
     of_partition: Ints
@@ -89,7 +92,7 @@ class _Kinds:
         return table
 
     def arc_of(self, kind: Ints, member: Ints) -> Ints:
-        """The position of (kind, member) among the pairs."""
+        """Position of (kind, member) among the pairs."""
         return np.asarray(self._arc[kind * self.members + member])
 
     @cached_property
@@ -119,8 +122,7 @@ class _Kinds:
             pattern_of = named % len(racks)
             rack = group.member_rack[member]
             near = racks[pattern_of[kind], np.maximum(rack, 0)] & (rack >= 0)
-            # a partition without known racks, or a member without one, is near to nobody in
-            # particular
+            # without known racks of the partition or the member, no rack is preferred
             known = racks[pattern_of[kind]].any(axis=1) & (rack >= 0)
             far[known & ~near] = 1
         kind, member = kind.astype(np.int64), member.astype(np.int64)
@@ -128,7 +130,8 @@ class _Kinds:
 
 
 def _keep(group: Group, partition: Ints, member: Ints, arc: Ints, stay: Ints, answer: Ints) -> None:
-    """Each member keeps its partitions of a kind, rank by rank of their topics."""
+    """Each member keeps ``stay`` [A] of its partitions of a kind: first the lowest of each topic,
+    then the second of each topic, and so on."""
     if len(partition) == 0:
         return
     all_stay = stay[arc] >= np.bincount(arc, minlength=len(stay))[arc]
@@ -139,31 +142,39 @@ def _keep(group: Group, partition: Ints, member: Ints, arc: Ints, stay: Ints, an
     by_topic = np.argsort(code, kind="stable")
     rank = np.empty(len(partition), dtype=np.int64)
     rank[by_topic] = _rank_within(code[by_topic])
-    # not everyone gives up the same topic
+    # so that members do not all give up the same topic
     shifted = (group.topic[partition] + member) % len(group.topics)
     order = np.lexsort((partition, shifted, rank, arc))
     kept = order[_rank_within(arc[order]) < stay[arc[order]]]
     answer[partition[kept]] = member[kept]
 
 
-def _deal(label: Ints, of_arc: Ints, member: Ints, come: Ints, answer: Ints) -> None:
-    """What is free goes round the members, label by label ([P], -1: none), partitions in order;
-    ``come`` to each ``member`` of each label, ``of_arc``."""
+def _assign_free(label: Ints, of_arc: Ints, member: Ints, come: Ints, answer: Ints) -> None:
+    """Assign free partitions round robin to the members, label by label.
+
+    - ``label`` [P], -1 for none; ``of_arc`` [A] the label of each pair, with its ``member``
+    - ``come`` [A] number of partitions for each pair
+    """
     free = np.flatnonzero((answer == NOBODY) & (label >= 0))
     free = free[np.argsort(label[free], kind="stable")]
     arc = np.repeat(np.arange(len(come)), come)
     turn = _rank_within(arc)
-    # those that get more go first: the last, shorter round goes on where the one before it ended
+    # members that get more go first: the last, shorter round continues where the one before ended
     order = np.lexsort((-come[arc], turn, of_arc[arc]))
     answer[free] = member[arc[order]]
 
 
 def _spread(
-    group: Group, kinds: _Kinds, found: GroupSolution, stays: Ints, rest: Ints | None, answer: Ints
+    group: Group,
+    kinds: _Kinds,
+    found: GroupSolution,
+    stays: Ints,
+    decided: Ints | None,
+    answer: Ints,
 ) -> None:
-    """Even the counts per topic and member out, at no other cost. ``stays``: the partitions that
-    every optimum keeps where they are."""
-    # a topic of which all stay leaves nothing to decide
+    """Balance the counts per topic and member at no other cost. ``stays``: the partitions that keep
+    their owner in every optimum."""
+    # a topic whose partitions all stay needs no decision
     open_ = kinds.of_partition >= 0
     open_[stays] = False
     topics = np.zeros(len(group.topics), dtype=np.bool_)
@@ -187,7 +198,7 @@ def _spread(
         slot=member,
         low=np.where(found.new_face[arc] == FULL, high, low),
         high=np.where(found.kept_face[arc] == EMPTY, 0, high),
-        base=_elsewhere(group, rest, rows.topic[pair_row], member),
+        base=_elsewhere(group, decided, rows.topic[pair_row], member),
         least=found.least - aside,
         most=found.most - aside,
     )
@@ -203,16 +214,16 @@ def _spread(
     stay = np.minimum(counts, sits)
     _keep(group, has, group.owner[has], rows.pair(has, group.owner[has]), stay, answer)
     come = np.where(changed[pair_row], counts - stay, 0)
-    _deal(rows.of_partition, pair_row, member, come, answer)
+    _assign_free(rows.of_partition, pair_row, member, come, answer)
 
 
 @dataclass(frozen=True, eq=False)
 class _Rows:
-    """The partitions of a kind within each topic, R rows, and who may have them, A pairs.
+    """R rows, the partitions of one kind and topic, and the members that may have them: A pairs.
 
-    - ``listed``: the partitions of some topics; ``of_partition`` [P] their row
+    - ``listed``: the partitions of the rows; ``of_partition`` [P] the row of each
     - ``topic``, ``kind``, ``count`` [R]; ``row``, ``arc`` [A]: the pair of the row's kind
-    - ``shift`` [R]: from a pair of the kind to that of the row
+    - ``shift`` [R]: from the position of a pair of the kind to that of the row
     """
 
     kinds: _Kinds
@@ -227,14 +238,14 @@ class _Rows:
 
     @classmethod
     def of(cls, group: Group, kinds: _Kinds, listed: Ints) -> _Rows | None:
-        """None where there would be more than ``_PAIRS``."""
+        """The rows, None for more than ``_MAX_PAIRS`` pairs."""
         code = group.topic[listed] * len(kinds.count) + kinds.of_partition[listed]
         named, of = np.unique(code, return_inverse=True)
         of_partition = np.full(group.partitions, NOBODY, dtype=np.int64)
         of_partition[listed] = of.ravel()
         topic, kind = np.divmod(named, len(kinds.count))
         width = np.diff(kinds.first)[kind]
-        if int(width.sum()) > _PAIRS:
+        if int(width.sum()) > _MAX_PAIRS:
             return None
         shift = np.cumsum(width) - width - kinds.first[kind]
         row = np.repeat(np.arange(len(named)), width)
@@ -243,7 +254,7 @@ class _Rows:
         return cls(kinds, listed, of_partition, topic, kind, count, row, arc, shift)
 
     def pair(self, partition: Ints, member: Ints) -> Ints:
-        """The pair of each partition's row and the member."""
+        """The pair of each partition's row and its member."""
         row = self.of_partition[partition]
         return self.kinds.arc_of(self.kind[row], member) + self.shift[row]
 
@@ -252,18 +263,18 @@ class _Rows:
         return np.bincount(pair, minlength=len(self.row)).astype(np.int64)
 
 
-def _elsewhere(group: Group, rest: Ints | None, topic: Ints, member: Ints) -> Ints:
-    """[A] partitions of the topic that the member has anyway."""
-    if rest is None:
+def _elsewhere(group: Group, decided: Ints | None, topic: Ints, member: Ints) -> Ints:
+    """[A] number of partitions of the topic that are already decided for the member."""
+    if decided is None:
         return np.zeros(len(topic), dtype=np.int64)
-    decided = np.flatnonzero(rest != NOBODY)
-    code = group.topic[decided] * len(group.members) + rest[decided]
+    rows = np.flatnonzero(decided != NOBODY)
+    code = group.topic[rows] * len(group.members) + decided[rows]
     held = np.bincount(code, minlength=len(group.topics) * len(group.members))
     return np.asarray(held[topic * len(group.members) + member], dtype=np.int64)
 
 
 def _rank_within(ordered: Ints) -> Ints:
-    """Number of each entry within its run of equals."""
+    """Number of each entry within its run of equal values."""
     at = np.arange(len(ordered))
     starts = np.ones(len(ordered), dtype=np.bool_)
     starts[1:] = ordered[1:] != ordered[:-1]

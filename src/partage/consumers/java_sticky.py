@@ -1,27 +1,29 @@
-"""Sticky as Apache Kafka's class decides it (AbstractStickyAssignor): its loads and its moves.
+"""The assignment of Apache Kafka's AbstractStickyAssignor: its loads and its moves.
 
-*All subscribe alike.* With P partitions and M members everyone keeps up to P // M of what it owns,
-by (number, topic); those who own more keep one more while P % M members have it. What is free, by
-(topic, number), goes round those below P // M, in the order of their ids, and then one each to
-those who may still have one more.
+*Equal subscriptions.* With P partitions and M members, each member keeps up to P // M of its
+partitions, in the order of (number, topic). Members that own more keep one more, until P % M
+members have it. The free partitions, in the order of (topic, number), go in turn to the members
+below P // M, in the order of their ids, and then one each to the members that may still have one
+more.
 
-*Subscriptions differ.* Everyone keeps what it owns. What is free goes, topics of few subscribers
-first, to the subscriber that has least. Then pass follows pass over the partitions: one whose owner
-has at least two more than some subscriber goes to the subscriber that has least (back to an earlier
-claimant, where that one has two less); if another of its topic has just gone the opposite way
-between these two, that one goes back instead. If all this was no gain in evenness, it is undone.
+*Different subscriptions.* Each member keeps what it owns. Free partitions go to the subscriber with
+the fewest partitions, topics with few subscribers first. Then the class passes over all partitions
+again and again: a partition whose owner has at least two more than some subscriber moves to the
+subscriber with the fewest (or back to an earlier claimant, if that one has two fewer). If another
+partition of the topic has just moved the opposite way between the two members, that one moves back
+instead. If the result is not more even than before, all of this is undone.
 
-*Racks* (KIP-881) count where some member's rack holds replicas and not every partition lies in
-every rack: what lies far from its owner is then given up, and what is free goes first to members
-near it, partitions near few members first.
+*Racks* (KIP-881) count where some member's rack has replicas and not every partition has replicas
+in every rack. Members then give up partitions without a replica in their rack. Free partitions go
+first to members in a rack of one of their replicas; partitions with few such members come first.
 
-Kafka's order comes in part from its hash tables (who keeps one more, which of several partitions
-goes back). It is followed as far as it is defined, with members entered by id; where more than
-eight keys share a bucket it is not.
+Part of Kafka's order comes from its hash tables (which members keep one more, which of several
+partitions moves back). It is reproduced as far as it is defined, with members inserted in the order
+of their ids; it is not where more than eight keys share a bucket.
 
-Source: Kafka's org.apache.kafka.clients.consumer.internals.AbstractStickyAssignor. Claims are taken
-as ``Group.owner`` sees them, so that what makes that class fail (claims beyond a topic's end, or of
-topics not subscribed to) does no harm here.
+Source: Kafka's org.apache.kafka.clients.consumer.internals.AbstractStickyAssignor. Claims are those
+of ``Group.owner``; so claims that make that class fail (beyond a topic's end, or of topics that the
+member does not subscribe to) are ignored.
 """
 
 from __future__ import annotations
@@ -52,7 +54,10 @@ def java_sticky(group: Group) -> Ints:
 
 
 class _Racks:
-    """Who is near what. ``used``: whether racks count at all; ``rack`` [M], -1 unknown."""
+    """Which members are in a rack of which partition.
+
+    ``used``: whether racks count at all; ``rack`` [M]: of each member, -1 if unknown.
+    """
 
     def __init__(self, group: Group) -> None:
         subscribed = np.asarray(group.subscribes.any(axis=0))[group.topic]
@@ -65,7 +70,7 @@ class _Racks:
         self.replicas = group.in_rack
         in_rack = np.bincount(known, minlength=group.in_rack.shape[1])
         self.members_near: Ints = self.replicas @ in_rack
-        """[P] members in the racks of a partition."""
+        """[P] number of members in the racks of a partition."""
 
     def mismatch(self, member: int, partition: int) -> bool:
         rack = self.rack[member]
@@ -76,7 +81,7 @@ class _Racks:
         return rack >= 0 and bool(self.replicas[partition, rack])
 
 
-# -- all subscribe alike
+# -- equal subscriptions
 
 
 class _Constrained:
@@ -87,25 +92,26 @@ class _Constrained:
         self.least, self.expected = divmod(int(self.listed.sum()), members)
         self.most = self.least + (self.expected > 0)
         self.above = 0
-        """Members that have one more than the least."""
+        """Number of members with one more than ``least``."""
         self.load = [0] * members
         self.owner = np.full(group.partitions, NOBODY, dtype=np.int64)
         self.below: list[int] = []
-        """Members that have less than the least, and those that may have one more."""
+        """Members below ``least``."""
         self.at_least: deque[int] = deque()
+        """Members with ``least`` partitions that may have one more."""
 
     def build(self) -> Ints:
         self._keep()
         free = np.flatnonzero(self.listed & (self.owner == NOBODY))
-        # from here on by id, which is how members are numbered
+        # from here on by id, which is the order of the positions
         self.below.sort()
         self.at_least = deque(sorted(self.at_least))
         if any(rack >= 0 for rack in self.racks.rack):
             free = free[np.argsort(self.racks.members_near[free], kind="stable")]
         rest: Iterable[int] = free.tolist()
         if self.racks.used:
-            rest = self._fill_near(rest)
-        self._fill(rest)
+            rest = self._assign_by_rack(rest)
+        self._assign_rest(rest)
         return self.owner
 
     def _keep(self) -> None:
@@ -134,12 +140,12 @@ class _Constrained:
             self.owner[has[:keeps]] = member
             self.load[member] = keeps
 
-    def _fill_near(self, free: Iterable[int]) -> list[int]:
-        """Give what can be had near; the partitions that are left."""
+    def _assign_by_rack(self, free: Iterable[int]) -> list[int]:
+        """Assign partitions to members in their racks. Returns the partitions that are left."""
         left: list[int] = []
         turn = 0
         for partition in free:
-            found = self._nearest(partition, self.below, turn)
+            found = self._next_in_rack(partition, self.below, turn)
             if found is not None:
                 member = self.below[found]
                 count = self.load[member] + 1
@@ -151,7 +157,7 @@ class _Constrained:
                     found += 1
                 turn = found % len(self.below) if self.below else 0
             else:
-                found = self._nearest(partition, self.at_least, 0)
+                found = self._next_in_rack(partition, self.at_least, 0)
                 if found is None:
                     left.append(partition)
                     continue
@@ -164,15 +170,17 @@ class _Constrained:
             self._give(partition, member)
         return left
 
-    def _nearest(self, partition: int, members: list[int] | deque[int], turn: int) -> int | None:
-        """Place of the first member from ``turn`` on, going round, that is near."""
+    def _next_in_rack(
+        self, partition: int, members: list[int] | deque[int], turn: int
+    ) -> int | None:
+        """Position of the first member from ``turn`` on, circularly, in a rack of it."""
         for step in range(len(members)):
             place = (turn + step) % len(members)
             if self.racks.near(members[place], partition):
                 return place
         return None
 
-    def _fill(self, free: Iterable[int]) -> None:
+    def _assign_rest(self, free: Iterable[int]) -> None:
         turn = 0
         for partition in free:
             if not self.below:
@@ -192,7 +200,7 @@ class _Constrained:
         self.load[member] += 1
 
 
-# -- subscriptions differ
+# -- different subscriptions
 
 
 class _General:
@@ -204,7 +212,7 @@ class _General:
         self.owner = group.owner.copy()
         self.topic: list[int] = group.topic.tolist()
         wide = np.array([len(members) for members in self.subscribers], dtype=np.int64)
-        # topics of few subscribers first
+        # topics with few subscribers first
         by_width = np.lexsort((np.arange(len(wide)), wide))
         self.all = [
             partition
@@ -232,11 +240,12 @@ class _General:
         for partition in free:
             if self.owner[partition] == NOBODY:
                 self._give(partition, near=False)
-        self._even_out(free, revoked, fresh)
+        self._balance(free, revoked, fresh)
         return self.owner
 
     def _give(self, partition: int, near: bool) -> None:
-        """To the subscriber that has least; with ``near``, only to one that is not far."""
+        """Assign a partition to the subscriber with the fewest; with ``near``, only among those in
+        a rack of the partition or without a rack."""
         members = self.subscribers[self.topic[partition]]
         if near:
             rack = np.asarray(self.racks.rack)[members]
@@ -247,14 +256,14 @@ class _General:
         self.owner[partition] = member
         self.load[member] += 1
 
-    def _even_out(self, free: list[int], revoked: bool, fresh: bool) -> None:
+    def _balance(self, free: list[int], revoked: bool, fresh: bool) -> None:
         partitions = [p for p in self.all if self.shared[self.topic[p]]]
         takes_part = self._taking_part()
         owner, load = self.owner.copy(), self.load.copy()
         earlier = self._earlier()
         if not revoked:
-            self._pass_on([p for p in free if self.shared[self.topic[p]]], earlier)
-        changed = self._pass_on(partitions, earlier)
+            self._move_until_stable([p for p in free if self.shared[self.topic[p]]], earlier)
+        changed = self._move_until_stable(partitions, earlier)
         if (
             changed
             and not fresh
@@ -263,7 +272,7 @@ class _General:
             self.owner, self.load = owner, load
 
     def _taking_part(self) -> Bools:
-        """[M] members that could have more or other partitions."""
+        """[M] members that could get more or other partitions."""
         sizes = np.diff(self.group.offset)
         most = (self.group.subscribes @ sizes)[self.group.class_of]
         part: Bools = self.load < most
@@ -272,19 +281,19 @@ class _General:
         return part
 
     def _earlier(self) -> dict[int, int]:
-        """Who claimed a partition in the latest generation before the last."""
+        """By partition, the member that claims it in the latest generation before the last."""
         member, partition = self.group.claims
         last = max(int(self.group.generation.max()), -1)
         generation = self.group.generation[member]
         older = np.flatnonzero(generation < last)
         place = np.empty(len(self.group.members), dtype=np.int64)
         place[_java_order([m.id for m in self.group.members])] = np.arange(len(place))
-        # the last entry wins: the latest generation, and the first of equals
+        # the last entry wins: the latest generation, of equals the first member
         order = older[np.lexsort((-place[member[older]], generation[older]))]
         return dict(zip(partition[order].tolist(), member[order].tolist(), strict=True))
 
-    def _pass_on(self, partitions: list[int], earlier: Mapping[int, int]) -> bool:
-        """Pass after pass, from those who have more to those who have less; whether any moved."""
+    def _move_until_stable(self, partitions: list[int], earlier: Mapping[int, int]) -> bool:
+        """Move partitions to members with fewer, pass after pass. Returns whether any moved."""
         ever = False
         while True:
             moved = False
@@ -317,7 +326,7 @@ class _General:
 
 
 def _claims_elsewhere(group: Group) -> bool:
-    """Whether a member claims partitions of a topic to which others subscribe, but not itself."""
+    """Whether a member claims partitions of a topic that only other members subscribe to."""
     wanted = np.asarray(group.subscribes.any(axis=0))
     for at, member in enumerate(group.members):
         names = member.owned if isinstance(member.owned, Mapping) else (t for t, _ in member.owned)
@@ -330,13 +339,13 @@ def _claims_elsewhere(group: Group) -> bool:
 
 
 def _unevenness(load: Ints) -> int:
-    """Sum of the differences of all pairs."""
+    """Sum of the absolute differences of all pairs."""
     ordered = np.sort(load)
     return int((ordered * (2 * np.arange(len(ordered)) - len(ordered) + 1)).sum())
 
 
 class _Movements:
-    """What has moved, from whom to whom, so that no two partitions of a topic change places."""
+    """The moves so far, so that two partitions of a topic do not swap their owners."""
 
     def __init__(self, group: Group) -> None:
         self._group = group
@@ -345,7 +354,7 @@ class _Movements:
         self._hash = [_string_hash(name) for name in group.names]
 
     def instead(self, partition: int, giver: int, to: int) -> int:
-        """The partition to move: this one, or one of its topic that goes back by it."""
+        """The partition to move: this one, or one of its topic that moves back instead."""
         if partition in self._pair:
             giver = self._pair[partition][0]
         back = self._between.get((self._topic(partition), to, giver))
@@ -362,7 +371,7 @@ class _Movements:
         self._pair[partition] = (giver, to)
         number = partition - int(self._group.offset[topic])
         together = self._between.setdefault((topic, giver, to), _HashSet())
-        # the class takes an emptied set away: the next one begins anew
+        # Kafka removes an emptied set and creates a new one
         if not together:
             together = self._between[topic, giver, to] = _HashSet()
         together.add(partition, 31 * (31 + number) + self._hash[topic])
@@ -389,7 +398,7 @@ def _bucket(value: int, table: int) -> int:
 
 
 def _java_order(keys: list[str]) -> list[int]:
-    """Places of the keys as a java.util.HashMap goes through them, entered in this order."""
+    """Positions of the keys, inserted in this order, in the order of a java.util.HashMap."""
     table = _FIRST_TABLE
     while len(keys) > table * 3 // 4:
         table *= 2
@@ -398,7 +407,7 @@ def _java_order(keys: list[str]) -> list[int]:
 
 
 class _HashSet:
-    """A java.util.HashSet as far as its first element goes."""
+    """A java.util.HashSet, reduced to its first element in iteration order."""
 
     def __init__(self) -> None:
         self._hash: dict[int, int] = {}

@@ -1,13 +1,13 @@
-"""What assignors put into the user data of a subscription, to and from bytes.
+"""The user data that assignors put into a subscription, to and from bytes.
 
-- sticky (StickyAssignorUserData): ``[topic, [partition]]``, v1 with the generation behind it
-- cooperative-sticky: the generation, an int32, which counts only where the subscription itself has
-  none (before its version 2)
+- sticky (StickyAssignorUserData): ``[topic, [partition]]``, version 1 followed by the generation
+- cooperative-sticky: the generation, an int32; it only counts where the subscription itself has
+  none (before version 2 of the subscription)
 - failover: the priority, an int32
 
-All big-endian, as Kafka's protocol is: arrays and integers of 4 bytes, texts with 2 bytes of
-length. Other clients put other things there: what cannot be read counts as empty, and says so in
-``warning``.
+All numbers are big-endian, as in Kafka's protocol: arrays and integers of 4 bytes, texts with a
+length of 2 bytes. Other clients may put other data there: data that cannot be read count as empty,
+with a ``warning``.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ class StickyUserData:
 
 @dataclass(frozen=True)
 class NumberUserData:
-    """A generation or a priority; None where there is none."""
+    """A generation or a priority, None where there is none."""
 
     value: int | None = None
     warning: str | None = None
@@ -54,7 +54,7 @@ def write_sticky(owned: Mapping[str, Sequence[int]], generation: int | None) -> 
 
 
 def read_sticky(data: bytes | None) -> StickyUserData:
-    """Version 1, or 0, or nothing."""
+    """Read version 1, version 0 or no data."""
     if not data:
         return StickyUserData()
     owned: dict[str, list[int]] = {}
@@ -86,10 +86,10 @@ def write_generation(generation: int) -> bytes:
 
 
 def read_generation(data: bytes | None) -> NumberUserData:
-    """The generation in the user data of cooperative-sticky, if it is one."""
+    """The generation in the user data of cooperative-sticky."""
     found = _number(data, "generation")
     if found.value is not None and found.value < NO_GENERATION:
-        return NumberUserData(warning=f"user data says generation {found.value}: ignored")
+        return NumberUserData(warning=f"user data has generation {found.value}: ignored")
     return found
 
 
@@ -99,7 +99,7 @@ def write_priority(priority: int) -> bytes:
 
 
 def read_priority(data: bytes | None) -> NumberUserData:
-    """The priority in the user data of failover, if it is one."""
+    """The priority in the user data of failover."""
     return _number(data, "priority")
 
 
@@ -107,5 +107,5 @@ def _number(data: bytes | None, what: str) -> NumberUserData:
     if not data:
         return NumberUserData()
     if len(data) != 4:
-        return NumberUserData(warning=f"user data of {len(data)} bytes is no {what}: ignored")
+        return NumberUserData(warning=f"user data of {len(data)} bytes is not a {what}: ignored")
     return NumberUserData(_INT32.unpack(data)[0])

@@ -1,20 +1,24 @@
-"""Even loads by weight: a search, and a bound that tells how far from perfect it may be.
+"""Balanced loads by weight: a local search, and a lower bound that shows how good its result is.
 
-Weights are no units, so this is no flow. Two starts: today's owners, with what is free given, by
-falling weight, to the member that has least; and everything given that way afresh. From both, the
-member with the highest load passes partitions on, or changes one for a lighter one, to members that
-have less, as long as the sum of squares of the loads falls. The end with the lower highest load
-(then the lower sum of squares) is taken, today's on a tie: what was evened out once is left alone.
-Then everyone keeps what it had among partitions of equal weight, and gets back what makes no
-difference. A fresh start may hand whole loads to other members: those that subscribe alike change
-them so that most is kept.
+Weights are not units, so this is not a min-cost flow.
 
-Where a limit is good enough, today's owners pass on only until no load is above it.
+*Search.* It runs from two starts: the present owners, with the free partitions given to the least
+loaded member by falling weight; and all partitions given that way. From both, the member with the
+highest load moves partitions to members with less, or swaps one for a lighter one, as long as the
+sum of squares of the loads falls. The result with the lower highest load is taken, then that with
+the lower sum of squares, then the one from the present owners, so that a second run changes
+nothing.
 
-The bound: partitions that only some set of members may have weigh, divided by the set's size, on
-some member of the set (the set that gives most is found by maximum flow, each cut naming a better
-one); of the k * M + 1 heaviest partitions some member has k + 1; and loads are multiples of what
-divides every weight.
+*Keeping partitions.* Of partitions of equal weight, each member keeps its own; and a partition
+moves back to its owner where that does not raise the sum of squares. Members with the same
+subscriptions may swap whole loads, so that most partitions stay.
+
+*With a limit*, the search moves partitions of the present owners only until no load is above it.
+
+*Lower bound.* Partitions that only a set of members may have give one of these members at least
+their total weight divided by the size of the set (the best set is found by maximum flow, where each
+cut names a better one). Of the k * M + 1 heaviest partitions some member has k + 1. And every load
+is a multiple of the common divisor of the weights.
 """
 
 from __future__ import annotations
@@ -32,17 +36,18 @@ from partage.group.model import NOBODY
 Ints = npt.NDArray[np.int64]
 Bools = npt.NDArray[np.bool_]
 
-_SWEEPS = 40
-_PARTNERS = 48
-"""Members with less that one with more tries to pass something on to."""
+_MAX_SWEEPS = 40
+_MAX_PARTNERS = 48
+"""Number of least loaded members to which a member tries to move partitions."""
 
 
 @dataclass(frozen=True, eq=False)
 class WeightedProblem:
-    """I items, K kinds of them, M members.
+    """I items of K kinds, M members.
 
-    - ``weight`` [I] above 0, ``kind`` [I]; ``open_to`` [K, M]: who may have a kind, at least one
-    - ``owner`` [I]: who has it, ``NOBODY`` where it is free
+    - ``weight`` [I] above 0; ``kind`` [I]
+    - ``open_to`` [K, M]: the members that may have a kind, at least one
+    - ``owner`` [I]: the present owner, ``NOBODY`` where there is none
     """
 
     weight: Ints
@@ -61,25 +66,25 @@ class WeightedProblem:
 
 
 def assign_by_weight(problem: WeightedProblem) -> Ints:
-    """[I] who gets each item."""
-    fresh = _poured(problem, np.full_like(problem.owner, NOBODY))
-    _passed_on(problem, fresh, None)
-    _hand_over(problem, fresh)
-    today = _poured(problem, problem.owner)
-    _passed_on(problem, today, None)
+    """[I] the member that gets each item."""
+    fresh = _greedy(problem, np.full_like(problem.owner, NOBODY))
+    _improve(problem, fresh, None)
+    _relabel_members(problem, fresh)
+    today = _greedy(problem, problem.owner)
+    _improve(problem, today, None)
     owner = min((today, fresh), key=lambda end: _unevenness(problem.loads(end)))
-    _keep_among_equals(problem, owner)
-    _give_back(problem, owner, None)
+    _keep_equal_weights(problem, owner)
+    _move_back(problem, owner, None)
     return owner
 
 
 def relieve(problem: WeightedProblem, limit: int) -> Ints:
-    """[I] who gets each item, where no more changes than it takes to bring loads to the limit; one
-    may stay above it."""
-    owner = _poured(problem, problem.owner)
-    _passed_on(problem, owner, limit)
-    _keep_among_equals(problem, owner)
-    _give_back(problem, owner, limit)
+    """[I] the member that gets each item, moving only what brings the loads down to ``limit``. A
+    load may stay above it."""
+    owner = _greedy(problem, problem.owner)
+    _improve(problem, owner, limit)
+    _keep_equal_weights(problem, owner)
+    _move_back(problem, owner, limit)
     return owner
 
 
@@ -90,8 +95,8 @@ def _unevenness(load: Ints) -> tuple[int, int]:
 # -- starts
 
 
-def _poured(problem: WeightedProblem, owner: Ints) -> Ints:
-    """What is free, heaviest first, to who has least."""
+def _greedy(problem: WeightedProblem, owner: Ints) -> Ints:
+    """Give free items, the heaviest first, to the least loaded member."""
     owner = owner.copy()
     held = owner != NOBODY
     load = np.zeros(problem.members, dtype=np.int64)
@@ -106,27 +111,27 @@ def _poured(problem: WeightedProblem, owner: Ints) -> Ints:
             owner[item] = member
             heapq.heapreplace(heap, (has + weight, member))
         return owner
-    who = [np.flatnonzero(row) for row in problem.open_to]
+    allowed = [np.flatnonzero(row) for row in problem.open_to]
     for item in free.tolist():
-        members = who[problem.kind[item]]
+        members = allowed[problem.kind[item]]
         member = members[load[members].argmin()]
         owner[item] = member
         load[member] += problem.weight[item]
     return owner
 
 
-# -- passing on
+# -- local search
 
 
-def _passed_on(problem: WeightedProblem, owner: Ints, limit: int | None) -> None:
-    """Improve ``owner`` in place."""
+def _improve(problem: WeightedProblem, owner: Ints, limit: int | None) -> None:
+    """Improve ``owner`` in place, with a limit only until no load is above it."""
     load = problem.loads(owner)
-    shelves = [_sorted(problem, np.flatnonzero(owner == m)) for m in range(problem.members)]
-    for _ in range(_SWEEPS):
+    sorted_items = [_sorted(problem, np.flatnonzero(owner == m)) for m in range(problem.members)]
+    for _ in range(_MAX_SWEEPS):
         better = False
         for giver in np.argsort(-load, kind="stable").tolist():
-            while (limit is None or load[giver] > limit) and _pass_one(
-                problem, giver, owner, load, shelves
+            while (limit is None or load[giver] > limit) and _move_one(
+                problem, giver, owner, load, sorted_items
             ):
                 better = True
         if not better:
@@ -134,60 +139,65 @@ def _passed_on(problem: WeightedProblem, owner: Ints, limit: int | None) -> None
 
 
 def _sorted(problem: WeightedProblem, items: Ints) -> Ints:
-    """By weight, ties by position."""
+    """The items by weight, ties by position."""
     return items[np.argsort(problem.weight[items], kind="stable")]
 
 
-def _pass_one(
-    problem: WeightedProblem, giver: int, owner: Ints, load: Ints, shelves: list[Ints]
+def _move_one(
+    problem: WeightedProblem, giver: int, owner: Ints, load: Ints, sorted_items: list[Ints]
 ) -> bool:
-    """The best single change with the first member that has less and with which there is one."""
-    order = np.argsort(load, kind="stable")[:_PARTNERS]
+    """Make the best move or swap with the least loaded member that allows one. Returns whether
+    there was one."""
+    order = np.argsort(load, kind="stable")[:_MAX_PARTNERS]
     for taker in order[load[order] < load[giver] - 1].tolist():
-        apart = int(load[giver] - load[taker])
-        mine = shelves[giver]
+        mine, theirs = sorted_items[giver], sorted_items[taker]
         mine = mine[problem.open_to[problem.kind[mine], taker]]
-        if len(mine) == 0:
-            continue
-        weight = problem.weight[mine]
-        theirs = shelves[taker]
         theirs = theirs[problem.open_to[problem.kind[theirs], giver]]
-        # nothing comes back: as if for an item of no weight
-        back = np.concatenate(([0], problem.weight[theirs]))
-        at = np.searchsorted(back, weight - apart // 2)
-        best: tuple[int, int, int] | None = None
-        for place in (np.clip(at, 0, len(back) - 1), np.maximum(at - 1, 0)):
-            passed = weight - back[place]
-            good = (passed > 0) & (passed < apart)
-            if good.any():
-                off = np.where(good, np.abs(2 * passed - apart), apart)
-                chosen = int(off.argmin())
-                if best is None or int(off[chosen]) < best[0]:
-                    best = int(off[chosen]), chosen, int(place[chosen])
-        if best is None:
+        apart = int(load[giver] - load[taker])
+        found = _best_swap(problem.weight[mine], problem.weight[theirs], apart)
+        if found is None:
             continue
-        _, chosen, place_ = best
-        moved = [int(mine[chosen])]
-        returned = [int(theirs[place_ - 1])] if place_ else []
+        moved, returned = [int(mine[found[0]])], [int(theirs[at]) for at in found[1]]
         owner[moved], owner[returned] = taker, giver
         change = int(problem.weight[moved].sum() - problem.weight[returned].sum())
         load[giver] -= change
         load[taker] += change
         for member, gone, came in ((giver, moved, returned), (taker, returned, moved)):
-            shelf = shelves[member]
-            kept = shelf[~np.isin(shelf, gone)]
-            shelves[member] = _sorted(
-                problem, np.sort(np.append(kept, np.array(came, dtype=np.int64)))
-            )
+            kept = sorted_items[member][~np.isin(sorted_items[member], gone)]
+            items = np.sort(np.append(kept, np.array(came, dtype=np.int64)))
+            sorted_items[member] = _sorted(problem, items)
         return True
     return False
 
 
-# -- keeping
+def _best_swap(mine: Ints, theirs: Ints, apart: int) -> tuple[int, list[int]] | None:
+    """The move or swap that brings two members closest together: (position in ``mine``, position in
+    ``theirs`` or nothing). None where none improves. ``mine``, ``theirs``: weights, ascending;
+    ``apart``: how much more the first member has."""
+    if len(mine) == 0:
+        return None
+    back = np.concatenate(([0], theirs))  # a move is a swap for an item of weight 0
+    at = np.searchsorted(back, mine - apart // 2)
+    best: tuple[int, int, int] | None = None
+    for place in (np.clip(at, 0, len(back) - 1), np.maximum(at - 1, 0)):
+        passed = mine - back[place]
+        good = (passed > 0) & (passed < apart)
+        if good.any():
+            off = np.where(good, np.abs(2 * passed - apart), apart)
+            chosen = int(off.argmin())
+            if best is None or int(off[chosen]) < best[0]:
+                best = int(off[chosen]), chosen, int(place[chosen])
+    if best is None:
+        return None
+    _, chosen, swapped = best
+    return chosen, [swapped - 1] if swapped else []
 
 
-def _hand_over(problem: WeightedProblem, owner: Ints) -> None:
-    """Members that may have the same change whole loads, so that most is kept."""
+# -- keeping items
+
+
+def _relabel_members(problem: WeightedProblem, owner: Ints) -> None:
+    """Members that may have the same items swap whole loads, so that most items stay."""
     had = problem.owner != NOBODY
     if not had.any():
         return
@@ -205,8 +215,8 @@ def _hand_over(problem: WeightedProblem, owner: Ints) -> None:
     owner[:] = becomes[owner]
 
 
-def _keep_among_equals(problem: WeightedProblem, owner: Ints) -> None:
-    """Of items of one kind and weight everyone gets as many as before, its own first."""
+def _keep_equal_weights(problem: WeightedProblem, owner: Ints) -> None:
+    """Of items of one kind and weight every member gets as many as before, its own first."""
     label = np.unique(np.stack((problem.kind, problem.weight)), axis=1, return_inverse=True)[
         1
     ].ravel()
@@ -226,8 +236,8 @@ def _keep_among_equals(problem: WeightedProblem, owner: Ints) -> None:
     owner[:] = given
 
 
-def _give_back(problem: WeightedProblem, owner: Ints, limit: int | None) -> None:
-    """What its owner can have back without a rise of the sum of squares, or within the limit."""
+def _move_back(problem: WeightedProblem, owner: Ints, limit: int | None) -> None:
+    """Move items back to their owners without a rise of the sum of squares, or up to the limit."""
     load = problem.loads(owner)
     moved = np.flatnonzero((problem.owner != NOBODY) & (owner != problem.owner))
     for item in moved[np.argsort(problem.weight[moved], kind="stable")].tolist():
@@ -243,16 +253,16 @@ def _give_back(problem: WeightedProblem, owner: Ints, limit: int | None) -> None
 
 
 def load_bound(problem: WeightedProblem) -> int:
-    """What the highest load of any sharing out comes to at least."""
+    """A lower bound on the highest load of any assignment."""
     if len(problem.weight) == 0:
         return 0
-    level = max(_confined(problem), _heaviest_together(problem))
+    level = max(_restricted_bound(problem), _heaviest_bound(problem))
     unit = math.gcd(*np.unique(problem.weight).tolist())
     return -(-level // unit) * unit
 
 
-def _confined(problem: WeightedProblem) -> int:
-    """By the members that alone may have some kinds of items."""
+def _restricted_bound(problem: WeightedProblem) -> int:
+    """The bound by sets of members that alone may have some kinds."""
     weight = np.zeros(len(problem.open_to), dtype=np.int64)
     np.add.at(weight, problem.kind, problem.weight)
     kind, member = np.nonzero(problem.open_to)
@@ -260,8 +270,8 @@ def _confined(problem: WeightedProblem) -> int:
     return find_bottleneck(kind, place, weight, np.zeros(len(able), dtype=np.int64)).level
 
 
-def _heaviest_together(problem: WeightedProblem) -> int:
-    """Of the k * M + 1 heaviest some member has k + 1, at best the lightest of them."""
+def _heaviest_bound(problem: WeightedProblem) -> int:
+    """Of the k * M + 1 heaviest items some member has k + 1: at best the lightest of them."""
     ordered = np.sort(problem.weight)[::-1]
     members = int(problem.open_to.any(axis=0).sum())
     many = np.arange(0, (len(ordered) - 1) // members + 1)

@@ -199,8 +199,8 @@ def test_numbers_in_user_data() -> None:
     assert read_generation(write_generation(41)).value == 41
     assert read_generation(write_generation(-1)).value == -1
     assert read_generation(None).value is None
-    assert read_generation(write_generation(-2)).warning == "user data says generation -2: ignored"
-    assert read_priority(b"abc").warning == "user data of 3 bytes is no priority: ignored"
+    assert read_generation(write_generation(-2)).warning == "user data has generation -2: ignored"
+    assert read_priority(b"abc").warning == "user data of 3 bytes is not a priority: ignored"
 
 
 def test_what_cannot_be_read_counts_as_empty() -> None:
