@@ -16,7 +16,7 @@ from math import ceil, floor
 from typing import Any
 
 import pytest
-from hypothesis import HealthCheck, assume, given, settings
+from hypothesis import assume, given
 from hypothesis import strategies as st
 
 import partage
@@ -25,12 +25,12 @@ from partage.cluster import Cluster
 from partage.errors import CannotError, InputError
 from tests.matrices import cluster_of
 from tests.oracles.job import BadJobError, Job, defects, loads, moves, read_job, unfairness
+from tests.profiles import examples
 from tests.strategies import jobs
 
 Json = dict[str, Any]
 Loads = tuple[int, ...]
 
-QUICK = settings(deadline=None, suppress_health_check=list(HealthCheck))
 
 small = jobs(max_brokers=4, max_partitions=4, max_factor=3, no_moves=False)
 
@@ -101,7 +101,7 @@ def scale_of(job: Job, made: Plan) -> Fraction:
 
 
 @given(job=small, data=st.data())
-@settings(QUICK, max_examples=200)
+@examples(200)
 def test_the_fairest_that_so_many_moves_reach(job: tuple[Json, Json], data: st.DataObject) -> None:
     asked, cluster, options = read(job)
     plain = partage.plan(cluster, **options)
@@ -174,7 +174,7 @@ def test_nearly_every_budget_is_met_and_proven() -> None:
 
 
 @given(job=jobs(max_brokers=7, max_partitions=12, max_factor=4, no_moves=False), data=st.data())
-@settings(QUICK, max_examples=100)
+@examples(100)
 def test_never_more_moves_than_allowed(job: tuple[Json, Json], data: st.DataObject) -> None:
     asked, cluster, options = read(job)
     plain = partage.plan(cluster, **options)
@@ -224,7 +224,7 @@ def priced_windows(job: Job, made: Plan, width: Fraction) -> list[tuple[int, int
     job=small,
     percent=st.sampled_from((1, 5, 10, 20, 25, 34, 45, 50, 70, 100, 150, 300)),
 )
-@settings(QUICK, max_examples=200)
+@examples(200)
 def test_within_the_tolerance_the_fewest_moves_then_the_fairest(
     job: tuple[Json, Json], percent: int
 ) -> None:
@@ -266,7 +266,7 @@ def test_within_the_tolerance_the_fewest_moves_then_the_fairest(
 
 
 @given(job=jobs(max_brokers=6, max_partitions=10, no_moves=False))
-@settings(QUICK, max_examples=60)
+@examples(60)
 def test_without_tolerance_it_is_the_plain_plan(job: tuple[Json, Json]) -> None:
     asked, cluster, options = read(job)
     del asked
@@ -390,7 +390,7 @@ def test_a_second_run_may_go_on() -> None:
 
 
 @given(job=jobs(max_brokers=6, max_partitions=10, no_moves=False), data=st.data())
-@settings(QUICK, max_examples=120)
+@examples(120)
 def test_all_limits_together(job: tuple[Json, Json], data: st.DataObject) -> None:
     cluster, options = job
     for entry in cluster["partitions"]:

@@ -21,7 +21,7 @@ from typing import Any, NoReturn
 
 import numpy as np
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from partage import CannotError, Cluster, InputError
@@ -35,6 +35,7 @@ from partage.brokers.strategies import STRATEGIES, Strategy
 from partage.flow.certificate import pack, unpack
 from tests.bundled import grown
 from tests.matrices import cluster_of, partitions
+from tests.profiles import examples
 from tests.strategies import jobs
 
 Value = dict[str, Any]
@@ -262,7 +263,7 @@ def test_what_was_planned_is_sound(written: Callable[[str], Files], name: str) -
     assert len(verdict.held) >= 6
 
 
-@settings(max_examples=150, deadline=None, suppress_health_check=list(HealthCheck))
+@examples(150)
 @given(job=jobs(), rated=st.booleans(), strategy=st.sampled_from(("exact", "exact", "generate")))
 def test_whatever_is_planned_is_sound(job: tuple[Value, Value], rated: bool, strategy: str) -> None:
     cluster, options = job
@@ -1942,7 +1943,7 @@ def test_limits_are_kept_by_whoever_plans(monkeypatch: pytest.MonkeyPatch, tmp_p
     assert any("173 moves, at most 60 are allowed" in line for line in verdict.defects)
 
 
-@settings(max_examples=150, deadline=None, suppress_health_check=list(HealthCheck))
+@examples(150)
 @given(job=jobs(no_moves=False), data=st.data())
 def test_whatever_is_planned_within_limits_is_sound(
     job: tuple[Value, Value], data: st.DataObject

@@ -5,20 +5,15 @@ from __future__ import annotations
 from types import ModuleType
 from typing import Any
 
-from hypothesis import HealthCheck, assume, given, settings
+from hypothesis import assume, given
 
 from partage.brokers.plan import plan
 from partage.cluster.model import Cluster
 from tests.oracles import brute_force, mip
 from tests.oracles.job import BadJobError, defects, read_job
 from tests.oracles.verify import assert_best_order, assert_true_figures, lists_of
+from tests.profiles import examples
 from tests.strategies import jobs
-
-quiet = settings(
-    deadline=None,
-    derandomize=False,
-    suppress_health_check=[HealthCheck.too_slow, HealthCheck.filter_too_much],
-)
 
 
 def check(cluster: dict[str, Any], options: dict[str, Any], oracle: ModuleType) -> None:
@@ -32,25 +27,25 @@ def check(cluster: dict[str, Any], options: dict[str, Any], oracle: ModuleType) 
     assert_true_figures(job, planned)
 
 
-@settings(quiet, max_examples=800)
+@examples(800)
 @given(jobs(no_moves=True))
 def test_small_orders(case: tuple[dict[str, Any], dict[str, Any]]) -> None:
     check(*case, brute_force)
 
 
-@settings(quiet, max_examples=600)
+@examples(600)
 @given(jobs(min_partitions=4))
 def test_orders_after_moves(case: tuple[dict[str, Any], dict[str, Any]]) -> None:
     check(*case, brute_force)
 
 
-@settings(quiet, max_examples=200)
+@examples(200)
 @given(jobs(max_brokers=9, min_partitions=7, max_partitions=18, no_moves=True))
 def test_larger_orders(case: tuple[dict[str, Any], dict[str, Any]]) -> None:
     check(*case, mip)
 
 
-@settings(quiet, max_examples=150)
+@examples(150)
 @given(jobs(max_brokers=9, min_partitions=7, max_partitions=18))
 def test_larger_orders_after_moves(case: tuple[dict[str, Any], dict[str, Any]]) -> None:
     check(*case, mip)

@@ -7,7 +7,7 @@ from types import ModuleType
 from typing import Any
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given
 
 from partage.brokers.plan import plan
 from partage.cluster.model import Cluster
@@ -15,9 +15,8 @@ from partage.errors import InputError
 from tests.oracles import brute_force, mip
 from tests.oracles.job import BadJobError, read_job
 from tests.oracles.verify import assert_best_order, assert_best_placement, assert_true_figures
+from tests.profiles import examples
 from tests.strategies import crowded, jobs
-
-quiet = settings(deadline=None, derandomize=False, suppress_health_check=[HealthCheck.too_slow])
 
 
 def check(
@@ -36,19 +35,19 @@ def check(
     assert_true_figures(job, planned)
 
 
-@settings(quiet, max_examples=1200)
+@examples(1200)
 @given(jobs(no_moves=False))
 def test_small_placements(case: tuple[dict[str, Any], dict[str, Any]]) -> None:
     check(*case)
 
 
-@settings(quiet, max_examples=800)
+@examples(800)
 @given(jobs(min_partitions=4, no_moves=False))
 def test_fuller_placements(case: tuple[dict[str, Any], dict[str, Any]]) -> None:
     check(*case)
 
 
-@settings(quiet, max_examples=300)
+@examples(300)
 @given(jobs(max_brokers=10, min_partitions=7, max_partitions=24, no_moves=False))
 def test_larger_placements(case: tuple[dict[str, Any], dict[str, Any]]) -> None:
     check(*case, mip)

@@ -5,19 +5,14 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from hypothesis import HealthCheck, assume, given, settings
+from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from partage.brokers.plan import plan
 from partage.cluster.model import Cluster
 from tests.oracles.job import BadJobError, read_job
+from tests.profiles import examples
 from tests.strategies import jobs, shuffled
-
-quiet = settings(
-    deadline=None,
-    derandomize=False,
-    suppress_health_check=[HealthCheck.too_slow, HealthCheck.filter_too_much],
-)
 
 Case = tuple[dict[str, Any], dict[str, Any]]
 
@@ -50,19 +45,19 @@ def assert_settled(cluster: dict[str, Any], options: dict[str, Any]) -> None:
     assert second.document()["changes"] is False
 
 
-@settings(quiet, max_examples=400)
+@examples(400)
 @given(doable())
 def test_second_run_plans_nothing(case: Case) -> None:
     assert_settled(*case)
 
 
-@settings(quiet, max_examples=150)
+@examples(150)
 @given(doable(max_brokers=9, min_partitions=7, max_partitions=18))
 def test_second_run_plans_nothing_on_larger_clusters(case: Case) -> None:
     assert_settled(*case)
 
 
-@settings(quiet, max_examples=250)
+@examples(250)
 @given(st.data(), doable())
 def test_the_order_of_the_input_does_not_matter(data: st.DataObject, case: Case) -> None:
     cluster, options = case

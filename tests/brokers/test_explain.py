@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from partage.brokers.explain import explain
@@ -12,6 +12,7 @@ from partage.cluster import Cluster
 from partage.errors import InputError
 from tests.bundled import grown
 from tests.matrices import cluster_of
+from tests.profiles import examples
 
 GROWN = grown()
 
@@ -27,7 +28,7 @@ def test_nothing_cheaper_at_the_prices(options: dict) -> None:
 
 
 @given(data=st.data())
-@settings(max_examples=60, deadline=None)
+@examples(60)
 def test_nothing_cheaper_in_random_clusters(data: st.DataObject) -> None:
     brokers = data.draw(st.integers(2, 6))
     rows = data.draw(st.integers(1, 8))

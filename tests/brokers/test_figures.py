@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 
 from partage import Cluster
 from partage.brokers.figures import (
@@ -22,6 +22,7 @@ from partage.brokers.figures import (
 )
 from tests.matrices import brokers_of, partitions
 from tests.oracles.job import after_failure, leader_counts, loads, read_job
+from tests.profiles import examples
 from tests.strategies import clusters
 
 Lists = dict[str, list[list[int]]]
@@ -117,7 +118,7 @@ def test_after_a_rack_failure(
     )
 
 
-@settings(max_examples=200, deadline=None)
+@examples(200)
 @given(clusters())
 def test_racks_of_one_broker_are_brokers(value: dict[str, Any]) -> None:
     for broker in value["brokers"]:
@@ -130,7 +131,7 @@ def test_racks_of_one_broker_are_brokers(value: dict[str, Any]) -> None:
         assert {k: after[k] for k in ("max", "ideal")} == found.after_failure()
 
 
-@settings(max_examples=150, deadline=None)
+@examples(150)
 @given(clusters(max_brokers=5, max_partitions=4, max_factor=3))
 def test_no_order_with_these_leader_counts_is_below_the_bound(value: dict[str, Any]) -> None:
     for broker in value["brokers"]:
@@ -280,7 +281,7 @@ def test_co_held() -> None:
 # ---------------------------------------------------------------- against another reading
 
 
-@settings(max_examples=200, deadline=None)
+@examples(200)
 @given(clusters())
 def test_figures_of_any_cluster(value: dict[str, Any]) -> None:
     cluster = Cluster.from_json(value)

@@ -25,11 +25,10 @@ from partage.brokers.strategies.three_flows import followed
 from partage.cluster import Cluster
 from partage.errors import CannotError, InputError
 from tests.matrices import cluster_of, text
+from tests.profiles import examples
 from tests.strategies import jobs, plain_clusters
 
 Lists = Sequence[Sequence[int]]
-
-quiet = settings(deadline=None, suppress_health_check=list(HealthCheck))
 
 
 def loads(plan: Plan, lists: Lists) -> list[int]:
@@ -93,7 +92,7 @@ def test_a_lower_factor_where_all_replicas_are_below_the_average(
         assert plan.moves == fewest
 
 
-@settings(quiet, max_examples=150)
+@examples(150)
 @given(plain_clusters(factors=(2, 3)), st.lists(st.integers(1, 2), min_size=8, max_size=8))
 def test_a_lower_factor_is_always_reached_evenly(value: Any, factors: list[int]) -> None:
     """Partitions become topics of their own, so that each asks for another factor."""
@@ -134,7 +133,7 @@ def second_run(strategy: str, value: dict[str, Any], options: dict[str, Any]) ->
 
 @pytest.mark.parametrize("strategy", SETTLED)
 def test_a_second_run_changes_nothing(strategy: str) -> None:
-    @settings(quiet, max_examples=100)
+    @examples(100)
     @given(jobs())
     def search(job: Job) -> None:
         second = second_run(strategy, *job)
@@ -172,7 +171,7 @@ def test_a_second_run_may_go_on(strategy: str) -> None:
     assert len(solve(plan.problem.again(plan.after)).changed) > 0
 
 
-@settings(quiet, max_examples=150)
+@examples(150)
 @given(plain_clusters())
 def test_three_flows_without_racks_are_settled(value: Any) -> None:
     second = second_run("three-flows", value, {})
@@ -180,7 +179,7 @@ def test_three_flows_without_racks_are_settled(value: Any) -> None:
     assert len(second.changed) == 0
 
 
-@settings(quiet, max_examples=150)
+@examples(150)
 @given(jobs(no_moves=False))
 def test_bin_packing_that_places_is_settled(job: Job) -> None:
     second = second_run("bin-packing", *job)
@@ -194,7 +193,7 @@ def test_bin_packing_that_places_is_settled(job: Job) -> None:
 # "Not supported yet, but a suitable network can be built."
 
 
-@settings(quiet, max_examples=200)
+@examples(200)
 @given(plain_clusters(racks=True), st.integers(0, 3))
 def test_flows_keep_to_the_racks(value: Any, factor: int) -> None:
     options = {"replication_factor": str(factor)} if factor else {}

@@ -10,18 +10,18 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import HealthCheck, example, given, settings
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from partage import Cluster, InputError
 from partage.cluster.formats import read_log_dir_sizes
+from tests.profiles import examples
 from tests.strategies import clusters
 
 FIELDS = (
     *("brokers", "partitions", "id", "rack", "disk_bytes", "capacity", "alive", "topic"),
     *("partition", "replicas", "size_bytes", "version", "logDirs", "size", "isFuture"),
 )
-quiet = settings(deadline=None, suppress_health_check=list(HealthCheck))
 
 
 @pytest.fixture(scope="module")
@@ -83,21 +83,21 @@ values = st.recursive(
 )
 
 
-@settings(quiet, max_examples=300)
+@examples(300)
 @given(content=st.one_of(st.binary(max_size=200), st.text(max_size=200).map(str.encode)))
 def test_any_bytes(path: Path, content: bytes) -> None:
     reads(content, path)
     reads(content, path, as_sizes=True)
 
 
-@settings(quiet, max_examples=300)
+@examples(300)
 @given(content=st.binary(max_size=100))
 def test_any_bytes_that_call_themselves_gzip(path: Path, content: bytes) -> None:
     reads(b"\x1f\x8b" + content, path)
     reads(b"\x1f\x8b\x08\x00\x00\x00\x00\x00\x00\x03" + content, path)
 
 
-@settings(quiet, max_examples=500)
+@examples(500)
 @given(value=values)
 @example(value={"partitions": {}})
 def test_any_json(path: Path, value: Any) -> None:
@@ -125,7 +125,7 @@ def spoiled_bytes(draw: st.DrawFn) -> bytes:
     return bytes(content)
 
 
-@settings(quiet, max_examples=500)
+@examples(500)
 @given(content=spoiled_bytes())
 def test_valid_files_with_bytes_changed(path: Path, content: bytes) -> None:
     reads(content, path)
@@ -157,7 +157,7 @@ def spoiled_values(draw: st.DrawFn, valid: Any) -> Any:
     return value
 
 
-@settings(quiet, max_examples=400)
+@examples(400)
 @given(value=spoiled_values(BASE.to_json()))
 def test_valid_clusters_with_values_changed(path: Path, value: Any) -> None:
     cluster = reads(json.dumps(value).encode(), path)
@@ -165,13 +165,13 @@ def test_valid_clusters_with_values_changed(path: Path, value: Any) -> None:
         assert reads(json.dumps(cluster.to_json()).encode(), path) is not None
 
 
-@settings(quiet, max_examples=400)
+@examples(400)
 @given(value=spoiled_values(json.loads(VALID[3].partition(b"Received\n")[2])))
 def test_valid_sizes_with_values_changed(path: Path, value: Any) -> None:
     reads(json.dumps(value).encode(), path, as_sizes=True)
 
 
-@settings(quiet, max_examples=100)
+@examples(100)
 @given(value=clusters(), packed=st.booleans())
 def test_valid_clusters_are_read(path: Path, value: Any, packed: bool) -> None:
     content = json.dumps(value).encode()

@@ -7,10 +7,11 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from partage import Broker, Cluster, InputError
+from tests.profiles import examples
 from tests.strategies import clusters, shuffled
 
 HARD: dict[str, Any] = {
@@ -65,7 +66,7 @@ def as_values(cluster: Cluster) -> list[Any]:
     return [cluster.brokers, cluster.topics, *(column.tolist() for column in columns)]
 
 
-@settings(max_examples=150, deadline=None)
+@examples(150)
 @given(st.data())
 def test_order_of_writing_does_not_matter(data: st.DataObject) -> None:
     value = data.draw(clusters())
@@ -73,7 +74,7 @@ def test_order_of_writing_does_not_matter(data: st.DataObject) -> None:
     assert as_values(Cluster.from_json(value)) == as_values(Cluster.from_json(other))
 
 
-@settings(max_examples=150, deadline=None)
+@examples(150)
 @given(clusters())
 def test_round_trips(value: dict[str, Any]) -> None:
     cluster = Cluster.from_json(value)

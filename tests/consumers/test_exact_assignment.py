@@ -23,6 +23,7 @@ from tests.oracles.sharing_groups import (
     unevenness,
     value,
 )
+from tests.profiles import seeds
 
 Json = dict[str, Any]
 
@@ -40,7 +41,8 @@ def again(group: Json, found: Assignment, generation: int = 9) -> Json:
     return after
 
 
-@pytest.mark.parametrize("seed", range(13))
+@pytest.mark.random
+@pytest.mark.parametrize("seed", seeds(13))
 def test_no_way_to_share_out_is_better(seed: int) -> None:
     """6,500 groups: loads, then near racks, then kept."""
     draw = random.Random(seed)
@@ -61,7 +63,8 @@ def test_of_the_best_ways_the_one_that_spreads_topics_most_evenly(seed: int) -> 
         assert unevenness(found) == evenest(group), group
 
 
-@pytest.mark.parametrize("seed", range(40))
+@pytest.mark.random
+@pytest.mark.parametrize("seed", seeds(40))
 def test_as_good_as_linear_programming(seed: int) -> None:
     group = small_group(random.Random(1000 + seed), most=60)
     grown = random.Random(seed)

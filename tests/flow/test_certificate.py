@@ -4,18 +4,19 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from partage.flow.assignment import LOAD, MOVES, SPREAD, AssignmentProblem
 from partage.flow.certificate import assignment_bound, pack, takeover_bound, unpack
 from tests.flow.assignment.cases import best, problems
+from tests.profiles import examples
 
 ORDER = (LOAD, MOVES, SPREAD)
 
 
 @given(problem=problems(max_items=4), data=st.data())
-@settings(max_examples=200, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@examples(200)
 def test_no_prices_prove_too_much(problem: AssignmentProblem, data: st.DataObject) -> None:
     """Whatever the prices, the bound is at most the weighted cost of the best arrangement."""
     number = st.integers(-30, 30)
@@ -46,7 +47,7 @@ def test_no_prices_prove_too_much(problem: AssignmentProblem, data: st.DataObjec
 
 
 @given(data=st.data())
-@settings(max_examples=200, deadline=None)
+@examples(200)
 def test_takeover_bound_is_no_more_than_any_takeover(data: st.DataObject) -> None:
     slots = data.draw(st.integers(2, 4))
     number = st.integers(0, 4)

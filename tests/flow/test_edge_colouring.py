@@ -8,11 +8,12 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from scipy.optimize import Bounds, LinearConstraint, milp
 
 from partage.flow.edge_colouring import Edges, colour, fewest_colours
+from tests.profiles import examples
 
 Rows = list[tuple[int, list[int]]]
 """(tail, heads) of each edge."""
@@ -250,14 +251,14 @@ def cases(draw: st.DrawFn, edges: int, heads: int) -> tuple[Rows, int, int | Non
     return rows, draw(st.integers(1, 4)), draw(st.none() | st.integers(1, 6))
 
 
-@settings(max_examples=500, deadline=None)
+@examples(500)
 @given(cases(edges=40, heads=1))
 def test_one_head_each_always_meets_the_bound(case: tuple[Rows, int, int | None]) -> None:
     rows, limit, most = case
     assert len(set(coloured(rows, limit, most))) == fewest_colours(edges_of(rows), limit, most)
 
 
-@settings(max_examples=150, deadline=None)
+@examples(150)
 @given(cases(edges=6, heads=3))
 def test_few_edges_get_as_few_colours_as_brute_force(case: tuple[Rows, int, int | None]) -> None:
     rows, limit, most = case
@@ -266,7 +267,7 @@ def test_few_edges_get_as_few_colours_as_brute_force(case: tuple[Rows, int, int 
     assert len(set(coloured(rows, limit, most))) == fewest
 
 
-@settings(max_examples=60, deadline=None)
+@examples(60)
 @given(cases(edges=14, heads=4))
 def test_the_bound_is_never_above_the_integer_program(case: tuple[Rows, int, int | None]) -> None:
     rows, limit, most = case

@@ -5,10 +5,11 @@ from __future__ import annotations
 import networkx as nx
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from partage.flow.network import EMPTY, FREE, FULL, Network, Squares, minimise
+from tests.profiles import examples
 
 Arc = tuple[int, int, int, int, int]
 
@@ -50,7 +51,7 @@ def test_what_is_pushed_takes_no_arc() -> None:
 
 
 @given(case=networks())
-@settings(max_examples=300, deadline=None)
+@examples(300)
 def test_one_cost_after_the_other(case: tuple[int, list[Arc], int]) -> None:
     nodes, arcs, amount = case
     optimum = minimise(built(nodes, arcs, amount))
@@ -70,7 +71,7 @@ def test_one_cost_after_the_other(case: tuple[int, list[Arc], int]) -> None:
 
 
 @given(case=networks())
-@settings(max_examples=200, deadline=None)
+@examples(200)
 def test_duals_and_faces_are_those_of_an_optimum(case: tuple[int, list[Arc], int]) -> None:
     network = built(*case)
     optimum = minimise(network)

@@ -9,7 +9,7 @@ from unittest.mock import patch
 import networkx as nx
 import numpy as np
 import pytest
-from hypothesis import HealthCheck, assume, given, settings
+from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from partage.brokers.plan import plan
@@ -24,9 +24,8 @@ from tests.flow.assignment.cases import ORDERS, best, chosen_slots, cost, proble
 from tests.oracles import brute_force
 from tests.oracles.job import BadJobError, read_job
 from tests.oracles.verify import assert_best_order, assert_best_placement
+from tests.profiles import examples
 from tests.strategies import jobs
-
-QUICK = settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])
 
 Arc = tuple[int, int, int, int]
 
@@ -64,7 +63,7 @@ def networks(draw: st.DrawFn) -> tuple[int, list[Arc], list[int], list[int]]:
 
 
 @given(case=networks())
-@settings(QUICK, max_examples=500)
+@examples(500)
 def test_no_flow_costs_less(case: tuple[int, list[Arc], list[int], list[int]]) -> None:
     nodes, arcs, supply, guess = case
     tail, head, capacity, price = (np.array(part) for part in zip(*arcs, strict=True))
@@ -112,7 +111,7 @@ def test_a_good_guess_saves_rounds() -> None:
 
 @pytest.mark.parametrize("rounds", [0, 100])
 @given(case=networks(), second=st.lists(st.integers(0, 2), min_size=20, max_size=20))
-@settings(QUICK, max_examples=150)
+@examples(150)
 def test_either_solver_gives_the_same_duals_and_faces(
     rounds: int, case: tuple[int, list[Arc], list[int], list[int]], second: list[int]
 ) -> None:
@@ -140,7 +139,7 @@ def test_either_solver_gives_the_same_duals_and_faces(
 
 @pytest.mark.parametrize("order", ORDERS)
 @given(problem=problems())
-@settings(QUICK, max_examples=100)
+@examples(100)
 def test_shares(problem: AssignmentProblem, order: tuple[str, str, str]) -> None:
     def test() -> None:
         answer = assign(problem, order)
@@ -152,7 +151,7 @@ def test_shares(problem: AssignmentProblem, order: tuple[str, str, str]) -> None
 
 
 @given(case=jobs())
-@settings(QUICK, max_examples=60)
+@examples(60)
 def test_whole_plans(case: tuple[dict[str, Any], dict[str, Any]]) -> None:
     cluster, options = case
     try:

@@ -5,11 +5,12 @@ from __future__ import annotations
 import itertools
 
 import numpy as np
-from hypothesis import assume, given, settings
+from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from partage.flow.certificate import overflow_bound, picking_bound
 from partage.flow.selection import least_level, overflow_prices, pick_pairs, pick_slots
+from tests.profiles import examples
 
 
 @st.composite
@@ -27,7 +28,7 @@ def arcs_of(items: list[list[int]]) -> tuple[np.ndarray, np.ndarray]:
 
 
 @given(case=offers(), data=st.data())
-@settings(max_examples=300, deadline=None)
+@examples(300)
 def test_fairest_picks_with_fewest_changes(case, data) -> None:  # type: ignore[no-untyped-def]
     slots, items, base = case
     today = [data.draw(st.integers(0, slots)) for _ in items]
@@ -74,7 +75,7 @@ def pairs_of(
 
 
 @given(case=offers(), data=st.data())
-@settings(max_examples=300, deadline=None)
+@examples(300)
 def test_pairs_under_caps(case, data) -> None:  # type: ignore[no-untyped-def]
     """Ordered pairs with fixed leaders' counts and a cap: least squares, then fewest changes."""
     (item, option, items, option_slot), quota = pairs_of(case, data)
@@ -128,7 +129,7 @@ def test_pairs_under_caps(case, data) -> None:  # type: ignore[no-untyped-def]
 
 
 @given(case=offers(), data=st.data())
-@settings(max_examples=200, deadline=None)
+@examples(200)
 def test_the_least_level(case, data) -> None:  # type: ignore[no-untyped-def]
     """One less cannot be picked, found however far off the search begins."""
     arcs, quota = pairs_of(case, data)

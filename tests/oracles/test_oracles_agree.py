@@ -5,18 +5,13 @@ from __future__ import annotations
 from itertools import combinations
 
 import pytest
-from hypothesis import HealthCheck, assume, given, settings
+from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from tests.oracles import brute_force, enumeration, mip
 from tests.oracles.job import BadJobError, Job, Lists, defects, read_job
+from tests.profiles import examples
 from tests.strategies import jobs
-
-quiet = settings(
-    deadline=None,
-    derandomize=False,
-    suppress_health_check=[HealthCheck.too_slow, HealthCheck.filter_too_much],
-)
 
 
 @st.composite
@@ -42,21 +37,21 @@ def placed(draw: st.DrawFn, **limits: int) -> tuple[Job, Lists]:
     return job, sets
 
 
-@settings(quiet, max_examples=250)
+@examples(250)
 @given(readable(max_brokers=4, max_partitions=4, max_factor=3))
 def test_placement_equals_enumeration(job: Job) -> None:
     assume(not job.no_moves and enumeration.size_of_placement(job) <= 500)
     assert brute_force.best_placement(job) == enumeration.best_placement(job)
 
 
-@settings(quiet, max_examples=200)
+@examples(200)
 @given(readable())
 def test_placement_equals_mip(job: Job) -> None:
     assume(not job.no_moves and brute_force.is_small(job))
     assert brute_force.best_placement(job) == mip.best_placement(job)
 
 
-@settings(quiet, max_examples=300)
+@examples(300)
 @given(placed(max_brokers=4, max_partitions=4, max_factor=3))
 def test_leaders_equal_enumeration(case: tuple[Job, Lists]) -> None:
     job, sets = case
@@ -74,7 +69,7 @@ def test_leaders_equal_enumeration(case: tuple[Job, Lists]) -> None:
             )
 
 
-@settings(quiet, max_examples=250)
+@examples(250)
 @given(placed())
 def test_leaders_equal_mip(case: tuple[Job, Lists]) -> None:
     job, sets = case

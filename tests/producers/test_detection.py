@@ -11,6 +11,7 @@ import pytest
 from partage.errors import InputError
 from partage.producers.detection import distribution
 from partage.producers.fitting import counts_to_try, hash_named, search, significant
+from tests.profiles import seeds
 from tests.written_topics import (
     BEGIN,
     ORACLES,
@@ -45,7 +46,8 @@ def test_detected_partitioner(name: str) -> None:
     assert found.evidence["reason"] == found.reason
 
 
-@pytest.mark.parametrize("seed", range(20))
+@pytest.mark.random
+@pytest.mark.parametrize("seed", seeds(20))
 @pytest.mark.parametrize(
     ("make", "by"), [(java, "murmur2"), (librdkafka, "crc32"), (sarama, "fnv1a")]
 )
@@ -59,7 +61,8 @@ def test_one_client_is_detected_on_topics_of_all_sizes(make: object, by: str, se
     assert found.evidence["unexplained"] == {"placements": 0, "records": 0, "scatter": None}
 
 
-@pytest.mark.parametrize("seed", range(10))
+@pytest.mark.random
+@pytest.mark.parametrize("seed", seeds(10))
 def test_two_clients_are_detected_with_their_shares(seed: int) -> None:
     draw = random.Random(seed)
     partitions = draw.choice([3, 6, 12, 50])

@@ -9,11 +9,12 @@ from collections.abc import Callable
 import confluent_kafka
 import numpy as np
 import pytest
-from hypothesis import example, given, settings
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 import partage
 from partage.producers import Keys, hashing
+from tests.profiles import examples
 
 ONE = {"murmur2": hashing.murmur2, "crc32": hashing.crc32, "fnv1a": hashing.fnv1a}
 MANY = {"murmur2": hashing.murmur2_of, "crc32": hashing.crc32_of, "fnv1a": hashing.fnv1a_of}
@@ -76,7 +77,7 @@ def test_fnv1a_without_its_sign(key: bytes, value: int) -> None:
         assert partage.partition(key, partitions, "fnv1a") == value % partitions
 
 
-@settings(deadline=None)
+@examples(100)
 @given(keys)
 @example([b"\xff" * length for length in range(40)])
 @example([b"x" * 5000, *[b"y"] * 40])
@@ -89,14 +90,14 @@ def test_many_are_as_one_by_one(keys: list[bytes]) -> None:
         assert many.tolist() == [one(key) for key in keys], name
 
 
-@settings(deadline=None)
+@examples(100)
 @given(st.binary(max_size=100))
 def test_crc32_is_that_of_zlib(key: bytes) -> None:
     assert hashing.crc32_of(Keys.of([key])).tolist() == [zlib.crc32(key)]
 
 
 @pytest.mark.parametrize("name", CLIENTS)
-@settings(max_examples=200, deadline=None)
+@examples(200)
 @given(keys=keys, partitions=st.integers(1, 50) | st.integers(1, 2**31 - 1))
 @example([NO_POSITIVE], 2**31 - 1)
 @example([NO_POSITIVE], 7)
@@ -111,7 +112,7 @@ def go_remainder(number: int, divisor: int) -> int:
     return number % divisor if number >= 0 else -(-number % divisor)
 
 
-@settings(deadline=None)
+@examples(100)
 @given(st.binary(min_size=1, max_size=30), st.integers(1, 1000))
 @example(NO_POSITIVE, 7)
 @example(NO_POSITIVE, 1)

@@ -7,12 +7,13 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 import partage
 from partage.errors import InputError
 from partage.producers import Keys
+from tests.profiles import examples
 
 KEYS = [b"a", None, b"", b"foobar", b"a", b"x" * 40, None, b"\x00\xff"]
 
@@ -49,7 +50,7 @@ def test_each_form_means_the_same(form: str) -> None:
 
 
 @pytest.mark.parametrize("form", FORMS)
-@settings(deadline=None)
+@examples(100)
 @given(keys=st.lists(st.none() | st.binary(max_size=9), max_size=20))
 def test_each_form_of_any_keys(form: str, keys: list[bytes | None]) -> None:
     if form == "chunked":

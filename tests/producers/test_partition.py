@@ -12,7 +12,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 import partage
@@ -22,6 +22,7 @@ from partage.producers.draws import Draws
 from partage.producers.partition import RECORD_BYTES
 from partage.producers.partitioners import PARTITIONERS, partitioner_named
 from partage.producers.partitioners.uniform import picked
+from tests.profiles import examples
 
 NAMES = [
     "murmur2",
@@ -112,7 +113,7 @@ def test_null_and_empty_keys(name: str, null: str, empty: str) -> None:
 
 
 @pytest.mark.parametrize("name", NAMES)
-@settings(max_examples=40, deadline=None)
+@examples(40)
 @given(
     keys=keys,
     partitions=st.integers(1, 9),

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import HealthCheck, assume, given, settings
+from hypothesis import assume, given
 from hypothesis import strategies as st
 
 import partage
@@ -22,13 +22,12 @@ from partage.errors import CannotError, InputError
 from partage.flow.certificate import unpack
 from tests.matrices import Json, cluster_json, cluster_of, partitions
 from tests.oracles.job import BadJobError, Job, Row, defects, moves, read_job
+from tests.profiles import examples
 from tests.strategies import jobs
 
 Loads = tuple[int, ...]
 Sized = tuple[list[int], int]
 """Replicas of a partition, and its bytes."""
-
-QUICK = settings(deadline=None, suppress_health_check=list(HealthCheck))
 
 
 def sized(job: tuple[Json, Json], data: st.DataObject, *, disks: bool) -> tuple[Json, Json]:
@@ -176,7 +175,7 @@ def assert_moved_bound(made: Plan, asked: Job, sizes: list[int], every: dict[Loa
     data=st.data(),
     disks=st.booleans(),
 )
-@settings(QUICK, max_examples=200)
+@examples(200)
 def test_bytes_keep_every_rule_and_every_bound_is_true(
     job: tuple[Json, Json], data: st.DataObject, disks: bool
 ) -> None:
@@ -294,7 +293,7 @@ def test_disks_that_are_too_small_are_named() -> None:
     data=st.data(),
     disks=st.booleans(),
 )
-@settings(QUICK, max_examples=100)
+@examples(100)
 def test_a_limit_is_kept_and_a_wider_one_is_no_worse(
     job: tuple[Json, Json], data: st.DataObject, disks: bool
 ) -> None:
@@ -328,7 +327,7 @@ def test_a_limit_is_kept_and_a_wider_one_is_no_worse(
     data=st.data(),
     percent=st.sampled_from((5, 40, 60, 80, 90, 100)),
 )
-@settings(QUICK, max_examples=220)
+@examples(220)
 def test_every_disk_is_relieved_and_nothing_else_is_touched(
     job: tuple[Json, Json], data: st.DataObject, percent: int
 ) -> None:

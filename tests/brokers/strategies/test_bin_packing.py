@@ -18,6 +18,7 @@ from partage.brokers.strategies.bin_packing import bin_packing
 from partage.cluster import Cluster
 from partage.errors import CannotError, InputError
 from tests.matrices import decided, problem_of, text
+from tests.profiles import seeds
 
 lists_of = partial(decided, bin_packing)
 
@@ -218,7 +219,8 @@ def random_value(seed: int) -> dict[str, Any]:
 
 
 @pytest.mark.parametrize("balance", ["replicas", "bytes"])
-@pytest.mark.parametrize("seed", range(40))
+@pytest.mark.random
+@pytest.mark.parametrize("seed", seeds(40))
 def test_rules_hold_on_random_clusters(seed: int, balance: str) -> None:
     value = random_value(seed)
     options: dict[str, Any] = {"balance": balance}

@@ -17,6 +17,7 @@ from partage.brokers.strategies.generate import Draw, generate, layout
 from partage.cluster import Cluster
 from partage.errors import CannotError
 from tests.matrices import brokers_of, decided, matrix, partitions
+from tests.profiles import seeds
 
 
 def java_draws(seed: int) -> Draw:
@@ -154,7 +155,8 @@ def drawn(
     return racks, partitions, factor, layout(racks, partitions, factor, draw.randrange)
 
 
-@pytest.mark.parametrize("seed", range(100))
+@pytest.mark.random
+@pytest.mark.parametrize("seed", seeds(100))
 def test_promises_of_the_method(seed: int) -> None:
     """Distinct brokers; no rack has a second replica of a partition while another could have one
     more and has fewer."""
@@ -169,7 +171,8 @@ def test_promises_of_the_method(seed: int) -> None:
         assert sum(1 for rack in racks if set(rack) & set(row[:distinct])) == distinct
 
 
-@pytest.mark.parametrize("seed", range(40))
+@pytest.mark.random
+@pytest.mark.parametrize("seed", seeds(40))
 def test_even_without_racks(seed: int) -> None:
     """Of as many partitions as brokers each broker leads one and has ``factor`` replicas."""
     draw = random.Random(seed)
@@ -182,7 +185,8 @@ def test_even_without_racks(seed: int) -> None:
         assert set(Counter(b for row in rows for b in row).values()) == {factor}
 
 
-@pytest.mark.parametrize("seed", range(20))
+@pytest.mark.random
+@pytest.mark.parametrize("seed", seeds(20))
 def test_fewer_partitions_have_the_first_lists(seed: int) -> None:
     _, partitions, _, lists = drawn(seed)
     fewer = drawn(seed, partitions // 2)[3]

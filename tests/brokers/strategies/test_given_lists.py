@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from partage import CannotError, Cluster, InputError, plan
@@ -24,11 +24,10 @@ from partage.cluster.reassignment import Reassignment
 from tests.bundled import grown
 from tests.matrices import cluster_of, text
 from tests.oracles import job as counted
+from tests.profiles import examples
 from tests.strategies import clusters
 
 Json = dict[str, Any]
-
-quiet = settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])
 
 
 def reassignment(words: str) -> Json:
@@ -257,7 +256,7 @@ def files_of(made: Plan) -> tuple[list[Json], Json, Json]:
         return read, both[0], both[1]
 
 
-@settings(quiet, max_examples=60)
+@examples(60)
 @given(proposals(mortal=False), st.sampled_from([None, 1, 2, 3]))
 def test_waves_and_rollback_are_the_lists(job: tuple[Json, Json], batch: int | None) -> None:
     cluster, proposal = job
@@ -274,7 +273,7 @@ def test_waves_and_rollback_are_the_lists(job: tuple[Json, Json], batch: int | N
     assert back.after.replica_lists() == made.before.replica_lists()
 
 
-@settings(quiet, max_examples=60)
+@examples(60)
 @given(proposals(mortal=False))
 def test_figures_are_a_plain_recount(job: tuple[Json, Json]) -> None:
     cluster, proposal = job
@@ -299,7 +298,7 @@ def test_figures_are_a_plain_recount(job: tuple[Json, Json]) -> None:
         assert counted.moves(reading, after) == counted.moves(reading, best)
 
 
-@settings(quiet, max_examples=120)
+@examples(120)
 @given(
     proposals(mortal=True),
     st.sampled_from(

@@ -16,6 +16,7 @@ from partage.brokers.strategies.greedy import greedy
 from partage.cluster import Cluster
 from partage.errors import CannotError
 from tests.matrices import decided, problem_of, text
+from tests.profiles import seeds
 
 lists_of = partial(decided, greedy)
 
@@ -116,7 +117,8 @@ def random_value(seed: int) -> dict[str, Any]:
     return {"brokers": [{"id": b, "alive": b != 1} for b in range(size)], "partitions": partitions}
 
 
-@pytest.mark.parametrize("seed", range(60))
+@pytest.mark.random
+@pytest.mark.parametrize("seed", seeds(60))
 def test_rules_hold_and_nothing_moves_without_need(seed: int) -> None:
     value = random_value(seed)
     options: dict[str, Any] = {"add_broker": ["20"]}
@@ -132,7 +134,8 @@ def test_rules_hold_and_nothing_moves_without_need(seed: int) -> None:
         assert len(set(after) - set(before)) == max(factor - kept, 0)
 
 
-@pytest.mark.parametrize("seed", range(10))
+@pytest.mark.random
+@pytest.mark.parametrize("seed", seeds(10))
 def test_same_input_in_another_order_gives_the_same(seed: int) -> None:
     value = random_value(seed)
     once = lists_of(Problem.resolve(Cluster.from_json(value), Options()))

@@ -18,6 +18,7 @@ from partage.brokers.strategies.leader_flow import leader_flow
 from partage.cluster import Cluster
 from partage.errors import CannotError
 from tests.matrices import decided, partitions, problem_of, text
+from tests.profiles import seeds
 
 led = partial(decided, leader_flow)
 
@@ -170,7 +171,8 @@ def most_evenly_led(lists: Sequence[Sequence[int]], brokers: Sequence[int]) -> i
     return int(nx.maximum_flow_value(graph, "source", "sink"))
 
 
-@pytest.mark.parametrize("block", range(10))
+@pytest.mark.random
+@pytest.mark.parametrize("block", seeds(10))
 def test_no_choice_of_leaders_is_nearer_to_an_even_share(block: int) -> None:
     for seed in range(30 * block, 30 * block + 30):
         value = random_cluster(seed)

@@ -9,7 +9,7 @@ from functools import partial
 from itertools import combinations
 
 import pytest
-from hypothesis import HealthCheck, assume, given, settings
+from hypothesis import assume, given
 from hypothesis import strategies as st
 
 import partage
@@ -20,6 +20,7 @@ from partage.cluster import Cluster
 from partage.errors import CannotError, InputError
 from tests.bundled import grown
 from tests.matrices import Json, cluster_of, decided, loads, moves, partitions, problem_of
+from tests.profiles import examples
 from tests.strategies import jobs, shuffled
 
 lists_of = partial(decided, mip)
@@ -201,7 +202,7 @@ def movable(job: tuple[Json, Json]) -> tuple[Json, Json]:
     return value, {k: v for k, v in options.items() if k not in ("no_moves", "replication_factor")}
 
 
-@settings(max_examples=300, deadline=None, suppress_health_check=list(HealthCheck))
+@examples(300)
 @given(jobs(max_brokers=5, max_partitions=6, max_factor=3).map(movable))
 def test_as_few_moves_as_brute_force(job: tuple[Json, Json]) -> None:
     problem = resolved(*job)
@@ -226,7 +227,7 @@ def test_as_few_moves_as_brute_force(job: tuple[Json, Json]) -> None:
         assert new == old or set(new) != set(old)
 
 
-@settings(max_examples=100, deadline=None, suppress_health_check=list(HealthCheck))
+@examples(100)
 @given(jobs().map(movable), st.data())
 def test_same_input_in_another_order_gives_the_same(
     job: tuple[Json, Json], data: st.DataObject
@@ -242,7 +243,7 @@ def test_same_input_in_another_order_gives_the_same(
             lists_of(other)
 
 
-@settings(max_examples=200, deadline=None, suppress_health_check=list(HealthCheck))
+@examples(200)
 @given(st.integers(2, 6), st.integers(1, 3), st.data())
 def test_no_fewer_moves_than_the_bound_where_both_ask_for_the_same_loads(
     brokers: int, factor: int, data: st.DataObject

@@ -19,6 +19,7 @@ from partage.brokers.strategies.permutation import LIMIT, assignments, permutati
 from partage.cluster import Cluster
 from partage.errors import CannotError
 from tests.matrices import decided, matrix, problem_of, text
+from tests.profiles import seeds
 
 SURVEY = """
 1,2 2,3 3,4 4,1
@@ -91,7 +92,8 @@ def cost(before: list[int], after: list[int]) -> tuple[int, int, int]:
     return len(set(after) - set(before)), int(before[0] != after[0]), int(before != after)
 
 
-@pytest.mark.parametrize("seed", range(40))
+@pytest.mark.random
+@pytest.mark.parametrize("seed", seeds(40))
 def test_no_way_to_deal_them_out_costs_less(seed: int) -> None:
     draw = random.Random(seed)
     size = draw.randint(2, 5)

@@ -14,7 +14,7 @@ from math import floor
 from typing import Any
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 import partage
@@ -25,6 +25,7 @@ from partage.cluster import Cluster
 from partage.errors import CannotError, InputError
 from tests.matrices import Lists, cluster_of, decided, loads, moves, problem_of
 from tests.oracles.job import BadJobError, defects, read_job
+from tests.profiles import examples
 from tests.strategies import jobs, plain_clusters, shuffled
 
 lists_of = partial(decided, three_flows)
@@ -249,7 +250,7 @@ def test_a_cluster_above_the_limit_is_refused(monkeypatch: pytest.MonkeyPatch) -
 # ------------------------------------------------------------------ random jobs
 
 
-@settings(max_examples=300, deadline=None, suppress_health_check=list(HealthCheck))
+@examples(300)
 @given(jobs(), st.data())
 def test_rules_hold_and_the_order_of_the_input_does_not_matter(
     job: tuple[dict[str, Any], dict[str, Any]], data: st.DataObject
@@ -266,7 +267,7 @@ def test_rules_hold_and_the_order_of_the_input_does_not_matter(
     assert lists_of(again) == lists
 
 
-@settings(max_examples=300, deadline=None, suppress_health_check=list(HealthCheck))
+@examples(300)
 @given(plain_clusters(), st.integers(0, 3), st.booleans())
 def test_without_racks_and_topics_loads_are_even(value: Any, factor: int, remove: bool) -> None:
     options: dict[str, Any] = {"replication_factor": [str(factor)]} if factor else {}

@@ -9,13 +9,14 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from partage import CannotError, Cluster, InputError
 from partage.brokers.plan import plan
 from partage.brokers.waves import Wave, WaveSchedule, safe_order, schedule_waves
 from tests.matrices import Lists, cluster_of, partitions
+from tests.profiles import examples
 from tests.strategies import clusters
 
 
@@ -139,7 +140,7 @@ def changes(draw: st.DrawFn) -> tuple[dict[str, Any], Lists, int]:
     return value, after, draw(st.integers(1, 4))
 
 
-@settings(max_examples=300, deadline=None)
+@examples(300)
 @given(changes())
 def test_every_wave_keeps_the_limits(case: tuple[dict[str, Any], Lists, int]) -> None:
     value, lists, concurrency = case

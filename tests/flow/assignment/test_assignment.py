@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from partage.flow import assignment
@@ -35,8 +35,7 @@ from tests.flow.assignment.cases import (
     problems,
     violating_problems,
 )
-
-QUICK = settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])
+from tests.profiles import examples
 
 
 def feasible(problem: AssignmentProblem, rows: np.ndarray) -> bool:
@@ -48,7 +47,7 @@ def feasible(problem: AssignmentProblem, rows: np.ndarray) -> bool:
 
 @pytest.mark.parametrize("order", ORDERS)
 @given(problem=problems())
-@settings(QUICK, max_examples=400)
+@examples(400)
 def test_no_arrangement_is_better(problem: AssignmentProblem, order: tuple[str, str, str]) -> None:
     answer = assign(problem, order)
     assert feasible(problem, answer.slots)
@@ -57,7 +56,7 @@ def test_no_arrangement_is_better(problem: AssignmentProblem, order: tuple[str, 
 
 @pytest.mark.parametrize("order", ORDERS)
 @given(problem=problems(max_slots=8, max_items=12))
-@settings(QUICK, max_examples=300)
+@examples(300)
 def test_every_bound_meets_its_value(
     problem: AssignmentProblem, order: tuple[str, str, str]
 ) -> None:
@@ -69,7 +68,7 @@ def test_every_bound_meets_its_value(
 
 @pytest.mark.parametrize("order", ORDERS)
 @given(problem=violating_problems())
-@settings(QUICK, max_examples=250)
+@examples(250)
 def test_no_arrangement_is_better_where_items_give_up_slots(
     problem: AssignmentProblem, order: tuple[str, str, str]
 ) -> None:
@@ -80,7 +79,7 @@ def test_no_arrangement_is_better_where_items_give_up_slots(
 
 @pytest.mark.parametrize("order", ORDERS)
 @given(problem=violating_problems(max_slots=16, max_items=80))
-@settings(QUICK, max_examples=250)
+@examples(250)
 def test_many_items_give_up_slots(problem: AssignmentProblem, order: tuple[str, str, str]) -> None:
     """As good as the network in which every item has an arc to every slot, and proven."""
     answer = assign(problem, order)
@@ -96,7 +95,7 @@ def test_many_items_give_up_slots(problem: AssignmentProblem, order: tuple[str, 
 
 @pytest.mark.parametrize("order", ORDERS)
 @given(problem=violating_problems(max_slots=9, max_items=30))
-@settings(QUICK, max_examples=150)
+@examples(150)
 def test_a_few_stand_alone(problem: AssignmentProblem, order: tuple[str, str, str]) -> None:
     """Only those that must give up a slot stand alone, however many they are: the same costs."""
     with pytest.MonkeyPatch.context() as patch:
@@ -108,7 +107,7 @@ def test_a_few_stand_alone(problem: AssignmentProblem, order: tuple[str, str, st
 
 @pytest.mark.parametrize("make", [problems(max_slots=9, max_items=30), violating_problems(9, 30)])
 @given(data=st.data())
-@settings(QUICK, max_examples=150)
+@examples(150)
 def test_a_deal_with_few_candidates(
     make: st.SearchStrategy[AssignmentProblem], data: st.DataObject
 ) -> None:
@@ -124,7 +123,7 @@ def test_a_deal_with_few_candidates(
 @pytest.mark.parametrize("order", ORDERS)
 @pytest.mark.parametrize("wide", [False, True])
 @given(problem=problems(), seed=st.integers(0, 99))
-@settings(QUICK, max_examples=200)
+@examples(200)
 def test_the_network_by_item(
     problem: AssignmentProblem, wide: bool, seed: int, order: tuple[str, str, str]
 ) -> None:
@@ -151,7 +150,7 @@ def test_the_network_by_item(
 
 @pytest.mark.parametrize("make", [problems(), violating_problems()])
 @given(data=st.data())
-@settings(QUICK, max_examples=200)
+@examples(200)
 def test_what_is_left_out_is_priced(
     make: st.SearchStrategy[AssignmentProblem], data: st.DataObject
 ) -> None:
@@ -178,7 +177,7 @@ def test_what_is_left_out_is_priced(
 
 
 @given(problem=problems(max_slots=6, max_items=8))
-@settings(QUICK, max_examples=150)
+@examples(150)
 def test_what_is_settled_stays(problem: AssignmentProblem) -> None:
     once = assign(problem).slots
     again = assign(replace(problem, own=once))
@@ -186,7 +185,7 @@ def test_what_is_settled_stays(problem: AssignmentProblem) -> None:
 
 
 @given(problem=problems(max_slots=6, max_items=8))
-@settings(QUICK, max_examples=150)
+@examples(150)
 def test_even_sizes_cost_nothing(problem: AssignmentProblem) -> None:
     """Evening sizes out changes no cost, and never makes the sizes more uneven."""
 
@@ -202,7 +201,7 @@ def test_even_sizes_cost_nothing(problem: AssignmentProblem) -> None:
 
 
 @given(problem=problems(max_slots=6, max_items=8))
-@settings(QUICK, max_examples=100)
+@examples(100)
 def test_fairest_loads_alone(problem: AssignmentProblem) -> None:
     loads = fairest_loads(problem)
     value = int((problem.weight * loads * loads).sum())

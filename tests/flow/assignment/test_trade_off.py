@@ -12,15 +12,14 @@ import random
 
 import numpy as np
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from partage.flow.assignment import LOAD, MOVES, SPREAD, AssignmentProblem, assign
 from partage.flow.assignment.trade_off import aimed, fairest, loads_for, loads_within
 from partage.flow.proof import fairest_loads_for
 from tests.flow.assignment.cases import allowed, chosen_slots, cost, plain, problems
-
-QUICK = settings(deadline=None, suppress_health_check=list(HealthCheck))
+from tests.profiles import examples
 
 Loads = tuple[int, ...]
 
@@ -84,7 +83,7 @@ def arranged(problem: AssignmentProblem, load: np.ndarray) -> int:
 
 
 @given(problem=problems(max_slots=4, max_items=4))
-@settings(QUICK, max_examples=300)
+@examples(300)
 def test_fairest_is_the_fairest(problem: AssignmentProblem) -> None:
     every = reached(problem)
     best = min(squares(problem, load) for load in every)
@@ -98,7 +97,7 @@ def test_fairest_is_the_fairest(problem: AssignmentProblem) -> None:
 
 
 @given(problem=problems(max_slots=4, max_items=4), data=st.data())
-@settings(QUICK, max_examples=200)
+@examples(200)
 def test_what_is_aimed_at_is_reached(problem: AssignmentProblem, data: st.DataObject) -> None:
     every = reached(problem)
     load = data.draw(st.sampled_from(sorted(every)))
@@ -109,7 +108,7 @@ def test_what_is_aimed_at_is_reached(problem: AssignmentProblem, data: st.DataOb
 
 
 @given(problem=problems(max_slots=4, max_items=4), data=st.data())
-@settings(QUICK, max_examples=300)
+@examples(300)
 def test_within_windows_no_fewer_moves_and_none_where_there_is_none(
     problem: AssignmentProblem, data: st.DataObject
 ) -> None:
@@ -158,7 +157,7 @@ def test_within_windows_classes_nearly_always_see_the_moves() -> None:
 
 
 @given(problem=problems(max_slots=4, max_items=4), moves=st.integers(0, 8))
-@settings(QUICK, max_examples=400)
+@examples(400)
 def test_for_so_many_moves_nothing_fairer_is_promised_than_its_price_proves(
     problem: AssignmentProblem, moves: int
 ) -> None:
@@ -200,7 +199,7 @@ def test_for_so_many_moves_nearly_always_the_fairest_and_proven() -> None:
 
 
 @given(problem=problems(max_slots=4, max_items=5))
-@settings(QUICK, max_examples=150)
+@examples(150)
 def test_more_moves_are_never_less_fair(problem: AssignmentProblem) -> None:
     free = fairest(problem)
     before: int | None = None

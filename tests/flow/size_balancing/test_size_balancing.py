@@ -10,7 +10,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from scipy.optimize import linprog
 
@@ -27,8 +27,7 @@ from partage.flow.size_balancing import (
 )
 from partage.flow.size_certificate import level_bound, moved_bound
 from tests.flow.assignment.cases import allowed, chosen_slots, plain, problems
-
-QUICK = settings(deadline=None, suppress_health_check=list(HealthCheck))
+from tests.profiles import examples
 
 Loads = tuple[int, ...]
 FREE = 2**62
@@ -123,7 +122,7 @@ def subsets(slots: int) -> Iterator[np.ndarray]:
 
 
 @given(problem=sized())
-@settings(QUICK, max_examples=300)
+@examples(300)
 def test_no_arrangement_is_below_the_level_of_any_confined_slots(
     problem: AssignmentProblem,
 ) -> None:
@@ -136,7 +135,7 @@ def test_no_arrangement_is_below_the_level_of_any_confined_slots(
 
 
 @given(problem=sized(), data=st.data())
-@settings(QUICK, max_examples=400)
+@examples(400)
 def test_no_arrangement_moves_less_than_any_prices_prove(
     problem: AssignmentProblem, data: st.DataObject
 ) -> None:
@@ -155,7 +154,7 @@ def test_no_arrangement_moves_less_than_any_prices_prove(
 
 
 @given(problem=sized(), data=st.data())
-@settings(QUICK, max_examples=200)
+@examples(200)
 def test_no_arrangement_makes_fewer_moves_than_any_prices_prove(
     problem: AssignmentProblem, data: st.DataObject
 ) -> None:
@@ -207,7 +206,7 @@ def test_all_of_one_broker_is_on_the_wrong_side() -> None:
 
 
 @given(problem=sized(max_slots=4, max_items=4), data=st.data())
-@settings(QUICK, max_examples=150)
+@examples(150)
 def test_moved_bound_takes_ownership_in_any_order(
     problem: AssignmentProblem, data: st.DataObject
 ) -> None:
@@ -277,7 +276,7 @@ def divisible_level(problem: AssignmentProblem) -> float:
 
 
 @given(problem=sized(max_slots=5, max_items=4), one=st.booleans())
-@settings(QUICK, max_examples=200)
+@examples(200)
 def test_fair_shares_are_as_level_as_a_linear_program_can(
     problem: AssignmentProblem, one: bool
 ) -> None:
@@ -319,7 +318,7 @@ def bands_of(problem: AssignmentProblem, data: st.DataObject) -> Bands:
 
 
 @given(problem=sized(max_slots=5, max_items=7), data=st.data())
-@settings(QUICK, max_examples=200)
+@examples(200)
 def test_what_is_filled_keeps_the_rules_and_tells_the_truth(
     problem: AssignmentProblem, data: st.DataObject
 ) -> None:
@@ -339,7 +338,7 @@ def test_what_is_filled_keeps_the_rules_and_tells_the_truth(
 
 
 @given(problem=sized(max_slots=4, max_items=5), data=st.data())
-@settings(QUICK, max_examples=200)
+@examples(200)
 def test_what_lies_in_its_bands_is_left_alone(
     problem: AssignmentProblem, data: st.DataObject
 ) -> None:
@@ -394,7 +393,7 @@ def test_tolerances_so_wide_that_sizes_leave_64_bits() -> None:
 
 
 @given(problem=sized(max_slots=4, max_items=8), data=st.data())
-@settings(QUICK, max_examples=250)
+@examples(250)
 def test_cheapened_moves_as_many_but_smaller(
     problem: AssignmentProblem, data: st.DataObject
 ) -> None:

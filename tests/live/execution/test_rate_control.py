@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from itertools import pairwise
 
 import pytest
-from hypothesis import assume, given, settings
+from hypothesis import assume, given
 from hypothesis import strategies as st
 
 pytest.importorskip("kafka")
@@ -24,6 +24,7 @@ from partage.live.execution.rate_control import (
     Observation,
     minimum_rate,
 )
+from tests.profiles import examples
 
 MB = 1_000_000
 HOUR = 3600.0
@@ -78,7 +79,7 @@ polls = st.floats(1, 10)
 loads = st.floats(4, 8.5).map(lambda power: 10**power)
 
 
-@settings(max_examples=60, deadline=None)
+@examples(60)
 @given(lag=lags, poll=polls, load=loads, slack=st.floats(1.3, 200))
 def test_auto_converges_near_the_capacity_with_little_trouble(
     lag: float, poll: float, load: float, slack: float
@@ -95,7 +96,7 @@ def test_auto_converges_near_the_capacity_with_little_trouble(
     assert turns <= 4
 
 
-@settings(max_examples=100, deadline=None)
+@examples(100)
 @given(
     lag=lags,
     capacity=st.floats(5, 10).map(lambda power: 10**power),

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 pytest.importorskip("kafka")
@@ -14,11 +14,12 @@ from partage.errors import CannotError
 from partage.live.execution.changes import Change
 from partage.live.execution.rescheduling import reschedule
 from tests.live.execution.builders import MB, plan_of, snapshot
+from tests.profiles import examples
 
 replica_lists = st.lists(st.integers(1, 6), min_size=1, max_size=3, unique=True).map(tuple)
 
 
-@settings(deadline=None)
+@examples(100)
 @given(
     st.lists(st.tuples(replica_lists, replica_lists, st.booleans()), min_size=1, max_size=25),
     st.integers(1, 4),

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 pytest.importorskip("pyspark")
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from partage.pipeline.what_ifs import percentiles
@@ -19,9 +19,10 @@ from tests.pipeline.what_ifs.cases import (
     _PLAN,
     rates_of,
 )
+from tests.profiles import examples
 
 
-@settings(max_examples=20, deadline=None)
+@examples(20)
 @given(seed=st.integers(0, 2**40), row=st.integers(0, 10**6))
 def test_growth_is_what_a_count_says(seed: int, row: int) -> None:
     cluster = _GROWN
