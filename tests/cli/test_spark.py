@@ -106,7 +106,7 @@ def test_profile_of_a_part_of_the_time(run: Run, spark: Any, tmp_path: Path) -> 
     ended = run("profile", records, "--from", "2026-01-01T00:00:05", "--window", "5", "-o", "prof")
     assert ended.code == 0
     assert ended.out.startswith("2 records, 351 B, 1 topics, 2 partitions, 1 rejected\n")
-    assert "\n2 rows left aside: not from 2026-01-01T00:00:05Z\n" in ended.out
+    assert "\n2 rows ignored: not from 2026-01-01T00:00:05Z\n" in ended.out
     assert max(map(len, ended.out.splitlines())) <= 100
     ended = run("profile", records, "--to", "2025-01-01", "-o", "other")
     assert (ended.code, ended.out) == (2, "")

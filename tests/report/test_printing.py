@@ -11,7 +11,7 @@ from rich.console import Console
 
 from partage.profile import HotKey
 from partage.report import printing
-from partage.report.measured import print_profile
+from partage.report.profile_tables import print_profile
 
 
 def console() -> Console:

@@ -65,7 +65,7 @@ def demo(
     from partage.files import check_writable_directory
     from partage.profile import MARKER
     from partage.report.comparison_tables import print_compare
-    from partage.report.measured import summary
+    from partage.report.page.measured import summary
 
     folder = Path(out or "demo")
     profile_dir, plan_dir = str(folder / "profile"), str(folder / "plan")
@@ -96,7 +96,7 @@ def _chapter(title: str, json: bool) -> None:
 def _measured(cluster: Cluster, directory: str, master: str | None, json: bool) -> Profile:
     """The profile of the bundled events, written and shown."""
     from partage.profile import Profile
-    from partage.report.measured import print_profile
+    from partage.report.profile_tables import print_profile
 
     with output.bar(quiet=json) as tell, as_file(_DATA / "change-events.parquet") as events:
         tell(0, 0, "starting Spark")

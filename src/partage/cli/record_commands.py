@@ -83,7 +83,7 @@ def profile(
     from partage.files import check_writable_directory
     from partage.period import Period
     from partage.profile import MARKER, Profile
-    from partage.report.measured import print_profile, print_totals
+    from partage.report.profile_tables import print_profile, print_totals
 
     check_writable_directory(out, MARKER, overwrite)
     if cluster is not None and format.lower() != "parquet":

@@ -95,9 +95,9 @@ def plural(number: int, noun: str, nouns: str | None = None) -> str:
 
 
 def gap(value: float) -> str:
-    """A relative distance from a bound: ``0.18 % above the bound``."""
+    """A relative distance from a bound: ``0.18 % above the lower bound``."""
     percent = 100 * value
-    return f"{f'{percent:.2g}' if percent < 99.5 else count(round(percent))} % above the bound"
+    return f"{f'{percent:.2g}' if percent < 99.5 else count(round(percent))} % above the lower bound"
 
 
 def common(maximum: float) -> tuple[float, str]:

@@ -14,8 +14,8 @@ def test_gaps_relative_to_the_bound():
     document["gaps"] = {"waves": 0.0005, "replicas": 2.5, "topic spread": 4.0}
     document["certificate"]["stages"][2] |= {"value": 4, "bound": 0}
     assert view(document).gaps == (
-        ("waves", "0.05 % above the bound"),
-        ("replicas", "250 % above the bound"),
+        ("waves", "0.05 % above the lower bound"),
+        ("replicas", "250 % above the lower bound"),
         ("topic spread", "4, the bound is 0"),
     )
 

@@ -8,6 +8,7 @@ from typing import Any, ClassVar
 import msgspec
 
 from partage.json_input import check_json
+from partage.profile import Profile
 
 
 class HotKey(msgspec.Struct, frozen=True):
@@ -36,3 +37,21 @@ class Measured(msgspec.Struct, frozen=True):
 def measured_load(measured: Mapping[str, Any] | None, where: str) -> Measured | None:
     """The content of the file ``where``. Raises InputError for a damaged one."""
     return None if measured is None else check_json(measured, Measured, where)
+
+
+def summary(profile: Profile, top: int = 10) -> dict[str, Any]:
+    """The summary of a profile that measured.json holds: its totals and hottest keys."""
+    hottest = sorted(profile.hot_keys(1), key=lambda key: -key.share)[:top]
+    return {
+        **{k: profile.totals[k] for k in ("records", "bytes", "topics", "partitions", "rejected")},
+        "hot_keys": [
+            {
+                "topic": key.topic,
+                "rank": key.rank,
+                "key": key.key,
+                "share": key.share,
+                "records": key.records,
+            }
+            for key in hottest
+        ],
+    }

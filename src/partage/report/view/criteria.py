@@ -109,7 +109,7 @@ def _racks(plan: PlanData) -> Criterion:
         was = now = None
         rating, note = "none", "the cluster has no racks"
     elif not now:
-        rating, note = "good", "replicas spread over as many racks as possible"
+        rating, note = "good", "on as many racks as possible"
     elif reason := _rack_limit(plan):
         rating, note = "limit", reason
     else:
@@ -124,9 +124,9 @@ def _racks(plan: PlanData) -> Criterion:
 def _rack_limit(plan: PlanData) -> str:
     """The option that keeps rack violations."""
     if plan.options.get("no_moves"):
-        return "--no-moves keeps every replica where it is"
+        return "--no-moves keeps replicas in place"
     if plan.options.get("topics"):
-        return "topics that --topics leaves out stay unchanged"
+        return "--topics leaves some as they are"
     return "--relieve does not repair racks" if plan.options.get("relieve") else ""
 
 

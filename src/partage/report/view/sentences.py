@@ -22,9 +22,7 @@ def headline(plan: PlanData) -> str:
     moves = f"{units.plural(plan.moves, 'replica')} {'moves' if plan.moves == 1 else 'move'}"
     copied = f"{units.size(plan.bytes_moved)} to copy" if plan.load("bytes") else "sizes unknown"
     if plan.bytes_bound is not None:
-        minimum = "proven minimum"
-        if not plan.minimal:
-            minimum = f"every plan {comparable(plan)} copies {units.size(plan.bytes_bound)} or more"
+        minimum = "proven minimum" if plan.minimal else above(plan)
         return f"{moves}: {copied}{waves} ({minimum})."
     minimum = f"at least {units.count(plan.lower_bound)} needed"
     if plan.minimal:
