@@ -97,7 +97,8 @@ def plural(number: int, noun: str, nouns: str | None = None) -> str:
 def gap(value: float) -> str:
     """A relative distance from a bound: ``0.18 % above the lower bound``."""
     percent = 100 * value
-    return f"{f'{percent:.2g}' if percent < 99.5 else count(round(percent))} % above the lower bound"
+    shown = f"{percent:.2g}" if percent < 99.5 else count(round(percent))
+    return f"{shown} % above the lower bound"
 
 
 def common(maximum: float) -> tuple[float, str]:
