@@ -15,7 +15,6 @@ from kafka import errors as kafka_errors
 
 from partage.errors import InputError
 from partage.files import to_json
-from partage.live.admin import snapshot
 from partage.live.admin.states import Key
 from partage.live.execution.changes import Change
 from partage.live.execution.execution_plan import ExecutionPlan
@@ -24,17 +23,11 @@ from partage.live.execution.journal import Journal
 from partage.live.execution.outcome import Outcome
 from partage.live.execution.overrides import Overrides
 from partage.live.execution.progress import ProgressUpdate
-from tests.live.execution.simulated import Simulated
+from partage.testing import FakeCluster
 
 MB = 10**6
 RATE = MB
 """A partition of 10 MB takes ten seconds."""
-
-
-@pytest.fixture(autouse=True)
-def settle_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The simulation's clock is the only one."""
-    monkeypatch.setattr(snapshot, "_METADATA_DELAY_SECONDS", 0.0)
 
 
 class Scenario:
@@ -52,7 +45,7 @@ class Scenario:
         waves_of = tuple(map(tuple, waves or [[key] for key in keyed]))
         self.folder = folder
         self.plan = ExecutionPlan(str(folder), "id", keyed, waves_of, lists)
-        self.cluster = Simulated(lists, range(1, 7))
+        self.cluster = FakeCluster(lists, range(1, 7))
         self.updates: list[ProgressUpdate] = []
         self.interrupts = Interrupts()
 
@@ -60,7 +53,7 @@ class Scenario:
         with Journal.open(self.folder) as journal:
             run = Executor(
                 self.plan,
-                self.cluster,
+                self.cluster.admin,
                 journal,
                 throttle=throttle,
                 progress=self.updates.append,
@@ -72,7 +65,7 @@ class Scenario:
             return run.run()
 
     def _sleep(self, seconds: float) -> None:
-        assert self.cluster.moment < 3600, "the run never ends"
+        assert self.cluster.now < 3600, "the run never ends"
         self.cluster.sleep(seconds)
 
     @property
@@ -80,7 +73,7 @@ class Scenario:
         return [one.note for one in self.updates if one.note]
 
     def lists(self) -> dict[Key, tuple[int, ...]]:
-        return {key: tuple(one.replicas) for key, one in self.cluster.partitions.items()}
+        return self.cluster.replicas
 
 
 def moves(*pairs: tuple[tuple[int, ...], tuple[int, ...]]) -> list[Change]:
@@ -91,7 +84,7 @@ def moves(*pairs: tuple[tuple[int, ...], tuple[int, ...]]) -> list[Change]:
 def no_throttle_left(scenario: Scenario) -> Iterator[None]:
     """No throttle is left on brokers that answer."""
     yield
-    alive = {("broker", str(broker)) for broker in scenario.cluster.alive}
+    alive = {("broker", str(broker)) for broker in scenario.cluster.running}
     left = {w for w in scenario.cluster.throttles if w[0] == "topic" or w in alive}
     assert left == set()
 
@@ -101,8 +94,8 @@ def test_nothing_goes_wrong(tmp_path: Path) -> None:
     with no_throttle_left(scenario):
         assert scenario.run() == Outcome("done")
     assert scenario.lists() == {key: change.target for key, change in scenario.plan.changes.items()}
-    assert [one.leader for one in scenario.cluster.partitions.values()] == [3, 2, 2]
-    assert 20 <= scenario.cluster.moment <= 40
+    assert list(scenario.cluster.leaders.values()) == [3, 2, 2]
+    assert 20 <= scenario.cluster.now <= 40
     rates = [one.bytes_per_second for one in scenario.updates if one.bytes_per_second]
     assert rates
     assert all(rate == pytest.approx(RATE, rel=0.2) for rate in rates)
@@ -110,12 +103,12 @@ def test_nothing_goes_wrong(tmp_path: Path) -> None:
 
 def test_wait(tmp_path: Path) -> None:
     scenario = Scenario(tmp_path, moves(((1, 2), (3, 2)), ((1, 2), (2, 4))))
-    scenario.cluster.at(5, lambda: scenario.cluster.die(3))
-    scenario.cluster.at(300, lambda: scenario.cluster.come_back(3))
+    scenario.cluster.at(5, lambda: scenario.cluster.stop_broker(3))
+    scenario.cluster.at(300, lambda: scenario.cluster.start_broker(3))
     with no_throttle_left(scenario):
         assert scenario.run(on_failure="wait") == Outcome("done")
     assert "waiting for broker 3, which does not answer" in scenario.notes
-    assert scenario.cluster.moment > 300
+    assert scenario.cluster.now > 300
 
 
 def test_stop(tmp_path: Path) -> None:
@@ -124,9 +117,9 @@ def test_stop(tmp_path: Path) -> None:
         moves(((1, 2), (3, 2)), ((1, 2), (2, 4)), ((1, 2), (2, 5))),
         waves=[[("t", 0), ("t", 1)], [("t", 2)]],
     )
-    for one in scenario.cluster.partitions.values():
-        one.size = 100e6
-    scenario.cluster.at(5, lambda: scenario.cluster.die(3))
+    for key in scenario.cluster.replicas:
+        scenario.cluster.resize(key, 100e6)
+    scenario.cluster.at(5, lambda: scenario.cluster.stop_broker(3))
     with no_throttle_left(scenario):
         outcome = scenario.run(on_failure="stop")
     assert (outcome.state, outcome.waves_left, outcome.dead) == ("stopped", 2, [3])
@@ -135,7 +128,7 @@ def test_stop(tmp_path: Path) -> None:
 
 def test_cancel_continues_with_the_rest(tmp_path: Path) -> None:
     scenario = Scenario(tmp_path, moves(((1, 2), (3, 2)), ((1, 2), (2, 4)), ((1, 2), (3, 1))))
-    scenario.cluster.at(5, lambda: scenario.cluster.die(3))
+    scenario.cluster.at(5, lambda: scenario.cluster.stop_broker(3))
     with no_throttle_left(scenario):
         outcome = scenario.run()
     assert outcome.problems == {
@@ -147,21 +140,21 @@ def test_cancel_continues_with_the_rest(tmp_path: Path) -> None:
     assert (lists["t", 0], lists["t", 2]) == ((1, 2), (1, 2))
     named = next(one for one in scenario.updates if one.note and "broker 3 does not" in one.note)
     assert named is not None
-    assert scenario.cluster.moment < 60
+    assert scenario.cluster.now < 60
 
 
 def test_a_restart_is_not_a_failure(tmp_path: Path) -> None:
     scenario = Scenario(tmp_path, moves(((1, 2), (3, 2)), ((1, 2), (3, 1))))
     # in the middle of a wave, and between two
     for moment in (4, 12, 20):
-        scenario.cluster.at(moment, lambda: scenario.cluster.die(3))
-        scenario.cluster.at(moment + 6, lambda: scenario.cluster.come_back(3))
+        scenario.cluster.at(moment, lambda: scenario.cluster.stop_broker(3))
+        scenario.cluster.at(moment + 6, lambda: scenario.cluster.start_broker(3))
     assert scenario.run() == Outcome("done")
 
 
 def test_the_last_broker_with_the_data_dies(tmp_path: Path) -> None:
     scenario = Scenario(tmp_path, moves(((1,), (3,)), ((2,), (4,))), waves=[[("t", 0), ("t", 1)]])
-    scenario.cluster.at(3, lambda: scenario.cluster.die(1))
+    scenario.cluster.at(3, lambda: scenario.cluster.stop_broker(1))
     outcome = scenario.run()
     assert outcome.problems["t-0"] == "broker 1 does not answer"
     assert scenario.lists()["t", 1] == (4,)
@@ -170,7 +163,7 @@ def test_the_last_broker_with_the_data_dies(tmp_path: Path) -> None:
 def test_replan(tmp_path: Path) -> None:
     scenario = Scenario(tmp_path, moves(((1, 2), (3, 2)), ((1, 2), (2, 4)), ((2, 1), (3, 1))))
     write_plan(scenario)
-    scenario.cluster.at(5, lambda: scenario.cluster.die(3))
+    scenario.cluster.at(5, lambda: scenario.cluster.stop_broker(3))
     with no_throttle_left(scenario):
         outcome = scenario.run(on_failure="replan")
     assert outcome.state == "done"
@@ -180,7 +173,7 @@ def test_replan(tmp_path: Path) -> None:
     assert all(3 not in replicas for replicas in lists.values())
     assert all(len(replicas) == 2 for replicas in lists.values())
     assert (tmp_path / "replan-1.json").exists()
-    scenario.cluster.come_back(3)
+    scenario.cluster.start_broker(3)
     scenario.plan = ExecutionPlan.read(tmp_path).reversed()
     assert scenario.run().state == "done"
     assert scenario.lists() == {("t", 0): (1, 2), ("t", 1): (1, 2), ("t", 2): (2, 1)}
@@ -191,7 +184,7 @@ def test_replan_ignores_unplanned_replicas_on_the_dead_broker(tmp_path: Path) ->
     changes = moves(((1, 2), (3, 2)), ((1, 2), (4, 2)), ((2, 1), (4, 1)))
     scenario = Scenario(tmp_path, changes, {("other", 0): (3, 5)})
     write_plan(scenario)
-    scenario.cluster.at(5, lambda: scenario.cluster.die(3))
+    scenario.cluster.at(5, lambda: scenario.cluster.stop_broker(3))
     assert scenario.run(on_failure="replan").state == "done"
     assert all(3 not in replicas for key, replicas in scenario.lists().items() if key[0] == "t")
 
@@ -200,7 +193,7 @@ def test_replan_is_kept_by_a_later_run(tmp_path: Path) -> None:
     changes = moves(((1, 2), (3, 2)), ((1, 2), (4, 2)), ((2, 1), (4, 1)))
     scenario = Scenario(tmp_path, changes, {("other", 0): (3, 5)})
     write_plan(scenario)
-    scenario.cluster.at(5, lambda: scenario.cluster.die(3))
+    scenario.cluster.at(5, lambda: scenario.cluster.stop_broker(3))
     scenario.cluster.at(20, scenario.interrupts)
     assert scenario.run(on_failure="replan").state == "stopped"
     scenario.plan = ExecutionPlan.read(tmp_path)
@@ -212,8 +205,8 @@ def test_replan_is_kept_by_a_later_run(tmp_path: Path) -> None:
 def test_replan_twice(tmp_path: Path) -> None:
     scenario = Scenario(tmp_path, moves(*[((1, 2), (3, 4)) for _ in range(4)]))
     write_plan(scenario)
-    scenario.cluster.at(5, lambda: scenario.cluster.die(3))
-    scenario.cluster.at(20, lambda: scenario.cluster.die(4))
+    scenario.cluster.at(5, lambda: scenario.cluster.stop_broker(3))
+    scenario.cluster.at(20, lambda: scenario.cluster.stop_broker(4))
     outcome = scenario.run(on_failure="replan")
     assert len(list(tmp_path.glob("replan-*.json"))) == 2
     assert outcome.state == "done"
@@ -223,7 +216,7 @@ def test_replan_twice(tmp_path: Path) -> None:
 def test_replan_has_no_solution(tmp_path: Path) -> None:
     scenario = Scenario(tmp_path, moves(((1, 2, 4, 5, 6), (3, 1, 2, 4, 5, 6))))
     write_plan(scenario)
-    scenario.cluster.at(5, lambda: scenario.cluster.die(3))
+    scenario.cluster.at(5, lambda: scenario.cluster.stop_broker(3))
     outcome = scenario.run(on_failure="replan")
     assert outcome.problems == {"t-0": "broker 3 does not answer"}
     assert any("there is no plan without broker 3: t-0 needs 6" in note for note in scenario.notes)
@@ -256,7 +249,7 @@ def write_plan(scenario: Scenario) -> None:
         "cluster_id": "id",
         "options": {},
         "topics": ["t"],
-        "brokers": [{"id": b, "excluded": False, "alive": True} for b in scenario.cluster.brokers],
+        "brokers": [{"id": b, "excluded": False, "alive": True} for b in scenario.cluster.racks],
         "partitions": {
             "topic": [0] * len(changes),
             "partition": [number for (_, number), _ in changes],
@@ -280,13 +273,13 @@ OTHERS = {("other", 0): (5, 6), ("other", 1): (6, 5)}
 
 def test_a_wave_slows_down_while_others_are_out_of_sync(tmp_path: Path) -> None:
     scenario = Scenario(tmp_path, moves(((1, 2), (3, 2)), ((1, 2), (4, 2))), OTHERS)
-    scenario.cluster.partitions["t", 0].size = 100e6
-    scenario.cluster.least_in_sync = 2
-    scenario.cluster.at(10, lambda: scenario.cluster.die(6))
-    scenario.cluster.at(40, lambda: scenario.cluster.come_back(6))
+    scenario.cluster.resize(("t", 0), 100e6)
+    scenario.cluster.min_insync_replicas = 2
+    scenario.cluster.at(10, lambda: scenario.cluster.stop_broker(6))
+    scenario.cluster.at(40, lambda: scenario.cluster.start_broker(6))
     # while the first wave ends, and before the second
-    scenario.cluster.at(55, lambda: scenario.cluster.die(6))
-    scenario.cluster.at(100, lambda: scenario.cluster.come_back(6))
+    scenario.cluster.at(55, lambda: scenario.cluster.stop_broker(6))
+    scenario.cluster.at(100, lambda: scenario.cluster.start_broker(6))
     with no_throttle_left(scenario):
         assert scenario.run(throttle=4 * MB) == Outcome("done")
     (slowed, *_) = (note for note in scenario.notes if note.startswith("slowed down"))
@@ -300,20 +293,20 @@ def test_a_wave_slows_down_while_others_are_out_of_sync(tmp_path: Path) -> None:
 
 def test_no_wave_begins_while_others_are_out_of_sync(tmp_path: Path) -> None:
     scenario = Scenario(tmp_path, moves(((1, 2), (3, 2))), OTHERS)
-    scenario.cluster.die(5)
-    scenario.cluster.at(50, lambda: scenario.cluster.come_back(5))
+    scenario.cluster.stop_broker(5)
+    scenario.cluster.at(50, lambda: scenario.cluster.start_broker(5))
     assert scenario.run() == Outcome("done")
     assert scenario.notes[0] == "waiting: 2 partitions are out of sync (other-0, …)"
-    assert scenario.cluster.submitted
-    assert scenario.cluster.moment > 60
+    assert scenario.cluster.requests
+    assert scenario.cluster.now > 60
 
 
 def test_without_a_throttle_one_is_set_while_others_are_out_of_sync(tmp_path: Path) -> None:
     scenario = Scenario(tmp_path, moves(((1, 2), (3, 2))), OTHERS)
-    scenario.cluster.settings["broker", "3"] = {"follower.replication.throttled.rate": "100000"}
+    scenario.cluster.configs["broker", "3"] = {"follower.replication.throttled.rate": "100000"}
     before = dict(scenario.cluster.throttles)
-    scenario.cluster.at(10, lambda: scenario.cluster.die(6))
-    scenario.cluster.at(40, lambda: scenario.cluster.come_back(6))
+    scenario.cluster.at(10, lambda: scenario.cluster.stop_broker(6))
+    scenario.cluster.at(40, lambda: scenario.cluster.start_broker(6))
     assert scenario.run(throttle=None) == Outcome("done")
     assert scenario.cluster.throttles == before
     assert {one.throttle for one in scenario.updates} == {None, MB}
@@ -321,10 +314,10 @@ def test_without_a_throttle_one_is_set_while_others_are_out_of_sync(tmp_path: Pa
 
 def test_a_missing_acl_prevents_slowing_down(tmp_path: Path) -> None:
     scenario = Scenario(tmp_path, moves(((1, 2), (3, 2))), OTHERS)
-    scenario.cluster.settings["broker", "3"] = {"follower.replication.throttled.rate": "200000"}
-    scenario.cluster.forbidden = True
-    scenario.cluster.at(10, lambda: scenario.cluster.die(6))
-    scenario.cluster.at(30, lambda: scenario.cluster.come_back(6))
+    scenario.cluster.configs["broker", "3"] = {"follower.replication.throttled.rate": "200000"}
+    scenario.cluster.configs_forbidden = True
+    scenario.cluster.at(10, lambda: scenario.cluster.stop_broker(6))
+    scenario.cluster.at(30, lambda: scenario.cluster.start_broker(6))
     assert scenario.run(throttle=None) == Outcome("done")
     said = scenario.notes[0]
     assert said.startswith("cannot be slowed down: not allowed: missing ACL")
@@ -333,7 +326,7 @@ def test_a_missing_acl_prevents_slowing_down(tmp_path: Path) -> None:
 
 def test_auto_raises_the_rate_while_all_are_in_sync(tmp_path: Path) -> None:
     scenario = Scenario(tmp_path, moves(((1, 2), (3, 2))))
-    scenario.cluster.partitions["t", 0].size = 20e9
+    scenario.cluster.resize(("t", 0), 20e9)
     with no_throttle_left(scenario):
         assert scenario.run(throttle="auto") == Outcome("done")
     rates = [one.throttle for one in scenario.updates if one.throttle]
@@ -351,7 +344,7 @@ def test_overrides(tmp_path: Path) -> None:
         "the throttle is now auto",
         "the concurrency is now 4; waves left: 1",
     ]
-    assert max(map(len, scenario.cluster.submitted)) == 3
+    assert max(map(len, scenario.cluster.requests)) == 3
 
 
 SET_AGAIN = "something removed the throttle: it is set again"
@@ -360,17 +353,17 @@ SET_AGAIN = "something removed the throttle: it is set again"
 def test_a_removed_throttle_is_set_again(tmp_path: Path) -> None:
     """Although the controller does not answer at that moment."""
     scenario = Scenario(tmp_path, moves(((1, 2), (3, 2))))
-    alter, refused = scenario.cluster.alter_configs, ["topic"]
+    alter, refused = scenario.cluster.admin.alter_configs, ["topic"]
 
     def answer(resources: Any, **options: Any) -> Any:
         kind = resources[0].resource_type.name.lower()
-        if scenario.cluster.moment >= 5 and kind in refused:
+        if scenario.cluster.now >= 5 and kind in refused:
             refused.remove(kind)
             return {kind: {"t": str(kafka_errors.NotControllerError("not this one"))}}
         return alter(resources, **options)
 
-    scenario.cluster.alter_configs = answer  # type: ignore[method-assign]
-    scenario.cluster.at(5, lambda: scenario.cluster.settings["topic", "t"].clear())
+    scenario.cluster.admin.alter_configs = answer  # type: ignore[method-assign]
+    scenario.cluster.at(5, lambda: scenario.cluster.configs["topic", "t"].clear())
     with no_throttle_left(scenario):
         assert scenario.run() == Outcome("done")
     assert refused == []
@@ -380,23 +373,23 @@ def test_a_removed_throttle_is_set_again(tmp_path: Path) -> None:
 def test_unreadable_throttles_do_not_count_as_removed(tmp_path: Path) -> None:
     """Those of the topic and of broker 3 cannot be read; that of broker 1 is set again."""
     scenario = Scenario(tmp_path, moves(((1, 2), (3, 2))))
-    describe, alter = scenario.cluster.describe_configs, scenario.cluster.alter_configs
+    describe, alter = scenario.cluster.admin.describe_configs, scenario.cluster.admin.alter_configs
     altered: list[str] = []
 
     def unread(resources: Any, config_filter: str) -> Any:
         throttles = any("throttled" in key for key in resources[0].configs)
-        if throttles and resources[0].name in ("t", "3") and 5 <= scenario.cluster.moment < 9:
+        if throttles and resources[0].name in ("t", "3") and 5 <= scenario.cluster.now < 9:
             raise kafka_errors.KafkaTimeoutError
         return describe(resources, config_filter=config_filter)
 
     def noted(resources: Any, **options: Any) -> Any:
-        if 5 <= scenario.cluster.moment < 9:
+        if 5 <= scenario.cluster.now < 9:
             altered.extend(resource.name for resource in resources)
         return alter(resources, **options)
 
-    scenario.cluster.describe_configs = unread  # type: ignore[method-assign]
-    scenario.cluster.alter_configs = noted  # type: ignore[method-assign]
-    scenario.cluster.at(7, lambda: scenario.cluster.settings["broker", "1"].clear())
+    scenario.cluster.admin.describe_configs = unread  # type: ignore[method-assign]
+    scenario.cluster.admin.alter_configs = noted  # type: ignore[method-assign]
+    scenario.cluster.at(7, lambda: scenario.cluster.configs["broker", "1"].clear())
     with no_throttle_left(scenario):
         assert scenario.run() == Outcome("done")
     assert altered == ["1"]
@@ -406,11 +399,11 @@ def test_unreadable_throttles_do_not_count_as_removed(tmp_path: Path) -> None:
 @pytest.mark.parametrize("begins", [0, 1, 3, 9, 10, 11, 12, 20, 21, 22, 23])
 def test_no_controller_for_a_while(tmp_path: Path, begins: float) -> None:
     scenario = Scenario(tmp_path, moves(((1, 2), (3, 2)), ((1, 2), (2, 4))))
-    scenario.cluster.settings["topic", "t"] = {"leader.replication.throttled.replicas": "0:9"}
+    scenario.cluster.configs["topic", "t"] = {"leader.replication.throttled.replicas": "0:9"}
     before = dict(scenario.cluster.throttles)
 
     def gone(there: bool) -> None:
-        scenario.cluster.controlled = there
+        scenario.cluster.has_controller = there
 
     if begins:
         scenario.cluster.at(begins, lambda: gone(False))
@@ -438,7 +431,7 @@ def test_an_interrupt_leaves_the_later_waves(tmp_path: Path) -> None:
 
 def test_a_preferred_leader_that_is_not_in_sync(tmp_path: Path) -> None:
     scenario = Scenario(tmp_path, moves(((1, 2), (3, 2)), ((1, 2), (2, 4))))
-    scenario.cluster.at(15, lambda: scenario.cluster.die(3))
+    scenario.cluster.at(15, lambda: scenario.cluster.stop_broker(3))
     outcome = scenario.run()
     assert outcome.state == "differs"
     assert outcome.problems == {"t-0": "is led by broker 2 instead of 3: broker 3 is not in sync"}

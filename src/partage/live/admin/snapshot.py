@@ -69,6 +69,7 @@ def take_snapshot(
     throttles: bool = True,
     complete: bool = True,
     progress: Callable[[str], None] = lambda _: None,
+    sleep: Callable[[float], None] = time.sleep,
 ) -> Snapshot:
     """The cluster as it is now, with groups and throttles unless they are left out.
 
@@ -79,7 +80,7 @@ def take_snapshot(
     progress("brokers")
     described = admin.describe_cluster()
     progress("topics")
-    partitions = read_partitions(admin)
+    partitions = read_partitions(admin, sleep=sleep)
     if complete and (missing := acl_to_see_all_topics(admin, {one.topic for one in partitions})):
         raise missing_acls([missing])
     brokers = read_brokers(described, partitions)
@@ -130,7 +131,10 @@ def read_brokers(
 
 
 def read_partitions(
-    admin: KafkaAdminClient, topics: Sequence[str] | None = None
+    admin: KafkaAdminClient,
+    topics: Sequence[str] | None = None,
+    *,
+    sleep: Callable[[float], None] = time.sleep,
 ) -> tuple[PartitionState, ...]:
     """All partitions, or those of some topics, ascending; topics that do not exist are left out.
 
@@ -141,7 +145,7 @@ def read_partitions(
     wanted = topics
     for _ in range(_TRIES):
         before = admin.list_partition_reassignments()
-        time.sleep(_METADATA_DELAY_SECONDS)
+        sleep(_METADATA_DELAY_SECONDS)
         described = _describe_topics(admin, wanted)
         after = admin.list_partition_reassignments()
         unsure = {at for at in {*before, *after} if before.get(at) != after.get(at)}

@@ -152,8 +152,11 @@ class Executor:
             self._pause()
 
     def _snapshot(self) -> Snapshot:
-        return self._admin.retry(
-            lambda: take_snapshot(self._admin.client, groups=False, throttles=False, complete=False)
+        return self._admin.retry(self._take_snapshot)
+
+    def _take_snapshot(self) -> Snapshot:
+        return take_snapshot(
+            self._admin.client, groups=False, throttles=False, complete=False, sleep=self._sleep
         )
 
     def _pause(self) -> None:

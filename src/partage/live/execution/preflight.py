@@ -7,6 +7,7 @@ topics do not concern the plan; they are only mentioned.
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 
@@ -58,6 +59,8 @@ def prepare(
     submitted: Iterable[Key] = (),
     replanned: bool = False,
     progress: Callable[[str], None] = lambda _: None,
+    clock: Callable[[], float] = time.monotonic,
+    sleep: Callable[[float], None] = time.sleep,
 ) -> Ready:
     """Read the cluster, schedule the waves again if another ``concurrency`` is requested, measure
     write rates that the plan does not know if there is a throttle, and check everything.
@@ -67,10 +70,8 @@ def prepare(
     progress("reading the cluster")
     acls = NEEDS["apply" if throttle is None else "apply --throttle"]
     require_acls(admin, acls, sorted({topic for topic, _ in plan.original_replicas}), plan.topics)
-    cluster, submitted = (
-        take_snapshot(admin, groups=False, throttles=False, complete=False),
-        set(submitted),
-    )
+    cluster = take_snapshot(admin, groups=False, throttles=False, complete=False, sleep=sleep)
+    submitted = set(submitted)
     if concurrency is not None:
         plan = reschedule(plan, cluster, concurrency)
     found = preflight(plan, cluster, throttle=None, submitted=submitted, replanned=replanned)
@@ -79,7 +80,9 @@ def prepare(
         return Ready(plan, cluster, found.warnings)
     known = all(change.bytes_per_second is not None for change in plan.changes.values())
     source = "from the plan's profile" if known else f"measured for {MEASUREMENT_SECONDS:g} s"
-    plan = with_measured_rates(plan, admin, cluster.partitions, progress=progress)
+    plan = with_measured_rates(
+        plan, admin, cluster.partitions, progress=progress, clock=clock, sleep=sleep
+    )
     rate = throttle if isinstance(throttle, int) else None
     found = preflight(plan, cluster, throttle=rate, submitted=submitted, replanned=replanned)
     _raise_errors(found, plan)

@@ -75,7 +75,7 @@ class RetryingAdmin:
 
     def partitions(self) -> tuple[PartitionState, ...]:
         """All partitions of the cluster."""
-        return self.retry(lambda: read_partitions(self.client))
+        return self.retry(lambda: read_partitions(self.client, sleep=self._sleep))
 
     def states(self, keys: Iterable[Key]) -> dict[Key, PartitionState]:
         """These partitions, without those that no longer exist."""
@@ -83,7 +83,7 @@ class RetryingAdmin:
         topics = sorted({topic for topic, _ in wanted})
         if not topics:
             return {}
-        found = self.retry(lambda: read_partitions(self.client, topics))
+        found = self.retry(lambda: read_partitions(self.client, topics, sleep=self._sleep))
         return {state.key: state for state in found if state.key in wanted}
 
     def alive_brokers(self) -> list[int]:

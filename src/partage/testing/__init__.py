@@ -1,0 +1,41 @@
+"""A fake Kafka cluster, for tests of automation that applies plans.
+
+``FakeCluster`` keeps brokers, partitions, reassignments in progress and throttles in memory and
+moves them on a clock of its own: hours of a reassignment pass in milliseconds. Its ``admin`` takes
+the place of a connected admin client. Brokers can stop and start at any moment, also in the middle
+of a wave.
+
+A test of a plan that must survive the death of a broker:
+
+>>> import tempfile
+>>> import partage
+>>> from partage.live.execution.apply import apply
+>>> from partage.live.admin.snapshot import take_snapshot
+>>> from partage.testing import FakeCluster
+>>> cluster = FakeCluster({("orders", n): (1, 2) for n in range(6)}, brokers=[1, 2, 3, 4])
+>>> plan = partage.plan(take_snapshot(cluster.admin, sleep=cluster.sleep).cluster())
+>>> directory = tempfile.mkdtemp() + "/plan"
+>>> plan.write(directory)
+>>> cluster.at(10, lambda: cluster.stop_broker(4))
+>>> outcome = apply(
+...     directory,
+...     cluster.admin,
+...     throttle=1_000_000,
+...     on_broker_failure="replan",
+...     clock=cluster.clock,
+...     sleep=cluster.sleep,
+... )
+>>> outcome.state
+'done'
+>>> sorted({broker for replicas in cluster.replicas.values() for broker in replicas})
+[1, 2, 3]
+>>> cluster.throttles  # restored, except on the broker that is down
+{('broker', '4'): {'leader.replication.throttled.rate': '1000000', \
+'follower.replication.throttled.rate': '1000000'}}
+
+It needs kafka-python (``pip install partage[kafka]``), whose types and errors it uses.
+"""
+
+from partage.testing.fake_cluster import FakeAdminClient, FakeCluster
+
+__all__ = ["FakeAdminClient", "FakeCluster"]

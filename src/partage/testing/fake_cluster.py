@@ -1,0 +1,374 @@
+"""The fake cluster and its admin client.
+
+How it behaves like Kafka:
+
+- a new replica is in sync once it has fetched all bytes, at the follower's throttle rate;
+- a reassignment ends when all target replicas are in sync;
+- a broker that stops leaves the ISR at once, and rejoins it when it has started again; the next
+  in-sync replica becomes leader. Without a leader nothing is fetched;
+- configurations, reassignments and elections need a controller and, for brokers, a running broker.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from types import SimpleNamespace
+from typing import Any
+
+from kafka import TopicPartition
+from kafka import errors as kafka_errors
+from kafka.admin import ConfigResource
+
+Key = tuple[str, int]
+"""Topic and partition number."""
+
+_UNTHROTTLED = 1e12
+_FOLLOWER_RATE = "follower.replication.throttled.rate"
+_MIN_ISR = "min.insync.replicas"
+
+
+@dataclass
+class _Partition:
+    """``replicas``: while it is reassigned, the target and the replicas being removed."""
+
+    replicas: list[int]
+    isr: list[int]
+    size: float
+    leader: int | None
+    adding: list[int] = field(default_factory=list)
+    removing: list[int] = field(default_factory=list)
+    fetched: dict[int, float] = field(default_factory=dict)
+
+    @property
+    def target(self) -> list[int]:
+        return [broker for broker in self.replicas if broker not in self.removing]
+
+
+class FakeCluster:
+    """``replicas`` by (topic, partition), preferred leader first, all in sync; ``brokers``: ids, or
+    racks by id; ``partition_bytes``: of every replica, see ``resize``. ``now``: seconds since the
+    start.
+
+    Attributes to change at any time: ``has_controller``; ``configs_forbidden``: the ACL to alter
+    configurations is missing; ``min_insync_replicas`` of all topics; ``configs``: by ("broker" or
+    "topic", name). ``requests``: the partitions of each reassignment request so far.
+    """
+
+    def __init__(
+        self,
+        replicas: Mapping[Key, Sequence[int]],
+        brokers: Iterable[int] | Mapping[int, str | None],
+        *,
+        partition_bytes: float = 10e6,
+    ) -> None:
+        self._partitions = {
+            key: _Partition(list(own), list(own), partition_bytes, own[0])
+            for key, own in replicas.items()
+        }
+        racks = brokers if isinstance(brokers, Mapping) else dict.fromkeys(brokers)
+        self.racks: dict[int, str | None] = dict(sorted(racks.items()))
+        self.running = set(self.racks)
+        self.configs: dict[tuple[str, str], dict[str, str]] = {}
+        self.min_insync_replicas = 1
+        self.configs_forbidden = False
+        self.has_controller = True
+        self.requests: list[list[Key]] = []
+        self.now = 0.0
+        self.admin = FakeAdminClient(self)
+        self._actions: list[tuple[float, Callable[[], None]]] = []
+
+    # ------------------------------------------------------------------ time
+
+    def clock(self) -> float:
+        """``now``, as a clock argument."""
+        return self.now
+
+    def at(self, moment: float, action: Callable[[], None]) -> None:
+        """Call ``action`` when the clock reaches this moment."""
+        self._actions.append((moment, action))
+        self._actions.sort(key=lambda one: one[0])
+
+    def sleep(self, seconds: float) -> None:
+        """Let time pass: due actions are called, replicas fetch, reassignments end."""
+        self.now += seconds
+        while self._actions and self._actions[0][0] <= self.now:
+            self._actions.pop(0)[1]()
+        for partition in self._partitions.values():
+            self._fetch(partition, seconds)
+
+    # ------------------------------------------------------------------ changes
+
+    def stop_broker(self, broker: int) -> None:
+        """It is fenced, and leaves the ISR of its partitions."""
+        self.running.discard(broker)
+        self._elect_leaders()
+
+    def start_broker(self, broker: int) -> None:
+        """It answers again, and rejoins the ISR of its partitions."""
+        self.running.add(broker)
+        self._elect_leaders()
+
+    def resize(self, key: Key, size: float) -> None:
+        """Give all replicas of a partition this many bytes."""
+        self._partitions[key].size = size
+
+    def delete_topic(self, topic: str) -> None:
+        self._partitions = {k: one for k, one in self._partitions.items() if k[0] != topic}
+
+    # ------------------------------------------------------------------ state
+
+    @property
+    def replicas(self) -> dict[Key, tuple[int, ...]]:
+        """By partition; those being removed by a reassignment included."""
+        return {key: tuple(one.replicas) for key, one in self._partitions.items()}
+
+    @property
+    def leaders(self) -> dict[Key, int | None]:
+        """By partition, None without a leader."""
+        return {key: one.leader for key, one in self._partitions.items()}
+
+    @property
+    def reassigning(self) -> list[Key]:
+        """Partitions with a reassignment in progress."""
+        return [key for key, one in self._partitions.items() if one.adding or one.removing]
+
+    @property
+    def throttles(self) -> dict[tuple[str, str], dict[str, str]]:
+        """The configurations that are set now."""
+        return {resource: own for resource, own in self.configs.items() if own}
+
+    # ------------------------------------------------------------------ replication
+
+    def _elect_leaders(self) -> None:
+        for one in self._partitions.values():
+            in_sync = [broker for broker in one.isr if broker in self.running]
+            one.isr = in_sync or one.isr
+            if one.leader not in in_sync:
+                one.leader = next((b for b in one.replicas if b in in_sync), None)
+
+    def _fetch(self, one: _Partition, seconds: float) -> None:
+        if one.leader is None:
+            return
+        for broker in one.replicas:
+            if broker in one.isr or broker not in self.running:
+                continue
+            config = self.configs.get(("broker", str(broker)), {})
+            rate = float(config.get(_FOLLOWER_RATE, _UNTHROTTLED))
+            start = 0.0 if broker in one.adding else one.size
+            one.fetched[broker] = one.fetched.get(broker, start) + rate * seconds
+            if one.fetched[broker] >= one.size:
+                one.isr.append(broker)
+        if (one.adding or one.removing) and set(one.target) <= set(one.isr):
+            one.replicas, one.adding, one.removing = one.target, [], []
+            one.isr = [broker for broker in one.isr if broker in one.replicas]
+            if one.leader not in one.replicas:
+                one.leader = one.isr[0]
+
+    def _reassign(self, key: Key, target: list[int] | None) -> type[Exception] | None:
+        one = self._partitions.get(key)
+        if one is None:
+            return kafka_errors.UnknownTopicOrPartitionError  # type: ignore[no-any-return]
+        before = [broker for broker in one.replicas if broker not in one.adding]
+        if target is None:
+            if not one.adding and not one.removing:
+                return kafka_errors.NoReassignmentInProgressError  # type: ignore[no-any-return]
+            target = before
+        if len(set(target)) < len(target) or not set(target) <= set(self.racks):
+            return kafka_errors.InvalidReplicationAssignmentError  # type: ignore[no-any-return]
+        one.adding = [broker for broker in target if broker not in before]
+        one.removing = [broker for broker in before if broker not in target]
+        one.replicas = [*target, *one.removing]
+        one.isr = [broker for broker in one.isr if broker in one.replicas]
+        one.fetched = {b: size for b, size in one.fetched.items() if b in one.adding}
+        return None
+
+
+class FakeAdminClient:
+    """The methods of kafka-python's ``KafkaAdminClient`` that partage calls, with the same
+    arguments and results, on a fake cluster. Assign to a method to make it fail."""
+
+    def __init__(self, cluster: FakeCluster) -> None:
+        self._cluster = cluster
+
+    def close(self) -> None:
+        """Nothing to close."""
+
+    # ------------------------------------------------------------------ reading
+
+    def describe_cluster(self) -> dict[str, Any]:
+        cluster = self._cluster
+        brokers = [
+            {
+                "broker_id": broker,
+                "rack": rack,
+                "host": "fake",
+                "port": 9092,
+                "is_fenced": broker not in cluster.running,
+            }
+            for broker, rack in cluster.racks.items()
+        ]
+        return {
+            "cluster_id": "fake",
+            "controller_id": min(cluster.racks, default=-1),
+            "brokers": brokers,
+            "authorized_operations": ["ALTER", "DESCRIBE"] if cluster.configs_forbidden else None,
+        }
+
+    def describe_topics(self, topics: Sequence[str] | None = None) -> list[dict[str, Any]]:
+        found: dict[str, list[dict[str, Any]]] = {}
+        for (topic, number), one in sorted(self._cluster._partitions.items()):
+            if topics is None or topic in topics:
+                found.setdefault(topic, []).append(
+                    {
+                        "partition_index": number,
+                        "replica_nodes": list(one.replicas),
+                        "leader_id": -1 if one.leader is None else one.leader,
+                        "isr_nodes": list(one.isr),
+                    }
+                )
+        return [
+            {"name": topic, "error_code": 0, "partitions": partitions}
+            for topic, partitions in found.items()
+        ]
+
+    def list_config_resources(self, resource_types: Sequence[str]) -> dict[str, list[str]]:
+        return {"topic": sorted({topic for topic, _ in self._cluster._partitions})}
+
+    def list_groups(self) -> list[dict[str, Any]]:
+        """There are no consumer groups."""
+        return []
+
+    def describe_groups(self, group_ids: Sequence[str]) -> dict[str, Any]:
+        """Nothing, since there are none."""
+        return {}
+
+    def list_partition_reassignments(self) -> dict[TopicPartition, dict[str, list[int]]]:
+        self._need_controller()
+        return {
+            TopicPartition(*key): {
+                "replicas": list(one.replicas),
+                "adding_replicas": list(one.adding),
+                "removing_replicas": list(one.removing),
+            }
+            for key, one in self._cluster._partitions.items()
+            if one.adding or one.removing
+        }
+
+    def describe_log_dirs(
+        self,
+        topic_partitions: Mapping[str, Sequence[int]] | None = None,
+        brokers: Sequence[int] = (),
+    ) -> list[dict[str, Any]]:
+        return [
+            {
+                "broker": broker,
+                "log_dirs": [
+                    {
+                        "log_dir": "/data",
+                        "error_code": 0,
+                        "topics": self._replicas_on(broker, topic_partitions),
+                    }
+                ],
+            }
+            for broker in brokers
+        ]
+
+    def _replicas_on(
+        self, broker: int, partitions: Mapping[str, Sequence[int]] | None
+    ) -> list[dict[str, Any]]:
+        self._need_running(broker)
+        return [
+            {
+                "name": topic,
+                "partitions": [
+                    {
+                        "partition_index": number,
+                        "partition_size": int(
+                            one.size if broker in one.isr else one.fetched.get(broker, 0.0)
+                        ),
+                        "is_future_key": False,
+                    }
+                ],
+            }
+            for (topic, number), one in self._cluster._partitions.items()
+            if broker in one.replicas
+            and (partitions is None or number in partitions.get(topic, ()))
+        ]
+
+    def describe_configs(
+        self, config_resources: Sequence[ConfigResource], config_filter: str = "modified"
+    ) -> dict[str, dict[str, Any]]:
+        found: dict[str, dict[str, Any]] = {}
+        for resource in config_resources:
+            kind = resource.resource_type.name
+            own = self._cluster.configs.get((kind.lower(), resource.name), {})
+            values = {
+                name: {"value": own[name], "config_source": f"DYNAMIC_{kind}_CONFIG"}
+                for name in resource.configs
+                if name in own
+            }
+            if _MIN_ISR in resource.configs:
+                default = str(self._cluster.min_insync_replicas)
+                values[_MIN_ISR] = {"value": default, "config_source": "DEFAULT_CONFIG"}
+            found.setdefault(kind.lower(), {})[resource.name] = values
+        return found
+
+    # ------------------------------------------------------------------ changing
+
+    def alter_partition_reassignments(
+        self, reassignments: Mapping[TopicPartition, list[int] | None]
+    ) -> dict[TopicPartition, type[Exception] | None]:
+        self._need_controller()
+        self._cluster.requests.append([(at.topic, at.partition) for at in reassignments])
+        return {
+            at: self._cluster._reassign((at.topic, at.partition), target)
+            for at, target in reassignments.items()
+        }
+
+    def elect_leaders(
+        self,
+        election_type: int,
+        topic_partitions: Mapping[str, Sequence[int]],
+        raise_errors: bool = True,
+    ) -> Any:
+        """Preferred leaders that are in sync become leaders."""
+        self._need_controller()
+        for topic, numbers in topic_partitions.items():
+            for number in numbers:
+                one = self._cluster._partitions[topic, number]
+                if one.replicas[0] in one.isr:
+                    one.leader = one.replicas[0]
+        return SimpleNamespace(replica_election_results=[])
+
+    def alter_configs(
+        self, config_resources: Sequence[ConfigResource], raise_on_unknown: bool = True
+    ) -> dict[str, dict[str, str]]:
+        """``config_resources`` with operations by name: ("SET", value) or ("DELETE", None)."""
+        results: dict[str, dict[str, str]] = {}
+        for resource in config_resources:
+            kind = resource.resource_type.name.lower()
+            if kind == "broker":
+                self._need_running(int(resource.name))
+            results.setdefault(kind, {})[resource.name] = self._alter(kind, resource)
+        return results
+
+    def _alter(self, kind: str, resource: ConfigResource) -> str:
+        if self._cluster.configs_forbidden:
+            return str(kafka_errors.ClusterAuthorizationFailedError("AlterConfigs"))
+        if not self._cluster.has_controller:
+            return str(kafka_errors.NotControllerError("no controller"))
+        own = self._cluster.configs.setdefault((kind, resource.name), {})
+        for name, (operation, value) in resource.configs.items():
+            own.pop(name, None)
+            if operation == "SET":
+                own[name] = value
+        return "OK"
+
+    def _need_controller(self) -> None:
+        if not self._cluster.has_controller:
+            raise kafka_errors.NotControllerError
+
+    def _need_running(self, broker: int) -> None:
+        if broker not in self._cluster.running:
+            raise kafka_errors.KafkaTimeoutError
