@@ -205,7 +205,7 @@ def test_what_is_missing_is_said(spark: Any, write_lines: Write) -> None:
     with pytest.raises(InputError, match="no consumer lags: the input is empty"):
         profile_tables(spark, [], lags=[nothing])
     colon = write_lines("2026-01-03T00:00:00.txt", log_dirs((1, "a-0", 1)))
-    with pytest.raises(InputError, match="Spark takes no colon in a file's name"):
+    with pytest.raises(InputError, match="Spark does not accept a colon in a file name"):
         profile_tables(spark, [], sizes=[colon])
     with pytest.raises(InputError, match=r"names that end in \.parquet, \.jsonl, \.csv, \.txt"):
         profile_tables(spark, [], sizes=[write_lines("sizes.xml", "<a/>")])

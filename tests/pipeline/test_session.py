@@ -362,7 +362,7 @@ LOST = (
     [
         (
             PYTHON.format("ModuleNotFoundError: No module named 'numpy'"),
-            "Python on the workers has no numpy: install it there, or let PYSPARK_PYTHON name a "
+            "Python on the workers has no numpy: install it there, or set PYSPARK_PYTHON to a "
             "Python that has it",
         ),
         (

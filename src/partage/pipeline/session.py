@@ -1,14 +1,14 @@
-"""The Spark session: opened once, by the caller, and handed to everything else.
+"""The Spark session: opened once, by the caller, and passed to everything else.
 
-Three ways to Spark, told apart by the URL: inside this machine (``local[2]``, the default
-``local[*]``), a cluster (``spark://...``, ``yarn``), and Spark Connect (``sc://...``, or whatever
-``SPARK_REMOTE`` says). In all but the last, pyspark starts a Java process that writes warnings to
-the terminal long before any log level can be set. So that process is started here, with its output
-in a temporary file: standard output stays clean for ``--json``, and when the start fails the file
-says why. Under ``spark-submit`` that process is there already, and knows the master.
+The URL selects one of three kinds: local (``local[2]``, by default ``local[*]``), a cluster
+(``spark://...``, ``yarn``), or Spark Connect (``sc://...``, or the value of ``SPARK_REMOTE``). For
+the first two, pyspark starts a Java process, which writes warnings to the terminal before any log
+level can be set. So that process is started here with its output in a temporary file: standard
+output stays clean for ``--json``, and if the start fails, the file has the reason. Under
+``spark-submit`` the process already runs and knows the master.
 
-Anywhere but on this machine the package goes along (``shipping``), and what the user's own settings
-say goes before ours.
+Unless the session is local, the package is sent to the workers (``shipping``), and the user's own
+settings override these.
 """
 
 from __future__ import annotations
@@ -33,29 +33,29 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 SQL_SETTINGS: Mapping[str, str] = {
-    # A timestamp without a zone is UTC: results must not depend on where the session runs.
+    # A timestamp without a zone is UTC: results must not depend on the session's location.
     "spark.sql.session.timeZone": "UTC",
     "spark.sql.ansi.enabled": "true",
     "spark.sql.execution.arrow.pyspark.enabled": "true",
-    # pandas writes timestamps in nanoseconds, which Spark refuses otherwise.
+    # pandas writes timestamps in nanoseconds, which Spark otherwise rejects.
     "spark.sql.legacy.parquet.nanosAsLong": "true",
 }
-"""What every session needs, also one on a server that is not ours."""
+"""Settings of every session, also of one on an existing server."""
 
-_NAMED: Mapping[str, str] = {"spark.app.name": "partage"}
+_APP_NAME: Mapping[str, str] = {"spark.app.name": "partage"}
 
-_OUR_JAVA: Mapping[str, str] = {
-    **_NAMED,
+_JAVA_SETTINGS: Mapping[str, str] = {
+    **_APP_NAME,
     "spark.log.level": "ERROR",
     "spark.sql.catalogImplementation": "in-memory",
     "spark.ui.showConsoleProgress": "false",
-    # Whole tables come home through Arrow; the default of 1g is for accidents.
+    # Whole tables are collected through Arrow; the default of 1g only guards against accidents.
     "spark.driver.maxResultSize": "4g",
 }
 
 _SHUFFLES = "spark.sql.shuffle.partitions"
-_NOBODYS = "200"
-"""How many there are where nobody has said: a server tells no more than the number."""
+_DEFAULT_SHUFFLES = "200"
+"""Spark's default. A server reports the number only, not whether somebody set it."""
 
 _LOCAL: Mapping[str, str] = {
     "spark.ui.enabled": "false",
@@ -67,12 +67,12 @@ _LOCAL: Mapping[str, str] = {
 }
 
 _CLUSTER: Mapping[str, str] = {
-    # Cached results keep their number: with Spark's 200, two cores spend a minute on empty tasks.
+    # Cached results keep this number: with Spark's 200, two cores spend a minute on empty tasks.
     _SHUFFLES: "64",
 }
 
 _FAST_START = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
-"""Java's first compiler only: a third off a run of seconds, a loss on one of many minutes."""
+"""Only Java's first compiler: a third faster for runs of seconds, slower for runs of minutes."""
 
 _ENVIRONMENT = (
     "JAVA_HOME",
@@ -83,10 +83,10 @@ _ENVIRONMENT = (
     "SPARK_LOCAL_REMOTE",
     "SPARK_REMOTE",
 )
-"""The variables that pyspark reads or leaves behind: put back when the session ends."""
+"""Variables that pyspark reads or sets: restored when the session ends."""
 
 _SUBMITTED = "PYSPARK_GATEWAY_PORT"
-"""Set by ``spark-submit`` for the program that it runs: where its Java listens."""
+"""Set by ``spark-submit`` for the program that it runs: the port of its Java process."""
 
 _PORTS = {"spark": 7077, "sc": 15002}
 
@@ -98,21 +98,20 @@ def session(
     short: bool = False,
     config: Mapping[str, str] | None = None,
 ) -> Iterator[SparkSession]:
-    """The Spark session of one command, stopped on the way out.
+    """The Spark session of one command, stopped on exit.
 
-    ``master`` is a master URL or ``sc://...``; None means that of ``spark-submit`` under it, or
-    ``SPARK_REMOTE`` where that is set, and otherwise all cores of this machine. ``short`` tunes a
-    local Java for a run of seconds. ``config`` adds Spark settings or overrides all others. Where
-    the process already has a session, that one is used, as it is, and left running. Raises
-    PartageError, in one line, when Java or the cluster is missing, or the packages of Spark
-    Connect.
+    ``master``: a master URL or ``sc://...``; None: that of ``spark-submit``, or else
+    ``SPARK_REMOTE``, or else all cores of this machine. ``short`` tunes a local Java process for a
+    run of seconds. ``config``: Spark settings that override all others. If the process already has
+    a session, that one is used unchanged and left running. Raises PartageError if Java, the cluster
+    or the packages of Spark Connect are missing.
     """
     from pyspark.sql import SparkSession
 
     with _environment_restored():
         url, connect = _where(master)
         if not connect:
-            # pyspark lets SPARK_REMOTE win, but this master was asked for by name.
+            # pyspark prefers SPARK_REMOTE, but this master was requested explicitly.
             os.environ.pop("SPARK_REMOTE", None)
         with _opening(url):
             running = SparkSession.getActiveSession()
@@ -126,16 +125,16 @@ def session(
 
 
 def is_connect(spark: SparkSession) -> bool:
-    """Whether the session talks to a Spark Connect server: then it has no SparkContext."""
+    """Whether the session is on a Spark Connect server: then it has no SparkContext."""
     return type(spark).__module__.startswith("pyspark.sql.connect")
 
 
 @contextmanager
 def spark_errors(where: str = "") -> Iterator[None]:
-    """Whatever Spark raises inside, as one line.
+    """Turn errors of Spark into errors of one line.
 
     InputError for a file that is missing or cannot be read (``where``, or the file that Spark
-    names) and for anything else when ``where`` is given; PartageError otherwise.
+    names), and for any error if ``where`` is given; PartageError otherwise.
     """
     from py4j.protocol import Py4JError
     from pyspark.errors import PySparkException
@@ -149,14 +148,16 @@ def spark_errors(where: str = "") -> Iterator[None]:
         if "PATH_NOT_FOUND" in text:
             raise InputError(file, "no such file or directory") from None
         if "FAILED_READ_FILE" in text and ":" in file.rpartition("/")[2]:
-            problem = "cannot be read: Spark takes no colon in a file's name"
+            problem = "cannot be read: Spark does not accept a colon in a file name"
             raise InputError(file, problem) from None
         if re.search("FAILED_READ_FILE|UNABLE_TO_INFER_SCHEMA|is not a Parquet file", text):
-            raise InputError(file, "cannot be read: broken, or not what its name says") from None
-        if lacking := re.search(r"ModuleNotFoundError: No module named '(\w+)", text):
+            raise InputError(
+                file, "cannot be read: it is damaged, or its format is not that of its name"
+            ) from None
+        if missing := re.search(r"ModuleNotFoundError: No module named '(\w+)", text):
             raise PartageError(
-                f"Python on the workers has no {lacking[1]}: install it there, or let "
-                "PYSPARK_PYTHON name a Python that has it"
+                f"Python on the workers has no {missing[1]}: install it there, or set "
+                "PYSPARK_PYTHON to a Python that has it"
             ) from None
         if where:
             raise InputError(where, _one_line(text)) from None
@@ -170,25 +171,25 @@ def _open(url: str, connect: bool, short: bool, config: Mapping[str, str]) -> Sp
     from pyspark import SparkConf, SparkContext
     from pyspark.sql import SparkSession
 
-    # These log a JSON line with a stack trace for every error that we turn into one plain line.
+    # These log a JSON line with a stack trace for every error that is reported as one line here.
     for name in ("SQLQueryContextLogger", "DataFrameQueryContextLogger", "pyspark"):
         logging.getLogger(name).setLevel(logging.CRITICAL + 1)
     local = url.startswith("local")
-    ours = not connect or (local and not _reuses_local_server())
+    starts_java = not connect or (local and not _reuses_local_server())
     settings = dict(SQL_SETTINGS)
-    if ours:
-        settings |= {**_OUR_JAVA, **(_LOCAL if local else _CLUSTER)}
-    if ours and local:
+    if starts_java:
+        settings |= {**_JAVA_SETTINGS, **(_LOCAL if local else _CLUSTER)}
+    if starts_java and local:
         os.environ["SPARK_LOCAL_IP"] = "127.0.0.1"
-        # Another Python, that of the path or of a cluster's workers, may lack our packages.
+        # Another Python, from PATH or of a cluster's workers, may lack the packages.
         os.environ["PYSPARK_PYTHON"] = sys.executable
         if short:
             settings["spark.driver.extraJavaOptions"] = _FAST_START
     if not local:
         _check_listening(url)
-    if ours:
-        # A cluster's user has settings of his own, which these would override.
-        given = {**settings, **config} if local else {**_NAMED, "spark.master": url}
+    if starts_java:
+        # On a cluster the user has settings, which these would override.
+        given = {**settings, **config} if local else {**_APP_NAME, "spark.master": url}
         _start_java(SparkConf(loadDefaults=False).setAll(list(given.items())))
     if not connect:
         conf = SparkConf()
@@ -202,10 +203,14 @@ def _open(url: str, connect: bool, short: bool, config: Mapping[str, str]) -> Sp
         for key, value in {**settings, **config}.items():
             builder = builder.config(key, value)
         with warnings.catch_warnings():
-            # The client sets again what the server it started already has, and may not.
+            # The client sets options again that its server already has, and warns about it.
             warnings.simplefilter("ignore")
             spark = builder.getOrCreate()
-        if not ours and _SHUFFLES not in config and spark.conf.get(_SHUFFLES) == _NOBODYS:
+        if (
+            not starts_java
+            and _SHUFFLES not in config
+            and spark.conf.get(_SHUFFLES) == _DEFAULT_SHUFFLES
+        ):
             spark.conf.set(_SHUFFLES, _CLUSTER[_SHUFFLES])
     if not local:
         ship(spark)
@@ -213,7 +218,7 @@ def _open(url: str, connect: bool, short: bool, config: Mapping[str, str]) -> Sp
 
 
 def _where(master: str | None) -> tuple[str, bool]:
-    """The URL of Spark, and whether that is Spark Connect."""
+    """The URL of Spark, and whether it is Spark Connect."""
     if master:
         return master, master.startswith("sc://")
     if _SUBMITTED in os.environ:
@@ -227,36 +232,35 @@ def _where(master: str | None) -> tuple[str, bool]:
 
 
 def _start_java(conf: Any) -> None:
-    """Start pyspark's Java process as pyspark would, but quietly; one serves every session."""
-    from pyspark import SparkContext
+    """Start pyspark's Java process like pyspark, but without output; it serves every session."""
     from pyspark.errors import PySparkException
-    from pyspark.java_gateway import launch_gateway
 
-    if SparkContext._gateway is not None:
+    from partage.pipeline.compat_pyspark import java_runs, start_java, use_java
+
+    if java_runs():
         return
     if _SUBMITTED in os.environ:
-        SparkContext._ensure_initialized()
+        use_java()
         return
     with tempfile.TemporaryFile() as log, _environment_restored():
         os.environ["JAVA_HOME"] = os.fspath(find_java("Spark"))
-        # This Java only assembles the other's command line.
+        # This Java process only builds the command line of the other one.
         os.environ.setdefault("SPARK_LAUNCHER_OPTS", _FAST_START)
-        # With it, the process would be made without the classes of a Connect server.
+        # With it, the process would start without the classes of a Connect server.
         os.environ.pop("SPARK_REMOTE", None)
         try:
-            gateway = launch_gateway(conf, {"stdout": log, "stderr": log})
+            start_java(conf, log)
         except PySparkException:
             log.seek(0)
             lines = [line.strip() for line in log.read().decode(errors="replace").splitlines()]
-            telling = [line for line in lines if re.search("(?i)error|exception|not", line)]
-            why = (telling or lines or ["no message"])[0]
+            reasons = [line for line in lines if re.search("(?i)error|exception|not", line)]
+            why = (reasons or lines or ["no message"])[0]
             raise PartageError(f"Spark's Java process did not start: {why}") from None
-    SparkContext._ensure_initialized(gateway=gateway)
 
 
 @contextmanager
 def _opening(url: str) -> Iterator[None]:
-    """The ways in which a start fails, each in one line."""
+    """Turn the errors of a start into errors of one line."""
     from py4j.protocol import Py4JError
     from pyspark.errors import PySparkException
 
@@ -271,7 +275,7 @@ def _opening(url: str) -> Iterator[None]:
 
 
 def _check_listening(url: str) -> None:
-    """Say at once that nobody listens: Spark itself tries again for minutes."""
+    """Fail at once if no server listens: Spark itself would retry for minutes."""
     parts = urlsplit(url)
     if parts.scheme not in _PORTS or "," in parts.netloc:
         return
@@ -302,15 +306,15 @@ def _environment_restored() -> Iterator[None]:
 
 
 def _one_line(text: str) -> str:
-    """The sentence that matters in one of Spark's messages, without class names and codes."""
+    """The relevant sentence of a message of Spark, without class names and codes."""
     lines = [line.strip() for line in text.splitlines() if line.strip()]
     if len(lines) > 1 and lines[0].startswith("An error occurred while calling"):
         lines = lines[1:]
     line = lines[0] if lines else "no message"
-    if "Traceback (most recent call last)" in text:  # of Python on a worker
+    if "Traceback (most recent call last)" in text:  # from Python on a worker
         raised = [line for line in lines if re.match(r"[\w.]+(Error|Exception): ", line)]
         line = next(iter(raised), line)
-    elif "Exception thrown in awaitResult" in line:  # of who only waited for the job
+    elif "Exception thrown in awaitResult" in line:  # from the thread that waited for the job
         causes = [line for line in lines if line.startswith("Caused by: ")]
         line = next(iter(causes), line).removeprefix("Caused by: ")
         line = re.sub(r".*Job aborted due to stage failure: .*? executor \w+\): ", "", line)
