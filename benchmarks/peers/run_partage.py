@@ -36,7 +36,7 @@ def main() -> None:
         ("lead", "leaders"),
         ("prove_placement", "proofs"),
         ("prove_leaders", "proofs"),
-        ("cut_into_waves", "waves"),
+        ("schedule_waves", "waves"),
         ("problem_of", "read job"),
     ):
         setattr(planning, name, timed(clock, stage, getattr(planning, name)))

@@ -1,7 +1,6 @@
 """What ``peers.py`` measured, as Markdown: the plans, their costs, partage's stages, the targets.
 
-``results`` has, by job, the figures ``before`` and by tool, as ``peers.measure`` gives them. Ratios
-are a tool's moves or wall seconds over those of partage in the same job.
+``results`` has, by job, the figures ``before`` and by tool, as ``peers.measure`` gives them.
 """
 
 from __future__ import annotations
@@ -16,7 +15,6 @@ PLAN_HEAD = [
     "job",
     "tool",
     "moves",
-    "÷ partage",
     "TB moved",
     "replicas",
     "leaders",
@@ -25,21 +23,11 @@ PLAN_HEAD = [
     "",
 ]
 
-COST_HEAD = [
-    "job",
-    "tool",
-    "planner s",
-    "÷ partage",
-    "÷ its replica stage",
-    "planner CPU s",
-    "process s",
-    "user CPU s",
-    "peak MB",
-]
+COST_HEAD = ["job", "tool", "planner s", "process s", "peak MB"]
 
 STAGES = ["replicas", "leaders", "proofs", "waves", "the rest"]
 
-STAGE_HEAD = ["job", "seconds", *STAGES, "whole plan", "reading"]
+STAGE_HEAD = ["job", *STAGES, "whole plan", "reading"]
 
 MOST_SECONDS, MOST_LARGE_SECONDS, MOST_LARGE_BYTES = 10, 60, 4e9
 """Targets: the plan for 100 → 110 brokers, and that for 1,000 brokers, as a process."""
@@ -47,15 +35,15 @@ MOST_SECONDS, MOST_LARGE_SECONDS, MOST_LARGE_BYTES = 10, 60, 4e9
 
 def blocks(results: dict[str, Figures]) -> dict[str, str]:
     """The tables by name, and the targets."""
-    every = [(job, tool, found[tool], found) for job, found in results.items() for tool in found]
+    every = [(job, tool, found[tool]) for job, found in results.items() for tool in found]
     tools = [row for row in every if row[1] != "before"]
-    ours = [(job, figures) for job, tool, figures, _ in tools if tool == "partage"]
-    stages = [line for job, figures in ours if "moves" in figures for line in _spent(job, figures)]
+    ours = [(job, figures) for job, tool, figures in tools if tool == "partage"]
+    stages = [_spent(job, figures) for job, figures in ours if "moves" in figures]
     return {
         "peers, plans": table(PLAN_HEAD, [_plan_line(*row) for row in every], 2),
         "peers, costs": table(COST_HEAD, [_cost_line(*row) for row in tools], 2),
         "peers, left out": _left_out(results),
-        "peers, stages": table(STAGE_HEAD, stages, 2) if stages else "",
+        "peers, stages": table(STAGE_HEAD, stages, 1) if stages else "",
         "peers, targets": "\n".join(targets(results)),
     }
 
@@ -73,9 +61,9 @@ def reads(stage: str) -> bool:
     return stage.startswith("read ")
 
 
-def _plan_line(job: str, tool: str, figures: Figures, found: Figures) -> list[str]:
+def _plan_line(job: str, tool: str, figures: Figures) -> list[str]:
     if "moves" not in figures:
-        return [job, tool, *["–"] * 7, figures["problem"]]
+        return [job, tool, *["–"] * 6, figures["problem"]]
     worth = [
         "–".join(f"{n:,}" for n in figures["replicas_per_broker"]),
         "–".join(f"{n:,}" for n in figures["leaders_per_broker"]),
@@ -83,7 +71,7 @@ def _plan_line(job: str, tool: str, figures: Figures, found: Figures) -> list[st
         str(figures["topic_spread"]),
     ]
     if tool == "before":
-        return [job, "(today)", "", "", "", *worth, ""]
+        return [job, "(today)", "", "", *worth, ""]
     note = {None: "", True: "proven", False: "not proven"}[figures.get("optimal")]
     if figures["faults"]:
         note = f"{figures['faults']:,} faulty lists"
@@ -92,49 +80,32 @@ def _plan_line(job: str, tool: str, figures: Figures, found: Figures) -> list[st
         job,
         tool,
         f"{figures['moves']:,}",
-        _ratio(figures, found, "moves"),
         moved,
         *worth,
         note,
     ]
 
 
-def _cost_line(job: str, tool: str, figures: Figures, found: Figures) -> list[str]:
-    ours = found.get("partage", {})
-    part = ours.get("stages", {}).get("replicas", {}).get("seconds")
+def _cost_line(job: str, tool: str, figures: Figures) -> list[str]:
     if "limit" in figures:
-        limit, whole = figures["limit"], ours.get("planner_seconds")
-        over = [f"> {limit / n:.0f}" if n else "–" for n in (whole, part)]
-        return [job, tool, f"> {limit:g}", *over, *["–"] * 4]
+        return [job, tool, f"> {figures['limit']:g}", "–", "–"]
     if "moves" not in figures:
-        return [job, tool, *["–"] * 7]
+        return [job, tool, *["–"] * 3]
     return [
         job,
         tool,
         f"{figures['planner_seconds']:.2f}",
-        _ratio(figures, found, "planner_seconds"),
-        f"{figures['planner_seconds'] / part:.2f}" if part else "–",
-        f"{figures['planner_cpu_seconds']:.2f}",
         f"{figures['process_seconds']:.2f}",
-        f"{figures['process_cpu_seconds']:.2f}",
         f"{figures['peak_bytes'] / 1e6:,.0f}",
     ]
 
 
-def _ratio(figures: Figures, found: Figures, key: str) -> str:
-    ours = found.get("partage", {}).get(key)
-    return f"{figures[key] / ours:.2f}" if ours else "–"
-
-
-def _spent(job: str, figures: Figures) -> list[list[str]]:
-    """Where partage's seconds go: wall, and CPU."""
-    lines = []
-    for kind, key in (("wall", "seconds"), ("CPU", "cpu_seconds")):
-        spent = {stage: each[key] for stage, each in figures["stages"].items()}
-        reading = sum(seconds for stage, seconds in spent.items() if reads(stage))
-        values = [*(spent.get(stage, 0.0) for stage in STAGES), sum(spent.values()) - reading]
-        lines.append([job, kind, *(f"{value:.2f}" for value in [*values, reading])])
-    return lines
+def _spent(job: str, figures: Figures) -> list[str]:
+    """Where partage's wall seconds go."""
+    spent = {stage: each["seconds"] for stage, each in figures["stages"].items()}
+    reading = sum(seconds for stage, seconds in spent.items() if reads(stage))
+    values = [*(spent.get(stage, 0.0) for stage in STAGES), sum(spent.values()) - reading]
+    return [job, *(f"{value:.2f}" for value in [*values, reading])]
 
 
 def targets(results: dict[str, Figures]) -> list[str]:
