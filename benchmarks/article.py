@@ -31,7 +31,7 @@ import results
 from clusters import cluster_json
 from harness import add_arguments, within
 from partage.brokers.compare import compare, comparison, deterministic
-from partage.brokers.plan import plan, problem_of
+from partage.brokers.planning import plan, problem_of
 from partage.cluster import Cluster
 from tables.article import FACTOR, PER_BROKER, Row, Rows, Tally, blocks
 

@@ -13,7 +13,18 @@ import partage
 ROOT = Path(partage.__file__).parent
 
 LAYERS: tuple[tuple[str, ...], ...] = (
-    ("errors", "files", "frames", "java", "json_input", "ivy", "named", "period", "properties"),
+    (
+        "errors",
+        "files",
+        "frames",
+        "java",
+        "json_input",
+        "ivy",
+        "named",
+        "period",
+        "properties",
+        "units",
+    ),
     ("flow",),
     ("cluster", "group"),
     ("profile",),

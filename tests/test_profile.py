@@ -211,7 +211,7 @@ def test_a_time_that_was_not_measured(
     reach = r"was measured from 2026-01-01T00:00Z to 2026-01-01T04:00Z, in windows of 3600 s; "
     with pytest.raises(InputError, match=f"{reach}.*{problem}$"):
         profile.over(Period.of(since, until))
-    with pytest.raises(InputError, match=r"^--rate: 'median': expected mean or peak$"):
+    with pytest.raises(InputError, match=r"^rate median: expected mean or peak$"):
         profile.over(rate="median")
 
 
@@ -274,7 +274,7 @@ def test_a_plan_takes_sizes_that_are_missing(write: Write) -> None:
 
 
 def test_sizes_ahead_need_sizes(write: Write) -> None:
-    with pytest.raises(InputError, match=r"^--horizon: .* has no log-dir sizes"):
+    with pytest.raises(InputError, match=r"^horizon: .* has no log-dir sizes"):
         partage.plan(_cluster(("a", 2)), profile=Profile.read(write()).ahead(1))
 
 
@@ -282,7 +282,7 @@ def test_lags_over_time(write: Write) -> None:
     directory = write()
     profile = Profile.read(directory)
     assert profile.lags() is None
-    with pytest.raises(InputError, match="has no lags: measure with --lags"):
+    with pytest.raises(InputError, match="has no lags: measure with `lags`"):
         profile.weights("lag")
     add(directory, "lags", LAGS)
     assert profile.weights("lag", "g") == {"a": {2: 10}, "b": {0: 0}}
@@ -292,7 +292,7 @@ def test_lags_over_time(write: Write) -> None:
         profile.weights("lag")
     with pytest.raises(InputError, match="has no group 'x': g, h"):
         profile.weights("lag", "x")
-    with pytest.raises(InputError, match=r"^--weigh: 'bytes': expected rate or lag"):
+    with pytest.raises(InputError, match=r"^weight_by bytes: expected rate or lag"):
         profile.weights("bytes")
     lags = profile.lags()
     assert lags is not None
@@ -309,7 +309,7 @@ def test_without_records(write: Write) -> None:
     assert profile.weights(group="g") == {"a": {2: 2500}, "b": {0: 0}}
     cluster = _cluster(("a", 2))
     assert partage.plan(cluster, profile=profile).document()["warnings"] == []
-    with pytest.raises(InputError, match=r"^--leaders rate: needs measured rates"):
+    with pytest.raises(InputError, match=r"^leaders rate: needs measured rates"):
         partage.plan(cluster, profile=profile, leaders="rate")
 
 

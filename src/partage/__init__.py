@@ -9,7 +9,8 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from partage.brokers.plan import Plan, plan
+    from partage.brokers.plan import Plan
+    from partage.brokers.planning import plan
     from partage.cluster import Broker, Cluster
     from partage.consumers.assign import assign
     from partage.consumers.assignment import Assignment
@@ -37,7 +38,7 @@ _HOME = {
     "Simulation": "partage.consumers.simulation",
     "assign": "partage.consumers.assign",
     "partition": "partage.producers.partition",
-    "plan": "partage.brokers.plan",
+    "plan": "partage.brokers.planning",
     "simulate": "partage.consumers.simulation",
 }
 

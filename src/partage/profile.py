@@ -17,7 +17,7 @@ import numpy as np
 import numpy.typing as npt
 
 from partage.cluster import Cluster
-from partage.errors import InputError, PartageError
+from partage.errors import InputError, PartageError, shown
 from partage.files import parse_json, read_text
 from partage.period import ALWAYS, Period
 
@@ -232,7 +232,7 @@ class Profile:
         all the time. Raises InputError where nothing was measured then.
         """
         if rate not in RATES:
-            raise InputError("--rate", f"{rate!r}: expected {' or '.join(RATES)}")
+            raise InputError(f"rate {shown(rate)}", f"expected {' or '.join(RATES)}")
         if not period:
             if rate == "mean":
                 return self
@@ -355,7 +355,7 @@ class Profile:
         ``group``: whose lags, needed where there are several. Raises InputError.
         """
         if weigh not in ("rate", "lag"):
-            raise InputError("--weigh", f"{weigh!r}: expected rate or lag")
+            raise InputError(f"weight_by {shown(weigh)}", "expected rate or lag")
         found: dict[str, dict[int, int]] = {}
         if weigh == "rate" and self.topics:
             rates = np.ceil(self.bytes_per_second * 1000).astype(np.int64)
@@ -365,7 +365,7 @@ class Profile:
         lags = self.lags()
         if lags is None:
             missing = "lags" if weigh == "lag" else "records and no lags"
-            raise InputError(self.path, f"has no {missing}: measure with --lags")
+            raise InputError(self.path, f"has no {missing}: measure with `lags`")
         groups = sorted(set(lags.group))
         if group is None and len(groups) > 1:
             raise InputError(self.path, f"has several groups, say which: {', '.join(groups)}")

@@ -109,7 +109,7 @@ def test_the_fairest_that_so_many_moves_reach(job: tuple[Json, Json], data: st.D
     every = reached(asked)
     forced = min(every.values())
     if limit < forced:
-        with pytest.raises(CannotError, match=f"^--max-moves {limit}: .*force {forced}$"):
+        with pytest.raises(CannotError, match=f"^`max_moves` {limit}: .*force {forced}$"):
             partage.plan(cluster, max_moves=limit, **options)
         return
     made = partage.plan(cluster, max_moves=limit, **options)
@@ -375,7 +375,7 @@ def test_smaller_partitions_first_then_fewer(limit: str, moved: int, loads: list
 def test_bytes_that_a_removed_broker_holds_must_move() -> None:
     cluster = sizes_on_one(40, 30)
     with pytest.raises(
-        CannotError, match=r"^--max-bytes-moved 69 bytes: no plan was found that fits"
+        CannotError, match=r"^`max_bytes_moved` 69 bytes: no plan was found that fits"
     ):
         partage.plan(cluster, remove_broker=[1], max_bytes_moved="69")
     made = partage.plan(cluster, remove_broker=[1], max_bytes_moved="70")

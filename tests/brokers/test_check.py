@@ -28,8 +28,9 @@ from partage import CannotError, Cluster, InputError
 from partage.brokers.check import CheckResult, check
 from partage.brokers.directory import fingerprint
 from partage.brokers.leaders import lead
-from partage.brokers.options import Options
-from partage.brokers.plan import Plan, plan, solve
+from partage.brokers.options import PlanOptions
+from partage.brokers.plan import Plan, solve
+from partage.brokers.planning import plan
 from partage.brokers.problem import Problem
 from partage.brokers.strategies import STRATEGIES, Strategy
 from partage.flow.certificate import pack, unpack
@@ -47,7 +48,7 @@ Value = dict[str, Any]
 def by_rate() -> Plan:
     cluster = grown()
     rates = np.random.default_rng(1).lognormal(8, 0.5, cluster.partitions)
-    return solve(Problem.resolve(cluster, Options.of(leaders="rate", throttle="50MB"), rates))
+    return solve(Problem.resolve(cluster, PlanOptions(leaders="rate", throttle="50MB"), rates))
 
 
 def mixed() -> Plan:
@@ -270,7 +271,7 @@ def test_whatever_is_planned_is_sound(job: tuple[Value, Value], rated: bool, str
     asked: Value = options | {"strategy": strategy} | ({"leaders": "rate"} if rated else {})
     rates = np.array([float(p % 4) for p in range(len(cluster["partitions"]))])
     try:
-        made = solve(Problem.resolve(Cluster.from_json(cluster), Options.of(**asked), rates))
+        made = solve(Problem.resolve(Cluster.from_json(cluster), PlanOptions(**asked), rates))
     except (InputError, CannotError):
         return
     with tempfile.TemporaryDirectory() as folder:
@@ -1932,7 +1933,7 @@ def test_limits_are_kept_by_whoever_plans(monkeypatch: pytest.MonkeyPatch, tmp_p
     """A plan that makes a move too many, true in all that it says, is refused."""
 
     def too_many(problem: Problem) -> Any:
-        free = Options.of(**{**problem.options.given(), "max_moves": None})
+        free = PlanOptions(**{**problem.options.given(), "max_moves": None})
         return STRATEGIES["generous"].decide(Problem.resolve(problem.cluster, free))
 
     generous = STRATEGIES["exact"]

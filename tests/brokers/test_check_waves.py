@@ -15,7 +15,8 @@ from partage import Cluster
 from partage.brokers import plan as planning
 from partage.brokers.check import check
 from partage.brokers.directory import fingerprint
-from partage.brokers.plan import Plan, plan, problem_of, solve
+from partage.brokers.plan import Plan, solve
+from partage.brokers.planning import plan, problem_of
 from partage.brokers.strategies import Strategy
 from tests.bundled import grown
 from tests.matrices import Lists, partitions

@@ -18,7 +18,8 @@ import numpy as np
 import pytest
 
 from partage.brokers.check import check
-from partage.brokers.plan import Plan, plan
+from partage.brokers.plan import Plan
+from partage.brokers.planning import plan
 from partage.brokers.strategies import STRATEGIES
 from partage.cluster.model import Cluster
 from partage.errors import CannotError, InputError, PartageError
@@ -252,7 +253,7 @@ REFUSED: dict[str, tuple[Case, str]] = {
         case("1 2", topic("t", [1]), replication_factor=["u=2"]),
         "u",
     ),
-    "no topic chosen": (case("1 2", topic("t", [1]), topics="nothing"), "matches none"),
+    "no topic chosen": (case("1 2", topic("t", [1]), topics="nothing"), "matches no topic"),
     "no replica at all": (case("1 2", topic("t", [1]), replication_factor=["0"]), "0"),
 }
 

@@ -7,7 +7,7 @@ from typing import Any
 
 from hypothesis import assume, given
 
-from partage.brokers.plan import plan
+from partage.brokers.planning import plan
 from partage.cluster.model import Cluster
 from tests.oracles import brute_force, mip
 from tests.oracles.job import BadJobError, defects, read_job

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from partage.brokers.plan import plan
+from partage.brokers.planning import plan
 from partage.cluster.model import Cluster
 from partage.errors import InputError
 from tests.bundled import bundled

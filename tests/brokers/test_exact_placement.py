@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from hypothesis import given
 
-from partage.brokers.plan import plan
+from partage.brokers.planning import plan
 from partage.cluster.model import Cluster
 from partage.errors import InputError
 from tests.oracles import brute_force, mip

@@ -8,7 +8,7 @@ from typing import Any
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from partage.brokers.plan import plan
+from partage.brokers.planning import plan
 from partage.cluster.model import Cluster
 from tests.oracles.job import BadJobError, read_job
 from tests.profiles import examples

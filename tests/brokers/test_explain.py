@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from partage.brokers.explain import explain
-from partage.brokers.plan import plan
+from partage.brokers.planning import plan
 from partage.cluster import Cluster
 from partage.errors import InputError
 from tests.bundled import grown
@@ -80,5 +80,5 @@ def test_a_rack_with_no_more_than_its_rule_allows_is_no_reason() -> None:
 
 
 def test_an_unknown_partition_is_bad_input() -> None:
-    with pytest.raises(InputError, match="'nope' is no partition of the cluster"):
+    with pytest.raises(InputError, match="explain nope: not a partition of the cluster"):
         explain(plan(GROWN), "nope")

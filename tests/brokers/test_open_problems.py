@@ -17,7 +17,7 @@ from hypothesis import HealthCheck, Phase, assume, find, given, settings
 from hypothesis import strategies as st
 
 import partage
-from partage.brokers.options import Options
+from partage.brokers.options import PlanOptions
 from partage.brokers.plan import Plan, solve
 from partage.brokers.problem import Problem
 from partage.brokers.strategies import STRATEGIES
@@ -245,7 +245,7 @@ def test_with_two_replicas_leading_decides_who_follows(
     worst survivor is one that no choice with these leader counts betters, proven by prices where
     counting alone is too low."""
     cluster = random_sets(2, brokers, partitions, factor=2)
-    problem = Problem.resolve(cluster, Options(no_moves=True))
+    problem = Problem.resolve(cluster, PlanOptions(no_moves=True))
     assert followed(problem, cluster.replicas).tolist() == cluster.replicas.tolist()
     exact, flows = (
         partage.plan(cluster, no_moves=True, strategy=strategy)

@@ -11,8 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from partage import Cluster, InputError
-from partage.brokers.options import Options, parse_bytes
-from partage.brokers.plan import problem_of
+from partage.brokers.planning import problem_of
 from partage.brokers.problem import Problem, capacity_weights
 
 RACKS: dict[str, Any] = {
@@ -33,114 +32,6 @@ BARE: dict[str, Any] = {
 
 def problem(value: dict[str, Any], **options: Any) -> Problem:
     return problem_of(Cluster.from_json(value), **options)
-
-
-# ---------------------------------------------------------------- sizes
-
-
-@pytest.mark.parametrize(
-    ("text", "value"),
-    [
-        ("1", 1),
-        ("1000", 1000),
-        ("50MB", 50_000_000),
-        ("50 MB", 50_000_000),
-        (" 50mb ", 50_000_000),
-        ("50M", 50_000_000),
-        ("50MB/s", 50_000_000),
-        ("1k", 1000),
-        ("1KB", 1000),
-        ("1KiB", 1024),
-        ("1Ki", 1024),
-        ("1MiB", 1024**2),
-        ("2GiB", 2 * 1024**3),
-        ("1TiB", 1024**4),
-        ("1PiB", 1024**5),
-        ("3G", 3 * 10**9),
-        ("2TB", 2 * 10**12),
-        ("1P", 10**15),
-        ("1.5GB", 1_500_000_000),
-        ("0.1MB", 100_000),
-        ("0.000001MB", 1),
-        ("1.5 GiB/s", 1_610_612_736),
-        ("100B", 100),
-    ],
-)
-def test_parse_bytes(text: str, value: int) -> None:
-    assert parse_bytes(text, "--x") == value
-
-
-@pytest.mark.parametrize(
-    "text",
-    [
-        *("", " ", "MB", "fast", "-1", "-5MB", "+5MB", "0", "0MB", "0.1", "1e6", "1,5MB", "1.MB"),
-        *(".5MB", "5XB", "5MBit", "5MB/h", "NaN", "inf", "5 5", "5\n5", "1" * 16, "0.0000001MB"),
-        "0x10",
-    ],
-)
-def test_parse_bytes_of_what_is_none(text: str) -> None:
-    with pytest.raises(InputError) as caught:
-        parse_bytes(text, "--x")
-    assert str(caught.value).startswith(f"--x: {text!r}")
-
-
-@given(st.text(max_size=12))
-def test_parse_bytes_of_anything(text: str) -> None:
-    try:
-        value = parse_bytes(text, "--x")
-    except InputError as error:
-        value, lines = 0, str(error).splitlines()
-    assert value > 0 or len(lines) == 1
-
-
-# ---------------------------------------------------------------- options as such
-
-
-def test_options_take_a_word_a_number_or_several() -> None:
-    assert Options.of(remove_broker=3).remove_broker == ("3",)
-    assert Options.of(remove_broker="3").remove_broker == ("3",)
-    assert Options.of(remove_broker=[3, "4"]).remove_broker == ("3", "4")
-    assert Options.of(add_broker=("9:a",)).add_broker == ("9:a",)
-    assert Options.of(remove_broker=None, topics=None) == Options()
-
-
-def test_only_what_was_given_is_told() -> None:
-    assert Options().given() == {}
-    assert Options.of(remove_broker=3, leaders="rate", concurrency=2).given() == {
-        "remove_broker": ["3"],
-        "leaders": "rate",
-    }
-
-
-@pytest.mark.parametrize(
-    "given_options",
-    [
-        {"unknown": 1},
-        {"leaders": "size"},
-        {"leaders": ["count"]},
-        {"spread": None, "leaders": 7},
-        {"spread": "rack"},
-        {"concurrency": 0},
-        {"concurrency": "2"},
-        {"concurrency": 1.5},
-        {"concurrency": True},
-        {"throttle": "x"},
-        {"throttle": 50},
-        {"topics": 5},
-        {"topics": ["t"]},
-        {"strategy": 5},
-        {"strategy": ["exact"]},
-        {"no_moves": "yes"},
-        {"remove_broker": 1.5},
-        {"remove_broker": [True]},
-        {"add_broker": {1: 2}},
-    ],
-    ids=str,
-)
-def test_options_of_a_wrong_kind(given_options: dict[str, Any]) -> None:
-    with pytest.raises(InputError) as caught:
-        problem(BARE, **given_options)
-    assert len(str(caught.value).splitlines()) == 1
 
 
 # ---------------------------------------------------------------- brokers
@@ -288,7 +179,7 @@ def test_the_factor_of_topics_that_are_left_out_stays() -> None:
 
 @pytest.mark.parametrize("word", ["", "=", "t=", "=3", "t=0", "t=-1", "t=x", "3.0", "٣", "9" * 20])
 def test_factors_that_are_none(word: str) -> None:
-    with pytest.raises(InputError, match=r"--replication-factor|replication factor"):
+    with pytest.raises(InputError, match=r"replication.factor"):
         problem(RACKS, replication_factor=[word])
 
 

@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 
+from partage.errors import shown
 from tests.matrices import cluster_json, partitions
 
 Run = Callable[..., Any]
@@ -60,22 +61,22 @@ REFUSED: list[tuple[tuple[str, ...], str]] = [
     (("--spread", "topic", "--tolerance", "5%"), f"{TOPIC}--tolerance"),
     (("--spread", "topic", "--balance", "bytes"), f"{TOPIC}--balance bytes"),
     *(
-        ((option, text), f"{option}: {text!r} is no percentage, expected for instance 2%")
+        ((option, text), f"{option} {shown(text)}: expected a percentage such as 2%")
         for option in ("--relieve", "--tolerance")
         for text in ("80", "", "%", "x%", "-5%", "1e2%", "1000%", "5 percent", "nan%", "5%%")
     ),
-    (("--relieve", "0%"), "--relieve: '0%': expected above 0% and up to 100%"),
-    (("--relieve", "100.1%"), "--relieve: '100.1%': expected above 0% and up to 100%"),
-    (("--relieve", "0.00001%"), "--relieve: '0.00001%' is no percentage"),
+    (("--relieve", "0%"), "--relieve 0%: must be above 0% and at most 100%"),
+    (("--relieve", "100.1%"), "--relieve 100.1%: must be above 0% and at most 100%"),
+    (("--relieve", "0.00001%"), "--relieve 0.00001%: expected a percentage"),
     *(
-        (("--max-bytes-moved", text), f"--max-bytes-moved: {text!r}")
+        (("--max-bytes-moved", text), f"--max-bytes-moved {shown(text)}: ")
         for text in ("0", "", "much", "-1", "1e9", "2 XB", "0.0000001", "1,5GB")
     ),
-    (("--max-moves", "-1"), "--max-moves: -1: expected a number from 0"),
+    (("--max-moves", "-1"), "--max-moves -1: expected a whole number from 0"),
     (("--max-moves", "many"), "--max-moves"),
     (("--max-moves", "1.5"), "--max-moves"),
     (("--max-moves",), "--max-moves"),
-    (("--balance", "size"), "--balance: 'size': expected replicas or bytes"),
+    (("--balance", "size"), "--balance size: expected replicas or bytes"),
 ]
 
 
@@ -103,12 +104,12 @@ def test_without_sizes(
     run: Run, sizeless: str, command: str, options: tuple[str, ...], asked: str
 ) -> None:
     said = line(run(command, sizeless, *options), 2)
-    assert said == f"{asked}: no size of a partition is known: give --sizes"
+    assert said == f"{asked}: the size of no partition is known: give --sizes"
 
 
 def test_relief_without_a_disk(run: Run, small: str) -> None:
     said = line(run("plan", small, "--relieve", "80%"), 2)
-    assert said == "--relieve: no broker's disk_bytes is known"
+    assert said == "--relieve: the disk_bytes of no broker are known"
 
 
 IMPOSSIBLE: list[tuple[tuple[str, ...], str]] = [
@@ -123,11 +124,17 @@ IMPOSSIBLE: list[tuple[tuple[str, ...], str]] = [
     (("--max-bytes-moved", "10", "--remove-broker", "2", "--remove-broker", "1"), "--max-bytes-"),
     (("--relieve", "50%", "--max-moves", "3"), "--max-moves 3: the least that was found to keep"),
     (("--relieve", "50%", "--max-bytes-moved", "39"), "--max-bytes-moved 39 bytes: the least that"),
-    (("--strategy", "greedy", "--relieve", "50%"), "keeps no --relieve: exact does"),
-    (("--strategy", "generate", "--max-moves", "3"), "keeps no --max-moves: exact does"),
-    (("--strategy", "mip", "--tolerance", "3%"), "keeps no --tolerance: exact does"),
-    (("--strategy", "bin-packing", "--max-bytes-moved", "1GB"), "keeps no --max-bytes-moved: exac"),
-    (("--strategy", "leader-flow", "--balance", "bytes"), "shares out replicas, not bytes: exact"),
+    (("--strategy", "greedy", "--relieve", "50%"), "does not support --relieve: exact does"),
+    (("--strategy", "generate", "--max-moves", "3"), "does not support --max-moves: exact does"),
+    (("--strategy", "mip", "--tolerance", "3%"), "does not support --tolerance: exact does"),
+    (
+        ("--strategy", "bin-packing", "--max-bytes-moved", "1GB"),
+        "does not support --max-bytes",
+    ),
+    (
+        ("--strategy", "leader-flow", "--balance", "bytes"),
+        "does not support --balance bytes: exact",
+    ),
 ]
 
 

@@ -132,47 +132,47 @@ def test_assign_by_what_was_measured(run: Run, measured: str) -> None:
     assert sorted(weights().values()) == [500, 1000]
     assert sorted(weights("--rate", "peak").values()) == [1000, 1900]
     assert sorted(weights("--to", "2026-01-01T13:00").values()) == [0, 1900]
-    assert sorted(weights("--weigh", "lag", "--group", "g").values()) == [5, 9]
+    assert sorted(weights("--weight-by", "lag", "--group", "g").values()) == [5, 9]
 
 
 @pytest.mark.parametrize(
     ("words", "problem"),
     [
-        (("plan", "cluster.json", "--from", "2026-01-01"), "--from: is about what was measured"),
-        (("plan", "cluster.json", "--horizon", "3"), "--horizon: is about what was measured"),
-        (("plan", "cluster.json", "--rate", "peak"), "--rate: is about what was measured"),
+        (("plan", "cluster.json", "--from", "2026-01-01"), "--from: needs measured loads"),
+        (("plan", "cluster.json", "--horizon", "3"), "--horizon: needs measured loads"),
+        (("plan", "cluster.json", "--rate", "peak"), "--rate: needs measured loads"),
         (("plan", "cluster.json", "--profile", "prof", "--to", "noon"), "--to: 'noon': expected"),
         (
             ("plan", "cluster.json", "--profile", "prof", "--rate", "median"),
-            "--rate: 'median': expected mean or peak",
+            "--rate median: expected mean or peak",
         ),
         (
             ("plan", "cluster.json", "--profile", "prof", "--horizon", "-1"),
-            "--horizon: -1: expected days",
+            "--horizon -1: expected days",
         ),
         (
             ("compare", "cluster.json", "--profile", "prof", "--from", "2025-01-01"),
             "prof: was measured from 2026-01-01T12:00Z to 2026-01-01T14:00Z, in windows of 3600 s",
         ),
         (
-            ("assign", "group.json", "--assignor", "weighted", "--weigh", "lag"),
-            "--weigh: needs --profile DIR",
+            ("assign", "group.json", "--assignor", "weighted", "--weight-by", "lag"),
+            "--weight-by: needs --profile DIR",
         ),
         (
             ("assign", "group.json", "--assignor", "weighted", "--lag", "x", "--to", "2026-01-01"),
-            "--to: is about what was measured",
+            "--to: needs measured loads",
         ),
         (
             (
                 *("assign", "group.json", "--assignor", "weighted", "--profile", "prof"),
-                *("--weigh", "lag", "--rate", "peak"),
+                *("--weight-by", "lag", "--rate", "peak"),
             ),
-            "--weigh lag: uses the last sample",
+            "--weight-by lag: uses the last sample",
         ),
         (
             (
                 *("assign", "group.json", "--assignor", "weighted", "--profile", "prof"),
-                *("--weigh", "lag"),
+                *("--weight-by", "lag"),
             ),
             "prof: has several groups, say which: g, h",
         ),

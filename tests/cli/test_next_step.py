@@ -10,11 +10,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from typer._click.globals import get_current_context
 from typer.main import get_command
 
 import partage.cli
 from partage.cli import app, next_step, settings
+from partage.cli.compat import get_current_context
 
 pytestmark = pytest.mark.usefixtures("no_variables")
 

@@ -72,9 +72,9 @@ def test_compare_has_it_beside_the_strategies(run: Run, small: str, other: str) 
     [
         (
             ("--strategy", "exact"),
-            "--reassignment: has decided already: leave out --strategy exact",
+            "--reassignment: the lists decide: leave out --strategy exact",
         ),
-        (("--topics", "v"), "--topics: 'v' matches none of the cluster's topics"),
+        (("--topics", "v"), "--topics v: matches no topic of the cluster"),
     ],
 )
 def test_refusals(run: Run, small: str, other: str, options: tuple[str, ...], said: str) -> None:
@@ -85,7 +85,7 @@ def test_refusals(run: Run, small: str, other: str, options: tuple[str, ...], sa
 def test_a_strategy_of_that_name_needs_lists(run: Run, small: str) -> None:
     ended = run("plan", small, "--strategy", "given")
     assert ended.code == 2
-    assert ended.err == "partage: --strategy given: carries lists out: expected --reassignment\n"
+    assert ended.err == "partage: --strategy given: needs replica lists: give --reassignment\n"
     assert run("plan", small, "--reassignment", "none.json").err == (
         "partage: none.json: no such file\n"
     )

@@ -48,7 +48,16 @@ def watched(run: Run, tmp_path: Path) -> Callable[..., Any]:
         minutes += 1
         text = "".join(f"{json.dumps(line)}\n" for line in lines)
         (tmp_path / "records" / f"{minutes}.jsonl").write_text(text, encoding="utf-8")
-        options = ("--cluster", "cluster.json", "-o", "watch", "--over", "60", "--late", "0")
+        options = (
+            "--cluster",
+            "cluster.json",
+            "-o",
+            "watch",
+            "--over",
+            "60",
+            "--allowed-lateness",
+            "0",
+        )
         return run("watch", "records", *options, *more)
 
     return call
@@ -136,7 +145,7 @@ def test_interrupted_it_ends_in_order_and_goes_on(
     ("options", "problem"),
     [
         (("--window", "0"), "--window: 0: must be at least 1 seconds"),
-        (("--late", "-1"), "--late: -1: must be at least 0 seconds"),
+        (("--allowed-lateness", "-1"), "--allowed-lateness: -1: must be at least 0 seconds"),
         (("--over", "59"), "--over: 59: must be at least 60 seconds"),
         (("--every", "0"), "--every: 0: must be at least 1 seconds"),
         (("--alert-above", "0.9"), "--alert-above: 0.9: must be 1 or more (busiest / mean)"),

@@ -39,10 +39,13 @@ def scenario(tmp_path: Path) -> str:
         ("churn scenario.json -o s3a://a/b", "s3a://a/b: is no directory of this machine"),
         ("failures none.json", "none.json: no such file"),
         ("failures small.json --pairs -1", "--pairs: -1: expected a number from 0"),
-        ("failures small.json --strategy best", "--strategy: 'best': expected one of"),
-        ("failures small.json --add-broker 1:a", "--add-broker: broker 1 is already"),
+        ("failures small.json --strategy best", "--strategy best: expected one of"),
+        ("failures small.json --add-broker 1:a", "--add-broker 1:a: broker 1 is already"),
         ("growth small.json --profile none", "none: no such directory"),
-        ("growth small.json --profile none --full half", "--full: 'half' is no percentage"),
+        (
+            "growth small.json --profile none --disk-threshold half",
+            "--disk-threshold half: expected",
+        ),
     ],
 )
 def test_bad_input(

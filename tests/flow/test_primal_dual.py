@@ -12,7 +12,7 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from partage.brokers.plan import plan
+from partage.brokers.planning import plan
 from partage.cluster.model import Cluster
 from partage.errors import InputError
 from partage.flow import network

@@ -112,7 +112,7 @@ def _within_moves(
     slots, fewest = _fewest(sharing)
     bound = loads_for(sharing, moves)
     if fewest > moves or bound is None:
-        raise CannotError(f"--max-moves {moves}: the rules alone force {fewest}")
+        raise CannotError(f"`max_moves` {moves}: the rules alone force {fewest}")
     load = sharing.base + np.bincount(slots[slots >= 0], minlength=sharing.slots)
     trade = replace(bound, load=load, moves=fewest)
     return _aim_at(sharing, order, fair, trade, MAX_MOVES, low, high)
@@ -167,7 +167,7 @@ def _within_bytes(
             low, best = middle, replace(cheap, kind=MAX_BYTES)
     if best is None:
         raise CannotError(
-            f"--max-bytes-moved {limits.bytes} bytes: no plan was found that fits; the rules alone "
+            f"`max_bytes_moved` {limits.bytes} bytes: no plan was found that fits; the rules alone "
             f"force {fewest} moves"
         )
     return best

@@ -16,7 +16,7 @@ import numpy.typing as npt
 
 from partage.brokers.options import GIVEN
 from partage.brokers.plan import Plan
-from partage.errors import InputError
+from partage.errors import InputError, shown
 from partage.flow.assignment import MOVES
 
 Ints = npt.NDArray[np.int64]
@@ -62,7 +62,10 @@ def explain(plan: Plan, name: str) -> Explanation:
     """Explain the partition ``topic-3`` of a plan. InputError where there is none of that name."""
     names = plan.before.names
     if name not in names:
-        raise InputError("--explain", f"{name!r} is no partition of the cluster, expected topic-3")
+        raise InputError(
+            f"explain {shown(name)}",
+            "not a partition of the cluster, expected topic-3",
+        )
     row = names.index(name)
     before = plan.before.replica_lists()[row]
     after = plan.after.replica_lists()[row]

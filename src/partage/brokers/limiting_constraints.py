@@ -78,7 +78,7 @@ def _loads(problem: Problem) -> list[str]:
         int(loads.min()) < even or int(loads.max()) > even + 1
     ):
         if sharing.base.any() and int(loads.max()) == int(sharing.base.max()):
-            by = "--topics" if problem.options.topics is not None else "--reassignment"
+            by = "topics" if problem.options.topics is not None else "reassignment"
             found.append(
                 f"{by}: the partitions left out keep {int(sharing.base.max())} replicas on "
                 f"one broker, an even share would be {total / sharing.slots:.1f}"

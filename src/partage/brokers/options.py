@@ -1,33 +1,72 @@
-"""What was asked: the options of ``plan``, checked on their own.
+"""The options of ``plan``, each declared once.
 
-Whatever can be refused without a cluster is refused here, once; ``brokers.problem`` then resolves
-the options against one.
+A declaration in ``PlanOptions`` is the option on the command line, in ``partage.toml`` and in
+``PARTAGE_*``, the keyword of ``partage.plan``, and the key below ``options`` of plan.json. Values
+are read when they are assigned; whatever can be refused without a cluster is refused here.
+``brokers.problem`` resolves the options against a cluster.
 """
 
 from __future__ import annotations
 
+import os
 import re
-from collections.abc import Iterable
-from dataclasses import dataclass, fields
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
-from partage.cluster.reassignment import Reassignment
+from partage.brokers.declaration import (
+    COMPARE,
+    FAIRNESS,
+    LIMITS,
+    PLAN,
+    WAVES,
+    WHAT_CHANGES,
+    Choice,
+    Option,
+    flag_of,
+    pattern_of,
+    several,
+    text_of,
+)
+from partage.brokers.option_values import (
+    NewBroker,
+    Replacement,
+    ReplicationFactor,
+    broker_id,
+)
 from partage.errors import InputError
+from partage.units import Bytes, Percent, Rate, count_of
 
-_UNITS = {"": 1, "k": 10**3, "m": 10**6, "g": 10**9, "t": 10**12, "p": 10**15}
-_SIZE = re.compile(r"(\d{1,15}(?:\.\d{1,6})?)\s*([kmgtp]?)(i?)b?(?:/s)?", re.ASCII | re.IGNORECASE)
-_PERCENT = re.compile(r"(\d{1,3}(?:\.\d{1,4})?) ?%", re.ASCII)
-_BYTES_TOLERANCE = Fraction(2, 100)
+if TYPE_CHECKING:
+    from partage.cluster.reassignment import Reassignment
+
+Path: TypeAlias = str | os.PathLike[str]
+BrokerWord: TypeAlias = str | int
+NewBrokerWord: TypeAlias = str | int | tuple[int, str]
+Pair: TypeAlias = str | tuple[int, int]
+Factor: TypeAlias = int | str
+
+EXACT = "exact"
+GIVEN = "given"
+"""The strategy that decides nothing: the lists are those of ``reassignment``, which implies it."""
 
 BUDGET = ("relieve", "max_moves", "max_bytes_moved", "tolerance")
 """The options that give up balance to move less."""
 
-GIVEN = "given"
-"""The strategy that decides nothing: the lists are those of ``reassignment``, which implies it."""
+_BYTES_TOLERANCE = Fraction(2, 100)
 
-_MOST = 2**31 - 1
-"""Of what is counted by an option."""
+
+def _strategies() -> Iterable[str]:
+    from partage.brokers.strategies import STRATEGIES
+
+    return STRATEGIES
+
+
+def _reassignment(given: Any) -> Reassignment:
+    from partage.cluster.reassignment import Reassignment
+
+    return Reassignment.of(given)
 
 
 @dataclass(frozen=True)
@@ -44,168 +83,227 @@ class Limits:
         return bool(self.tolerance) or self.moves is not None or self.bytes is not None
 
 
-@dataclass(frozen=True)
-class Options:
-    """What ``plan`` was asked, in the spelling of the command line. Sequences hold its words."""
+@dataclass(frozen=True, kw_only=True, repr=False)
+class PlanOptions:
+    """What ``plan`` is asked for. Each keyword takes the command line's text, or the Python value
+    that stands for it; None is the default."""
 
-    add_broker: tuple[str, ...] = ()
-    remove_broker: tuple[str, ...] = ()
-    replace_broker: tuple[str, ...] = ()
-    replication_factor: tuple[str, ...] = ()
-    topics: str | None = None
-    strategy: str = "exact"
-    reassignment: Reassignment | None = None
-    no_moves: bool = False
-    balance: str = "replicas"
-    leaders: str = "count"
-    spread: str = "cluster"
-    relieve: str | None = None
-    max_moves: int | None = None
-    max_bytes_moved: str | None = None
-    tolerance: str | None = None
-    concurrency: int = 2
-    batch: int | None = None
-    throttle: str | None = None
+    add_broker: Option[NewBrokerWord | Sequence[NewBrokerWord], tuple[NewBroker, ...]] = Option(
+        several(NewBroker.of, pair=(int, str)),
+        (),
+        multiple=True,
+        metavar="ID:RACK",
+        help="Add an empty broker, with the capacity and disk that most brokers have.",
+        panel=WHAT_CHANGES,
+    )
+    remove_broker: Option[BrokerWord | Sequence[BrokerWord], tuple[int, ...]] = Option(
+        several(broker_id),
+        (),
+        multiple=True,
+        metavar="ID",
+        help="Move all replicas off this broker.",
+        panel=WHAT_CHANGES,
+    )
+    replace_broker: Option[Pair | Mapping[int, int] | Sequence[Pair], tuple[Replacement, ...]] = (
+        Option(
+            several(Replacement.of, pair=(int, int)),
+            (),
+            multiple=True,
+            metavar="OLD=NEW",
+            help="Move all replicas off OLD; add NEW in its rack unless it is listed.",
+            panel=WHAT_CHANGES,
+        )
+    )
+    replication_factor: Option[
+        Factor | Mapping[str, int] | Sequence[Factor], tuple[ReplicationFactor, ...]
+    ] = Option(
+        several(ReplicationFactor.of, pair=(str, int)),
+        (),
+        multiple=True,
+        metavar="N|TOPIC=N",
+        help="Raise or lower the replication factor of all topics, or of one.",
+        panel=WHAT_CHANGES,
+    )
+    topics: Option[str | re.Pattern[str], re.Pattern[str] | None] = Option(
+        pattern_of,
+        None,
+        metavar="REGEX",
+        help="Change only topics whose whole name matches.",
+        panel=WHAT_CHANGES,
+    )
+    strategy: Option[str, str] = Option(
+        text_of,
+        "",
+        usual=EXACT,
+        metavar="NAME",
+        choices=_strategies,
+        help="Decide by this strategy.",
+        panel=FAIRNESS,
+        commands=(PLAN,),
+    )
+    reassignment: Option[Reassignment | Path | Mapping[str, Any], Reassignment | None] = Option(
+        _reassignment,
+        None,
+        metavar="FILE",
+        help="Use the replica lists of another tool's reassignment JSON.",
+        panel=WHAT_CHANGES,
+    )
+    no_moves: Option[bool, bool] = Option(
+        flag_of,
+        False,
+        help="Move no data: change only leaders and the order of replicas.",
+        panel=WHAT_CHANGES,
+    )
+    balance: Option[Literal["replicas", "bytes"], str] = Choice(
+        "replicas", "bytes", help="Balance replica counts or bytes.", panel=FAIRNESS
+    )
+    leaders: Option[Literal["count", "rate"], str] = Choice(
+        "count",
+        "rate",
+        help="Balance leaders by count or by measured bytes in per second.",
+        panel=FAIRNESS,
+    )
+    spread: Option[Literal["cluster", "topic"], str] = Choice(
+        "cluster",
+        "topic",
+        help="Balance the cluster first, or each topic.",
+        panel=FAIRNESS,
+        commands=(PLAN, COMPARE),
+    )
+    relieve: Option[str | float | Fraction, Percent | None] = Option(
+        Percent.of,
+        None,
+        metavar="80%",
+        help="Only empty disks that are fuller than this, with the fewest bytes moved.",
+        panel=LIMITS,
+        commands=(PLAN, COMPARE),
+    )
+    max_moves: Option[str | int, int | None] = Option(
+        lambda given: count_of(given, least=0),
+        None,
+        metavar="N",
+        help="Move at most N replicas.",
+        panel=LIMITS,
+        commands=(PLAN, COMPARE),
+    )
+    max_bytes_moved: Option[str | float, Bytes | None] = Option(
+        Bytes.of,
+        None,
+        metavar="SIZE",
+        help="Move at most this many bytes, for instance 2TB.",
+        panel=LIMITS,
+        commands=(PLAN, COMPARE),
+    )
+    tolerance: Option[str | float | Fraction, Percent | None] = Option(
+        Percent.of,
+        None,
+        metavar="2%",
+        help="Accept loads this far from the fair share, to move less.",
+        panel=LIMITS,
+        commands=(PLAN, COMPARE),
+    )
+    concurrency: Option[str | int, int] = Option(
+        count_of,
+        2,
+        metavar="N",
+        help="Let a broker fetch or send at most N replicas at a time.",
+        panel=WAVES,
+        commands=(PLAN, COMPARE),
+    )
+    batch: Option[str | int, int | None] = Option(
+        count_of,
+        None,
+        metavar="N",
+        help="Reassign at most N partitions at a time.",
+        panel=WAVES,
+        commands=(PLAN, COMPARE),
+    )
+    throttle: Option[str | float, Rate | None] = Option(
+        Rate.of,
+        None,
+        metavar="RATE",
+        help="Estimate the time of waves at this rate, for instance 50MB.",
+        panel=WAVES,
+        commands=(PLAN, COMPARE),
+    )
 
-    @classmethod
-    def of(cls, **given: Any) -> Options:
-        """Options out of keyword arguments: a word, a number or a sequence of them each;
-        ``reassignment``: a file's path, JSON values or a Reassignment."""
-        known = {f.name: f for f in fields(cls)}
-        values: dict[str, Any] = {}
-        for name, value in given.items():
-            if name not in known:
-                raise InputError("plan", f"no option {name!r}: expected one of {', '.join(known)}")
-            if value is None:
-                continue
-            if isinstance(known[name].default, tuple):
-                several = [value] if isinstance(value, (str, int)) else value
-                if not isinstance(several, Iterable):
-                    raise InputError(spelled(name), f"{value!r}: expected a word, or several")
-                value = tuple(str(word) for word in several)
-            values[name] = Reassignment.of(value) if name == "reassignment" else value
-        if "reassignment" in values:
-            values.setdefault("strategy", GIVEN)
-        return cls(**values).checked()
+    def __post_init__(self) -> None:
+        if not self.strategy:
+            vars(self)["strategy"] = EXACT if self.reassignment is None else GIVEN
+        self._check_reassignment()
+        self._check_no_moves()
+        self._check_balance()
 
-    def checked(self) -> Options:
-        """Self, or InputError where a value is not one of those that there are."""
-        for name in ("topics", "strategy", "throttle", "relieve", "max_bytes_moved", "tolerance"):
-            value = getattr(self, name)
-            if value is not None and type(value) is not str:
-                raise InputError(spelled(name), f"{value!r}: expected text")
+    def _check_reassignment(self) -> None:
         if self.reassignment is not None and self.strategy != GIVEN:
             raise InputError(
-                "--reassignment", f"has decided already: leave out --strategy {self.strategy}"
+                "reassignment", f"the lists decide: leave out `strategy` {self.strategy}"
             )
-        if self.reassignment is None and self.strategy == GIVEN:
-            raise InputError(f"--strategy {GIVEN}", "carries lists out: expected --reassignment")
-        if type(self.no_moves) is not bool:
-            raise InputError("--no-moves", f"{self.no_moves!r}: expected true or false")
-        for name, allowed in (
-            ("balance", ("replicas", "bytes")),
-            ("leaders", ("count", "rate")),
-            ("spread", ("cluster", "topic")),
-        ):
-            if getattr(self, name) not in allowed:
-                raise InputError(
-                    f"--{name}", f"{getattr(self, name)!r}: expected {' or '.join(allowed)}"
-                )
-        check_count(self.concurrency, "--concurrency")
-        if self.batch is not None:
-            check_count(self.batch, "--batch")
-        if self.throttle is not None:
-            parse_bytes(self.throttle, "--throttle")
-        self._check_budget()
-        return self
 
-    def _check_budget(self) -> None:
-        if self.max_moves is not None and (type(self.max_moves) is not int or self.max_moves < 0):
-            raise InputError("--max-moves", f"{self.max_moves!r}: expected a number from 0")
-        if self.max_bytes_moved is not None:
-            parse_bytes(self.max_bytes_moved, "--max-bytes-moved")
-        for name in ("tolerance", "relieve"):
-            if getattr(self, name) is not None:
-                parse_percent(getattr(self, name), spelled(name))
-        if self.relieve is not None and not 0 < self.relief <= 1:
-            raise InputError("--relieve", f"{self.relieve!r}: expected above 0% and up to 100%")
-        asked = [name for name in BUDGET if getattr(self, name) is not None]
-        if self.no_moves and (asked or self.balance == "bytes"):
-            idle = spelled(asked[0]) if asked else "--balance bytes"
-            raise InputError("--no-moves", f"leaves nothing for {idle} to do")
-        if self.relieve is not None and (self.balance == "bytes" or self.tolerance is not None):
-            other = "--balance bytes" if self.balance == "bytes" else "--tolerance"
-            raise InputError("--relieve", f"only empties full disks: {other} asks for balance")
-        if self.spread == "topic" and (asked or self.balance == "bytes"):
-            other = spelled(asked[0]) if asked else "--balance bytes"
-            raise InputError("--spread topic", f"cannot be combined with {other}")
+    def _check_no_moves(self) -> None:
+        if not self.no_moves:
+            return
+        for name in ("remove_broker", "replace_broker", "replication_factor"):
+            if getattr(self, name):
+                raise InputError("no_moves", f"forbids the moves that `{name}` needs")
+        idle = next((f"`{name}`" for name in self._budget), None)
+        if self.balance == "bytes":
+            idle = idle or "`balance` bytes"
+        if idle is not None:
+            raise InputError("no_moves", f"leaves nothing for {idle} to do")
+
+    def _check_balance(self) -> None:
+        by_bytes = "`balance` bytes" if self.balance == "bytes" else None
+        if self.relieve is not None:
+            if not 0 < self.relieve <= 1:
+                raise InputError(f"relieve {self.relieve}", "must be above 0% and at most 100%")
+            other = by_bytes or ("`tolerance`" if self.tolerance is not None else None)
+            if other is not None:
+                raise InputError("relieve", f"only empties full disks: {other} asks for balance")
+        if self.spread == "topic":
+            other = next((f"`{name}`" for name in self._budget), by_bytes)
+            if other is not None:
+                raise InputError("spread topic", f"cannot be combined with {other}")
 
     @property
-    def relief(self) -> Fraction:
-        """The part of a disk that ``relieve`` allows to be full."""
-        assert self.relieve is not None
-        return parse_percent(self.relieve, "--relieve")
+    def _budget(self) -> list[str]:
+        """The names of the limits given."""
+        return [name for name in BUDGET if getattr(self, name) is not None]
 
     @property
     def by_size(self) -> bool:
-        """Whether bytes are shared out, not replicas."""
+        """Whether bytes are balanced, not replica counts."""
         return self.balance == "bytes" or self.relieve is not None
 
     @property
     def limits(self) -> Limits:
         """The tolerance, and how much may be moved."""
         usual = _BYTES_TOLERANCE if self.balance == "bytes" else Fraction(0)
-        limit = self.max_bytes_moved
-        return Limits(
-            usual if self.tolerance is None else parse_percent(self.tolerance, "--tolerance"),
-            self.max_moves,
-            None if limit is None else parse_bytes(limit, "--max-bytes-moved"),
-        )
+        tolerance = usual if self.tolerance is None else self.tolerance
+        return Limits(tolerance, self.max_moves, self.max_bytes_moved)
 
     def given(self) -> dict[str, Any]:
         """Only what differs from the defaults, as JSON values; of a reassignment its name."""
-
-        def plain(value: Any) -> Any:
-            if isinstance(value, Reassignment):
-                return value.name
-            return list(value) if isinstance(value, tuple) else value
-
         return {
-            f.name: plain(value)
-            for f in fields(self)
-            if (value := getattr(self, f.name)) != f.default
+            one.name: _plain(value)
+            for one in declared()
+            if (value := getattr(self, one.name)) != one.usual
         }
 
-
-def spelled(name: str) -> str:
-    """The option as the command line spells it."""
-    return f"--{name.replace('_', '-')}"
+    def __repr__(self) -> str:
+        return f"PlanOptions({', '.join(f'{k}={v!r}' for k, v in self.given().items())})"
 
 
-def parse_bytes(text: str, option: str) -> int:
-    """``50MB``, ``1.5 GiB``, ``1000``: bytes. Decimal units unless they have an i."""
-    match = _SIZE.fullmatch(text.strip())
-    if not match:
-        raise InputError(option, f"{text!r} is no size, expected for instance 50MB or 2GiB")
-    number, unit, binary = match[1], match[2].lower(), bool(match[3])
-    factor = _UNITS[unit]
-    if binary:
-        factor = 1024 ** (len(str(factor)) // 3)
-    value = int(Fraction(number) * factor)
-    if value <= 0:
-        raise InputError(option, f"{text!r}: must be above 0")
-    return value
+def declared(command: str | None = None) -> list[Option[Any, Any]]:
+    """The declarations, in order; of those that a command has."""
+    options = [one for one in vars(PlanOptions).values() if isinstance(one, Option)]
+    return [one for one in options if command is None or command in one.commands]
 
 
-def parse_percent(text: str, option: str) -> Fraction:
-    """``2%``, ``12.5 %``: the fraction."""
-    match = _PERCENT.fullmatch(text.strip())
-    if not match:
-        raise InputError(option, f"{text!r} is no percentage, expected for instance 2%")
-    return Fraction(match[1]) / 100
-
-
-def check_count(number: object, option: str) -> None:
-    """Raise InputError for anything but a whole number from 1 that arrays can hold."""
-    if type(number) is not int or not 1 <= number <= _MOST:
-        raise InputError(option, f"{number}: expected a number from 1 to {_MOST}")
+def _plain(value: Any) -> Any:
+    """A value as JSON: a number, a flag, or text that reads as the same value."""
+    if isinstance(value, re.Pattern):
+        return value.pattern
+    if type(value) is tuple:
+        return [str(one) for one in value]
+    return value if type(value) in (int, bool, str) else str(value)

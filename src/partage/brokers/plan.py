@@ -25,7 +25,7 @@ from partage.brokers.figures import (
 )
 from partage.brokers.leaders import Led, lead
 from partage.brokers.limiting_constraints import limiting_constraints
-from partage.brokers.options import BUDGET, GIVEN, Options, parse_bytes, spelled
+from partage.brokers.options import BUDGET, EXACT, GIVEN, PlanOptions
 from partage.brokers.placement.disks import disk_overflow
 from partage.brokers.placement.sizes import forced_moves
 from partage.brokers.problem import Problem
@@ -34,9 +34,7 @@ from partage.brokers.stages import StageName
 from partage.brokers.strategies import Strategy, strategy_named
 from partage.brokers.waves import Wave, WaveSchedule, schedule_waves
 from partage.cluster import Cluster
-from partage.errors import CannotError, InputError
-from partage.period import shown
-from partage.profile import Measured, Profile
+from partage.errors import CannotError
 
 Ints = npt.NDArray[np.int64]
 Progress = Callable[[str], None]
@@ -79,7 +77,7 @@ class Plan:
             return forced_moves(self.problem)
         bound = next((s.bound for s in self.stages if s.name == StageName.MOVES), 0)
         # where disks keep the loads from being fairest, fewer moves may do
-        return min(bound, self.moves) if self.problem.options.strategy == "exact" else bound
+        return min(bound, self.moves) if self.problem.options.strategy == EXACT else bound
 
     @property
     def optimal(self) -> bool:
@@ -156,75 +154,6 @@ class Plan:
         write(self, directory, beside or {})
 
 
-def plan(
-    cluster: Cluster,
-    *,
-    profile: Profile | str | os.PathLike[str] | None = None,
-    progress: Progress | None = None,
-    **options: Any,
-) -> Plan:
-    """Decide who holds which replica and who leads.
-
-    ``options`` are those of ``partage plan`` with underscores (see ``brokers.options.Options``);
-    ``profile`` holds measured loads. Raises InputError or CannotError.
-    """
-    return solve(problem_of(cluster, profile, **options), progress)
-
-
-def problem_of(
-    cluster: Cluster,
-    profile: Profile | str | os.PathLike[str] | None = None,
-    **options: Any,
-) -> Problem:
-    """The job, resolved and with what was measured."""
-    asked = Options.of(**options)
-    strategy_named(asked.strategy)
-    rates = None
-    loads: list[str] = []
-    warnings: list[str] = []
-    if profile is not None:
-        if not isinstance(profile, Profile):
-            profile = Profile.read(profile)
-        measured = profile.aligned(cluster)
-        rates = measured.bytes_per_second
-        if rates is not None:
-            loads.append(f"rates: {profile.rates}")
-        cluster, told, missing = _sized(cluster, profile, measured)
-        loads += told
-        warnings += missing + _measured_warnings(measured)
-    problem = Problem.resolve(cluster, asked, rates)
-    problem.loads.extend(loads)
-    problem.warnings.extend(warnings)
-    return problem
-
-
-def _sized(
-    cluster: Cluster, profile: Profile, measured: Measured
-) -> tuple[Cluster, list[str], list[str]]:
-    """The cluster with the sizes it lacks, where they come from, and what is to be minded.
-
-    Sizes of log dirs go before bytes of records; what is expected goes before what the cluster's
-    own file says.
-    """
-    if profile.horizon and (measured.size_bytes < 0).all():
-        raise InputError("--horizon", f"{profile.path} has no log-dir sizes: measure with --sizes")
-    sizes, told, warnings = cluster.size_bytes, [], []
-    sampled = measured.size_bytes >= 0
-    taken = sampled if profile.horizon else sampled & (sizes < 0)
-    if taken.any() and measured.sampled is not None:
-        sizes = np.where(taken, measured.size_bytes, sizes)
-        ahead = f", expected {profile.horizon:g} days later" if profile.horizon else ""
-        told.append(f"sizes: log dirs, {shown(measured.sampled)}{ahead}")
-    counted = (sizes < 0) & (measured.bytes >= 0)
-    if counted.any():
-        sizes = np.where(counted, measured.bytes, sizes)
-        warnings.append(
-            "sizes that the cluster file lacks are taken from the profile: the bytes of the "
-            "records measured, which retention may since have dropped"
-        )
-    return cluster.with_sizes(sizes), told, warnings
-
-
 def solve(problem: Problem, progress: Progress | None = None) -> Plan:
     """Let the problem's strategy decide and measure the answer."""
     tell = progress or (lambda _: None)
@@ -242,12 +171,11 @@ def solve(problem: Problem, progress: Progress | None = None) -> Plan:
     placement = Placement(after, problem.usable)
     ideal = next(stage.bound for stage in stages if stage.name == StageName.FAILURE)
     tell("scheduling waves")
-    throttle = problem.options.throttle
     schedule = schedule_waves(
         before,
         after,
         problem.options.concurrency,
-        None if throttle is None else parse_bytes(throttle, "--throttle"),
+        problem.options.throttle,
         problem.options.batch,
     )
     settled = _settled(strategy, problem, after, stages, tell)
@@ -272,13 +200,13 @@ def solve(problem: Problem, progress: Progress | None = None) -> Plan:
     )
 
 
-def _refuse(options: Options) -> None:
+def _refuse(options: PlanOptions) -> None:
     """Budgets are kept by the exact strategy alone."""
     for name in BUDGET:
-        if options.strategy != "exact" and getattr(options, name) is not None:
-            raise CannotError(f"keeps no {spelled(name)}: exact does")
-    if options.balance == "bytes" and options.strategy not in ("exact", "bin-packing", GIVEN):
-        raise CannotError("shares out replicas, not bytes: exact and bin-packing do")
+        if options.strategy != EXACT and getattr(options, name) is not None:
+            raise CannotError(f"does not support `{name}`: exact does")
+    if options.balance == "bytes" and options.strategy not in (EXACT, "bin-packing", GIVEN):
+        raise CannotError("does not support `balance` bytes: exact and bin-packing do")
 
 
 def _decide(strategy: Strategy, problem: Problem) -> tuple[Cluster, Led]:
@@ -294,7 +222,7 @@ def _settled(
     """Whether a second run on the result would change nothing. Where every stage of an exact plan
     is exact and meets its bound, it would not: to change nothing is optimal and costs nothing. In
     any other case the second run is made."""
-    if problem.options.strategy == "exact" and all(s.exact and s.value == s.bound for s in stages):
+    if problem.options.strategy == EXACT and all(s.exact and s.value == s.bound for s in stages):
         return True
     tell("running once more on the result")
     try:
@@ -339,16 +267,3 @@ def _gaps(stages: Sequence[Stage], schedule: WaveSchedule) -> dict[str, float]:
         if stage.value > stage.bound
     }
     return gaps | ({"waves": schedule.gap} if schedule.gap else {})
-
-
-def _measured_warnings(measured: Measured) -> list[str]:
-    found = []
-    if measured.bytes_per_second is None:
-        return []
-    for names, what in (
-        (measured.not_measured, "of the cluster have no record in the profile: rate 0"),
-        (measured.not_in_cluster, "of the profile are not in the cluster: left aside"),
-    ):
-        if names:
-            found.append(f"{len(names)} partitions {what} ({names[0]}{' …' if names[1:] else ''})")
-    return found

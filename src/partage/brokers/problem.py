@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import math
 import re
-import warnings
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
@@ -20,11 +19,11 @@ import numpy.typing as npt
 
 from partage.brokers.budget import Budgeted, within_limits
 from partage.brokers.figures import one_width
-from partage.brokers.options import Options, spelled
+from partage.brokers.option_values import NewBroker, Replacement
+from partage.brokers.options import GIVEN, PlanOptions
 from partage.cluster import Broker, Cluster
 from partage.cluster.broker import MAX_BYTES
-from partage.errors import InputError
-from partage.files import is_name
+from partage.errors import InputError, shown
 from partage.flow.assignment import LOAD, MOVES, SPREAD, Assignment, AssignmentProblem
 
 Ints = npt.NDArray[np.int64]
@@ -42,12 +41,12 @@ class Problem:
     - ``usable`` [B]: may hold replicas afterwards; ``excluded``, ``added`` [B]
     - ``chosen`` [P]: partitions that may change; ``target`` [P]: replicas each must have
     - ``bytes_per_second`` [P] measured bytes in, or None
-    - ``given`` [P, any]: today's lists, those of ``--reassignment`` in their place; None without
+    - ``given`` [P, any]: today's lists, a reassignment's in their place; None without one
     - ``loads``: which measurement rates and sizes are out of, in words
     """
 
     cluster: Cluster
-    options: Options
+    options: PlanOptions
     usable: Bools
     excluded: Bools
     added: Bools
@@ -60,29 +59,24 @@ class Problem:
 
     @classmethod
     def resolve(
-        cls, cluster: Cluster, options: Options, bytes_per_second: Floats | None = None
+        cls, cluster: Cluster, options: PlanOptions, bytes_per_second: Floats | None = None
     ) -> Problem:
         """Check every option against the cluster. Raises InputError."""
-        brokers, excluded_ids, added_ids = _brokers(cluster, options)
-        cluster = cluster.with_brokers(brokers)
-        excluded = np.isin(cluster.broker_ids, list(excluded_ids))
-        added = np.isin(cluster.broker_ids, list(added_ids))
+        brokers = _brokers(cluster, options)
+        cluster = cluster.with_brokers([*cluster.brokers, *brokers.added.values()])
+        excluded = np.isin(cluster.broker_ids, list(brokers.excluded))
+        added = np.isin(cluster.broker_ids, list(brokers.added))
         usable = cluster.alive & ~excluded
         if not usable.any():
             raise InputError("brokers", "none is left: all are removed or dead")
         given = None if options.reassignment is None else options.reassignment.on(cluster)
-        chosen = _chosen(cluster, options)
+        chosen = _chosen(cluster, options.topics)
         if given is not None and not options.no_moves:
             chosen &= ~_beyond(cluster, given, int(usable.sum()))
         target = _target(cluster, options, chosen, given)
         if options.leaders == "rate" and bytes_per_second is None:
-            raise InputError("--leaders rate", "needs measured rates: give --profile")
-        if options.no_moves:
-            for option in ("remove_broker", "replace_broker", "replication_factor"):
-                if getattr(options, option):
-                    name = option.replace("_", "-")
-                    raise InputError("--no-moves", f"forbids the moves that --{name} asks for")
-        else:
+            raise InputError("leaders rate", "needs measured rates: give `profile`")
+        if not options.no_moves:
             _check_replicas(cluster, usable, excluded, chosen, target)
         if options.by_size or options.max_bytes_moved is not None:
             _check_sizes(cluster, options)
@@ -183,9 +177,9 @@ class Problem:
     def by_strategy(self, name: str) -> Problem:
         """The same job for another strategy; the exact answer, once worked out, is shared where
         more than one strategy has use for it: only exact keeps a budget."""
-        other = replace(
-            self, options=replace(self.options, strategy=name), warnings=list(self.warnings)
-        )
+        lists = self.options.reassignment if name == GIVEN else None
+        options = replace(self.options, strategy=name, reassignment=lists)
+        other = replace(self, options=options, warnings=list(self.warnings))
         other.__dict__["sharing"] = self.sharing
         alone = self.options.no_moves or self.options.by_size or self.options.limits.any
         if not alone:
@@ -215,78 +209,69 @@ def capacity_weights(capacity: Sequence[Fraction]) -> tuple[Ints, bool]:
     return np.array([round(s * finest) for s in share_of], dtype=np.int64), False
 
 
-def _number(text: str, option: str) -> int:
-    if not (text.isascii() and text.isdecimal() and len(text) <= 10):
-        raise InputError(option, f"{text!r} is no broker id")
-    return int(text)
+@dataclass
+class _Brokers:
+    """The brokers of tomorrow, as options add and remove them one by one."""
+
+    cluster: Cluster
+    added: dict[int, Broker] = field(default_factory=dict)
+    excluded: set[int] = field(default_factory=set)
+
+    @cached_property
+    def known(self) -> dict[int, Broker]:
+        return {broker.id: broker for broker in self.cluster.brokers}
+
+    def add(self, new: NewBroker) -> None:
+        where = f"add_broker {new}"
+        if new.id in self.known or new.id in self.added:
+            raise InputError(where, f"broker {new.id} is already in the cluster")
+        if self.cluster.rack_names and not new.rack:
+            raise InputError(where, f"needs its rack: {new.id}:RACK")
+        if new.rack and not self.cluster.rack_names:
+            raise InputError(where, "the other brokers have no racks")
+        # a new broker is like most of the others; so is its disk, where they all have one
+        usual = Counter(b.capacity for b in self.cluster.brokers).most_common(1)[0][0]
+        disks = Counter(b.disk_bytes for b in self.cluster.brokers)
+        disk = None if None in disks else disks.most_common(1)[0][0]
+        self.added[new.id] = Broker(new.id, new.rack, disk_bytes=disk, capacity=usual)
+
+    def exclude(self, identity: int, where: str) -> Broker:
+        if identity not in self.known:
+            raise InputError(where, f"broker {identity} is not in the cluster")
+        if identity in self.excluded:
+            raise InputError(where, f"broker {identity} is removed twice")
+        self.excluded.add(identity)
+        return self.known[identity]
+
+    def replace(self, pair: Replacement) -> None:
+        old = self.exclude(pair.old, f"replace_broker {pair}")
+        if pair.new not in self.known and pair.new not in self.added:
+            self.added[pair.new] = replace(old, id=pair.new, alive=True)
 
 
-def _brokers(cluster: Cluster, options: Options) -> tuple[list[Broker], set[int], set[int]]:
-    known = {broker.id: broker for broker in cluster.brokers}
-    # a new broker is like most of the others; its disk, too, where they all tell theirs
-    usual = Counter(b.capacity for b in cluster.brokers).most_common(1)[0][0]
-    disks = Counter(b.disk_bytes for b in cluster.brokers)
-    usual_disk = None if None in disks else disks.most_common(1)[0][0]
-    added: dict[int, Broker] = {}
-    excluded: set[int] = set()
-
-    def exclude(identity: int, option: str) -> Broker:
-        if identity not in known:
-            raise InputError(option, f"broker {identity} is not in the cluster")
-        if identity in excluded:
-            raise InputError(option, f"broker {identity} is removed twice")
-        excluded.add(identity)
-        return known[identity]
-
-    for word in options.remove_broker:
-        exclude(_number(word, "--remove-broker"), "--remove-broker")
-    for word in options.add_broker:
-        text, colon, rack = word.partition(":")
-        identity = _number(text, "--add-broker")
-        if identity in known or identity in added:
-            raise InputError("--add-broker", f"broker {identity} is already in the cluster")
-        if cluster.rack_names and not rack:
-            raise InputError("--add-broker", f"{identity} needs its rack: {identity}:RACK")
-        if rack and not cluster.rack_names:
-            raise InputError("--add-broker", f"{word}: the other brokers have no racks")
-        if colon and not rack:
-            raise InputError("--add-broker", f"{word!r}: the rack is missing after the colon")
-        if not is_name(rack):
-            raise InputError("--add-broker", f"{word!r}: a rack has no control characters")
-        added[identity] = Broker(identity, rack or None, disk_bytes=usual_disk, capacity=usual)
-    for word in options.replace_broker:
-        old_text, equals, new_text = word.partition("=")
-        if not equals:
-            raise InputError("--replace-broker", f"{word!r}: expected OLD=NEW, for instance 3=9")
-        old = exclude(_number(old_text, "--replace-broker"), "--replace-broker")
-        new = _number(new_text, "--replace-broker")
-        if new not in known and new not in added:
-            added[new] = replace(old, id=new, alive=True)
-    both = excluded & set(added)
+def _brokers(cluster: Cluster, options: PlanOptions) -> _Brokers:
+    found = _Brokers(cluster)
+    for identity in options.remove_broker:
+        found.exclude(identity, f"remove_broker {identity}")
+    for new in options.add_broker:
+        found.add(new)
+    for pair in options.replace_broker:
+        found.replace(pair)
+    both = found.excluded & set(found.added)
     if both:
-        raise InputError("--add-broker", f"broker {min(both)} is both added and removed")
-    for identity in added:
-        if not 0 <= identity < 2**31:
-            raise InputError("--add-broker", f"{identity}: an id is between 0 and {2**31 - 1}")
-    for word in options.replace_broker:
-        if int(word.partition("=")[2]) in excluded:
-            raise InputError("--replace-broker", f"{word}: the new broker is removed")
-    return [*cluster.brokers, *added.values()], excluded, set(added)
+        raise InputError(f"add_broker {min(both)}", "is also removed")
+    for pair in options.replace_broker:
+        if pair.new in found.excluded:
+            raise InputError(f"replace_broker {pair}", "the new broker is removed")
+    return found
 
 
-def _chosen(cluster: Cluster, options: Options) -> Bools:
-    if options.topics is None:
+def _chosen(cluster: Cluster, topics: re.Pattern[str] | None) -> Bools:
+    if topics is None:
         return np.ones(cluster.partitions, dtype=np.bool_)
-    try:
-        with warnings.catch_warnings(action="ignore"):  # of what Python may read otherwise one day
-            pattern = re.compile(options.topics)
-    except (re.error, RecursionError, OverflowError) as error:
-        raise InputError(
-            "--topics", f"{options.topics[:60]!r} is no regular expression ({error})"
-        ) from None
-    match = np.array([pattern.fullmatch(name) is not None for name in cluster.topics])
+    match = np.array([topics.fullmatch(name) is not None for name in cluster.topics])
     if not match.any():
-        raise InputError("--topics", f"{options.topics!r} matches none of the cluster's topics")
+        raise InputError(f"topics {shown(topics.pattern)}", "matches no topic of the cluster")
     return np.asarray(match[cluster.topic], dtype=np.bool_)
 
 
@@ -297,29 +282,25 @@ def _beyond(cluster: Cluster, given: Ints, usable: int) -> Bools:
     return np.asarray((today == wanted).all(axis=1) & (cluster.replication_factor > usable))
 
 
-def _target(cluster: Cluster, options: Options, chosen: Bools, given: Ints | None) -> Ints:
+def _target(cluster: Cluster, options: PlanOptions, chosen: Bools, given: Ints | None) -> Ints:
     target = cluster.replication_factor.copy()
     if given is not None:
         target[chosen] = (given >= 0).sum(axis=1)[chosen]
-    seen: set[str] = set()
+    seen: set[str | None] = set()
     # the general factor first, whatever the order given, then the topics' own
-    for word in sorted(options.replication_factor, key=lambda word: "=" in word):
-        topic, equals, text = word.rpartition("=")
-        if not (text.isascii() and text.isdecimal() and 1 <= len(text) <= 9 and int(text) > 0):
-            raise InputError("--replication-factor", f"{word!r}: expected 3 or topic=3")
-        if topic in seen:
-            raise InputError(
-                "--replication-factor", f"{topic or 'the general factor'} is given twice"
-            )
-        seen.add(topic)
+    for word in sorted(options.replication_factor, key=lambda word: word.topic is not None):
+        where = f"replication_factor {shown(word)}"
+        if word.topic in seen:
+            raise InputError(where, f"{word.topic or 'the general factor'} is given twice")
+        seen.add(word.topic)
         rows = chosen
-        if equals:
-            if topic not in cluster.topics:
-                raise InputError("--replication-factor", f"topic {topic!r} is not in the cluster")
-            rows = chosen & (cluster.topic == cluster.topics.index(topic))
+        if word.topic is not None:
+            if word.topic not in cluster.topics:
+                raise InputError(where, f"topic {word.topic!r} is not in the cluster")
+            rows = chosen & (cluster.topic == cluster.topics.index(word.topic))
             if not rows.any():
-                raise InputError("--replication-factor", f"topic {topic!r} is left out by --topics")
-        target[rows] = int(text)
+                raise InputError(where, f"topic {word.topic!r} is left out by `topics`")
+        target[rows] = word.factor
     return target
 
 
@@ -340,19 +321,19 @@ def _check_replicas(
         row = int(stuck[0])
         identity = next(b for b in cluster.replicas[row].tolist() if b >= 0 and excluded[b])
         raise InputError(
-            "--topics",
+            "topics",
             f"leaves out {cluster.names[row]}, which has a replica on broker "
             f"{cluster.broker_ids[identity]} that is to be removed",
         )
 
 
-def _check_sizes(cluster: Cluster, options: Options) -> None:
-    given = next((n for n in ("relieve", "max_bytes_moved") if getattr(options, n)), None)
-    asked = "--balance bytes" if given is None else spelled(given)
+def _check_sizes(cluster: Cluster, options: PlanOptions) -> None:
+    limits = ("relieve", "max_bytes_moved")
+    asked = next((name for name in limits if getattr(options, name)), "balance bytes")
     if (cluster.size_bytes < 0).all():
-        raise InputError(asked, "no size of a partition is known: give --sizes")
+        raise InputError(asked, "the size of no partition is known: give `sizes`")
     if options.relieve is not None and (cluster.disk_bytes < 0).all():
-        raise InputError(asked, "no broker's disk_bytes is known")
+        raise InputError(asked, "the disk_bytes of no broker are known")
 
 
 def _warnings(problem: Problem) -> Iterable[str]:
@@ -378,11 +359,11 @@ def _warnings(problem: Problem) -> Iterable[str]:
             "capacities have no small common measure: their shares are rounded by up to "
             f"{50 / int(weights.min()):.2g} %"
         )
-    out = ~_chosen(cluster, problem.options)
+    out = ~_chosen(cluster, problem.options.topics)
     stuck = out & (~alive[cluster.replicas] & (cluster.replicas >= 0)).any(axis=1)
     if stuck.any() and not problem.options.no_moves:
         yield (
-            f"{int(stuck.sum())} partitions that --topics leaves out keep a replica on a dead "
+            f"{int(stuck.sum())} partitions of the topics left out have a replica on a dead "
             f"broker, among them {cluster.names[int(np.flatnonzero(stuck)[0])]}"
         )
     lost = ~alive[cluster.replicas].any(axis=1)
@@ -420,7 +401,7 @@ def _given_warnings(problem: Problem) -> Iterable[str]:
 
     left = changed & ~problem.chosen
     if left.any():
-        yield f"--topics leaves out changes of {some(left)}"
+        yield f"the topics left out have changes that are not made: {some(left)}"
     other = problem.chosen & (old != new)
     if other.any():
         row = int(other.argmax())

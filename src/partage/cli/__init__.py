@@ -7,7 +7,6 @@
 from __future__ import annotations
 
 import os
-import re
 import signal
 import sys
 from collections.abc import Callable
@@ -15,9 +14,6 @@ from functools import wraps
 from typing import Annotated, Any
 
 import typer
-from typer._click.core import Context
-from typer._click.exceptions import ClickException
-from typer._click.globals import get_current_context
 from typer.core import TyperOption
 from typer.main import get_command
 
@@ -37,6 +33,8 @@ from partage.cli import (
     watch_command,
     what_if_command,
 )
+from partage.cli.compat import ClickException, Context, get_current_context
+from partage.cli.spelling import respell
 from partage.errors import PartageError
 
 _HELP = """Decides who gets which partition of an Apache Kafka cluster: exactly, with proof.
@@ -144,8 +142,7 @@ def _discard_stdout() -> None:
 
 
 def _checked(callback: Callable[..., Any]) -> Callable[..., Any]:
-    """A command that refuses a project's file with a mistake, and says which setting is wrong where
-    it was not typed."""
+    """A command that rejects a partage.toml with a mistake, and names options as they are typed."""
 
     @wraps(callback)
     def call(*arguments: Any, **named: Any) -> Any:
@@ -155,10 +152,7 @@ def _checked(callback: Callable[..., Any]) -> Callable[..., Any]:
                 raise context.obj.error
             return callback(*arguments, **named)
         except PartageError as error:
-            name = re.match(r"--([\w-]+)", str(error))
-            option = settings.options(context.command).get(name[1]) if name else None
-            if option is not None and (where := settings.origin(context, option)):
-                error.args = (f"{error} ({where})",)
+            respell(error, context)
             error.exit_code = _code(error, context)
             raise
 

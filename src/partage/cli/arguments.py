@@ -7,13 +7,6 @@ from typing import Annotated, Any
 
 import typer
 
-WHAT_CHANGES = "What changes"
-LOADS = "Loads"
-FAIRNESS = "What is fair"
-LIMITS = "How much moves"
-WAVES = "Waves"
-"""Parts that the options of a long help are in."""
-
 BEGIN = "To begin with"
 CLUSTERS = "Clusters"
 GROUPS = "Consumer groups"

@@ -3,99 +3,45 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Mapping
-from dataclasses import fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from partage.brokers.declaration import COMPARE, PLAN
+from partage.brokers.options import PlanOptions
 from partage.cli import next_step, output, settings
 from partage.cli.arguments import (
     CLUSTERS,
-    FAIRNESS,
     BootstrapServer,
     CommandConfig,
     Json,
     Picture,
     PlanArgument,
-    beginning_with,
-    strategy_names,
 )
-from partage.cli.job_options import (
-    CLUSTER_HELP,
-    AddBroker,
-    Balance,
-    Batch,
-    ClusterArgument,
-    Concurrency,
-    Leaders,
-    MaxBytesMoved,
-    MaxMoves,
-    NoMoves,
-    ProfileOption,
-    ReassignmentOption,
-    Relieve,
-    RemoveBroker,
-    ReplaceBroker,
-    ReplicationFactor,
-    Sizes,
-    Spread,
-    Throttle,
-    Tolerance,
-    Topics,
-)
-from partage.cli.loads import From, Horizon, Rate, To, profile_of
+from partage.cli.compat import get_current_context
+from partage.cli.loads import Loads
+from partage.cli.parameters import expanded
+from partage.cli.plan_options import CLUSTER_HELP, ClusterArgument, Strategies, problem_of
+from partage.cli.spelling import spelled
 
 if TYPE_CHECKING:
-    from partage.brokers.problem import Problem
     from partage.cluster import Cluster
 
 
 def register(app: typer.Typer) -> None:
     """Add this room's commands."""
-    for command in (plan, compare, check, report):
+    for command in (expanded(plan), expanded(compare), check, report):
         app.command(rich_help_panel=CLUSTERS)(command)
 
 
 def plan(
+    options: Annotated[PlanOptions, PLAN],
+    loads: Loads,
     cluster: Annotated[
         str | None,
         typer.Argument(metavar="CLUSTER", help=f"{CLUSTER_HELP} None: --bootstrap-server's."),
     ] = None,
-    add_broker: AddBroker = None,
-    remove_broker: RemoveBroker = None,
-    replace_broker: ReplaceBroker = None,
-    replication_factor: ReplicationFactor = None,
-    topics: Topics = None,
-    profile: ProfileOption = None,
-    since: From = None,
-    until: To = None,
-    rate: Rate = "mean",
-    sizes: Sizes = None,
-    horizon: Horizon = 0,
-    strategy: Annotated[
-        str | None,
-        typer.Option(
-            metavar="NAME",
-            help="Who decides.",
-            show_default="exact",
-            autocompletion=beginning_with(strategy_names),
-            rich_help_panel=FAIRNESS,
-        ),
-    ] = None,
-    reassignment: ReassignmentOption = None,
-    no_moves: NoMoves = False,
-    balance: Balance = "replicas",
-    leaders: Leaders = "count",
-    spread: Spread = "cluster",
-    relieve: Relieve = None,
-    max_moves: MaxMoves = None,
-    max_bytes_moved: MaxBytesMoved = None,
-    tolerance: Tolerance = None,
-    concurrency: Concurrency = 2,
-    batch: Batch = None,
-    throttle: Throttle = None,
     explain: Annotated[
         str | None,
         typer.Option(metavar="TOPIC-3", help="Say why each replica of it stays, goes or comes."),
@@ -123,7 +69,6 @@ def plan(
         partage plan cluster.json --profile profile/ --leaders rate --no-moves
         partage plan --bootstrap-server localhost:9092 -o plan/
     """
-    given = locals()  # the parameters, before anything else has a name
     from partage.brokers.directory import REPORT, check_writable
     from partage.brokers.explain import explain as explain_partition
     from partage.brokers.plan import solve
@@ -135,8 +80,8 @@ def plan(
         check_writable_picture(picture)
     with output.progress(quiet=json) as tell:
         tell("reading")
-        problem = problem_given(given)
-        made = solve(problem, tell)
+        source = _cluster(cluster, loads.sizes, bootstrap_server, command_config)
+        made = solve(problem_of(source, options, loads), tell)
         reasons = None if explain is None else explain_partition(made, explain)
         if out is not None:
             tell("writing")
@@ -175,38 +120,9 @@ def plan(
 
 def compare(
     cluster: ClusterArgument,
-    add_broker: AddBroker = None,
-    remove_broker: RemoveBroker = None,
-    replace_broker: ReplaceBroker = None,
-    replication_factor: ReplicationFactor = None,
-    topics: Topics = None,
-    profile: ProfileOption = None,
-    since: From = None,
-    until: To = None,
-    rate: Rate = "mean",
-    sizes: Sizes = None,
-    horizon: Horizon = 0,
-    strategies: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--strategy",
-            metavar="NAME",
-            help="Only these (repeat it); all if none.",
-            autocompletion=beginning_with(strategy_names),
-        ),
-    ] = None,
-    reassignment: ReassignmentOption = None,
-    no_moves: NoMoves = False,
-    balance: Balance = "replicas",
-    leaders: Leaders = "count",
-    spread: Spread = "cluster",
-    relieve: Relieve = None,
-    max_moves: MaxMoves = None,
-    max_bytes_moved: MaxBytesMoved = None,
-    tolerance: Tolerance = None,
-    concurrency: Concurrency = 2,
-    batch: Batch = None,
-    throttle: Throttle = None,
+    options: Annotated[PlanOptions, COMPARE],
+    loads: Loads,
+    strategies: Strategies = None,
     json: Json = False,
 ) -> None:
     """Every strategy on the same job, by every criterion.
@@ -216,14 +132,16 @@ def compare(
         partage compare cluster.json --add-broker 9:a
         partage compare cluster.json --strategy exact --strategy generate
     """
-    given = locals()  # the parameters, before anything else has a name
     from partage.brokers.compare import compare as compare_strategies
     from partage.brokers.compare import comparison, deterministic
 
     with output.progress(quiet=json) as tell:
-        problem = problem_given(given)
+        problem = problem_of(cluster, options, loads)
         answers = compare_strategies(problem, strategies, tell)
         found = comparison(answers, deterministic(problem, answers, tell))
+    for figures in found["strategies"].values():
+        if "cannot" in figures:
+            figures["cannot"] = spelled(figures["cannot"], get_current_context())
     if json:
         output.print_json(found)
         return
@@ -307,33 +225,22 @@ def report(plan: PlanArgument, json: Json = False) -> None:
         output.say(output.console(), path)
 
 
-def problem_given(given: Mapping[str, Any]) -> Problem:
-    """The job that a command's parameters ask for; what is no option of a job is left aside."""
-    from partage.brokers.options import Options
-    from partage.brokers.plan import problem_of
-    from partage.cluster import Cluster
+def _cluster(
+    path: str | None, sizes: str | None, bootstrap_server: str | None, command_config: str | None
+) -> str | Cluster:
+    """The cluster's file, or without one the running cluster."""
     from partage.errors import InputError
 
-    options = {f.name: given[f.name] for f in fields(Options) if f.name in given}
-    wished = (given[name] for name in ("profile", "since", "until", "rate", "horizon"))
-    profile = profile_of(*wished)
-    if given["cluster"] is None:
-        cluster = _running_cluster(given)
-    elif settings.typed("bootstrap_server") or settings.typed("command_config"):
-        raise InputError("--bootstrap-server", "and a CLUSTER: expected one of them")
-    else:
-        cluster = Cluster.read(given["cluster"], sizes=given["sizes"])
-    return problem_of(cluster, profile, **options)
-
-
-def _running_cluster(given: Mapping[str, Any]) -> Cluster:
-    from partage.errors import InputError
+    if path is not None:
+        if settings.typed("bootstrap_server") or settings.typed("command_config"):
+            raise InputError("bootstrap_server", "and a CLUSTER: expected one of them")
+        return path
+    if sizes is not None:
+        raise InputError("sizes", "a running cluster reports its sizes itself")
     from partage.live.admin.connection import Connection
     from partage.live.admin.snapshot import take_snapshot
 
-    if given["sizes"] is not None:
-        raise InputError("--sizes", "a running cluster tells its sizes itself")
-    with Connection.of(given["bootstrap_server"], given["command_config"]).admin() as admin:
+    with Connection.of(bootstrap_server, command_config).admin() as admin:
         found = take_snapshot(admin, groups=False, throttles=False)
     for warning in found.warnings:
         print(f"! {warning}", file=sys.stderr)

@@ -136,18 +136,19 @@ class _Planned:
 
 def _planned(cluster: Cluster, profile: Profile, json: bool) -> _Planned:
     from partage.brokers.compare import compare, comparison, deterministic
-    from partage.brokers.plan import Plan, problem_of, solve
+    from partage.brokers.plan import Plan, solve
+    from partage.brokers.planning import problem_of
     from partage.period import Period
 
     with output.progress(quiet=json) as say:
-        problem = problem_of(cluster, profile, leaders="rate")
+        problem = problem_of(cluster, profile=profile, leaders="rate")
         answers = compare(problem, _PEERS, say)
         compared = comparison(answers, deterministic(problem, answers, say))
         plan = answers["exact"]
         assert isinstance(plan, Plan)
-        by_count = solve(problem_of(cluster, profile), say)
+        by_count = solve(problem_of(cluster, profile=profile), say)
         lately = profile.over(Period(since=profile.reach()[1] - _YEAR))
-        by_lately = solve(problem_of(cluster, lately, leaders="rate"), say)
+        by_lately = solve(problem_of(cluster, profile=lately, leaders="rate"), say)
     return _Planned(problem, plan, compared, by_count, by_lately, lately)
 
 

@@ -184,7 +184,7 @@ def throttle(
 
     if rate is None and concurrency is None:
         raise InputError("RATE", "expected for instance 100MB, auto, or --concurrency N")
-    overrides = Overrides(_rate(rate, "RATE"), _checked_count(concurrency))
+    overrides = Overrides(_rate(rate, "rate"), _checked_count(concurrency))
     directory = ExecutionPlan.read(plan).directory
     if not is_locked(directory):  # a run would remove overrides from before it began
         raise PartageError(
@@ -261,7 +261,7 @@ def _execute(
     from partage.live.execution.throttles import restore_leftovers
     from partage.report.execution_lines import print_pending_changes
 
-    rate, concurrency = _rate(options.throttle, "--throttle"), _checked_count(options.concurrency)
+    rate, concurrency = _rate(options.throttle, "throttle"), _checked_count(options.concurrency)
     check_failure_choice(options.on_failure, direction)
     plan = ExecutionPlan.read(directory)
     if direction is Direction.ROLLBACK:
@@ -331,18 +331,19 @@ def _after_verify(state: str, plan: str) -> list[str]:
     return ["apply", plan, *next_step.there("apply"), *next_step.throttled("apply")]
 
 
-def _rate(text: str | None, option: str) -> int | str | None:
-    from partage.brokers.options import parse_bytes
-    from partage.live.execution.rate_control import AUTO
+def _rate(text: str | None, name: str) -> int | str | None:
+    from partage.errors import read_parameter
+    from partage.units import throttle_of
 
-    return text if text is None or text == AUTO else parse_bytes(text, option)
+    return None if text is None else read_parameter(name, throttle_of, text)
 
 
 def _checked_count(concurrency: int | None) -> int | None:
-    from partage.brokers.options import check_count
+    from partage.errors import read_parameter
+    from partage.units import count_of
 
     if concurrency is not None:
-        check_count(concurrency, "--concurrency")
+        read_parameter("concurrency", count_of, concurrency)
     return concurrency
 
 

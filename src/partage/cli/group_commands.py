@@ -76,7 +76,7 @@ def assign(
         str | None,
         typer.Option(metavar="DIR", help="Weight by the loads that partage profile measured."),
     ] = None,
-    weigh: Annotated[
+    weight_by: Annotated[
         str, one_of("rate|lag", "With --profile: weight by bytes in or by lag.")
     ] = "rate",
     since: From = None,
@@ -93,18 +93,19 @@ def assign(
         partage assign group.json --assignor sticky --mode java
         partage assign group.json --assignor weighted --lag lag.txt --max-skew 5%
     """
-    from partage.brokers.options import parse_percent
     from partage.consumers.assign import assign as assign_group
+    from partage.errors import read_parameter
     from partage.files import check_writable_picture, write_text
     from partage.group import Group
+    from partage.units import Percent
 
-    _check_weight_options(lag, profile, of_group, weigh, bool(since or until or rate != "mean"))
+    _check_weight_options(lag, profile, of_group, weight_by, bool(since or until or rate != "mean"))
     if picture is not None:
         check_writable_picture(picture)
     given = _weighted(
-        Group.read(group), lag, of_group, profile, weigh, since=since, until=until, rate=rate
+        Group.read(group), lag, of_group, profile, weight_by, since=since, until=until, rate=rate
     )
-    skew = None if max_skew is None else float(parse_percent(max_skew, "--max-skew"))
+    skew = None if max_skew is None else float(read_parameter("max_skew", Percent.of, max_skew))
     found = assign_group(given, assignor, mode, max_skew=skew)
     if picture is not None:
         from partage.report.pictures import assignment_svg
@@ -124,7 +125,7 @@ def assign(
 
 
 def _check_weight_options(
-    lag: str | None, profile: str | None, of_group: str | None, weigh: str, period: bool
+    lag: str | None, profile: str | None, of_group: str | None, weight_by: str, period: bool
 ) -> None:
     """Raise InputError for options that exclude or need each other. ``period``: whether options
     about rates over time are given."""
@@ -134,11 +135,12 @@ def _check_weight_options(
         raise InputError("--lag", "cannot be combined with --profile")
     if of_group is not None and lag is None and profile is None:
         raise InputError("--group", "needs --lag FILE or --profile DIR")
-    if weigh != "rate" and profile is None:
-        raise InputError("--weigh", "needs --profile DIR")
-    if weigh == "lag" and period:
+    if weight_by != "rate" and profile is None:
+        raise InputError("--weight-by", "needs --profile DIR")
+    if weight_by == "lag" and period:
         raise InputError(
-            "--weigh lag", "uses the last sample: cannot be combined with --from, --to or --rate"
+            "--weight-by lag",
+            "uses the last sample: leave out --from, --to and --rate",
         )
 
 
@@ -147,7 +149,7 @@ def _weighted(
     lag: str | None,
     of_group: str | None,
     profile: str | None,
-    weigh: str,
+    weight_by: str,
     *,
     since: str | None,
     until: str | None,
@@ -160,7 +162,7 @@ def _weighted(
     if lag is not None:
         return group.weighed(read_lags(lag, of_group))
     if measured is not None:
-        return group.weighed(measured.weights(weigh, of_group))
+        return group.weighed(measured.weights(weight_by, of_group))
     return group
 
 

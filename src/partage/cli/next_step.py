@@ -11,11 +11,10 @@ from collections.abc import Collection
 from typing import Any
 
 from rich.console import Console
-from typer._click.core import Command
-from typer._click.globals import get_current_context
 from typer.core import TyperArgument
 
 from partage.cli import output, settings
+from partage.cli.compat import Command, get_current_context
 
 _WHERE = (("--bootstrap-server", "bootstrap_server"), ("--command-config", "command_config"))
 

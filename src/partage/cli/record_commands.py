@@ -130,7 +130,7 @@ def profile(
             "--leaders rate" if records else "--balance bytes",
         )
     else:
-        use, how = ("assign", "GROUP"), "--assignor weighted --weigh lag"
+        use, how = ("assign", "GROUP"), "--assignor weighted --weight-by lag"
     next_step.show(console, *use, "--profile", out, *how.split(), written=out)
 
 

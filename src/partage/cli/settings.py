@@ -28,10 +28,9 @@ from difflib import get_close_matches
 from pathlib import Path
 from typing import Any, TypeAlias
 
-from typer._click.core import Command, Context, ParameterSource
-from typer._click.globals import get_current_context
 from typer.core import TyperOption
 
+from partage.cli.compat import Command, Context, ParameterSource, get_current_context
 from partage.errors import InputError
 from partage.files import read_text
 

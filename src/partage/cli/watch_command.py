@@ -38,8 +38,8 @@ def watch(
         ),
     ],
     window: Annotated[int, typer.Option(metavar="SECONDS", help="Length of a load window.")] = 60,
-    late: Annotated[
-        int, typer.Option(metavar="SECONDS", help="How long a window waits for late records.")
+    allowed_lateness: Annotated[
+        int, typer.Option(metavar="SECONDS", help="Keep a window open for late records.")
     ] = 60,
     over: Annotated[
         int, typer.Option(metavar="SECONDS", help="Period over which rates are averaged.")
@@ -70,7 +70,7 @@ def watch(
 
     for name, value, least in (
         ("--window", window, 1),
-        ("--late", late, 0),
+        ("--allowed-lateness", allowed_lateness, 0),
         ("--over", over, window),
         ("--every", every, 1),
     ):
@@ -88,7 +88,7 @@ def watch(
 
     rules = watching.Rules(
         window=window,
-        allowed_lateness=late,
+        allowed_lateness=allowed_lateness,
         over=over // window * window,
         alert_above=alert_above,
         moves=plan == "moves",

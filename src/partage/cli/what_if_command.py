@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from partage.brokers.declaration import WHAT_IF
+from partage.brokers.options import PlanOptions
 from partage.cli import next_step, output
 from partage.cli.arguments import (
     RECORDS,
@@ -17,59 +20,49 @@ from partage.cli.arguments import (
     assignor_names,
     beginning_with,
     one_of,
-    strategy_names,
 )
-from partage.cli.cluster_commands import problem_given
 from partage.cli.group_commands import KAFKA_ASSIGNORS, Mode
-from partage.cli.job_options import (
-    AddBroker,
-    Balance,
-    ClusterArgument,
-    Leaders,
-    NoMoves,
-    ProfileOption,
-    ReassignmentOption,
-    RemoveBroker,
-    ReplaceBroker,
-    ReplicationFactor,
-    Sizes,
-    Topics,
-)
-from partage.cli.loads import From, Horizon, Rate, To
+from partage.cli.loads import Loads
+from partage.cli.parameters import expanded
+from partage.cli.plan_options import ClusterArgument, Strategies, problem_of
 
 if TYPE_CHECKING:
     from rich.console import Console
 
+    from partage.brokers.problem import Problem
     from partage.pipeline.what_ifs import WhatIf
     from partage.pipeline.what_ifs.placements import Placements
 
 Out = Annotated[str | None, typer.Option("--out", "-o", metavar="DIR", help="Where the tables go.")]
-Runs = Annotated[int, typer.Option(metavar="N", help="How many futures to try.")]
+Runs = Annotated[int, typer.Option(metavar="N", help="How many futures to simulate.")]
 Seed = Annotated[int, typer.Option(metavar="N", help="The same seed gives the same futures.")]
-Strategies = Annotated[
-    list[str] | None,
-    typer.Option(
-        "--strategy",
-        metavar="NAME",
-        help="Only their plans (repeat it); all if none.",
-        autocompletion=beginning_with(strategy_names),
-    ),
-]
+
+
+@dataclass(frozen=True)
+class SparkRun:
+    """Where a what-if runs, and where its tables go."""
+
+    out: Out = None
+    format: Format = "parquet"
+    overwrite: Overwrite = False
+    master: Master = None
+    json: Json = False
 
 
 def register(app: typer.Typer) -> None:
-    """Add this room's commands."""
+    """Add the commands of this module."""
     what_if = typer.Typer(
         name="what-if",
-        help="Try very many futures with Spark: churn of members, failures, growth of load.",
+        help="Simulate many futures with Spark: member churn, broker failures, load growth.",
         no_args_is_help=True,
     )
-    for command in (churn, failures, growth):
+    for command in (expanded(churn), expanded(failures), expanded(growth)):
         what_if.command()(command)
     app.add_typer(what_if, rich_help_panel=RECORDS)
 
 
 def churn(
+    run: SparkRun,
     scenario: Annotated[
         str, typer.Argument(metavar="SCENARIO", help="What members do over time, as JSON; .gz too.")
     ],
@@ -78,28 +71,23 @@ def churn(
         list[str] | None,
         typer.Option(
             metavar="NAME",
-            help="Only these (repeat it); Kafka's own four if none.",
+            help="Only this assignor (repeatable); Kafka's own four by default.",
             autocompletion=beginning_with(assignor_names),
         ),
     ] = None,
     protocol: Annotated[
         list[str] | None,
-        one_of("eager|cooperative", "Only this; both if none."),
+        one_of("eager|cooperative", "Only this protocol; both by default."),
     ] = None,
     mode: Mode = "optimal",
     events: Annotated[
-        int, typer.Option(metavar="N", help="At most so much more happens in a run.")
+        int, typer.Option(metavar="N", help="Add at most this many random events to a run.")
     ] = 5,
     seed: Seed = 0,
-    out: Out = None,
-    format: Format = "parquet",
-    overwrite: Overwrite = False,
-    master: Master = None,
-    json: Json = False,
 ) -> None:
-    """Let members join, leave, crash and restart at random: what each assignor makes of it.
+    """Let members join, leave, crash and restart at random, under each assignor.
 
-    Exits 1 if the protocol breaks a promise.
+    Exits 1 if an invariant of the protocol is violated.
 
     Examples:
 
@@ -121,37 +109,23 @@ def churn(
         given = Scenario.read(scenario)
         return Churn(given, tuple(cases), runs, seed, events, mode, scenario).checked()
 
-    _answer(ask, print_churn, locals())
+    _answer(ask, print_churn, run)
 
 
 def failures(
     cluster: ClusterArgument,
-    add_broker: AddBroker = None,
-    remove_broker: RemoveBroker = None,
-    replace_broker: ReplaceBroker = None,
-    replication_factor: ReplicationFactor = None,
-    topics: Topics = None,
-    profile: ProfileOption = None,
-    since: From = None,
-    until: To = None,
-    rate: Rate = "mean",
-    horizon: Horizon = 0,
-    sizes: Sizes = None,
+    options: Annotated[PlanOptions, WHAT_IF],
+    loads: Loads,
+    run: SparkRun,
     strategies: Strategies = None,
-    reassignment: ReassignmentOption = None,
-    no_moves: NoMoves = False,
-    balance: Balance = "replicas",
-    leaders: Leaders = "count",
     pairs: Annotated[
         int,
-        typer.Option(metavar="N", help="Pairs of brokers at random; all, where they are fewer."),
+        typer.Option(
+            metavar="N",
+            help="Fail this many random pairs of brokers, or all pairs if there are fewer.",
+        ),
     ] = 100,
     seed: Seed = 0,
-    out: Out = None,
-    format: Format = "parquet",
-    overwrite: Overwrite = False,
-    master: Master = None,
-    json: Json = False,
 ) -> None:
     """Let every broker, every rack and pairs of brokers fail, today and after each strategy's plan.
 
@@ -160,116 +134,103 @@ def failures(
         partage what-if failures cluster.json --strategy exact
         partage what-if failures cluster.json --add-broker 9:c --pairs 1000
     """
-    given = locals()
     from partage.report.what_if_tables import print_failures
 
     def ask() -> WhatIf:
         from partage.pipeline.what_ifs.failures import Failures
 
-        return Failures(_placements(given), pairs, seed, cluster).checked()
+        placed = _placements(problem_of(cluster, options, loads), strategies, run.json)
+        return Failures(placed, pairs, seed, cluster).checked()
 
-    _answer(ask, print_failures, given)
+    _answer(ask, print_failures, run)
 
 
 def growth(
     cluster: ClusterArgument,
-    profile: Annotated[
-        str, typer.Option("--profile", metavar="DIR", help="Loads that partage profile measured.")
-    ],
+    options: Annotated[PlanOptions, WHAT_IF],
+    loads: Loads,
+    run: SparkRun,
     runs: Runs = 1000,
     factor: Annotated[
-        float, typer.Option(metavar="2", help="How much topics grow: the median.")
+        float, typer.Option(metavar="2", help="Median growth factor of a topic.")
     ] = 2.0,
     sigma: Annotated[
-        float, typer.Option(metavar="0.5", help="How differently: of the factor's logarithm.")
+        float,
+        typer.Option(
+            metavar="0.5", help="Standard deviation of the logarithm of the growth factor."
+        ),
     ] = 0.5,
-    above: Annotated[
-        float, typer.Option(metavar="1.5", help="Count runs that are more uneven (max/mean).")
+    skew_threshold: Annotated[
+        float,
+        typer.Option(metavar="1.5", help="Count runs whose max/mean bytes in exceed this."),
     ] = 1.5,
-    full: Annotated[
-        str, typer.Option(metavar="85%", help="Count runs in which a disk is fuller.")
+    disk_threshold: Annotated[
+        str, typer.Option(metavar="85%", help="Count runs in which a disk is fuller than this.")
     ] = "85%",
-    add_broker: AddBroker = None,
-    remove_broker: RemoveBroker = None,
-    replace_broker: ReplaceBroker = None,
-    replication_factor: ReplicationFactor = None,
-    topics: Topics = None,
-    since: From = None,
-    until: To = None,
-    rate: Rate = "mean",
-    horizon: Horizon = 0,
-    sizes: Sizes = None,
     strategies: Strategies = None,
-    reassignment: ReassignmentOption = None,
-    no_moves: NoMoves = False,
-    balance: Balance = "replicas",
-    leaders: Leaders = "count",
     seed: Seed = 0,
-    out: Out = None,
-    format: Format = "parquet",
-    overwrite: Overwrite = False,
-    master: Master = None,
-    json: Json = False,
 ) -> None:
-    """Let the load of every topic grow at random: how uneven brokers become, today and after each
-    strategy's plan.
+    """Let the load of every topic grow at random, today and after each strategy's plan.
+
+    Shows how uneven brokers become and how full disks get.
 
     Examples:
 
         partage what-if growth cluster.json --profile profile/ --factor 2
     """
-    given = locals()
-    from partage.brokers.options import parse_percent
+    from partage.errors import InputError, read_parameter
     from partage.report.what_if_tables import print_growth
+    from partage.units import Percent
 
-    limit = float(parse_percent(full, "--full"))
+    limit = float(read_parameter("disk_threshold", Percent.of, disk_threshold))
+    if loads.profile is None:
+        raise InputError("profile", "is needed: growth starts from measured loads")
 
     def ask() -> WhatIf:
         from partage.pipeline.what_ifs.growth import Growth
 
-        placed = _placements(given)
-        return Growth(placed, runs, factor, sigma, above, limit, seed, cluster).checked()
+        placed = _placements(problem_of(cluster, options, loads), strategies, run.json)
+        return Growth(placed, runs, factor, sigma, skew_threshold, limit, seed, cluster).checked()
 
-    _answer(ask, print_growth, given)
+    _answer(ask, print_growth, run)
 
 
-def _placements(given: dict[str, Any]) -> Placements:
+def _placements(problem: Problem, strategies: list[str] | None, json: bool) -> Placements:
     """Today's placement, and the plans that the strategies make."""
     from partage.brokers.compare import compare
     from partage.pipeline.what_ifs.placements import Placements
 
-    problem = problem_given(given)
-    with output.progress(quiet=given["json"]) as tell:
-        return Placements.of(problem, compare(problem, given["strategies"], tell))
+    with output.progress(quiet=json) as progress:
+        return Placements.of(problem, compare(problem, strategies, progress))
 
 
 def _answer(
     ask: Callable[[], WhatIf],
     show: Callable[[dict[str, Any], Console], None],
-    given: dict[str, Any],
+    run: SparkRun,
 ) -> None:
-    """Ask before Spark is started, work it out, print and write."""
+    """Check the input before Spark is started, then compute, print and write."""
     from partage.pipeline import session
     from partage.pipeline.sinks import Sink
     from partage.pipeline.what_ifs import MARKER, explore
 
-    out, json = given["out"], given["json"]
+    out = run.out
     if out is not None:
         from partage.files import check_writable_directory
 
-        check_writable_directory(out, MARKER, given["overwrite"])
+        check_writable_directory(out, MARKER, run.overwrite)
     what_if = ask()
-    with output.bar(quiet=json) as tell:
-        tell(0, 0, "starting Spark")
-        with session(given["master"], short=True) as spark:
-            sink = None if out is None else Sink(out, MARKER, given["format"], given["overwrite"])
+    with output.bar(quiet=run.json) as progress:
+        progress(0, 0, "starting Spark")
+        with session(run.master, short=True) as spark:
+            sink = None if out is None else Sink(out, MARKER, run.format, run.overwrite)
             if sink is not None:
                 sink.check(spark)
-            answer = explore(spark, what_if, progress=tell)
+            answer = explore(spark, what_if, progress=progress)
             if sink is not None:
                 answer.write(spark, sink)
     value = answer.to_json()
-    if json:
+    if run.json:
         output.print_json(value)
     else:
         console = output.console()
@@ -279,7 +240,7 @@ def _answer(
 
 
 def _next(value: dict[str, Any]) -> list[str]:
-    """Churn: one run of what kept most owned. Failures and growth: the plan for the same job."""
+    """After churn, one run of the best assignor; after failures and growth, the plan."""
     if "scenario" not in value:
         return next_step.again("plan", without=("out", "strategies"), more=("-o", "plan/"))
     rows = [row for row in value["percentiles"] if row["measure"] == "unowned_partition_seconds"]

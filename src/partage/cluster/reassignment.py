@@ -55,6 +55,9 @@ class Reassignment:
     lists: Mapping[tuple[str, int], tuple[int, ...]]
     in_log_dirs: int = 0
 
+    def __str__(self) -> str:
+        return self.name
+
     @classmethod
     def of(cls, source: Any) -> Self:
         """Out of a file's path, or a reassignment as JSON values."""

@@ -22,7 +22,8 @@ from typing import Any
 from kafka.admin import NewTopic
 
 import partage
-from partage.brokers.plan import Plan, plan
+from partage.brokers.plan import Plan
+from partage.brokers.planning import plan
 from partage.demo import figures
 from partage.demo.delivery import count_delivery
 from partage.demo.traffic import Traffic

@@ -20,7 +20,6 @@ from typing import Any
 from markupsafe import Markup
 
 from partage.brokers.directory import COMPARE, MARKER, MEASURED
-from partage.brokers.options import parse_bytes
 from partage.report import units
 from partage.report.frame import asset, policy, script_json, template
 from partage.report.page.changes import changes, first_rows, included_rows
@@ -35,6 +34,7 @@ from partage.report.view import MARKS, Load, View, view
 from partage.report.view.checking import steps
 from partage.report.view.stages import meaning
 from partage.report.wave_load import busiest, wave_load
+from partage.units import Rate
 
 SCRIPTS = (
     "numbers",
@@ -157,7 +157,7 @@ def _failing_racks(plan: View) -> list[tuple[int, str]]:
 def _throttle(plan: View) -> str:
     """The plan's throttle in MB/s, as a number field shows it."""
     throttle = plan.options.get("throttle")
-    return "" if throttle is None else f"{parse_bytes(str(throttle), '--throttle') / 1e6:.12g}"
+    return "" if throttle is None else f"{Rate.of(str(throttle)) / 1e6:.12g}"
 
 
 def _layout(plan: View, heated: Heat, moved: Movement | None) -> list[list[list[str]]]:

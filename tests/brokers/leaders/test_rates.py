@@ -12,7 +12,7 @@ import pytest
 
 from partage import InputError
 from partage.brokers.leaders.rates import SCALE, scaled
-from partage.brokers.options import Options
+from partage.brokers.options import PlanOptions
 from partage.brokers.plan import Plan, Stage, solve
 from partage.brokers.problem import Problem
 from tests.matrices import Lists, cluster_of, problem_of, text
@@ -21,7 +21,7 @@ from tests.matrices import Lists, cluster_of, problem_of, text
 def made(lists: Lists, rates: Sequence[float], brokers: int | None = None, **options: Any) -> Plan:
     count = brokers if brokers is not None else max(map(max, lists)) + 1
     cluster = cluster_of(text(lists), " ".join(map(str, range(count))))
-    asked = Options.of(leaders="rate", **({"no_moves": True} | options))
+    asked = PlanOptions(leaders="rate", **({"no_moves": True} | options))
     return solve(Problem.resolve(cluster, asked, np.array(rates, dtype=float)))
 
 
@@ -98,7 +98,7 @@ def test_what_is_even_already_is_left_alone() -> None:
 
 
 def test_rates_are_needed() -> None:
-    with pytest.raises(InputError, match="--leaders rate: needs measured rates: give --profile"):
+    with pytest.raises(InputError, match="leaders rate: needs measured rates: give `profile`"):
         problem_of("1", "1", leaders="rate")
 
 

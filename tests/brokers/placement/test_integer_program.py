@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from partage.brokers.placement.integer_program import SIZES, NothingFitsError, solve_within_disks
-from partage.brokers.plan import problem_of
+from partage.brokers.planning import problem_of
 from partage.flow.assignment import LOAD, MOVES, AssignmentProblem
 from tests.matrices import cluster_of
 

@@ -429,12 +429,12 @@ def test_leaders_may_still_be_balanced_where_nothing_is_full() -> None:
 def test_relieving_within_limits() -> None:
     cluster = cluster_of("1/10 " * 9, "1 2", disk=100)
     assert partage.plan(cluster, relieve="70%", max_moves=2).moves == 2
-    with pytest.raises(CannotError, match=r"^--max-moves 1: the least .* moves 2 replicas$"):
+    with pytest.raises(CannotError, match=r"^`max_moves` 1: the least .* moves 2 replicas$"):
         partage.plan(cluster, relieve="70%", max_moves=1)
-    with pytest.raises(CannotError, match=r"^--max-bytes-moved 19 bytes: the least .* moves 20$"):
+    with pytest.raises(CannotError, match=r"^`max_bytes_moved` 19 bytes: the least .* moves 20$"):
         partage.plan(cluster, relieve="70%", max_bytes_moved="19")
     # of two limits the one that is not kept is named
-    with pytest.raises(CannotError, match=r"^--max-moves 1: "):
+    with pytest.raises(CannotError, match=r"^`max_moves` 1: "):
         partage.plan(cluster, relieve="70%", max_moves=1, max_bytes_moved="20")
 
 

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from partage.brokers.compare import compare, comparison
-from partage.brokers.options import Options
+from partage.brokers.options import PlanOptions
 from partage.brokers.plan import Plan
 from partage.brokers.problem import Problem
 from partage.brokers.strategies.bin_packing import bin_packing
@@ -85,7 +85,7 @@ def test_bytes_need_the_size_of_every_partition() -> None:
     why = r"needs the size of every partition .*: 2 have none, among them t-1$"
     with pytest.raises(CannotError, match=why):
         bin_packing(problem_of("1/5 1 2", "1 2", balance="bytes"))
-    with pytest.raises(InputError, match=r"^--balance bytes: no size of a partition is known"):
+    with pytest.raises(InputError, match=r"^balance bytes: the size of no partition is known"):
         problem_of("1 2", "1 2", balance="bytes")
 
 
@@ -193,7 +193,7 @@ def test_no_moves_is_the_tools_leadership(before: str, brokers: str, after: str)
 
 
 def test_no_moves_with_a_dead_broker_is_refused() -> None:
-    why = r"^--no-moves forbids .*: t-1 has a replica on broker 3, which is dead$"
+    why = r"^`no_moves` forbids .*: t-1 has a replica on broker 3, which is dead$"
     with pytest.raises(CannotError, match=why):
         bin_packing(problem_of("1,2 1,3", "1 2 3!", no_moves=True))
 
@@ -228,7 +228,7 @@ def test_rules_hold_on_random_clusters(seed: int, balance: str) -> None:
         options["remove_broker"] = [1]
     if seed % 4 > 1:
         options["replication_factor"] = str(1 + seed % 3)
-    problem = Problem.resolve(Cluster.from_json(value), Options.of(**options))
+    problem = Problem.resolve(Cluster.from_json(value), PlanOptions(**options))
     lists = lists_of(problem)
     for row, factor in zip(lists, problem.target.tolist(), strict=True):
         assert len(row) == len(set(row)) == factor
@@ -262,10 +262,10 @@ def test_compare_shows_both() -> None:
 
 
 def test_balance_is_checked() -> None:
-    assert Options().balance == "replicas"
-    assert Options.of(balance="bytes").given() == {"balance": "bytes"}
-    with pytest.raises(InputError, match=r"^--balance: 'byte': expected replicas or bytes$"):
-        Options.of(balance="byte")
+    assert PlanOptions().balance == "replicas"
+    assert PlanOptions(balance="bytes").given() == {"balance": "bytes"}
+    with pytest.raises(InputError, match=r"^balance byte: expected replicas or bytes$"):
+        PlanOptions(balance="byte")
 
 
 def test_only_two_strategies_share_out_bytes() -> None:

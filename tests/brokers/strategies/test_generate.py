@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from partage.brokers.options import Options
+from partage.brokers.options import PlanOptions
 from partage.brokers.problem import Problem
 from partage.brokers.strategies.generate import Draw, generate, layout
 from partage.cluster import Cluster
@@ -206,7 +206,7 @@ def problem_of(
     for row, number in zip(rows, numbers or (), strict=False):
         row["partition"] = number
     cluster = Cluster.from_json({"brokers": brokers_of(brokers), "partitions": rows})
-    return Problem.resolve(cluster, Options.of(**options))
+    return Problem.resolve(cluster, PlanOptions(**options))
 
 
 proposed = partial(decided, generate)

@@ -16,8 +16,9 @@ from partage import CannotError, Cluster, InputError, plan
 from partage.brokers.check import check
 from partage.brokers.compare import compare, deterministic
 from partage.brokers.explain import explain
-from partage.brokers.options import Options
-from partage.brokers.plan import Plan, problem_of, solve
+from partage.brokers.options import PlanOptions
+from partage.brokers.plan import Plan, solve
+from partage.brokers.planning import problem_of
 from partage.brokers.problem import Problem
 from partage.brokers.strategies import STRATEGIES
 from partage.cluster.reassignment import Reassignment
@@ -80,9 +81,9 @@ def test_the_lists_to_the_letter(
         ("t-0=1,2", {"remove_broker": 2}, "t-0 has a replica on broker 2, which is to be emptied"),
         ("t-0=3,1", {"remove_broker": 2}, "t-1 has a replica on broker 2, which is to be emptied"),
         ("t-0=1", {"replication_factor": 2}, "t-0 has 1 replicas, 2 are asked for"),
-        ("t-0=1,3", {"no_moves": True}, "--no-moves forbids the moves of t-0"),
-        ("t-0=1", {"no_moves": True}, "--no-moves forbids the moves of t-0"),
-        ("t-0=1,3", {"max_moves": 0}, "keeps no --max-moves: exact does"),
+        ("t-0=1,3", {"no_moves": True}, "`no_moves` forbids the moves of t-0"),
+        ("t-0=1", {"no_moves": True}, "`no_moves` forbids the moves of t-0"),
+        ("t-0=1,3", {"max_moves": 0}, "does not support `max_moves`: exact does"),
     ],
 )
 def test_no_answer_to_what_else_is_asked(words: str, options: Json, said: str) -> None:
@@ -99,12 +100,12 @@ def test_no_answer_to_what_else_is_asked(words: str, options: Json, said: str) -
 @pytest.mark.parametrize(
     ("options", "said"),
     [
-        ({"strategy": "exact"}, "--reassignment: has decided already: leave out --strategy exact"),
-        ({"strategy": "best"}, "--reassignment: has decided already: leave out --strategy best"),
+        ({"strategy": "exact"}, "reassignment: the lists decide: leave out `strategy` exact"),
+        ({"strategy": "best"}, "reassignment: the lists decide: leave out `strategy` best"),
         ({"reassignment": 7}, "reassignment: expected an object with partitions, got 7"),
         (
             {"reassignment": None, "strategy": "given"},
-            "--strategy given: carries lists out: expected --reassignment",
+            "strategy given: needs replica lists: give `reassignment`",
         ),
     ],
 )
@@ -132,7 +133,7 @@ def test_strategy_and_reassignment(options: Json, said: str) -> None:
             "1 2 3",
             "t-0=3,2 u-0=3,1",
             {"topics": "u"},
-            ["--topics leaves out changes of 1 partitions, among them t-0"],
+            ["the topics left out have changes that are not made: 1 partitions, among them t-0"],
         ),
         (
             "3,2 3,2",
@@ -208,7 +209,7 @@ def test_beside_the_strategies() -> None:
     assert list(compare(problem, ["given", "greedy"])) == ["given", "greedy"]
     assert deterministic(problem, {"given": theirs}) == {"given": True}
     without = compare(problem_of(cluster_of("1,2", "1 2")), ["given"])
-    assert without == {"given": "decides nothing itself: --reassignment does"}
+    assert without == {"given": "needs replica lists: give `reassignment`"}
 
 
 def test_the_job_of_the_others_is_what_the_lists_ask_for() -> None:
@@ -311,7 +312,7 @@ def test_check_names_the_rules_that_are_broken_and_nothing_else(
 ) -> None:
     cluster = Cluster.from_json(job[0])
     rates = None if rate is None else np.arange(cluster.partitions) * rate
-    asked = Options.of(reassignment=job[1], leaders="count" if rate is None else "rate", **options)
+    asked = PlanOptions(reassignment=job[1], leaders="count" if rate is None else "rate", **options)
     try:
         made = solve(Problem.resolve(cluster, asked, rates))
     except (CannotError, InputError):  # no sizes known, more replicas than live brokers

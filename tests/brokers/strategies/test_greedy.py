@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 
 from partage.brokers.compare import compare, comparison
-from partage.brokers.options import Options
-from partage.brokers.plan import plan
+from partage.brokers.options import PlanOptions
+from partage.brokers.planning import plan
 from partage.brokers.problem import Problem
 from partage.brokers.strategies.greedy import greedy
 from partage.cluster import Cluster
@@ -95,7 +95,7 @@ def test_a_second_run_may_hand_leaderships_back() -> None:
 
 def test_no_moves_orders_lists_only() -> None:
     assert text(lists_of(problem_of("1,2 1,2", "1 2", no_moves=True))) == "2,1 1,2"
-    why = r"^--no-moves forbids .*: t-1 has a replica on broker 3, which is dead$"
+    why = r"^`no_moves` forbids .*: t-1 has a replica on broker 3, which is dead$"
     with pytest.raises(CannotError, match=why):
         greedy(problem_of("1,2 1,3", "1 2 3!", no_moves=True))
     # also where fewer brokers are left than the list is long
@@ -124,7 +124,7 @@ def test_rules_hold_and_nothing_moves_without_need(seed: int) -> None:
     options: dict[str, Any] = {"add_broker": ["20"]}
     if seed % 3:
         options["replication_factor"] = str(seed % 3)
-    problem = Problem.resolve(Cluster.from_json(value), Options.of(remove_broker=[0], **options))
+    problem = Problem.resolve(Cluster.from_json(value), PlanOptions(remove_broker=[0], **options))
     for before, after, factor in zip(
         problem.cluster.replica_lists(), lists_of(problem), problem.target.tolist(), strict=True
     ):
@@ -138,10 +138,10 @@ def test_rules_hold_and_nothing_moves_without_need(seed: int) -> None:
 @pytest.mark.parametrize("seed", seeds(10))
 def test_same_input_in_another_order_gives_the_same(seed: int) -> None:
     value = random_value(seed)
-    once = lists_of(Problem.resolve(Cluster.from_json(value), Options()))
+    once = lists_of(Problem.resolve(Cluster.from_json(value), PlanOptions()))
     value["brokers"].reverse()
     value["partitions"].reverse()
-    assert lists_of(Problem.resolve(Cluster.from_json(value), Options())) == once
+    assert lists_of(Problem.resolve(Cluster.from_json(value), PlanOptions())) == once
 
 
 def test_compare_shows_it() -> None:

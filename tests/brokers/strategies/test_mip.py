@@ -13,7 +13,7 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 import partage
-from partage.brokers.options import Options
+from partage.brokers.options import PlanOptions
 from partage.brokers.problem import Problem
 from partage.brokers.strategies.mip import mip, window
 from partage.cluster import Cluster
@@ -161,7 +161,7 @@ def test_what_it_cannot_do(matrix: str, options: Json, why: str) -> None:
 def test_limits(limit: str, value: float, why: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(importlib.import_module("partage.brokers.strategies.mip"), limit, value)
     with pytest.raises(CannotError, match=why):
-        mip(Problem.resolve(grown(), Options()))
+        mip(Problem.resolve(grown(), PlanOptions()))
 
 
 # ------------------------------------------------------------------ random jobs
@@ -192,7 +192,7 @@ def fewest_moves(problem: Problem) -> int | None:
 
 def resolved(value: Json, options: Json) -> Problem | None:
     try:
-        return Problem.resolve(Cluster.from_json(value), Options.of(**options))
+        return Problem.resolve(Cluster.from_json(value), PlanOptions(**options))
     except InputError:
         return None
 

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from partage.brokers.compare import compare, comparison
-from partage.brokers.options import Options
+from partage.brokers.options import PlanOptions
 from partage.brokers.problem import Problem
 from partage.brokers.strategies.rack_greedy import java_hash, rack_greedy
 from partage.cluster import Cluster
@@ -150,7 +150,7 @@ def test_promises_on_random_clusters() -> None:
     for seed in range(200):
         value = random_value(seed)
         problem = Problem.resolve(
-            Cluster.from_json(value), Options.of(add_broker=["20:a", "21:b", "22:c"])
+            Cluster.from_json(value), PlanOptions(add_broker=["20:a", "21:b", "22:c"])
         )
         try:
             lists = lists_of(problem)

@@ -9,7 +9,7 @@ import pytest
 
 pytest.importorskip("pyspark")
 from partage.brokers.compare import compare
-from partage.brokers.plan import problem_of
+from partage.brokers.planning import problem_of
 from partage.cluster import Cluster
 from partage.consumers.scenario import Scenario
 from partage.pipeline.what_ifs.placements import Placements

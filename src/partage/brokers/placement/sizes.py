@@ -44,7 +44,7 @@ def bands(problem: Problem) -> Bands:
     ceiling = np.where(disk >= 0, disk, _NO_DISK)
     if problem.options.relieve is None:
         return Bands(ceiling, fair_shares(problem.sharing, ceiling))
-    part = problem.options.relief
+    part = problem.options.relieve
     full = [d if d == _NO_DISK else int(d * part) for d in ceiling.tolist()]
     return Bands(np.array(full, dtype=np.int64), None)
 
@@ -133,9 +133,9 @@ def _broken_limit(limits: Limits, sharing: AssignmentProblem, slots: Ints) -> st
     least = "the least that was found to keep the rules"
     moves, size = sharing.costs(slots)[MOVES], sharing.size_moved(slots)
     if limits.moves is not None and moves > limits.moves:
-        return f"--max-moves {limits.moves}: {least} moves {moves} replicas"
+        return f"`max_moves` {limits.moves}: {least} moves {moves} replicas"
     if limits.bytes is not None and size > limits.bytes:
-        return f"--max-bytes-moved {limits.bytes} bytes: {least} moves {size}"
+        return f"`max_bytes_moved` {limits.bytes} bytes: {least} moves {size}"
     return ""
 
 

@@ -3,7 +3,7 @@
 A strategy takes a Problem and returns replica lists [P, R] of broker positions, preferred leader
 first, -1 after the last. It raises CannotError, saying why, where it has no answer. One that leaves
 the order of the lists to ``brokers.leaders`` is registered with ``ordered=False``. ``given``, which
-decides nothing, is not among those to choose from: ``--reassignment`` asks for it.
+decides nothing, is not among those to choose from: ``reassignment`` implies it.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from partage.brokers.strategies.mip import mip
 from partage.brokers.strategies.permutation import permutation
 from partage.brokers.strategies.rack_greedy import rack_greedy
 from partage.brokers.strategies.three_flows import three_flows
-from partage.errors import InputError
+from partage.errors import InputError, shown
 
 
 @dataclass(frozen=True)
@@ -55,5 +55,5 @@ def strategy_named(name: str) -> Strategy:
     if name == GIVEN:
         return Strategy(given)
     if name not in STRATEGIES:
-        raise InputError("--strategy", f"{name!r}: expected one of {', '.join(STRATEGIES)}")
+        raise InputError(f"strategy {shown(name)}", f"expected one of {', '.join(STRATEGIES)}")
     return STRATEGIES[name]

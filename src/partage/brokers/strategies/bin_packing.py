@@ -68,7 +68,7 @@ def bin_packing(problem: Problem) -> Ints:
     partition or the disk of some brokers, and with ``no_moves`` where a replica has to move.
     """
     if problem.options.no_moves:
-        refuse_moves(problem, "--no-moves forbids the move that is needed")
+        refuse_moves(problem, "`no_moves` forbids the move that is needed")
         return with_lists(problem, optimised(chosen_lists(problem)))
     lists = [
         [broker if problem.usable[broker] else VACANT for broker in row[:factor]]

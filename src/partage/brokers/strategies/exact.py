@@ -37,8 +37,8 @@ def _check_limits(problem: Problem, replicas: npt.NDArray[np.int64]) -> None:
     if limits.moves is not None:
         moves = problem.sharing.costs(slots)[MOVES]
         if moves > limits.moves:
-            raise CannotError(f"--max-moves {limits.moves}: {found} {moves} replicas")
+            raise CannotError(f"`max_moves` {limits.moves}: {found} {moves} replicas")
     if limits.bytes is not None:
         moved = problem.sharing.size_moved(slots)
         if moved > limits.bytes:
-            raise CannotError(f"--max-bytes-moved {limits.bytes} bytes: {found} {moved}")
+            raise CannotError(f"`max_bytes_moved` {limits.bytes} bytes: {found} {moved}")

@@ -19,13 +19,13 @@ Ints = npt.NDArray[np.int64]
 
 
 def given(problem: Problem) -> Ints:
-    """The replica lists [P, any] of ``--reassignment``.
+    """The replica lists [P, any] of ``reassignment``.
 
     Raises CannotError where they leave a replica on a broker that is to be emptied, have another
     replication factor than asked for, or move replicas with ``no_moves``.
     """
     if problem.given is None:
-        raise CannotError("decides nothing itself: --reassignment does")
+        raise CannotError("needs replica lists: give `reassignment`")
     today, wanted = one_width(problem.cluster.replicas, problem.given)
     replicas = np.where(problem.chosen[:, None], wanted, today)
     left = np.append(problem.excluded, False)[replicas] & problem.chosen[:, None]
@@ -39,7 +39,7 @@ def given(problem: Problem) -> Ints:
         moved = (np.sort(replicas, axis=1) != np.sort(today, axis=1)).any(axis=1)
         if moved.any():
             row = int(moved.argmax())
-            raise CannotError(f"--no-moves forbids the moves of {problem.cluster.names[row]}")
+            raise CannotError(f"`no_moves` forbids the moves of {problem.cluster.names[row]}")
         return replicas
     factor = (replicas >= 0).sum(axis=1)
     other = problem.chosen & (factor != problem.target)

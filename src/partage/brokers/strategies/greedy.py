@@ -46,7 +46,7 @@ from partage.brokers.strategies.lists import (
 def greedy(problem: Problem) -> npt.NDArray[np.int64]:
     """Replica lists [P, R]. Raises CannotError where ``no_moves`` and a replica has to move."""
     if problem.options.no_moves:
-        refuse_moves(problem, "--no-moves forbids the move that is needed")
+        refuse_moves(problem, "`no_moves` forbids the move that is needed")
     today = chosen_lists(problem)
     brokers = problem.slot_brokers.tolist()
     factors = problem.target[problem.items].tolist()

@@ -81,7 +81,7 @@ class Interrupts:
 
 class Executor:
     """Runs a plan once over an admin client, with its steps in a journal. ``throttle``: bytes per
-    second, ``rate_control.AUTO``, or None."""
+    second, ``AUTO``, or None."""
 
     def __init__(
         self,

@@ -8,11 +8,16 @@ from __future__ import annotations
 
 from dataclasses import asdict, dataclass
 from pathlib import Path
+from typing import TypeGuard
 
 from partage.brokers.directory import OVERRIDES
 from partage.errors import MISSHAPEN, InputError
 from partage.files import parse_json, read_text, to_json, write_text
-from partage.live.execution.rate_control import AUTO
+from partage.units import AUTO
+
+
+def _is_int(value: object) -> TypeGuard[int]:
+    return isinstance(value, int) and not isinstance(value, bool)
 
 
 @dataclass(frozen=True)
@@ -26,7 +31,7 @@ class Overrides:
     def __post_init__(self) -> None:
         for name, value in vars(self).items():
             auto = name == "throttle" and value == AUTO
-            if not (value is None or auto or (type(value) is int and value >= 1)):
+            if not (value is None or auto or (_is_int(value) and value >= 1)):
                 raise ValueError(f"{name}: {value!r}")
 
     @classmethod

@@ -37,8 +37,6 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
-AUTO = "auto"
-
 _HEADROOM = 1.25
 LOWEST_MINIMUM_RATE = 1_000_000
 """The minimum rate where producers write nothing. All rates are in bytes per second."""

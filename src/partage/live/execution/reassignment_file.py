@@ -14,7 +14,8 @@ from typing import Any
 
 from partage.brokers import plan_file
 from partage.brokers.directory import JOURNAL, MARKER, REASSIGNMENT, ROLLBACK, check_writable
-from partage.brokers.plan import Plan, plan
+from partage.brokers.plan import Plan
+from partage.brokers.planning import plan
 from partage.cluster.reassignment import Reassignment
 from partage.errors import InputError, PartageError
 from partage.live.admin.states import Snapshot

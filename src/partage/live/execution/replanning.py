@@ -19,7 +19,7 @@ from pathlib import Path
 import numpy as np
 
 from partage.brokers.check.replan_files import replans
-from partage.brokers.options import Options
+from partage.brokers.options import PlanOptions
 from partage.brokers.plan import solve
 from partage.brokers.problem import Problem
 from partage.cluster import Cluster
@@ -113,8 +113,8 @@ def _problem(
         [-1 if state.size_bytes is None else state.size_bytes for state in states],
     )
     brokers = set(expected.broker_ids.tolist())
-    options = Options.of(
-        remove_broker=[str(broker) for broker in plan.excluded if broker in brokers],
+    options = PlanOptions(
+        remove_broker=[broker for broker in plan.excluded if broker in brokers],
         concurrency=concurrency,
         batch=plan.batch,
     )

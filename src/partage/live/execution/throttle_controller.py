@@ -27,7 +27,7 @@ _ACLS = NEEDS["apply --throttle"]
 
 
 class ThrottleController:
-    """``requested``: bytes per second, ``rate_control.AUTO``, or None. ``rate``: what is set now.
+    """``requested``: bytes per second, ``AUTO``, or None. ``rate``: what is set now.
     ``notify`` takes the changes in progress and a line for the operator."""
 
     def __init__(

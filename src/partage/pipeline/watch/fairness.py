@@ -13,7 +13,8 @@ from pathlib import Path
 import numpy as np
 import numpy.typing as npt
 
-from partage.brokers.plan import Plan, plan
+from partage.brokers.plan import Plan
+from partage.brokers.planning import plan
 from partage.cluster import Cluster
 from partage.errors import CannotError, PartageError
 from partage.profile import Profile

@@ -74,11 +74,11 @@ class Churn:
         """Self, or InputError for a number out of range, or a case that the scenario does not
         allow."""
         if self.runs < 1:
-            raise InputError("--runs", f"{self.runs}: expected a number from 1")
+            raise InputError("runs", f"{self.runs}: expected a number from 1")
         if self.seed < 0:
-            raise InputError("--seed", f"{self.seed}: expected a number from 0")
+            raise InputError("seed", f"{self.seed}: expected a number from 0")
         if self.events < 1:
-            raise InputError("--events", f"{self.events}: expected a number from 1")
+            raise InputError("events", f"{self.events}: expected a number from 1")
         names = {name for case, _ in self.cases for name in self._assignors(case)}
         check_mode(self.mode, {name: find_assignor(name) for name in sorted(names)})
         for assignor, protocol in self.cases:

@@ -67,9 +67,9 @@ class Failures:
     def checked(self) -> Failures:
         """Self, or InputError for a number out of range."""
         if self.pairs < 0:
-            raise InputError("--pairs", f"{self.pairs}: expected a number from 0")
+            raise InputError("pairs", f"{self.pairs}: expected a number from 0")
         if self.seed < 0:
-            raise InputError("--seed", f"{self.seed}: expected a number from 0")
+            raise InputError("seed", f"{self.seed}: expected a number from 0")
         return self
 
     @cached_property

@@ -60,19 +60,19 @@ class Growth:
     def checked(self) -> Growth:
         """Self, or InputError for a number out of range."""
         if self.runs < 1:
-            raise InputError("--runs", f"{self.runs}: expected a number from 1")
+            raise InputError("runs", f"{self.runs}: expected a number from 1")
         if self.seed < 0:
-            raise InputError("--seed", f"{self.seed}: expected a number from 0")
+            raise InputError("seed", f"{self.seed}: expected a number from 0")
         for option, value, least in (
-            ("--factor", self.factor, 1e-3),
-            ("--sigma", self.sigma, 0.0),
-            ("--above", self.above, 1.0),
+            ("factor", self.factor, 1e-3),
+            ("sigma", self.sigma, 0.0),
+            ("skew_threshold", self.above, 1.0),
         ):
             if not (math.isfinite(value) and least <= value <= 1e3):
                 raise InputError(option, f"{value:g}: expected a number from {least:g} to 1000")
         rates = self.placements.bytes_per_second
         if rates is None or not rates.any():
-            raise InputError("--profile", "no rate of a partition of the cluster is measured")
+            raise InputError("profile", "no rate of a partition of the cluster is measured")
         return self
 
     @property

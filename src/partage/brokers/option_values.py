@@ -1,0 +1,85 @@
+"""Values of options that name brokers and topics: made out of words, or of numbers and tuples."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple, Self
+
+from partage.files import is_name
+from partage.units import MAX_COUNT, count_of
+
+
+def broker_id(given: str | int) -> int:
+    """``3`` or ``"3"``."""
+    try:
+        return count_of(given, least=0)
+    except ValueError:
+        raise ValueError(f"expected a broker id from 0 to {MAX_COUNT}") from None
+
+
+class NewBroker(NamedTuple):
+    """A broker to add; ``rack``: None where brokers have no racks."""
+
+    id: int
+    rack: str | None = None
+
+    @classmethod
+    def of(cls, given: Any) -> Self:
+        """``"9:c"``, ``9`` or ``(9, "c")``."""
+        identity, rack = given, None
+        if isinstance(given, str):
+            identity, colon, rack = given.partition(":")
+            if colon and not rack:
+                raise ValueError("expected the rack after the colon")
+        elif isinstance(given, tuple) and len(given) == 2:
+            identity, rack = given
+        if not is_name(rack or ""):
+            raise ValueError("expected a rack: text without control characters")
+        return cls(broker_id(identity), rack or None)
+
+    def __str__(self) -> str:
+        return str(self.id) if self.rack is None else f"{self.id}:{self.rack}"
+
+
+class Replacement(NamedTuple):
+    """A broker to empty and the one that takes its place."""
+
+    old: int
+    new: int
+
+    @classmethod
+    def of(cls, given: Any) -> Self:
+        """``"3=9"`` or ``(3, 9)``."""
+        if isinstance(given, tuple) and len(given) == 2:
+            old, new = given
+        elif isinstance(given, str) and given.count("=") == 1:
+            old, new = given.split("=")
+        else:
+            raise ValueError("expected OLD=NEW, for instance 3=9")
+        return cls(broker_id(old), broker_id(new))
+
+    def __str__(self) -> str:
+        return f"{self.old}={self.new}"
+
+
+class ReplicationFactor(NamedTuple):
+    """How many replicas the partitions of a topic have; ``topic`` None: all topics that have no
+    factor of their own."""
+
+    topic: str | None
+    factor: int
+
+    @classmethod
+    def of(cls, given: Any) -> Self:
+        """``3``, ``"3"``, ``"topic=3"`` or ``("topic", 3)``."""
+        topic, factor = None, given
+        if isinstance(given, str) and "=" in given:
+            topic, _, factor = given.rpartition("=")
+        elif isinstance(given, tuple) and len(given) == 2:
+            topic, factor = given
+        try:
+            return cls(topic, count_of(factor))
+        except ValueError:
+            raise ValueError("expected 3 or topic=3, a whole number from 1") from None
+
+    def __str__(self) -> str:
+        return str(self.factor) if self.topic is None else f"{self.topic}={self.factor}"

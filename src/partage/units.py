@@ -1,0 +1,122 @@
+"""Sizes, rates and percentages: values that are made once, where a user or a caller gives them.
+
+A value is read out of text (``"50MB"``, ``"2%"``) or out of a number, and raises ``ValueError``
+that says what is accepted. ``str`` of a value is text that reads as the same value.
+"""
+
+from __future__ import annotations
+
+import re
+from decimal import Decimal
+from fractions import Fraction
+from numbers import Integral, Rational, Real
+from typing import Final, Literal, Self, TypeAlias
+
+_UNITS = {"": 1, "k": 10**3, "m": 10**6, "g": 10**9, "t": 10**12, "p": 10**15}
+_SPELLED = ("kB", "MB", "GB", "TB", "PB")
+_SIZE = re.compile(r"(\d{1,15}(?:\.\d{1,6})?)\s*([kmgtp]?)(i?)b?(/s)?", re.ASCII | re.IGNORECASE)
+_PERCENT = re.compile(r"(\d{1,3}(?:\.\d{1,4})?) ?%", re.ASCII)
+_FINEST = 10**6
+"""Percentages are kept to a ten-thousandth of a percent."""
+
+MAX_COUNT = 2**31 - 1
+"""The largest count that an option takes."""
+
+AUTO: Final = "auto"
+
+
+class Bytes(int):
+    """A number of bytes above 0. In text, units are decimal unless they have an i: ``1.5GiB``."""
+
+    _what, _example = "a size", "50MB or 2GiB"
+    _per_second = False
+
+    @classmethod
+    def of(cls, value: str | float) -> Self:
+        """``"50MB"``, ``"1.5 GiB"``, ``1000``, ``2e12``."""
+        if isinstance(value, str):
+            number = cls._parsed(value)
+        elif isinstance(value, bool) or not isinstance(value, Real) or value != value // 1:
+            raise ValueError(f"expected {cls._what} such as {cls._example}, or a whole number")
+        else:
+            number = int(value)
+        if number <= 0:
+            raise ValueError("must be above 0")
+        return cls(number)
+
+    @classmethod
+    def _parsed(cls, text: str) -> int:
+        match = _SIZE.fullmatch(text.strip())
+        if not match or (match[4] and not cls._per_second):
+            raise ValueError(f"expected {cls._what} such as {cls._example}")
+        unit = _UNITS[match[2].lower()]
+        if match[3]:
+            unit = 1024 ** (len(str(unit)) // 3)
+        return int(Fraction(match[1]) * unit)
+
+    def __str__(self) -> str:
+        number = int(self)
+        texts = [repr(number)]
+        for power, name in enumerate(_SPELLED, start=1):
+            for base, unit in ((1000, name), (1024, f"{name[0].upper()}iB")):
+                quotient = Fraction(number, base**power)
+                if quotient >= 1 and (quotient * _FINEST).denominator == 1:
+                    texts.append(f"{_decimal(quotient)}{unit}")
+        return min(texts, key=len)
+
+    def __format__(self, spec: str) -> str:
+        return format(int(self), spec)
+
+
+class Rate(Bytes):
+    """Bytes per second, above 0: ``"50MB"``, ``"50MB/s"``, ``5e7``."""
+
+    _what, _example = "a rate", "50MB or 50MB/s"
+    _per_second = True
+
+
+class Percent(Fraction):
+    """A share of a whole, 0 or more: the fraction that it is."""
+
+    @classmethod
+    def of(cls, value: str | float | Fraction) -> Self:
+        """``"2%"`` or ``0.02``."""
+        if isinstance(value, str):
+            match = _PERCENT.fullmatch(value.strip())
+            if not match:
+                raise ValueError("expected a percentage such as 2%")
+            return cls(Fraction(match[1]) / 100)
+        if isinstance(value, bool) or not isinstance(value, (int, float, Rational)):
+            raise ValueError("expected a percentage such as 2%, or a number such as 0.02")
+        if not 0 <= value < 10:
+            raise ValueError("must be at least 0% and below 1000%")
+        exact = Fraction(value if isinstance(value, Rational) else Decimal(repr(float(value))))
+        return cls(round(exact * _FINEST), _FINEST)
+
+    def __str__(self) -> str:
+        return f"{_decimal(self * 100)}%"
+
+
+Throttle: TypeAlias = Rate | Literal["auto"]
+"""A rate, or ``auto``: as fast as all replicas stay in sync."""
+
+
+def throttle_of(value: str | float) -> Throttle:
+    """``"auto"``, or what ``Rate.of`` takes."""
+    return AUTO if value == AUTO else Rate.of(value)
+
+
+def count_of(value: str | int, least: int = 1) -> int:
+    """A whole number from ``least`` that 32 bits hold: ``3`` or ``"3"``."""
+    if isinstance(value, str):
+        number = int(value) if re.fullmatch(r"\d{1,10}", value, re.ASCII) else -1
+    else:
+        number = int(value) if isinstance(value, Integral) and not isinstance(value, bool) else -1
+    if not least <= number <= MAX_COUNT:
+        raise ValueError(f"expected a whole number from {least} to {MAX_COUNT}")
+    return number
+
+
+def _decimal(value: Fraction) -> str:
+    """A fraction that has a finite decimal form, in it."""
+    return f"{Decimal(value.numerator) / Decimal(value.denominator):f}"
