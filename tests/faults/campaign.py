@@ -1,8 +1,8 @@
-"""Many seeds on one cluster, and the figures of all of them: ``make test-faults``.
+"""Run many seeds on one cluster and print their figures: ``make test-faults``.
 
     python tests/faults/campaign.py [--seeds 0-64] [--seed N] [--short]
 
-One line for each seed; of a seed that fails, what was done. Exits 1 if any failed.
+Prints one line per seed, and the steps of seeds that fail. Exits 1 if any failed.
 """
 
 from __future__ import annotations
@@ -29,10 +29,10 @@ def main() -> int:
     asked.add_argument(
         "--seeds", default=f"0-{SEEDS - 1}", help="FIRST-LAST (default: %(default)s)"
     )
-    asked.add_argument("--seed", type=int, help="only this one, and tell what is done")
+    asked.add_argument("--seed", type=int, help="only this one, and print its steps")
     asked.add_argument("--short", action="store_true", help="with little data, as in make test")
     given = asked.parse_args()
-    # ended by SIGTERM, as timeout does it, the run still ends the brokers
+    # ended by SIGTERM, as timeout does, the campaign still stops the brokers
     signal.signal(signal.SIGTERM, signal.default_int_handler)
     first, _, last = given.seeds.partition("-")
     seeds = range(int(first), int(last) + 1) if given.seed is None else [given.seed]
@@ -56,7 +56,7 @@ def main() -> int:
             state = "FAILED" if problem else "ok"
             print(f"{seed:3d} {of_seed(seed).__name__:28} {took:5.1f} s  {state}", flush=True)
             if problem or given.seed is not None:
-                print(*(f"    {line}" for line in trial.told), problem, sep="\n", flush=True)
+                print(*(f"    {line}" for line in trial.steps), problem, sep="\n", flush=True)
             else:
                 shutil.rmtree(folder / f"seed-{seed}")
     print_table(figures)

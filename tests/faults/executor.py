@@ -1,4 +1,4 @@
-"""``partage apply`` and ``rollback`` as processes of their own, to be killed."""
+"""``partage apply`` and ``rollback`` as processes that a trial can kill."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ from pathlib import Path
 from typing import Any
 
 LONGEST_SECONDS = 150.0
-"""A command that takes longer than this hangs."""
+"""A command that takes longer counts as hanging."""
 
 
 class Executor:
-    """One command on its way. ``said``: its JSON lines, with when they came (monotonic seconds)."""
+    """A running command. ``output``: its JSON lines, each with its time (monotonic seconds)."""
 
     def __init__(self, command: str, plan: Path, servers: str, options: Sequence[str]) -> None:
-        self.said: list[tuple[float, dict[str, Any]]] = []
+        self.output: list[tuple[float, dict[str, Any]]] = []
         self.command, self.began = command, time.monotonic()
         self._journal = plan / "journal.jsonl"
         self._steps_before = self._steps()
@@ -36,13 +36,13 @@ class Executor:
                 stderr=errors,
                 text=True,
             )
-        self._listener = threading.Thread(target=self._listen, daemon=True)
-        self._listener.start()
+        self._reader = threading.Thread(target=self._read, daemon=True)
+        self._reader.start()
 
     def __str__(self) -> str:
-        said = [line for _, line in self.said if line.get("event") != "progress" or line["note"]]
+        lines = [line for _, line in self.output if line.get("event") != "progress" or line["note"]]
         errors = self._errors.read_text().splitlines()[-2:]
-        return f"{self.command} ended {self._process.poll()}: {said} {errors}"
+        return f"{self.command} ended {self._process.poll()}: {lines} {errors}"
 
     @property
     def runs(self) -> bool:
@@ -50,24 +50,24 @@ class Executor:
 
     @property
     def outcome(self) -> dict[str, Any]:
-        """How it ended, as it said itself; empty where it was killed or refused."""
-        return next((line for _, line in self.said if line.get("event") == "ended"), {})
+        """The outcome that it reported; empty if it was killed or refused."""
+        return next((line for _, line in self.output if line.get("event") == "ended"), {})
 
-    def heard(self, words: str) -> float | None:
-        """When it first said these words."""
-        return next((at for at, line in list(self.said) if words in json.dumps(line)), None)
+    def reported(self, words: str) -> float | None:
+        """When it first printed these words."""
+        return next((at for at, line in list(self.output) if words in json.dumps(line)), None)
 
     def reach_step(self, step: int) -> bool:
-        """Wait until so many lines are in the journal by this command; whether it still runs."""
+        """Wait until it has written so many journal lines; returns whether it still runs."""
         while self.runs and self._steps() - self._steps_before < step:
             self._check()
             time.sleep(0.002)
         return self.runs
 
-    def listened(self) -> None:
-        """All that it said is heard, if it has ended."""
+    def read_all(self) -> None:
+        """Wait until all output is read, if it has ended."""
         if not self.runs:
-            self._listener.join()
+            self._reader.join()
 
     def signal(self, how: signal.Signals) -> None:
         self._process.send_signal(how)
@@ -77,19 +77,19 @@ class Executor:
         while self.runs:
             self._check()
             time.sleep(0.05)
-        self._listener.join()
+        self._reader.join()
         return int(self._process.returncode)
 
     def kill(self) -> None:
         """kill -9, if it still runs."""
         self._process.kill()
         self._process.wait()
-        self._listener.join()
+        self._reader.join()
 
     def _check(self) -> None:
         if time.monotonic() - self.began > LONGEST_SECONDS:
             self._process.kill()
-            raise AssertionError(f"it hangs: {self}")
+            raise AssertionError(f"the command hangs: {self}")
 
     def _steps(self) -> int:
         try:
@@ -97,8 +97,8 @@ class Executor:
         except FileNotFoundError:
             return 0
 
-    def _listen(self) -> None:
+    def _read(self) -> None:
         assert self._process.stdout is not None
         for line in self._process.stdout:
-            self.said.append((time.monotonic(), json.loads(line)))
+            self.output.append((time.monotonic(), json.loads(line)))
         self._process.stdout.close()

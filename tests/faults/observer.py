@@ -1,8 +1,8 @@
-"""What the cluster looks like while all this happens, by clients of its own.
+"""Records the state of the cluster during a trial, with clients of its own.
 
-A metadata request ten times a second tells replicas, those in sync and the leader of every
-partition. While a partition moves, its list is the target and what is to be removed together, so
-it is never shorter than the shorter of the two.
+Ten metadata requests per second report replicas, ISR and leader of every partition. While a
+partition is reassigned, its replicas include both the target and those being removed, so that they
+are never fewer than the smaller of the two placements.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from tests.faults.traffic import COMMON
 
 Key = tuple[str, int]
 Configured = dict[tuple[str, str], dict[str, str]]
-"""(kind, name) → what is set on it."""
+"""(kind, name) → configuration set on the resource itself."""
 
 _PAUSE_SECONDS = 0.1
 _SECONDS = 10.0
@@ -49,7 +49,7 @@ class Seen:
 
 
 class Observer:
-    """Watches topics from ``watch`` to ``stop``, and asks what is asked."""
+    """Records the state of topics from ``watch`` to ``stop``, and reads and sets configurations."""
 
     def __init__(self, servers: str) -> None:
         self.seen: list[Seen] = []
@@ -67,12 +67,12 @@ class Observer:
         self._thread = threading.Thread(target=self._run, daemon=True)
 
     def watch(self, topics: Iterable[str]) -> None:
-        """Begin, with these topics."""
+        """Start recording these topics."""
         self._topics = set(topics)
         self._thread.start()
 
     def forget(self, topic: str) -> None:
-        """It is deleted on purpose."""
+        """Ignore a topic that the trial deletes."""
         self._topics.discard(topic)
         self.seen = [one for one in self.seen if one.key[0] != topic]
 
@@ -82,11 +82,11 @@ class Observer:
 
     @property
     def now(self) -> dict[Key, Seen]:
-        """The last that was seen of every partition."""
+        """The last recorded state of every partition."""
         return {one.key: one for one in list(self.seen)}
 
     def look(self) -> list[Seen]:
-        """The topics at this moment. Raises KafkaException where nobody answers."""
+        """The topics at this moment. Raises KafkaException if no broker answers."""
         described = self._admin.list_topics(timeout=1.5).topics
         at = time.monotonic()
         return [
@@ -106,7 +106,7 @@ class Observer:
     # ------------------------------------------------------------------ settings
 
     def configured(self, topics: Iterable[str], brokers: Iterable[int]) -> Configured:
-        """All that is set on these topics and brokers themselves."""
+        """The configuration set on these topics and brokers themselves."""
         named = [("topic", topic) for topic in topics] + [("broker", str(b)) for b in brokers]
         found: Configured = {}
         for kind, name in named:
@@ -120,7 +120,7 @@ class Observer:
         return found
 
     def configure(self, kind: str, name: str, settings: dict[str, str | None]) -> None:
-        """Set these, remove those that are None."""
+        """Set these configurations, delete those that are None."""
         entries = [
             ConfigEntry(
                 setting,
@@ -137,15 +137,15 @@ class Observer:
         ).values()
         answer.result()
 
-    # ------------------------------------------------------------------ what librdkafka cannot ask
+    # ------------------------------------------------------------------ without librdkafka
 
     def reassigning(self) -> list[Any]:
-        """What is on its way."""
+        """Partitions that are being reassigned."""
         with self.admin() as admin:
             return sorted(admin.list_partition_reassignments())
 
     def active_controller(self) -> int:
-        """The node id of the controller that leads the others."""
+        """The node id of the active controller."""
         with self.admin() as admin:
             return int(admin.describe_metadata_quorum()["topics"][0]["partitions"][0]["leader_id"])
 

@@ -1,9 +1,9 @@
 """The cluster that faults are injected into: four brokers in two racks, each behind a proxy.
 
-It is a sandbox with other settings. Brokers tell clients, and each other, the proxy's port. Two of
-them are controllers as well, so that there are three with the sandbox's own and another takes over
-when the active one dies. Fetches are small and the throttle's window short: what moves is little,
-and shall move slowly from the beginning.
+It is a sandbox with other settings. Brokers advertise the port of their proxy. Two of them are also
+controllers, so that with the sandbox's own there are three, and another takes over when the active
+one dies. Fetches are small and the throttle's window is short, so that little data moves slowly
+from the start.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ BROKERS, RACKS = 4, ("a", "b")
 CONTROLLER = 0
 VOTERS = (CONTROLLER, 1, 2)
 OBSERVER = "observer"
-"""The client that no cut concerns."""
+"""The client id that no cut affects."""
 
 _SETTINGS: dict[str, object] = {
     "replica.fetch.max.bytes": 32 * 1024,
@@ -48,7 +48,7 @@ class Proxied(Sandbox):
 
     @property
     def bootstrap_servers(self) -> str:
-        """The proxies."""
+        """The addresses of the proxies."""
         return ",".join(f"{HOST}:{port}" for port in self.proxies.ports.values())
 
     @property
@@ -69,22 +69,22 @@ class Proxied(Sandbox):
             settings["process.roles"] = "broker,controller"
             settings["listeners"] = f"PLAINTEXT://{node.address},{own}"
             settings["advertised.listeners"] = f"{advertised},{own}"
-        # of a setting that stands twice, the later one holds
+        # the later line of a setting wins
         with (self._folder / node.name / "server.properties").open("a") as file:
             file.writelines(f"{name}={value}\n" for name, value in settings.items())
 
     def is_up(self, node: int) -> bool:
-        """Whether its process is there."""
+        """Whether its process runs."""
         return self._nodes[node] in self._running()
 
     def signal_broker(self, broker: int, how: signal.Signals) -> None:
-        """SIGSTOP or SIGCONT, for a broker that hangs."""
+        """Send SIGSTOP or SIGCONT, to make a broker hang."""
         pid = self._broker(broker).pid
         assert pid is not None
         os.kill(pid, how)
 
     def kill_controller(self) -> None:
-        """End the controller that is nothing else; one of the others takes over if it led."""
+        """Kill the dedicated controller; another one takes over if it was active."""
         with self._changing():
             self._end([self._nodes[CONTROLLER]], timeout=0)
 
@@ -95,7 +95,7 @@ class Proxied(Sandbox):
 
 
 def begin(folder: str | os.PathLike[str]) -> Proxied:
-    """A new cluster in this folder."""
+    """Start a new cluster in this folder."""
     return Proxied.start(folder, brokers=BROKERS, racks=RACKS)
 
 

@@ -1,11 +1,11 @@
-"""TCP proxies on the loopback, one in front of each broker, whose connections can be cut.
+"""TCP proxies on the loopback, one per broker, that can cut connections.
 
 Every request of Kafka's protocol names the client that sends it (``client.id``, after eight bytes
 of key, version and number). The first request of a connection tells so whose it is, and a cut can
 be for one client, as of one machine that no longer reaches a broker, or for all but the observer.
 
 A cut connection goes silent, as where packets are lost: what was sent waits, and arrives when the
-cut is mended, unless its owner has given up by then.
+cut ends, unless its sender has given up by then.
 """
 
 from __future__ import annotations
@@ -25,20 +25,20 @@ Cut = Callable[[str], bool]
 
 
 class Proxies:
-    """Proxies by broker id: ``ports`` are where they listen, ``targets`` where they lead to."""
+    """Proxies by broker id: ``ports`` where they listen, ``targets`` where they forward to."""
 
     def __init__(self) -> None:
         self.ports: dict[int, int] = {}
         self.targets: dict[int, int] = {}
         self._cuts: dict[int, Cut] = {}
         self._servers: list[asyncio.Server] = []
-        self._mended = asyncio.Condition()
+        self._restored = asyncio.Condition()
         self._loop = asyncio.new_event_loop()
         self._thread = threading.Thread(target=self._loop.run_forever, daemon=True)
         self._thread.start()
 
     def open(self, broker: int) -> None:
-        """Begin to listen for a broker; where it is, ``targets`` says by the first connection."""
+        """Begin to listen for a broker; ``targets`` must have it by the first connection."""
 
         async def listen() -> int:
             server = await asyncio.start_server(
@@ -50,16 +50,16 @@ class Proxies:
         self.ports[broker] = self._do(listen())
 
     def cut(self, broker: int, who: Cut = lambda _: True) -> None:
-        """From now on nothing passes between this broker and these clients."""
+        """Forward nothing between this broker and these clients."""
         self._cuts[broker] = who
 
-    def mend(self, broker: int) -> None:
-        """Let everything pass again."""
+    def restore(self, broker: int) -> None:
+        """End the cut: forward everything again."""
 
         async def wake() -> None:
             self._cuts.pop(broker, None)
-            async with self._mended:
-                self._mended.notify_all()
+            async with self._restored:
+                self._restored.notify_all()
 
         self._do(wake())
 
@@ -112,9 +112,9 @@ class Proxies:
             await writer.drain()
 
     async def _passes(self, broker: int, client: str) -> None:
-        """Return when nothing is cut between them."""
-        async with self._mended:
-            await self._mended.wait_for(
+        """Wait until they are not cut off from each other."""
+        async with self._restored:
+            await self._restored.wait_for(
                 lambda: (who := self._cuts.get(broker)) is None or not who(client)
             )
 

@@ -1,6 +1,6 @@
-"""Faults injected while a plan is carried out: the first five kinds, with little data.
+"""Faults injected while a plan is applied: the first five kinds, with little data.
 
-``make test-faults`` runs all kinds, with more; docs/fault-injection.md says what is asserted.
+``make test-faults`` runs all kinds, with more; docs/fault-injection.md lists what is asserted.
 """
 
 from __future__ import annotations
@@ -25,14 +25,14 @@ INJECTED = {
     1: ["brokers killed", "dead brokers noticed"],
     2: ["brokers cut off from the executor"],
     3: ["executor killed"],
-    4: ["throttles stripped", "topics deleted"],
+    4: ["throttles removed", "topics deleted"],
 }
-"""By seed, what must have happened for the run to count."""
+"""By seed, what must have happened for the trial to count."""
 
 
 @pytest.fixture(scope="module")
 def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Proxied]:
-    # Ended by SIGTERM, as timeout does it, the run still ends the brokers.
+    # Ended by SIGTERM, as timeout does, the run still stops the brokers.
     before = signal.signal(signal.SIGTERM, signal.default_int_handler)
     with begin(tmp_path_factory.mktemp("faults") / "kafka") as started:
         yield started
@@ -46,7 +46,7 @@ def test_nothing_is_lost_and_the_plan_is_kept(cluster: Proxied, seed: int, tmp_p
     try:
         counts = trial.run(of_seed(seed)).counts
     finally:
-        print(*trial.told, sep="\n")
+        print(*trial.steps, sep="\n")
     assert all(counts[what] for what in INJECTED[seed]), counts
     assert counts["read back"] == counts["records acknowledged"] > 0
     assert counts["settings as before"] > 0

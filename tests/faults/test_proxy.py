@@ -1,4 +1,4 @@
-"""The proxy: who is cut off hears nothing, others do, and mending brings what was held back."""
+"""The proxy: a client that is cut off receives nothing until the cut ends; others do."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from tests.faults.proxy import HOST, Proxies
 
 @pytest.fixture
 def proxies() -> Iterator[Proxies]:
-    """In front of broker 7, which sends back what it gets."""
+    """In front of broker 7, which echoes."""
     with socket.create_server((HOST, 0)) as server:
 
         def echo(connection: socket.socket) -> None:
@@ -55,7 +55,7 @@ def test_one_client_is_cut_off_and_comes_back(proxies: Proxies) -> None:
         assert theirs.recv(100) == b"passes"
         with pytest.raises(TimeoutError):
             ours.recv(100)
-        proxies.mend(7)
+        proxies.restore(7)
         ours.settimeout(10)
         assert ours.recv(100) == b"held back"
 

@@ -72,7 +72,7 @@ class Traffic:
         ]
 
     def fill(self, records: int, size: int) -> None:
-        """So many records in every partition before all begins, of ``size`` bytes."""
+        """Write so many records of ``size`` bytes to every partition before the trial begins."""
         for _ in range(records):
             for topic, partitions in self._topics.items():
                 for partition in range(partitions):
@@ -86,7 +86,7 @@ class Traffic:
             thread.start()
 
     def forget(self, topic: str) -> None:
-        """Produce to this topic no more, and expect nothing of it: it is to be deleted."""
+        """Stop producing to this topic and forget its records: the trial deletes it."""
         self._topics.pop(topic)
         self._producer.flush(_PATIENCE_SECONDS)
         for record in (self.acknowledged, self.consumed):
@@ -97,7 +97,7 @@ class Traffic:
             del self.waits[key]
 
     def stop(self) -> None:
-        """Produce no more; returns when every record is acknowledged, or is given up."""
+        """Stop producing; returns when every record is acknowledged or has failed."""
         self._over.set()
         for thread in self._threads:
             if thread.is_alive():
@@ -105,7 +105,7 @@ class Traffic:
         self._producer.flush(_PATIENCE_SECONDS)
 
     def read_back(self) -> dict[Place, bytes]:
-        """What is there now, of every partition from its beginning to its end."""
+        """All records that the partitions have now."""
         found: dict[Place, bytes] = {}
         with self._consuming() as consumer:
             left = {
@@ -141,7 +141,7 @@ class Traffic:
 
     @contextmanager
     def _consuming(self) -> Iterator[KafkaConsumer]:
-        """A consumer of all partitions, in no group, at their beginning."""
+        """A consumer without a group at the beginning of all partitions."""
         consumer = KafkaConsumer(
             bootstrap_servers=self._servers.split(","),
             client_id="consumer",

@@ -1,4 +1,4 @@
-"""Topics that are carried from broker to broker on the tests' own cluster."""
+"""Topics on the tests' Kafka, with plans that move them."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from partage.live.execution.progress import ProgressUpdate
 RECORDS, VALUE = 16, b"x" * 100_000
 SIZE = RECORDS * len(VALUE)
 SLOW = SIZE // 10
-"""Bytes per second at which a wave takes many seconds."""
+"""A rate, in bytes per second, at which a wave takes many seconds."""
 
 LISTS = ("leader.replication.throttled.replicas", "follower.replication.throttled.replicas")
 RATES = ("leader.replication.throttled.rate", "follower.replication.throttled.rate")
@@ -40,13 +40,13 @@ class Topic:
     kafka: Any
     admin: KafkaAdminClient
     name: str
-    plan: Path
-    told: list[ProgressUpdate] = field(default_factory=list)
+    directory: Path
+    updates: list[ProgressUpdate] = field(default_factory=list)
     interrupts: Interrupts = field(default_factory=Interrupts)
 
     @property
     def plan(self) -> ExecutionPlan:
-        return ExecutionPlan.read(self.plan)
+        return ExecutionPlan.read(self.directory)
 
     def state(self) -> list[PartitionState]:
         return list(read_partitions(self.admin, [self.name]))
@@ -55,21 +55,21 @@ class Topic:
         return [one.replicas for one in self.state()]
 
     def run(self, plan: ExecutionPlan, **options: Any) -> Outcome:
-        with Journal.open(self.plan) as journal:
+        with Journal.open(self.directory) as journal:
             return Executor(
                 plan,
                 self.admin,
                 journal,
-                progress=self.told.append,
+                progress=self.updates.append,
                 interrupts=self.interrupts,
                 poll_seconds=0.2,
                 **options,
             ).run()
 
     def begun(self, throttle: int | str | None = SLOW, **options: Any) -> Background:
-        """The plan on its way, with bytes already copied."""
+        """The plan being applied in the background, with bytes already copied."""
         background = Background(lambda: self.run(self.plan, throttle=throttle, **options))
-        until(lambda: any(one.bytes_done > 0 and one.moving for one in self.told))
+        until(lambda: any(one.bytes_done > 0 and one.moving for one in self.updates))
         return background
 
     def throttles(self) -> tuple[dict[int, dict[str, str]], dict[str, dict[str, str]]]:
@@ -77,17 +77,17 @@ class Topic:
         return found.brokers, found.topics
 
     def notes(self) -> list[str]:
-        return [one.note for one in self.told if one.note]
+        return [one.note for one in self.updates if one.note]
 
     def alive(self) -> list[int]:
         return sorted(alive_brokers(self.admin.describe_cluster()))
 
     def events(self) -> list[str]:
-        lines = (self.plan / "journal.jsonl").read_text().splitlines()
+        lines = (self.directory / "journal.jsonl").read_text().splitlines()
         return [json.loads(line)["event"] for line in lines]
 
-    def is_well(self) -> bool:
-        """All in sync, and led by who shall lead."""
+    def is_healthy(self) -> bool:
+        """Whether all are in sync and led by their preferred leader."""
         return all(
             set(one.isr) == set(one.replicas) and one.leader == one.replicas[0]
             for one in self.state()
@@ -109,7 +109,7 @@ class Background(threading.Thread):
 
     def outcome(self, patience: float = 90.0) -> Outcome:
         self.join(patience)
-        assert not self.is_alive(), "it never ended"
+        assert not self.is_alive(), "the run never ended"
         if isinstance(self._outcome, BaseException):
             raise self._outcome
         assert self._outcome is not None
@@ -132,8 +132,7 @@ def made_topic(
     partitions: int,
     **options: Any,
 ) -> Iterator[Topic]:
-    """A topic of a test with data, on brokers 1 and 2 alone, and what ``partage plan`` makes of it:
-    3 gets its share."""
+    """A topic with data on brokers 1 and 2 only, and a plan that moves some of it to broker 3."""
     name = test.replace("_", "-")
     lists = {number: [1 + number % 2, 2 - number % 2] for number in range(partitions)}
     admin.create_topics({name: {"assignments": lists}})
@@ -147,7 +146,7 @@ def made_topic(
 
 
 def fill(kafka: Any, name: str, partitions: int, times: int = 1) -> None:
-    """``SIZE`` bytes in each partition, or some times that."""
+    """Write ``SIZE`` bytes to each partition, ``times`` over."""
     producer = KafkaProducer(bootstrap_servers=kafka.bootstrap_servers, acks="all")
     for number in range(partitions):
         for _ in range(RECORDS * times):

@@ -1,4 +1,4 @@
-"""Plans carried out on a real cluster, and undone: whatever happens on the way."""
+"""Plans applied to a real cluster and rolled back, with interrupts, kills and dead brokers."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def topic(
         yield made
 
 
-def test_there_and_back(topic: Topic) -> None:
+def test_apply_and_rollback(topic: Topic) -> None:
     before = topic.lists()
     plan = topic.plan
     assert verify(plan, topic.admin)["state"] == "not begun"
@@ -66,9 +66,9 @@ def test_there_and_back(topic: Topic) -> None:
         targets = {key: change.target for key, change in plan.changes.items()}
         expected = {**plan.original_replicas, **targets}
         assert topic.lists() == [expected[key] for key in sorted(expected) if key[0] == topic.name]
-        assert topic.is_well()
+        assert topic.is_healthy()
         assert verify(plan, topic.admin)["state"] == "done"
-        last = topic.told[-1]
+        last = topic.updates[-1]
         assert last.moving == 0
         assert last.bytes_done == last.bytes_total
         submitted = topic.events().count("submitted")
@@ -76,24 +76,36 @@ def test_there_and_back(topic: Topic) -> None:
         assert topic.events().count("submitted") == submitted
         assert topic.run(plan.reversed(), throttle=50 * SIZE) == Outcome("done")
         assert topic.lists() == before
-        assert topic.is_well()
+        assert topic.is_healthy()
         assert topic.throttles() == was
 
 
-def test_an_interrupt_lets_the_wave_finish(topic: Topic) -> None:
+@pytest.fixture
+def topic_in_waves(
+    kafka: Any, admin: KafkaAdminClient, tmp_path: Path, request: pytest.FixtureRequest
+) -> Iterator[Topic]:
+    """Broker 3 receives its replicas one by one."""
+    with made_topic(kafka, admin, tmp_path, request.node.name, 4, concurrency=1) as made:
+        yield made
+
+
+def test_an_interrupt_lets_the_wave_finish(topic_in_waves: Topic) -> None:
+    topic = topic_in_waves
+    waves = len(topic.plan.waves)
+    assert waves > 1
     background = topic.begun()
     assert set(topic.throttles()[0]) == {1, 2, 3}
-    Overrides(throttle=100 * SIZE).write(str(topic.plan))  # so that it is over soon
+    Overrides(throttle=100 * SIZE).write(str(topic.directory))  # so that it ends soon
     topic.interrupts()
     outcome = background.outcome()
-    assert outcome.state == ("stopped" if len(topic.plan.waves) > 1 else "done")
+    assert (outcome.state, outcome.waves_left) == ("stopped", waves - 1)
     assert topic.throttles() == ({}, {})
-    notes = [one.note for one in topic.told if one.note]
+    notes = [one.note for one in topic.updates if one.note]
     assert "finishing this wave; interrupt again to cancel it" in notes
     assert f"the throttle is now {100 * SIZE:,} bytes per second" in notes
     topic.interrupts.count = 0
     assert topic.run(topic.plan) == Outcome("done")
-    assert topic.is_well()
+    assert topic.is_healthy()
 
 
 def test_two_interrupts_cancel_the_wave(topic: Topic) -> None:
@@ -113,7 +125,7 @@ def test_two_interrupts_cancel_the_wave(topic: Topic) -> None:
     assert topic.lists() == before
 
 
-def test_back_from_the_middle_of_a_move(topic: Topic) -> None:
+def test_rollback_in_the_middle_of_a_move(topic: Topic) -> None:
     before = topic.lists()
     background = topic.begun()
     topic.interrupts()
@@ -121,7 +133,7 @@ def test_back_from_the_middle_of_a_move(topic: Topic) -> None:
     assert any(one.adding for one in topic.state())
     topic.interrupts()
     background.outcome()
-    # on its way again, and abandoned there, as by a run that was killed
+    # start the move again and abandon it, as a run that is killed
     wanted = {key: change for key, change in topic.plan.changes.items() if change.adding}
     with configured(
         topic.admin,
@@ -142,8 +154,8 @@ def test_back_from_the_middle_of_a_move(topic: Topic) -> None:
         assert topic.lists() == before
 
 
-def test_killed_in_the_middle_the_same_command_goes_on(topic: Topic) -> None:
-    command = [sys.executable, "-m", "partage", "apply", str(topic.plan), "--yes", "--json"]
+def test_kill_and_resume(topic: Topic) -> None:
+    command = [sys.executable, "-m", "partage", "apply", str(topic.directory), "--yes", "--json"]
     environment = {**os.environ, "PARTAGE_BOOTSTRAP_SERVERS": topic.kafka.bootstrap_servers}
     first = subprocess.Popen(
         [*command, "--throttle", f"{SLOW}B"],
@@ -173,18 +185,18 @@ def test_killed_in_the_middle_the_same_command_goes_on(topic: Topic) -> None:
     assert verify(topic.plan, topic.admin)["state"] == "done"
 
 
-def test_a_throttle_that_others_take_off_is_set_again(topic: Topic) -> None:
+def test_a_removed_throttle_is_set_again(topic: Topic) -> None:
     background = topic.begun()
     mine = [ConfigResource(ConfigResourceType.BROKER, "3", dict.fromkeys(RATES, ""))]
     topic.admin.reset_configs(mine, raise_on_unknown=False)
-    until(lambda: any("removed the throttle" in (one.note or "") for one in topic.told))
+    until(lambda: any("removed the throttle" in (one.note or "") for one in topic.updates))
     assert topic.throttles()[0][3] == dict.fromkeys(RATES, str(SLOW))
     topic.interrupts()
     topic.interrupts()
     background.outcome()
 
 
-def test_a_topic_deleted_meanwhile(topic: Topic) -> None:
+def test_a_topic_deleted_during_the_run(topic: Topic) -> None:
     background = topic.begun()
     topic.admin.delete_topics([topic.name])
     outcome = background.outcome()
@@ -194,12 +206,12 @@ def test_a_topic_deleted_meanwhile(topic: Topic) -> None:
 
 
 def outcome_keys(outcome: Outcome) -> list[tuple[str, int]]:
-    """The partitions that it tells problems of."""
+    """The partitions with problems."""
     named = [name.rpartition("-") for name in outcome.problems]
     return [(topic, int(number)) for topic, _, number in named]
 
 
-def test_a_broker_that_dies_is_named_and_its_moves_cancelled(
+def test_a_dead_broker_is_reported_and_its_moves_cancelled(
     topic: Topic, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(executor, "DEAD_SECONDS", 2.0)
@@ -222,14 +234,14 @@ def test_a_broker_that_dies_is_named_and_its_moves_cancelled(
     assert topic.throttles()[0] == {3: dict.fromkeys(RATES, str(SLOW))}
     assert topic.run(topic.plan) == Outcome("done")
     assert topic.throttles() == ({}, {})
-    assert topic.is_well()
+    assert topic.is_healthy()
 
 
-def test_kafkas_own_tool_carries_it_out(topic: Topic) -> None:
+def test_applied_with_kafkas_own_tool(topic: Topic) -> None:
     java = str(find_java("Kafka") / "bin" / "java")
     tool = "org.apache.kafka.tools.reassign.ReassignPartitionsCommand"
     jars = str(kafka_jars(topic.kafka.kafka) / "*")
-    file = str(topic.plan / "reassignment.json")
+    file = str(topic.directory / "reassignment.json")
     asked = ("--bootstrap-server", topic.kafka.bootstrap_servers, "--reassignment-json-file", file)
     done = subprocess.run(
         [java, "-cp", jars, tool, *asked, "--execute"],
@@ -239,6 +251,6 @@ def test_kafkas_own_tool_carries_it_out(topic: Topic) -> None:
     )
     assert "Successfully started partition reassignment" in done.stdout, done.stdout + done.stderr
     until(lambda: verify(topic.plan, topic.admin)["done"] == len(topic.plan.changes))
-    # it does not elect leaders: what is left of the plan
+    # it does not elect leaders: partage does the rest
     assert topic.run(topic.plan) == Outcome("done")
     assert verify(topic.plan, topic.admin)["state"] == "done"
