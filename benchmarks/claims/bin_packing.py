@@ -49,7 +49,7 @@ def tool(figures: Figures) -> Tool:
             Claim(
                 "leaders",
                 "yes, not perfectly",
-                "Evens out leaders, not always perfectly.",
+                "Evens out leaders, imperfectly.",
                 f"middle, shrunk: {leaders(shrunk['bin-packing'])}; grown: "
                 f"{leaders(grown['bin-packing'])}",
                 "confirmed",

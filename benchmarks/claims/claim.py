@@ -111,8 +111,8 @@ def deterministic(figures: Figures, strategy: str, verdict: Verdict = "confirmed
     return Claim(
         "determinism",
         "yes",
-        "Gives the same output every time.",
-        f"the same bytes from shuffled input in {len(rows)} of {len(rows)} jobs; stable in "
+        "Is deterministic.",
+        f"same bytes in {len(rows)} of {len(rows)} jobs; stable in "
         f"{tally.settled} of {tally.answers} trials",
         verdict,
         all(row["deterministic"] for row in rows),
@@ -125,7 +125,7 @@ def failure(figures: Figures, strategy: str, job: str) -> Claim:
     return Claim(
         "failure",
         "no",
-        "Does nothing for the leaders after a broker's failure.",
+        "Ignores broker failures.",
         f"middle, {job}: {worst(rows[strategy])} on the worst survivor; `exact`: "
         f"{worst(rows['exact'])}",
         "confirmed",

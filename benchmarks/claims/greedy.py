@@ -28,7 +28,7 @@ def tool(figures: Figures) -> Tool:
             Claim(
                 "storage",
                 "by count",
-                "Evens out replicas per broker, whatever their topic.",
+                "Evens out replicas per broker.",
                 f"middle, scattered: {replicas(scattered['greedy'])} per broker before and after; "
                 f"grown: {replicas(grown['greedy'])}",
                 "corrected",
@@ -38,7 +38,7 @@ def tool(figures: Figures) -> Tool:
             Claim(
                 "racks",
                 "no",
-                "Knows no racks.",
+                "Ignores racks.",
                 f"middle, shrunk: {shrunk['greedy']['rack_violations']} partitions break the rule, "
                 "none before",
                 "confirmed",
@@ -56,7 +56,7 @@ def tool(figures: Figures) -> Tool:
             Claim(
                 "leaders",
                 "yes, not perfectly",
-                "Evens out leaders, not always perfectly.",
+                "Evens out leaders, imperfectly.",
                 f"middle, scattered: {leaders(scattered['greedy'])}; even in "
                 f"{trials['greedy'].leaders} of {answers} trials",
                 "confirmed",

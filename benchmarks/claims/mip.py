@@ -17,7 +17,7 @@ def tool(figures: Figures) -> Tool:
             Claim(
                 "storage",
                 "by count",
-                "Evens out replicas per broker, whatever their topic.",
+                "Evens out replicas per broker.",
                 f"middle, shrunk: {replicas(shrunk['mip'])} per broker; even in "
                 f"{trials['mip'].replicas} of {trials['mip'].answers} trials",
                 "in part",
@@ -26,7 +26,7 @@ def tool(figures: Figures) -> Tool:
             Claim(
                 "racks",
                 "no",
-                "Knows no racks.",
+                "Ignores racks.",
                 f"middle, grown: {grown['mip']['rack_violations']} partitions break the rule, none "
                 "before",
                 "confirmed",

@@ -30,7 +30,7 @@ def tool(figures: Figures) -> Tool:
             Claim(
                 "racks",
                 "no",
-                "Knows no racks.",
+                "Ignores racks.",
                 f"middle, grown: {grown['permutation']['rack_violations']} partitions break the "
                 "rule, none before",
                 "confirmed",

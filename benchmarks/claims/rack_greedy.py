@@ -28,7 +28,7 @@ def tool(figures: Figures) -> Tool:
             Claim(
                 "storage",
                 "by count",
-                "Evens out replicas per broker, whatever their topic.",
+                "Evens out replicas per broker.",
                 f"middle, grown: {replicas(grown['rack-greedy'])} per broker; even in "
                 f"{trials['rack-greedy'].replicas} of {trials['rack-greedy'].answers} trials",
                 "corrected",
@@ -60,7 +60,7 @@ def tool(figures: Figures) -> Tool:
             Claim(
                 "leaders",
                 "yes, not perfectly",
-                "Evens out leaders, not always perfectly.",
+                "Evens out leaders, imperfectly.",
                 f"middle, grown: {leaders(grown['rack-greedy'])}; even in "
                 f"{trials['rack-greedy'].leaders} of {trials['rack-greedy'].answers} trials",
                 "confirmed",
