@@ -1,4 +1,4 @@
-"""Groups under a virtual clock for tests: a small theatre, and histories at random."""
+"""Groups on a virtual clock: a network that checks every step, and random histories."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ TOPICS = {"a": 3, "b": 4, "c": 1}
 
 
 class Process(SimulatedConsumer):
-    """One that may stand still (a long collection of garbage): answers wait, no heartbeats."""
+    """A process that may pause (a long garbage collection): answers wait, no heartbeats."""
 
     asleep = False
     waiting: list[Answer]
@@ -43,13 +43,13 @@ class Process(SimulatedConsumer):
         return []
 
     def sleep(self) -> None:
-        """From now on, if it does not already."""
+        """Pause, if it is not paused already."""
         if not self.asleep:
             self.asleep, self.waiting = True, []
 
 
-class Theatre(Network):
-    """A network whose every step is watched."""
+class ObservedNetwork(Network):
+    """A network that checks the guarantees of the protocol after every step."""
 
     processes: dict[str, Process]  # type: ignore[assignment]
 
@@ -80,7 +80,7 @@ class Theatre(Network):
         protocol: str = EAGER,
         **options: object,
     ) -> Process:
-        """A process that starts now."""
+        """Start a process."""
         consumer = Process(
             client,
             tuple(self.topics if topics is None else topics),
@@ -94,11 +94,11 @@ class Theatre(Network):
         return consumer
 
     def subscribe(self, client: str, topics: tuple[str, ...]) -> None:
-        """It changes its subscription."""
+        """Change the subscription of a process."""
         self._send(client, self.processes[client].subscribe(topics))
 
     def wake(self, client: str) -> None:
-        """It goes on after it stood still."""
+        """Resume a paused process."""
         process = self.processes[client]
         process.asleep = False
         for answer in process.waiting:
@@ -106,7 +106,7 @@ class Theatre(Network):
         self._send(client, [])
 
     def holders(self) -> dict[Partition, list[str]]:
-        """Processes that hold each partition: one, where all is well."""
+        """The processes that hold each partition: at most one if the protocol works."""
         found: dict[Partition, list[str]] = {}
         for client, consumer in self.processes.items():
             if consumer.held and self.counts(consumer):
@@ -115,7 +115,7 @@ class Theatre(Network):
         return found
 
     def run(self, until: float) -> None:
-        """Every event up to and at that time."""
+        """Process all events up to a time."""
         while self.step(until):
             pass
         self.now = max(self.now, until)
@@ -139,19 +139,19 @@ class Theatre(Network):
                         self.wrong.append(f"{self.now}: {consumer.client} revoked what stays")
         return happened
 
-    def quiet(self, limit: float = 2000.0) -> None:
-        """Time passes until nothing but heartbeats happens."""
+    def run_until_stable(self, limit: float = 2000.0) -> None:
+        """Process events until only heartbeats are left."""
         end = self.now + limit
         while not self.settled() and self.next_time() <= end:
             self.step()
-        assert self.settled(), f"no quiet after {limit} s: {self.coordinator.state}"
+        assert self.settled(), f"not stable after {limit} s: {self.coordinator.state}"
 
     def asleep(self) -> list[str]:
-        """Who stands still, ascending."""
+        """The paused processes, ascending."""
         return sorted(client for client, process in self.processes.items() if process.asleep)
 
     def held(self) -> dict[str, list[Partition]]:
-        """Who holds what."""
+        """Partitions by process."""
         return {c.client: sorted(c.held) for c in self.processes.values() if c.error is None}
 
     def callbacks(self, client: str) -> list[tuple[str, tuple[Partition, ...]]]:
@@ -159,20 +159,22 @@ class Theatre(Network):
         consumer = next(c for c in self.everyone if c.client == client)
         return [(call.kind, call.partitions) for call in consumer.callbacks]
 
-    def check_quiet(self) -> None:
-        """After quiet every partition that is subscribed to has exactly one holder."""
+    def check_stable(self) -> None:
+        """In a stable group every subscribed partition has exactly one holder."""
         here = [c for c in self.processes.values() if c.error is None]
         subscribed = {t for c in here for t in c.topics}
         expected = {(t, p) for t, n in self.topics.items() if t in subscribed for p in range(n)}
         holders = self.holders()
         missing = expected - holders.keys()
         if missing:
-            self.wrong.append(f"{self.now}: after quiet nobody holds {sorted(missing)}")
+            self.wrong.append(
+                f"{self.now}: the group is stable and no member holds {sorted(missing)}"
+            )
 
 
 def hand_over(topics: Mapping[str, int], decides: str = "sticky") -> Leader:
-    """A deliberately wrong leader: what goes to another member is handed over at once, while its
-    holder still has it."""
+    """A deliberately wrong leader: partitions go to their new owner at once, while the old one
+    still holds them."""
 
     def lead(assignor: str, members: Subscriptions) -> Mapping[str, Partitions]:
         decided = assign(group_of(topics, members, ASSIGNORS[assignor]), decides)
@@ -183,7 +185,7 @@ def hand_over(topics: Mapping[str, int], decides: str = "sticky") -> Leader:
 
 @dataclass
 class History:
-    """What happened to a group at random, until it was quiet."""
+    """Random events of a group, until it is stable."""
 
     seed: int
     protocol: str
@@ -193,10 +195,10 @@ class History:
     static: bool = True
     happened: list[str] = field(default_factory=list)
 
-    def play(self) -> Theatre:
-        """The theatre after the last step."""
+    def play(self) -> ObservedNetwork:
+        """The network after the last step."""
         chance = random.Random(self.seed)
-        theatre = Theatre(
+        network = ObservedNetwork(
             TOPICS, self.lead, seed=self.seed, initial_delay=chance.choice((0.0, 3.0))
         )
         made = 0
@@ -209,8 +211,8 @@ class History:
                 topics = tuple(t for t in TOPICS if chance.random() < 0.75) or ("a",)
             if instance is None and self.static and chance.random() < 0.3:
                 instance = f"i{made}"
-            self.happened.append(f"{theatre.now:.2f} join {client} {topics} {instance}")
-            theatre.member(
+            self.happened.append(f"{network.now:.2f} join {client} {topics} {instance}")
+            network.member(
                 client,
                 topics,
                 (self.assignor,),
@@ -223,7 +225,7 @@ class History:
 
         join()
         for _ in range(self.steps):
-            there = list(theatre.processes)
+            there = list(network.processes)
             what = chance.choice(
                 ("join", "join", "close", "crash", "sleep", "wake", "subscribe", "again", "wait")
             )
@@ -231,43 +233,43 @@ class History:
             if what == "join":
                 join()
             elif what == "close" and there:
-                self.happened.append(f"{theatre.now:.2f} close {client}")
-                theatre.close(client)
+                self.happened.append(f"{network.now:.2f} close {client}")
+                network.close(client)
             elif what == "crash" and there:
-                self.happened.append(f"{theatre.now:.2f} crash {client}")
-                theatre.crash(client)
+                self.happened.append(f"{network.now:.2f} crash {client}")
+                network.crash(client)
             elif what == "sleep" and there:
-                self.happened.append(f"{theatre.now:.2f} sleep {client}")
-                theatre.processes[client].sleep()
-            elif what == "wake" and (asleep := theatre.asleep()):
+                self.happened.append(f"{network.now:.2f} sleep {client}")
+                network.processes[client].sleep()
+            elif what == "wake" and (asleep := network.asleep()):
                 awake = chance.choice(asleep)
-                self.happened.append(f"{theatre.now:.2f} wake {awake}")
-                theatre.wake(awake)
+                self.happened.append(f"{network.now:.2f} wake {awake}")
+                network.wake(awake)
             elif what == "subscribe" and there:
                 topics = tuple(t for t in TOPICS if chance.random() < 0.6) or ("b",)
-                self.happened.append(f"{theatre.now:.2f} subscribe {client} {topics}")
-                theatre.subscribe(client, topics)
+                self.happened.append(f"{network.now:.2f} subscribe {client} {topics}")
+                network.subscribe(client, topics)
             elif what == "again" and there:
-                # a static member's next process, while the one before may still be there
-                before = theatre.processes[client]
+                # the next process of a static member, while the previous one may still run
+                before = network.processes[client]
                 if before.instance_id is not None:
                     if chance.random() < 0.5:
-                        theatre.crash(client)
+                        network.crash(client)
                     join(before.instance_id, before.topics)
-            theatre.run(theatre.now + chance.choice((0.0, 0.2, 1.0, 5.0, 30.0)))
-        for client in theatre.asleep():
-            theatre.wake(client)
-        theatre.quiet()
-        theatre.check_quiet()
-        return theatre
+            network.run(network.now + chance.choice((0.0, 0.2, 1.0, 5.0, 30.0)))
+        for client in network.asleep():
+            network.wake(client)
+        network.run_until_stable()
+        network.check_stable()
+        return network
 
 
-def loads(theatre: Theatre) -> list[int]:
+def loads(network: ObservedNetwork) -> list[int]:
     """Partitions per member, ascending."""
-    return sorted(len(held) for held in theatre.held().values())
+    return sorted(len(held) for held in network.held().values())
 
 
-def spread(theatre: Theatre) -> int:
+def spread(network: ObservedNetwork) -> int:
     """Largest load less smallest."""
-    found = np.array(loads(theatre))
+    found = np.array(loads(network))
     return int(found.max() - found.min())

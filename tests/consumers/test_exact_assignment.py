@@ -33,7 +33,7 @@ def shared(group: Json, assignor: str = "sticky", **options: Any) -> Assignment:
 
 
 def again(group: Json, found: Assignment, generation: int = 9) -> Json:
-    """The group when all have what they were given."""
+    """The group when all members own what they were assigned."""
     after = json.loads(json.dumps(group))
     for member in after["members"]:
         member["owned"] = [list(pair) for pair in found.of(member["id"])]
@@ -43,8 +43,8 @@ def again(group: Json, found: Assignment, generation: int = 9) -> Json:
 
 @pytest.mark.random
 @pytest.mark.parametrize("seed", seeds(13))
-def test_no_way_to_share_out_is_better(seed: int) -> None:
-    """6,500 groups: loads, then near racks, then kept."""
+def test_no_assignment_is_better(seed: int) -> None:
+    """6,500 groups: loads, then racks, then moves."""
     draw = random.Random(seed)
     for _ in range(500):
         group = small_group(draw)
@@ -54,7 +54,7 @@ def test_no_way_to_share_out_is_better(seed: int) -> None:
 
 
 @pytest.mark.parametrize("seed", range(6))
-def test_of_the_best_ways_the_one_that_spreads_topics_most_evenly(seed: int) -> None:
+def test_of_the_best_assignments_the_one_with_the_most_even_topics(seed: int) -> None:
     draw = random.Random(100 + seed)
     for _ in range(250):
         group = small_group(draw, most=6 + seed % 2)
@@ -106,7 +106,7 @@ def _relaxed(group: Json) -> float:
     return float(linprog(cost, A_eq=table, b_eq=right, bounds=(0, 1)).fun)
 
 
-def test_what_was_decided_stays() -> None:
+def test_a_second_run_changes_nothing() -> None:
     draw = random.Random(5)
     for _ in range(300):
         group = small_group(draw)
@@ -138,7 +138,7 @@ def large(members: int, topics: int, count: int, subscribes: float, seed: int) -
 
 
 @pytest.mark.parametrize(("members", "subscribes"), [(97, 1.0), (97, 0.2), (40, 0.05)])
-def test_large_groups_are_shared_out_whole_and_kept(members: int, subscribes: float) -> None:
+def test_large_groups_are_assigned_completely_and_stay(members: int, subscribes: float) -> None:
     group = large(members, 40, 50, subscribes, 1)
     found = assign(group, "sticky")
     wanted = group.subscribes.any(axis=0)[group.topic]
@@ -157,7 +157,7 @@ def test_large_groups_are_shared_out_whole_and_kept(members: int, subscribes: fl
         assert left.moves == found.loads[0]
 
 
-def test_too_many_pairs_for_topics_change_nothing_else(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_too_many_pairs_only_skip_the_topics(monkeypatch: pytest.MonkeyPatch) -> None:
     group = large(40, 12, 30, 0.4, 3)
     found = assign(group, "sticky")
     monkeypatch.setattr(exact_assignment, "_MAX_PAIRS", 10)
@@ -166,8 +166,8 @@ def test_too_many_pairs_for_topics_change_nothing_else(monkeypatch: pytest.Monke
     assert unevenness(dealt.as_dict()) > unevenness(found.as_dict())
 
 
-def test_a_topic_goes_round_the_members() -> None:
-    """Ten topics of as many partitions as there are members: everyone has one of each."""
+def test_topics_are_spread_over_the_members() -> None:
+    """Ten topics of as many partitions as there are members: every member has one of each."""
     found = assign(large(10, 10, 10, 1.0, 1), "sticky")
     topics = [[topic for topic, _ in held] for held in found.as_dict().values()]
     assert all(len(set(held)) == 10 for held in topics)

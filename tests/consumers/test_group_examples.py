@@ -1,4 +1,4 @@
-"""The worked examples of the articles that partage goes back to, as they are shipped.
+"""The bundled groups: the worked examples of articles.
 
 Sources: "Kafka 分区策略" (producer-partitioner-and-assignors), "Apache Kafka - Comprendre et
 implémenter des stratégies d'assignation des partitions" (custom-assignor-failover), the Russian
@@ -132,7 +132,9 @@ def test_failover_when_the_first_crashes() -> None:
     found = simulate(scenario("failover-scenario"), "failover")
     assert [sorted(r.assignment) for r in found.rounds] == [["C1", "C2", "C3"], ["C2", "C3"]]
     assert len(found.rounds[-1].assignment["C2"]) == 4
-    assert found.rounds[-1].at == 105.0  # its session ends at 103 s, and C3 hears of that at 105 s
+    assert (
+        found.rounds[-1].at == 105.0
+    )  # its session expires at 103 s, and C3 learns of that at 105 s
     assert found.unowned == 4 * 45
 
 
@@ -148,8 +150,8 @@ K = "kmo_community"
 
 
 def first_in_order(seen: Group) -> Any:
-    """An assignor that behaves as the one in the log: while some member has two more than another,
-    the first of its partitions goes."""
+    """The assignor of the log: while a member has two more than another, its first partition
+    moves."""
     target = seen.owner.copy()
     count = len(seen.members)
     for partition in range(seen.partitions):
@@ -163,7 +165,7 @@ def first_in_order(seen: Group) -> Any:
     return target
 
 
-def told(found: Simulation) -> list[Any]:
+def rounds_of(found: Simulation) -> list[Any]:
     """(generation, assignment, added, revoked) with partition numbers alone."""
 
     def numbers(held: Mapping[str, Sequence[Partition]]) -> dict[str, list[int]]:
@@ -175,12 +177,12 @@ def told(found: Simulation) -> list[Any]:
     ]
 
 
-def test_the_log_of_the_seed(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Generations 9, 10 and 11; in the second round partition 0 is in nobody's hands."""
+def test_the_log_of_kip_429(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Generations 9, 10 and 11; in the second round partition 0 has no owner."""
     monkeypatch.setitem(ASSIGNORS, "of-the-log", Assignor(first_in_order, cooperative=True))
     found = simulate(scenario("kip-429-scenario"), "of-the-log", "cooperative")
     one, two = "consumer-1", "consumer-2"
-    assert told(found) == [
+    assert rounds_of(found) == [
         (9, {one: [0, 1, 2]}, {one: [0, 1, 2]}, {}),
         (10, {one: [1, 2], two: []}, {}, {one: [0]}),
         (11, {one: [1, 2], two: [0]}, {two: [0]}, {}),
@@ -198,7 +200,7 @@ def test_today_another_partition_goes(mode: str) -> None:
     """Kafka's assignor since KAFKA-9987 keeps the first ones of a member's quota, ours too."""
     found = simulate(scenario("kip-429-scenario"), "cooperative-sticky", "cooperative", mode)
     one, two = "consumer-1", "consumer-2"
-    assert told(found)[1:] == [
+    assert rounds_of(found)[1:] == [
         (10, {one: [0, 1], two: []}, {}, {one: [2]}),
         (11, {one: [0, 1], two: [2]}, {two: [2]}, {}),
     ]
@@ -219,7 +221,7 @@ def shipped() -> list[str]:
 
 @pytest.mark.parametrize("name", [n for n in shipped() if n.endswith("-scenario")])
 @pytest.mark.parametrize("protocol", ["eager", "cooperative"])
-def test_every_scenario_plays_under_every_assignor(name: str, protocol: str) -> None:
+def test_every_scenario_runs_with_every_assignor(name: str, protocol: str) -> None:
     for assignor in ASSIGNORS:
         if assignor in ("streams", "connect"):
             continue  # they need more than topics

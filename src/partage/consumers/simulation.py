@@ -1,4 +1,4 @@
-"""Simulate a scenario: who owns which partition when under an assignor and a protocol.
+"""Simulate a scenario: which member owns which partition when.
 
 The members of the scenario are simulated consumers on the virtual clock of ``consumers.protocol``.
 Their heartbeats are staggered: after an assignment, member k of M sends its first heartbeat after
@@ -82,7 +82,7 @@ class SimulatedRound:
 class Simulation:
     """The result of a simulation.
 
-    - ``spans``: who owned what when; ``unowned``: partition-seconds without an owner
+    - ``spans``: which member owned which partition when; ``unowned``: partition-seconds without an owner
     - ``moved``: how often a partition moved to another member
     - ``refused``: by member that the coordinator refused, its error message
     - ``violations``: broken guarantees of the protocol, in sentences

@@ -1,4 +1,4 @@
-"""Connect (KIP-415): what runs goes on, what was lost waits, then goes to who joined empty."""
+"""Connect (KIP-415): running tasks stay, lost tasks wait, then go to workers without tasks."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def numbers(found: Assignment) -> dict[str, list[int]]:
     return {member: [number for _, number in held] for member, held in found.as_dict().items()}
 
 
-def test_first_round_gives_everything_out() -> None:
+def test_the_first_round_assigns_all_tasks() -> None:
     found = connected(worker("W1"), worker("W2"))
     assert numbers(found) == {"W1": [0, 2, 4], "W2": [1, 3, 5]}
     assert found.delay_ms == 0
@@ -37,14 +37,14 @@ def test_lost_tasks_wait_for_their_worker() -> None:
     assert "2 tasks of departed workers wait 240000 ms" in found.to_json()["warnings"][0]
 
 
-def test_now_is_when_the_last_one_left() -> None:
+def test_now_is_when_the_last_worker_left() -> None:
     gone = [worker("W2", 1, left_at_ms=5_000), worker("W3", 2, left_at_ms=9_000)]
     found = connected(worker("W1", 0), *gone, tasks=3, delay_ms=10_000)
     assert found.delay_ms == 6_000  # since the first of them
     assert numbers(found) == {"W1": [0]}
 
 
-def test_who_joined_empty_gets_them_when_the_delay_is_over() -> None:
+def test_workers_without_tasks_get_them_after_the_delay() -> None:
     left = worker("W3", 4, 5, left_at_ms=0)
     there = [worker("W1", 0, 1), worker("W2", 2, 3), worker("W4")]
     assert numbers(connected(*there, left, now_ms=299_999))["W4"] == []
@@ -52,7 +52,7 @@ def test_who_joined_empty_gets_them_when_the_delay_is_over() -> None:
     assert numbers(found) == {"W1": [0, 1], "W2": [2, 3], "W4": [4, 5]}
 
 
-def test_else_they_go_to_those_with_least() -> None:
+def test_otherwise_the_least_loaded_get_them() -> None:
     left = worker("W3", 3, 4, 5, left_at_ms=0)
     found = connected(worker("W1", 0, 1), worker("W2", 2), left, now_ms=300_000)
     assert numbers(found) == {"W1": [0, 1, 4], "W2": [2, 3, 5]}
@@ -70,13 +70,13 @@ def test_new_tasks_do_not_wait() -> None:
     assert numbers(found) == {"W1": [0, 4], "W2": [1, 2]}
 
 
-def test_nothing_is_stopped_while_something_waits() -> None:
+def test_no_task_is_stopped_while_another_waits() -> None:
     left = worker("W3", 5, left_at_ms=0)
     found = connected(worker("W1", 0, 1, 2, 3, 4), worker("W2"), left)
     assert numbers(found) == {"W1": [0, 1, 2, 3, 4], "W2": []}
 
 
-def test_too_much_is_stopped_first_and_started_elsewhere_next() -> None:
+def test_excess_tasks_stop_first_and_start_elsewhere_next() -> None:
     found = connected(worker("W1", 0, 1, 2), worker("W2", 3, 4, 5), worker("W3"))
     assert numbers(found) == {"W1": [1, 2], "W2": [4, 5], "W3": []}
     assert found.revoke_first == [("sink", 0, "W1"), ("sink", 3, "W2")]
@@ -88,17 +88,17 @@ def test_too_much_is_stopped_first_and_started_elsewhere_next() -> None:
 @pytest.mark.parametrize(
     ("rounds", "wait"), [(0, 0), (1, 40), (2, 1_600), (3, 64_000), (9, 300_000)]
 )
-def test_stopping_again_and_again_is_put_off(rounds: int, wait: int) -> None:
+def test_repeated_revoking_is_put_off(rounds: int, wait: int) -> None:
     there = [worker("W1", 0, 1, 2), worker("W2", 3, 4, 5), worker("W3")]
     found = connected(*there, revoked_rounds=rounds)
     assert found.delay_ms == wait
     assert (numbers(found)["W1"] == [0, 1, 2]) == (wait > 0)
 
 
-def test_what_runs_twice_is_stopped_on_both() -> None:
+def test_a_task_on_two_workers_is_stopped_on_both() -> None:
     found = connected(worker("W1", 0, 1), worker("W2", 1), tasks=2)
     assert numbers(found) == {"W1": [0], "W2": []}
-    assert found.revoke_first == [("sink", 1, "W1")]  # W2 is to have it next
+    assert found.revoke_first == [("sink", 1, "W1")]  # W2 gets it next
 
 
 def test_deleted_tasks_are_stopped() -> None:
@@ -131,6 +131,6 @@ def test_bad_settings(connect: Any, problem: str) -> None:
         assign(Group({}, [worker("W1")], connect=connect), "connect")
 
 
-def test_nobody_is_there() -> None:
+def test_all_workers_have_left() -> None:
     with pytest.raises(InputError, match="members: all workers have left by 7 ms"):
         connected(worker("W1", 0, left_at_ms=7))

@@ -87,7 +87,7 @@ def test_a_second_round_changes_nothing_and_a_standby_takes_over() -> None:
             assert process[now] == process[before[pair]]
 
 
-def test_actives_are_given_up_before_they_move() -> None:
+def test_actives_are_revoked_before_they_move() -> None:
     one = [thread("x1", "x", owned=[(t, n) for t in TOPICS for n in range(TOPICS[t])])]
     found = assign(Group(TOPICS, [*one, thread("y1", "y")], streams=STREAMS), "streams")
     assert found.of("y1") == []
@@ -104,19 +104,19 @@ def test_processes_are_even_by_their_threads() -> None:
     assert sorted(tasks.values()) == [4, 5]
 
 
-def test_one_process_has_no_room_for_standbys() -> None:
+def test_one_process_has_no_standbys() -> None:
     found = assign(Group(TOPICS, THREADS[:2], streams=STREAMS), "streams").to_json()
     assert found["warnings"] == ["6 of 6 standbys have no process left for them"]
 
 
-def test_topics_in_no_subtopology_are_told() -> None:
+def test_topics_in_no_subtopology_are_a_warning() -> None:
     streams = {"subtopologies": [{"topics": ["a"]}]}
     found = assign(Group(TOPICS, THREADS, streams=streams), "streams").to_json()
     assert found["warnings"] == ["7 partitions belong to topics of no subtopology: ignored"]
     assert sum(found["loads"].values()) == 6
 
 
-def test_racks_stand_in_for_tags() -> None:
+def test_racks_are_used_without_tags() -> None:
     members = [Member(f"p{n}", ["a"], process=f"p{n}", rack=rack) for n, rack in enumerate("aabb")]
     streams = {"subtopologies": [{"topics": ["a"], "stateful": True}], "standbys": 1}
     found = assign(Group({"a": 8}, members, streams=streams), "streams")
@@ -165,7 +165,7 @@ def small(draw: random.Random) -> Group:
 
 
 class Case:
-    """The words of the specification, by task (topic, number) and member id."""
+    """The specification, by task (topic, number) and member id."""
 
     def __init__(self, group: Group) -> None:
         self.members = {m.id: m for m in group.members}
@@ -250,7 +250,7 @@ class Case:
         )
 
 
-def test_no_way_is_better() -> None:
+def test_no_placement_is_better() -> None:
     draw = random.Random(4)
     for _ in range(250):
         group = small(draw)
@@ -317,7 +317,7 @@ def with_racks(draw: random.Random) -> Group:
 
 
 class RackCase:
-    """KIP-925 in the words of the group."""
+    """The costs of KIP-925 for a group."""
 
     def __init__(self, group: Group) -> None:
         assert group.streams is not None
@@ -373,7 +373,7 @@ class RackCase:
         return Counter(zip(self.stateful, way, strict=True))
 
 
-def test_no_way_with_these_loads_has_less_traffic() -> None:
+def test_no_placement_with_these_loads_has_less_traffic() -> None:
     draw = random.Random(12)
     for _ in range(300):
         group = with_racks(draw)
@@ -389,14 +389,14 @@ def test_no_way_with_these_loads_has_less_traffic() -> None:
         assert found.to_json()["cross_rack"] == sum(case.cross(way))
         ways = list(product(case.threads, repeat=len(case.tasks)))
         assert case.measure(way) == min(map(case.measure, ways))
-        # as Kafka puts it: every process keeps its numbers of stateful and of stateless tasks
+        # as in Kafka: every process keeps its numbers of stateful and of stateless tasks
         if not case.balance:
             same = [w for w in ways if case.loads(w) == case.loads(way)]
             assert case.cost(way) == min(map(case.cost, same))
 
 
 def near_and_far(**rack_aware: Any) -> Group:
-    """What x runs lies in b, and what y runs in a: x is in a and y in b."""
+    """The partitions of x are in rack b and those of y in a: x is in a and y in b."""
     return Group(
         {"a": 4},
         [
@@ -434,7 +434,7 @@ def test_stateless_tasks_go_by_traffic_alone() -> None:
 
 
 def test_subtopologies_balanced_or_near() -> None:
-    """All of one subtopology lies in one rack and all of the other in the other."""
+    """Each of two subtopologies has all its partitions in one rack of its own."""
     members = [Member(m, ["a", "b"], rack=rack) for m, rack in (("x", "a"), ("y", "b"))]
     for strategy, far in (("min_traffic", 0), ("balance_subtopology", 4)):
         streams = {
@@ -448,7 +448,7 @@ def test_subtopologies_balanced_or_near() -> None:
         assert found.to_json()["cross_rack"] == far
 
 
-def test_the_example_of_the_page_on_racks() -> None:
+def test_the_example_of_the_documentation_on_racks() -> None:
     group = Group.read(str(GROUPS / "streams-racks.json"))
     found = assign(group, "streams")
     target = Assignment(group, found.target, found.target).as_dict()

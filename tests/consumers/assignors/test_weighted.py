@@ -1,4 +1,4 @@
-"""Weighted: a true bound, loads near it, little changed; lag as its project describes it."""
+"""Weighted: the bound, loads close to it, few moves; and the assignor lag."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ def test_bound_and_search_on_small_groups(largest: int) -> None:
         assert found.bound <= lightest(group) <= highest
         perfect += highest == lightest(group)
         assert found.gap == pytest.approx(highest / found.bound - 1 if found.bound else 0)
-        # what was decided stays
+        # a second run changes nothing
         after = json.loads(json.dumps(group))
         for member in after["members"]:
             member["owned"] = [list(pair) for pair in found.of(member["id"])]
@@ -65,7 +65,7 @@ def test_bound_and_search_on_small_groups(largest: int) -> None:
     assert perfect >= 285
 
 
-def test_equal_weights_are_shared_out_exactly() -> None:
+def test_equal_weights_are_exact() -> None:
     draw = random.Random(1)
     for _ in range(200):
         group = small_group(draw)
@@ -77,13 +77,13 @@ def test_equal_weights_are_shared_out_exactly() -> None:
         assert found.gap == 0
 
 
-def test_no_weights_at_all_weigh_one_each() -> None:
+def test_without_weights_every_partition_weighs_one() -> None:
     found = assign(Group({"t": 5}, [Member("a", ["t"]), Member("b", ["t"])]), "weighted")
     assert found.to_json()["weights"] == {"a": 3, "b": 2}
     assert found.bound == 3
 
 
-def test_what_weighs_nothing_is_shared_out_by_count() -> None:
+def test_weightless_partitions_are_assigned_by_count() -> None:
     weights = {"t": [9, 0, 0, 0, 0, 0]}
     members = [Member("a", ["t"]), Member("b", ["t"])]
     found = assign(Group({"t": 6}, members, weights=weights), "weighted")
@@ -91,7 +91,7 @@ def test_what_weighs_nothing_is_shared_out_by_count() -> None:
 
 
 def test_a_skew_moves_less() -> None:
-    """One member of ten leaves: what it had moves, and little else."""
+    """One member of ten leaves: its partitions move, and few others."""
     draw = np.random.default_rng(3)
     weights = {"t": np.exp(draw.normal(8, 1.5, 500)).astype(np.int64)}
     members = [Member(f"c{n}", ["t"]) for n in range(10)]
@@ -122,13 +122,13 @@ def test_bad_weights(weight: int) -> None:
         assign(group, "weighted")
 
 
-def test_more_weight_than_can_be_counted() -> None:
+def test_too_large_a_sum_of_weights() -> None:
     group = Group({"t": 5000}, [Member("a", ["t"])], weights={"t": [2**50] * 5000})
     with pytest.raises(InputError, match="weights: their sum is more than"):
         assign(group, "weighted")
 
 
-def test_lag_gives_the_example_of_its_documentation() -> None:
+def test_lag_on_the_example_of_its_documentation() -> None:
     """Lags of 100,000, 50,000 and 60,000 on two members."""
     members = [Member("C0", ["t0"]), Member("C1", ["t0"])]
     group = Group({"t0": 3}, members, weights={"t0": [100_000, 50_000, 60_000]})
@@ -143,8 +143,8 @@ def test_weighted_is_never_worse_than_lag() -> None:
         assert shared(group).weights.max() <= shared(group, mode="java").weights.max()
 
 
-def test_kept_among_equal_weights() -> None:
-    """Loads as they are: whoever has a partition of a weight keeps it."""
+def test_partitions_of_equal_weight_stay() -> None:
+    """With the same loads, a member keeps its partitions of each weight."""
     draw = random.Random(2)
     for _ in range(100):
         group = weighed(draw, 3)

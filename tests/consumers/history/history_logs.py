@@ -1,4 +1,4 @@
-"""Logs that tests read, and what really happened when the recorded ones were written."""
+"""Logs for tests, and what really happened while the recorded ones were written."""
 
 from __future__ import annotations
 
@@ -25,14 +25,14 @@ def text_of(path: Path) -> list[str]:
 
 
 def read(logs: dict[str, Sequence[str]]) -> tuple[dict[str, History], list[Rejected]]:
-    """Lines by the name of their file → the histories by group, and what is rejected."""
+    """Lines by file name → the histories by group, and the rejected lines."""
     found = [one for name, lines in logs.items() for one in events_of(name, enumerate(lines, 1))]
     rejected = [one for one in found if isinstance(one, Rejected)]
     return histories(one for one in found if isinstance(one, Event)), rejected
 
 
 def one_group(logs: dict[str, Sequence[str]]) -> History:
-    """Of logs that tell of one group, and have no line that is rejected."""
+    """The history of logs with one group and no rejected line."""
     groups, rejected = read(logs)
     assert not rejected
     (history,) = groups.values()
@@ -49,7 +49,7 @@ def recorded(case: str, keep: Keep = lambda _: True) -> dict[str, Sequence[str]]
 
 @dataclass(frozen=True)
 class Stay:
-    """A member of that name had a partition, by its own callbacks. Times in seconds since 1970;
+    """A member owned a partition according to its callbacks. Times are seconds since 1970;
     ``how`` it ended: ``revoked``, ``lost`` (when it was stopped), ``ended`` (with the process)."""
 
     partition: Partition
@@ -61,7 +61,7 @@ class Stay:
 
 @dataclass(frozen=True)
 class Happened:
-    """Of a recorded group: who had what each time it had come to rest, and when in between."""
+    """A recorded group: the owners each time it was stable, and all stays."""
 
     settled: list[dict[str, list[int]]]
     stays: list[Stay]
@@ -96,5 +96,5 @@ def _stays(events: Iterable[dict[str, Any]]) -> Iterable[Stay]:
 
 
 def name_of(member: str) -> str:
-    """The client id, out of a member id that the coordinator made of it."""
+    """The client id in a member id."""
     return member[: -len("-56a695ad-68c2-4e09-88a2-759e3854e366")]

@@ -1,10 +1,8 @@
-"""Small groups in lines of the Java client: whose each line is, and what it comes to."""
+"""Small groups in lines of the Java client, and their histories."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-
-import pytest
 
 from partage.consumers.history import History
 from tests.consumers.history.history_logs import one_group, read
@@ -70,7 +68,7 @@ def unknown(history: History) -> str:
     return "\n".join(history.unknown)
 
 
-# -- whoever goes without a word
+# -- members that end without a log line
 
 
 def crash(*settings: Sequence[str]) -> History:
@@ -99,7 +97,7 @@ def crash(*settings: Sequence[str]) -> History:
     )
 
 
-def test_a_crash_is_counted_from_a_session_timeout_before_the_others_join() -> None:
+def test_a_crash_is_counted_until_a_session_timeout_before_the_others_join() -> None:
     history = crash(config("a"))
     assert owned(history) == [
         ("a-1", 0, 1.0, 16.0),
@@ -113,7 +111,7 @@ def test_a_crash_is_counted_from_a_session_timeout_before_the_others_join() -> N
     assert "counted until a session timeout (10 s) before that" in unknown(history)
 
 
-def test_without_the_session_timeout_it_is_counted_from_the_last_line() -> None:
+def test_without_the_session_timeout_it_is_counted_until_the_last_line() -> None:
     history = crash()
     assert ("b-1", 1, 1.0, 5.0) in owned(history)
     assert "counted until its last line, which is at most 11.000 s too early" in unknown(history)
@@ -121,7 +119,7 @@ def test_without_the_session_timeout_it_is_counted_from_the_last_line() -> None:
     assert history.settings == {"session_timeout": 11.0}
 
 
-def test_other_lines_of_its_own_file_show_that_it_lives() -> None:
+def test_other_lines_of_its_file_show_that_it_is_alive() -> None:
     logs = {
         "a.log": [
             joined(1, "a-1", 1, client="a"),
@@ -141,7 +139,7 @@ def test_other_lines_of_its_own_file_show_that_it_lives() -> None:
     assert ("b-1", 1, 0.0, 8.0) in owned(one_group(logs))
 
 
-def test_a_member_that_finds_itself_put_out() -> None:
+def test_a_member_that_finds_out_that_it_was_removed() -> None:
     history = one_group(
         {
             "a.log": [
@@ -178,11 +176,11 @@ def test_a_member_that_finds_itself_put_out() -> None:
     assert "a-1: learned at 2026-01-01T10:00:30.000 that it was removed" in unknown(history)
 
 
-# -- whose line is it
+# -- which member a line belongs to
 
 
 def test_two_members_with_one_client_id_in_one_file() -> None:
-    """What is given up belongs to the member that has it, whoever was named last."""
+    """Revoked partitions belong to their owner, not to the member that was named last."""
     history = one_group(
         {
             "all.log": [
@@ -208,7 +206,7 @@ def test_two_members_with_one_client_id_in_one_file() -> None:
     ]
 
 
-def test_a_log_that_begins_in_the_middle() -> None:
+def test_a_log_that_begins_during_the_membership() -> None:
     update = [
         line(3, "Updating assignment with"),
         "\tAssigned partitions: [t-0]",
@@ -221,7 +219,7 @@ def test_a_log_that_begins_in_the_middle() -> None:
     assert "the logs begin in generation 8: the ones before are unknown" in unknown(history)
 
 
-# -- gaps and moves
+# -- unowned partitions and moves
 
 
 def two_in_turn(second: str, instance: str = "") -> History:
@@ -252,11 +250,11 @@ def test_a_group_without_members_has_no_partition_without_an_owner() -> None:
     assert history.moved == 1
 
 
-def test_a_static_member_that_comes_back_is_the_same() -> None:
+def test_a_static_member_that_returns_is_the_same() -> None:
     assert two_in_turn("b-1", instance="i").moved == 0
 
 
-def test_a_group_that_kafka_forgot_begins_anew() -> None:
+def test_a_group_that_kafka_deleted_counts_from_the_beginning() -> None:
     history = two_in_turn("b-1")
     assert [one.generation for one in history.rounds] == [1, 2]
     again = one_group(
@@ -276,7 +274,7 @@ def test_a_group_that_kafka_forgot_begins_anew() -> None:
     assert [set(one.assignment) for one in again.rounds] == [{"a-1"}, {"a-2"}]
 
 
-def test_two_owners_are_told_and_the_later_one_counts() -> None:
+def test_overlapping_owners_are_noted_and_the_later_one_counts() -> None:
     history = one_group(
         {
             "a.log": [
@@ -299,7 +297,7 @@ def test_two_owners_are_told_and_the_later_one_counts() -> None:
     assert "b-1 took partitions up to 0.500 s before the log of a-1" in unknown(history)
 
 
-def test_a_generation_that_is_in_no_log_is_told() -> None:
+def test_a_generation_in_no_log_is_noted() -> None:
     history = one_group(
         {"a.log": [joined(0, "a-1", 1), added(0, "t-0"), joined(9, "a-1", 4), added(9, "")]}
     )
@@ -307,7 +305,7 @@ def test_a_generation_that_is_in_no_log_is_told() -> None:
 
 
 def test_a_line_without_a_group_belongs_to_the_only_one_of_its_file() -> None:
-    """librdkafka's JoinGroup response names no group, and comes before the line that does."""
+    """librdkafka's JoinGroup response has no group and comes before the first line that has it."""
     head = "%7|1767323045.678|{}|c#consumer-1| [thrd:main]: "
     response = (
         "JoinGroup response: GenerationId 2, Protocol range, LeaderId c-2, my MemberId c-2, "
@@ -323,7 +321,7 @@ def test_a_line_without_a_group_belongs_to_the_only_one_of_its_file() -> None:
     assert [one.rounds for one in both.values()] == [(), ()]
 
 
-def test_under_kip_848_members_and_owners_are_known_but_no_rounds() -> None:
+def test_with_kip_848_members_and_owners_are_known_but_no_rounds() -> None:
     """Lines of the Java client 4.3 with group.protocol=consumer."""
     a, b = "5z2vBbAKQWK7eaSDzqsIRA", "wCfGWUbsSy2IT7c7G7SGVw"
 
@@ -380,10 +378,3 @@ def test_under_kip_848_members_and_owners_are_known_but_no_rounds() -> None:
     assert "generations: not in the logs (KIP-848 has none), so there are no rounds" in unknown(
         history
     )
-
-
-@pytest.mark.parametrize("name", ["app.log.2", "app.log.1", "app.log.2026-01-01.gz"])
-def test_the_names_of_rotated_files(name: str) -> None:
-    from partage.consumers.history.members import unrotated
-
-    assert unrotated(name) == "app.log"

@@ -1,15 +1,13 @@
-"""Single lines: dates, what older clients write, and what cannot be read."""
+"""Single lines: the wording of other versions, and lines that cannot be read."""
 
 from __future__ import annotations
 
 import json
-from datetime import UTC, datetime
 
 import pytest
 
 from partage.consumers.history import Event, Rejected, events_of
 from partage.consumers.history.events import EventKind
-from partage.consumers.history.timestamps import format_timestamp, parse_timestamp
 
 HEAD = "2026-01-02 03:04:05,678 INFO "
 JAVA = HEAD + "[Consumer clientId=c, groupId=g] "
@@ -17,8 +15,8 @@ PYTHON = HEAD + "kafka.coordinator "
 LIBRDKAFKA = "%7|1767323045.678|{}|c#consumer-1| [thrd:main]: "
 
 
-def told(*lines: str) -> list[Event]:
-    """What lines tell, but for signs of life; nothing of it is rejected."""
+def events(*lines: str) -> list[Event]:
+    """The events of lines, except SEEN; no line is rejected."""
     found = list(events_of("log", enumerate(lines, 1)))
     assert not [one for one in found if isinstance(one, Rejected)]
     return [one for one in found if isinstance(one, Event) and one.kind is not EventKind.SEEN]
@@ -29,59 +27,11 @@ def rejected(*lines: str) -> list[tuple[int, str]]:
     return [(one.line, one.reason) for one in found if isinstance(one, Rejected)]
 
 
-# -- dates
-
-
-@pytest.mark.parametrize(
-    ("line", "when", "zoned"),
-    [
-        ("2021-06-08 20:17:50.252 [main] INFO x", "2021-06-08T20:17:50.252", False),
-        ("[2021-06-08 20:17:50,252] INFO x", "2021-06-08T20:17:50.252", False),
-        ("2021/06/08 20:17:50 x", "2021-06-08T20:17:50", False),
-        ("INFO 2021-06-08 20:17:50,252 x", "2021-06-08T20:17:50.252", False),
-        ("2021-06-08T20:17:50.252123456Z x", "2021-06-08T20:17:50.252123", True),
-        ("2021-06-08T20:17:50.252+02:00 x", "2021-06-08T18:17:50.252", True),
-        ("2021-06-08 20:17:50,252 -0330 x", "2021-06-08T23:47:50.252", True),
-        ("%7|1623183470.252|JOIN|c#consumer-1| x", "2021-06-08T20:17:50.252", True),
-        ("1623183470252 INFO x", "2021-06-08T20:17:50.252", True),
-        ("1623183470.5 INFO x", "2021-06-08T20:17:50.5", True),
-    ],
-)
-def test_a_date_in_many_layouts(line: str, when: str, zoned: bool) -> None:
-    found = parse_timestamp(line)
-    assert found is not None
-    expected = datetime.fromisoformat(when).replace(tzinfo=UTC) - datetime(1970, 1, 1, tzinfo=UTC)
-    assert found.at == expected.days * 86_400_000_000 + (
-        expected.seconds * 1_000_000 + expected.microseconds
-    )
-    assert found.zoned is zoned
-
-
-@pytest.mark.parametrize(
-    "line",
-    [
-        "Jun  8 20:17:50 host app: x",
-        "20:17:50.252 INFO x",
-        "2021-13-08 20:17:50 x",
-        "2021-06-31 20:17:50 x",
-        "12345 x",
-        "",
-    ],
-)
-def test_no_date_is_none(line: str) -> None:
-    assert parse_timestamp(line) is None
-
-
-def test_a_date_is_shown_with_its_zone_where_it_has_one() -> None:
-    assert format_timestamp(1_623_183_470_252_000) == "2021-06-08T20:17:50.252Z"
-    assert format_timestamp(1_623_183_470_252_000, zoned=False) == "2021-06-08T20:17:50.252"
-
-
-# -- what clients of other versions write
+# -- other versions of the clients
 
 
 def test_an_older_java() -> None:
-    joined, revoked, added = told(
+    joined, revoked, added = events(
         JAVA + "Successfully joined group with generation 7",
         JAVA + "Revoking previously assigned partitions [a-b-0, t-12]",
         JAVA + "Setting newly assigned partitions [t-0, t.x_y-3]",
@@ -92,7 +42,7 @@ def test_an_older_java() -> None:
 
 
 def test_java_with_the_logger_at_the_end_and_a_static_member() -> None:
-    (added,) = told(
+    (added,) = events(
         "[2026-01-02 03:04:05,678] INFO [Consumer instanceId=i, clientId=c, groupId=g] "
         "Adding newly assigned partitions: t-0, t-1 "
         "(org.apache.kafka.clients.consumer.internals.ConsumerRebalanceListenerInvoker)"
@@ -101,8 +51,8 @@ def test_java_with_the_logger_at_the_end_and_a_static_member() -> None:
     assert added.partitions == (("t", 0), ("t", 1))
 
 
-def test_java_s_settings() -> None:
-    (settings,) = told(
+def test_java_settings() -> None:
+    (settings,) = events(
         HEAD + "ConsumerConfig values: ",
         "\tclient.id = c",
         "\tgroup.id = g",
@@ -116,7 +66,7 @@ def test_java_s_settings() -> None:
 
 
 def test_kafka_python_2() -> None:
-    joining, joined, added, left = told(
+    joining, joined, added, left = events(
         PYTHON + "(Re-)joining group g",
         PYTHON + "Successfully joined group g with generation 2",
         PYTHON + "Setting newly assigned partitions "
@@ -130,8 +80,8 @@ def test_kafka_python_2() -> None:
     assert (left.kind, left.member) == (EventKind.LEFT, "")
 
 
-def test_librdkafka_through_a_logger_of_python() -> None:
-    (joined,) = told(
+def test_librdkafka_through_a_python_logger() -> None:
+    (joined,) = events(
         "2026-01-02 03:04:05,678 DEBUG app: JOINGROUP [c#consumer-1] [thrd:main]: JoinGroup "
         "response: GenerationId 2, Protocol range, LeaderId c-1, my MemberId c-2, member metadata "
         "count 0: (no error)"
@@ -149,18 +99,20 @@ def test_loggers_that_write_json() -> None:
     )
     one = {"@timestamp": "2021-06-08T20:17:50.252Z", "level": "INFO", "message": message}
     other = {"msg": "(Re-)joining group g", "timestamp": 1_623_183_470_252, "logger": "kafka"}
-    held, joining = told(json.dumps(one), json.dumps(other))
+    held, joining = events(json.dumps(one), json.dumps(other))
     assert (held.kind, held.partitions, held.owned) == (EventKind.HELD, (("t", 0),), ())
     assert (joining.kind, joining.group) == (EventKind.JOINING, "g")
     assert held.at == joining.at == 1_623_183_470_252_000
-    assert told('{"message": "no more', '{"message": 7}', "{}") == []
+    assert events('{"message": "no more', '{"message": 7}', "{}") == []
 
 
-def test_other_lines_tell_nothing() -> None:
-    assert told("", "INFO something else", HEAD + "order 17 has 3 partitions", JAVA + "Hello") == []
+def test_other_lines_are_no_events() -> None:
+    assert (
+        events("", "INFO something else", HEAD + "order 17 has 3 partitions", JAVA + "Hello") == []
+    )
 
 
-# -- what cannot be read is kept aside, with the reason
+# -- rejected lines
 
 
 @pytest.mark.parametrize(
@@ -194,7 +146,7 @@ def test_a_line_that_cannot_be_read_is_rejected(line: str, reason: str) -> None:
     assert reason in why
 
 
-def test_java_s_four_lists_must_follow_and_agree() -> None:
+def test_the_four_lists_of_java_must_follow_and_agree() -> None:
     update = JAVA + "Updating assignment with"
     lists = [
         "\tAssigned partitions:                       [t-0]",
@@ -202,7 +154,7 @@ def test_java_s_four_lists_must_follow_and_agree() -> None:
         "\tAdded partitions (assigned - owned):       [t-0]",
         "\tRevoked partitions (owned - assigned):     [t-1]",
     ]
-    (held,) = told(update, *lists)
+    (held,) = events(update, *lists)
     assert (held.partitions, held.owned) == ((("t", 0),), (("t", 1),))
     assert rejected(update, *lists[:3]) == [(1, "its four lists of partitions do not follow")]
     assert rejected(update, *lists[:2], JAVA + "Hello", *lists[2:])[0][0] == 1
@@ -210,8 +162,8 @@ def test_java_s_four_lists_must_follow_and_agree() -> None:
     assert rejected(update, *wrong) == [(1, "its four lists of partitions contradict each other")]
 
 
-def test_librdkafka_s_lists_that_are_cut_off() -> None:
-    """The line that announces one is rejected, not the one that comes in its stead."""
+def test_incomplete_lists_of_librdkafka() -> None:
+    """The first line of the list is rejected, not the line that follows instead."""
     head = LIBRDKAFKA.format("GRPASSIGNMENT")
     place, announced = head + " t [0] offset INVALID", head + "List with 2 partition(s):"
     empty = head + "List with 0 partition(s):"
@@ -231,11 +183,11 @@ def test_settings_without_a_date_are_rejected() -> None:
     assert rejected(*lines) == [(1, "no date and time in a known layout")]
 
 
-def test_what_goes_through_json_comes_back() -> None:
+def test_events_survive_json() -> None:
     lines = [
         JAVA + "Finished assignment for group at generation 3: {c-1=Assignment(partitions=[t-0])}",
         JAVA + "Revoke previously assigned partitions [t-0]",
         LIBRDKAFKA.format("LOST") + 'Group "g": current assignment of 1 partition(s) lost',
     ]
-    for one in told(*lines):
+    for one in events(*lines):
         assert Event.from_json(one.to_json()) == one

@@ -1,4 +1,4 @@
-"""A history's members played again."""
+"""Replays of a history."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ WEEKS = history(
 )
 
 
-def test_members_become_actors() -> None:
+def test_members_become_scenario_members() -> None:
     scenario = scenario_of(WEEKS, shortened=False)
     told = [(one.id, one.joins_at, one.leaves_at, one.crashes_at) for one in scenario.members]
     assert told == [
@@ -65,18 +65,18 @@ def test_members_become_actors() -> None:
     assert scenario.until == 3 * 604_800.0
 
 
-def test_settings_of_the_logs_are_taken() -> None:
+def test_settings_of_the_logs_are_used() -> None:
     told = replace(WEEKS, settings={"session_timeout": 6.0, "heartbeat_interval": 9.0})
     scenario = scenario_of(told)
     assert (scenario.session_timeout, scenario.heartbeat_interval) == (6.0, 2.0)
 
 
-def test_a_member_whose_subscription_nobody_tells_has_all_topics() -> None:
+def test_a_member_without_a_known_subscription_has_all_topics() -> None:
     silent = replace(WEEKS, members=(replace(WEEKS.members[0], topics=()),))
     assert scenario_of(silent).members[0].topics == ("t", "u")
 
 
-def test_weeks_are_played_as_minutes_with_the_same_outcome() -> None:
+def test_weeks_are_shortened_with_the_same_result() -> None:
     short = scenario_of(WEEKS)
     assert short.until < 600
     days = replace(
@@ -92,7 +92,7 @@ def test_weeks_are_played_as_minutes_with_the_same_outcome() -> None:
         assert replay(scenario_of(days), assignor, protocol) == long
 
 
-def test_a_replay_is_what_simulate_gives() -> None:
+def test_a_replay_equals_simulate() -> None:
     scenario = scenario_of(WEEKS)
     again = Scenario.from_json(json.loads(to_text(scenario)))
     assert again == scenario
@@ -105,12 +105,12 @@ def test_a_replay_is_what_simulate_gives() -> None:
     assert found.moved > 0
 
 
-def test_an_assignor_that_cannot_says_why() -> None:
+def test_an_assignor_that_cannot_gives_the_reason() -> None:
     assert set(replay(scenario_of(WEEKS), "nobody", "eager")) == {"cannot"}
 
 
 @pytest.mark.parametrize("case", [case for case in CASES if case.endswith("whole")])
-def test_under_its_own_assignor_as_much_moves_as_in_the_logs(case: str) -> None:
+def test_with_its_own_assignor_as_much_moves_as_in_the_logs(case: str) -> None:
     """Range and sticky leave no choice here: a, b, c join, b leaves, c crashes."""
     real = one_group(recorded(case))
     assignor = real.rounds[0].assignor

@@ -1,4 +1,4 @@
-"""The coordinator: who gets in, who votes, who is put out, and when."""
+"""The coordinator: joining, the vote, time-outs and static members."""
 
 from __future__ import annotations
 
@@ -16,13 +16,23 @@ from partage.consumers.protocol.messages import (
     Sync,
     Synced,
 )
-from tests.consumers.group_histories import Theatre
+from tests.consumers.group_histories import ObservedNetwork
 
-SAYS = Subscription(("t",), EAGER)
+SUBSCRIPTION = Subscription(("t",), EAGER)
 
 
-def join(client, *assignors, member_id="", instance=None, says=SAYS, session=45.0, rebalance=60.0):
-    return Join(client, member_id, instance, assignors or ("range",), says, session, rebalance)
+def join(
+    client,
+    *assignors,
+    member_id="",
+    instance=None,
+    subscription=SUBSCRIPTION,
+    session=45.0,
+    rebalance=60.0,
+):
+    return Join(
+        client, member_id, instance, assignors or ("range",), subscription, session, rebalance
+    )
 
 
 def formed(*lists, initial_delay=0.0):
@@ -50,12 +60,15 @@ def test_a_group_forms() -> None:
     assert coordinator.handle(1.0, join("b")) == []
     assert coordinator.state is State.PREPARING
     assert coordinator.deadline == 1.0
-    assert coordinator.tick(1.0) == []  # one more came: it waits once more
+    assert coordinator.tick(1.0) == []  # a member joined: it waits once more
     first, second = coordinator.tick(1.0)
     assert isinstance(first, Joined)
     assert isinstance(second, Joined)
     assert (first.member_id, first.generation, first.assignor) == ("a", 1, "range")
-    assert first.members == {"a": (None, SAYS), "b": (None, SAYS)}  # the first who joined leads
+    assert first.members == {
+        "a": (None, SUBSCRIPTION),
+        "b": (None, SUBSCRIPTION),
+    }  # the first member that joined leads
     assert second.members is None
     assert coordinator.handle(1.0, Sync("b", "b", None, 1)) == []
     answers = coordinator.handle(2.0, Sync("a", "a", None, 1, {"a": (("t", 0),)}))
@@ -88,63 +101,63 @@ def test_no_common_assignor() -> None:
         "The group member's supported protocols are incompatible with those of existing members "
         "or first group member tried to join with empty protocol type or empty protocol list."
     )
-    assert coordinator.state is State.STABLE  # the others are not disturbed
+    assert coordinator.state is State.STABLE  # the other members are not affected
     assert list(coordinator.members) == ["m0", "m1"]
 
 
 def test_the_first_member_with_an_empty_list() -> None:
     coordinator = Coordinator()
-    request = Join("a", "", None, (), SAYS, 45.0, 60.0)
+    request = Join("a", "", None, (), SUBSCRIPTION, 45.0, 60.0)
     (answer,) = coordinator.handle(0.0, request)
     assert answer.error is Error.INCONSISTENT_GROUP_PROTOCOL
 
 
-def test_a_rolling_change_of_strategy() -> None:
-    """Two rounds of restarts lead from range to sticky without anybody being turned away."""
-    theatre = Theatre({"t": 4})
+def test_a_rolling_change_of_the_assignor() -> None:
+    """Two rounds of restarts lead from range to sticky, and no member is refused."""
+    network = ObservedNetwork({"t": 4})
     for client in ("a", "b"):
-        theatre.member(client, assignors=("range",))
-    theatre.quiet()
-    assert theatre.coordinator.assignor == "range"
+        network.member(client, assignors=("range",))
+    network.run_until_stable()
+    assert network.coordinator.assignor == "range"
     for old, new in (("a", "a2"), ("b", "b2")):
-        theatre.close(old)
-        theatre.member(new, assignors=("sticky", "range"))
-        theatre.quiet()
-        assert theatre.coordinator.assignor == ("range" if new == "a2" else "sticky")
+        network.close(old)
+        network.member(new, assignors=("sticky", "range"))
+        network.run_until_stable()
+        assert network.coordinator.assignor == ("range" if new == "a2" else "sticky")
     for old, new in (("a2", "a3"), ("b2", "b3")):
-        theatre.close(old)
-        theatre.member(new, assignors=("sticky",))
-        theatre.quiet()
-        assert theatre.coordinator.assignor == "sticky"
-    assert all(consumer.error is None for consumer in theatre.everyone)
-    theatre.member("late", assignors=("range",))
-    theatre.quiet()
-    assert theatre.everyone[-1].error is Error.INCONSISTENT_GROUP_PROTOCOL
-    assert theatre.everyone[-1].phase is Phase.OUT
-    assert not theatre.wrong
+        network.close(old)
+        network.member(new, assignors=("sticky",))
+        network.run_until_stable()
+        assert network.coordinator.assignor == "sticky"
+    assert all(consumer.error is None for consumer in network.everyone)
+    network.member("late", assignors=("range",))
+    network.run_until_stable()
+    assert network.everyone[-1].error is Error.INCONSISTENT_GROUP_PROTOCOL
+    assert network.everyone[-1].phase is Phase.OUT
+    assert not network.wrong
 
 
 def test_from_eager_to_cooperative() -> None:
-    """While both kinds are there the assignor chosen is one that withholds, or all are eager."""
-    theatre = Theatre({"t": 6})
+    """While members of both protocols exist, the assignor withholds or all members are eager."""
+    network = ObservedNetwork({"t": 6})
     for client in ("a", "b", "c"):
-        theatre.member(client, assignors=("sticky",))
-    theatre.quiet()
+        network.member(client, assignors=("sticky",))
+    network.run_until_stable()
     for client in ("a", "b", "c"):
-        theatre.close(client)
-        theatre.member(client + "1", assignors=("cooperative-sticky", "sticky"))
-        theatre.quiet()
-    assert theatre.coordinator.assignor == "cooperative-sticky"
+        network.close(client)
+        network.member(client + "1", assignors=("cooperative-sticky", "sticky"))
+        network.run_until_stable()
+    assert network.coordinator.assignor == "cooperative-sticky"
     for client in ("a", "b", "c"):
-        theatre.close(client + "1")
-        theatre.member(client + "2", assignors=("cooperative-sticky",), protocol=COOPERATIVE)
-        theatre.quiet()
-        theatre.check_quiet()
-    assert [len(held) for held in theatre.held().values()] == [2, 2, 2]
-    assert not theatre.wrong
+        network.close(client + "1")
+        network.member(client + "2", assignors=("cooperative-sticky",), protocol=COOPERATIVE)
+        network.run_until_stable()
+        network.check_stable()
+    assert [len(held) for held in network.held().values()] == [2, 2, 2]
+    assert not network.wrong
 
 
-def test_a_session_that_runs_out() -> None:
+def test_a_session_expires() -> None:
     coordinator = formed(("range",), ("range",))
     coordinator.handle(30.0, Heartbeat("m1", "m1", None, 1))
     assert coordinator.deadline == 45.0
@@ -162,11 +175,11 @@ def test_a_session_that_runs_out() -> None:
     assert answers[0].members is not None
 
 
-def test_the_rebalance_timeout_puts_out_who_does_not_join() -> None:
+def test_the_rebalance_timeout_removes_members_that_do_not_join() -> None:
     coordinator = formed(("range",), ("range",))
     coordinator.handle(10.0, join("late"))  # 60 s to join again
     coordinator.handle(11.0, join("m0", member_id="m0"))
-    for now in (30.0, 60.0):  # it beats, but does not join
+    for now in (30.0, 60.0):  # it sends heartbeats, but does not join
         (answer,) = coordinator.handle(now, Heartbeat("m1", "m1", None, 1))
         assert answer.error is Error.REBALANCE_IN_PROGRESS
     assert coordinator.deadline == 70.0
@@ -176,9 +189,9 @@ def test_the_rebalance_timeout_puts_out_who_does_not_join() -> None:
     assert list(coordinator.members) == ["m0", "late"]
 
 
-def test_the_leader_that_never_brings_an_assignment() -> None:
+def test_a_leader_that_never_syncs() -> None:
     coordinator = formed(("range",), ("range",))
-    coordinator.handle(10.0, join("m1", member_id="m1", says=Subscription(("u",), EAGER)))
+    coordinator.handle(10.0, join("m1", member_id="m1", subscription=Subscription(("u",), EAGER)))
     coordinator.handle(10.0, join("m0", member_id="m0"))
     assert coordinator.state is State.COMPLETING
     coordinator.handle(11.0, Sync("m1", "m1", None, 2))
@@ -191,7 +204,7 @@ def test_the_leader_that_never_brings_an_assignment() -> None:
     assert coordinator.leader == "m1"
 
 
-def test_generations_and_strangers() -> None:
+def test_unknown_members_and_generations() -> None:
     coordinator = formed(("range",))
     cases = [
         (Sync("m0", "m0", None, 7), Error.ILLEGAL_GENERATION),
@@ -207,7 +220,7 @@ def test_generations_and_strangers() -> None:
     assert coordinator.state is State.STABLE
 
 
-def test_who_says_the_same_again_disturbs_nobody_but_the_leader_does() -> None:
+def test_only_the_leader_rebalances_by_joining_again_unchanged() -> None:
     coordinator = formed(("range",), ("range",))
     (answer,) = coordinator.handle(1.0, join("m1", member_id="m1"))
     assert isinstance(answer, Joined)
@@ -217,7 +230,7 @@ def test_who_says_the_same_again_disturbs_nobody_but_the_leader_does() -> None:
     assert coordinator.state is State.PREPARING
 
 
-def test_everybody_leaves() -> None:
+def test_all_members_leave() -> None:
     coordinator = formed(("range",), ("range",))
     for client in ("m0", "m1"):
         coordinator.handle(5.0, Leave(client, client, None))
@@ -244,81 +257,81 @@ def test_the_initial_delay_waits_for_more_members() -> None:
 class TestStaticMembers:
     """group.instance.id (KIP-345)."""
 
-    def stable(self) -> Theatre:
-        theatre = Theatre({"t": 4})
-        theatre.member("a", assignors=("range",), instance_id="one")
-        theatre.member("b", assignors=("range",), instance_id="two")
-        theatre.quiet()
-        return theatre
+    def stable(self) -> ObservedNetwork:
+        network = ObservedNetwork({"t": 4})
+        network.member("a", assignors=("range",), instance_id="one")
+        network.member("b", assignors=("range",), instance_id="two")
+        network.run_until_stable()
+        return network
 
-    def test_a_restart_costs_no_rebalance(self) -> None:
-        theatre = self.stable()
-        before = theatre.held()
-        theatre.close("b")
-        theatre.run(20.0)
-        assert theatre.coordinator.state is State.STABLE  # it did not leave
-        theatre.member("b2", assignors=("range",), instance_id="two")
-        theatre.quiet()
-        assert theatre.coordinator.generation == 1
-        assert theatre.held() == {"a": before["a"], "b2": before["b"]}
-        assert theatre.callbacks("a") == [("assigned", tuple(before["a"]))]
-        assert theatre.coordinator.members["b2"].request.instance_id == "two"
+    def test_a_restart_needs_no_rebalance(self) -> None:
+        network = self.stable()
+        before = network.held()
+        network.close("b")
+        network.run(20.0)
+        assert network.coordinator.state is State.STABLE  # it did not leave
+        network.member("b2", assignors=("range",), instance_id="two")
+        network.run_until_stable()
+        assert network.coordinator.generation == 1
+        assert network.held() == {"a": before["a"], "b2": before["b"]}
+        assert network.callbacks("a") == [("assigned", tuple(before["a"]))]
+        assert network.coordinator.members["b2"].request.instance_id == "two"
 
     def test_the_leader_restarts(self) -> None:
-        theatre = self.stable()
-        before = theatre.held()
-        theatre.crash("a")
-        theatre.member("a2", assignors=("range",), instance_id="one")
-        theatre.quiet()
-        assert theatre.coordinator.generation == 1
-        assert theatre.coordinator.leader == "a2"
-        assert theatre.held()["a2"] == before["a"]
+        network = self.stable()
+        before = network.held()
+        network.crash("a")
+        network.member("a2", assignors=("range",), instance_id="one")
+        network.run_until_stable()
+        assert network.coordinator.generation == 1
+        assert network.coordinator.leader == "a2"
+        assert network.held()["a2"] == before["a"]
 
-    def test_the_old_process_is_fenced_and_told_lost(self) -> None:
-        theatre = self.stable()
-        old = theatre.processes["b"]
+    def test_the_old_process_is_fenced_and_gets_lost(self) -> None:
+        network = self.stable()
+        old = network.processes["b"]
         had = tuple(sorted(old.held))
-        theatre.member("b2", assignors=("range",), instance_id="two")
-        theatre.quiet()
+        network.member("b2", assignors=("range",), instance_id="two")
+        network.run_until_stable()
         assert old.error is Error.FENCED_INSTANCE_ID
-        assert theatre.callbacks("b")[-1] == ("lost", had)
-        assert not theatre.wrong
+        assert network.callbacks("b")[-1] == ("lost", had)
+        assert not network.wrong
 
-    def test_one_that_stays_away_is_put_out_by_its_session(self) -> None:
-        theatre = self.stable()
-        theatre.close("b")
-        theatre.run(60.0)
-        theatre.quiet()
-        assert theatre.coordinator.generation == 2
-        assert len(theatre.held()["a"]) == 4
+    def test_one_that_does_not_return_is_removed_when_its_session_expires(self) -> None:
+        network = self.stable()
+        network.close("b")
+        network.run(60.0)
+        network.run_until_stable()
+        assert network.coordinator.generation == 2
+        assert len(network.held()["a"]) == 4
 
-    def test_one_that_sleeps_through_a_rebalance_stays_listed(self) -> None:
-        theatre = Theatre({"t": 4})
+    def test_one_that_pauses_during_a_rebalance_stays_a_member(self) -> None:
+        network = ObservedNetwork({"t": 4})
         for client in ("a", "b"):
-            theatre.member(
+            network.member(
                 client,
                 instance_id=client,
                 assignors=("range",),
                 rebalance_timeout=10.0,
                 session_timeout=100.0,
             )
-        theatre.quiet()
-        theatre.processes["b"].sleep()
-        theatre.member("c", assignors=("range",), rebalance_timeout=10.0)
-        theatre.run(40.0)
-        assert theatre.coordinator.generation == 2
-        assert set(theatre.coordinator.members) == {"a", "b", "c"}
-        assert theatre.coordinator.members["b"].generation == 1
-        held = theatre.held()["b"]
+        network.run_until_stable()
+        network.processes["b"].sleep()
+        network.member("c", assignors=("range",), rebalance_timeout=10.0)
+        network.run(40.0)
+        assert network.coordinator.generation == 2
+        assert set(network.coordinator.members) == {"a", "b", "c"}
+        assert network.coordinator.members["b"].generation == 1
+        held = network.held()["b"]
         assert held
-        assert "b" not in {c for cs in theatre.holders().values() for c in cs}
-        theatre.wake("b")
-        theatre.quiet()
-        theatre.check_quiet()
-        assert ("lost", tuple(held)) in theatre.callbacks("b")
-        assert not theatre.wrong
+        assert "b" not in {c for cs in network.holders().values() for c in cs}
+        network.wake("b")
+        network.run_until_stable()
+        network.check_stable()
+        assert ("lost", tuple(held)) in network.callbacks("b")
+        assert not network.wrong
 
 
-def test_answers_are_addressed() -> None:
+def test_an_answer_without_an_error() -> None:
     answer = Answer(Heartbeat("a", "a", None, 1))
     assert answer.error is None

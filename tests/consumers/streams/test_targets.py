@@ -1,4 +1,4 @@
-"""Homes of tasks by costs per task, against every way there is."""
+"""Target processes by costs per task, against enumeration."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ def measure(
     return (*together, kinds, *costs) if first else (*together, *costs, kinds)
 
 
-def test_no_way_costs_less() -> None:
+def test_no_placement_costs_less() -> None:
     draw = random.Random(9)
     ways = 0
     for turn in range(400):
@@ -83,7 +83,7 @@ def test_no_way_costs_less() -> None:
     assert ways > 10_000
 
 
-def test_what_leaves_is_the_last_of_the_fullest_thread() -> None:
+def test_the_last_tasks_of_the_fullest_thread_leave() -> None:
     """Six tasks on threads of four and two, and a second process: three go, the last ones."""
     tasks = Tasks(
         kind=np.zeros(6, dtype=np.int64),

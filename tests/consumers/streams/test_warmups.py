@@ -1,4 +1,4 @@
-"""Warm-ups: rounds of a small world in which state takes time to catch up."""
+"""Warm-ups: rounds of a simulated application whose state takes time to catch up."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ Task = tuple[int, int]
 
 @dataclass
 class World:
-    """Processes with their threads, and where state is, in the test's own words.
+    """Processes with their threads, and where state is.
 
     ``topics``: one topic and subtopology each, stateful where its name says so; ``lag``: of the
     state of a task on a process; ``runs``, ``copies``: what threads have.
@@ -102,8 +102,8 @@ class World:
         self.lag = {at: lag for at, lag in self.lag.items() if at[0] != process}
 
     def round(self) -> Assignment:
-        """One rebalance, with everything checked that holds in every round; then whoever has no
-        more to do with a task loses its state at once."""
+        """One rebalance, with the checks that hold in every round. Then processes without a copy of
+        a task lose its state at once."""
         group = self.group()
         found = assign(group, "streams")
         target = Assignment(group, found.target, found.target).as_dict()
@@ -147,8 +147,8 @@ class World:
     def catch_up(self, records: int = 10**6) -> None:
         self.lag = {at: max(0, lag - records) for at, lag in self.lag.items()}
 
-    def settle(self, most: int = 200) -> tuple[int, int]:
-        """(rounds, probing rebalances among them) until nothing is to be done."""
+    def run_until_stable(self, most: int = 200) -> tuple[int, int]:
+        """(rounds, probing rebalances among them) until the group is stable."""
         rounds = probes = 0
         while rounds < most:
             rounds += 1
@@ -170,10 +170,10 @@ class World:
 
 
 def test_scaling_out_converges() -> None:
-    """Ten tasks on x; y comes without state. Five must go, two warm up at a time: three probing
-    rebalances, each followed by one that moves what x gave up."""
+    """Ten tasks on x; y joins without state. Five must move, two warm up at a time: three probing
+    rebalances, each followed by one that moves what x revoked."""
     world = World({"s": 10}, {"x1": "x"})
-    assert world.settle() == (1, 0)
+    assert world.run_until_stable() == (1, 0)
     world.threads["y1"] = "y"
     first = world.round()
     assert first.of("x1") == [("s", n) for n in range(10)]
@@ -192,12 +192,12 @@ def test_scaling_out_converges() -> None:
     assert third.warmups_by_id["y1"] == [("s", 7), ("s", 8)]
     assert third.to_json()["waiting"] == 3
     world.catch_up()
-    assert world.settle() == (4, 1)
+    assert world.run_until_stable() == (4, 1)
     assert world.loads() == {"x": 5, "y": 5}
     assert world.round().to_json()["probing_rebalance_ms"] is None
 
 
-def test_the_example_of_the_page() -> None:
+def test_the_example_of_the_documentation() -> None:
     """Of two stateful tasks for B one has caught up there, and the other warms up."""
     group = Group.read(str(files("partage") / "data" / "groups" / "streams-scale-out.json"))
     found = assign(group, "streams")
@@ -216,22 +216,22 @@ def test_the_example_of_the_page() -> None:
 
 @pytest.mark.parametrize("most", [1, 2, 3, 7])
 def test_rounds_are_as_few_as_warmups_allow(most: int) -> None:
-    """Twelve tasks, from one process to three: eight homes lag, and every probing rebalance but
+    """Twelve tasks, from one process to three: eight targets lag, and every probing rebalance but
     the last begins ``most`` of them."""
     world = World({"s": 12}, {"x1": "x"}, settings={"max_warmup_replicas": most})
-    world.settle()
+    world.run_until_stable()
     world.threads |= {"y1": "y", "z1": "z"}
-    rounds, probes = world.settle()
+    rounds, probes = world.run_until_stable()
     assert probes == ceil(8 / most)
     # each probe moves something: one round that takes it away, one that hands it over
     assert rounds == 1 + 2 * probes
     assert world.loads() == {"x": 4, "y": 4, "z": 4}
 
 
-def test_it_goes_on_where_it_began() -> None:
-    """What warms up slowly keeps its place: no other is begun in its stead."""
+def test_a_warmup_that_has_begun_continues() -> None:
+    """A slow warm-up keeps its place: no other one begins instead."""
     world = World({"s": 10}, {"x1": "x"})
-    world.settle()
+    world.run_until_stable()
     world.threads["y1"] = "y"
     first = world.round().warmups_by_id
     for _ in range(3):
@@ -253,8 +253,8 @@ def test_caught_up_means_within_the_acceptable_lag() -> None:
         assert assign(Group(group.topics, group.members, streams=asked), "streams").moves == 2
 
 
-def test_who_is_warm_is_chosen_before_who_moves_least() -> None:
-    """x must give two of four: those that y is warm for, not its last ones."""
+def test_caught_up_targets_before_fewest_moves() -> None:
+    """x must give up two of four tasks: those that y has caught up with, not its last ones."""
     group = Group(
         {"s": 4},
         [Member("x", ["s"], owned={"s": [0, 1, 2, 3]}), Member("y", ["s"])],
@@ -268,8 +268,8 @@ def test_who_is_warm_is_chosen_before_who_moves_least() -> None:
     assert found.to_json()["waiting"] == 0
 
 
-def test_two_moves_to_the_warm_before_one_to_the_cold() -> None:
-    """z shall have one of three. x could give it one, but z is warm for that of y alone."""
+def test_two_moves_to_caught_up_targets_before_one_to_another() -> None:
+    """z gets one of three. x could give it one, but z has only caught up with that of y."""
     group = Group(
         {"s": 3},
         [
@@ -287,7 +287,7 @@ def test_two_moves_to_the_warm_before_one_to_the_cold() -> None:
     assert found.to_json()["waiting"] == 0
 
 
-def test_warmups_begin_where_least_is_missing() -> None:
+def test_warmups_begin_with_the_smallest_lag() -> None:
     group = Group(
         {"s": 10},
         [Member("x", ["s"], owned={"s": list(range(10))}), Member("y", ["s"])],
@@ -316,7 +316,7 @@ def test_a_standby_goes_where_it_has_caught_up(warm: str, cool: str) -> None:
     assert found.to_json()["waiting"] == 0
 
 
-def test_where_nobody_has_caught_up_the_one_that_lags_least_runs_it() -> None:
+def test_where_none_has_caught_up_the_smallest_lag_runs_it() -> None:
     members = [Member(m, ["s"]) for m in "xyz"]
     group = Group(
         {"s": 3},
@@ -333,7 +333,7 @@ def test_where_nobody_has_caught_up_the_one_that_lags_least_runs_it() -> None:
     assert found.to_json()["waiting"] == 0
 
 
-def test_who_still_restores_what_it_runs_gives_it_to_one_that_is_warm() -> None:
+def test_a_process_that_restores_gives_its_task_to_one_that_has_caught_up() -> None:
     group = Group(
         {"s": 2},
         [Member("x", ["s"], owned={"s": [0, 1]}), Member("y", ["s"])],
@@ -349,23 +349,23 @@ def test_who_still_restores_what_it_runs_gives_it_to_one_that_is_warm() -> None:
     assert found.to_json()["waiting"] == 1
 
 
-def test_all_may_have_it_where_any_lag_is_acceptable() -> None:
+def test_with_any_lag_acceptable_all_processes_may_run_it() -> None:
     world = World({"s": 10}, {"x1": "x"}, settings={"acceptable_recovery_lag": 2**63 - 1})
-    world.settle()
+    world.run_until_stable()
     world.threads["y1"] = "y"
     assert assign(world.group(), "streams").moves == 5
 
 
 def test_stateless_tasks_do_not_wait() -> None:
     world = World({"n": 6, "s": 0}, {"x1": "x"})
-    world.settle()
+    world.run_until_stable()
     world.threads["y1"] = "y"
-    assert world.settle() == (2, 0)
+    assert world.run_until_stable() == (2, 0)
 
 
-def test_a_standby_and_its_active_change_places() -> None:
+def test_a_standby_and_its_active_swap() -> None:
     """Two processes, each with a standby of all that the other runs; y runs nothing yet. x and y
-    are even, so z gets what it shall have by and by, and no warm-up where a standby will do."""
+    are even, so z gets its tasks over time, and no warm-up where a standby is enough."""
     pairs = [("s", n) for n in range(4)]
     group = Group(
         {"s": 4},
@@ -392,10 +392,10 @@ def test_a_standby_and_its_active_change_places() -> None:
     assert found.standbys_by_id["y"] == [("s", 1), ("s", 2), ("s", 3)]
 
 
-def test_a_hot_standby_stays_until_the_new_one_is_warm() -> None:
-    """x runs, y has the standbys; z comes. What y shall not keep it keeps until z has it."""
+def test_a_caught_up_standby_stays_until_the_new_one_has_caught_up() -> None:
+    """x runs, y has the standbys; z joins. y keeps the standbys of z until z has caught up."""
     world = World({"s": 6}, {"x1": "x", "y1": "y"}, settings={"standbys": 1})
-    world.settle()
+    world.run_until_stable()
     world.catch_up()
     world.threads["z1"] = "z"
     rounds = 0
@@ -429,7 +429,7 @@ def test_when_a_process_fails_its_standbys_take_over_at_once() -> None:
         {f"{p}{n}": p for p in "xyz" for n in range(2)},
         settings={"standbys": 1},
     )
-    world.settle()
+    world.run_until_stable()
     world.catch_up()
     before = world.where(world.copies)
     lost = {pair for pair, process in world.where(world.runs).items() if process == "x"}
@@ -438,13 +438,13 @@ def test_when_a_process_fails_its_standbys_take_over_at_once() -> None:
     now = world.where(world.round().as_dict())
     assert {now[pair] for pair in lost} <= {"y", "z"}
     assert all(now[pair] == before[pair] for pair in lost)
-    world.settle()
+    world.run_until_stable()
     assert world.loads() == {"y": 6, "z": 6}
 
 
 @dataclass
 class Snapshot:
-    """One round at random, whatever sense it makes; a lag up to 10 is acceptable."""
+    """A random round; a lag up to 10 is acceptable."""
 
     process: list[int]
     lag: list[list[int]]
@@ -471,7 +471,7 @@ class Snapshot:
         return ready or [p for p, behind in enumerate(lag) if behind == min(lag)]
 
     def ways(self) -> list[list[int]]:
-        """Where each task may be this round: at home, where it ran, or wherever it may run."""
+        """Where each task may run this round: its target, where it ran, or wherever it may run."""
         found = []
         for task, at in enumerate(self.home):
             may = self.may_run(task)
@@ -483,7 +483,7 @@ class Snapshot:
         return found
 
     def measure(self, way: tuple[int, ...]) -> tuple[int, int]:
-        """How uneven it is, and how many that wait are not where their standby was."""
+        """How uneven it is, and how many waiting tasks are not where they have a standby."""
         size = Counter(self.process)
         even = sum(lcm(*size.values()) // size[p] * n * n for p, n in Counter(way).items())
         waits = [t for t, at in enumerate(self.home) if at not in self.may_run(t)]
@@ -550,9 +550,9 @@ def at_random(draw: random.Random) -> World:
     return world
 
 
-def test_every_history_settles_at_the_balanced_assignment() -> None:
-    """Processes come and go, at random; state is lost as soon as a process has no more to do with
-    it. Each time the group settles, as even as if no lag had been told, and nothing is missing."""
+def test_every_history_ends_at_the_balanced_assignment() -> None:
+    """Processes join and leave at random; a process without a copy loses the state at once. Each
+    time the group becomes stable, as even as without lags, and no copy is missing."""
     draw = random.Random(6)
     rounds = 0
     for _ in range(200):
@@ -567,7 +567,7 @@ def test_every_history_settles_at_the_balanced_assignment() -> None:
             if shaken is not None and draw.random() < 0.5:
                 world.catch_up(draw.choice((1, 500_000, 995_000)))
             waiting = assign(world.group(), "streams").to_json()["waiting"]
-            count, probes = world.settle()
+            count, probes = world.run_until_stable()
             assert count <= 1 + 2 * (probes + 1)
             # costs of racks count against the last owner, and may ask for one more
             asked = ceil(waiting / world.settings["max_warmup_replicas"])

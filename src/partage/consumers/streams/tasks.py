@@ -104,8 +104,8 @@ def assign_actives(tasks: Tasks) -> Ints:
                 need[at] -= 1
         for task in of_kind[answer[of_kind] == NOBODY].tolist():  # stay in the process
             if tasks.owner[task] != NOBODY:
-                beside = tasks.process == tasks.process[tasks.owner[task]]
-                wanting = np.flatnonzero(beside & (need > 0))
+                in_process = tasks.process == tasks.process[tasks.owner[task]]
+                wanting = np.flatnonzero(in_process & (need > 0))
                 if len(wanting):
                     answer[task] = wanting[0]
                     need[wanting[0]] -= 1
@@ -242,14 +242,14 @@ def place_standbys(
             row * width + shared[proc], return_index=True, return_inverse=True
         )
         head = nodes + np.arange(len(named))
-        beside = shared[runs_on[row[first]]] == named % width
+        same_value = shared[runs_on[row[first]]] == named % width
         parts.append(
             Squares(
                 tail=above[first],
                 head=head,
                 capacity=np.full(len(named), copies),
                 weight=np.ones(len(named), dtype=np.int64),
-                base=beside.astype(np.int64),
+                base=same_value.astype(np.int64),
                 low=np.zeros(len(named), dtype=np.int64),
                 high=np.full(len(named), copies),
             )

@@ -1,4 +1,4 @@
-"""The tasks of a group's Streams application as columns: who runs each, and who has its state.
+"""The tasks of a group's Streams application as columns, with their owners and the places of state.
 
 A task is one partition number of a subtopology: that partition of all its topics. The member that
 runs it is the one that owns most of its partitions according to the claims, the first of equals.

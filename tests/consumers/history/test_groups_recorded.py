@@ -33,7 +33,7 @@ SILENT = 0.8
 """Between the real end of a member that fell silent and the guess: two heartbeats of librdkafka."""
 
 INFO = [case for case in CASES if not case.startswith("librdkafka")]
-"""librdkafka says nothing without debug=cgrp."""
+"""librdkafka logs nothing without debug=cgrp."""
 
 
 def not_debug(line: str) -> bool:
@@ -51,11 +51,11 @@ def _history(case: str) -> History:
     return one_group(recorded(case))
 
 
-def test_every_client_is_recorded_under_both_protocols() -> None:
+def test_every_client_is_recorded_with_both_protocols() -> None:
     assert len(CASES) == 3 * 2 * 2
 
 
-def test_who_owned_what_and_when(history: History, case: str) -> None:
+def test_owners(history: History, case: str) -> None:
     same(history, happened(case).stays)
 
 
@@ -69,7 +69,7 @@ def same(history: History, stays: list[Stay]) -> None:
             assert one.end / MICROSECONDS == pytest.approx(stay.end, abs=NEAR), stay
 
 
-def test_who_fell_silent_is_taken_to_have_ended_then(history: History, case: str) -> None:
+def test_when_silent_members_ended(history: History, case: str) -> None:
     """When it was killed, or stopped, is in no log: the others' lines and the session timeout tell
     of it."""
     stays = happened(case).stays
@@ -93,8 +93,8 @@ def test_how_members_ended(history: History, case: str) -> None:
     assert all(case.startswith(str(one.client)) for one in history.members)
 
 
-def test_the_group_comes_to_rest_as_it_did(history: History, case: str) -> None:
-    """Each time, who had what is the assignment of a round, in that order."""
+def test_the_stable_assignments(history: History, case: str) -> None:
+    """Each stable assignment is that of a round, in the same order."""
     rounds = iter(history.rounds)
     for shares in happened(case).settled:
         assert any(
@@ -103,7 +103,7 @@ def test_the_group_comes_to_rest_as_it_did(history: History, case: str) -> None:
         ), shares
 
 
-def test_generations_go_up_by_one(history: History, case: str) -> None:
+def test_generations_rise_by_one(history: History, case: str) -> None:
     numbers = [one.generation for one in history.rounds if one.generation is not None]
     assert numbers == list(range(1, len(numbers) + 1))
 
@@ -115,7 +115,7 @@ def test_protocol_and_assignor(history: History, case: str) -> None:
     assert {one.assignor for one in rounds} == {"cooperative-sticky" if cooperative else "range"}
 
 
-def test_how_long_partitions_had_no_owner(history: History, case: str) -> None:
+def test_unowned_times(history: History, case: str) -> None:
     """From the callbacks: the time between one stay and the next."""
     by_partition: dict[Partition, list[Stay]] = {}
     for stay in happened(case).stays:
@@ -129,14 +129,14 @@ def test_how_long_partitions_had_no_owner(history: History, case: str) -> None:
 
 
 @pytest.mark.parametrize("case", INFO)
-def test_the_same_without_debug_but_for_what_is_told(case: str) -> None:
+def test_the_same_without_debug(case: str) -> None:
     history = one_group(recorded(case, not_debug))
     same(history, happened(case).stays)
     told = "\n".join(history.unknown)
     python = case.startswith("kafka-python")
     assert ("session timeout: not in the logs; the replay uses" in told) is python
     assert "subscriptions of" not in told
-    # Where no heartbeat is told, members seem to be silent for longer.
+    # Without heartbeats in the log, members seem to be silent for longer.
     assert 6 - NEAR < history.settings["session_timeout"] < (10 if python else 6 + NEAR)
 
 
@@ -165,7 +165,7 @@ def test_rotated_files_are_one(case: str) -> None:
     assert one_group(cut).owned == one_group(logs).owned
 
 
-def test_a_member_that_writes_into_two_logs() -> None:
+def test_a_member_with_two_logs() -> None:
     logs = recorded("java-eager-whole")
     cut = {}
     for name, lines in logs.items():
@@ -175,7 +175,7 @@ def test_a_member_that_writes_into_two_logs() -> None:
 
 
 def middle(lines: Sequence[str]) -> int:
-    """A place where no message goes over more than one line."""
+    """A position where no message has several lines."""
     half = len(lines) // 2
     return next(at for at in range(half, len(lines)) if "heartbeat" in lines[at].lower())
 
@@ -190,8 +190,8 @@ def test_several_groups_in_one_read() -> None:
 
 
 @pytest.mark.parametrize("case", CASES)
-def test_whatever_is_missing_nothing_breaks(case: str) -> None:
-    """Logs with holes, cut lines and lost files: never two owners, no time before the start."""
+def test_incomplete_logs(case: str) -> None:
+    """Missing lines, cut lines and missing files: never two owners, no time before the start."""
     chance = random.Random(case)
     for _ in range(6):
         logs = {}

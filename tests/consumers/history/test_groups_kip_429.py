@@ -73,7 +73,7 @@ def test_its_rounds_are_generations_9_10_and_11(history: History) -> None:
     assert not any(one.lost for one in history.rounds)
 
 
-def test_who_owned_what(history: History) -> None:
+def test_owners(history: History) -> None:
     spans = [
         (one.partition[1], one.member, history.since_start(one.start), history.since_start(one.end))
         for one in history.owned
@@ -87,7 +87,7 @@ def test_who_owned_what(history: History) -> None:
     assert {name_of(one.id) for one in history.members} == {"consumer-cg_logi_kafka_test_1-1"}
 
 
-def test_what_it_leaves_unknown_is_told(history: History) -> None:
+def test_missing_information(history: History) -> None:
     told = "\n".join(history.unknown)
     for words in ("subscriptions of", "partition counts", "session timeout", "time zone"):
         assert words in told
@@ -95,7 +95,7 @@ def test_what_it_leaves_unknown_is_told(history: History) -> None:
     assert "assignor: not in the logs" in told
 
 
-def test_without_debug_the_second_is_found_by_what_the_leader_gave_it() -> None:
+def test_without_debug_the_second_is_found_by_the_leaders_assignments() -> None:
     logs = {
         name: [line for line in lines if " DEBUG " not in line]
         for name, lines in {"one.log": ONE, "two.log": TWO}.items()
@@ -108,7 +108,7 @@ def test_without_debug_the_second_is_found_by_what_the_leader_gave_it() -> None:
     assert all("DEBUG" in text for text in guessed)
 
 
-def test_without_debug_and_without_the_leader_it_stays_nameless() -> None:
+def test_without_debug_and_the_leader_it_stays_without_an_id() -> None:
     history = one_group({"two.log": [line for line in TWO if " DEBUG " not in line]})
     (member,) = history.members
     assert member.id == "consumer-cg_logi_kafka_test_1-1@two.log"
@@ -120,7 +120,7 @@ def test_without_debug_and_without_the_leader_it_stays_nameless() -> None:
     assert "so there are no rounds" in told
 
 
-def test_from_the_leader_s_log_alone_the_other_is_known_by_its_decisions() -> None:
+def test_with_the_leaders_log_alone_the_other_is_known_by_its_assignments() -> None:
     history = one_group({"one.log": ONE})
     assert {one.id for one in history.members} == {FIRST, SECOND}
     assert [one.generation for one in history.rounds] == [9, 10, 11]

@@ -1,8 +1,7 @@
-"""An assignor of one's own: the article's FailoverAssignor; and user data to and from bytes."""
+"""Custom assignors: the FailoverAssignor of the article, and invalid ones."""
 
 from __future__ import annotations
 
-import random
 import sys
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
@@ -15,18 +14,11 @@ from partage.consumers.assignors import ASSIGNORS, register
 from partage.consumers.custom import Partition, PartitionAssignor, Subscription
 from partage.consumers.scenario import Scenario
 from partage.consumers.simulation import simulate
-from partage.consumers.user_data import (
-    read_generation,
-    read_priority,
-    read_sticky,
-    write_generation,
-    write_priority,
-    write_sticky,
-)
+from partage.consumers.user_data import read_priority, write_priority
 
 
 class FailoverAssignor(PartitionAssignor):
-    """All partitions to the member of the highest priority; the others wait."""
+    """All partitions to the member of the highest priority; the others are on standby."""
 
     name = "my-failover"
     priority = 2**31 - 1
@@ -56,8 +48,8 @@ def joined(priorities: Mapping[str, int]) -> Group:
     for member, priority in priorities.items():
         mine = FailoverAssignor()
         mine.configure({"assignment.consumer.priority": str(priority)})
-        said = mine.subscription(["A", "B"])
-        members.append(Member(member, said.topics, user_data=said.user_data))
+        sent = mine.subscription(["A", "B"])
+        members.append(Member(member, sent.topics, user_data=sent.user_data))
     return Group({"A": 2, "B": 1}, members)
 
 
@@ -80,7 +72,7 @@ def test_failover_from_c1_to_c2() -> None:
         register(FailoverAssignor())
 
 
-def test_the_defaults_of_the_four_parts() -> None:
+def test_default_methods() -> None:
     class Everything(FailoverAssignor):
         subscription = PartitionAssignor.subscription  # type: ignore[assignment]
         on_assignment = PartitionAssignor.on_assignment  # type: ignore[assignment]
@@ -94,7 +86,7 @@ def test_the_defaults_of_the_four_parts() -> None:
         PartitionAssignor()  # type: ignore[abstract]
 
 
-def test_a_class_by_its_path(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_class_by_module_and_name(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     code = (
         "from partage.consumers.custom import PartitionAssignor\n"
         "class First(PartitionAssignor):\n"
@@ -108,7 +100,7 @@ def test_a_class_by_its_path(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) ->
     assert assign(group, "of_mine:First").of("a") == [("t", 0), ("t", 1)]
     for wrong, problem in [
         ("of_mine:Second", "no attribute 'Second'"),
-        ("of_nobody:First", "No module named"),
+        ("of_none:First", "No module named"),
         ("of_mine:PartitionAssignor.name", "no attribute"),
         ("json:dumps", "is not a subclass of PartitionAssignor"),
         (":First", "Empty module name"),
@@ -120,10 +112,8 @@ def test_a_class_by_its_path(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) ->
     sys.modules.pop("of_mine")
 
 
-def test_one_that_keeps_a_state_has_it_in_every_round(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """A run of simulate makes one, and another run another."""
+def test_state_is_kept_between_rounds(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each simulation creates one instance for all its rounds."""
     code = (
         "from partage.consumers.custom import PartitionAssignor\n"
         "class Turns(PartitionAssignor):\n"
@@ -160,7 +150,7 @@ def test_one_that_keeps_a_state_has_it_in_every_round(
         ({"C2": [("A", 0)]}, "assigns A-0 to 'C2', which does not subscribe to it"),
     ],
 )
-def test_answers_that_are_none(answer: Any, problem: str) -> None:
+def test_invalid_assignments(answer: Any, problem: str) -> None:
     class Wrong(PartitionAssignor):
         name = "wrong"
 
@@ -175,45 +165,3 @@ def test_answers_that_are_none(answer: Any, problem: str) -> None:
     with pytest.raises(PartageError, match=f"wrong: {problem}"):
         assign(Group({"A": 2, "B": 1, "C": 4}, members), "wrong")
     del ASSIGNORS["wrong"]
-
-
-# -- user data
-
-
-def test_sticky_user_data_both_versions() -> None:
-    owned = {"t": (0, 2), "größe": (7,)}
-    read = read_sticky(write_sticky(owned, 5))
-    assert (read.owned, read.generation, read.warning) == (owned, 5, None)
-    read = read_sticky(write_sticky(owned, None))
-    assert (read.owned, read.generation, read.warning) == (owned, -1, None)
-    assert read_sticky(None) == read_sticky(b"")
-    # as Kafka's schema lays it out: count, name, numbers, generation
-    assert write_sticky({"t": (3,)}, 1) == bytes.fromhex(
-        "00000001 0001 74 00000001 00000003 00000001"
-    )
-
-
-def test_numbers_in_user_data() -> None:
-    assert write_priority(10) == b"\x00\x00\x00\x0a"
-    assert read_priority(write_priority(-7)).value == -7
-    assert read_generation(write_generation(41)).value == 41
-    assert read_generation(write_generation(-1)).value == -1
-    assert read_generation(None).value is None
-    assert read_generation(write_generation(-2)).warning == "user data has generation -2: ignored"
-    assert read_priority(b"abc").warning == "user data of 3 bytes is not a priority: ignored"
-
-
-def test_what_cannot_be_read_counts_as_empty() -> None:
-    draw = random.Random(1)
-    whole = write_sticky({"topic": (1, 2, 3), "other": (4,)}, 9)
-    blobs = [whole[:cut] for cut in range(1, len(whole) - 4)]
-    blobs += [draw.randbytes(draw.randint(1, 40)) for _ in range(2_000)]
-    blobs += [b"\xff\xff\xff\xff", b"\x7f\xff\xff\xff", b"\x00\x00\x00\x01\xff\xff"]
-    unread = 0
-    for blob in blobs:
-        read = read_sticky(blob)
-        if read.warning:
-            assert read.owned == {}
-            assert read.generation == -1
-            unread += 1
-    assert unread > 1_900
