@@ -82,7 +82,7 @@ class SimulatedRound:
 class Simulation:
     """The result of a simulation.
 
-    - ``spans``: which member owned which partition when; ``unowned``: partition-seconds without an owner
+    - ``spans``: the spans of ownership; ``unowned``: partition-seconds without an owner
     - ``moved``: how often a partition moved to another member
     - ``refused``: by member that the coordinator refused, its error message
     - ``violations``: broken guarantees of the protocol, in sentences
