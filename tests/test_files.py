@@ -73,9 +73,9 @@ def test_parse_json() -> None:
         ("[" * 100_000, "x: not valid JSON (nested too deep"),
         ("9" * 5000, "x: not valid JSON (nested too deep, or a number too long)"),
         ('"\n"', "x: line 1 column 2: not valid JSON"),
-        ('["a", "\\ud800"]', "x: \\ud800 is half of a surrogate pair, no character"),
-        ('{"\\uDFFF": 1}', "x: \\udfff is half of a surrogate pair, no character"),
-        ('"\\udc00\\ud800"', "x: \\udc00 is half of a surrogate pair, no character"),
+        ('["a", "\\ud800"]', "x: \\ud800 is half of a surrogate pair, not a character"),
+        ('{"\\uDFFF": 1}', "x: \\udfff is half of a surrogate pair, not a character"),
+        ('"\\udc00\\ud800"', "x: \\udc00 is half of a surrogate pair, not a character"),
     ],
     ids=lambda text: text[:12],
 )
@@ -196,9 +196,9 @@ def test_what_others_have_put_into_it_is_never_deleted(tmp_path: Path) -> None:
     write_directory(tmp_path / "a", {"mark": OURS, "x1": "old"}, "mark")
     write_directory(tmp_path / "a", {"mark": OURS, "y": "new"}, "mark", ["x?", "y"])
     (tmp_path / "a/notes.txt").write_text("mine")
-    with pytest.raises(InputError, match=r"a: holds notes.txt, which partage did not write"):
+    with pytest.raises(InputError, match=r"a: contains notes.txt, which partage did not write"):
         check_writable_directory(tmp_path / "a", "mark", names=["x?", "y"])
-    with pytest.raises(InputError, match=r"a: holds notes.txt, which partage did not write"):
+    with pytest.raises(InputError, match=r"a: contains notes.txt, which partage did not write"):
         write_directory(tmp_path / "a", {"mark": OURS}, "mark", ["x?", "y"])
     assert names(tmp_path) == ["a/mark", "a/notes.txt", "a/y"]
 
@@ -206,7 +206,7 @@ def test_what_others_have_put_into_it_is_never_deleted(tmp_path: Path) -> None:
 def test_a_file_of_the_markers_name_that_is_not_ours(tmp_path: Path) -> None:
     (tmp_path / "a").mkdir()
     (tmp_path / "a/mark").write_text('{"my": 1}')
-    with pytest.raises(InputError, match=r"did not write \(no mark of its own\)"):
+    with pytest.raises(InputError, match=r"did not write \(no mark written by partage\)"):
         write_directory(tmp_path / "a", {"mark": OURS}, "mark")
     assert (tmp_path / "a/mark").read_text() == '{"my": 1}'
 
@@ -229,7 +229,7 @@ def test_a_picture_replaces_a_picture_only(tmp_path: Path) -> None:
     picture.write_text("<svg></svg>")
     check_writable_picture(picture)
     other.write_text("{}")
-    with pytest.raises(InputError, match=r"b.svg: is there already, and no SVG"):
+    with pytest.raises(InputError, match=r"b.svg: exists and is not an SVG"):
         check_writable_picture(other)
     with pytest.raises(InputError, match="no such directory"):
         check_writable_picture(tmp_path / "none/a.svg")

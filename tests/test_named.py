@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from partage.errors import InputError
-from partage.named import imported
+from partage.named import load_object
 
 MODULES = {
     "named_well": "class Mine(dict):\n    pass\nclass Other:\n    pass\nready = Mine(a=1)\n",
@@ -31,11 +31,13 @@ def modules(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
 
 
 def test_what_the_name_leads_to() -> None:
-    assert imported("named_well:Mine", "--it", dict) == {}
-    assert imported("named_well:Mine", "--it", dict) is not imported("named_well:Mine", "", dict)
-    assert imported("named_well:ready", "--it", dict) == {"a": 1}
-    assert imported("json:dumps", "--it", dict) is __import__("json").dumps
-    assert isinstance(imported("named_well:Other", "--it", dict), type)  # not of that base
+    assert load_object("named_well:Mine", "--it", dict) == {}
+    assert load_object("named_well:Mine", "--it", dict) is not load_object(
+        "named_well:Mine", "", dict
+    )
+    assert load_object("named_well:ready", "--it", dict) == {"a": 1}
+    assert load_object("json:dumps", "--it", dict) is __import__("json").dumps
+    assert isinstance(load_object("named_well:Other", "--it", dict), type)  # not of that base
 
 
 @pytest.mark.parametrize(
@@ -52,5 +54,5 @@ def test_what_the_name_leads_to() -> None:
 )
 def test_what_leads_nowhere(name: str, problem: str) -> None:
     with pytest.raises(InputError, match=re.escape(f"--it: {name!r}: {problem}")) as raised:
-        imported(name, "--it", dict)
+        load_object(name, "--it", dict)
     assert "\n" not in str(raised.value)

@@ -53,5 +53,5 @@ def test_periods() -> None:
     assert day
     assert not ALWAYS
     assert Period.of() == ALWAYS
-    with pytest.raises(InputError, match=r"^--to: nothing is from 2025-11-20 to 2025-11-20$"):
+    with pytest.raises(InputError, match=r"^--to: 2025-11-20: must be later than 2025-11-20$"):
         Period.of("2025-11-20", "2025-11-20")

@@ -288,7 +288,7 @@ def test_lags_over_time(write: Write) -> None:
     assert profile.weights("lag", "g") == {"a": {2: 10}, "b": {0: 0}}
     assert profile.weights("lag", "h") == {"a": {2: 1}}
     assert profile.weights() == {"a": {2: 1500, 10: 1000}, "b": {0: 500}}
-    with pytest.raises(InputError, match="has several groups, say which: g, h"):
+    with pytest.raises(InputError, match="has several groups, choose one: g, h"):
         profile.weights("lag")
     with pytest.raises(InputError, match="has no group 'x': g, h"):
         profile.weights("lag", "x")
@@ -378,7 +378,7 @@ def test_what_is_no_profile_is_refused(write: Write, tmp_path: Path) -> None:
             Profile.read(tmp_path / name)
     directory = write()
     (directory / "partitions" / "part-1.parquet").write_bytes(b"PAR1 nonsense")
-    with pytest.raises(InputError, match=r"part-1\.parquet: is no readable table"):
+    with pytest.raises(InputError, match=r"part-1\.parquet: is not a readable table"):
         Profile.read(directory)
     for file in (directory / "partitions").iterdir():
         file.unlink()

@@ -123,12 +123,6 @@ src/partage/cli/interrupts.py
 src/partage/cli/next_step.py
 src/partage/cli/output.py
 src/partage/cli/settings.py
-src/partage/cluster/reassignment.py
-src/partage/files.py
-src/partage/group/lags.py
-src/partage/group/model.py
-src/partage/profile.py
-src/partage/properties.py
 src/partage/report/keys_tables.py
 src/partage/report/pictures.py
 src/partage/report/timeline.py

@@ -1,5 +1,4 @@
-"""The two ways in which a command ends without doing what it was asked to; and what Python raises
-where a value from outside is not what it should be."""
+"""The errors of partage: bad input (exit code 2) and requests that fail (exit code 1)."""
 
 from __future__ import annotations
 
@@ -12,18 +11,18 @@ _LONG = 60
 
 
 class PartageError(Exception):
-    """What was asked for does not hold or cannot be done: one clear line, exit code 1."""
+    """The request failed or does not hold: one clear line, exit code 1."""
 
     exit_code = 1
 
     @property
     def lines(self) -> list[str]:
-        """What to say, a line each."""
+        """The message, one item per line."""
         return [str(self)]
 
 
 class SeveralError(PartageError):
-    """Several reasons at once: a clear line each, exit code 1."""
+    """Several reasons at once: one clear line each, exit code 1."""
 
     def __init__(self, reasons: Iterable[str]) -> None:
         self._reasons = list(reasons)
@@ -51,11 +50,11 @@ class InputError(PartageError):
 
 
 class CannotError(PartageError):
-    """A strategy, or a set of rules, that has no answer for this job: the text says why."""
+    """A strategy or a set of rules has no solution for this problem; the message explains why."""
 
 
 MISSHAPEN = (LookupError, TypeError, ValueError, AttributeError, ArithmeticError)
-"""What Python raises where a value is read that has another shape than the code expects."""
+"""What Python raises when the code reads a value of an unexpected shape."""
 
 
 def read_parameter(name: str, read: Callable[[Any], Value], given: Any) -> Value:

@@ -1,11 +1,10 @@
-"""Files at the edge: read with one clear line when bad, written whole or not at all.
+"""Read files with clear errors; write files and directories completely or not at all.
 
-A single file is written beside its final place and renamed over it. A directory is filled under a
-temporary name, then takes the place of the one before by two renames; what was there is deleted
-only after the new one stands. A directory that partage did not write is never touched: every one
-that it writes has a *marker* file of its own (``plan.json``, ``profile.json``). Whoever asks so is
-refused where such a directory stands already (``overwrite=False``), or where something else has
-been put into it (``names``).
+A single file is written next to its final place and renamed. A directory is filled under a
+temporary name and then replaces the previous one by two renames; the previous one is deleted last.
+A directory that partage did not write is never changed: each directory that it writes contains a
+*marker* file (``plan.json``, ``profile.json``). Optionally, an existing directory is an error
+(``overwrite=False``), and so are unexpected files in it (``names``).
 """
 
 from __future__ import annotations
@@ -33,9 +32,10 @@ _URL = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://")
 
 
 def read_text(path: str | os.PathLike[str]) -> str:
-    """The text of a UTF-8 file, unpacked when it is gzip (by content, not by name).
+    """The text of a UTF-8 file, decompressed if it is gzip (by content, not by name).
 
-    Raises InputError for what is missing, a directory, unreadable, a broken gzip or not UTF-8.
+    Raises InputError for a missing or unreadable file, a directory, a broken gzip, or text that is
+    not UTF-8.
     """
     name = os.fspath(path)
     try:
@@ -58,15 +58,15 @@ def read_text(path: str | os.PathLike[str]) -> str:
 
 
 def parse_json(text: str, where: str) -> Any:
-    """JSON as Python values; NaN and Infinity are refused, as RFC 8259 asks, and so is half of a
-    surrogate pair, which no UTF-8 file can hold."""
+    """JSON as Python values. Raises InputError also for NaN and Infinity (RFC 8259), and for half
+    of a surrogate pair, which a UTF-8 file cannot hold."""
 
     def refuse_constant(token: str) -> Any:
         raise InputError(where, f"{token} is not a JSON number")
 
     try:
         value = json.loads(text, parse_constant=refuse_constant)
-        # halves come out of escapes alone, and those are rare: most texts need no second look
+        # only escapes can yield half of a pair; they are rare, so most texts need no second pass
         if _ESCAPED_SURROGATE.search(text):
             json.dumps(value, ensure_ascii=False).encode()
     except json.JSONDecodeError as error:
@@ -74,15 +74,14 @@ def parse_json(text: str, where: str) -> Any:
         raise InputError(where, f"{place}: not valid JSON ({error.msg})") from None
     except UnicodeEncodeError as error:
         half = f"\\u{ord(error.object[error.start]):04x}"
-        raise InputError(where, f"{half} is half of a surrogate pair, no character") from None
+        raise InputError(where, f"{half} is half of a surrogate pair, not a character") from None
     except (RecursionError, ValueError):
         raise InputError(where, "not valid JSON (nested too deep, or a number too long)") from None
     return value
 
 
 def is_name(value: Any) -> TypeGuard[str]:
-    """Whether it is text that can stand in a line: without control characters, which would drive
-    the terminal that shows it."""
+    """Whether a value is text without control characters, which a terminal would interpret."""
     return type(value) is str and not _CONTROL.search(value)
 
 
@@ -96,8 +95,7 @@ def to_json(value: Any, *, indent: int | None = None) -> str:
 
 
 def write_text(path: str | os.PathLike[str], text: str, *, private: bool = False) -> None:
-    """Write one file whole or not at all (temporary file beside it, then rename); ``private``: for
-    its owner's eyes only."""
+    """Write one file completely or not at all; ``private``: readable by the owner only."""
     target, name = Path(path), os.fspath(path)
     try:
         handle, temporary = tempfile.mkstemp(prefix=f".{target.name}.", dir=target.parent)
@@ -115,14 +113,14 @@ def write_text(path: str | os.PathLike[str], text: str, *, private: bool = False
 
 
 def check_writable_picture(path: str | os.PathLike[str]) -> None:
-    """Say now, before anything else is written, that an SVG cannot be written there: a file that is
-    there already and is no SVG is none that partage drew."""
+    """Raise InputError early if an SVG cannot be written there. An existing file that is not an SVG
+    is not overwritten."""
     target, name = Path(path), os.fspath(path)
     if not name:
         raise InputError("--picture", "the name of the file is empty")
     try:
         if target.exists() and not _head(target).lstrip().startswith(b"<svg"):
-            raise InputError(name, "is there already, and no SVG: name another file")
+            raise InputError(name, "exists and is not an SVG: choose another file")
         if not os.access(target.absolute().parent, os.W_OK):
             raise InputError(name, "cannot be written (no such directory, or not writable)")
     except (OSError, ValueError) as error:
@@ -135,13 +133,13 @@ def check_writable_directory(
     overwrite: bool = True,
     names: Collection[str] | None = None,
 ) -> None:
-    """Say now, before long work, that ``new_directory`` would refuse this path. ``names``: all that
-    partage may have there, if that is known."""
+    """Raise InputError early, before long work, if ``new_directory`` would. ``names``: patterns of
+    the files that partage writes there; None: any."""
     name = os.fspath(path)
     if not name:
         raise InputError("output", "the name of the directory is empty")
     if _URL.match(name):
-        raise InputError(name, "is no directory of this machine: write one here and copy it there")
+        raise InputError(name, "is not a local directory: write a local one and copy it")
     try:
         _refuse_others_files(Path(path), name, marker, overwrite, names)
     except (OSError, ValueError) as error:
@@ -157,19 +155,19 @@ def _refuse_others_files(
         if entries and not ours:
             raise InputError(
                 name,
-                f"holds files that partage did not write (no {marker} of its own): "
-                "name another directory",
+                f"contains files that partage did not write (no {marker} written by partage): "
+                "choose another directory",
             )
         if ours and not overwrite:
-            raise InputError(name, "is there already: --overwrite replaces it")
+            raise InputError(name, "already exists: --overwrite replaces it")
         known = ("*",) if names is None else (marker, *names)
         for entry in entries:
             if not any(fnmatchcase(entry, pattern) for pattern in known):
                 raise InputError(
-                    name, f"holds {entry}, which partage did not write: name another directory"
+                    name, f"contains {entry}, which partage did not write: choose another directory"
                 )
         if Path.cwd().is_relative_to(target.resolve()):
-            raise InputError(name, "is the current directory: name one in it, or another")
+            raise InputError(name, "is the current directory: choose one in it, or another")
     elif target.exists():
         raise InputError(name, "is a file, expected a directory to write")
     parent = target.absolute().parent
@@ -180,12 +178,12 @@ def _refuse_others_files(
 
 
 def _is_ours(marker: Path) -> bool:
-    """Whether partage wrote it: its version is among the first things that such a file says."""
+    """Whether partage wrote it: its version is near the start of such a file."""
     return marker.is_file() and b'"partage"' in _head(marker)
 
 
 def _head(path: Path) -> bytes:
-    """How a file begins: enough to know what it is, however large it is."""
+    """The first bytes of a file, enough to recognise it."""
     with path.open("rb") as file:
         return file.read(_HEAD_BYTES)
 
@@ -197,10 +195,10 @@ def new_directory(
     overwrite: bool = True,
     names: Collection[str] | None = None,
 ) -> Iterator[Path]:
-    """A temporary directory to fill; on a clean exit it becomes ``path``, on any other it is gone.
+    """A temporary directory to fill; it becomes ``path`` on success and is removed otherwise.
 
-    ``marker`` is the file by which partage knows a directory as its own and may replace it, unless
-    ``overwrite`` is False; with ``names``, only if there is nothing else in it than these patterns.
+    ``marker``: the file by which partage recognises a directory that it wrote and may replace,
+    unless ``overwrite`` is False; with ``names``, only if all files in it match these patterns.
     """
     name = os.fspath(path)
     check_writable_directory(path, marker, overwrite, names)
@@ -215,7 +213,7 @@ def new_directory(
         temporary.chmod(0o755)
         if not (temporary / marker).is_file():
             raise AssertionError(f"{marker} was not written")
-        # again, since filling it took its time: somebody else may have been faster
+        # check again: another process may have written it in the meantime
         _refuse_others_files(target, name, marker, overwrite, names)
         if target.exists():
             aside = Path(tempfile.mkdtemp(prefix=f".{target.name}.old.", dir=target.parent))
@@ -229,11 +227,11 @@ def new_directory(
 
 
 def _exchange(target: Path, new: Path, aside: Path) -> None:
-    """``new`` takes the place of ``target``, which stays where it was if that fails."""
+    """Replace ``target`` by ``new``; if that fails, ``target`` stays."""
     try:
         target.replace(aside / "old")
         new.replace(target)
-    except BaseException:  # Ctrl-C between the two, too
+    except BaseException:  # also Ctrl-C between the two renames
         if not target.exists():
             (aside / "old").replace(target)
         with suppress(OSError):
@@ -252,8 +250,8 @@ def write_directory(
     marker: str,
     names: Collection[str] | None = None,
 ) -> None:
-    """Write a directory of text files (names may hold one folder) whole or not at all; ``names`` as
-    ``new_directory``."""
+    """Write a directory of text files (names may contain one folder) completely or not at all;
+    ``names`` as for ``new_directory``."""
     with new_directory(path, marker, names=names) as temporary:
         for name, text in contents.items():
             (temporary / name).parent.mkdir(parents=True, exist_ok=True)

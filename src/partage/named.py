@@ -1,4 +1,4 @@
-"""What a user names by where Python finds it: ``module:Class``, ``module:function``."""
+"""Load Python objects that a user names as ``module:Class`` or ``module:function``."""
 
 from __future__ import annotations
 
@@ -8,16 +8,16 @@ from typing import Any
 from partage.errors import InputError
 
 
-def imported(name: str, where: str, base: type[Any]) -> Any:
-    """What the name leads to; in place of a subclass of ``base`` one that is made without
-    arguments. ``where``: what errors begin with.
+def load_object(name: str, where: str, base: type[Any]) -> Any:
+    """The object of that name; for a subclass of ``base``, an instance made without arguments.
 
-    Raises InputError where that is nothing, or where the user's own code fails on the way.
+    ``where`` is the start of error messages. Raises InputError where the object is missing or the
+    user's code fails.
     """
     module, _, attribute = name.partition(":")
     try:
         found = getattr(import_module(module), attribute)
         return found() if isinstance(found, type) and issubclass(found, base) else found
-    except Exception as error:  # a module may raise anything while it is imported
+    except Exception as error:  # importing a module may raise anything
         problem = " ".join(f"{type(error).__name__}: {error}".split())
         raise InputError(where, f"{name!r}: {problem}") from None

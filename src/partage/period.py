@@ -1,7 +1,7 @@
-"""A part of the time, as a user names it: ``--from`` and ``--to``.
+"""A period of time, as given by ``--from`` and ``--to``.
 
-Times are milliseconds since 1970 inside. At the edge they are ISO 8601, UTC where no zone is said,
-or such milliseconds.
+Internally, times are milliseconds since 1970. Users write ISO 8601 (UTC unless a zone is given) or
+such milliseconds.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from partage.errors import InputError
 
 @dataclass(frozen=True)
 class Period:
-    """From ``since`` (in it) to ``until`` (not in it); None: no bound there."""
+    """From ``since`` (inclusive) to ``until`` (exclusive); None: unbounded."""
 
     since: int | None = None
     until: int | None = None
@@ -28,13 +28,13 @@ class Period:
         until: str | None = None,
         where: tuple[str, str] = ("--from", "--to"),
     ) -> Period:
-        """Out of two texts; InputError for one that is no time, or where nothing lies between."""
+        """Parse two texts. Raises InputError for a text that is not a time, or an empty period."""
         found = cls(
             None if since is None else time_of(since, where[0]),
             None if until is None else time_of(until, where[1]),
         )
         if found.since is not None and found.until is not None and found.since >= found.until:
-            raise InputError(where[1], f"nothing is from {since} to {until}")
+            raise InputError(where[1], f"{until}: must be later than {since}")
         return found
 
     def __bool__(self) -> bool:
@@ -50,7 +50,7 @@ ALWAYS = Period()
 
 
 def time_of(text: str, where: str) -> int:
-    """Milliseconds since 1970 of a text; InputError names ``where`` it stands."""
+    """Milliseconds since 1970. Raises InputError that begins with ``where``."""
     if re.fullmatch(r"\d{1,14}", text):
         return int(text)
     with suppress(ValueError):
@@ -61,7 +61,7 @@ def time_of(text: str, where: str) -> int:
 
 
 def shown(millis: int) -> str:
-    """As ISO 8601 in UTC, without what is zero at the end: ``2026-11-20T08:00Z``."""
+    """ISO 8601 in UTC, without trailing zero parts: ``2026-11-20T08:00Z``."""
     time = datetime.fromtimestamp(millis // 1000, UTC).replace(tzinfo=None)
     part = "milliseconds" if millis % 1000 else "seconds" if time.second else "minutes"
     text = time.replace(microsecond=millis % 1000 * 1000).isoformat(timespec=part)

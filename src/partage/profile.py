@@ -368,7 +368,7 @@ class Profile:
             raise InputError(self.path, f"has no {missing}: measure with `lags`")
         groups = sorted(set(lags.group))
         if group is None and len(groups) > 1:
-            raise InputError(self.path, f"has several groups, say which: {', '.join(groups)}")
+            raise InputError(self.path, f"has several groups, choose one: {', '.join(groups)}")
         if group is not None and group not in groups:
             raise InputError(self.path, f"has no group {group!r}: {', '.join(groups)}")
         produced = np.ceil(lags.produced_per_second * 1000).astype(np.int64)
@@ -495,7 +495,7 @@ def _read_table(directory: Path, types: Mapping[str, str]) -> dict[str, Any]:
             parts.append(table.select(list(types)).cast(schema, safe="ms" not in types.values()))
         except (pa.ArrowException, OSError) as error:
             reason = str(error).strip().splitlines()[0][:200]
-            raise InputError(os.fspath(file), f"is no readable table ({reason})") from None
+            raise InputError(os.fspath(file), f"is not a readable table ({reason})") from None
     table = pa.concat_tables(parts)
     for name in types:
         if table[name].null_count:

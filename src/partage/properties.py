@@ -1,9 +1,9 @@
-"""A client's settings as Kafka's own tools take them: ``--command-config client.properties``.
+"""Client settings in the form of Kafka's tools: ``--command-config client.properties``.
 
-The file has Java's form, and the names are those of Kafka's clients. The same settings may come as
-environment variables: ``PARTAGE_SASL_JAAS_CONFIG`` is ``sasl.jaas.config``. The file comes first.
-Who has no wish to write a login module in Java's form says ``PARTAGE_SASL_USERNAME`` and
-``PARTAGE_SASL_PASSWORD`` instead. Values are never repeated in a message: they may be secrets.
+The file has Java's format, and the names are those of Kafka's clients. The same settings can be
+environment variables: ``PARTAGE_SASL_JAAS_CONFIG`` is ``sasl.jaas.config``. The file has priority.
+``PARTAGE_SASL_USERNAME`` and ``PARTAGE_SASL_PASSWORD`` can replace ``sasl.jaas.config``. Messages
+never contain values, since these may be secrets.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ KNOWN = (
     "ssl.key.password",
     "ssl.endpoint.identification.algorithm",
 )
-"""The settings that are understood."""
+"""The supported settings."""
 
 _LOGIN_MODULES = "org.apache.kafka.common.security"
 
@@ -43,10 +43,9 @@ _LOGIN_MODULES = "org.apache.kafka.common.security"
 def read_settings(
     path: str | os.PathLike[str] | None, environment: Mapping[str, str] | None = None
 ) -> dict[str, str]:
-    """The settings of a properties file, and of the environment what it does not say.
+    """The settings of a properties file, completed from the environment.
 
-    Raises InputError for a file that cannot be read, or is in no form of properties, and for a
-    user without a password.
+    Raises InputError for a file that cannot be read or parsed, and for a user without a password.
     """
     environment = os.environ if environment is None else environment
     variables = {name: variable(name) for name in KNOWN}
@@ -60,20 +59,22 @@ def read_settings(
 
 
 def _login(mechanism: str, environment: Mapping[str, str]) -> dict[str, str]:
-    """The login module of a user whose name and password are variables, if they are."""
+    """``sasl.jaas.config`` from the variables with user name and password, if they are set."""
     user, password = environment.get(USERNAME, ""), environment.get(PASSWORD, "")
     if not user and not password:
         return {}
     if not user or not password:
-        raise InputError(PASSWORD if user else USERNAME, "is missing: a login needs both")
+        raise InputError(
+            PASSWORD if user else USERNAME, "is missing: a login needs user name and password"
+        )
     quoted = (re.sub(r'([\\"])', r"\\\1", word) for word in (user, password))
-    said = login_module(mechanism.strip().upper(), 'username="{}" password="{}"'.format(*quoted))
-    return {"sasl.jaas.config": said}
+    module = login_module(mechanism.strip().upper(), 'username="{}" password="{}"'.format(*quoted))
+    return {"sasl.jaas.config": module}
 
 
 def login_module(mechanism: str, options: str) -> str:
     """A value of ``sasl.jaas.config``: the login module of PLAIN or one of SCRAM, and its options
-    as Java writes them, ``name="value"``; there may be none."""
+    as Java writes them, ``name="value"`` (may be empty)."""
     kind = "plain.Plain" if mechanism == "PLAIN" else "scram.Scram"
     return " ".join(filter(None, (f"{_LOGIN_MODULES}.{kind}LoginModule required", options))) + ";"
 
@@ -85,7 +86,7 @@ def variable(setting: str) -> str:
 
 def parse_properties(text: str, where: str) -> dict[str, str]:
     """``java.util.Properties``: ``name=value``, ``name: value`` or ``name value`` to a line;
-    ``#`` and ``!`` begin a comment, a backslash at its end continues a line. Raises InputError."""
+    ``#`` and ``!`` start a comment, a trailing backslash continues a line. Raises InputError."""
     found: dict[str, str] = {}
     for number, line in _logical_lines(text):
         name, value = _split(line)
@@ -94,7 +95,7 @@ def parse_properties(text: str, where: str) -> dict[str, str]:
         try:
             found[_unescaped(name)] = _unescaped(value)
         except ValueError:
-            raise InputError(where, f"line {number}: a broken \\u escape") from None
+            raise InputError(where, f"line {number}: an invalid \\u escape") from None
     return found
 
 
@@ -127,11 +128,11 @@ def _unescaped(text: str) -> str:
     letters = {"t": "\t", "n": "\n", "r": "\r", "f": "\f"}
 
     def one(match: re.Match[str]) -> str:
-        said = match[1]
-        if said[0] == "u":
-            if not re.fullmatch("[0-9a-fA-F]{4}", said[1:]):
+        escape = match[1]
+        if escape[0] == "u":
+            if not re.fullmatch("[0-9a-fA-F]{4}", escape[1:]):
                 raise ValueError
-            return chr(int(said[1:], 16))
-        return letters.get(said, said)
+            return chr(int(escape[1:], 16))
+        return letters.get(escape, escape)
 
     return re.sub(r"\\(u.{0,4}|.)", one, text, flags=re.DOTALL)

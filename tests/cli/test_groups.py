@@ -215,7 +215,7 @@ def test_who_is_turned_away_is_said(run: Run) -> None:
         ),
         (
             ("assign", "group.json", "--assignor", "weighted", "--lag", "empty.json"),
-            "empty.json: no output of kafka-consumer-groups.sh",
+            "empty.json: not the output of kafka-consumer-groups.sh",
         ),
         (("simulate", "none.json", "--assignor", "range"), "none.json: no such file"),
         (("simulate", "group.json", "--assignor", "range"), "members[0].owned: unknown key"),

@@ -39,5 +39,5 @@ def test_without_a_java_it_says_what_to_install(monkeypatch: pytest.MonkeyPatch)
 def test_it_replaces_no_files_of_others(tmp_path: Path) -> None:
     pytest.importorskip("kafka")
     (tmp_path / "mine").write_text("")
-    with pytest.raises(InputError, match="holds files that partage did not write"):
+    with pytest.raises(InputError, match="contains files that partage did not write"):
         live_demo.live_demo(str(tmp_path), None, json=False)

@@ -174,7 +174,7 @@ def test_assign_by_what_was_measured(run: Run, measured: str) -> None:
                 *("assign", "group.json", "--assignor", "weighted", "--profile", "prof"),
                 *("--weight-by", "lag"),
             ),
-            "prof: has several groups, say which: g, h",
+            "prof: has several groups, choose one: g, h",
         ),
     ],
 )

@@ -100,8 +100,8 @@ def test_a_strategy_of_that_name_needs_lists(run: Run, small: str) -> None:
         (("p", "--batch", "2"), "--batch: only for another tool's reassignment JSON"),
         (("p", "-o", "q"), "-o: only for another tool's reassignment JSON"),
         (("p/reassignment.json",), "p/reassignment.json: is part of a plan: use partage apply p"),
-        (("small.json",), "small.json: has brokers: a cluster, expected a reassignment"),
-        (("other.json", "-o", "foreign"), "foreign: holds files that partage did not write"),
+        (("small.json",), "small.json: has brokers: this is a cluster, expected a reassignment"),
+        (("other.json", "-o", "foreign"), "foreign: contains files that partage did not write"),
         (("other.json",), "--bootstrap-server: expected HOST:PORT"),
     ],
 )

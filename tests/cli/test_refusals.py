@@ -229,17 +229,17 @@ def test_a_directory_that_holds_other_files(refused: Refused, small: str, tmp_pa
     (tmp_path / "mine").mkdir()
     (tmp_path / "mine/thesis.txt").write_text("years of work")
     said = refused("plan", small, "-o", "mine")
-    assert said.startswith("mine: holds files that partage did not write")
-    assert refused("profile", "x.csv", "-o", "mine").startswith("mine: holds files")
+    assert said.startswith("mine: contains files that partage did not write")
+    assert refused("profile", "x.csv", "-o", "mine").startswith("mine: contains files")
     (tmp_path / "out/plan").mkdir(parents=True)
     (tmp_path / "out/plan/thesis.txt").write_text("years of work")
-    assert refused("demo", "-o", "out").startswith("out/plan: holds files")
+    assert refused("demo", "-o", "out").startswith("out/plan: contains files")
 
 
 def test_a_hidden_file_is_a_file(refused: Refused, small: str, tmp_path: Path) -> None:
     (tmp_path / "mine").mkdir()
     (tmp_path / "mine/.git").write_text("x")
-    assert refused("plan", small, "-o", "mine").startswith("mine: holds files")
+    assert refused("plan", small, "-o", "mine").startswith("mine: contains files")
 
 
 @pytest.mark.parametrize(

@@ -92,7 +92,7 @@ def test_the_life_of_a_sandbox(run: Run, tmp_path: Path) -> None:
         (("up", "--racks", "a,b", "--brokers", "1"), "--racks: 2 racks for 1 brokers"),
         (("up", "--kafka", "2.8"), "--kafka: '2.8': expected 4.0.0 or later, such as 4.3.0"),
         (("up", "--dir", "no/such"), "no/such: there is no folder "),
-        (("up", "--dir", "theirs"), "theirs: holds files that partage did not write"),
+        (("up", "--dir", "theirs"), "theirs: contains files that partage did not write"),
         (("up", "--dir", "theirs/file"), "theirs/file: is a file"),
         (("up", "--dir", ""), "--dir: the name of the folder is empty"),
         (("up", "more"), "more"),

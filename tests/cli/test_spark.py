@@ -82,7 +82,7 @@ def test_profile(run: Run, spark: Any, tmp_path: Path) -> None:
     again = run("profile", records, "-o", "prof")
     assert (again.code, again.err) == (
         2,
-        "partage: prof: is there already: --overwrite replaces it\n",
+        "partage: prof: already exists: --overwrite replaces it\n",
     )
     text = run("profile", records, "-o", "prof", "--cluster", "cluster.json", "--overwrite")
     assert text.code == 0

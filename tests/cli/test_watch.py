@@ -153,7 +153,7 @@ def test_interrupted_it_ends_in_order_and_goes_on(
         (("--plan", "all"), "--plan: 'all': expected leaders or moves"),
         (("--cluster", "none.json"), "none.json: no such file"),
         (("-o", "small.json"), "small.json: is a file, expected a directory to write"),
-        (("-o", "records"), "records: holds files that partage did not write (no watch.json"),
+        (("-o", "records"), "records: contains files that partage did not write (no watch.json"),
         (("-o", "records/watch"), "records/watch: is inside the folder of records: name"),
     ],
 )

@@ -34,9 +34,9 @@ def scenario(tmp_path: Path) -> str:
         ("churn scenario.json --assignor best", "--assignor: 'best': expected one of range,"),
         ("churn scenario.json --protocol lazy", "--protocol: 'lazy': expected one of eager,"),
         ("churn scenario.json --mode best", "--mode: 'best': expected one of optimal,"),
-        ("churn scenario.json -o taken", "taken: is there already: --overwrite replaces it"),
-        ("churn scenario.json -o mine", "mine: holds files that partage did not write"),
-        ("churn scenario.json -o s3a://a/b", "s3a://a/b: is no directory of this machine"),
+        ("churn scenario.json -o taken", "taken: already exists: --overwrite replaces it"),
+        ("churn scenario.json -o mine", "mine: contains files that partage did not write"),
+        ("churn scenario.json -o s3a://a/b", "s3a://a/b: is not a local directory"),
         ("failures none.json", "none.json: no such file"),
         ("failures small.json --pairs -1", "--pairs: -1: expected a number from 0"),
         ("failures small.json --strategy best", "--strategy best: expected one of"),
@@ -74,7 +74,7 @@ def test_churn(run: Run, spark: Any, scenario: str, tmp_path: Path) -> None:
     again = run(*asked, "--json")
     assert (again.code, again.err) == (
         2,
-        "partage: out: is there already: --overwrite replaces it\n",
+        "partage: out: already exists: --overwrite replaces it\n",
     )
     text = run(*asked, "--overwrite", "--format", "json")
     assert text.code == 0

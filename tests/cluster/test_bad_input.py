@@ -251,7 +251,7 @@ def twice(path: str) -> Any:
         (with_value("partitions.1.replicas", [1, 2, 3, 1]), "t-1: 4 replicas on 3 brokers"),
         (with_value("partitions.1.replicas", []), "t-1: has no replicas"),
         (with_value("brokers", []), "no brokers: an empty cluster"),
-        (with_value("partitions", []), "no partitions: nothing to decide"),
+        (with_value("partitions", []), "no partitions: nothing to plan"),
         ({"version": 1, "partitions": []}, "no brokers: an empty cluster"),
         ({"brokers": [], "partitions": []}, "no brokers: an empty cluster"),
         (with_value("brokers.0.rack", GONE), "broker 1 has no rack but others have"),

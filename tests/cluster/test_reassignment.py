@@ -79,9 +79,15 @@ def test_log_dirs_by_name_are_counted() -> None:
     [
         ([], "expected an object with partitions, got []"),
         ({}, "partitions: missing, expected a list"),
-        ({"version": 1, "topics": [{"topic": "t"}]}, "lists topics to move, expected where to"),
-        ({"brokers": [{"id": 1}], **ONE}, "has brokers: a cluster, expected a reassignment"),
-        (value(), "names no partition: nothing to reassign"),
+        (
+            {"version": 1, "topics": [{"topic": "t"}]},
+            "lists topics to move, expected replica lists",
+        ),
+        (
+            {"brokers": [{"id": 1}], **ONE},
+            "has brokers: this is a cluster, expected a reassignment",
+        ),
+        (value(), "no partitions: nothing to reassign"),
         ({**ONE, "version": 2}, "version: expected 1, got 2"),
         ({**ONE, "version": "1"}, 'version: expected 1, got "1"'),
         ({**ONE, "version": True}, "version: expected 1, got true"),
@@ -133,7 +139,10 @@ def test_refused(given: Any, said: str) -> None:
     [
         ("", "not valid JSON"),
         ("Topic: t\n", "not valid JSON"),
-        (GENERATED.partition("Proposed")[0], "tells where replicas are, not where they shall be"),
+        (
+            GENERATED.partition("Proposed")[0],
+            "contains the current replicas, expected proposed ones",
+        ),
         (GENERATED.partition("configuration")[0] + "configuration\n", "not valid JSON"),
     ],
 )

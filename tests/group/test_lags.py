@@ -50,7 +50,7 @@ def test_a_group_of_several(tmp_path: Path) -> None:
     assert read_lags(path, "billing") == {"orders": {3: 20}}
     # nothing committed: all that is there
     assert read_lags(path, "two words") == {"orders": {0: 7, 1: 0}}
-    with pytest.raises(InputError, match="several groups, say which: billing, two words"):
+    with pytest.raises(InputError, match="several groups, choose one: billing, two words"):
         read_lags(path)
     with pytest.raises(InputError, match="has no group 'other': billing, two words"):
         read_lags(path, "other")
@@ -66,7 +66,7 @@ def test_what_is_said_of_whole_groups_is_no_row(tmp_path: Path) -> None:
     path = written(
         tmp_path, "".join([PRINTED, *said, VERBOSE.replace("billing", "archive"), *said])
     )
-    with pytest.raises(InputError, match="several groups, say which: archive, billing, two words"):
+    with pytest.raises(InputError, match="several groups, choose one: archive, billing, two words"):
         read_lags(path)
     assert read_lags(path, "billing") == LAGS
     assert read_lags(path, "archive") == {"orders": {3: 20}}
@@ -80,10 +80,13 @@ def test_an_offset_beyond_the_end(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("text", "problem"),
     [
-        ("", "no lags in it"),
-        ("GROUP TOPIC\n", "no lags in it"),
+        ("", "no lags found"),
+        ("GROUP TOPIC\n", "no lags found"),
         (PRINTED.replace("309             309", "309             much"), "line 5: lag 'much'"),
-        (PRINTED.replace("orders          1", "orders          0"), "line 6: orders-0 is there"),
+        (
+            PRINTED.replace("orders          1", "orders          0"),
+            "line 6: orders-0 is listed twice",
+        ),
         (PRINTED.replace("orders          1", "orders          x"), "line 6: partition 'x'"),
     ],
 )
@@ -95,7 +98,7 @@ def test_what_is_none(tmp_path: Path, text: str, problem: str) -> None:
 
 def test_a_group_with_these_weights() -> None:
     group = Group({"orders": 4, "other": 2}, [Member("a", ["orders"]), Member("b", ["orders"])])
-    weighed = group.weighed({**LAGS, "orders": {0: 300, 1: 100, 2: 200, 7: 9}})
+    weighed = group.with_weights({**LAGS, "orders": {0: 300, 1: 100, 2: 200, 7: 9}})
     assert weighed.weight.tolist() == [300, 100, 200, 0, 0, 0]
     assert weighed.topics == group.topics
     assert weighed.members == group.members

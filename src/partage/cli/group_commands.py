@@ -160,9 +160,9 @@ def _weighted(
 
     measured = profile_of(profile, since, until, rate)
     if lag is not None:
-        return group.weighed(read_lags(lag, of_group))
+        return group.with_weights(read_lags(lag, of_group))
     if measured is not None:
-        return group.weighed(measured.weights(weight_by, of_group))
+        return group.with_weights(measured.weights(weight_by, of_group))
     return group
 
 

@@ -1,4 +1,4 @@
-"""What a cluster is: brokers, partitions and who holds them, validated once at the door."""
+"""A cluster: brokers, partitions and replica lists, validated when it is read."""
 
 from partage.cluster.broker import Broker
 from partage.cluster.model import Cluster

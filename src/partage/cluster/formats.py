@@ -1,4 +1,4 @@
-"""Read the files that describe a cluster. Whatever is wrong is refused with its place.
+"""Read the files that describe a cluster. Errors name the place in the file.
 
 A CLUSTER file has one of three forms, recognised by content: the JSON of this project, Kafka's
 reassignment JSON (its brokers are those named), and the output of ``kafka-topics.sh --describe``.

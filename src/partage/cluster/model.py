@@ -1,6 +1,6 @@
 """A cluster as columns: numpy inside, broker ids and topic names at the edge.
 
-Brokers stand in ascending order of id, partitions in ascending order of (topic, partition), so that
+Brokers are in ascending order of id, partitions in ascending order of (topic, partition), so that
 two descriptions of the same cluster, in whatever order, become the same arrays. Inside, a broker is
 its position in ``broker_ids`` and a topic its position in ``topics``; a replica list is one row of
 ``replicas``, preferred leader first, padded with -1 up to the highest replication factor.
@@ -42,8 +42,8 @@ class Cluster:
     - ``topic``, ``partition``: [P] index into ``topics`` and Kafka's partition number
     - ``replicas``: [P, R] broker positions, preferred leader first, -1 after the last
     - ``size_bytes``: [P] bytes of one replica, -1 where unknown
-    - ``cluster_id``: Kafka's own, where it is known: of a snapshot
-    - ``racks_known``: False where it was read from a form that has no place for racks
+    - ``cluster_id``: Kafka's cluster id, where known (from a snapshot)
+    - ``racks_known``: False where the file format cannot contain racks
 
     Build one with ``Cluster.read`` (a file), ``Cluster.from_json`` (the plain form as Python
     values) or ``Cluster.build``; all of them validate, the bare constructor does not.
@@ -58,14 +58,14 @@ class Cluster:
     cluster_id: str | None = None
     racks_known: bool = True
 
-    # ------------------------------------------------------------------ ways in
+    # ------------------------------------------------------------------ reading
 
     @classmethod
     def read(
         cls, path: str | os.PathLike[str], *, sizes: str | os.PathLike[str] | None = None
     ) -> Cluster:
         """Read any CLUSTER form (plain JSON, Kafka's reassignment JSON, the text of
-        ``kafka-topics.sh --describe``; ``.gz`` too) and, with ``sizes``, the replica sizes out of
+        ``kafka-topics.sh --describe``; ``.gz`` too) and, with ``sizes``, the replica sizes from
         ``kafka-log-dirs.sh --describe``. Raises InputError."""
         from partage.cluster import formats
 
@@ -109,7 +109,7 @@ class Cluster:
         ids = np.array([broker.id for broker in ordered], dtype=np.int64)
         count = len(partitions)
         if count == 0:
-            raise InputError(where, "no partitions: nothing to decide")
+            raise InputError(where, "no partitions: nothing to plan")
         for name in set(topics):
             if not _TOPIC_NAME.fullmatch(name):
                 raise InputError(
@@ -175,7 +175,7 @@ class Cluster:
 
     @property
     def partitions(self) -> int:
-        """P, how many partitions there are."""
+        """P, the number of partitions."""
         return len(self.partition)
 
     @cached_property
@@ -209,7 +209,7 @@ class Cluster:
 
     @cached_property
     def replication_factor(self) -> Ints:
-        """[P] how many replicas each partition has."""
+        """[P] number of replicas of each partition."""
         return np.asarray((self.replicas >= 0).sum(axis=1), dtype=np.int64)
 
     @cached_property
@@ -239,7 +239,7 @@ class Cluster:
         return [row[:n] for row, n in zip(ids, self.replication_factor.tolist(), strict=True)]
 
     def broker_position(self, broker_id: int) -> int | None:
-        """Where a broker id stands, or None."""
+        """Position of a broker id, or None."""
         place = int(np.searchsorted(self.broker_ids, broker_id))
         return place if place < len(self.brokers) and self.broker_ids[place] == broker_id else None
 
@@ -277,10 +277,10 @@ class Cluster:
         kept = np.append(np.clip(place, 0, len(ids) - 1), -1)
         used = np.unique(self.replicas[self.replicas >= 0])
         if not np.array_equal(ids[kept[used]], self.broker_ids[used]):
-            raise InputError(where, "a broker that holds replicas was left out")
+            raise InputError(where, "a broker that holds replicas is not listed")
         return replace(self, brokers=ordered, replicas=kept[self.replicas])
 
-    # ------------------------------------------------------------------ ways out
+    # ------------------------------------------------------------------ writing
 
     def to_json(self) -> dict[str, Any]:
         """The plain CLUSTER form as JSON values."""

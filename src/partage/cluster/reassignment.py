@@ -1,10 +1,10 @@
-"""Another tool's proposal: where some partitions shall lie, in Kafka's reassignment JSON.
+"""Kafka's reassignment JSON: proposed replica lists, for example from another tool.
 
 The form is that of ``kafka-reassign-partitions.sh --execute``: ``{"version": 1, "partitions":
 [{"topic": "t", "partition": 0, "replicas": [1, 2], "log_dirs": ["any", "any"]}]}``, where the
-version and ``log_dirs`` may be left out. Kafka's tools write the log dirs of today's lists by name:
-those are read, and not asked for. The text that ``--generate`` prints is taken as well; it
-holds today's lists and the proposal, each below a line that says so.
+version and ``log_dirs`` are optional. Kafka's tools write the log dirs of current replicas by name;
+these are read but not requested from brokers. The output of ``--generate`` is accepted, too; it
+contains the current lists and the proposal, each below a heading.
 
 Source: the method ``parsePartitionReassignmentData`` of Apache Kafka 4.3,
 ``org.apache.kafka.tools.reassign.ReassignPartitionsCommand``.
@@ -47,8 +47,8 @@ class _ReassignmentFile(Struct):
 class Reassignment:
     """Replica lists by (topic, partition number): broker ids, preferred leader first.
 
-    - ``name``: where they are from, which begins every complaint about them
-    - ``in_log_dirs``: how many lists also say in which log dirs, which nobody here asks brokers for
+    - ``name``: their source; errors begin with it
+    - ``in_log_dirs``: how many lists also name log dirs, which are ignored
     """
 
     name: str
@@ -60,7 +60,7 @@ class Reassignment:
 
     @classmethod
     def of(cls, source: Any) -> Self:
-        """Out of a file's path, or a reassignment as JSON values."""
+        """From the path of a file, or from JSON values."""
         if isinstance(source, cls):
             return source
         if isinstance(source, (str, os.PathLike)):
@@ -69,27 +69,27 @@ class Reassignment:
 
     @classmethod
     def read(cls, path: str | os.PathLike[str]) -> Self:
-        """A reassignment JSON, or what ``--generate`` prints; ``.gz`` too. Raises InputError."""
+        """A reassignment JSON, or the output of ``--generate``; ``.gz`` too. Raises InputError."""
         where, text = os.fspath(path), read_text(path)
         _, proposed, after = text.partition(_PROPOSED)
         if not proposed and text.lstrip().startswith(_CURRENT):
-            raise InputError(where, "tells where replicas are, not where they shall be")
+            raise InputError(where, "contains the current replicas, expected proposed ones")
         return cls.from_json(parse_json(after if proposed else text, where), where)
 
     @classmethod
     def from_json(cls, value: Any, name: str = "reassignment") -> Self:
         """Kafka's form as parsed JSON. Raises InputError that names the place."""
         if isinstance(value, dict) and "brokers" in value:
-            raise InputError(name, "has brokers: a cluster, expected a reassignment")
+            raise InputError(name, "has brokers: this is a cluster, expected a reassignment")
         if isinstance(value, dict) and "topics" in value and "partitions" not in value:
             raise InputError(
                 name,
-                "lists topics to move, expected where to: what "
-                "kafka-reassign-partitions.sh --generate makes of it",
+                "lists topics to move, expected replica lists: use the output of "
+                "kafka-reassign-partitions.sh --generate",
             )
         entries = check_json(value, _ReassignmentFile, name).partitions
         if not entries:
-            raise InputError(name, "names no partition: nothing to reassign")
+            raise InputError(name, "no partitions: nothing to reassign")
         lists: dict[tuple[str, int], tuple[int, ...]] = {}
         for entry in entries:
             partition = f"{entry.topic}-{entry.partition}"
@@ -105,9 +105,9 @@ class Reassignment:
         return cls(name, lists, in_log_dirs)
 
     def on(self, cluster: Cluster) -> Ints:
-        """[P, any] the cluster's replica lists with these in place of today's: broker positions,
-        -1 after the last. Raises InputError for what the cluster does not have, and where a dead
-        broker would have to fetch a replica."""
+        """[P, any] the cluster's replica lists with these replacing the current ones: broker
+        positions, -1 after the last. Raises InputError for unknown topics, partitions and brokers,
+        and where a dead broker would have to fetch a replica."""
         rows = cluster.row_of
         topics = set(cluster.topics)
         place = {broker: i for i, broker in enumerate(cluster.broker_ids.tolist())}

@@ -1,4 +1,4 @@
-"""What a consumer group is: who subscribes to what, who owns what."""
+"""A consumer group: members, subscriptions and owned partitions."""
 
 from partage.group.member import Member
 from partage.group.model import Group

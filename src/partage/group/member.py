@@ -15,15 +15,15 @@ NO_GENERATION = -1
 
 @dataclass(frozen=True)
 class Member:
-    """One member as it joins: what it subscribes to and what it says it owns.
+    """One member as it joins: its subscription and the partitions it claims to own.
 
     - ``owned``: (topic, partition) pairs, or partition numbers by topic
     - ``generation``: of the claim, -1 for a new member; ``instance_id``: of a static member
     - ``priority``: for failover, the highest number first
-    - ``process``, ``tags``: for streams, the client that the member is a thread of, and where that
-      runs; ``standbys``: the partitions of which it holds standby copies, warm-ups too
-    - ``user_data``: for an assignor of one's own, what came with the subscription
-    - ``left_at_ms``: for connect, when the worker left; None: it is there
+    - ``process``, ``tags``: for streams, the client whose thread the member is, and its location;
+      ``standbys``: the partitions of which it has standby replicas, including warm-ups
+    - ``user_data``: sent with the subscription, for custom assignors
+    - ``left_at_ms``: for connect, when the worker left; None: it has not left
     """
 
     id: str

@@ -2,12 +2,12 @@
 
 Members come in the order of their ids, topics in the order of their names; a partition is a
 position in the list of all partitions, topic by topic. Members that subscribe to the same topics
-form a *class*: nothing but the class decides what a member may be given.
+form a *class*, which determines the partitions a member may get.
 
-A member *claims* the partitions that it says it owns. A claim is good where the partition exists,
-the member subscribes to its topic, and no other claim of it has as high a generation; two claims of
-the same, highest generation are *contested* and both void (KAFKA-14639). What can be no claim at
-all is left aside with a warning, as Kafka's clients do.
+A member *claims* the partitions that it reports as owned. A claim is valid if the partition exists,
+the member subscribes to its topic, and no other claim to it has the same or a higher generation;
+two claims of the same, highest generation are *contested*, and both are void (KAFKA-14639). Claims
+to unknown partitions are ignored with a warning, as Kafka's clients do.
 """
 
 from __future__ import annotations
@@ -37,13 +37,13 @@ MAX_WEIGHT = 2**50
 
 @dataclass(frozen=True, eq=False)
 class Group:
-    """Topics with their partition counts, and members. Validated when made; InputError names what
-    is wrong.
+    """Topics with their partition counts, and members. The constructor validates them and raises
+    InputError.
 
     - ``topics``: partitions by name; ``members`` in any order, ids are unique
     - ``racks``: by topic, for each partition the racks of its replicas
     - ``weights``: by topic, a whole number from 0 per partition (lag, bytes)
-    - ``streams``, ``connect``: what those assignors need beside it (see
+    - ``streams``, ``connect``: further settings for these assignors (see
       ``consumers.streams.config`` and ``consumers.assignors.connect``)
     - ``where``: named in errors
     """
@@ -59,7 +59,7 @@ class Group:
     def __post_init__(self) -> None:
         for topic, count in self.topics.items():
             if type(topic) is not str or not topic:
-                raise InputError(self.where, f"topics: {topic!r} is no topic's name")
+                raise InputError(self.where, f"topics: {topic!r}: expected the name of a topic")
             if type(count) is not int or count < 0:
                 raise InputError(
                     self.where, f"topics.{topic}: {count!r}: expected a number of partitions"
@@ -115,9 +115,9 @@ class Group:
             where=where,
         )
 
-    def weighed(self, weights: Mapping[str, Mapping[int, int]]) -> Group:
-        """The same group with these weights by topic and partition, 0 for those that are not among
-        them; others than the group's are left aside."""
+    def with_weights(self, weights: Mapping[str, Mapping[int, int]]) -> Group:
+        """The same group with these weights by topic and partition, 0 where missing;
+        those of other partitions are ignored."""
         columns = {
             topic: [weights.get(topic, {}).get(number, 0) for number in range(count)]
             for topic, count in self.topics.items()
@@ -201,10 +201,10 @@ class Group:
 
     @cached_property
     def _claims(self) -> tuple[Ints, Ints, int, int]:
-        """(member, partition) of every claim that can be one; how many cannot, because there is no
-        such partition, or because the member does not subscribe to its topic."""
+        """(member, partition) of every valid or contested claim; the number of claims to partitions
+        that do not exist, and to topics that the member does not subscribe to."""
         at, topic, number = self._claimed()
-        counts = np.append(np.diff(self.offset), 0)  # the last stands for topics not listed
+        counts = np.append(np.diff(self.offset), 0)  # the last entry is for unlisted topics
         exists = (number >= 0) & (number < counts[topic])
         at, topic, number = at[exists], topic[exists], number[exists]
         subscribed = self.subscribes[self.class_of[at], topic]
@@ -216,7 +216,7 @@ class Group:
         return member_of, partition, int((~exists).sum()), int((~subscribed).sum())
 
     def _claimed(self) -> tuple[Ints, Ints, Ints]:
-        """(member, topic, number) of whatever is claimed; topics that are not listed are -1."""
+        """(member, topic, number) of all claims; -1 for topics that are not listed."""
         names: list[str] = []
         sizes: list[int] = []  # numbers that follow a name
         columns: list[Any] = []
@@ -272,7 +272,7 @@ class Group:
 
     @property
     def owner(self) -> Ints:
-        """[P] the member whose claim is good, or ``NOBODY``."""
+        """[P] the member whose claim is valid, or ``NOBODY``."""
         return self._owners[0]
 
     @property
@@ -329,7 +329,7 @@ class Group:
 
     @cached_property
     def warnings(self) -> tuple[str, ...]:
-        """What was left aside, in sentences."""
+        """Warnings about what was ignored, one sentence each."""
         found: list[str] = []
         absent = sorted(
             {t for member in self.members for t in set(member.topics) if t not in self._position}

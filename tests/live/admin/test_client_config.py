@@ -50,7 +50,7 @@ alone
 def test_what_is_no_property() -> None:
     with pytest.raises(InputError, match=r"^f: line 2: expected name=value"):
         parse_properties("a=1\n=2\n", "f")
-    with pytest.raises(InputError, match=r"^f: line 1: a broken"):
+    with pytest.raises(InputError, match=r"^f: line 1: an invalid"):
         parse_properties("a=\\u12", "f")
 
 
@@ -175,7 +175,9 @@ def test_a_login_out_of_variables(tmp_path: Path, mechanism: str) -> None:
     assert "sasl_plain_username" not in Connection.of("h:1", file, said).config
     for name in ("PARTAGE_SASL_USERNAME", "PARTAGE_SASL_PASSWORD"):
         half = {key: value for key, value in said.items() if key != name}
-        with pytest.raises(InputError, match=rf"^{name}: is missing: a login needs both"):
+        with pytest.raises(
+            InputError, match=rf"^{name}: is missing: a login needs user name and password"
+        ):
             Connection.of("h:1", None, half)
 
 

@@ -492,7 +492,7 @@ def test_variables_are_enough_and_secrets_stay_secret(
     alone = run("snapshot")
     assert (alone.code, alone.err) == (
         2,
-        "partage: PARTAGE_SASL_PASSWORD: is missing: a login needs both\n",
+        "partage: PARTAGE_SASL_PASSWORD: is missing: a login needs user name and password\n",
     )
     file = str(security.folder / "admin-ssl.properties")
     monkeypatch.delenv("PARTAGE_BOOTSTRAP_SERVERS")

@@ -159,7 +159,7 @@ def test_a_plan_that_is_being_applied(written: Plan) -> None:
 def test_other_files_are_not_replaced() -> None:
     Path("moves-plan").mkdir()
     Path("moves-plan/notes.txt").write_text("mine")
-    with pytest.raises(InputError, match="holds files that partage did not write"):
+    with pytest.raises(InputError, match="contains files that partage did not write"):
         has_begun("moves-plan", MOVES)
 
 

@@ -27,7 +27,7 @@ def test_folders_that_are_refused(tmp_path: Path) -> None:
     (tmp_path / "theirs" / "file").write_text("x")
     (tmp_path / "file").write_text("x")
     for name, message in (
-        ("theirs", "holds files that partage did not write"),
+        ("theirs", "contains files that partage did not write"),
         ("file", "is a file, expected a directory"),
         ("no/folder", "there is no folder"),
         ("a,b", "its path has a comma"),

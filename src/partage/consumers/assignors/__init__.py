@@ -30,7 +30,7 @@ from partage.consumers.assignors.streams import streams
 from partage.consumers.assignors.weighted import weighted
 from partage.consumers.custom import PartitionAssignor, run_custom_assignor
 from partage.errors import InputError
-from partage.named import imported
+from partage.named import load_object
 
 MODES = ("optimal", "java")
 """The exact or best known assignment, or that of the Java class of the same name."""
@@ -70,7 +70,7 @@ def find_assignor(name: str) -> Assignor:
         raise InputError(
             "--assignor", f"{name!r}: expected one of {', '.join(ASSIGNORS)}, or module:Class"
         )
-    found = imported(name, "--assignor", PartitionAssignor)
+    found = load_object(name, "--assignor", PartitionAssignor)
     if not isinstance(found, PartitionAssignor):
         raise InputError("--assignor", f"{name!r}: is not a subclass of PartitionAssignor")
     return _custom(found)

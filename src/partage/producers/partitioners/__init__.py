@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from partage.errors import InputError
-from partage.named import imported
+from partage.named import load_object
 from partage.producers.custom import KeyFunction, Partitioner, checked
 from partage.producers.hash_partitioner import HashPartitioner, KeyHash, KeylessStrategy
 from partage.producers.partitioners.adaptive import Adaptive
@@ -77,7 +77,7 @@ def partitioner_named(
         if options:
             raise InputError("partitioner", f"your own takes no options: {', '.join(options)}")
         if isinstance(name, str):
-            name = imported(name, "partitioner", Partitioner)
+            name = load_object(name, "partitioner", Partitioner)
         return checked(name)
     spec = PARTITIONERS.get(ALIASES.get(name, name))
     if spec is None:
