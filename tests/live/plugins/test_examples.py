@@ -35,7 +35,7 @@ example = loaded()
 
 @pytest.fixture(scope="module")
 def results(kafka: Any) -> dict[str, Future[Any]]:
-    """All of them side by side: they mostly wait."""
+    """All of them at the same time: they mostly wait."""
     settings = example.Settings(members=3, partitions=6, heartbeat=HEARTBEAT)
     hasty = replace(settings, session=SESSION)
     jobs = {way.name: (example.deploy, way) for way in example.DEPLOYS["kafka-python"]}
@@ -54,7 +54,7 @@ DEPLOYS = ["sticky, eager", "cooperative-sticky", "cooperative-sticky, static", 
 
 
 @pytest.mark.parametrize("name", DEPLOYS)
-def test_every_member_restarted_and_the_scenario_says_so(
+def test_the_scenario_has_the_restart_of_every_member(
     results: dict[str, Future[Any]], name: str
 ) -> None:
     found = results[name].result()
@@ -69,11 +69,9 @@ def test_every_member_restarted_and_the_scenario_says_so(
     assert len(found.measured) == 6
 
 
-def test_a_static_member_is_missed_by_its_own_partitions_alone(
-    results: dict[str, Future[Any]],
-) -> None:
-    """As it is simulated; and each of them waits, a third as long at least: on a busy machine a
-    member that was told to end reads on for a while."""
+def test_only_a_static_members_own_partitions_pause(results: dict[str, Future[Any]]) -> None:
+    """In the simulation as long as the member is away; measured, at least a third of that, because
+    on a busy machine a member that is asked to stop continues for a while."""
     found = results["cooperative-sticky, static"].result()
     members = found.scenario["members"]
     gone = sorted(
@@ -83,8 +81,8 @@ def test_a_static_member_is_missed_by_its_own_partitions_alone(
     simulated = sorted(seconds for pauses in found.simulated.values() for seconds in pauses)
     assert simulated == pytest.approx(sorted(gone * 2), abs=0.02)
     for name, pauses in found.simulated.items():
-        least = max(pauses) / 3
-        assert least < example.NOTICED or max(found.measured[name]) > least
+        assert len(pauses) == 1, "each partition pauses for its own member only"
+        assert max(found.measured[name]) > pauses[0] / 3
 
 
 def test_a_standby_takes_over_and_a_crash_costs_the_session(
@@ -93,13 +91,13 @@ def test_a_standby_takes_over_and_a_crash_costs_the_session(
     closed, killed = (results[name].result() for name in ("closed", "killed"))
     for found in (closed, killed):
         assert [len(pauses) for pauses in found.simulated.values()] == [1] * 6
-    # the coordinator has heard of the killed one a heartbeat ago at most
+    # the killed member's last heartbeat was at most one interval ago
     assert min(max(pauses) for pauses in killed.measured.values()) > SESSION - 2 * HEARTBEAT
     assert example.longest(killed.simulated) > SESSION - 2 * HEARTBEAT
     assert example.longest(closed.simulated) <= HEARTBEAT + 0.02
 
 
-def test_the_table_has_a_line_for_each(
+def test_the_table_has_a_row_for_each(
     results: dict[str, Future[Any]], capsys: pytest.CaptureFixture[str]
 ) -> None:
     found = [results[name].result() for name in DEPLOYS[:3]]
