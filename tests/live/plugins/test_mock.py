@@ -55,4 +55,4 @@ def one_after_the_other(servers: str, name: str) -> list[Any]:
 def test_groups_on_the_mock_cluster(mock_cluster: str) -> None:
     with ThreadPoolExecutor(len(NAMES)) as pool:
         running = {name: pool.submit(one_after_the_other, mock_cluster, name) for name in NAMES}
-    assert {name: group.result() for name, group in running.items()} == dict.fromkeys(NAMES, [])
+    assert {name: group.result() for name, group in running.items()} == {name: [] for name in NAMES}
