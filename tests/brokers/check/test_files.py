@@ -1,0 +1,236 @@
+"""Tampering with reassignment.json, rollback.json and the wave files."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from tests.brokers.check.plans import LazyPlans
+from tests.brokers.check.tampering import (
+    Files,
+    Tamperings,
+    a_wave,
+    assert_found,
+    entries,
+    longer,
+    not_here,
+    other_broker,
+)
+
+TAMPERED = Tamperings()
+"""Tamperings that every plan must survive."""
+
+MALFORMED = Tamperings()
+"""Wave names that are wrong in any plan."""
+
+
+def in_file(name: str) -> None:
+    short = name.removesuffix(".json")
+
+    def add(what: str, change: Callable[[Files], None]) -> None:
+        TAMPERED[f"{short}: {what}"] = change
+
+    def set_replicas(f: Files) -> None:
+        row = entries(f, name)[0]["replicas"]
+        row[-1] = other_broker(f, row)
+
+    def set_order(f: Files) -> None:
+        longer([entry["replicas"] for entry in entries(f, name)]).reverse()
+
+    def set_entry(key: str, value: Any) -> Callable[[Files], None]:
+        def change(f: Files) -> None:
+            entry = entries(f, name)[0]
+            entry[key] = value(entry[key]) if callable(value) else value
+
+        return change
+
+    def set_file(value: Any) -> Callable[[Files], None]:
+        return lambda f: f.values.update({name: value})
+
+    def set_key(key: str, value: Any) -> Callable[[Files], None]:
+        return lambda f: f.values[name].update({key: value})
+
+    def drop(f: Files) -> None:
+        entries(f, name).pop(0)
+
+    def repeat(f: Files) -> None:
+        entries(f, name).append(dict(entries(f, name)[0]))
+
+    def invent(f: Files) -> None:
+        entry = {"topic": "invented", "partition": 0, "replicas": [f.plan["brokers"][0]["id"]]}
+        f.values[name]["partitions"].append(entry)
+
+    def unlink(f: Files) -> None:
+        f.remove(name)
+
+    add("another broker", set_replicas)
+    add("another order", set_order)
+    add("another topic", set_entry("topic", "another"))
+    add("another partition", set_entry("partition", 9999))
+    add("a partition as text", set_entry("partition", str))
+    add("a partition as a float", set_entry("partition", float))
+    add("a topic that is a number", set_entry("topic", 7))
+    add("replicas as floats", set_entry("replicas", lambda row: [float(b) for b in row]))
+    add("replicas as text", set_entry("replicas", lambda row: [str(b) for b in row]))
+    add("replicas that are none", set_entry("replicas", None))
+    add("replicas in a list", set_entry("replicas", lambda row: [row]))
+    add("a partition missing", drop)
+    add("a partition twice", repeat)
+    add("a partition that is not there", invent)
+    add("missing", unlink)
+    add("empty", set_file(""))
+    add("not JSON", set_file("{"))
+    add("NaN", set_file('{"version":1,"partitions":NaN}'))
+    add("too deep", set_file("[" * 100_000))
+    add("a list", set_file([]))
+    add("a number", set_file(7))
+    add("log dirs", set_entry("log_dirs", ["/evil"] * 3))
+    add("a key more", set_key("comment", "harmless"))
+    add("an entry without replicas", lambda f: entries(f, name)[0].pop("replicas"))
+    add("version 1.0", set_key("version", 1.0))
+    add("version true", set_key("version", True))
+    add("version 2", set_key("version", 2))
+    add("version as text", set_key("version", "1"))
+    add("partitions that are none", set_key("partitions", None))
+    add("partitions that are numbers", set_key("partitions", [7]))
+    add("partitions that are an object", set_key("partitions", {}))
+    add("partitions that are missing", lambda f: f.values[name].pop("partitions"))
+
+
+in_file("reassignment.json")
+in_file("rollback.json")
+
+
+@TAMPERED.add
+def a_true_for_broker_1(f: Files) -> None:
+    found = [e for e in entries(f, "reassignment.json") if 1 in e["replicas"]]
+    if not found:
+        not_here()
+    found[0]["replicas"] = [True if b == 1 else b for b in found[0]["replicas"]]
+
+
+# the waves
+
+
+@TAMPERED.add
+def another_broker_in_a_wave(f: Files) -> None:
+    row = f.values[a_wave(f)]["partitions"][0]["replicas"]
+    row[-1] = other_broker(f, row)
+
+
+@TAMPERED.add
+def log_dirs_in_a_wave(f: Files) -> None:
+    f.values[a_wave(f)]["partitions"][0]["log_dirs"] = ["/evil"]
+
+
+@TAMPERED.add
+def a_wave_missing(f: Files) -> None:
+    f.remove(a_wave(f))
+
+
+@TAMPERED.add
+def a_wave_more(f: Files) -> None:
+    f.values["waves/999.json"] = {"version": 1, "partitions": []}
+
+
+@TAMPERED.add
+def a_file_among_the_waves(f: Files) -> None:
+    f.values["waves/run.sh"] = "rm"
+
+
+@TAMPERED.add
+def a_wave_listed_twice(f: Files) -> None:
+    a_wave(f)
+    f.plan["waves"].append(f.plan["waves"][0])
+
+
+@TAMPERED.add
+def a_wave_listed_twice_with_true_figures(f: Files) -> None:
+    a_wave(f)
+    f.plan["waves"].append(f.plan["waves"][0])
+    f.after["waves"] += 1
+
+
+@TAMPERED.add
+def a_wave_not_listed(f: Files) -> None:
+    a_wave(f)
+    f.plan["waves"].pop()
+
+
+@TAMPERED.add
+def a_wave_neither_listed_nor_there(f: Files) -> None:
+    f.remove(a_wave(f))
+    f.plan["waves"].pop(0)
+    f.after["waves"] -= 1
+
+
+@TAMPERED.add
+def a_partition_in_another_wave(f: Files) -> None:
+    if len(f.plan["waves"]) < 2:
+        not_here()
+    one, other = (f.values[wave["file"]]["partitions"] for wave in f.plan["waves"][:2])
+    other.append(one.pop())
+
+
+@TAMPERED.add
+def a_partition_in_two_waves(f: Files) -> None:
+    if len(f.plan["waves"]) < 2:
+        not_here()
+    one, other = (f.values[wave["file"]]["partitions"] for wave in f.plan["waves"][:2])
+    other.append(one[0])
+    f.plan["waves"][1]["partitions"] += 1
+
+
+@TAMPERED.add
+def a_partition_in_no_wave(f: Files) -> None:
+    f.values[a_wave(f)]["partitions"].pop()
+
+
+@TAMPERED.add
+def a_wave_that_is_not_json(f: Files) -> None:
+    f.values[a_wave(f)] = "{"
+
+
+def wave_named(name: Any) -> Callable[[Files], None]:
+    def change(f: Files) -> None:
+        a_wave(f)
+        f.plan["waves"][0]["file"] = name
+
+    return change
+
+
+for _name in (
+    *("../rollback.json", "waves/../../x.json", "/etc/passwd", "/dev/zero", "", ".", "waves"),
+    *("plan.json", "waves/001.json\n", "[/red]", "waves/\0", "x" * 5000, None, 7, ["a"], {}),
+):
+    MALFORMED[f"a wave named {str(_name)[:30]!r}"] = wave_named(_name)
+
+
+def wave_figure(key: str, change: Callable[[Any], Any]) -> Callable[[Files], None]:
+    def forge(f: Files) -> None:
+        a_wave(f)
+        f.plan["waves"][0][key] = change(f.plan["waves"][0][key])
+
+    return forge
+
+
+for _key in ("partitions", "moves", "bytes"):
+    TAMPERED[f"a wave's {_key} forged"] = wave_figure(_key, lambda n: (n or 0) + 1)
+    TAMPERED[f"a wave's {_key} as text"] = wave_figure(_key, str)
+
+
+@TAMPERED.add
+def changes_denied(f: Files) -> None:
+    f.plan["changes"] = not f.plan["changes"]
+
+
+@pytest.mark.parametrize("name", TAMPERED)
+def test_tampering_is_found(sound_plans: LazyPlans, name: str) -> None:
+    assert_found(TAMPERED[name], sound_plans)
+
+
+@pytest.mark.parametrize("name", MALFORMED)
+def test_malformed_values_are_found(sound_plans: LazyPlans, name: str) -> None:
+    assert_found(MALFORMED[name], {"mixed": sound_plans["mixed"]})

@@ -1,0 +1,118 @@
+"""Tampering with bands of bytes and with relieved disks."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from tests.brokers.check.plans import LazyPlans
+from tests.brokers.check.tampering import (
+    Files,
+    Tamperings,
+    a_stage,
+    add_stage_tamperings,
+    asked,
+    assert_found,
+    changed_price,
+    first_changed,
+)
+
+TAMPERED = Tamperings()
+add_stage_tamperings(TAMPERED, "bytes")
+add_stage_tamperings(TAMPERED, "bytes moved")
+
+
+def held_after(f: Files, place: int) -> int:
+    """The bytes on a broker, by its place in the list."""
+    broker = f.plan["brokers"][place]["id"]
+    rows = zip(f.part["size_bytes"], f.part["after"], strict=True)
+    return sum(size for size, row in rows if broker in row)
+
+
+@TAMPERED.add
+def a_band_above_what_the_broker_holds(f: Files) -> None:
+    changed_price(f, a_stage(f, "bytes moved"), "low", lambda low: low + 10**15)
+
+
+@TAMPERED.add
+def a_band_below_what_the_broker_holds(f: Files) -> None:
+    changed_price(f, a_stage(f, "bytes moved"), "high", lambda high: np.minimum(high, 1))
+
+
+@TAMPERED.add
+def a_band_of_the_wrong_length(f: Files) -> None:
+    changed_price(f, a_stage(f, "bytes moved"), "low", lambda low: low[:-1])
+
+
+@TAMPERED.add
+def prices_whose_sum_would_wrap(f: Files) -> None:
+    changed_price(f, a_stage(f, "bytes moved"), "brokers", lambda price: price + 2**61)
+
+
+@TAMPERED.add
+def prices_without_a_64_bit_magnitude(f: Files) -> None:
+    changed_price(f, a_stage(f, "bytes moved"), "brokers", lambda p: np.full_like(p, -(2**63)))
+
+
+@TAMPERED.add
+def bytes_of_brokers_that_weigh_otherwise(f: Files) -> None:
+    a_stage(f, "bytes")["prices"]["load_weights"][0] += 1
+
+
+@TAMPERED.add
+def confined_to_nobody(f: Files) -> None:
+    a_stage(f, "bytes")["prices"]["confined"] = []
+
+
+@TAMPERED.add
+def confined_to_strangers(f: Files) -> None:
+    a_stage(f, "bytes")["prices"]["confined"] = [4711]
+
+
+@TAMPERED.add
+def less_of_a_disk_allowed(f: Files) -> None:
+    f.plan["options"][asked(f, "relieve")] = "70%"
+    f.seal()
+
+
+@TAMPERED.add
+def a_smaller_disk(f: Files) -> None:
+    asked(f, "relieve")
+    f.plan["brokers"][0]["disk_bytes"] -= 40
+    f.seal()
+
+
+@TAMPERED.add
+def a_band_that_is_narrower_than_relief_asks_for(f: Files) -> None:
+    """A broker that could take no more would make every move look needed."""
+    asked(f, "relieve")
+    stage = a_stage(f, "bytes moved")
+    changed_price(f, stage, "high", lambda high: np.append(high[:-1], held_after(f, -1)))
+
+
+@TAMPERED.add
+def a_band_that_relief_does_not_ask_for(f: Files) -> None:
+    asked(f, "relieve")
+    changed_price(f, a_stage(f, "bytes moved"), "low", lambda low: np.append(low[:-1], 1))
+
+
+@TAMPERED.add
+def bytes_called_replicas(f: Files) -> None:
+    del f.plan["options"][asked(f, "balance")]
+    f.seal()
+
+
+@TAMPERED.add
+def relief_denied(f: Files) -> None:
+    del f.plan["options"][asked(f, "relieve")]
+    f.seal()
+
+
+@TAMPERED.add
+def a_size_forged(f: Files) -> None:
+    f.part["size_bytes"][first_changed(f)] += 10**9
+
+
+@pytest.mark.parametrize("name", TAMPERED)
+def test_limits_cannot_be_exceeded(limited_plans: LazyPlans, name: str) -> None:
+    assert_found(TAMPERED[name], limited_plans)
