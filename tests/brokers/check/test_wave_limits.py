@@ -48,7 +48,7 @@ def reschedule(directory: Path, waves: list[list[int]]) -> None:
     """Reschedule the plan in the directory into these waves (partitions each); figures are true."""
     value = json.loads((directory / "plan.json").read_text())
     part = value["partitions"]
-    throttle = {"10B": 10}.get(value["options"].get("throttle", ""))
+    throttle = int(value["options"].get("throttle", "0"))
     for file in (directory / "waves").iterdir():
         file.unlink()
     value["waves"] = []
