@@ -1,0 +1,80 @@
+"""What the command line relies on in typer's click, which typer does not export."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+import typer
+from typer.core import TyperArgument, TyperOption
+from typer.main import get_command
+
+from partage.cli.compat import (
+    ClickException,
+    Command,
+    Context,
+    ParameterSource,
+    get_current_context,
+)
+
+
+def command(seen: list[Any]) -> Command:
+    app = typer.Typer()
+
+    @app.command()
+    def run(name: str, count: int = 1, kind: str = "a") -> None:
+        seen.append(get_current_context())
+
+    return get_command(app)
+
+
+def test_a_command_and_its_context() -> None:
+    seen: list[Any] = []
+    made = command(seen)
+    assert isinstance(made, Command)
+    made(["x", "--count", "2"], standalone_mode=False, default_map={"kind": "b"}, obj="settings")
+    [context] = seen
+    assert isinstance(context, Context)
+    assert context.command is made
+    assert context.find_root() is context
+    assert context.params == {"name": "x", "count": 2, "kind": "b"}
+    assert context.obj == "settings"
+
+
+def test_where_a_value_came_from(monkeypatch: pytest.MonkeyPatch) -> None:
+    seen: list[Any] = []
+    made = command(seen)
+    options = {one.name: one for one in made.params if isinstance(one, TyperOption)}
+    options["kind"].envvar = ["TEST_KIND"]
+    made(["x"], standalone_mode=False, default_map={"count": "3"})
+    monkeypatch.setenv("TEST_KIND", "c")
+    made(["x"], standalone_mode=False)
+    sources = [
+        [context.get_parameter_source(name) for name in ("name", "count", "kind")]
+        for context in seen
+    ]
+    assert sources == [
+        [ParameterSource.COMMANDLINE, ParameterSource.DEFAULT_MAP, ParameterSource.DEFAULT],
+        [ParameterSource.COMMANDLINE, ParameterSource.DEFAULT, ParameterSource.ENVIRONMENT],
+    ]
+
+
+def test_parameters_and_their_names() -> None:
+    made = command([])
+    kinds = {one.name: type(one) for one in made.params}
+    assert kinds["name"] is TyperArgument
+    assert kinds["count"] is TyperOption
+    count = next(one for one in made.params if one.name == "count")
+    assert isinstance(count, TyperOption)
+    assert count.opts == ["--count"]
+    assert (count.multiple, count.is_flag, count.expose_value) == (False, False, True)
+
+
+def test_a_usage_error_says_what_and_where() -> None:
+    with pytest.raises(ClickException) as caught:
+        command([])(["x", "--count", "many"], standalone_mode=False)
+    error: Any = caught.value
+    assert error.exit_code == 2
+    assert "--count" in error.format_message()
+    assert error.param.name == "count"
+    assert isinstance(error.ctx, Context)
