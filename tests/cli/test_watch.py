@@ -1,4 +1,4 @@
-"""watch through the command line: silent, an alert, silent, fair again; and what it refuses."""
+"""watch through the command line: silent, an alert, silent, balanced again; and what it refuses."""
 
 from __future__ import annotations
 
@@ -107,7 +107,7 @@ def test_an_alert_once_and_a_plan(
     assert lines[0]["counts"]["records"] == 12
     assert lines[1]["counts"]["open_records"] == 4
     assert once(EVEN).out == (
-        "2026-09-21T14:18:00Z fair again: broker 1 takes in 200 B/s, 1.00 times the mean "
+        "2026-09-21T14:18:00Z balanced again: broker 1 receives 17.3 MB/day, 1.00 times the mean "
         "(threshold 1.2)\n"
     )
     assert [path.name for path in (tmp_path / "watch" / "plans").iterdir()] == [Path(plan).name]

@@ -57,7 +57,7 @@ def test_members_that_crash_and_leave() -> None:
     text = printed(one, by="member")
     rows = {line.split()[0]: line for line in text.splitlines() if line.endswith(".log")}
     assert "left" in rows["b"]
-    assert "gone without a word" in rows["c"]
+    assert "gone, did not leave" in rows["c"]
     assert "lost c: orders 3–5" in text
     assert labels(one) == {member.id: member.id[0] for member in one.members}
 
@@ -74,7 +74,7 @@ def test_the_replays_beside_what_happened() -> None:
     same = next(line.split() for line in lines if line.startswith("range"))
     assert same[1] == "11"
     assert float(same[2]) == pytest.approx(19.3, abs=0.5)
-    assert "Not possible: streams, connect (--json says why)" in lines
+    assert "Not possible: streams, connect (--json shows why)" in lines
     assert not any(line.startswith("connect") for line in lines)
 
 

@@ -94,7 +94,7 @@ def test_names_as_long_as_kafka_allows() -> None:
 
 def test_very_many_topics_are_cut_short() -> None:
     text = printed(*[topic("t", "murmur2")] * 75)
-    assert "and 15 topics more: --json has all" in text
+    assert "and 15 more topics: --json lists all" in text
 
 
 @pytest.mark.parametrize(("threshold", "sign"), [(50, "✓ Every skew is within 50."), (3, "✗")])
@@ -102,7 +102,7 @@ def test_the_gate(threshold: float, sign: str) -> None:
     text = printed(topic("orders", "murmur2"), topic("clicks", "crc32"), fail_above=threshold)
     assert sign in text
     if sign == "✗":
-        assert "Above 3: 2 of 4 candidates, most of all orders with 40: bytes 40.00" in text
+        assert "Above 3: 2 of 4 candidates; the worst is orders with 40: bytes 40.00" in text
 
 
 def test_bars() -> None:

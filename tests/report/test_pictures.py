@@ -14,7 +14,8 @@ from partage.cli import main
 from partage.consumers.scenario import Scenario
 from partage.consumers.simulation import simulate
 from partage.group import Group, Member
-from partage.report.pictures import _GAP, assignment_svg, placement_svg, simulation_svg
+from partage.report.pictures import assignment_svg, placement_svg, simulation_svg
+from partage.report.pictures.simulation import NO_OWNER
 
 GROUPS = Path(partage.__file__).parent / "data" / "groups"
 SVG = "{http://www.w3.org/2000/svg}"
@@ -50,10 +51,10 @@ def test_red_is_as_long_as_partitions_wait(name: str, protocol: str) -> None:
     said = [r[0].text or "" for r in rectangles(simulation_svg(found)) if len(r)]
     spans = [text.rpartition(", ")[2].removesuffix(" s").split("–") for text in said]
     seconds = [float(end) - float(start) for start, end in spans]
-    waiting = sum(s for s, text in zip(seconds, said, strict=True) if text.startswith("nobody"))
+    waiting = sum(s for s, text in zip(seconds, said, strict=True) if text.startswith("no owner"))
     assert waiting == pytest.approx(found.unowned, abs=0.02 * len(said))
-    red = [r for r in rectangles(simulation_svg(found)) if len(r) and r.get("fill") == _GAP]
-    assert len(red) == sum(text.startswith("nobody") for text in said) > 0
+    red = [r for r in rectangles(simulation_svg(found)) if len(r) and r.get("fill") == NO_OWNER]
+    assert len(red) == sum(text.startswith("no owner") for text in said) > 0
 
 
 def test_every_box_is_what_the_table_says() -> None:
@@ -92,7 +93,7 @@ def test_a_large_plan_is_drawn_where_it_changes(
     cluster = Path(partage.__file__).parent / "data" / "cluster-grown.json"
     assert partage_run(f"plan {cluster} --picture {tmp_path}/a.svg") == 0
     svg = (tmp_path / "a.svg").read_text("utf-8")
-    assert {"exact: 173 moves", "117→54", "16→81", "and 102 partitions more"} <= (set(texts(svg)))
+    assert {"exact: 173 moves", "117→54", "16→81", "and 102 more partitions"} <= (set(texts(svg)))
     wide = [{"id": broker} for broker in range(40)]
     one = partage.Cluster.from_json(
         {"brokers": wide, "partitions": [{"topic": "t", "partition": 0, "replicas": [39]}]}
@@ -106,7 +107,7 @@ def test_a_group_of_very_many_is_drawn_in_part() -> None:
     group = Group({"t": 5000}, [Member(f"m{n}", ["t"]) for n in range(2000)])
     svg = assignment_svg(partage.assign(group, "range"), "range")
     assert len(svg) < 100_000
-    assert "and 1,940 members more" in texts(svg)
+    assert "and 1,940 more members" in texts(svg)
     alone = Group({"t": 5000}, [Member("m", ["t"])])
     assert "and 4,900 more" in texts(assignment_svg(partage.assign(alone, "range"), "range"))
 

@@ -1,4 +1,4 @@
-"""One partition's explanation, for people."""
+"""Why a partition moves, in a terminal."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ _FATE = {"stays": "", "goes": "yellow", "comes": "green"}
 
 
 def print_explanation(found: Explanation, console: Console) -> None:
-    """The lists before and after, who leads, and a line per replica."""
+    """Print the replica lists before and after, the leader, and a row per replica."""
     console.print()
     title = Text(f"Why {found.partition}: ", style="bold")
     console.print(title + Text(f"{found.before} → {found.after}", style="not bold"))
@@ -37,7 +37,7 @@ def print_explanation(found: Explanation, console: Console) -> None:
 def _instead(instead: Instead | None) -> str:
     if instead is None:
         return "–"
-    dearer = next(((cost, n) for cost, n in instead.costs.items() if n), None)
-    if dearer is None:
+    extra = next(((cost, n) for cost, n in instead.costs.items() if n), None)
+    if extra is None:
         return f"broker {instead.broker}: as good"
-    return f"broker {instead.broker}: {dearer[0]} {dearer[1]:+d}"
+    return f"broker {instead.broker}: {extra[0]} {extra[1]:+d}"

@@ -1,4 +1,4 @@
-"""A group's assignment and a simulation as people read them: tables of a hundred columns."""
+"""Assignments and simulations of consumer groups in a terminal."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _ROUNDS = 20
 
 
 def print_assignment(found: Assignment, assignor: str, console: Console) -> None:
-    """Who keeps, gains and gives up what, who stays idle, and what was wrong with the group."""
+    """Print what each member keeps, gains and gives up, idle members, and warnings."""
     group = found.group
     load = np.bincount(found.target[found.target != NOBODY], minlength=len(group.members))
     shape = f"{units.plural(group.partitions, 'partition')}, " + units.plural(
@@ -38,9 +38,10 @@ def print_assignment(found: Assignment, assignor: str, console: Console) -> None
     if len(order) > _MANY_MEMBERS:
         by_load = np.argsort(-load, kind="stable")
         order = np.concatenate((by_load[:_EXTREMES], by_load[-_EXTREMES:]))
-        console.print(
-            Text(f"The {_EXTREMES} members with most and the {_EXTREMES} with least:", "dim")
+        extremes = (
+            f"The {_EXTREMES} members with the highest load and the {_EXTREMES} with the lowest:"
         )
+        console.print(Text(extremes, "dim"))
     console.print()
     console.print(_members(found, load, order))
     _waiting(found, console)
@@ -50,19 +51,21 @@ def print_assignment(found: Assignment, assignor: str, console: Console) -> None
         console.print(
             Text(
                 f"\nHighest load by weight {units.count(int(found.weights.max()))}, "
-                f"no assignment below {units.count(found.bound)}: "
-                + (units.gap(found.gap) if found.gap else "proven best")
+                f"lower bound {units.count(found.bound)}: "
+                + (units.gap(found.gap) if found.gap else "proven minimum")
             )
         )
     _copies(found, console)
     if found.delay_ms:
-        console.print(Text(f"\nWaits {units.duration(found.delay_ms / 1000)} for who left."))
+        console.print(
+            Text(f"\nWaits {units.duration(found.delay_ms / 1000)} for members that left.")
+        )
     for warning in (*group.warnings, *found.notes):
         remark(warning, console)
 
 
 def _copies(found: Assignment, console: Console) -> None:
-    """Streams: who holds standbys and warm-ups, what waits for them, what is read across racks."""
+    """Kafka Streams: standbys, warm-ups, tasks that wait for them, reads across racks."""
     lines = [
         f"{member} {what}: {partitions(copies)}"
         for what, by_id in (("standby", found.standbys_by_id), ("warm-up", found.warmups_by_id))
@@ -103,23 +106,25 @@ def _members(found: Assignment, load: npt.NDArray[np.int64], order: Iterable[int
 
 
 def _waiting(found: Assignment, console: Console) -> None:
-    """What is withheld this round."""
+    """Partitions that another member must revoke first."""
     rows = found.revoke_first
     if not rows:
         return
     console.print(
-        Text(f"\n{units.plural(len(rows), 'partition')} must be given up first:", "yellow")
+        Text(f"\n{units.plural(len(rows), 'partition')} must be revoked first:", "yellow")
     )
     for topic, number, member in rows[:_ROUNDS]:
         row = int(found.group.offset[found.group.position(topic) or 0]) + number
         to = found.group.members[int(found.target[row])].id
-        console.print(Text(f"  {topic}-{number}: {member} revokes it, {to} gets it next round"))
+        console.print(
+            Text(f"  {topic}-{number}: {member} revokes it, {to} gets it in the next round")
+        )
     if len(rows) > _ROUNDS:
         console.print(Text(f"  and {len(rows) - _ROUNDS} more"))
 
 
 def print_simulation(found: Simulation, console: Console, by: str | None = None) -> None:
-    """The rounds, the picture, and how records fare: pulled and pushed."""
+    """Print the rounds, the timeline, and the records that members processed."""
     console.print(
         Text(
             f"{found.assignor}, {found.protocol}: {units.plural(len(found.rounds), 'round')}, "
@@ -147,14 +152,15 @@ def print_simulation(found: Simulation, console: Console, by: str | None = None)
     if any(found.produce.values()):
         _records(found, console)
     for member, why in found.refused.items():
-        console.print(Text(f"\n{member} was turned away: {why}", "yellow"))
+        console.print(Text(f"\n{member} was rejected: {why}", "yellow"))
     if found.violations:
         for violation in found.violations[:_ROUNDS]:
             console.print(Text(f"\n✗ {violation}", "red"))
     else:
         console.print(
             Text(
-                "\n✓ Never two owners of a partition, and one for each when all was quiet.", "green"
+                "\n✓ No partition had two owners, and each had one whenever the group was stable.",
+                "green",
             )
         )
 

@@ -1,4 +1,4 @@
-"""A group's history as people read it: its rounds, the picture, the replays, what is unknown."""
+"""The history of a group in a terminal: members, rounds, timeline, replays, unknowns."""
 
 from __future__ import annotations
 
@@ -22,9 +22,9 @@ from partage.report.printing import clipped_at_a_word, lines_of, partitions
 from partage.report.timeline import MANY_LINES, print_timeline
 
 Replays = Mapping[str, Mapping[str, Mapping[str, Any]]]
-"""What came of each by assignor and protocol."""
+"""Results by assignor and protocol."""
 
-_ENDED = {None: "still there", "left": "left", "gone": "gone without a word"}
+_ENDED = {None: "still there", "left": "left", "gone": "gone, did not leave"}
 _ROUNDS = 30
 _LONG = 44
 _SHORT = 8
@@ -33,7 +33,7 @@ _SHORT = 8
 def print_history(
     history: History, replays: Replays, console: Console, by: str | None = None
 ) -> None:
-    """One group. ``by``: whether the picture's lines are partitions or members."""
+    """Print a group's history. ``by``: timeline per partition or per member."""
     names = labels(history)
     _head(history, console)
     console.print()
@@ -54,9 +54,9 @@ def print_history(
         console.print()
         console.print(_replays(history, replays))
         if none := [name for name, one in replays.items() if _cannot(one)]:
-            console.print(Text(f"Not possible: {', '.join(none)} (--json says why)", "dim"))
+            console.print(Text(f"Not possible: {', '.join(none)} (--json shows why)", "dim"))
     if history.unknown:
-        console.print(Text("\nWhat the logs leave unknown", "bold"))
+        console.print(Text("\nUnknown from the logs", "bold"))
         console.print(_unknown(history.unknown, names))
 
 
@@ -72,7 +72,7 @@ def _head(history: History, console: Console) -> None:
     longest = max(history.unowned, key=lambda p: history.unowned[p], default=None)
     if longest is not None:
         most = seconds(history.unowned[longest])
-        text += f", the most {longest[0]}-{longest[1]} with {most:,.3f} s"
+        text += f", most of them {longest[0]}-{longest[1]} with {most:,.3f} s"
     console.print(Text(text))
     start, length = (
         format_timestamp(history.start, history.zoned),
@@ -82,7 +82,7 @@ def _head(history: History, console: Console) -> None:
 
 
 def print_rejected(rejected: Sequence[Rejected], console: Console) -> None:
-    """How many lines could not be read, and the first of them."""
+    """Print how many lines could not be read, and the first of them."""
     if rejected:
         first = rejected[0]
         console.print(
@@ -100,9 +100,8 @@ def _more(number: int, what: str, console: Console) -> None:
 
 
 def labels(history: History) -> dict[str, str]:
-    """Short names of members: a member id without what all have in common, Java's
-    ``consumer-GROUP-``, and without the coordinator's random end, where that still tells all apart,
-    else with a bit of it."""
+    """Short, unique names of members: ids without Java's ``consumer-GROUP-`` and without the
+    coordinator's random suffix, or with a few characters of it where needed."""
     common = f"consumer-{history.group}-"
     stems = {member.id: _stem(member.id) for member in history.members}
     found: dict[str, str] = {}
@@ -140,7 +139,7 @@ def _members(history: History, names: Mapping[str, str]) -> Table:
 
 
 def _files(history: History) -> dict[str, str]:
-    """Where the members' logs are, without what all of them have in common."""
+    """The members' log files, without their common directory."""
     sources = sorted({one.source for one in history.members if one.source is not None})
     common = len(commonpath([PurePath(one).parent for one in sources])) if sources else 0
     return {one: one[common:].lstrip("/") if common else one for one in sources}

@@ -1,8 +1,7 @@
-"""Who wrote each topic, and what other numbers of partitions would do: tables of a hundred columns.
+"""Partitioners of topics, and what other partition counts would change, in a terminal.
 
-The load of the partitions is a row of bars, one for each partition in turn as long as there are not
-too many; then a bar is the fullest of its neighbours. All bars of a row are drawn against the
-fullest partition, so that an even row is a full one.
+The load of the partitions is a row of bars, one per partition; of many partitions a bar shows the
+fullest of its neighbours. The fullest partition has full height, so an even load is a full row.
 """
 
 from __future__ import annotations
@@ -24,7 +23,7 @@ _BARS = "▁▂▃▄▅▆▇█"
 _WIDTH = 24
 _NAME = 20
 _SHORT = 12
-"""Up to that a name takes nothing of the bars' width."""
+"""Longer names shorten the bars."""
 _KEY = 52
 _MANY = 60
 _HOT = 3
@@ -34,7 +33,7 @@ _UNSURE = ("mixed", "unknown")
 
 
 def print_keys(found: KeyReport, console: Console, fail_above: float | None = None) -> None:
-    """With ``fail_above`` also which candidates are above it."""
+    """Print the report; with ``fail_above`` also the candidates whose skew is above it."""
     keys = sum(topic.keys for topic in found.topics)
     _title(
         f"{units.plural(found.records, 'record')}, {units.size(found.bytes)}, "
@@ -43,21 +42,21 @@ def print_keys(found: KeyReport, console: Console, fail_above: float | None = No
         console,
     )
     shown = found.topics[:_MANY]
-    _title("\nWho wrote each topic", console)
-    console.print(_writers(shown))
+    _title("\nPartitioner of each topic", console)
+    console.print(_partitioners(shown))
     _note(
-        "murmur2, crc32, fnv1a: keys on a partition that lie where the hash puts them; chance: "
-        "where any other hash puts them; null: records without a key",
+        "murmur2, crc32, fnv1a: share of keys on the partition that the hash gives; chance: share "
+        "that an unrelated hash would give; null: records without a key",
         console,
     )
     for topic in shown:
         if not _plain(topic):
             console.print(_named(topic.name, f": {topic.detection.reason}"))
-    _title("\nWhat other numbers of partitions would do", console)
+    _title("\nOther partition counts", console)
     console.print(_candidates(shown, fail_above))
     _note(
-        "skew: the fullest partition over the mean; limit: no partitioner gets it lower, because "
-        "of one key; move: keys that change partition; busy: consumers with work; load: bytes of "
+        "skew: fullest partition / mean; limit: lower bound on the skew, because of one key; "
+        "move: keys that change partition; busy: consumers with work; load: bytes of "
         "the partitions",
         console,
     )
@@ -67,13 +66,13 @@ def print_keys(found: KeyReport, console: Console, fail_above: float | None = No
         by = f" by {one.partitioner}" if _by_another(topic) else ""
         console.print(_named(topic.name, f" → {one.partitions}{by}: {one.reason}"))
     if len(found.topics) > len(shown):
-        _note(f"and {len(found.topics) - len(shown)} topics more: --json has all", console)
+        _note(f"and {len(found.topics) - len(shown)} more topics: --json lists all", console)
     _hot(shown, console)
     if fail_above is not None:
         _gate(found, fail_above, console)
 
 
-def _writers(topics: Iterable[TopicKeys]) -> Table:
+def _partitioners(topics: Iterable[TopicKeys]) -> Table:
     table = _table("topic", "parts", "keys", "murmur2", "crc32", "fnv1a", "chance", "null", "by")
     for topic in topics:
         detection, evidence = topic.detection, topic.detection.evidence
@@ -95,7 +94,7 @@ def _writers(topics: Iterable[TopicKeys]) -> Table:
 
 
 def _plain(topic: TopicKeys) -> bool:
-    """Whether one hash explains all, so that there is no more to say."""
+    """Whether one hash explains every key, so that no remark is needed."""
     evidence = topic.detection.evidence
     return (
         topic.detection.partitioner not in (*_UNSURE, "round-robin")
@@ -105,7 +104,7 @@ def _plain(topic: TopicKeys) -> bool:
 
 
 def _by_another(topic: TopicKeys) -> bool:
-    """Whether it is worked out by other hashes than the one that wrote it."""
+    """Whether the candidates use another hash than the one that wrote the topic."""
     return {one.partitioner for one in topic.candidates} != {topic.detection.leading}
 
 
@@ -150,7 +149,7 @@ def _candidates(topics: Sequence[TopicKeys], fail_above: float | None) -> Table:
 
 
 def bars(load: npt.NDArray[np.int64], width: int = _WIDTH) -> str:
-    """A row of at most so many bars, the fullest partition at full height; a space is empty."""
+    """At most ``width`` bars, the fullest partition at full height; a space is an empty one."""
     count = len(load)
     if count > width:
         edges = np.arange(width) * count // width
@@ -166,7 +165,7 @@ def bars(load: npt.NDArray[np.int64], width: int = _WIDTH) -> str:
 
 
 def _hot(topics: Iterable[TopicKeys], console: Console) -> None:
-    """Keys that no number of partitions spreads, of those asked for."""
+    """Keys that exceed the mean of a partition at the largest candidate count."""
     rows: list[tuple[str | Text, ...]] = []
     for topic in topics:
         hot = max(topic.candidates, key=lambda one: one.partitions).hot_keys
@@ -185,12 +184,12 @@ def _hot(topics: Iterable[TopicKeys], console: Console) -> None:
             rows.append(("", f"and {len(hot) - _HOT} more", "", "", ""))
     if not rows:
         return
-    _title("\nHot keys, which no number of partitions spreads", console)
+    _title("\nHot keys, which more partitions do not spread", console)
     table = _table("topic", "key", "records", "bytes", "from")
     for row in rows:
         table.add_row(*row)
     console.print(table)
-    _note("from: with so many partitions the key alone is more than a partition's mean", console)
+    _note("from: partition count at which the key alone exceeds a partition's mean", console)
 
 
 def _gate(found: KeyReport, threshold: float, console: Console) -> None:
@@ -202,7 +201,7 @@ def _gate(found: KeyReport, threshold: float, console: Console) -> None:
     topic, one = max(above, key=lambda pair: pair[1].skew[pair[1].worst])
     console.print(
         Text(
-            f"\n✗ Above {threshold:g}: {len(above)} of {tried} candidates, most of all {topic} "
+            f"\n✗ Above {threshold:g}: {len(above)} of {tried} candidates; the worst is {topic} "
             f"with {one.partitions}: {one.worst} {one.skew[one.worst]:.2f}",
             "red",
         )
@@ -230,10 +229,10 @@ def _note(text: str, console: Console) -> None:
     console.print(Text(text, "dim"))
 
 
-def _named(name: str, said: str) -> Table:
-    """A line that is broken beside the bullet, not under it."""
+def _named(name: str, text: str) -> Table:
+    """A list item; wrapped lines are indented."""
     line = Table.grid(padding=(0, 1))
-    line.add_row(" •", Text.assemble((name, "bold"), said))
+    line.add_row(" •", Text.assemble((name, "bold"), text))
     return line
 
 

@@ -1,8 +1,8 @@
-"""A simulation as a picture: one line per partition, or per member, and time from left to right.
+"""A timeline of a simulation in a terminal: a line per partition or per member.
 
-A cell is a stretch of time. In a partition's line it shows the member that owns it at the end of
-the stretch, or a dot where it had no owner for a part of it, however short: gaps are what one looks
-for. In a member's line it shows the least number of partitions that the member had in the stretch.
+A cell is a time interval. In a partition's line it shows the member that owns the partition at the
+end of the interval, or a dot if the partition had no owner for any part of it, so that no gap is
+missed. In a member's line it shows the fewest partitions that the member owned in the interval.
 """
 
 from __future__ import annotations
@@ -21,9 +21,9 @@ from partage.consumers.simulation import Simulation
 from partage.report import units
 
 MANY_LINES = 40
-"""More partitions than this are not drawn one by one."""
+"""Draw lines per partition up to this number of partitions."""
 
-NOBODY, ABSENT, CRASH = "·", " ", "×"
+NO_OWNER, ABSENT, CRASH = "·", " ", "×"
 _SYMBOLS = string.digits + string.ascii_lowercase + string.ascii_uppercase
 _STYLES = ("cyan", "green", "magenta", "blue", "yellow", "bright_cyan", "bright_green")
 _BARS = "▁▂▃▄▅▆▇█"
@@ -34,7 +34,7 @@ Key = TypeVar("Key")
 
 
 def print_timeline(found: Simulation, console: Console, by: str = "partition") -> None:
-    """Draw it, ``by`` partition or by member."""
+    """Print a line per partition or per member (``by``)."""
     width = max(console.width - _LABEL - 2, 20)
     until = found.scenario.until
     lines = list(_partitions(found, width) if by == "partition" else _members(found, width))
@@ -43,7 +43,7 @@ def print_timeline(found: Simulation, console: Console, by: str = "partition") -
     if any(found.produce.values()):
         bars, most = _lag(found.lag.values(), until, width)
         console.print(Text(_label("lag")).append(bars, "dim"), no_wrap=True, crop=True)
-        console.print(Text(_label("") + f"at most {units.count(most)} records wait", "dim"))
+        console.print(Text(_label("") + f"at most {units.count(most)} records of lag", "dim"))
     marks = [" "] * width
     for number, one in enumerate(found.rounds):
         marks[min(int(one.at / until * width), width - 1)] = _SYMBOLS[(number + 1) % 10]
@@ -54,9 +54,9 @@ def print_timeline(found: Simulation, console: Console, by: str = "partition") -
         legend = Text("\n")
         for at, actor in enumerate(found.scenario.members[:MANY_LINES]):
             legend.append(f"{_symbol(at)} ", _style(at)).append(f"{actor.id}   ")
-        console.print(legend.append(f"{NOBODY} nobody"))
+        console.print(legend.append(f"{NO_OWNER} no owner"))
     else:
-        console.print(Text(f"\n1, 2 … partitions   {NOBODY} none   {CRASH} crashes", "dim"))
+        console.print(Text(f"\n1, 2 … partitions   {NO_OWNER} none   {CRASH} crashes", "dim"))
 
 
 def _partitions(found: Simulation, width: int) -> Iterable[tuple[str, Text]]:
@@ -76,7 +76,7 @@ def _partitions(found: Simulation, width: int) -> Iterable[tuple[str, Text]]:
             ):
                 text.append(ABSENT)
             elif owned < cell - 1e-6:
-                text.append(NOBODY, "bold red")
+                text.append(NO_OWNER, "bold red")
             else:
                 member = place[inside[-1].member]
                 text.append(_symbol(member), _style(member))
@@ -100,7 +100,7 @@ def _members(found: Simulation, width: int) -> Iterable[tuple[str, Text]]:
             inside = [s for s in spans if s.start < end and s.end > start]
             times = {start, *(s.start for s in inside), *(s.end for s in inside)}
             held = min(sum(s.start <= t < s.end for s in inside) for t in times if start <= t < end)
-            shown = NOBODY if held == 0 else str(held) if held < 10 else "+"
+            shown = NO_OWNER if held == 0 else str(held) if held < 10 else "+"
             text.append(shown, "" if held == 0 else _style(number))
         yield actor.id, text
 
@@ -115,9 +115,9 @@ def _grouped(
 
 
 def _lag(curves: Iterable[LagCurve], until: float, width: int) -> tuple[str, float]:
-    """Bars of the total lag at the end of each cell, and its highest."""
+    """Bars of the total lag at the end of each cell, and its maximum."""
     listed = [np.array(curve).T for curve in curves]
-    for curve in listed:  # a fall at one moment takes a little time
+    for curve in listed:  # np.interp needs ascending times: spread a drop at one moment
         curve[0] += 1e-9 * np.arange(curve.shape[1])
     ends = until * np.arange(1, width + 1) / width
     corners = np.unique(np.concatenate([curve[0] for curve in listed]))

@@ -1,4 +1,4 @@
-"""What a watch says to people: a line when leaders drift apart, one when they are even again."""
+"""Lines of ``partage watch``: an alert when leader rates become uneven, and its end."""
 
 from __future__ import annotations
 
@@ -9,23 +9,23 @@ from partage.report import units
 
 
 def line(event: Mapping[str, Any]) -> str | None:
-    """An event of ``partage watch`` as one line; None for those that people do not hear of."""
+    """An event as one line; None for events that are not printed."""
     match event["event"]:
         case "alert":
             heaviest = ", ".join(
                 f"{one['partition']} {units.rate(one['bytes_per_second'])}"
                 for one in event["heaviest"]
             )
-            return f"{event['at']} alert: {_busiest(event)}, heaviest {heaviest}. {_plan(event)}"
+            return f"{event['at']} alert: {_busiest(event)}, largest: {heaviest}. {_plan(event)}"
         case "fair":
-            return f"{event['at']} fair again: {_busiest(event)}"
+            return f"{event['at']} balanced again: {_busiest(event)}"
         case "trouble":
-            return f"trouble: {event['problem']}"
+            return f"problem: {event['problem']}"
     return None
 
 
 def end(event: Mapping[str, Any]) -> str:
-    """What all of it came to: the event ``stopped``."""
+    """The summary in the event ``stopped``."""
     counts = event["counts"]
     period = f" from {counts['from']} to {counts['to']}" if counts["to"] else ""
     return (
@@ -38,9 +38,9 @@ def end(event: Mapping[str, Any]) -> str:
 def _busiest(event: Mapping[str, Any]) -> str:
     threshold = f"threshold {event['threshold']:g}"
     if event["fairness"] is None:
-        return f"nothing is taken in ({threshold})"
+        return f"no records received ({threshold})"
     return (
-        f"broker {event['broker']} takes in {units.rate(event['bytes_per_second'])}, "
+        f"broker {event['broker']} receives {units.rate(event['bytes_per_second'])}, "
         f"{units.decimal(event['fairness'])} times the mean ({threshold})"
     )
 

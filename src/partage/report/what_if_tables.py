@@ -1,4 +1,4 @@
-"""What-ifs as people read them: percentiles over many futures, in tables that fit the width."""
+"""What-if results in a terminal: percentiles over many runs, in tables that fit the width."""
 
 from __future__ import annotations
 
@@ -14,19 +14,19 @@ from partage.report import printing, units
 Row = Mapping[str, Any]
 Show = Callable[[float], str]
 Column = tuple[str, str, str, Show]
-"""A heading, the measure and the percentile of it (or ``above``), and how its values are shown."""
+"""A heading, a measure, its percentile (or ``above``), and how to show its values."""
 
 _ALL = ("p50", "p90", "p99", "max")
 _ENDS = ("p50", "max")
 
 
 def print_churn(value: Mapping[str, Any], console: Console) -> None:
-    """A line per assignor and protocol."""
+    """Print a row per assignor and protocol."""
     runs = units.plural(value["runs"], "run")
-    _head(console, f"{runs} of {value['scenario']} with 1 to {value['events']} happenings more")
+    _head(console, f"{runs} of {value['scenario']} with 1 to {value['events']} additional events")
     _dim(
         console,
-        "Each a join, a leave, a crash or a rolling restart; every line played the same runs.",
+        "Events: a join, a leave, a crash or a rolling restart. Every row had the same runs.",
     )
     _show(
         console,
@@ -41,16 +41,16 @@ def print_churn(value: Mapping[str, Any], console: Console) -> None:
     )
     _dim(
         console,
-        "\nMoved: partitions that came to another member; no owner: partition-seconds without one; "
-        "lag: records that waited in one partition at most.",
+        "\nMoved: partitions that changed their member; no owner: partition-seconds without one; "
+        "lag: the maximum in one partition, in records.",
     )
     if value["violations"]:
         broken = units.plural(value["violations"], "run")
-        console.print(Text(f"\n✗ {broken} broke a promise of the protocol", "red"))
+        console.print(Text(f"\n✗ {broken} violated the protocol's guarantees", "red"))
 
 
 def print_failures(value: Mapping[str, Any], console: Console) -> None:
-    """A table per kind of failure, a line per placement."""
+    """Print a table per kind of failure, a row per placement."""
     _head(console, f"Failures under {units.plural(len(value['placements']), 'placement')}")
     for failure, title in (
         ("broker", "Any one broker fails"),
@@ -66,7 +66,7 @@ def print_failures(value: Mapping[str, Any], console: Console) -> None:
             rows,
             ("placement",),
             [
-                _columns("offline", "off-line", _ENDS, units.count),
+                _columns("offline", "offline", _ENDS, units.count),
                 _columns("under_min_isr", "<min ISR", _ENDS, units.count),
                 _columns("leaders", "leaders", _ENDS, units.count),
                 _columns("leaders_over_mean", "/mean", _ENDS, units.decimal),
@@ -76,17 +76,18 @@ def print_failures(value: Mapping[str, Any], console: Console) -> None:
     _cannot(value, console)
     _dim(
         console,
-        "\nOff-line: partitions without a live replica; <min ISR: with fewer than two of several; "
-        "leaders: of the worst survivor, and over the mean of all; rate: bytes per second led.",
+        "\nOffline: partitions without a live replica; <min ISR: replicated partitions with fewer "
+        "than two live replicas; leaders: of the worst survivor, and relative to the mean; "
+        "rate: bytes per second led.",
     )
 
 
 def print_growth(value: Mapping[str, Any], console: Console) -> None:
-    """A line per placement."""
+    """Print a row per placement."""
     _head(
         console,
         f"{units.plural(value['runs'], 'run')} in which topics grow {value['factor']:g}-fold, each "
-        f"by a factor of its own (sigma {value['sigma']:g})",
+        f"by a separate factor (sigma {value['sigma']:g})",
     )
     uneven, full = f">{value['above']:g}", f">{_share(value['full'])}"
     _show(
@@ -106,14 +107,14 @@ def print_growth(value: Mapping[str, Any], console: Console) -> None:
     _cannot(value, console)
     _dim(
         console,
-        "\nBusiest broker over the mean: bytes per second led, written (led or followed), and "
-        "bytes stored. Disk: how full the fullest is. "
-        f"{uneven}, {full}: in how many runs it is above.",
+        "\nBusiest broker / mean: bytes per second led, written (as leader or follower), and bytes "
+        "stored. Disk: usage of the fullest. "
+        f"{uneven}, {full}: share of runs above.",
     )
 
 
 def _columns(measure: str, heading: str, parts: Sequence[str], show: Show) -> list[Column]:
-    """The percentiles of a measure; the first of them is headed by its name."""
+    """The percentiles of a measure; the first heading contains its name."""
     return [
         (f"{heading if part == parts[0] else ''}\n{part}", measure, part, show) for part in parts
     ]
@@ -122,8 +123,8 @@ def _columns(measure: str, heading: str, parts: Sequence[str], show: Show) -> li
 def _show(
     console: Console, rows: Iterable[Row], keys: Sequence[str], groups: Iterable[list[Column]]
 ) -> None:
-    """A line per case, in as few tables as the width allows; what is known of no case is left
-    out."""
+    """Print a row per case, in as few tables as the width allows, without measures that no case
+    has."""
     cases: dict[tuple[str, ...], dict[str, Row]] = {}
     for row in rows:
         cases.setdefault(tuple(row[key] for key in keys), {})[row["measure"]] = row
@@ -166,7 +167,7 @@ def _cell(row: Row, part: str, show: Show) -> str:
 
 
 def _share(value: float) -> str:
-    """``85%``, and ``<1%`` for what is not nothing."""
+    """``85%``; ``<1%`` for small shares above 0."""
     percent = 100 * value
     return "<1%" if 0 < percent < 0.5 else f"{percent:,.0f}%"
 
