@@ -316,7 +316,9 @@ def test_a_plan_that_changes_nothing_says_so(run: Run, tmp_path: Path) -> None:
     text = json.dumps({"partitions": partitions([[1], [2], [3]])})
     (tmp_path / "even.json").write_text(text, encoding="utf-8")
     ended = run("plan", "even.json")
-    assert ended.out.startswith("Nothing to do: the plan changes nothing.")
+    assert ended.out.startswith(
+        "Nothing to do: the cluster is already as balanced as the rules allow."
+    )
     assert "-o DIR" not in ended.out
 
 

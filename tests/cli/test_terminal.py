@@ -249,7 +249,7 @@ def test_what_an_encoding_does_not_have(
 
     code, out, err = printed("check", "p")
     assert (code, err) == (0, "")
-    assert out.startswith("+ the plan is of the cluster")
+    assert out.startswith("+ fingerprint matches the cluster")
     code, out, _ = printed("check", "broken")
     assert (code, "x rollback.json: missing" in out) == (1, True)
     code, out, _ = printed("plan", grown)

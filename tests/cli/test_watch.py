@@ -84,8 +84,8 @@ def test_an_alert_once_and_a_plan(
     alert = once(SKEWED).out
     plan = "watch/plans/2026-09-21T14-16-00Z"
     assert alert == (
-        "2026-09-21T14:16:00Z alert: broker 1 takes in 30.2 MB/day, 1.75 times the mean "
-        "(threshold 1.2), heaviest t-2 17.3 MB/day, t-0 13.0 MB/day. "
+        "2026-09-21T14:16:00Z alert: broker 1 receives 30.2 MB/day, 1.75 times the mean "
+        "(threshold 1.2), largest: t-2 17.3 MB/day, t-0 13.0 MB/day. "
         f"Plan: {plan}, 1.00 times the mean after it\n"
     )
     ended = run("check", plan, "--json")
