@@ -24,7 +24,15 @@ from partage.brokers.plan import Plan
 from partage.cluster import Cluster
 from partage.errors import CannotError, InputError
 from tests.matrices import cluster_of
-from tests.oracles.job import BadJobError, Job, defects, loads, moves, read_job, unfairness
+from tests.oracles.naive_problem import (
+    BadProblemError,
+    NaiveProblem,
+    defects,
+    loads,
+    moves,
+    read_problem,
+    unfairness,
+)
 from tests.profiles import examples
 from tests.strategies import jobs
 
@@ -35,19 +43,19 @@ Loads = tuple[int, ...]
 small = jobs(max_brokers=4, max_partitions=4, max_factor=3, no_moves=False)
 
 
-def read(job: tuple[Json, Json]) -> tuple[Job, Cluster, Json]:
+def read(job: tuple[Json, Json]) -> tuple[NaiveProblem, Cluster, Json]:
     """The job for the oracle, and the same for the product; what is bad input is skipped."""
     cluster, options = job
     options = {name: value for name, value in options.items() if name != "spread"}
     try:
-        asked = read_job(cluster, options)
+        asked = read_problem(cluster, options)
         partage.plan(Cluster.from_json(cluster), **options)
-    except (BadJobError, InputError, CannotError):
+    except (BadProblemError, InputError, CannotError):
         assume(False)
     return asked, Cluster.from_json(cluster), options
 
 
-def choices(job: Job) -> list[list[tuple[int, ...]]]:
+def choices(job: NaiveProblem) -> list[list[tuple[int, ...]]]:
     """The legal replica sets of every partition."""
     found = []
     for row in job.rows:
@@ -57,7 +65,7 @@ def choices(job: Job) -> list[list[tuple[int, ...]]]:
     return found
 
 
-def reached(job: Job) -> dict[Loads, int]:
+def reached(job: NaiveProblem) -> dict[Loads, int]:
     """Every vector of replicas per eligible broker, and the fewest moves that reach it."""
     table = {(0,) * len(job.brokers): 0}
     for row, sets in zip(job.rows, choices(job), strict=True):
@@ -71,13 +79,13 @@ def reached(job: Job) -> dict[Loads, int]:
     return table
 
 
-def cost(job: Job, load: Loads) -> Fraction:
+def cost(job: NaiveProblem, load: Loads) -> Fraction:
     return sum(
         (n * n / job.capacity[b] for n, b in zip(load, job.brokers, strict=True)), Fraction(0)
     )
 
 
-def load_of(job: Job, made: Plan) -> Loads:
+def load_of(job: NaiveProblem, made: Plan) -> Loads:
     return tuple(loads(job, made.after.replica_lists()).values())
 
 
@@ -89,7 +97,7 @@ def budget(made: Plan) -> Any:
     return next((stage for stage in made.stages if stage.name == "budget"), None)
 
 
-def scale_of(job: Job, made: Plan) -> Fraction:
+def scale_of(job: NaiveProblem, made: Plan) -> Fraction:
     """What the stage's whole-number weights are, times 1 / capacity."""
     weights = budget(made).prices["load_weights"]
     scales = {w * job.capacity[b] for w, b in zip(weights, job.brokers, strict=True)}
@@ -157,7 +165,7 @@ def test_nearly_every_budget_is_met_and_proven() -> None:
     cases = fair = optimal = 0
     for _ in range(90):
         value = a_cluster(rng, 4, rng.randint(3, 6))
-        job, cluster = read_job(value, {}), Cluster.from_json(value)
+        job, cluster = read_problem(value, {}), Cluster.from_json(value)
         every = reached(job)
         plain = partage.plan(cluster).moves
         for limit in {rng.randrange(plain) for _ in range(2)} if plain else ():
@@ -203,7 +211,7 @@ def test_a_partition_that_gives_replicas_up_is_not_in_two_places() -> None:
 # ---------------------------------------------------------------- a tolerance
 
 
-def priced_windows(job: Job, made: Plan, width: Fraction) -> list[tuple[int, int]]:
+def priced_windows(job: NaiveProblem, made: Plan, width: Fraction) -> list[tuple[int, int]]:
     """The counts whose next replica costs at least the fair loads' price, and whose last one at
     most, widened, as far as the partitions left out and those chosen allow."""
     fair = made.problem.budgeted.fair
@@ -304,11 +312,11 @@ def test_a_tolerance_in_numbers(loads: tuple[int, ...], tolerance: str, moved: i
 # ---------------------------------------------------------------- so many bytes
 
 
-def placements(job: Job) -> list[tuple[tuple[int, ...], ...]]:
+def placements(job: NaiveProblem) -> list[tuple[tuple[int, ...], ...]]:
     return list(itertools.product(*choices(job)))
 
 
-def bytes_of(value: Json, job: Job, sets: Any) -> int:
+def bytes_of(value: Json, job: NaiveProblem, sets: Any) -> int:
     size = {(p["topic"], p["partition"]): p.get("size_bytes", 0) for p in value["partitions"]}
     return sum(
         size[row.topic, row.number] * len(set(after) - set(row.before))
@@ -321,7 +329,7 @@ def test_never_more_bytes_than_allowed_and_nearly_always_what_can_be_done() -> N
     cases = refused = kept = keepable = 0
     for _ in range(110):
         value = a_cluster(rng, rng.randint(3, 4), rng.randint(2, 4))
-        job, cluster = read_job(value, {}), Cluster.from_json(value)
+        job, cluster = read_problem(value, {}), Cluster.from_json(value)
         plain = partage.plan(cluster)
         usual = bytes_of(value, job, lists(plain))
         limit = rng.randint(1, max(1, usual + 1))

@@ -25,7 +25,7 @@ from partage.cluster.model import Cluster
 from partage.errors import CannotError, InputError, PartageError
 from tests.matrices import Json, brokers_of, partitions
 from tests.oracles import brute_force, mip
-from tests.oracles.job import Job, read_job
+from tests.oracles.naive_problem import NaiveProblem, read_problem
 from tests.oracles.verify import assert_best_order, assert_best_placement, assert_true_figures
 
 Case = tuple[Json, Json]
@@ -291,7 +291,7 @@ def assert_settled(planned: Plan, options: Json) -> None:
     assert second.after.replica_lists() == planned.after.replica_lists()
 
 
-def assert_lists(job: Job, planned: Plan) -> None:
+def assert_lists(job: NaiveProblem, planned: Plan) -> None:
     """Lists that Kafka would take, of the factor asked for, off the brokers that must be empty."""
     for row, after in zip(job.rows, planned.after.replica_lists(), strict=True):
         assert len(set(after)) == len(after) > 0
@@ -304,14 +304,14 @@ def assert_lists(job: Job, planned: Plan) -> None:
             assert len(after) == row.factor
 
 
-def oracle_for(job: Job) -> Any:
+def oracle_for(job: NaiveProblem) -> Any:
     return brute_force if brute_force.is_small(job) and len(job.rows) <= 6 else mip
 
 
 @pytest.mark.parametrize("name", CASES)
 def test_exact(name: str, tmp_path: Path) -> None:
     cluster, options = CASES[name]
-    job = read_job(cluster, options)
+    job = read_problem(cluster, options)
     planned = plan(Cluster.from_json(cluster), **options)
     assert_best_placement(job, planned, oracle_for(job))
     assert_best_order(job, planned, oracle_for(job))
@@ -335,7 +335,7 @@ def test_refused_in_one_line(name: str, strategy: str) -> None:
 @pytest.mark.parametrize("strategy", [s for s in STRATEGIES if s != "exact"])
 def test_other_strategies(name: str, strategy: str, tmp_path: Path) -> None:
     cluster, options = CASES[name]
-    job = read_job(cluster, options)
+    job = read_problem(cluster, options)
     try:
         planned = plan(Cluster.from_json(cluster), **options, strategy=strategy)
     except (CannotError, InputError) as error:
@@ -368,7 +368,7 @@ def test_thousands_of_violations(
     assert figures["optimal"] is True
     assert figures["gaps"] == {}
     assert figures["rack_violations"] == 0
-    assert_lists(read_job(cluster, options), planned)
+    assert_lists(read_problem(cluster, options), planned)
     assert_checked(planned, tmp_path)
     assert_settled(planned, options)
 
@@ -378,7 +378,7 @@ def test_thousands_of_violations(
 def test_violations_against_a_mip(seed: int, spread: str) -> None:
     cluster = scattered((5, 3, 2), 60, 7, seed)
     options = {"spread": spread}
-    job = read_job(cluster, options)
+    job = read_problem(cluster, options)
     planned = plan(Cluster.from_json(cluster), **options)
     assert_best_placement(job, planned, mip)
     assert_true_figures(job, planned)

@@ -10,7 +10,7 @@ from hypothesis import assume, given
 from partage.brokers.planning import plan
 from partage.cluster.model import Cluster
 from tests.oracles import brute_force, mip
-from tests.oracles.job import BadJobError, defects, read_job
+from tests.oracles.naive_problem import BadProblemError, defects, read_problem
 from tests.oracles.verify import assert_best_order, assert_true_figures, lists_of
 from tests.profiles import examples
 from tests.strategies import jobs
@@ -18,8 +18,8 @@ from tests.strategies import jobs
 
 def check(cluster: dict[str, Any], options: dict[str, Any], oracle: ModuleType) -> None:
     try:
-        job = read_job(cluster, options)
-    except BadJobError:
+        job = read_problem(cluster, options)
+    except BadProblemError:
         assume(False)
     planned = plan(Cluster.from_json(cluster), **options)
     assert not defects(job, lists_of(planned))

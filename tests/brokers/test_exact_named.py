@@ -16,14 +16,14 @@ from partage.errors import InputError
 from tests.bundled import bundled
 from tests.matrices import cluster_json, cluster_of
 from tests.oracles import brute_force, mip
-from tests.oracles.job import (
+from tests.oracles.naive_problem import (
     after_failure,
     defects,
     leader_counts,
     leader_value,
     loads,
     placement_value,
-    read_job,
+    read_problem,
 )
 from tests.oracles.verify import assert_best_order, assert_best_placement, assert_true_figures
 
@@ -33,7 +33,7 @@ class Outcome:
 
     def __init__(self, matrix: str, brokers: str, **options: Any) -> None:
         cluster = cluster_json(matrix, brokers)
-        self.job = read_job(cluster, options)
+        self.job = read_problem(cluster, options)
         self.plan = plan(Cluster.from_json(cluster), **options)
         assert_best_placement(self.job, self.plan, brute_force)
         assert_best_order(self.job, self.plan, brute_force)
@@ -50,7 +50,7 @@ class Outcome:
 
 def test_four_leaders_out_of_two_without_a_move() -> None:
     matrix, brokers = "1,2,3 2,3,4 1,2,3 2,1,3", "1 2 3 4"
-    before = read_job(cluster_json(matrix, brokers), {})
+    before = read_problem(cluster_json(matrix, brokers), {})
     assert list(leader_counts(before, [r.before for r in before.rows]).values()) == [2, 2, 0, 0]
     outcome = Outcome(matrix, brokers, no_moves=True)
     assert outcome.leaders == [1, 1, 1, 1]
@@ -59,7 +59,7 @@ def test_four_leaders_out_of_two_without_a_move() -> None:
 
 def test_three_replicas_each_in_two_moves() -> None:
     matrix, brokers = "1,2,3 2,1,4 1,2,4 2,1,3", "1 2 3 4"
-    before = read_job(cluster_json(matrix, brokers), {})
+    before = read_problem(cluster_json(matrix, brokers), {})
     assert list(loads(before, [r.before for r in before.rows]).values()) == [4, 4, 2, 2]
     outcome = Outcome(matrix, brokers)
     assert outcome.loads == [3, 3, 3, 3]
@@ -328,7 +328,7 @@ def plain(name: str) -> dict[str, Any]:
 
 def test_256_partitions_without_moves() -> None:
     planned = plan(Cluster.from_json(bundled("cluster-256.json")), no_moves=True)
-    job = read_job(plain("cluster-256.json"), {"no_moves": True})
+    job = read_problem(plain("cluster-256.json"), {"no_moves": True})
     assert_best_placement(job, planned, mip)
     assert_best_order(job, planned, mip)
     assert_true_figures(job, planned)
@@ -337,7 +337,7 @@ def test_256_partitions_without_moves() -> None:
 
 def test_256_partitions() -> None:
     planned = plan(Cluster.from_json(bundled("cluster-256.json")))
-    job = read_job(plain("cluster-256.json"), {})
+    job = read_problem(plain("cluster-256.json"), {})
     assert_best_placement(job, planned, mip)
     assert_best_order(job, planned, mip)
     assert_true_figures(job, planned)
@@ -349,7 +349,7 @@ def test_256_partitions() -> None:
 
 def test_the_grown_cluster() -> None:
     value = bundled("cluster-grown.json")
-    job = read_job(value, {})
+    job = read_problem(value, {})
     broken = [d for d in defects(job, [row.before for row in job.rows]) if "racks" in d]
     assert len(broken) == 41
     planned = plan(Cluster.from_json(value))

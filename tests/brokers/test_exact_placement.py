@@ -13,7 +13,7 @@ from partage.brokers.planning import plan
 from partage.cluster.model import Cluster
 from partage.errors import InputError
 from tests.oracles import brute_force, mip
-from tests.oracles.job import BadJobError, read_job
+from tests.oracles.naive_problem import BadProblemError, read_problem
 from tests.oracles.verify import assert_best_order, assert_best_placement, assert_true_figures
 from tests.profiles import examples
 from tests.strategies import crowded, jobs
@@ -24,8 +24,8 @@ def check(
 ) -> None:
     """``oracle`` None: the fast one wherever it is fast."""
     try:
-        job = read_job(cluster, options)
-    except BadJobError:
+        job = read_problem(cluster, options)
+    except BadProblemError:
         with pytest.raises(InputError):
             plan(Cluster.from_json(cluster), **options)
         return
@@ -69,7 +69,7 @@ def test_larger_placements(case: tuple[dict[str, Any], dict[str, Any]]) -> None:
 @pytest.mark.parametrize("seed", [0, 1])
 def test_a_hundred_partitions(seed: int, options: dict[str, Any]) -> None:
     cluster = crowded(seed)
-    job = read_job(cluster, options)
+    job = read_problem(cluster, options)
     planned = plan(Cluster.from_json(cluster), **options)
     assert_best_placement(job, planned, mip)
     assert_best_order(job, planned, mip)

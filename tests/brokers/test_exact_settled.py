@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from partage.brokers.planning import plan
 from partage.cluster.model import Cluster
-from tests.oracles.job import BadJobError, read_job
+from tests.oracles.naive_problem import BadProblemError, read_problem
 from tests.profiles import examples
 from tests.strategies import jobs, shuffled
 
@@ -21,8 +21,8 @@ Case = tuple[dict[str, Any], dict[str, Any]]
 def doable(draw: st.DrawFn, **limits: int) -> Case:
     case = draw(jobs(**limits))
     try:
-        read_job(*case)
-    except BadJobError:
+        read_problem(*case)
+    except BadProblemError:
         assume(False)
     return case
 

@@ -21,7 +21,7 @@ from partage.brokers.figures import (
     rack_violations,
 )
 from tests.matrices import brokers_of, partitions
-from tests.oracles.job import after_failure, leader_counts, loads, read_job
+from tests.oracles.naive_problem import after_failure, leader_counts, loads, read_problem
 from tests.profiles import examples
 from tests.strategies import clusters
 
@@ -288,7 +288,7 @@ def test_figures_of_any_cluster(value: dict[str, Any]) -> None:
     if not cluster.alive.any():
         return
     found = Placement(cluster, cluster.alive).figures()
-    job = read_job(value, {"no_moves": True})
+    job = read_problem(value, {"no_moves": True})
     lists = cluster.replica_lists()
     held = loads(job, lists).values()
     led = leader_counts(job, lists).values()

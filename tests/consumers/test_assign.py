@@ -9,7 +9,7 @@ import pytest
 from partage import Assignment, Group, InputError, Member, assign
 from partage.consumers.assignors import ASSIGNORS
 from tests.consumers.small_groups import same
-from tests.oracles.sharing_groups import owners, partitions, small_group, value
+from tests.oracles.groups import owners, partitions, small_group, value
 
 
 @pytest.mark.parametrize("mode", ["optimal", "java"])

@@ -13,7 +13,7 @@ from scipy.sparse import coo_array
 
 from partage import Assignment, Group, Member, assign
 from partage.consumers import exact_assignment
-from tests.oracles.sharing_groups import (
+from tests.oracles.groups import (
     best,
     evenest,
     is_far,

@@ -22,7 +22,7 @@ from partage.flow.primal_dual import TooManyRoundsError, cheapest_flow
 from partage.flow.proof import prove
 from tests.flow.assignment.cases import ORDERS, best, chosen_slots, cost, problems
 from tests.oracles import brute_force
-from tests.oracles.job import BadJobError, read_job
+from tests.oracles.naive_problem import BadProblemError, read_problem
 from tests.oracles.verify import assert_best_order, assert_best_placement
 from tests.profiles import examples
 from tests.strategies import jobs
@@ -155,8 +155,8 @@ def test_shares(problem: AssignmentProblem, order: tuple[str, str, str]) -> None
 def test_whole_plans(case: tuple[dict[str, Any], dict[str, Any]]) -> None:
     cluster, options = case
     try:
-        job = read_job(cluster, options)
-    except BadJobError:
+        job = read_problem(cluster, options)
+    except BadProblemError:
         assume(False)
 
     def test() -> None:

@@ -26,7 +26,7 @@ from math import comb
 import numpy as np
 import numpy.typing as npt
 
-from tests.oracles.job import Job, Lists, Row, pair
+from tests.oracles.naive_problem import Lists, NaiveProblem, Row, pair
 
 _BITS = 5
 _UNIT = 1_000_000  # one unit of the first of two values packed into one integer
@@ -66,22 +66,22 @@ def _unpack(vectors: _Ints, brokers: int) -> _Ints:
     return (vectors[:, None] >> (_BITS * np.arange(brokers))) & (2**_BITS - 1)
 
 
-def is_small(job: Job, limit: int = 5_000_000) -> bool:
+def is_small(problem: NaiveProblem, limit: int = 5_000_000) -> bool:
     """Whether the sums that ``best_placement`` may have to form stay below ``limit``."""
     count = 1
-    for topic in {row.topic for row in job.rows}:
-        sizes = [len(legal_sets(job, r)) for r in job.rows if r.chosen and r.topic == topic]
+    for topic in {row.topic for row in problem.rows}:
+        sizes = [len(legal_sets(problem, r)) for r in problem.rows if r.chosen and r.topic == topic]
         count *= comb(len(sizes) + max(sizes, default=1) - 1, len(sizes))
     return count <= limit
 
 
-def legal_sets(job: Job, row: Row) -> list[tuple[int, ...]]:
-    """Every set of positions in ``job.brokers`` on which the partition may stand."""
-    sets = list(combinations(range(len(job.brokers)), row.factor))
-    if not job.rack_sizes:
+def legal_sets(problem: NaiveProblem, row: Row) -> list[tuple[int, ...]]:
+    """Every set of positions in ``problem.brokers`` on which the partition may stand."""
+    sets = list(combinations(range(len(problem.brokers)), row.factor))
+    if not problem.rack_sizes:
         return sets
-    racks = [job.rack[b] for b in job.brokers]
-    reach = min(row.factor, len(job.rack_sizes))
+    racks = [problem.rack[b] for b in problem.brokers]
+    reach = min(row.factor, len(problem.rack_sizes))
     spans = [Counter(racks[i] for i in chosen) for chosen in sets]
     widest = [(s, c) for s, c in zip(sets, spans, strict=True) if len(c) == reach]
     lowest = min(max(c.values()) for _, c in widest)
@@ -133,28 +133,28 @@ def _caps(sets: list[list[tuple[int, ...]]], start: list[int], weight: list[Frac
     return np.array(caps, dtype=np.int64)
 
 
-def best_placement(job: Job) -> tuple[Fraction, int, int]:
+def best_placement(problem: NaiveProblem) -> tuple[Fraction, int, int]:
     """(unfairness, moves, spread) of the best placement there is."""
-    count = len(job.brokers)
-    place = {b: i for i, b in enumerate(job.brokers)}
+    count = len(problem.brokers)
+    place = {b: i for i, b in enumerate(problem.brokers)}
     fixed = Counter(
-        place[b] for row in job.rows if not row.chosen for b in row.before if b in place
+        place[b] for row in problem.rows if not row.chosen for b in row.before if b in place
     )
     start = [fixed[i] for i in range(count)]
-    weight = [1 / job.capacity[b] for b in job.brokers]
+    weight = [1 / problem.capacity[b] for b in problem.brokers]
     topics: dict[str, list[Row]] = {}
-    for row in job.rows:
+    for row in problem.rows:
         if row.chosen:
             topics.setdefault(row.topic, []).append(row)
-    every = [legal_sets(job, row) for rows in topics.values() for row in rows]
+    every = [legal_sets(problem, row) for rows in topics.values() for row in rows]
     roof = np.full(count, 2**_BITS - 1, dtype=np.int64)
-    caps = roof if job.spread_first else _caps(every, start, weight)
+    caps = roof if problem.spread_first else _caps(every, start, weight)
 
     whole = _Table(np.array([_pack(list(fixed.elements()))]), np.zeros(1, dtype=np.int64))
     for rows in topics.values():
         table = _Table(np.zeros(1, dtype=np.int64), np.zeros(1, dtype=np.int64))
-        ways = [legal_sets(job, row) for row in rows]
-        inner = _caps(ways, [0] * count, [Fraction(1)] * count) if job.spread_first else caps
+        ways = [legal_sets(problem, row) for row in rows]
+        inner = _caps(ways, [0] * count, [Fraction(1)] * count) if problem.spread_first else caps
         for row, sets in zip(rows, ways, strict=True):
             held = {place[b] for b in row.before if b in place}
             options = _Table(
@@ -163,7 +163,7 @@ def best_placement(job: Job) -> tuple[Fraction, int, int]:
             )
             table = table.plus(options, inner)
         squares = (_unpack(table.vectors, count) ** 2).sum(axis=1)
-        if job.spread_first:
+        if problem.spread_first:
             least = squares == squares.min()
             table = _Table(table.vectors[least], table.values[least] + _UNIT * squares[least])
         else:
@@ -178,39 +178,39 @@ def best_placement(job: Job) -> tuple[Fraction, int, int]:
     for c, value in zip(cost.tolist(), whole.values.tolist(), strict=True):
         first, second = divmod(value, _UNIT)
         fair = Fraction(c, int(scale))
-        key = (first, fair, second) if job.spread_first else (fair, first, second)
+        key = (first, fair, second) if problem.spread_first else (fair, first, second)
         if best is None or key < best:
             best = key
-            answer = (fair, second, first) if job.spread_first else (fair, first, second)
+            answer = (fair, second, first) if problem.spread_first else (fair, first, second)
     return answer
 
 
 # ---------------------------------------------------------------- leaders
 
 
-def _free(job: Job, sets: Lists) -> list[tuple[Row, tuple[int, ...]]]:
+def _free(problem: NaiveProblem, sets: Lists) -> list[tuple[Row, tuple[int, ...]]]:
     """The partitions that choose a leader among eligible brokers, with those brokers."""
     return [
         (row, live)
-        for row, replicas in zip(job.rows, sets, strict=True)
-        if row.chosen and (live := tuple(b for b in replicas if b in job.brokers))
+        for row, replicas in zip(problem.rows, sets, strict=True)
+        if row.chosen and (live := tuple(b for b in replicas if b in problem.brokers))
     ]
 
 
-def _fixed_pairs(job: Job) -> Counter[tuple[int | None, int | None]]:
-    return Counter(pair(job, row.before) for row in job.rows if not row.chosen)
+def _fixed_pairs(problem: NaiveProblem) -> Counter[tuple[int | None, int | None]]:
+    return Counter(pair(problem, row.before) for row in problem.rows if not row.chosen)
 
 
-def leader_vectors(job: Job, sets: Lists) -> dict[tuple[int, ...], int]:
-    """Every vector of leader counts (in the order of ``job.brokers``) that these replica sets
+def leader_vectors(problem: NaiveProblem, sets: Lists) -> dict[tuple[int, ...], int]:
+    """Every vector of leader counts (in the order of ``problem.brokers``) that these replica sets
     allow, with the fewest leader changes that reach it."""
-    place = {b: i for i, b in enumerate(job.brokers)}
+    place = {b: i for i, b in enumerate(problem.brokers)}
     start = [0] * len(place)
-    for (leader, _), times in _fixed_pairs(job).items():
+    for (leader, _), times in _fixed_pairs(problem).items():
         if leader is not None:
             start[place[leader]] += times
     table = {tuple(start): 0}
-    for row, live in _free(job, sets):
+    for row, live in _free(problem, sets):
         grown: dict[tuple[int, ...], int] = {}
         for vector, changes in table.items():
             for b in live:
@@ -223,23 +223,25 @@ def leader_vectors(job: Job, sets: Lists) -> dict[tuple[int, ...], int]:
     return table
 
 
-def best_leaders(job: Job, sets: Lists) -> tuple[int, int]:
+def best_leaders(problem: NaiveProblem, sets: Lists) -> tuple[int, int]:
     """(least sum of squares of leader counts, fewest leader changes among those)."""
-    table = leader_vectors(job, sets)
+    table = leader_vectors(problem, sets)
     return min((sum(n * n for n in vector), changes) for vector, changes in table.items())
 
 
-def fewest_changes(job: Job, sets: Lists, led: Mapping[int, int]) -> int:
+def fewest_changes(problem: NaiveProblem, sets: Lists, led: Mapping[int, int]) -> int:
     """The fewest leader changes that reach the leader counts ``led``."""
-    return leader_vectors(job, sets)[tuple(led[b] for b in job.brokers)]
+    return leader_vectors(problem, sets)[tuple(led[b] for b in problem.brokers)]
 
 
-def best_order(job: Job, sets: Lists, led: Mapping[int, int]) -> tuple[int, int, int, int]:
+def best_order(
+    problem: NaiveProblem, sets: Lists, led: Mapping[int, int]
+) -> tuple[int, int, int, int]:
     """(worst survivor, failure squares, leader changes, order changes) of the best order whose
     leader counts are ``led``."""
-    rows = _free(job, sets)
-    fixed = _fixed_pairs(job)
-    brokers = job.brokers
+    rows = _free(problem, sets)
+    fixed = _fixed_pairs(problem)
+    brokers = problem.brokers
     mine = [led[b] - sum(n for (x, _), n in fixed.items() if x == b) for b in brokers]
 
     @cache
@@ -269,7 +271,7 @@ def best_order(job: Job, sets: Lists, led: Mapping[int, int]) -> tuple[int, int,
 
     sets_of = [
         replicas
-        for row, replicas in zip(job.rows, sets, strict=True)
+        for row, replicas in zip(problem.rows, sets, strict=True)
         if row.chosen and any(b in brokers for b in replicas)
     ]
 

@@ -17,7 +17,7 @@ import numpy as np
 from scipy.optimize import Bounds, LinearConstraint, milp
 from scipy.sparse import coo_array
 
-from tests.oracles.job import Job, Lists, pair
+from tests.oracles.naive_problem import Lists, NaiveProblem, pair
 
 Terms = dict[int, float]
 
@@ -84,19 +84,19 @@ def _sum(parts: list[Terms]) -> Terms:
 # ---------------------------------------------------------------- placement
 
 
-def best_placement(job: Job) -> tuple[Fraction, int, int]:
+def best_placement(problem: NaiveProblem) -> tuple[Fraction, int, int]:
     """(unfairness, moves, spread) of the best placement there is."""
     program = _Program()
     holds: dict[tuple[int, int], int] = {}
-    chosen = [(i, row) for i, row in enumerate(job.rows) if row.chosen]
+    chosen = [(i, row) for i, row in enumerate(problem.rows) if row.chosen]
     racks: dict[str, list[int]] = defaultdict(list)
-    for b in job.brokers:
-        if job.rack:
-            racks[job.rack[b]].append(b)
+    for b in problem.brokers:
+        if problem.rack:
+            racks[problem.rack[b]].append(b)
     for i, row in chosen:
-        for b in job.brokers:
+        for b in problem.brokers:
             holds[i, b] = program.column()
-        program.row({holds[i, b]: 1.0 for b in job.brokers}, row.factor, row.factor)
+        program.row({holds[i, b]: 1.0 for b in problem.brokers}, row.factor, row.factor)
         for members in racks.values():
             if row.factor <= len(racks):
                 low, high = 0, 1
@@ -104,13 +104,13 @@ def best_placement(job: Job) -> tuple[Fraction, int, int]:
                 low, high = 1, _share(sorted(map(len, racks.values())), row.factor)
             program.row({holds[i, b]: 1.0 for b in members}, low, high)
 
-    scale = lcm(*(job.capacity[b].numerator for b in job.brokers))
+    scale = lcm(*(problem.capacity[b].numerator for b in problem.brokers))
     fair, constant = [], Fraction(0)
-    for b in job.brokers:
-        stays = sum(b in row.before for row in job.rows if not row.chosen)
-        constant += Fraction(stays * stays) / job.capacity[b]
+    for b in problem.brokers:
+        stays = sum(b in row.before for row in problem.rows if not row.chosen)
+        constant += Fraction(stays * stays) / problem.capacity[b]
         steps = program.steps({holds[i, b]: 1.0 for i, _ in chosen}, 0, len(chosen), offset=stays)
-        weight = float(scale / job.capacity[b])
+        weight = float(scale / problem.capacity[b])
         fair.append({column: cost * weight for column, cost in steps.items()})
     spread = [
         program.steps(
@@ -119,10 +119,10 @@ def best_placement(job: Job) -> tuple[Fraction, int, int]:
             sum(row.topic == topic for _, row in chosen),
         )
         for topic in sorted({row.topic for _, row in chosen})
-        for b in job.brokers
+        for b in problem.brokers
     ]
-    moved = {holds[i, b]: 1.0 for i, row in chosen for b in job.brokers if b not in row.before}
-    if job.spread_first:
+    moved = {holds[i, b]: 1.0 for i, row in chosen for b in problem.brokers if b not in row.before}
+    if problem.spread_first:
         spread_value = program.minimise(_sum(spread))
         fair_value = program.minimise(_sum(fair))
         return Fraction(fair_value, scale) + constant, program.minimise(moved), spread_value
@@ -148,15 +148,15 @@ def _share(sizes: list[int], factor: int) -> int:
 class _Leaders:
     """The program of who leads and who takes over, for given replica sets."""
 
-    def __init__(self, job: Job, sets: Lists) -> None:
-        self.job = job
+    def __init__(self, problem: NaiveProblem, sets: Lists) -> None:
+        self.problem = problem
         self.program = _Program()
         self.pick: dict[tuple[int, int, int | None], int] = {}
-        self.fixed = [pair(job, row.before) for row in job.rows if not row.chosen]
+        self.fixed = [pair(problem, row.before) for row in problem.rows if not row.chosen]
         self.changed: Terms = {}
         self.turned: Terms = {}
-        for i, (row, replicas) in enumerate(zip(job.rows, sets, strict=True)):
-            live = [b for b in replicas if b in job.brokers]
+        for i, (row, replicas) in enumerate(zip(problem.rows, sets, strict=True)):
+            live = [b for b in replicas if b in problem.brokers]
             if not row.chosen or not live:
                 continue
             before = [b for b in row.before if b in live]
@@ -176,41 +176,43 @@ class _Leaders:
         return sum(x == b for x, _ in self.fixed)
 
 
-def best_leaders(job: Job, sets: Lists) -> tuple[int, int]:
+def best_leaders(problem: NaiveProblem, sets: Lists) -> tuple[int, int]:
     """(least sum of squares of leader counts, fewest leader changes among those)."""
-    model = _Leaders(job, sets)
+    model = _Leaders(problem, sets)
     if not model.pick:
-        return sum(model.fixed_leads(b) ** 2 for b in job.brokers), 0
+        return sum(model.fixed_leads(b) ** 2 for b in problem.brokers), 0
     squares = [
-        model.program.steps(model.leads(b), 0, len(job.rows), offset=model.fixed_leads(b))
-        for b in job.brokers
+        model.program.steps(model.leads(b), 0, len(problem.rows), offset=model.fixed_leads(b))
+        for b in problem.brokers
     ]
-    constant = sum(model.fixed_leads(b) ** 2 for b in job.brokers)
+    constant = sum(model.fixed_leads(b) ** 2 for b in problem.brokers)
     value = model.program.minimise(_sum(squares)) + constant
     return value, model.program.minimise(model.changed)
 
 
-def fewest_changes(job: Job, sets: Lists, led: Mapping[int, int]) -> int:
+def fewest_changes(problem: NaiveProblem, sets: Lists, led: Mapping[int, int]) -> int:
     """The fewest leader changes that reach the leader counts ``led``."""
-    model = _Leaders(job, sets)
+    model = _Leaders(problem, sets)
     if not model.pick:
         return 0
-    for b in job.brokers:
+    for b in problem.brokers:
         model.program.row(model.leads(b), *[led[b] - model.fixed_leads(b)] * 2)
     return model.program.minimise(model.changed)
 
 
-def best_order(job: Job, sets: Lists, led: Mapping[int, int]) -> tuple[int, int, int, int]:
+def best_order(
+    problem: NaiveProblem, sets: Lists, led: Mapping[int, int]
+) -> tuple[int, int, int, int]:
     """(worst survivor, failure squares, leader changes, order changes) of the best order whose
     leader counts are ``led``."""
-    model = _Leaders(job, sets)
+    model = _Leaders(problem, sets)
     program = model.program
-    worst = program.column(upper=2.0 * len(job.rows) + 1)
-    for b in job.brokers:
+    worst = program.column(upper=2.0 * len(problem.rows) + 1)
+    for b in problem.brokers:
         program.row(model.leads(b), *[led[b] - model.fixed_leads(b)] * 2)
     squares, constant = [], 0
-    for b in job.brokers:
-        for f in job.brokers:
+    for b in problem.brokers:
+        for f in problem.brokers:
             if f == b:
                 continue
             start = led[f] + model.fixed.count((b, f))

@@ -1,4 +1,4 @@
-"""The oracles against one another: enumeration, dynamic programming, integer programs."""
+"""The oracles agree with each other: enumeration, dynamic programming, integer programs."""
 
 from __future__ import annotations
 
@@ -9,23 +9,23 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from tests.oracles import brute_force, enumeration, mip
-from tests.oracles.job import BadJobError, Job, Lists, defects, read_job
+from tests.oracles.naive_problem import BadProblemError, Lists, NaiveProblem, defects, read_problem
 from tests.profiles import examples
 from tests.strategies import jobs
 
 
 @st.composite
-def readable(draw: st.DrawFn, **limits: int) -> Job:
+def readable(draw: st.DrawFn, **limits: int) -> NaiveProblem:
     cluster, options = draw(jobs(**limits))
     try:
-        return read_job(cluster, options)
-    except BadJobError:
+        return read_problem(cluster, options)
+    except BadProblemError:
         assume(False)
         raise
 
 
 @st.composite
-def placed(draw: st.DrawFn, **limits: int) -> tuple[Job, Lists]:
+def placed(draw: st.DrawFn, **limits: int) -> tuple[NaiveProblem, Lists]:
     """A job and replica sets whose orders are to be chosen; legal or not does not matter here."""
     job = draw(readable(**limits))
     sets = [
@@ -39,21 +39,21 @@ def placed(draw: st.DrawFn, **limits: int) -> tuple[Job, Lists]:
 
 @examples(250)
 @given(readable(max_brokers=4, max_partitions=4, max_factor=3))
-def test_placement_equals_enumeration(job: Job) -> None:
+def test_placement_equals_enumeration(job: NaiveProblem) -> None:
     assume(not job.no_moves and enumeration.size_of_placement(job) <= 500)
     assert brute_force.best_placement(job) == enumeration.best_placement(job)
 
 
 @examples(200)
 @given(readable())
-def test_placement_equals_mip(job: Job) -> None:
+def test_placement_equals_mip(job: NaiveProblem) -> None:
     assume(not job.no_moves and brute_force.is_small(job))
     assert brute_force.best_placement(job) == mip.best_placement(job)
 
 
 @examples(300)
 @given(placed(max_brokers=4, max_partitions=4, max_factor=3))
-def test_leaders_equal_enumeration(case: tuple[Job, Lists]) -> None:
+def test_leaders_equal_enumeration(case: tuple[NaiveProblem, Lists]) -> None:
     job, sets = case
     assert brute_force.best_leaders(job, sets) == enumeration.best_leaders(job, sets)
     least = brute_force.best_leaders(job, sets)[0]
@@ -71,7 +71,7 @@ def test_leaders_equal_enumeration(case: tuple[Job, Lists]) -> None:
 
 @examples(250)
 @given(placed())
-def test_leaders_equal_mip(case: tuple[Job, Lists]) -> None:
+def test_leaders_equal_mip(case: tuple[NaiveProblem, Lists]) -> None:
     job, sets = case
     assert brute_force.best_leaders(job, sets) == mip.best_leaders(job, sets)
     vectors = brute_force.leader_vectors(job, sets)
@@ -81,12 +81,12 @@ def test_leaders_equal_mip(case: tuple[Job, Lists]) -> None:
     assert brute_force.best_order(job, sets, led) == mip.best_order(job, sets, led)
 
 
-def _job(racks: dict[int, str], *lists: list[int], **options: object) -> Job:
+def _job(racks: dict[int, str], *lists: list[int], **options: object) -> NaiveProblem:
     cluster = {
         "brokers": [{"id": b, "rack": r} for b, r in racks.items()],
         "partitions": [{"topic": "t", "partition": i, "replicas": a} for i, a in enumerate(lists)],
     }
-    return read_job(cluster, options)
+    return read_problem(cluster, options)
 
 
 @pytest.mark.parametrize(

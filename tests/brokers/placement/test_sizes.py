@@ -21,7 +21,14 @@ from partage.cluster import Cluster
 from partage.errors import CannotError, InputError
 from partage.flow.certificate import unpack
 from tests.matrices import Json, cluster_json, cluster_of, partitions
-from tests.oracles.job import BadJobError, Job, Row, defects, moves, read_job
+from tests.oracles.naive_problem import (
+    BadProblemError,
+    NaiveProblem,
+    Row,
+    defects,
+    moves,
+    read_problem,
+)
 from tests.profiles import examples
 from tests.strategies import jobs
 
@@ -45,10 +52,10 @@ def sized(job: tuple[Json, Json], data: st.DataObject, *, disks: bool) -> tuple[
     return cluster, options
 
 
-def read(cluster: Json, options: Json) -> Job:
+def read(cluster: Json, options: Json) -> NaiveProblem:
     try:
-        asked = read_job(cluster, options)
-    except BadJobError:
+        asked = read_problem(cluster, options)
+    except BadProblemError:
         assume(False)
     return asked
 
@@ -81,7 +88,7 @@ def size_of(cluster: Json) -> list[int]:
     return [p.get("size_bytes") or 0 for p in order]
 
 
-def disks_of(cluster: Json, asked: Job, options: Json) -> dict[int, int]:
+def disks_of(cluster: Json, asked: NaiveProblem, options: Json) -> dict[int, int]:
     brokers = sorted(cluster["brokers"], key=lambda b: b["id"])
     disk = {b["id"]: b["disk_bytes"] for b in brokers if "disk_bytes" in b}
     known = {b["id"] for b in brokers}
@@ -98,14 +105,14 @@ def disks_of(cluster: Json, asked: Job, options: Json) -> dict[int, int]:
     return {b: n for b, n in disk.items() if b in asked.brokers}
 
 
-def only_breaks_racks(asked: Job, row: Row) -> bool:
+def only_breaks_racks(asked: NaiveProblem, row: Row) -> bool:
     """All it has to be blamed for is the rack rule."""
     if not row.chosen or len(row.before) != row.factor or not set(row.before) <= set(asked.brokers):
         return False
     return bool(defects(replace(asked, rows=(row,)), [row.before]))
 
 
-def reached(asked: Job, sizes: list[int], *, leave: bool = False) -> dict[Loads, int]:
+def reached(asked: NaiveProblem, sizes: list[int], *, leave: bool = False) -> dict[Loads, int]:
     """Every vector of bytes on the eligible brokers, and the fewest bytes moved to reach it;
     ``leave``: what only breaks the rack rule stays."""
     table = {(0,) * len(asked.brokers): 0}
@@ -130,12 +137,12 @@ def lists(made: Plan) -> list[list[int]]:
     return made.after.replica_lists()
 
 
-def held(asked: Job, sizes: list[int], rows: Any) -> Loads:
+def held(asked: NaiveProblem, sizes: list[int], rows: Any) -> Loads:
     pairs = list(zip(rows, sizes, strict=True))
     return tuple(sum(size for row, size in pairs if b in row) for b in asked.brokers)
 
 
-def bytes_moved(asked: Job, sizes: list[int], rows: Any) -> int:
+def bytes_moved(asked: NaiveProblem, sizes: list[int], rows: Any) -> int:
     return sum(
         size * len(set(after) - set(row.before))
         for row, size, after in zip(asked.rows, sizes, rows, strict=True)
@@ -146,7 +153,9 @@ def stage(made: Plan, name: str) -> Any:
     return next(s for s in made.stages if s.name == name)
 
 
-def assert_moved_bound(made: Plan, asked: Job, sizes: list[int], every: dict[Loads, int]) -> None:
+def assert_moved_bound(
+    made: Plan, asked: NaiveProblem, sizes: list[int], every: dict[Loads, int]
+) -> None:
     """The bound on the bytes moved is below what any placement within the stage's bands moves."""
     proof = stage(made, "bytes moved")
     load = held(asked, sizes, lists(made))
@@ -214,7 +223,7 @@ def test_bands_that_can_be_reached_nearly_always_are() -> None:
     for _ in range(200):
         ids, rows = random_rows(rng)
         cluster = {"brokers": [{"id": b} for b in ids], "partitions": sized_partitions(rows)}
-        asked, sizes = read_job(cluster, {}), size_of(cluster)
+        asked, sizes = read_problem(cluster, {}), size_of(cluster)
         width = rng.choice((5, 10, 25))
         total = sum(held(asked, sizes, [row.before for row in asked.rows]))
         share = Fraction(total, len(ids))
@@ -381,7 +390,7 @@ def test_relieving_is_nearly_always_found_and_mostly_the_least() -> None:
             ],
             "partitions": sized_partitions(rows),
         }
-        asked, sizes = read_job(cluster, {}), size_of(cluster)
+        asked, sizes = read_problem(cluster, {}), size_of(cluster)
         most = {b["id"]: b["disk_bytes"] * 9 // 10 for b in cluster["brokers"]}
         possible = [
             m

@@ -24,7 +24,7 @@ from partage.brokers.strategies import STRATEGIES
 from partage.cluster.reassignment import Reassignment
 from tests.bundled import grown
 from tests.matrices import cluster_of, text
-from tests.oracles import job as counted
+from tests.oracles import naive_problem as counted
 from tests.profiles import examples
 from tests.strategies import clusters
 
@@ -280,7 +280,7 @@ def test_figures_are_a_plain_recount(job: tuple[Json, Json]) -> None:
     cluster, proposal = job
     lists = {**lists_of(cluster), **lists_of(proposal)}
     after = [lists[key] for key in sorted(lists)]
-    reading = counted.read_job(cluster, {})
+    reading = counted.read_problem(cluster, {})
     made = plan(Cluster.from_json(cluster), reassignment=proposal)
     figures = made.figures
     assert made.after.replica_lists() == after

@@ -24,7 +24,7 @@ from partage.brokers.strategies.three_flows import followed, three_flows
 from partage.cluster import Cluster
 from partage.errors import CannotError, InputError
 from tests.matrices import Lists, cluster_of, decided, loads, moves, problem_of
-from tests.oracles.job import BadJobError, defects, read_job
+from tests.oracles.naive_problem import BadProblemError, defects, read_problem
 from tests.profiles import examples
 from tests.strategies import jobs, plain_clusters, shuffled
 
@@ -257,8 +257,8 @@ def test_rules_hold_and_the_order_of_the_input_does_not_matter(
 ) -> None:
     value, options = job
     try:
-        asked = read_job(value, options)
-    except BadJobError:
+        asked = read_problem(value, options)
+    except BadProblemError:
         return
     problem = Problem.resolve(Cluster.from_json(value), PlanOptions(**options))
     lists = lists_of(problem)

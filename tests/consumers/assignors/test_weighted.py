@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from partage import Assignment, Group, InputError, Member, assign
-from tests.oracles.sharing_groups import best, owners, partitions, small_group, value
+from tests.oracles.groups import best, owners, partitions, small_group, value
 
 Json = dict[str, Any]
 

@@ -1,6 +1,6 @@
-"""The oracle of groups: every way to share a small group's partitions out, from GROUP.json's words.
+"""The oracle for groups: every assignment of a small group, from the definition of GROUP.json.
 
-It knows nothing of the product: a group is the plain JSON value. Partition by partition, every
+It imports nothing from the product: a group is a plain JSON value. Partition by partition, every
 vector of loads that can be reached, each with the best (far, moved) that reaches it; then the
 vector that is best when its loads are compared from the highest down.
 """

@@ -1,7 +1,7 @@
-"""What a job asks for, read from the plain cluster JSON and the options, and what a placement is
-worth. Written from the specification alone; nothing here comes from the product.
+"""The planning problem, read naively from cluster JSON and options, and the cost of a placement.
 
-The oracles share this reading and nothing else: each finds its optima in its own way.
+Written from the specification only; nothing here imports the product. The oracles share this module
+and nothing else: each finds its optima differently.
 """
 
 from __future__ import annotations
@@ -17,13 +17,14 @@ from typing import Any
 Lists = Sequence[Sequence[int]]
 
 
-class BadJobError(Exception):
-    """The specification calls this job bad input."""
+class BadProblemError(Exception):
+    """The specification treats this problem as bad input."""
 
 
 @dataclass(frozen=True)
 class Row:
-    """One partition: where it is, how many replicas are asked, whether the job may touch it."""
+    """One partition: where it is, how many replicas are asked, whether the problem may change
+    it."""
 
     topic: str
     number: int
@@ -33,9 +34,9 @@ class Row:
 
 
 @dataclass(frozen=True)
-class Job:
+class NaiveProblem:
     """``brokers``: the eligible ones (alive, not removed), ascending. ``rack`` is empty when the
-    cluster has no racks. Rows stand in ascending (topic, partition)."""
+    cluster has no racks. Rows are in ascending (topic, partition)."""
 
     brokers: tuple[int, ...]
     rack: Mapping[int, str]
@@ -61,8 +62,8 @@ class Job:
         return [b for b in replicas if b in self.brokers] or list(replicas)
 
 
-def read_job(cluster: Mapping[str, Any], options: Mapping[str, Any]) -> Job:
-    """Raises BadJobError where the specification asks for an InputError."""
+def read_problem(cluster: Mapping[str, Any], options: Mapping[str, Any]) -> NaiveProblem:
+    """Raises BadProblemError where the specification asks for an InputError."""
     brokers = {b["id"]: b for b in cluster["brokers"]}
     rack = {i: b["rack"] for i, b in brokers.items() if b.get("rack") is not None}
     capacity = {i: Fraction(b.get("capacity", 1)) for i, b in brokers.items()}
@@ -88,7 +89,7 @@ def read_job(cluster: Mapping[str, Any], options: Mapping[str, Any]) -> Job:
             rack[new] = where
     eligible = tuple(sorted(alive - removed))
     if not eligible:
-        raise BadJobError("no broker left")
+        raise BadProblemError("no broker left")
 
     general: int | None = None
     special: dict[str, int] = {}
@@ -107,11 +108,11 @@ def read_job(cluster: Mapping[str, Any], options: Mapping[str, Any]) -> Job:
         if chosen:
             factor = special.get(p["topic"], factor if general is None else general)
             if factor > len(eligible) and not options.get("no_moves"):
-                raise BadJobError(f"{p['topic']}: {factor} replicas on {len(eligible)} brokers")
+                raise BadProblemError(f"{p['topic']}: {factor} replicas on {len(eligible)} brokers")
         elif removed & set(before):
-            raise BadJobError(f"{p['topic']}: left out, but on a removed broker")
+            raise BadProblemError(f"{p['topic']}: left out, but on a removed broker")
         rows.append(Row(p["topic"], p["partition"], before, factor, chosen))
-    return Job(
+    return NaiveProblem(
         brokers=eligible,
         rack=rack,
         capacity=capacity,
@@ -124,10 +125,10 @@ def read_job(cluster: Mapping[str, Any], options: Mapping[str, Any]) -> Job:
 # ---------------------------------------------------------------- is a placement legal
 
 
-def defects(job: Job, lists: Lists) -> list[str]:
+def defects(problem: NaiveProblem, lists: Lists) -> list[str]:
     """Every hard rule that the placement breaks."""
     found = []
-    for row, after in zip(job.rows, lists, strict=True):
+    for row, after in zip(problem.rows, lists, strict=True):
         name = f"{row.topic}-{row.number} {list(after)}"
         if not row.chosen:
             if tuple(after) != row.before:
@@ -135,21 +136,21 @@ def defects(job: Job, lists: Lists) -> list[str]:
             continue
         if len(set(after)) != len(after):
             found.append(f"{name}: a broker twice")
-        if after[0] not in job.can_lead(after):
+        if after[0] not in problem.can_lead(after):
             found.append(f"{name}: led by a broker that cannot")
-        if job.no_moves:
+        if problem.no_moves:
             if sorted(after) != sorted(row.before):
                 found.append(f"{name}: moved, with no moves allowed")
             continue
         if len(after) != row.factor:
             found.append(f"{name}: asked for {row.factor} replicas")
-        if not set(after) <= set(job.brokers):
+        if not set(after) <= set(problem.brokers):
             found.append(f"{name}: on a broker that must be empty")
-        if job.rack_sizes:
-            used = Counter(job.rack.get(b) for b in after)
-            if len(used) < min(row.factor, len(job.rack_sizes)):
+        if problem.rack_sizes:
+            used = Counter(problem.rack.get(b) for b in after)
+            if len(used) < min(row.factor, len(problem.rack_sizes)):
                 found.append(f"{name}: on {len(used)} racks")
-            if max(used.values()) > job.most_per_rack(row.factor):
+            if max(used.values()) > problem.most_per_rack(row.factor):
                 found.append(f"{name}: {max(used.values())} replicas in one rack")
     return found
 
@@ -157,79 +158,83 @@ def defects(job: Job, lists: Lists) -> list[str]:
 # ---------------------------------------------------------------- what a placement is worth
 
 
-def loads(job: Job, lists: Lists) -> dict[int, int]:
+def loads(problem: NaiveProblem, lists: Lists) -> dict[int, int]:
     """Replicas per eligible broker."""
     count = Counter(b for after in lists for b in after)
-    return {b: count[b] for b in job.brokers}
+    return {b: count[b] for b in problem.brokers}
 
 
-def unfairness(job: Job, lists: Lists) -> Fraction:
+def unfairness(problem: NaiveProblem, lists: Lists) -> Fraction:
     """Stage 1: the sum of load² / capacity."""
-    return sum((n * n / job.capacity[b] for b, n in loads(job, lists).items()), Fraction(0))
+    return sum((n * n / problem.capacity[b] for b, n in loads(problem, lists).items()), Fraction(0))
 
 
-def moves(job: Job, lists: Lists) -> int:
+def moves(problem: NaiveProblem, lists: Lists) -> int:
     """Stage 2: replicas on brokers that did not hold one before."""
-    return sum(len(set(a) - set(row.before)) for row, a in zip(job.rows, lists, strict=True))
+    return sum(len(set(a) - set(row.before)) for row, a in zip(problem.rows, lists, strict=True))
 
 
-def spread(job: Job, lists: Lists) -> int:
+def spread(problem: NaiveProblem, lists: Lists) -> int:
     """Stage 3: the sum over (topic, eligible broker) of count², chosen topics only: what is left
     out is a constant."""
     count = Counter(
         (row.topic, b)
-        for row, a in zip(job.rows, lists, strict=True)
+        for row, a in zip(problem.rows, lists, strict=True)
         if row.chosen
         for b in a
-        if b in job.brokers
+        if b in problem.brokers
     )
     return sum(n * n for n in count.values())
 
 
-def placement_value(job: Job, lists: Lists) -> tuple[Fraction, int, int]:
+def placement_value(problem: NaiveProblem, lists: Lists) -> tuple[Fraction, int, int]:
     """(unfairness, moves, spread), whatever the order in which they count."""
-    return unfairness(job, lists), moves(job, lists), spread(job, lists)
+    return unfairness(problem, lists), moves(problem, lists), spread(problem, lists)
 
 
-def in_order(job: Job, value: tuple[Fraction, int, int]) -> tuple[Fraction, Fraction, Fraction]:
-    """The same value in the order in which the job minimises it."""
+def in_order(
+    problem: NaiveProblem, value: tuple[Fraction, int, int]
+) -> tuple[Fraction, Fraction, Fraction]:
+    """The same value in the order in which the problem minimises it."""
     one, two, three = value[0], Fraction(value[1]), Fraction(value[2])
-    return (three, one, two) if job.spread_first else (one, two, three)
+    return (three, one, two) if problem.spread_first else (one, two, three)
 
 
 # ---------------------------------------------------------------- what an order is worth
 
 
-def pair(job: Job, replicas: Sequence[int]) -> tuple[int | None, int | None]:
+def pair(problem: NaiveProblem, replicas: Sequence[int]) -> tuple[int | None, int | None]:
     """Who leads (the first of the list) and who takes over (the next one on an eligible broker);
     None for nobody, and for a leader that is not eligible."""
-    if replicas[0] not in job.brokers:
+    if replicas[0] not in problem.brokers:
         return None, None
-    live = [b for b in replicas if b in job.brokers]
+    live = [b for b in replicas if b in problem.brokers]
     return live[0], live[1] if len(live) > 1 else None
 
 
-def leader_counts(job: Job, lists: Lists) -> dict[int, int]:
-    count = Counter(pair(job, a)[0] for a in lists)
-    return {b: count[b] for b in job.brokers}
+def leader_counts(problem: NaiveProblem, lists: Lists) -> dict[int, int]:
+    count = Counter(pair(problem, a)[0] for a in lists)
+    return {b: count[b] for b in problem.brokers}
 
 
-def after_failure(job: Job, lists: Lists) -> list[int]:
+def after_failure(problem: NaiveProblem, lists: Lists) -> list[int]:
     """For every ordered pair (failed, survivor) of eligible brokers, the survivor's leaders."""
-    led = leader_counts(job, lists)
-    pairs = Counter(pair(job, a) for a in lists)
-    return [led[f] + pairs[b, f] for b in job.brokers for f in job.brokers if f != b]
+    led = leader_counts(problem, lists)
+    pairs = Counter(pair(problem, a) for a in lists)
+    return [led[f] + pairs[b, f] for b in problem.brokers for f in problem.brokers if f != b]
 
 
-def leader_changes(job: Job, lists: Lists) -> int:
-    return sum(row.chosen and a[0] != row.before[0] for row, a in zip(job.rows, lists, strict=True))
+def leader_changes(problem: NaiveProblem, lists: Lists) -> int:
+    return sum(
+        row.chosen and a[0] != row.before[0] for row, a in zip(problem.rows, lists, strict=True)
+    )
 
 
-def order_changes(job: Job, lists: Lists) -> int:
+def order_changes(problem: NaiveProblem, lists: Lists) -> int:
     """Partitions that keep their replicas and yet change their list."""
     return sum(
         tuple(a) != row.before and set(a) == set(row.before)
-        for row, a in zip(job.rows, lists, strict=True)
+        for row, a in zip(problem.rows, lists, strict=True)
     )
 
 
@@ -244,12 +249,12 @@ class LeaderValue:
     order_changes: int
 
 
-def leader_value(job: Job, lists: Lists) -> LeaderValue:
-    survivors = after_failure(job, lists)
+def leader_value(problem: NaiveProblem, lists: Lists) -> LeaderValue:
+    survivors = after_failure(problem, lists)
     return LeaderValue(
-        squares=sum(n * n for n in leader_counts(job, lists).values()),
+        squares=sum(n * n for n in leader_counts(problem, lists).values()),
         worst=max(survivors, default=0),
         failure_squares=sum(n * n for n in survivors),
-        leader_changes=leader_changes(job, lists),
-        order_changes=order_changes(job, lists),
+        leader_changes=leader_changes(problem, lists),
+        order_changes=order_changes(problem, lists),
     )
