@@ -11,7 +11,7 @@ from partage.errors import InputError
 from partage.producers.custom import KeyFunction, Partitioner, Partitions
 from partage.producers.keys import BYTES, Ints, Keys, as_bytes
 from partage.producers.model import SerializedRecord, Topic
-from partage.producers.partitioners import partitioner_named
+from partage.producers.partitioners import PARTITIONERS, partitioner_named
 
 RECORD_BYTES = 1024
 """Bytes of a record if no size is given."""
@@ -68,7 +68,7 @@ def partition(
 
     - ``sizes``: bytes of each record, one number or [N]
     - ``available``: the partitions with a live leader; None: all
-    - ``queues``: [partitions] batches that wait to be sent
+    - ``queues``: [partitions] batches that wait to be sent; for adaptive only
     - ``options``: the partitioner's own
 
     Raises InputError for arguments that are not accepted, PartageError if a user's partitioner
@@ -77,15 +77,24 @@ def partition(
     if isinstance(partitions, np.integer):
         partitions = int(partitions)
     topic = Topic(partitions, available=_ascending(available), queues=_listed("queues", queues))
-    decider = partitioner_named(partitioner, seed, **options)
+    chosen = partitioner_named(partitioner, seed, **options)
+    _check_queues(partitioner, queues)
     if hasattr(keys, "as_py"):  # a pyarrow scalar
         keys = keys.as_py()
     if keys is None or isinstance(keys, BYTES):
         size = int(_sizes(sizes, 1)[0])
         key = as_bytes(keys)
-        return decider.partition(SerializedRecord(key_bytes=key, key=key, size=size), topic)
+        return chosen.partition(SerializedRecord(key_bytes=key, key=key, size=size), topic)
     columns = Keys.of(keys)
-    return decider.partitions(columns, topic, _sizes(sizes, len(columns)))
+    return chosen.partitions(columns, topic, _sizes(sizes, len(columns)))
+
+
+def _check_queues(partitioner: object, queues: object) -> None:
+    """Raise InputError for queues that a named partitioner would ignore."""
+    spec = PARTITIONERS.get(partitioner) if isinstance(partitioner, str) else None
+    if queues is not None and spec is not None and not spec.uses_queues:
+        users = ", ".join(name for name, one in PARTITIONERS.items() if one.uses_queues)
+        raise InputError("queues", f"{partitioner} does not use them: expected {users}")
 
 
 def _ascending(available: Sequence[int] | None) -> Sequence[int] | None:

@@ -34,12 +34,14 @@ IGNORE_KEYS = "ignore_keys"
 
 @dataclass(frozen=True)
 class PartitionerSpec:
-    """``keyless(seed, **options)`` creates the strategy; ``options``: the names that it accepts."""
+    """``keyless(seed, **options)`` creates the strategy; ``options``: the names that it accepts;
+    ``uses_queues``: whether it reads ``Topic.queues``."""
 
     key_hash: KeyHash | None
     keyless: Callable[..., KeylessStrategy] | None = None
     options: tuple[str, ...] = ()
     empty_is_null: bool = False
+    uses_queues: bool = False
 
 
 _LINGER = ("linger_ms", "clock")
@@ -58,7 +60,9 @@ PARTITIONERS: dict[str, PartitionerSpec] = {
     "round-robin": PartitionerSpec(MURMUR2, RoundRobin),
     "sticky": PartitionerSpec(MURMUR2, Sticky, _BATCH),
     "uniform": PartitionerSpec(MURMUR2, Uniform, _BATCH),
-    "adaptive": PartitionerSpec(MURMUR2, Adaptive, (*_BATCH, "availability_timeout_ms")),
+    "adaptive": PartitionerSpec(
+        MURMUR2, Adaptive, (*_BATCH, "availability_timeout_ms"), uses_queues=True
+    ),
     "weighted": PartitionerSpec(MURMUR2, Weighted, (*_BATCH, "weights")),
 }
 
