@@ -389,13 +389,13 @@ def reference() -> str:
     text = get_docs_for_click(
         obj=command, ctx=Context(command, info_name="partage"), name="partage", title="Commands"
     )
-    # usage lines are not commands to run
     return shared_once(html.unescape(text).replace("```console", "```text").rstrip() + "\n")
 
 
 def shared_once(page: str) -> str:
     """The reference without repetition: common options first, and no list of cut-off summaries."""
     page = re.sub(r"\*\*Commands\*\*:\n\n(?:\* .*\n)+\n?", "", page)
+    page = re.sub(r"\*\*Usage\*\*:\n\n```text\n\$ (.*)\n```\n", r"`\1`\n", page)
     counts = Counter(line for line in page.splitlines() if line.startswith("* `-"))
     shared: dict[str, str] = {}
     for line, count in counts.most_common():  # one help per name: the most frequent

@@ -101,11 +101,6 @@ ALLOWED: dict[str, str] = {}
 
 # Files that are not looked at yet. Remove what has become clean.
 BEING_REWORDED = """
-
-
-
-
-
 docs/reference/commands.md
 help
 src/partage/brokers/compare.py
@@ -123,10 +118,6 @@ src/partage/cli/interrupts.py
 src/partage/cli/next_step.py
 src/partage/cli/output.py
 src/partage/cli/settings.py
-src/partage/report/keys_tables.py
-src/partage/report/pictures.py
-src/partage/report/timeline.py
-src/partage/report/what_if_tables.py
 """
 
 _GLOSSARY = {re.compile(rf"\b(?:{pattern})\b", re.I): say for pattern, say in GLOSSARY.items()}
