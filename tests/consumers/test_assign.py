@@ -82,12 +82,12 @@ def test_ignored_claims_are_warnings() -> None:
 
 def test_invalid_arguments() -> None:
     group = same({"t": 1}, "C0")
-    with pytest.raises(InputError, match=r"--assignor: 'rnage': expected one of range, .*sticky"):
+    with pytest.raises(InputError, match=r"assignor rnage: expected one of range, .*sticky"):
         assign(group, "rnage")
-    with pytest.raises(InputError, match=r"--mode: 'fast': expected one of optimal, java"):
+    with pytest.raises(InputError, match=r"mode fast: expected one of optimal, java"):
         assign(group, "sticky", "fast")
     for name in ("range", "roundrobin", "failover", "lag", "streams", "connect"):
-        with pytest.raises(InputError, match=rf"--mode: 'java': {name} has no modes: expected opt"):
+        with pytest.raises(InputError, match=rf"mode java: {name} has no modes: expected opt"):
             assign(group, name, "java")
     with pytest.raises(InputError, match=r"sticky: has no option 'max_skew': expected none"):
         assign(group, "sticky", max_skew=0.1)

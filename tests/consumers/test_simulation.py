@@ -240,14 +240,14 @@ def test_rates_become_weights_and_racks_count() -> None:
 def test_invalid_arguments() -> None:
     played = Scenario.from_json(DESIGN)
     for options, problem in (
-        (("none",), "--assignor: 'none': expected one of range"),
-        (("range", "lazy"), "--protocol: 'lazy': expected one of eager, cooperative"),
-        (("range", "eager", "fast"), "--mode: 'fast': expected one of optimal, java"),
+        (("none",), "assignor none: expected one of range"),
+        (("range", "lazy"), "protocol lazy: expected one of eager, cooperative"),
+        (("range", "eager", "fast"), "mode fast: expected one of optimal, java"),
     ):
         with pytest.raises(InputError) as error:
             simulate(played, *options)
         assert str(error.value).startswith(problem)
-    with pytest.raises(InputError, match="'odd': expected one of"):
+    with pytest.raises(InputError, match="assignor odd: expected one of"):
         simulate(scenario([{"id": "a", "assignors": ["odd"]}]), "range")
 
 
@@ -280,7 +280,7 @@ def test_a_path_is_accepted(tmp_path: Path) -> None:
 
 
 def test_a_mode_that_no_assignor_has() -> None:
-    with pytest.raises(InputError, match="--mode: 'java': range has no modes"):
+    with pytest.raises(InputError, match="mode java: range has no modes"):
         simulate(Scenario.from_json(DESIGN), "range", mode="java")
     listed = scenario([{"id": "a", "assignors": ["sticky"]}])
     assert simulate(listed, "range", mode="java").violations == ()

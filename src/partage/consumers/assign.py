@@ -9,7 +9,7 @@ from partage.consumers.assignment import Assignment
 from partage.consumers.assignors import Assignor, check_mode, find_assignor
 from partage.errors import InputError
 from partage.group import Group
-from partage.group.model import NOBODY
+from partage.group.model import NO_MEMBER
 
 
 def assign(
@@ -65,5 +65,5 @@ def withhold(decided: Assignment) -> Assignment:
     # once to a claimant of an older generation, while the current owner still has it.)
     changes = target[partition] != decided.group.owner[partition]
     held = changes & (member != target[partition])
-    owner[partition[held]] = NOBODY
+    owner[partition[held]] = NO_MEMBER
     return replace(decided, owner=owner)

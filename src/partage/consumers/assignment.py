@@ -12,14 +12,14 @@ import numpy.typing as npt
 
 from partage.frames import arrow_table, data_frame, html_table
 from partage.group import Group
-from partage.group.model import NOBODY
+from partage.group.model import NO_MEMBER
 
 Ints = npt.NDArray[np.int64]
 
 
 def loads_of(owner: Ints, members: int) -> Ints:
-    """[members] number of partitions of each member; ``owner`` [P], ``NOBODY`` is not counted."""
-    return np.bincount(owner[owner != NOBODY], minlength=members).astype(np.int64)
+    """[members] number of partitions of each member; ``owner`` [P], ``NO_MEMBER`` not counted."""
+    return np.bincount(owner[owner != NO_MEMBER], minlength=members).astype(np.int64)
 
 
 @dataclass(frozen=True, eq=False)
@@ -41,7 +41,7 @@ class Warmups:
 class Assignment:
     """The assignment of one round.
 
-    - ``owner`` [P]: position of the member that gets each partition, ``NOBODY`` where no member
+    - ``owner`` [P]: position of the member that gets each partition, ``NO_MEMBER`` where no member
       subscribes to the topic or the partition is withheld this round
     - ``target`` [P]: the member that gets it in the end; it differs from ``owner`` only where a
       cooperative member must revoke the partition first
@@ -123,14 +123,14 @@ class Assignment:
     @property
     def moves(self) -> int:
         """Number of partitions that get a new owner in ``target``."""
-        new = (self.target != NOBODY) & (self.target != self.group.owner)
+        new = (self.target != NO_MEMBER) & (self.target != self.group.owner)
         return int(new.sum())
 
     @property
     def revoke_first(self) -> list[tuple[str, int, str]]:
         """(topic, partition, member): withheld this round until that member has revoked it."""
         member, partition = self.group.claims
-        withheld = (self.owner == NOBODY) & (self.target != NOBODY)
+        withheld = (self.owner == NO_MEMBER) & (self.target != NO_MEMBER)
         rows = np.flatnonzero(withheld[partition] & (member != self.target[partition]))
         rows = rows[np.lexsort((member[rows], partition[rows]))]
         return [
@@ -171,7 +171,7 @@ class Assignment:
     def _repr_html_(self) -> str:
         claims = np.bincount(self.group.claims[0], minlength=len(self.group.members))
         kept = self.group.owner == self.owner
-        keeps = loads_of(np.where(kept, self.owner, NOBODY), len(self.group.members))
+        keeps = loads_of(np.where(kept, self.owner, NO_MEMBER), len(self.group.members))
         rows = [
             [member.id, load, keep, load - keep, claimed - keep]
             for member, load, keep, claimed in zip(
@@ -197,7 +197,7 @@ class Assignment:
         return arrow_table(self._columns())
 
     def _columns(self) -> dict[str, list[Any]]:
-        # NOBODY is -1: the last entry
+        # NO_MEMBER is -1: the last entry
         ids = np.array([*(member.id for member in self.group.members), None], dtype=object)
         topic = self.group.topic
         return {

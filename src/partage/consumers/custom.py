@@ -26,7 +26,7 @@ import numpy.typing as npt
 from partage.errors import PartageError
 from partage.group import Group, Member
 from partage.group.member import NO_GENERATION
-from partage.group.model import NOBODY
+from partage.group.model import NO_MEMBER
 
 Partition = tuple[str, int]
 
@@ -84,7 +84,7 @@ def run_custom_assignor(assignor: PartitionAssignor, group: Group) -> npt.NDArra
     }
     result = assignor.assign(counts, {member.id: _subscription(member) for member in group.members})
     position = {member.id: at for at, member in enumerate(group.members)}
-    owner = np.full(group.partitions, NOBODY, dtype=np.int64)
+    owner = np.full(group.partitions, NO_MEMBER, dtype=np.int64)
     for member_id, partitions in result.items():
         member = position.get(member_id)
         if member is None:
@@ -93,7 +93,7 @@ def run_custom_assignor(assignor: PartitionAssignor, group: Group) -> npt.NDArra
             )
         for topic, number in partitions:
             row = _row(assignor, group, member, topic, number)
-            if owner[row] != NOBODY:
+            if owner[row] != NO_MEMBER:
                 raise PartageError(f"{assignor.name}: assigns {topic}-{number} twice")
             owner[row] = member
     return owner

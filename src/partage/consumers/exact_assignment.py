@@ -24,7 +24,7 @@ from partage.flow.even_spread import SpreadProblem, minimise_spread
 from partage.flow.group_assignment import GroupProblem, GroupSolution, assign_groups
 from partage.flow.network import EMPTY, FULL
 from partage.group import Group
-from partage.group.model import NOBODY
+from partage.group.model import NO_MEMBER
 
 Ints = npt.NDArray[np.int64]
 
@@ -35,23 +35,23 @@ _MAX_PAIRS = 10_000_000
 def assign_exactly(
     group: Group, decided: Ints | None = None, among: npt.NDArray[np.bool_] | None = None
 ) -> Ints:
-    """[P] the member that gets each partition, ``NOBODY`` where no member subscribes.
+    """[P] the member that gets each partition, ``NO_MEMBER`` where no member subscribes.
 
-    - ``decided`` [P]: owners that are fixed and count as load, ``NOBODY`` where there is none
+    - ``decided`` [P]: owners that are fixed and count as load, ``NO_MEMBER`` where there is none
     - ``among`` [P]: the partitions to assign, by default all
     """
     owner = group.owner
-    open_ = np.ones(group.partitions, dtype=np.bool_) if decided is None else decided == NOBODY
+    open_ = np.ones(group.partitions, dtype=np.bool_) if decided is None else decided == NO_MEMBER
     if among is not None:
         open_ &= among
     kinds = _Kinds.of(group, open_)
     answer = (
-        np.full(group.partitions, NOBODY, dtype=np.int64) if decided is None else decided.copy()
+        np.full(group.partitions, NO_MEMBER, dtype=np.int64) if decided is None else decided.copy()
     )
     if len(kinds.count) == 0:
         return answer
     members = len(group.members)
-    has = np.flatnonzero((owner != NOBODY) & (kinds.of_partition >= 0))
+    has = np.flatnonzero((owner != NO_MEMBER) & (kinds.of_partition >= 0))
     arc = kinds.arc_of(kinds.of_partition[has], owner[has])
     found = assign_groups(
         GroupProblem(
@@ -111,7 +111,7 @@ class _Kinds:
             label = label * len(patterns) + pattern.ravel()
             racks = patterns
         named, first, of = np.unique(label[subscribed], return_index=True, return_inverse=True)
-        of_partition = np.full(group.partitions, NOBODY, dtype=np.int64)
+        of_partition = np.full(group.partitions, NO_MEMBER, dtype=np.int64)
         of_partition[subscribed] = of.ravel()
         count = np.bincount(of.ravel(), minlength=len(named)).astype(np.int64)
         sample = np.flatnonzero(subscribed)[first]
@@ -155,7 +155,7 @@ def _assign_free(label: Ints, of_arc: Ints, member: Ints, come: Ints, answer: In
     - ``label`` [P], -1 for none; ``of_arc`` [A] the label of each pair, with its ``member``
     - ``come`` [A] number of partitions for each pair
     """
-    free = np.flatnonzero((answer == NOBODY) & (label >= 0))
+    free = np.flatnonzero((answer == NO_MEMBER) & (label >= 0))
     free = free[np.argsort(label[free], kind="stable")]
     arc = np.repeat(np.arange(len(come)), come)
     turn = _rank_within(arc)
@@ -187,7 +187,7 @@ def _spread(
     if rows is None:
         return
     arc, pair_row, member = rows.arc, rows.row, kinds.member[rows.arc]
-    has = rows.listed[group.owner[rows.listed] != NOBODY]
+    has = rows.listed[group.owner[rows.listed] != NO_MEMBER]
     sits = rows.counted(rows.pair(has, group.owner[has]))
     low = np.where(found.kept_face[arc] == FULL, sits, 0)
     high = np.where(found.new_face[arc] == EMPTY, sits, rows.count[pair_row])
@@ -209,8 +209,8 @@ def _spread(
     if not changed.any():
         return
     again = rows.listed[changed[rows.of_partition[rows.listed]]]
-    answer[again] = NOBODY
-    has = again[group.owner[again] != NOBODY]
+    answer[again] = NO_MEMBER
+    has = again[group.owner[again] != NO_MEMBER]
     stay = np.minimum(counts, sits)
     _keep(group, has, group.owner[has], rows.pair(has, group.owner[has]), stay, answer)
     come = np.where(changed[pair_row], counts - stay, 0)
@@ -241,7 +241,7 @@ class _Rows:
         """The rows, None for more than ``_MAX_PAIRS`` pairs."""
         code = group.topic[listed] * len(kinds.count) + kinds.of_partition[listed]
         named, of = np.unique(code, return_inverse=True)
-        of_partition = np.full(group.partitions, NOBODY, dtype=np.int64)
+        of_partition = np.full(group.partitions, NO_MEMBER, dtype=np.int64)
         of_partition[listed] = of.ravel()
         topic, kind = np.divmod(named, len(kinds.count))
         width = np.diff(kinds.first)[kind]
@@ -267,7 +267,7 @@ def _elsewhere(group: Group, decided: Ints | None, topic: Ints, member: Ints) ->
     """[A] number of partitions of the topic that are already decided for the member."""
     if decided is None:
         return np.zeros(len(topic), dtype=np.int64)
-    rows = np.flatnonzero(decided != NOBODY)
+    rows = np.flatnonzero(decided != NO_MEMBER)
     code = group.topic[rows] * len(group.members) + decided[rows]
     held = np.bincount(code, minlength=len(group.topics) * len(group.members))
     return np.asarray(held[topic * len(group.members) + member], dtype=np.int64)

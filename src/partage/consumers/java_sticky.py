@@ -35,7 +35,7 @@ import numpy as np
 import numpy.typing as npt
 
 from partage.group import Group
-from partage.group.model import NOBODY
+from partage.group.model import NO_MEMBER
 
 Ints = npt.NDArray[np.int64]
 Bools = npt.NDArray[np.bool_]
@@ -45,7 +45,7 @@ _FIRST_TABLE = 16
 
 
 def java_sticky(group: Group) -> Ints:
-    """[P] the member of each partition, ``NOBODY`` where none subscribes."""
+    """[P] the member of each partition, ``NO_MEMBER`` where none subscribes."""
     racks = _Racks(group)
     first = frozenset(group.members[0].topics)
     if all(frozenset(member.topics) == first for member in group.members):
@@ -94,7 +94,7 @@ class _Constrained:
         self.above = 0
         """Number of members with one more than ``least``."""
         self.load = [0] * members
-        self.owner = np.full(group.partitions, NOBODY, dtype=np.int64)
+        self.owner = np.full(group.partitions, NO_MEMBER, dtype=np.int64)
         self.below: list[int] = []
         """Members below ``least``."""
         self.at_least: deque[int] = deque()
@@ -102,7 +102,7 @@ class _Constrained:
 
     def build(self) -> Ints:
         self._keep()
-        free = np.flatnonzero(self.listed & (self.owner == NOBODY))
+        free = np.flatnonzero(self.listed & (self.owner == NO_MEMBER))
         # from here on by id, which is the order of the positions
         self.below.sort()
         self.at_least = deque(sorted(self.at_least))
@@ -117,7 +117,7 @@ class _Constrained:
     def _keep(self) -> None:
         group = self.group
         owned: list[list[int]] = [[] for _ in group.members]
-        held = np.flatnonzero(group.owner != NOBODY)
+        held = np.flatnonzero(group.owner != NO_MEMBER)
         number = held - group.offset[group.topic[held]]
         for partition in held[np.lexsort((held, number))].tolist():
             member = int(group.owner[partition])
@@ -225,20 +225,20 @@ class _General:
     def build(self) -> Ints:
         revoked = _claims_elsewhere(self.group)
         if self.racks.used:
-            for partition in np.flatnonzero(self.owner != NOBODY).tolist():
+            for partition in np.flatnonzero(self.owner != NO_MEMBER).tolist():
                 if self.racks.mismatch(int(self.owner[partition]), partition):
-                    self.owner[partition] = NOBODY
+                    self.owner[partition] = NO_MEMBER
                     revoked = True
         members = len(self.group.members)
-        held = self.owner[self.owner != NOBODY]
+        held = self.owner[self.owner != NO_MEMBER]
         self.load = np.bincount(held, minlength=members).astype(np.int64)
         fresh = not self.load.any()
-        free = [partition for partition in self.all if self.owner[partition] == NOBODY]
+        free = [partition for partition in self.all if self.owner[partition] == NO_MEMBER]
         if self.racks.used:
             for partition in free:
                 self._give(partition, near=True)
         for partition in free:
-            if self.owner[partition] == NOBODY:
+            if self.owner[partition] == NO_MEMBER:
                 self._give(partition, near=False)
         self._balance(free, revoked, fresh)
         return self.owner
@@ -276,7 +276,7 @@ class _General:
         sizes = np.diff(self.group.offset)
         most = (self.group.subscribes @ sizes)[self.group.class_of]
         part: Bools = self.load < most
-        shared = self.shared[self.group.topic] & (self.owner != NOBODY)
+        shared = self.shared[self.group.topic] & (self.owner != NO_MEMBER)
         part[self.owner[shared]] = True
         return part
 

@@ -42,7 +42,7 @@ from partage.consumers.record_flow import (
     push,
 )
 from partage.consumers.scenario import Scenario, ScenarioMember
-from partage.errors import InputError
+from partage.errors import InputError, shown
 from partage.frames import arrow_table, data_frame, html_table
 
 Held = dict[str, tuple[Partition, ...]]
@@ -213,7 +213,7 @@ def simulate(
     """
     scenario = scenario if isinstance(scenario, Scenario) else Scenario.read(scenario)
     if protocol not in PROTOCOLS:
-        raise InputError("--protocol", f"{protocol!r}: expected one of {', '.join(PROTOCOLS)}")
+        raise InputError(f"protocol {shown(protocol)}", f"expected one of {', '.join(PROTOCOLS)}")
     names = {assignor}.union(*(member.assignors for member in scenario.members))
     # One instance of each for the whole run: a custom assignor keeps its state between rounds.
     assignors = {name: find_assignor(name) for name in sorted(names)}

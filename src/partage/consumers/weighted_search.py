@@ -31,7 +31,7 @@ import numpy as np
 import numpy.typing as npt
 
 from partage.flow.bottleneck import find_bottleneck
-from partage.group.model import NOBODY
+from partage.group.model import NO_MEMBER
 
 Ints = npt.NDArray[np.int64]
 Bools = npt.NDArray[np.bool_]
@@ -47,7 +47,7 @@ class WeightedProblem:
 
     - ``weight`` [I] above 0; ``kind`` [I]
     - ``open_to`` [K, M]: the members that may have a kind, at least one
-    - ``owner`` [I]: the present owner, ``NOBODY`` where there is none
+    - ``owner`` [I]: the present owner, ``NO_MEMBER`` where there is none
     """
 
     weight: Ints
@@ -67,7 +67,7 @@ class WeightedProblem:
 
 def assign_by_weight(problem: WeightedProblem) -> Ints:
     """[I] the member that gets each item."""
-    fresh = _greedy(problem, np.full_like(problem.owner, NOBODY))
+    fresh = _greedy(problem, np.full_like(problem.owner, NO_MEMBER))
     _improve(problem, fresh, None)
     _relabel_members(problem, fresh)
     today = _greedy(problem, problem.owner)
@@ -98,7 +98,7 @@ def _unevenness(load: Ints) -> tuple[int, int]:
 def _greedy(problem: WeightedProblem, owner: Ints) -> Ints:
     """Give free items, the heaviest first, to the least loaded member."""
     owner = owner.copy()
-    held = owner != NOBODY
+    held = owner != NO_MEMBER
     load = np.zeros(problem.members, dtype=np.int64)
     np.add.at(load, owner[held], problem.weight[held])
     free = np.flatnonzero(~held)
@@ -198,7 +198,7 @@ def _best_swap(mine: Ints, theirs: Ints, apart: int) -> tuple[int, list[int]] | 
 
 def _relabel_members(problem: WeightedProblem, owner: Ints) -> None:
     """Members that may have the same items swap whole loads, so that most items stay."""
-    had = problem.owner != NOBODY
+    had = problem.owner != NO_MEMBER
     if not had.any():
         return
     from scipy.optimize import linear_sum_assignment
@@ -221,16 +221,16 @@ def _keep_equal_weights(problem: WeightedProblem, owner: Ints) -> None:
         1
     ].ravel()
     due = np.bincount(label * problem.members + owner)
-    mine = np.flatnonzero(problem.owner != NOBODY)
+    mine = np.flatnonzero(problem.owner != NO_MEMBER)
     code = label[mine] * problem.members + problem.owner[mine]
     order = np.argsort(code, kind="stable")
     rank = np.arange(len(order)) - np.searchsorted(code[order], code[order])
     due = np.append(due, np.zeros(problem.members * (int(label.max(initial=0)) + 1), np.int64))
     keeps = mine[order[rank < due[code[order]]]]
-    given = np.full_like(owner, NOBODY)
+    given = np.full_like(owner, NO_MEMBER)
     given[keeps] = problem.owner[keeps]
     due -= np.bincount(label[keeps] * problem.members + given[keeps], minlength=len(due))
-    rest = np.flatnonzero(given == NOBODY)
+    rest = np.flatnonzero(given == NO_MEMBER)
     rest = rest[np.argsort(label[rest], kind="stable")]
     given[rest] = np.repeat(np.arange(len(due)), due) % problem.members
     owner[:] = given
@@ -239,7 +239,7 @@ def _keep_equal_weights(problem: WeightedProblem, owner: Ints) -> None:
 def _move_back(problem: WeightedProblem, owner: Ints, limit: int | None) -> None:
     """Move items back to their owners without a rise of the sum of squares, or up to the limit."""
     load = problem.loads(owner)
-    moved = np.flatnonzero((problem.owner != NOBODY) & (owner != problem.owner))
+    moved = np.flatnonzero((problem.owner != NO_MEMBER) & (owner != problem.owner))
     for item in moved[np.argsort(problem.weight[moved], kind="stable")].tolist():
         here, there, weight = int(owner[item]), int(problem.owner[item]), int(problem.weight[item])
         after = int(load[there]) + weight

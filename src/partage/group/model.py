@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 Bools = npt.NDArray[np.bool_]
 
-NOBODY = -1
+NO_MEMBER = -1
 MAX_PARTITIONS = 50_000_000
 MAX_WEIGHT = 2**50
 
@@ -252,7 +252,7 @@ class Group:
     @cached_property
     def _owners(self) -> tuple[Ints, Bools]:
         member, partition = self.claims
-        owner = np.full(self.partitions, NOBODY, dtype=np.int64)
+        owner = np.full(self.partitions, NO_MEMBER, dtype=np.int64)
         contested = np.zeros(self.partitions, dtype=np.bool_)
         if len(member):
             generation = self.generation[member]
@@ -266,13 +266,13 @@ class Group:
                 & (sorted_partition[before] == sorted_partition[at])
                 & (sorted_generation[before] == sorted_generation[at])
             )
-            owner[sorted_partition[at]] = np.where(same, NOBODY, member[order][at])
+            owner[sorted_partition[at]] = np.where(same, NO_MEMBER, member[order][at])
             contested[sorted_partition[at]] = same
         return owner, contested
 
     @property
     def owner(self) -> Ints:
-        """[P] the member whose claim is valid, or ``NOBODY``."""
+        """[P] the member whose claim is valid, or ``NO_MEMBER``."""
         return self._owners[0]
 
     @property
@@ -294,7 +294,7 @@ class Group:
     def member_rack(self) -> Ints:
         """[M] rack of each member, -1 unknown."""
         at = {name: i for i, name in enumerate(self.rack_names)}
-        return np.array([at[m.rack] if m.rack else NOBODY for m in self.members], dtype=np.int64)
+        return np.array([at[m.rack] if m.rack else NO_MEMBER for m in self.members], dtype=np.int64)
 
     @cached_property
     def in_rack(self) -> Bools:

@@ -13,7 +13,7 @@ from rich.text import Text
 from partage.consumers.assignment import Assignment
 from partage.consumers.simulation import Simulation
 from partage.group import Group
-from partage.group.model import NOBODY
+from partage.group.model import NO_MEMBER
 from partage.report import printing, units
 from partage.report.printing import clipped_at_a_word, lines_of, partitions, remark, some
 from partage.report.timeline import MANY_LINES, print_timeline
@@ -27,7 +27,7 @@ _ROUNDS = 20
 def print_assignment(found: Assignment, assignor: str, console: Console) -> None:
     """Print what each member keeps, gains and gives up, idle members, and warnings."""
     group = found.group
-    load = np.bincount(found.target[found.target != NOBODY], minlength=len(group.members))
+    load = np.bincount(found.target[found.target != NO_MEMBER], minlength=len(group.members))
     shape = f"{units.plural(group.partitions, 'partition')}, " + units.plural(
         len(group.members), "member"
     )

@@ -111,7 +111,7 @@ def test_a_skew_moves_less() -> None:
 
 @pytest.mark.parametrize("skew", [-0.1, float("nan"), float("inf"), "5%"])
 def test_bad_skew(skew: Any) -> None:
-    with pytest.raises(InputError, match=r"max_skew: .*expected a fraction from 0"):
+    with pytest.raises(InputError, match=r"max_skew .*: expected a fraction from 0"):
         assign(Group({"t": 1}, [Member("a", ["t"])]), "weighted", max_skew=skew)
 
 

@@ -11,7 +11,7 @@ import numpy as np
 
 from partage.consumers.streams.targets import choose_targets
 from partage.consumers.streams.tasks import Tasks
-from partage.group.model import NOBODY
+from partage.group.model import NO_MEMBER
 
 
 def small(draw: random.Random) -> tuple[Tasks, list[bool], list[list[list[int]]]]:
@@ -24,7 +24,7 @@ def small(draw: random.Random) -> tuple[Tasks, list[bool], list[list[list[int]]]
     owner = []
     for k in kind:
         able = [at for at, is_open in enumerate(open_to[k]) if is_open]
-        owner.append(draw.choice(able) if able and draw.random() < 0.6 else NOBODY)
+        owner.append(draw.choice(able) if able and draw.random() < 0.6 else NO_MEMBER)
     of_kind = [draw.random() < 0.5 for _ in range(kinds)]
     tables = [
         [[draw.randrange(width) for _ in range(processes)] for _ in kind]
@@ -75,7 +75,7 @@ def test_no_placement_costs_less() -> None:
         for kind in tasks.kind.tolist():
             threads = np.flatnonzero(tasks.open_to[kind])
             able.append(sorted(set(tasks.process[threads].tolist())) or [None])
-        home = [None if p == NOBODY else p for p in found.tolist()]
+        home = [None if p == NO_MEMBER else p for p in found.tolist()]
         assert all(p in of_task for p, of_task in zip(home, able, strict=True))
         best = min(measure(tasks, stateful, tables, first, list(way)) for way in product(*able))
         assert measure(tasks, stateful, tables, first, home) == best

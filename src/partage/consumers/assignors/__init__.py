@@ -1,7 +1,7 @@
 """The assignors by name. A new one is one file in this folder and one line in ``ASSIGNORS``.
 
 An assignor is a pure function of a Group: what it remembers of earlier rounds are the members'
-claims. It returns [P] the position of the member that gets each partition, ``NOBODY`` where no
+claims. It returns [P] the position of the member that gets each partition, ``NO_MEMBER`` where no
 member subscribes to the topic, or an Assignment where it has more to report. The registry also
 states
 
@@ -29,7 +29,7 @@ from partage.consumers.assignors.sticky import sticky
 from partage.consumers.assignors.streams import streams
 from partage.consumers.assignors.weighted import weighted
 from partage.consumers.custom import PartitionAssignor, run_custom_assignor
-from partage.errors import InputError
+from partage.errors import InputError, shown
 from partage.named import load_object
 
 MODES = ("optimal", "java")
@@ -68,11 +68,11 @@ def find_assignor(name: str) -> Assignor:
         return ASSIGNORS[name]
     if ":" not in name:
         raise InputError(
-            "--assignor", f"{name!r}: expected one of {', '.join(ASSIGNORS)}, or module:Class"
+            f"assignor {shown(name)}", f"expected one of {', '.join(ASSIGNORS)}, or module:Class"
         )
-    found = load_object(name, "--assignor", PartitionAssignor)
+    found = load_object(name, "assignor", PartitionAssignor)
     if not isinstance(found, PartitionAssignor):
-        raise InputError("--assignor", f"{name!r}: is not a subclass of PartitionAssignor")
+        raise InputError(f"assignor {shown(name)}", "is not a subclass of PartitionAssignor")
     return _custom(found)
 
 
@@ -80,12 +80,12 @@ def check_mode(mode: str, assignors: Mapping[str, Assignor]) -> None:
     """Raise InputError for an unknown mode, and for one that none of the assignors has. The default
     is always accepted."""
     if mode not in MODES:
-        raise InputError("--mode", f"{mode!r}: expected one of {', '.join(MODES)}")
+        raise InputError(f"mode {shown(mode)}", f"expected one of {', '.join(MODES)}")
     if mode != MODES[0] and not any(mode in one.modes for one in assignors.values()):
         with_modes = ", ".join(name for name, one in ASSIGNORS.items() if one.modes)
         raise InputError(
-            "--mode",
-            f"{mode!r}: {', '.join(assignors)} has no modes: expected {MODES[0]}, "
+            f"mode {shown(mode)}",
+            f"{', '.join(assignors)} has no modes: expected {MODES[0]}, "
             f"or an assignor with modes: {with_modes}",
         )
 

@@ -37,7 +37,7 @@ from msgspec import Meta, Struct
 from partage.consumers.assignment import Assignment, loads_of
 from partage.errors import InputError
 from partage.group import Group, Member
-from partage.group.model import MAX_PARTITIONS, NOBODY
+from partage.group.model import MAX_PARTITIONS, NO_MEMBER
 from partage.json_input import Name, check_json
 
 Ints = npt.NDArray[np.int64]
@@ -66,7 +66,7 @@ def connect(group: Group) -> Assignment:
     exists = np.zeros(workers.partitions, dtype=np.bool_)
     exists[every] = True
     runs = np.bincount(workers.claims[1], minlength=workers.partitions)
-    owner = np.where(exists & (runs == 1), workers.owner, NOBODY)
+    owner = np.where(exists & (runs == 1), workers.owner, NO_MEMBER)
     lost = _lost(workers, _departed(group, settings.now_ms), exists & (runs == 0))
     wait = _remaining_delay_ms(settings, lost)
     new = [row for row in every if not runs[row] and row not in lost]
@@ -75,11 +75,11 @@ def connect(group: Group) -> Assignment:
     excess = [] if wait else _excess(workers, owner, len(every))
     put_off = _backoff_ms(settings) if excess else 0
     if not put_off:
-        owner[excess] = NOBODY
+        owner[excess] = NO_MEMBER
     _assign_to_least_loaded(workers, owner, new)
     target = owner.copy()
     waiting = set(lost) if wait else set[int]()
-    stopped = [row for row in every if target[row] == NOBODY and row not in waiting]
+    stopped = [row for row in every if target[row] == NO_MEMBER and row not in waiting]
     _assign_to_least_loaded(workers, target, stopped)
     note = f"{len(waiting)} tasks of departed workers wait {wait} ms for these to return"
     notes = (note,) if waiting else ()

@@ -15,7 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from partage.group import Group
-from partage.group.model import NOBODY
+from partage.group.model import NO_MEMBER
 
 CONFIG = "assignment.consumer.priority"
 DEFAULT_PRIORITY = 2**31 - 1
@@ -30,5 +30,5 @@ def failover(group: Group) -> npt.NDArray[np.int64]:
     ranked = np.argsort(-priority, kind="stable")
     subscribed = group.subscribes[group.class_of[ranked]]  # [M, T]
     first = ranked[subscribed.argmax(axis=0)]
-    of_topic = np.where(subscribed.any(axis=0), first, NOBODY)
+    of_topic = np.where(subscribed.any(axis=0), first, NO_MEMBER)
     return np.asarray(of_topic[group.topic], dtype=np.int64)

@@ -16,12 +16,12 @@ import numpy as np
 import numpy.typing as npt
 
 from partage.group import Group
-from partage.group.model import NOBODY
+from partage.group.model import NO_MEMBER
 
 
 def lag(group: Group) -> npt.NDArray[np.int64]:
     """[P] the member of each partition."""
-    owner = np.full(group.partitions, NOBODY, dtype=np.int64)
+    owner = np.full(group.partitions, NO_MEMBER, dtype=np.int64)
     for topic in range(len(group.topics)):
         members = np.flatnonzero(group.subscribes[group.class_of, topic]).tolist()
         start, end = int(group.offset[topic]), int(group.offset[topic + 1])

@@ -25,7 +25,7 @@ import numpy.typing as npt
 
 from partage.consumers.member_order import sorted_members
 from partage.group import Group
-from partage.group.model import NOBODY
+from partage.group.model import NO_MEMBER
 
 Ints = npt.NDArray[np.int64]
 Bools = npt.NDArray[np.bool_]
@@ -33,7 +33,7 @@ Bools = npt.NDArray[np.bool_]
 
 def range_(group: Group) -> Ints:
     """[P] the member of each partition."""
-    owner = np.full(group.partitions, NOBODY, dtype=np.int64)
+    owner = np.full(group.partitions, NO_MEMBER, dtype=np.int64)
     order = np.array(sorted_members(group), dtype=np.int64)
     shares: list[_TopicShares] = []
     for topic, count in enumerate(group.topics.values()):
@@ -81,7 +81,7 @@ def _assign_ranges(group: Group, share: _TopicShares, owner: Ints) -> None:
     """Assign the topic's partitions without an owner in ranges."""
     start = int(group.offset[share.topic])
     part = owner[start : start + share.count]
-    free = np.flatnonzero(part == NOBODY)
+    free = np.flatnonzero(part == NO_MEMBER)
     sizes = np.zeros(len(share.members), dtype=np.int64)
     left = len(free)
     for at in range(len(share.members)):
@@ -122,7 +122,7 @@ def _match_alone(group: Group, share: _TopicShares, owner: Ints) -> None:
     for at, member in enumerate(share.members.tolist()):
         rack = group.member_rack[member]
         near = replicas[:, rack] if rack >= 0 else np.ones(share.count, dtype=np.bool_)
-        found = np.flatnonzero((part == NOBODY) & near)[: share.remaining(at)]
+        found = np.flatnonzero((part == NO_MEMBER) & near)[: share.remaining(at)]
         share.take(at, len(found))
         part[found] = member
 

@@ -11,14 +11,14 @@ import numpy.typing as npt
 
 from partage.consumers.member_order import sorted_members
 from partage.group import Group
-from partage.group.model import NOBODY
+from partage.group.model import NO_MEMBER
 
 Ints = npt.NDArray[np.int64]
 
 
 def roundrobin(group: Group) -> Ints:
     """[P] the member of each partition."""
-    owner = np.full(group.partitions, NOBODY, dtype=np.int64)
+    owner = np.full(group.partitions, NO_MEMBER, dtype=np.int64)
     members = np.array(sorted_members(group), dtype=np.int64)
     pointer = 0
     for topic, count in enumerate(group.topics.values()):

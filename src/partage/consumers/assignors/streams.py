@@ -56,7 +56,7 @@ from partage.consumers.streams.tasks import assign_actives, assign_standbys, pla
 from partage.consumers.streams.topology import Topology
 from partage.consumers.streams.warmups import StateLags, WarmupPlan, plan_round
 from partage.group import Group
-from partage.group.model import NOBODY
+from partage.group.model import NO_MEMBER
 
 Ints = npt.NDArray[np.int64]
 Bools = npt.NDArray[np.bool_]
@@ -74,7 +74,7 @@ def streams(group: Group) -> Assignment:
     notes: list[str] = []
     cross_rack, lags = _cross_rack(app, notes), _lags(app)
     active, now = _round(app, cross_rack, lags)
-    owner = np.full(group.partitions, NOBODY, dtype=np.int64)
+    owner = np.full(group.partitions, NO_MEMBER, dtype=np.int64)
     owner[app.row] = active[app.task]
     copies = assign_standbys(tasks, active, now.standby | now.warmup, app.had)
     standbys = [(at, task) for at, task in copies if now.standby[task, tasks.process[at]]]
@@ -84,7 +84,7 @@ def streams(group: Group) -> Assignment:
         warmups = sorted(warmups + _kept_open(app, active, lags))
         due = config.probing_rebalance_interval_ms if now.waiting else None
         warming = Warmups(*_copies(app, warmups), now.waiting, due)
-    wanted = config.standbys * int((app.stateful & (active != NOBODY)).sum())
+    wanted = config.standbys * int((app.stateful & (active != NO_MEMBER)).sum())
     if len(standbys) < wanted:
         notes.append(f"{wanted - len(standbys)} of {wanted} standbys have no process left for them")
     elsewhere = group.partitions - len(app.row)
@@ -167,13 +167,13 @@ def _kept_open(app: Topology, active: Ints, lags: StateLags) -> list[tuple[int, 
     """(thread, task) of tasks that another process must revoke first, and of which the new process
     already has some state."""
     member, partition = app.group.claims
-    task_of = np.full(app.group.partitions, NOBODY, dtype=np.int64)
+    task_of = np.full(app.group.partitions, NO_MEMBER, dtype=np.int64)
     task_of[app.row] = app.task
     task = task_of[partition]
-    member, task = member[task != NOBODY], task[task != NOBODY]
+    member, task = member[task != NO_MEMBER], task[task != NO_MEMBER]
     to = active[task]
     process = app.tasks.process
-    goes = app.stateful[task] & (to != NOBODY) & (process[member] != process[to])
+    goes = app.stateful[task] & (to != NO_MEMBER) & (process[member] != process[to])
     task = np.unique(task[goes])
     some_state = (app.tasks.holds | (lags.lag < UNKNOWN_LAG))[task, process[active[task]]]
     return [(int(active[at]), at) for at in task[some_state].tolist()]
@@ -188,5 +188,5 @@ def _copies(app: Topology, copies: list[tuple[int, int]]) -> tuple[Ints, Ints]:
 
 
 def _sum_at(table: Ints, process: Ints) -> int:
-    rows = np.flatnonzero(process != NOBODY)
+    rows = np.flatnonzero(process != NO_MEMBER)
     return int(table[rows, process[rows]].sum())

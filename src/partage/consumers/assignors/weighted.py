@@ -26,7 +26,7 @@ from partage.consumers.weighted_search import (
 )
 from partage.errors import InputError
 from partage.group import Group
-from partage.group.model import NOBODY
+from partage.group.model import NO_MEMBER
 
 Ints = npt.NDArray[np.int64]
 
@@ -38,7 +38,7 @@ def weighted(group: Group, mode: str, max_skew: float = 0.0) -> Assignment:
     """Owners, and the bound on the highest load. Raises InputError for a negative or infinite
     ``max_skew`` and for weights whose sum is too large."""
     if not (isinstance(max_skew, (int, float)) and 0 <= max_skew < float("inf")):
-        raise InputError("max_skew", f"{max_skew!r}: expected a fraction from 0, such as 0.05")
+        raise InputError(f"max_skew {max_skew!r}", "expected a fraction from 0, such as 0.05")
     if group.weight.sum(dtype=np.float64) > _MAX_TOTAL:
         raise InputError(group.where, f"weights: their sum is more than {_MAX_TOTAL}")
     problem, rows = _problem(group)
@@ -60,7 +60,7 @@ def weighted(group: Group, mode: str, max_skew: float = 0.0) -> Assignment:
 
 def _with_weightless(group: Group, rows: Ints, assigned: Ints) -> Ints:
     """The owners of ``rows``, with the partitions of weight 0 distributed by count."""
-    decided = np.full(group.partitions, NOBODY, dtype=np.int64)
+    decided = np.full(group.partitions, NO_MEMBER, dtype=np.int64)
     decided[rows] = assigned
     return assign_exactly(group, decided)
 

@@ -23,7 +23,7 @@ import numpy.typing as npt
 
 from partage.consumers.streams.tasks import Tasks, squares_near
 from partage.flow.network import Network, minimise_squares
-from partage.group.model import NOBODY
+from partage.group.model import NO_MEMBER
 
 Ints = npt.NDArray[np.int64]
 Bools = npt.NDArray[np.bool_]
@@ -32,12 +32,12 @@ Bools = npt.NDArray[np.bool_]
 def choose_targets(
     tasks: Tasks, stateful: Bools, costs: Sequence[Ints], subtopologies_first: bool = False
 ) -> Ints:
-    """[T] the target process of each task, ``NOBODY`` where no process may run it.
+    """[T] the target process of each task, ``NO_MEMBER`` where no process may run it.
 
     ``stateful`` [T]; ``costs``: tables [T, N] of whole numbers from 0, minimised one after the
     other.
     """
-    target = np.full(len(tasks.kind), NOBODY, dtype=np.int64)
+    target = np.full(len(tasks.kind), NO_MEMBER, dtype=np.int64)
     able = np.flatnonzero(tasks.open_process[tasks.kind].any(axis=1))
     if len(able) == 0:
         return target
@@ -134,7 +134,7 @@ def _pick_tasks(tasks: Tasks, able: Ints, of: Ints, flow: Ints, target: Ints) ->
         leaves: list[int] = []
         for task in members.tolist():
             at = int(ran_on[task])
-            if at != NOBODY and left[at]:
+            if at != NO_MEMBER and left[at]:
                 target[able[task]] = at
                 left[at] -= 1
             else:

@@ -26,7 +26,7 @@ import numpy as np
 import numpy.typing as npt
 
 from partage.flow.network import Network, Squares, minimise_squares
-from partage.group.model import NOBODY
+from partage.group.model import NO_MEMBER
 
 Ints = npt.NDArray[np.int64]
 Bools = npt.NDArray[np.bool_]
@@ -43,8 +43,8 @@ class Tasks:
     """T tasks of K subtopologies, M threads in N processes, G tags.
 
     - ``kind`` [T]; ``open_to`` [K, M]: which threads may run a subtopology
-    - ``owner`` [T]: the thread that runs it, or ``NOBODY``; ``holds`` [T, N]: whether a process has
-      its state
+    - ``owner`` [T]: the thread that runs it, or ``NO_MEMBER``
+    - ``holds`` [T, N]: whether a process has its state
     - ``process`` [M] of each thread; ``tag`` [G, N]: values of the tags of each process
     """
 
@@ -67,8 +67,8 @@ class Tasks:
         return np.asarray(np.rint(min(common, _MAX_SCALE) / self.threads), dtype=np.int64)
 
     def process_of(self, thread: Ints) -> Ints:
-        """[T] the process of the thread of each task, ``NOBODY`` where it has none."""
-        return np.where(thread == NOBODY, NOBODY, self.process[thread])
+        """[T] the process of the thread of each task, ``NO_MEMBER`` where it has none."""
+        return np.where(thread == NO_MEMBER, NO_MEMBER, self.process[thread])
 
     @property
     def open_process(self) -> Bools:
@@ -91,25 +91,25 @@ class Tasks:
 
 
 def assign_actives(tasks: Tasks) -> Ints:
-    """[T] the thread that runs each task, ``NOBODY`` where no thread may."""
+    """[T] the thread that runs each task, ``NO_MEMBER`` where no thread may."""
     runs = _active_counts(tasks)
-    answer = np.full(len(tasks.kind), NOBODY, dtype=np.int64)
+    answer = np.full(len(tasks.kind), NO_MEMBER, dtype=np.int64)
     for kind in range(len(runs)):
         need = runs[kind].copy()
         of_kind = np.flatnonzero(tasks.kind == kind)
         for task in of_kind.tolist():  # stay on the thread
             at = int(tasks.owner[task])
-            if at != NOBODY and need[at]:
+            if at != NO_MEMBER and need[at]:
                 answer[task] = at
                 need[at] -= 1
-        for task in of_kind[answer[of_kind] == NOBODY].tolist():  # stay in the process
-            if tasks.owner[task] != NOBODY:
+        for task in of_kind[answer[of_kind] == NO_MEMBER].tolist():  # stay in the process
+            if tasks.owner[task] != NO_MEMBER:
                 in_process = tasks.process == tasks.process[tasks.owner[task]]
                 wanting = np.flatnonzero(in_process & (need > 0))
                 if len(wanting):
                     answer[task] = wanting[0]
                     need[wanting[0]] -= 1
-        free = of_kind[answer[of_kind] == NOBODY]
+        free = of_kind[answer[of_kind] == NO_MEMBER]
         _fill(tasks, free, need, answer)
     return answer
 
@@ -122,7 +122,7 @@ def _fill(tasks: Tasks, free: Ints, need: Ints, answer: Ints) -> None:
     turn = np.arange(len(thread)) - np.searchsorted(thread, thread)
     place = thread[np.lexsort((thread, turn))]
     free = free[: len(place)] if len(free) > len(place) else free
-    matched = np.full(len(free), NOBODY, dtype=np.int64)
+    matched = np.full(len(free), NO_MEMBER, dtype=np.int64)
     known = np.flatnonzero(tasks.holds[free].any(axis=1))
     if len(known) and len(place):
         from scipy.sparse import csr_array
@@ -143,7 +143,7 @@ def _active_counts(tasks: Tasks) -> Ints:
     count = np.bincount(tasks.kind, minlength=kinds)
     count[~tasks.open_to.any(axis=1)] = 0
     total = int(count.sum())
-    had = np.flatnonzero(tasks.owner != NOBODY)
+    had = np.flatnonzero(tasks.owner != NO_MEMBER)
     sits = np.zeros((kinds, threads), dtype=np.int64)
     np.add.at(sits, (tasks.kind[had], tasks.owner[had]), 1)
     sits_in = np.zeros((kinds, processes), dtype=np.int64)
@@ -151,7 +151,7 @@ def _active_counts(tasks: Tasks) -> Ints:
 
     kind_p, proc = np.nonzero(tasks.open_process)
     pairs = len(kind_p)
-    number = np.full((kinds, processes), NOBODY)
+    number = np.full((kinds, processes), NO_MEMBER)
     number[kind_p, proc] = np.arange(pairs)
     kind_t, thread = np.nonzero(tasks.open_to)
     enters, leaves = kinds + np.arange(pairs), kinds + pairs + np.arange(pairs)
@@ -215,12 +215,12 @@ def place_standbys(
     """[T, N] the processes that hold a standby of each task: ``copies`` standbys of each task that
     is ``stateful`` [T] and runs, as far as there are processes.
 
-    ``active`` [T]: the process that runs each task, or ``NOBODY``; ``placement_cost`` [T, N]: the
-    cost of a standby on a process, by default 1 where the process does not have the state.
+    ``active`` [T]: the process that runs each task, or ``NO_MEMBER``. ``placement_cost`` [T, N]:
+    the cost of a standby on a process, by default 1 where the process does not have the state.
     """
     processes = len(tasks.threads)
     holds = np.zeros((len(tasks.kind), processes), dtype=np.bool_)
-    chosen = np.flatnonzero(stateful & (active != NOBODY))
+    chosen = np.flatnonzero(stateful & (active != NO_MEMBER))
     if copies == 0 or len(chosen) == 0:
         return holds
     runs_on = active[chosen]
@@ -264,7 +264,7 @@ def place_standbys(
     taken = base.arcs(above, processes_at + proc, 1, {layers - 1: cost[chosen][row, proc]})
     for level, convex in enumerate(parts):
         convex.add_to(base, 1 + level)
-    runs = np.bincount(active[active != NOBODY], minlength=processes)
+    runs = np.bincount(active[active != NO_MEMBER], minlength=processes)
     wanted = min(copies, processes - 1) * len(chosen)
     guess = (int(runs.sum()) + wanted) * tasks.threads / len(tasks.process) - runs
     load = Squares(
@@ -288,7 +288,7 @@ def assign_standbys(tasks: Tasks, active: Ints, holds: Bools, had: Bools) -> lis
     """(thread, task) of every standby, ascending; ``holds`` [T, N]: the processes of the standbys;
     ``had`` [T, M]: the threads that held a standby before."""
     threads = len(tasks.process)
-    load = np.bincount(active[active != NOBODY], minlength=threads)
+    load = np.bincount(active[active != NO_MEMBER], minlength=threads)
     found: list[tuple[int, int]] = []
     for process in range(len(tasks.threads)):
         mine = tasks.process == process

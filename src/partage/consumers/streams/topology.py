@@ -18,7 +18,7 @@ import numpy.typing as npt
 from partage.consumers.streams.config import UNKNOWN_LAG, StreamsConfig
 from partage.consumers.streams.tasks import Tasks
 from partage.group import Group, Member
-from partage.group.model import NOBODY
+from partage.group.model import NO_MEMBER
 
 Ints = npt.NDArray[np.int64]
 Bools = npt.NDArray[np.bool_]
@@ -59,7 +59,7 @@ class Topology:
         tasks = Tasks(
             kind=kind,
             open_to=open_to,
-            owner=np.where(owned.any(axis=1), owned.argmax(axis=1), NOBODY).astype(np.int64),
+            owner=np.where(owned.any(axis=1), owned.argmax(axis=1), NO_MEMBER).astype(np.int64),
             holds=holds,
             process=process,
             tag=_tags(group, process),
@@ -71,7 +71,7 @@ class Topology:
         """[T, N] records that the state of a task is behind on a process: as configured; 0 where
         the task runs and no lag is given; elsewhere ``UNKNOWN_LAG``."""
         table = np.full((len(self.stateful), len(self.processes)), UNKNOWN_LAG, dtype=np.int64)
-        runs = np.flatnonzero(self.tasks.owner != NOBODY)
+        runs = np.flatnonzero(self.tasks.owner != NO_MEMBER)
         table[runs, self.tasks.process[self.tasks.owner[runs]]] = 0
         first = np.searchsorted(self.tasks.kind, np.arange(len(self.config.subtopologies)))
         for name, of_process in (self.config.lags or {}).items():
@@ -97,7 +97,7 @@ class Topology:
         rack, of = self.group.member_rack, self.tasks.process
         for at, name in enumerate(self.processes):
             racks = np.unique(rack[of == at])
-            if len(racks) > 1 or racks[0] == NOBODY:
+            if len(racks) > 1 or racks[0] == NO_MEMBER:
                 return f"process {name!r} has {'several racks' if len(racks) > 1 else 'no rack'}"
         unknown = ~self.group.in_rack[self.row].any(axis=1)
         if unknown.any():
@@ -151,14 +151,14 @@ def _owned(group: Group, row: Ints, task: Ints, tasks: int) -> Ints:
 def _had(group: Group, row: Ints, task: Ints, tasks: int) -> Bools:
     """[T, M] which member lists a standby of which task."""
     found = np.zeros((tasks, len(group.members)), dtype=np.bool_)
-    task_of = np.full(group.partitions, NOBODY, dtype=np.int64)
+    task_of = np.full(group.partitions, NO_MEMBER, dtype=np.int64)
     task_of[row] = task
     for at, member in enumerate(group.members):
         for topic, number in member.standbys:
             place = group.position(topic)
             if place is not None and 0 <= number < group.topics[topic]:
                 held = int(task_of[group.offset[place] + number])
-                if held != NOBODY:
+                if held != NO_MEMBER:
                     found[held, at] = True
     return found
 
@@ -169,10 +169,10 @@ def _tags(group: Group, process: Ints) -> Ints:
     first = {int(at): member for at, member in zip(process[::-1], group.members[::-1], strict=True)}
     threads = [first[at] for at in sorted(first)]
     values = _tag_values(threads)
-    table = np.full((len(values), len(threads)), NOBODY, dtype=np.int64)
+    table = np.full((len(values), len(threads)), NO_MEMBER, dtype=np.int64)
     for row, texts in enumerate(values):
         number = {text: at for at, text in enumerate(sorted({t for t in texts if t is not None}))}
-        table[row] = [NOBODY if text is None else number[text] for text in texts]
+        table[row] = [NO_MEMBER if text is None else number[text] for text in texts]
     return table
 
 

@@ -30,7 +30,7 @@ import numpy.typing as npt
 
 from partage.consumers.streams.tasks import Tasks, squares_near
 from partage.flow.network import Network, minimise_squares
-from partage.group.model import NOBODY
+from partage.group.model import NO_MEMBER
 
 Ints = npt.NDArray[np.int64]
 Bools = npt.NDArray[np.bool_]
@@ -93,7 +93,7 @@ def plan_round(
 ) -> WarmupPlan:
     """This round on the way to ``planned``, with at most ``max_warmups``; ``stateful`` [T]."""
     target, may_run = planned.active, lags.may_run
-    waits = stateful & (target != NOBODY)
+    waits = stateful & (target != NO_MEMBER)
     waits[waits] = ~may_run[waits, target[waits]]
     active = _while_waiting(tasks, target, waits, planned.standby, may_run)
     now = WarmupPlan(
@@ -121,7 +121,7 @@ def _warm_up_targets(
 def _keep_standbys_caught_up(tasks: Tasks, now: WarmupPlan, lags: StateLags, left: int) -> int:
     """Move standbys whose process has not caught up to a process with a smaller lag, and put
     warm-ups in their places while some are ``left``. Returns the number of moved standbys."""
-    runs = np.flatnonzero(now.active != NOBODY)
+    runs = np.flatnonzero(now.active != NO_MEMBER)
     copies = now.standby | now.warmup
     copies[runs, now.active[runs]] = True
     load = np.bincount(now.active[runs], minlength=len(tasks.threads)) + now.standby.sum(axis=0)
@@ -152,14 +152,14 @@ def _while_waiting(
     active = target.copy()
     rows = np.flatnonzero(waits)
     ran_on = tasks.process_of(tasks.owner[rows])
-    stays = (ran_on != NOBODY) & may_run[rows, ran_on]
+    stays = (ran_on != NO_MEMBER) & may_run[rows, ran_on]
     active[rows[stays]] = ran_on[stays]
     rows = rows[~stays]
     if len(rows) == 0:
         return active
     processes = len(tasks.threads)
-    active[rows] = NOBODY
-    load = np.bincount(active[active != NOBODY], minlength=processes).astype(np.int64)
+    active[rows] = NO_MEMBER
+    load = np.bincount(active[active != NO_MEMBER], minlength=processes).astype(np.int64)
     row, proc = np.nonzero(may_run[rows])
     processes_at, sink = len(rows) + np.arange(processes), len(rows) + processes
     base = Network(sink + 1, 2)
