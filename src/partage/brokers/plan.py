@@ -11,11 +11,20 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
 
+from partage.brokers.directory import (
+    FORMAT_VERSION,
+    MARKER,
+    REASSIGNMENT,
+    ROLLBACK,
+    fingerprint,
+    wave_name,
+)
+from partage.brokers.directory import write as write_plan_directory
 from partage.brokers.figures import (
     Placement,
     changed_rows,
@@ -35,6 +44,10 @@ from partage.brokers.strategies import Strategy, strategy_named
 from partage.brokers.waves import Wave, WaveSchedule, schedule_waves
 from partage.cluster import Cluster
 from partage.errors import CannotError
+from partage.files import to_json
+
+if TYPE_CHECKING:
+    from partage.brokers.saved_plan import SavedPlan
 
 Ints = npt.NDArray[np.int64]
 Progress = Callable[[str], None]
@@ -141,17 +154,101 @@ class Plan:
 
     def document(self) -> dict[str, Any]:
         """plan.json as a value."""
-        from partage.brokers.directory import document
-
-        return document(self)
+        return _document(self)
 
     def write(
         self, directory: str | os.PathLike[str], beside: Mapping[str, str] | None = None
     ) -> None:
         """Write the plan directory whole or not at all; ``beside``: more files, name to text."""
-        from partage.brokers.directory import write
+        write_plan_directory(directory, {**(beside or {}), **_files(self)})
 
-        write(self, directory, beside or {})
+    @staticmethod
+    def read(directory: str | os.PathLike[str]) -> SavedPlan:
+        """The plan of a plan directory. Raises InputError."""
+        from partage.brokers.saved_plan import SavedPlan
+
+        return SavedPlan.read(directory)
+
+
+def _document(plan: Plan) -> dict[str, Any]:
+    """plan.json as a value."""
+    from partage import __version__
+
+    problem, before, after = plan.problem, plan.before, plan.after
+    rates = problem.bytes_per_second
+    brokers = [
+        broker | {"excluded": bool(problem.excluded[i]), "added": bool(problem.added[i])}
+        for i, broker in enumerate(before.to_json()["brokers"])
+    ]
+    partitions = {
+        "topic": before.topic.tolist(),
+        "partition": before.partition.tolist(),
+        "size_bytes": [None if s < 0 else s for s in before.size_bytes.tolist()],
+        "bytes_per_second": None if rates is None else rates.tolist(),
+        "chosen": problem.chosen.tolist(),
+        "replication_factor": (
+            before.replication_factor if problem.options.no_moves else problem.target
+        ).tolist(),
+        "before": before.replica_lists(),
+        "after": after.replica_lists(),
+    }
+    value: dict[str, Any] = {
+        "format_version": FORMAT_VERSION,
+        "partage": __version__,
+        "strategy": problem.options.strategy,
+        "cluster_id": before.cluster_id,
+        "changes": len(plan.changed) > 0,
+        "options": problem.options.given(),
+        "brokers": brokers,
+        "topics": list(before.topics),
+        "partitions": partitions,
+        "figures": {
+            "before": Placement(before, problem.usable).figures(),
+            # how long it took is no property of the plan: the same input, the same bytes
+            "after": {k: v for k, v in plan.figures.items() if k != "seconds"},
+        },
+        "binding": list(plan.binding),
+        "gaps": plan.gaps,
+        "loads": list(problem.loads),
+        "warnings": list(plan.warnings),
+        "certificate": {"stages": [stage.to_json() for stage in plan.stages]},
+        "waves": [_wave(plan, i, wave) for i, wave in enumerate(plan.waves, start=1)],
+    }
+    value["fingerprint"] = fingerprint(value)
+    return value
+
+
+def _wave(plan: Plan, number: int, wave: Wave) -> dict[str, Any]:
+    """A wave and its load, broker by broker."""
+    return {
+        "file": wave_name(number),
+        "partitions": len(wave.rows),
+        "moves": wave.moves,
+        "bytes": wave.bytes,
+        "seconds": wave.seconds,
+        "brokers": plan.before.broker_ids[wave.brokers].tolist(),
+        "replicas_in": wave.replicas_in.tolist(),
+        "replicas_out": wave.replicas_out.tolist(),
+        "bytes_in": None if wave.bytes_in is None else wave.bytes_in.tolist(),
+        "bytes_out": None if wave.bytes_out is None else wave.bytes_out.tolist(),
+    }
+
+
+def _files(plan: Plan) -> dict[str, str]:
+    """Every file of the plan directory but the report, by name."""
+    changed = plan.changed
+    reassignment = plan.after.to_reassignment(changed)
+    files = {
+        MARKER: to_json(plan.document()),
+        REASSIGNMENT: to_json(reassignment),
+        ROLLBACK: to_json(plan.before.to_reassignment(changed)),
+    }
+    # the changed partitions once, each wave a part of them: lists of all P would be made per wave
+    entries = dict(zip(changed.tolist(), reassignment["partitions"], strict=True))
+    for i, wave in enumerate(plan.waves, start=1):
+        part = [entries[row] for row in np.sort(wave.rows).tolist()]
+        files[wave_name(i)] = to_json({"version": 1, "partitions": part})
+    return files
 
 
 def solve(problem: Problem, progress: Progress | None = None) -> Plan:
