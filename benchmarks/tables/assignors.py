@@ -32,7 +32,6 @@ SECONDS_HEAD = [
     "tool",
     "seconds",
     "÷ partage",
-    "as lists",
     "moves",
     "loads",
     "topic spread",
@@ -83,10 +82,9 @@ def _worth_line(when: str, tool: str, row: Json) -> list[str]:
 def _seconds_line(name: str, job: str, tool: str, figures: Json, mine: Json) -> list[str]:
     if "seconds" not in figures:
         over = f"> {figures['limit'] / mine['seconds']:,.0f}" if "limit" in figures else ""
-        return [name, job, tool, figures["problem"], over, *[""] * 4]
+        return [name, job, tool, figures["problem"], over, *[""] * 3]
     start = [name, job, tool, digits(figures["seconds"])]
     start += [f"{figures['seconds'] / mine['seconds']:,.1f}"]
-    start += [digits(figures["expanding"]) if "expanding" in figures else ""]
     if "problem" in figures:
         return [*start, figures["problem"], "", ""]
     least, most = figures["loads"]
