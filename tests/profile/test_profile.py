@@ -353,10 +353,10 @@ def test_a_bad_marker_is_refused(write: Write, about: dict[str, Any], problem: s
     ("columns", "problem"),
     [
         ({"bytes": None, "records": None}, "columns missing: records, bytes"),
-        ({"partition": ["x", "y", "z"]}, "no readable table"),
+        ({"partition": ["x", "y", "z"]}, "not a readable table"),
         ({"bytes": [1, None, 2]}, "column bytes has nulls"),
-        ({"bytes_per_second": [0.0, float("nan"), 1.0]}, "no measurements"),
-        ({"partition": [-1, 0, 1]}, "no measurements"),
+        ({"bytes_per_second": [0.0, float("nan"), 1.0]}, "not measurements"),
+        ({"partition": [-1, 0, 1]}, "not measurements"),
         ({"partition": [0, 2, 2]}, "a-2: measured twice"),
     ],
 )

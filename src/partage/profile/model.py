@@ -1,9 +1,4 @@
-"""What ``partage profile`` measured, as plans and reports read it: columns, and no Spark.
-
-A profile is a directory: the marker ``profile.json`` and the Parquet tables ``partitions``,
-``keys``, ``windows`` and ``rejected``, and ``sizes`` and ``lags`` where there were samples of them,
-each a directory of part files. Reading needs pyarrow only.
-"""
+"""The measured partitions of a profile, as columns."""
 
 from __future__ import annotations
 
@@ -17,44 +12,27 @@ import numpy as np
 import numpy.typing as npt
 
 from partage.cluster import Cluster
-from partage.errors import InputError, PartageError, shown
-from partage.files import parse_json, read_text
+from partage.errors import InputError, shown
 from partage.period import ALWAYS, Period
+from partage.profile.files import MARKER, read_marker, read_table
+from partage.profile.keys import HotKey, shown_key
+from partage.profile.samples import Lags, Sizes
 
 Ints = npt.NDArray[np.int64]
 Floats = npt.NDArray[np.float64]
 
-FORMAT_VERSION = 1
-MARKER = "profile.json"
-
 RATES = ("mean", "peak")
-"""What a rate over several windows may be: of all of them, or of the fullest."""
-
-_TOTALS = ("records", "bytes", "rejected", "topics", "partitions")
-_DAY = 86_400_000
-
-
-@dataclass(frozen=True)
-class HotKey:
-    """One of a topic's hottest keys. ``key`` is text to show (``0x…`` where it is no text) and
-    ``share`` its part of the topic's records, 0 to 1."""
-
-    topic: str
-    rank: int
-    key: str
-    records: int
-    bytes: int
-    share: float
+"""A rate over several windows: their mean, or the highest of them."""
 
 
 @dataclass(frozen=True, eq=False)
 class Measured:
     """A profile in the rows of a cluster of P partitions.
 
-    - ``bytes_per_second``: [P], 0 where not measured; None: no records were
+    - ``bytes_per_second``: [P], 0 where not measured; None: no records were measured
     - ``bytes``: [P] of the records, -1 where not measured
-    - ``size_bytes``: [P] of the log dirs, -1 where not sampled; ``sampled``: when last, in
-      milliseconds, None where never
+    - ``size_bytes``: [P] of the log dirs, -1 where not sampled; ``sampled``: time of the last
+      sample in milliseconds, None where there is none
     - ``not_in_cluster``: measured partitions that the cluster lacks, as ``topic-partition``
     - ``not_measured``: partitions of the cluster without a record, likewise
     """
@@ -68,83 +46,15 @@ class Measured:
 
 
 @dataclass(frozen=True, eq=False)
-class Sizes:
-    """Log-dir sizes over time of Q partitions, ``names`` as (topic, number).
-
-    - ``size_bytes`` [Q]: at the last sample; ``peak_bytes`` [Q]: the largest seen
-    - ``grown_bytes``, ``deleted_bytes`` [Q]: by how much it rose and fell in all
-    - ``first``, ``last`` [Q]: the samples' times, in milliseconds
-    """
-
-    names: tuple[tuple[str, int], ...]
-    size_bytes: Ints
-    peak_bytes: Ints
-    grown_bytes: Ints
-    deleted_bytes: Ints
-    first: Ints
-    last: Ints
-
-    @property
-    def bytes_per_day(self) -> Floats:
-        """[Q] growth, what was deleted left aside; 0 where there is one sample only."""
-        days = (self.last - self.first) / _DAY
-        return np.divide(self.grown_bytes, days, out=np.zeros(len(days)), where=days > 0)
-
-    def after(self, days: float) -> Ints:
-        """[Q] bytes so many days after the last sample of all.
-
-        What was never seen to shrink goes on growing as it did. Where something was deleted,
-        retention is at work, and the log comes up to the largest that was seen, no further.
-        """
-        if days == 0 or not len(self.last):
-            return self.size_bytes
-        ahead = days + (self.last.max() - self.last) / _DAY
-        growing = self.size_bytes + np.ceil(self.bytes_per_day * ahead).astype(np.int64)
-        return np.where(self.deleted_bytes > 0, self.peak_bytes, growing)
-
-
-@dataclass(frozen=True, eq=False)
-class Lags:
-    """Lags over time: N partitions of groups, ``group`` and ``names`` as (topic, number).
-
-    - ``lag`` [N]: records, at the last sample
-    - ``consumed``, ``produced`` [N]: records from the first sample to the last
-    - ``first``, ``last`` [N]: the samples' times, in milliseconds
-    """
-
-    group: tuple[str, ...]
-    names: tuple[tuple[str, int], ...]
-    lag: Ints
-    consumed: Ints
-    produced: Ints
-    first: Ints
-    last: Ints
-
-    @property
-    def consumed_per_second(self) -> Floats:
-        """[N], 0 where there is one sample only."""
-        return self._per_second(self.consumed)
-
-    @property
-    def produced_per_second(self) -> Floats:
-        """[N], 0 where there is one sample only."""
-        return self._per_second(self.produced)
-
-    def _per_second(self, records: Ints) -> Floats:
-        seconds = (self.last - self.first) / 1000
-        return np.divide(records, seconds, out=np.zeros(len(seconds)), where=seconds > 0)
-
-
-@dataclass(frozen=True, eq=False)
 class Profile:
     """The measured partitions as columns, in ascending order of (topic, partition).
 
     Shapes: Q measured partitions. ``topics`` names, ascending; ``topic`` [Q] index into them;
     ``partition`` [Q]; ``records`` and ``bytes`` [Q]; ``bytes_per_second`` [Q], over the time from
-    the topic's first record to its last, or what ``over`` chose; ``peak_bytes_per_second`` [Q], of
-    the fullest window; ``distinct_keys`` and ``null_keys`` [Q]. ``period``: what the measurement
-    was limited to, and how many good rows are ``outside``; ``horizon``: how many days ahead sizes
-    are taken.
+    the topic's first record to its last, or the period chosen by ``over``;
+    ``peak_bytes_per_second`` [Q], of the fullest window; ``distinct_keys`` and ``null_keys`` [Q].
+    ``period``: to what the measurement was limited, and how many valid rows are ``outside``;
+    ``horizon``: sizes are those expected in this many days.
     """
 
     path: str
@@ -179,8 +89,8 @@ class Profile:
             raise InputError(name, f"{problem}, expected a directory written by `partage profile`")
         if not (Path(path) / MARKER).is_file():
             raise InputError(name, f"has no {MARKER}: not a directory written by `partage profile`")
-        about = _read_marker(Path(path) / MARKER)
-        columns = _read_table(
+        about = read_marker(Path(path) / MARKER)
+        columns = read_table(
             Path(path) / "partitions",
             {
                 "topic": "string",
@@ -204,7 +114,7 @@ class Profile:
             raise InputError(name, f"{names[topic[order][row]]}-{number[row]}: measured twice")
         for column, values in columns.items():
             if not np.isfinite(values).all() or (values < 0).any():
-                raise InputError(name, f"partitions: {column} has values that are no measurements")
+                raise InputError(name, f"partitions: {column} has values that are not measurements")
         return cls(
             path=name,
             window_seconds=about["window_seconds"],
@@ -225,11 +135,11 @@ class Profile:
         return [(self.topics[t], number) for t, number in pairs]
 
     def over(self, period: Period = ALWAYS, rate: str = "mean") -> Profile:
-        """The same profile, but its ``bytes_per_second`` is that of a part of the time.
+        """The same profile with the ``bytes_per_second`` of a period.
 
-        It is taken over the windows that lie wholly in ``period``: the ``rate`` is the ``mean`` of
-        them, or the ``peak``, which is each partition's own fullest. Everything else stays that of
-        all the time. Raises InputError where nothing was measured then.
+        Only windows completely in ``period`` count: the ``rate`` is their ``mean``, or the
+        ``peak``, the highest window of each partition. All other columns still cover the whole
+        time. Raises InputError where nothing was measured in the period.
         """
         if rate not in RATES:
             raise InputError(f"rate {shown(rate)}", f"expected {' or '.join(RATES)}")
@@ -256,14 +166,14 @@ class Profile:
         )
 
     def ahead(self, days: float) -> Profile:
-        """The same profile, but sizes are those expected so many days after the last sample."""
+        """The same profile with the sizes expected this many days after the last sample."""
         return replace(self, horizon=days)
 
     def _windows(self) -> dict[str, Any]:
         """The windows as columns: ``row`` of the partition, ``window_start`` (ms), ``bytes``."""
         folder = Path(self.path) / "windows"
         types = {"topic": "string", "partition": "int64", "window_start": "ms", "bytes": "int64"}
-        columns = _read_table(folder, types)
+        columns = read_table(folder, types)
         row_of = {name: row for row, name in enumerate(self.names)}
         names = zip(columns.pop("topic"), columns.pop("partition").tolist(), strict=True)
         try:
@@ -275,8 +185,8 @@ class Profile:
         return columns | {"row": row}
 
     def reach(self) -> tuple[int, int]:
-        """From the begin of the first window to the end of the last, in milliseconds; where the
-        measurement was limited, no less than to the limit."""
+        """Start of the first window and end of the last, in milliseconds, extended to the limits of
+        the measurement."""
         return self._reach(self._windows()["window_start"])
 
     def _reach(self, starts: Ints) -> tuple[int, int]:
@@ -291,7 +201,7 @@ class Profile:
         return first, last
 
     def _whole_windows(self, period: Period, starts: Ints) -> tuple[int, int]:
-        """From where to where the windows reach that lie in the period, in milliseconds."""
+        """Start and end of the windows completely in the period, in milliseconds."""
         length = self.window_seconds * 1000
         first, last = self._reach(starts)
         since = first if period.since is None else -(-period.since // length) * length
@@ -306,7 +216,7 @@ class Profile:
         return since, until
 
     def aligned(self, cluster: Cluster) -> Measured:
-        """The profile in the cluster's rows; what only one of the two has is named."""
+        """The profile in the rows of the cluster, and the partitions that only one of them has."""
         row_of = {name: row for row, name in enumerate(self.names)}
         wanted = [
             (cluster.topics[t], p)
@@ -339,7 +249,7 @@ class Profile:
         if not folder.is_dir():
             return None
         counts = ("size_bytes", "peak_bytes", "grown_bytes", "deleted_bytes")
-        columns = _read_table(
+        columns = read_table(
             folder,
             {"topic": "string", "partition": "int64", "first": "ms", "last": "ms"}
             | dict.fromkeys(counts, "int64"),
@@ -385,7 +295,7 @@ class Profile:
         folder = Path(self.path) / "lags"
         if not folder.is_dir():
             return None
-        columns = _read_table(
+        columns = read_table(
             folder,
             {"group": "string", "topic": "string", "partition": "int64"}
             | {"first": "ms", "last": "ms"}
@@ -403,7 +313,7 @@ class Profile:
 
         Raises InputError where the table is missing or broken.
         """
-        columns = _read_table(
+        columns = read_table(
             Path(self.path) / "keys",
             {
                 "topic": "string",
@@ -421,89 +331,3 @@ class Profile:
             if top is None or rank <= top
         ]
         return sorted(keys, key=lambda key: (key.topic, key.rank))
-
-
-def shown_key(key: bytes) -> str:
-    """A record's key as text: itself where it is printable UTF-8, else ``0x`` and hexadecimals."""
-    try:
-        text = key.decode("utf-8")
-    except UnicodeDecodeError:
-        return f"0x{key.hex()}"
-    return text if text.isprintable() else f"0x{key.hex()}"
-
-
-def _read_marker(path: Path) -> dict[str, Any]:
-    where = os.fspath(path)
-    about = parse_json(read_text(path), where)
-    if not isinstance(about, dict) or "format_version" not in about:
-        raise InputError(where, "no format_version: not written by `partage profile`")
-    if about["format_version"] != FORMAT_VERSION:
-        raise InputError(
-            where,
-            f"format_version is {about['format_version']!r}; "
-            f"this partage reads {FORMAT_VERSION}: measure again",
-        )
-    written = about.get("format", "parquet")
-    if str(written).lower() != "parquet":
-        raise InputError(where, f"its tables are {written}, only Parquet is read: measure again")
-    seconds, sources, totals = (about.get(k) for k in ("window_seconds", "sources", "totals"))
-    if not isinstance(seconds, int) or seconds < 1:
-        raise InputError(where, "window_seconds: expected a whole number of at least 1")
-    if not isinstance(sources, list) or not all(isinstance(source, str) for source in sources):
-        raise InputError(where, "sources: expected a list of names")
-    try:
-        since, until = (about.get(k) for k in ("from", "to"))
-        about["period"] = Period.of(since, until, ("from", "to"))
-        about["outside"] = int(about.get("outside", 0))
-    except (InputError, TypeError, ValueError):
-        raise InputError(where, "from, to, outside: expected times and a number") from None
-    if not isinstance(totals, dict) or not all(isinstance(totals.get(k), int) for k in _TOTALS):
-        raise InputError(where, f"totals: expected whole numbers for {', '.join(_TOTALS)}")
-    return about
-
-
-def _read_table(directory: Path, types: Mapping[str, str]) -> dict[str, Any]:
-    """The named columns of the Parquet files in a directory: numpy arrays (times, ``ms``, as whole
-    numbers), or lists of names and keys. Raises InputError."""
-    try:
-        import pyarrow as pa
-        import pyarrow.parquet as pq
-    except ImportError:
-        raise PartageError(
-            "pyarrow is not installed, a profile is Parquet: pip install 'partage[spark]'"
-        ) from None
-
-    where = os.fspath(directory)
-    files = sorted(directory.glob("*.parquet"))
-    if not files:
-        raise InputError(where, "has no Parquet files: the profile is not whole")
-    schema = pa.schema(
-        [
-            (name, pa.timestamp("ms") if alias == "ms" else pa.type_for_alias(alias))
-            for name, alias in types.items()
-        ]
-    )
-    parts = []
-    for file in files:
-        try:
-            # From bytes: a name like topic=a in the path must not become a column.
-            table = pq.read_table(pa.BufferReader(file.read_bytes()))
-            missing = [name for name in types if name not in table.column_names]
-            if missing:
-                raise InputError(os.fspath(file), f"columns missing: {', '.join(missing)}")
-            # times may be finer than they are needed
-            parts.append(table.select(list(types)).cast(schema, safe="ms" not in types.values()))
-        except (pa.ArrowException, OSError) as error:
-            reason = str(error).strip().splitlines()[0][:200]
-            raise InputError(os.fspath(file), f"is not a readable table ({reason})") from None
-    table = pa.concat_tables(parts)
-    for name in types:
-        if table[name].null_count:
-            raise InputError(where, f"column {name} has nulls")
-
-    def values(name: str, alias: str) -> Any:
-        if alias in ("string", "binary"):
-            return table[name].to_pylist()
-        return table[name].to_numpy().astype(np.int64) if alias == "ms" else table[name].to_numpy()
-
-    return {name: values(name, alias) for name, alias in types.items()}

@@ -1,0 +1,23 @@
+"""The measurements of ``partage profile``, as plans and reports read them; no Spark needed.
+
+A profile is a directory: the marker ``profile.json`` and the Parquet tables ``partitions``,
+``keys``, ``windows`` and ``rejected``, and ``sizes`` and ``lags`` where these were sampled, each a
+directory of part files. Reading needs pyarrow only.
+"""
+
+from partage.profile.files import FORMAT_VERSION, MARKER
+from partage.profile.keys import HotKey, shown_key
+from partage.profile.model import RATES, Measured, Profile
+from partage.profile.samples import Lags, Sizes
+
+__all__ = [
+    "FORMAT_VERSION",
+    "MARKER",
+    "RATES",
+    "HotKey",
+    "Lags",
+    "Measured",
+    "Profile",
+    "Sizes",
+    "shown_key",
+]

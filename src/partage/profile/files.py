@@ -1,0 +1,96 @@
+"""Read the files of a profile directory: the marker and the Parquet tables."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from partage.errors import InputError, PartageError
+from partage.files import parse_json, read_text
+from partage.period import Period
+
+FORMAT_VERSION = 1
+MARKER = "profile.json"
+
+_TOTALS = ("records", "bytes", "rejected", "topics", "partitions")
+
+
+def read_marker(path: Path) -> dict[str, Any]:
+    where = os.fspath(path)
+    about = parse_json(read_text(path), where)
+    if not isinstance(about, dict) or "format_version" not in about:
+        raise InputError(where, "no format_version: not written by `partage profile`")
+    if about["format_version"] != FORMAT_VERSION:
+        raise InputError(
+            where,
+            f"format_version is {about['format_version']!r}; "
+            f"this partage reads {FORMAT_VERSION}: measure again",
+        )
+    written = about.get("format", "parquet")
+    if str(written).lower() != "parquet":
+        raise InputError(where, f"its tables are {written}, only Parquet is read: measure again")
+    seconds, sources, totals = (about.get(k) for k in ("window_seconds", "sources", "totals"))
+    if not isinstance(seconds, int) or seconds < 1:
+        raise InputError(where, "window_seconds: expected a whole number of at least 1")
+    if not isinstance(sources, list) or not all(isinstance(source, str) for source in sources):
+        raise InputError(where, "sources: expected a list of names")
+    try:
+        since, until = (about.get(k) for k in ("from", "to"))
+        about["period"] = Period.of(since, until, ("from", "to"))
+        about["outside"] = int(about.get("outside", 0))
+    except (InputError, TypeError, ValueError):
+        raise InputError(where, "from, to, outside: expected times and a number") from None
+    if not isinstance(totals, dict) or not all(isinstance(totals.get(k), int) for k in _TOTALS):
+        raise InputError(where, f"totals: expected whole numbers for {', '.join(_TOTALS)}")
+    return about
+
+
+def read_table(directory: Path, types: Mapping[str, str]) -> dict[str, Any]:
+    """The named columns of the Parquet files in a directory: numpy arrays (times, ``ms``, as whole
+    numbers), or lists of names and keys. Raises InputError."""
+    try:
+        import pyarrow as pa
+        import pyarrow.parquet as pq
+    except ImportError:
+        raise PartageError(
+            "pyarrow is not installed, a profile is Parquet: pip install 'partage[spark]'"
+        ) from None
+
+    where = os.fspath(directory)
+    files = sorted(directory.glob("*.parquet"))
+    if not files:
+        raise InputError(where, "has no Parquet files: the profile is not whole")
+    schema = pa.schema(
+        [
+            (name, pa.timestamp("ms") if alias == "ms" else pa.type_for_alias(alias))
+            for name, alias in types.items()
+        ]
+    )
+    parts = []
+    for file in files:
+        try:
+            # From bytes: a name like topic=a in the path must not become a column.
+            table = pq.read_table(pa.BufferReader(file.read_bytes()))
+            missing = [name for name in types if name not in table.column_names]
+            if missing:
+                raise InputError(os.fspath(file), f"columns missing: {', '.join(missing)}")
+            # times may be finer than they are needed
+            parts.append(table.select(list(types)).cast(schema, safe="ms" not in types.values()))
+        except (pa.ArrowException, OSError) as error:
+            reason = str(error).strip().splitlines()[0][:200]
+            raise InputError(os.fspath(file), f"is not a readable table ({reason})") from None
+    table = pa.concat_tables(parts)
+    for name in types:
+        if table[name].null_count:
+            raise InputError(where, f"column {name} has nulls")
+
+    def values(name: str, alias: str) -> Any:
+        if alias in ("string", "binary"):
+            return table[name].to_pylist()
+        return table[name].to_numpy().astype(np.int64) if alias == "ms" else table[name].to_numpy()
+
+    return {name: values(name, alias) for name, alias in types.items()}
