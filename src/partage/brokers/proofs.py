@@ -96,7 +96,7 @@ def _prove_share(problem: Problem, after: Cluster) -> list[Stage]:
 
 
 def _prove_budget(problem: Problem, after: Cluster) -> Stage:
-    """What the limit that binds leaves: the fewest moves within a tolerance, or the fairest loads
+    """What the limit in effect leaves: the fewest moves within a tolerance, or the fairest loads
     for so many moves. For bytes the bound is the fairest loads of all, perhaps out of reach."""
     sharing, budgeted = problem.sharing, problem.budgeted
     fair, trade, kind = budgeted.fair, budgeted.trade, budgeted.kind

@@ -78,8 +78,8 @@ def test_the_lists_to_the_letter(
 @pytest.mark.parametrize(
     ("words", "options", "said"),
     [
-        ("t-0=1,2", {"remove_broker": 2}, "t-0 has a replica on broker 2, which is to be emptied"),
-        ("t-0=3,1", {"remove_broker": 2}, "t-1 has a replica on broker 2, which is to be emptied"),
+        ("t-0=1,2", {"remove_broker": 2}, "t-0 has a replica on broker 2, which must be empty"),
+        ("t-0=3,1", {"remove_broker": 2}, "t-1 has a replica on broker 2, which must be empty"),
         ("t-0=1", {"replication_factor": 2}, "t-0 has 1 replicas, 2 are asked for"),
         ("t-0=1,3", {"no_moves": True}, "`no_moves` forbids the moves of t-0"),
         ("t-0=1", {"no_moves": True}, "`no_moves` forbids the moves of t-0"),

@@ -87,7 +87,7 @@ def test_same_as_the_tool(before: str, brokers: str, options: dict[str, Any], af
             "1,2 2,3 3,4 4,1",
             "1 2 3 4",
             {"replication_factor": "3"},
-            r"no place for 1 of the 3 replicas of t-3: no broker with room is left$",
+            r"no place for 1 of the 3 replicas of t-3: no broker with free capacity is left$",
             id="no way back",
         ),
         pytest.param(
@@ -97,7 +97,7 @@ def test_same_as_the_tool(before: str, brokers: str, options: dict[str, Any], af
             "1,2 2,3 3,4",
             "1 2 3 4",
             {"replication_factor": "1"},
-            r"has room for: t-2 would have 2 replicas, not 1$",
+            r"capacity: t-2 would have 2 replicas, not 1$",
             id="factor down",
         ),
         pytest.param("1 1,2", "1 2", {}, r"the partitions of t ask for 1 and 2$", id="mixed"),

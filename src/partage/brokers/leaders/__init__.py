@@ -1,4 +1,4 @@
-"""Who leads, and who takes over: the order of each replica list, the sets being given.
+"""Leaders and first followers: the order of each replica list, for given replica sets.
 
 By count, leaders are the fairest there are for the sets, with as few leader changes as that allows;
 both are one flow, partition -> leader. Then leader and first follower are chosen together, as an
@@ -8,7 +8,8 @@ cap T on it limits the worst survivor. T starts at a bound that follows from cou
 exists, the least T for which there is one is searched. Fewest leader changes and fewest changed
 orders come last, among the optima.
 
-By rate, which is no flow, ``rates`` says who leads, and only first followers are chosen here.
+By rate, which is not a flow problem, ``rates`` chooses the leaders; only first followers are chosen
+here.
 """
 
 from __future__ import annotations
@@ -149,7 +150,7 @@ def _pair(
     if answer is None:
         worst = least_level(*offers, option_base, quota, infeasible=ideal)
         answer = pick_pairs(*offers, option_base, worst - option_base, quota, changes)
-        assert answer is not None, "the level was found to do"
+        assert answer is not None, "an order with this level exists"
     picked, pair_price, slot_price = answer
     pair = np.zeros((slots, slots), dtype=np.int64)
     np.add.at(pair, (first[picked], second[picked]), 1)

@@ -1,13 +1,13 @@
 """Who leads, balanced by measured bytes in per second.
 
-Rates are no units, so this is no flow: an answer is searched and its distance from a proven bound
-is told. The bound: take any set of brokers; the partitions whose replicas all lie on it must be led
-there, so some broker of the set leads at least their bytes divided by the set's size. The set that
-gives the highest bound is found by maximum flow (``flow/bottleneck.py``). The same flow, rounded,
-is one start; today's leaders are another. From both, single changes and swaps between two brokers
-are made while the sum of squares falls, and the better end is taken, today's on a tie: what was
-balanced once is left alone. Partitions without a measured rate are then shared out by count,
-exactly.
+Rates are not units, so this is not a flow problem: a search finds an answer, and the proof gives
+its distance from a lower bound. The bound: take any set of brokers. One of them must lead each
+partition whose replicas are all on the set, so some broker of the set leads at least the bytes of
+these partitions, divided by the set's size. The set that gives the highest bound is found by
+maximum flow (``flow/bottleneck.py``). The same flow, rounded, is one start; today's leaders are
+another. From both, single changes and swaps between two brokers are made while the sum of squares
+falls, and the better end is taken, today's on a tie: what was balanced once is left alone.
+Partitions without a measured rate are then shared out by count, exactly.
 """
 
 from __future__ import annotations

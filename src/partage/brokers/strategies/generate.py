@@ -1,7 +1,7 @@
 """Generate: what Kafka's own ``kafka-reassign-partitions.sh --generate`` proposes.
 
-Kafka's tool does not look at where replicas are. It lays each topic out anew, as the controller
-would if the topic were being created on the brokers given:
+Kafka's tool ignores where replicas are. It places each topic from scratch, as the controller would
+if the topic were being created on the given brokers:
 
 1. The racks stand in a ring, in order of name, and in each rack its brokers, by id. Brokers without
    racks are one rack. The ring and every rack begin at a random place.
@@ -62,13 +62,13 @@ make too."""
 
 
 def generate(problem: Problem) -> Ints:
-    """Replica lists [P, R] for the chosen topics laid out anew; the others as today.
+    """Replica lists [P, R] for the chosen topics, placed from scratch; the others as today.
 
     Raises CannotError with ``no_moves``, and where the partitions of a topic ask for different
     replication factors.
     """
     if problem.options.no_moves:
-        raise CannotError("moves replicas by design: it lays every topic out anew")
+        raise CannotError("moves replicas by design: it places every topic from scratch")
     rack_of = problem.cluster.rack[problem.slot_brokers]
     racks = [problem.slot_brokers[rack_of == rack].tolist() for rack in np.unique(rack_of)]
     draw = _draws(SEED)

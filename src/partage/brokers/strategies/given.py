@@ -21,7 +21,7 @@ Ints = npt.NDArray[np.int64]
 def given(problem: Problem) -> Ints:
     """The replica lists [P, any] of ``reassignment``.
 
-    Raises CannotError where they leave a replica on a broker that is to be emptied, have another
+    Raises CannotError where they leave a replica on a broker that must be empty, have another
     replication factor than asked for, or move replicas with ``no_moves``.
     """
     if problem.given is None:
@@ -33,7 +33,7 @@ def given(problem: Problem) -> Ints:
         row, column = (int(i) for i in np.argwhere(left)[0])
         broker = problem.cluster.broker_ids[replicas[row, column]]
         raise CannotError(
-            f"{problem.cluster.names[row]} has a replica on broker {broker}, which is to be emptied"
+            f"{problem.cluster.names[row]} has a replica on broker {broker}, which must be empty"
         )
     if problem.options.no_moves:
         moved = (np.sort(replicas, axis=1) != np.sort(today, axis=1)).any(axis=1)

@@ -1,4 +1,4 @@
-"""Permutation: even lists laid out beforehand, dealt out so that little moves. No racks.
+"""Permutation: assign even lists, generated beforehand, so that little moves. No racks.
 
 All ordered lists of different brokers are written down in an order in which however many of them,
 from the first on, are an even share. As many as there are partitions are taken, beginning again at
@@ -60,7 +60,7 @@ def permutation(problem: Problem) -> Ints:
     factor.
     """
     if problem.options.no_moves:
-        raise CannotError("moves replicas by design: it deals out lists laid out beforehand")
+        raise CannotError("moves replicas by design: it assigns lists generated beforehand")
     today, target = problem.cluster.replicas[problem.items], problem.target[problem.items]
     lists: list[list[int]] = [[] for _ in target]
     for factor in np.unique(target).tolist():
@@ -72,8 +72,8 @@ def permutation(problem: Problem) -> Ints:
             )
         taken = islice(cycle(assignments(len(problem.slot_brokers), factor)), len(alike))
         laid_out = problem.slot_brokers[np.array(list(taken), dtype=np.int64)]
-        dealt = laid_out[match(today[alike], laid_out, len(problem.usable))]
-        for item, replicas in zip(alike.tolist(), dealt.tolist(), strict=True):
+        assigned = laid_out[match(today[alike], laid_out, len(problem.usable))]
+        for item, replicas in zip(alike.tolist(), assigned.tolist(), strict=True):
             lists[item] = replicas
     return with_lists(problem, lists)
 

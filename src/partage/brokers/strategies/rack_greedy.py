@@ -10,12 +10,12 @@ The tool takes the topics one after the other, each for itself:
 3. Each partition in turn hands its orphans to the first brokers that accept them. All partitions
    of a topic begin their search at the same broker, which a hash of the topic's name chooses, and
    go on by broker id.
-4. The order of each list is made anew, whatever it was. For each place of the list, from the leader
-   on, it takes that of the remaining brokers which has stood in that place least often; equals in
+4. The order of each list is chosen again. For each place of the list, from the leader on, it takes
+   that of the remaining brokers which has stood in that place least often; equals in
    the order of step 3. These counts go on from topic to topic.
 
-What step 2 finds after a plan has room for all of it, and step 4 does not look at today's order: a
-second run changes nothing. Nothing is done about the load of all topics together: with few
+What step 2 finds after a plan fits within the capacities, and step 4 ignores today's order:
+a second run changes nothing. Nothing is done about the load of all topics together: with few
 partitions in each topic, ``ceil`` gives some broker one replica more time and again.
 
 There is no way back from a choice: the last partitions may find all brokers with room taken though
@@ -74,16 +74,16 @@ def place(
     lists: Sequence[Sequence[int]], factor: int, rack_of: dict[int, int], shift: int
 ) -> list[set[int]]:
     """Steps 1 to 3: the brokers of each partition of one topic, ``factor`` of them, or fewer where
-    no broker accepts more, or more where today's have room."""
+    no broker accepts more, or more where today's fit."""
     capacity = -(-len(lists) * factor // len(rack_of))
-    room = dict.fromkeys(rack_of, capacity)
+    free = dict.fromkeys(rack_of, capacity)
     held: list[set[int]] = [set() for _ in lists]
     racks: list[set[int]] = [set() for _ in lists]
 
     def accepted(partition: int, broker: int) -> bool:
-        if not room.get(broker) or rack_of[broker] in racks[partition]:
+        if not free.get(broker) or rack_of[broker] in racks[partition]:
             return False
-        room[broker] -= 1
+        free[broker] -= 1
         held[partition].add(broker)
         racks[partition].add(rack_of[broker])
         return True
@@ -136,10 +136,10 @@ def _check(problem: Problem, row: int, count: int, factor: int) -> None:
         where = " in a rack that has none" if problem.cluster.rack_names else ""
         raise CannotError(
             f"finds no place for {factor - count} of the {factor} replicas of {name}: no broker "
-            f"with room is left{where}"
+            f"with free capacity is left{where}"
         )
     if count > factor:
         raise CannotError(
-            f"keeps every replica that its broker has room for: {name} would have {count} "
+            f"keeps every replica within its broker's capacity: {name} would have {count} "
             f"replicas, not {factor}"
         )
