@@ -20,7 +20,7 @@ CONSUMER = "org.apache.kafka.clients.consumer"
 
 @contextmanager
 def java_with(jars: Path) -> Iterator[Any]:
-    """The gateway to a Java that ends with the block."""
+    """The gateway to a Java process that ends with the block."""
     spec = find_spec("pyspark")
     assert spec is not None
     assert spec.origin is not None
@@ -43,7 +43,7 @@ def java_with(jars: Path) -> Iterator[Any]:
 
 @contextmanager
 def called_back(gateway: Any) -> Iterator[None]:
-    """Java may call Python's objects within the block."""
+    """Let Java call Python's objects within the block."""
     gateway.start_callback_server(CallbackServerParameters(port=0, daemonize=True))
     port = gateway.get_callback_server().get_listening_port()
     server = gateway.java_gateway_server
@@ -55,7 +55,7 @@ def called_back(gateway: Any) -> Iterator[None]:
 
 
 class Java:
-    """The few calls that tests need."""
+    """The calls that the tests need."""
 
     def __init__(self, jvm: Any) -> None:
         self.jvm = jvm
@@ -73,14 +73,14 @@ class Java:
     def unbuffer(self, buffer: Any) -> bytes | None:
         if buffer is None:
             return None
-        # Py4J hands a byte[] over as bytes
+        # Py4J passes a byte[] as bytes
         return bytes(self.named("org.apache.kafka.common.utils.Utils").toArray(buffer.duplicate()))
 
     def partition(self, topic: str, number: int) -> Any:
         return self.named("org.apache.kafka.common.TopicPartition")(topic, number)
 
     def subscription(self, encoded: bytes) -> Any:
-        """Kafka's Subscription out of what goes over the wire."""
+        """Kafka's Subscription decoded from its message."""
         return self.named(f"{CONSUMER}.internals.ConsumerProtocol").deserializeSubscription(
             self.buffer(encoded)
         )
@@ -88,8 +88,8 @@ class Java:
     def assign(
         self, assignor: Any, counts: Mapping[str, int], subscriptions: Mapping[str, Any]
     ) -> dict[str, list[tuple[str, int]]]:
-        """What Kafka's assignor answers as the leader; every partition has one replica on a broker
-        without a rack."""
+        """The assignment of Kafka's assignor as the leader; every partition has one replica, on a
+        broker without a rack."""
         node = self.named("org.apache.kafka.common.Node")(1, "localhost", 9092)
         nodes = self.jvm.java.util.ArrayList()
         nodes.add(node)

@@ -1,4 +1,4 @@
-"""Groups of real consumers, each a process, and what they tell."""
+"""Groups of real consumers, each a process, and the events that they report."""
 
 from __future__ import annotations
 
@@ -18,23 +18,23 @@ from typing import Any
 import partage
 
 HERE = Path(__file__).parent
-PATIENCE = 60.0
-"""Seconds that a test waits for a group to settle; a machine may be slow."""
+TIMEOUT = 60.0
+"""Seconds that a test waits for a group to become stable; a machine may be slow."""
 
 Partition = tuple[str, int]
 
 
 class Member:
-    """A process with one consumer. ``held`` is what its events add up to."""
+    """A process with one consumer. ``held``: the partitions that its events add up to."""
 
-    def __init__(self, said: Mapping[str, Any]) -> None:
-        self.name = said["name"]
+    def __init__(self, spec: Mapping[str, Any]) -> None:
+        self.name = spec["name"]
         self.events: list[dict[str, Any]] = []
         self.ended_at: float | None = None
         path = os.pathsep.join([str(Path(partage.__file__).parents[1]), str(HERE)])
-        self._errors = open(said["errors"], "wb") if "errors" in said else subprocess.DEVNULL  # noqa: SIM115, PTH123
+        self._errors = open(spec["errors"], "wb") if "errors" in spec else subprocess.DEVNULL  # noqa: SIM115, PTH123
         self._process = subprocess.Popen(
-            [sys.executable, str(HERE / "member.py"), json.dumps(said)],
+            [sys.executable, str(HERE / "member.py"), json.dumps(spec)],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=self._errors,
@@ -69,14 +69,14 @@ class Member:
         ]
 
     def leave(self) -> None:
-        """End as a consumer that is closed."""
+        """Close the consumer and end."""
         assert self._process.stdin is not None
         with suppress(OSError):
             self._process.stdin.close()
         self._finish()
 
     def crash(self) -> None:
-        """End as a machine that is switched off."""
+        """Kill the process, like a machine that is switched off."""
         self._process.kill()
         self._finish()
 
@@ -88,7 +88,7 @@ class Member:
 
     def _finish(self) -> None:
         try:
-            self._process.wait(timeout=PATIENCE)
+            self._process.wait(timeout=TIMEOUT)
         except subprocess.TimeoutExpired:
             self._process.kill()
             self._process.wait()
@@ -96,12 +96,12 @@ class Member:
         finally:
             if self.ended_at is None:
                 self.ended_at = time.time()
-        self._reader.join(timeout=PATIENCE)
+        self._reader.join(timeout=TIMEOUT)
 
 
 def held_after(events: Iterable[Mapping[str, Any]]) -> frozenset[Partition]:
-    """What the callbacks leave a member with. Some clients say all that is assigned, some what is
-    new: both add up."""
+    """The partitions that a member holds after its callbacks. Some clients report all that is
+    assigned, some only what is new: both add up."""
     held: frozenset[Partition] = frozenset()
     for event in list(events):
         if event["kind"] == "assigned":
@@ -147,7 +147,7 @@ class Consumers:
         **config: Any,
     ) -> Member:
         """One more member."""
-        said = {
+        spec = {
             "client": client,
             "bootstrap": self.bootstrap,
             "group": self.group,
@@ -157,8 +157,8 @@ class Consumers:
             "config": config,
         }
         if self._errors is not None:
-            said["errors"] = str(self._errors / f"{name}-{len(self.members)}.log")
-        self.members.append(Member(said))
+            spec["errors"] = str(self._errors / f"{name}-{len(self.members)}.log")
+        self.members.append(Member(spec))
         return self.members[-1]
 
     @property
@@ -169,11 +169,11 @@ class Consumers:
         return {member.name: member.held for member in self.alive}
 
     def settle(
-        self, *sizes: int, still: float = 1.0, patience: float = PATIENCE
+        self, *sizes: int, still: float = 1.0, timeout: float = TIMEOUT
     ) -> dict[str, frozenset[Partition]]:
-        """Wait until every partition has one owner (and the members hold so many, in any order),
-        and nothing changes for a while. Who holds what then; AssertionError, with all that
-        happened, if it never comes to that."""
+        """Wait until every partition has one owner (and the members hold ``sizes`` partitions, in
+        any order), unchanged for ``still`` seconds. Returns the partitions by member;
+        AssertionError with all events after ``timeout`` seconds."""
 
         def done() -> bool:
             shares = [member.held for member in self.alive]
@@ -181,22 +181,22 @@ class Consumers:
             once = sum(map(len, shares)) == len(self.partitions)
             return whole and once and (not sizes or sorted(map(len, shares)) == sorted(sizes))
 
-        assert wait(done, still, patience), f"not settled on {sizes}:\n{self.story()}"
+        assert wait(done, still, timeout), f"not settled on {sizes}:\n{self.story()}"
         return self.shares()
 
     def story(self) -> str:
-        """What every member told, but for its reads; seconds since the first event."""
-        told = [(m, e) for m in self.members for e in list(m.events) if e["kind"] != "read"]
-        start = min((event["at"] for _, event in told), default=0.0)
+        """The events of every member except reads; in seconds since the first event."""
+        events = [(m, e) for m in self.members for e in list(m.events) if e["kind"] != "read"]
+        start = min((event["at"] for _, event in events), default=0.0)
         lines = [
             (e["at"], f"{m.name} {e['kind']} {sorted(e['partitions'])} {e.get('error', '')}")
-            for m, e in told
+            for m, e in events
         ]
         lines += [(m.ended_at, f"{m.name} ended") for m in self.members if m.ended_at is not None]
         return "\n".join(f"{at - start:7.2f} {line}" for at, line in sorted(lines))
 
     def two_owners(self) -> list[tuple[Partition, str, str]]:
-        """Partitions that two members held at one time, at any time, as their callbacks tell."""
+        """Partitions that two members held at the same time, by their callbacks."""
         changes: list[tuple[float, int, str, frozenset[Partition], bool]] = []
         for member in self.members:
             held: frozenset[Partition] = frozenset()
@@ -222,9 +222,10 @@ class Consumers:
         return found
 
 
-def wait(done: Callable[[], bool], still: float = 0.0, patience: float = PATIENCE) -> bool:
-    """Whether it becomes true, and stays so for ``still`` seconds, before patience ends."""
-    deadline, since = time.monotonic() + patience, None
+def wait(done: Callable[[], bool], still: float = 0.0, timeout: float = TIMEOUT) -> bool:
+    """Whether a condition becomes true within ``timeout`` seconds and stays so for ``still``
+    seconds."""
+    deadline, since = time.monotonic() + timeout, None
     while time.monotonic() < deadline:
         if not done():
             since = None

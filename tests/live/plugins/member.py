@@ -1,9 +1,9 @@
 """One member of a group as a process of its own, so that it can be killed: ``python member.py
-JSON``. It reads until its standard input ends, then leaves, and tells on its standard output, in
-lines of JSON, what happens to it: ``assigned``, ``revoked``, ``lost``, ``read``, ``failed``.
+JSON``. It reads until its standard input ends, then leaves. It prints its events as lines of
+JSON: ``assigned``, ``revoked``, ``lost``, ``read``, ``failed``.
 
 The JSON: ``client``, ``bootstrap``, ``group``, ``name``, ``topics``, ``assignors`` and ``config``.
-An assignor is ``[where, class, options]``; where ``own`` is the client's own of that name.
+An assignor is ``[module, class, options]``.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ SESSION_MS, HEARTBEAT_MS = 6000, 300
 stopped = threading.Event()
 
 
-def tell(kind: str, partitions: Iterable[Any] = (), **more: Any) -> None:
+def report(kind: str, partitions: Iterable[Any] = (), **more: Any) -> None:
     named = sorted([p.topic, p.partition] for p in partitions)
     print(json.dumps({"at": time.time(), "kind": kind, "partitions": named, **more}), flush=True)
 
@@ -35,9 +35,9 @@ def wait_for_the_end() -> None:
     stopped.set()
 
 
-def assignors(said: list[list[Any]]) -> list[Any]:
+def assignors(spec: list[list[Any]]) -> list[Any]:
     found = []
-    for where, name, options in said:
+    for where, name, options in spec:
         if "weights_lag_of" in options:
             from partage.live import Lag
 
@@ -46,123 +46,123 @@ def assignors(said: list[list[Any]]) -> list[Any]:
     return found
 
 
-def python_settings(said: dict[str, Any]) -> dict[str, Any]:
-    """What kafka-python and aiokafka, whose settings have the same names, are started with."""
+def python_settings(spec: dict[str, Any]) -> dict[str, Any]:
+    """The settings of kafka-python and aiokafka, which have the same names."""
     return {
-        "bootstrap_servers": said["bootstrap"],
-        "group_id": said["group"],
-        "client_id": said["name"],
-        "partition_assignment_strategy": assignors(said["assignors"]),
+        "bootstrap_servers": spec["bootstrap"],
+        "group_id": spec["group"],
+        "client_id": spec["name"],
+        "partition_assignment_strategy": assignors(spec["assignors"]),
         "auto_offset_reset": "earliest",
         "session_timeout_ms": SESSION_MS,
         "heartbeat_interval_ms": HEARTBEAT_MS,
         "auto_commit_interval_ms": 200,
         "fetch_max_wait_ms": 50,
-        **said["config"],
+        **spec["config"],
     }
 
 
-def kafka_python(said: dict[str, Any]) -> None:
+def kafka_python(spec: dict[str, Any]) -> None:
     from kafka import ConsumerRebalanceListener, KafkaConsumer
 
     class Listener(ConsumerRebalanceListener):
         def on_partitions_assigned(self, assigned: Any) -> None:
-            tell("assigned", assigned)
+            report("assigned", assigned)
 
         def on_partitions_revoked(self, revoked: Any) -> None:
-            tell("revoked", revoked)
+            report("revoked", revoked)
 
         def on_partitions_lost(self, lost: Any) -> None:
-            tell("lost", lost)
+            report("lost", lost)
 
-    consumer = KafkaConsumer(**python_settings(said))
-    consumer.subscribe(said["topics"], listener=Listener())
+    consumer = KafkaConsumer(**python_settings(spec))
+    consumer.subscribe(spec["topics"], listener=Listener())
     # A leader that learns of a topic only after it has joined joins again, and kafka-python 3.0.12
     # waits for ever if a poll ends meanwhile. So wait until the metadata contain all topics.
-    while not consumer.topics() >= set(said["topics"]):
+    while not consumer.topics() >= set(spec["topics"]):
         time.sleep(0.01)
     while not stopped.is_set():
         batch = consumer.poll(timeout_ms=500)
         if batch:
-            tell("read", batch)
+            report("read", batch)
     consumer.close()
 
 
-async def aiokafka(said: dict[str, Any]) -> None:
+async def aiokafka(spec: dict[str, Any]) -> None:
     from aiokafka import AIOKafkaConsumer, ConsumerRebalanceListener
 
     class Listener(ConsumerRebalanceListener):  # type: ignore[misc]
         def on_partitions_assigned(self, assigned: Any) -> None:
-            tell("assigned", assigned)
+            report("assigned", assigned)
 
         def on_partitions_revoked(self, revoked: Any) -> None:
-            tell("revoked", revoked)
+            report("revoked", revoked)
 
-    consumer = AIOKafkaConsumer(**python_settings(said))
-    consumer.subscribe(said["topics"], listener=Listener())
+    consumer = AIOKafkaConsumer(**python_settings(spec))
+    consumer.subscribe(spec["topics"], listener=Listener())
     await consumer.start()
     while not stopped.is_set():
         batch = await consumer.getmany(timeout_ms=50)
         if batch:
-            tell("read", batch)
-    tell("revoked", consumer.assignment())  # aiokafka does not
+            report("read", batch)
+    report("revoked", consumer.assignment())  # aiokafka does not
     await consumer.stop()
 
 
-def confluent(said: dict[str, Any]) -> None:
+def confluent(spec: dict[str, Any]) -> None:
     """librdkafka; the assignors are the value of its ``partition.assignment.strategy``."""
     from confluent_kafka import Consumer
 
     consumer = Consumer(
         {
-            "bootstrap.servers": said["bootstrap"],
-            "group.id": said["group"],
-            "client.id": said["name"],
-            "partition.assignment.strategy": ",".join(said["assignors"]),
+            "bootstrap.servers": spec["bootstrap"],
+            "group.id": spec["group"],
+            "client.id": spec["name"],
+            "partition.assignment.strategy": ",".join(spec["assignors"]),
             "auto.offset.reset": "earliest",
             "session.timeout.ms": SESSION_MS,
             "heartbeat.interval.ms": HEARTBEAT_MS,
-            **said["config"],
+            **spec["config"],
         }
     )
     consumer.subscribe(
-        said["topics"],
-        on_assign=lambda _, partitions: tell("assigned", partitions),
-        on_revoke=lambda _, partitions: tell("revoked", partitions),
-        on_lost=lambda _, partitions: tell("lost", partitions),
+        spec["topics"],
+        on_assign=lambda _, partitions: report("assigned", partitions),
+        on_revoke=lambda _, partitions: report("revoked", partitions),
+        on_lost=lambda _, partitions: report("lost", partitions),
     )
     while not stopped.is_set():
         record = consumer.poll(0.05)
         if record is not None and record.error() is None:
-            tell("read", [Place(record.topic(), record.partition())])
+            report("read", [Place(record.topic(), record.partition())])
     consumer.close()
 
 
-def java(said: dict[str, Any]) -> None:
+def java(spec: dict[str, Any]) -> None:
     """Kafka's own consumer; the assignors are its classes."""
     from tests.live.kafka_in_java import CONSUMER, Java, called_back, java_with
 
     class Listener:
         def onPartitionsAssigned(self, assigned: Any) -> None:  # noqa: N802
-            tell("assigned", places(assigned))
+            report("assigned", places(assigned))
 
         def onPartitionsRevoked(self, revoked: Any) -> None:  # noqa: N802
-            tell("revoked", places(revoked))
+            report("revoked", places(revoked))
 
         def onPartitionsLost(self, lost: Any) -> None:  # noqa: N802
-            tell("lost", places(lost))
+            report("lost", places(lost))
 
         class Java:
             implements = [f"{CONSUMER}.ConsumerRebalanceListener"]  # noqa: RUF012
 
-    with java_with(Path(said["config"]["jars"])) as gateway, called_back(gateway):
+    with java_with(Path(spec["config"]["jars"])) as gateway, called_back(gateway):
         settings = gateway.jvm.java.util.Properties()
         for key, value in {
-            "bootstrap.servers": said["bootstrap"],
-            "group.id": said["group"],
-            "client.id": said["name"],
+            "bootstrap.servers": spec["bootstrap"],
+            "group.id": spec["group"],
+            "client.id": spec["name"],
             "group.protocol": "classic",
-            "partition.assignment.strategy": ",".join(f"{CONSUMER}.{n}" for n in said["assignors"]),
+            "partition.assignment.strategy": ",".join(f"{CONSUMER}.{n}" for n in spec["assignors"]),
             "auto.offset.reset": "earliest",
             "session.timeout.ms": str(SESSION_MS),
             "heartbeat.interval.ms": str(HEARTBEAT_MS),
@@ -171,11 +171,11 @@ def java(said: dict[str, Any]) -> None:
         }.items():
             settings.setProperty(key, value)
         consumer = Java(gateway.jvm).named(f"{CONSUMER}.KafkaConsumer")(settings)
-        consumer.subscribe(said["topics"], Listener())
+        consumer.subscribe(spec["topics"], Listener())
         while not stopped.is_set():
             batch = consumer.poll(gateway.jvm.java.time.Duration.ofMillis(50))
             if not batch.isEmpty():
-                tell("read", places(batch.partitions()))
+                report("read", places(batch.partitions()))
         consumer.close()
 
 
@@ -189,22 +189,22 @@ class Place:
 
 
 def main() -> None:
-    said = json.loads(sys.argv[1])
-    if isinstance(said["config"].get("api_version"), list):
-        said["config"]["api_version"] = tuple(said["config"]["api_version"])
+    spec = json.loads(sys.argv[1])
+    if isinstance(spec["config"].get("api_version"), list):
+        spec["config"]["api_version"] = tuple(spec["config"]["api_version"])
     level = os.environ.get("MEMBER_LOG", "INFO")
     logging.basicConfig(level=level, format="%(asctime)s %(levelname)s %(name)s %(message)s")
     threading.Thread(target=wait_for_the_end, daemon=True).start()
     run = {
         "kafka-python": kafka_python,
-        "aiokafka": lambda said: asyncio.run(aiokafka(said)),
+        "aiokafka": lambda spec: asyncio.run(aiokafka(spec)),
         "confluent": confluent,
         "java": java,
-    }[said["client"]]
+    }[spec["client"]]
     try:
-        run(said)
+        run(spec)
     except Exception as problem:
-        tell("failed", error=f"{type(problem).__name__}: {problem}")
+        report("failed", error=f"{type(problem).__name__}: {problem}")
         raise
 
 

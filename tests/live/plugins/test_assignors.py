@@ -37,7 +37,7 @@ class Broker:
 
 @dataclass
 class Picture:
-    """What an assignor asks of a client's ClusterMetadata."""
+    """The part of a client's ClusterMetadata that assignors use."""
 
     counts: Mapping[str, int]
     replicas: Mapping[tuple[str, int], Sequence[int]] = field(default_factory=dict)
@@ -67,7 +67,7 @@ class Joined:
     group_instance_id: str | None = None
 
 
-def over_the_wire(metadata: Any) -> Any:
+def encoded_and_decoded(metadata: Any) -> Any:
     return ConsumerProtocolSubscription.decode(bytes(metadata.encode()))
 
 
@@ -78,10 +78,12 @@ def lead(
     instance_ids: Mapping[str, str] | None = None,
     generation: int = 1,
 ) -> dict[str, list[tuple[str, int]]]:
-    """A round of kafka-python: all say what they have, the leader decides, all hear."""
+    """A rebalance of kafka-python: all send subscriptions, the leader assigns, all are assigned."""
     joined = [
         Joined(
-            member_id, over_the_wire(a.metadata(set(topics))), (instance_ids or {}).get(member_id)
+            member_id,
+            encoded_and_decoded(a.metadata(set(topics))),
+            (instance_ids or {}).get(member_id),
         )
         for member_id, (a, topics) in members.items()
     ]
@@ -127,7 +129,7 @@ def test_protocols() -> None:
     assert kp.CooperativeStickyAssignor().supported_protocols() == both
 
 
-def test_each_object_remembers_for_itself() -> None:
+def test_objects_do_not_share_a_memory() -> None:
     one, other = kp.StickyAssignor(), kp.StickyAssignor()
     one.remember([("t", 0)], 3)
     assert read_sticky(one.metadata({"t"}).user_data).owned == {"t": (0,)}
@@ -167,7 +169,7 @@ def test_range_by_rack() -> None:
     assert lead(blind["m0"][0], picture, blind) == {"m0": [("t", 0)], "m1": [("t", 1)]}
 
 
-def test_sticky_moves_as_few_as_can_be() -> None:
+def test_sticky_moves_the_fewest() -> None:
     picture = Picture({"t": 6})
     members = {f"m{i}": (kp.StickyAssignor(), {"t"}) for i in range(3)}
     first = lead(members["m0"][0], picture, members)
@@ -178,7 +180,7 @@ def test_sticky_moves_as_few_as_can_be() -> None:
     assert set(first["m2"]) < set(second["m2"])
 
 
-def test_cooperative_hands_over_in_two_rounds() -> None:
+def test_cooperative_moves_partitions_in_two_rebalances() -> None:
     picture = Picture({"t": 4})
     one, two = kp.CooperativeStickyAssignor(), kp.CooperativeStickyAssignor()
     assert lead(one, picture, {"m1": (one, {"t"})}) == {"m1": [("t", n) for n in range(4)]}
@@ -208,15 +210,15 @@ def coordinator_of(*strategies: Any) -> ConsumerCoordinator:
 
 
 def claims(coordinator: ConsumerCoordinator, strategy: str) -> list[tuple[str, int]]:
-    said = over_the_wire(dict(coordinator.group_protocols())[strategy])
-    return [(claim.topic, n) for claim in said.owned_partitions for n in claim.partitions]
+    sent = encoded_and_decoded(dict(coordinator.group_protocols())[strategy])
+    return [(claim.topic, n) for claim in sent.owned_partitions for n in claim.partitions]
 
 
 def test_a_cooperative_member_claims_what_its_consumer_holds() -> None:
     coordinator = coordinator_of(kp.CooperativeStickyAssignor())
     coordinator._subscription.change_subscription(["t"])
     assert claims(coordinator, "cooperative-sticky") == [("t", 0), ("t", 1)]
-    # put out of the group it has lost everything
+    # removed from the group, it has lost everything
     coordinator._subscription.assign_from_subscribed([])
     assert claims(coordinator, "cooperative-sticky") == []
 
@@ -227,16 +229,16 @@ def test_beside_an_eager_assignor_it_claims_nothing() -> None:
     assert claims(coordinator, "cooperative-sticky") == []
 
 
-def test_asked_by_anything_else_it_claims_its_last_assignment() -> None:
+def test_without_a_coordinator_it_claims_its_last_assignment() -> None:
     assignor = kp.CooperativeStickyAssignor()
     assignor.on_assignment(kp.ConsumerProtocolAssignment(0, [("t", [2]), ("u", [0])], b""), 4)
-    said = over_the_wire(assignor.metadata({"t"}))
-    assert [(c.topic, list(c.partitions)) for c in said.owned_partitions] == [("t", [2])]
-    assert said.generation_id == 4
+    sent = encoded_and_decoded(assignor.metadata({"t"}))
+    assert [(c.topic, list(c.partitions)) for c in sent.owned_partitions] == [("t", [2])]
+    assert sent.generation_id == 4
 
 
 def test_beside_kafka_pythons_own_cooperative_sticky() -> None:
-    """Whoever leads, the group settles on 2 and 2, and nothing has two owners."""
+    """Whichever leads, each gets 2 partitions, and none has two owners."""
     for ours_leads in (True, False):
         picture = Picture({"t": 4})
         ours, theirs = kp.CooperativeStickyAssignor(), TheirCooperativeSticky()
@@ -270,7 +272,7 @@ def test_failovers_configuration() -> None:
             kp.FailoverAssignor(priority=wrong)
 
 
-def test_weights_come_from_what_the_leader_calls() -> None:
+def test_the_leader_calls_the_weights() -> None:
     asked: list[Mapping[str, int]] = []
 
     def weights(topics: Mapping[str, int]) -> dict[str, list[int]]:
@@ -285,7 +287,9 @@ def test_weights_come_from_what_the_leader_calls() -> None:
 
 
 @pytest.mark.parametrize("wrong", [lambda topics: 1 / 0, {"t": [1, 2]}, {"t": [-1, 2, 3, 4]}])
-def test_without_weights_the_group_goes_on(wrong: Any, caplog: pytest.LogCaptureFixture) -> None:
+def test_without_weights_every_partition_counts_as_1(
+    wrong: Any, caplog: pytest.LogCaptureFixture
+) -> None:
     members = {f"m{i}": (kp.WeightedAssignor(weights=wrong), {"t"}) for i in range(2)}
     with caplog.at_level(logging.WARNING):
         found = lead(members["m0"][0], Picture({"t": 4}), members)
@@ -293,7 +297,7 @@ def test_without_weights_the_group_goes_on(wrong: Any, caplog: pytest.LogCapture
     assert "no weights, every partition counts as 1" in caplog.text
 
 
-def test_what_cannot_be_read_is_left_aside(caplog: pytest.LogCaptureFixture) -> None:
+def test_unreadable_user_data_is_ignored(caplog: pytest.LogCaptureFixture) -> None:
     class Garbled(kp.StickyAssignor):
         def _user_data(self) -> bytes:
             return b"\x00\x00"
@@ -307,13 +311,13 @@ def test_what_cannot_be_read_is_left_aside(caplog: pytest.LogCaptureFixture) -> 
 
 
 class Last(PartitionAssignor):
-    """All to the member whose note comes last."""
+    """All partitions to the member with the last note."""
 
     name = "last"
 
     def __init__(self) -> None:
         self.note = b""
-        self.heard: list[tuple[list[tuple[str, int]], int]] = []
+        self.received: list[tuple[list[tuple[str, int]], int]] = []
 
     def configure(self, config: Mapping[str, Any]) -> None:
         self.note = config["note"]
@@ -328,14 +332,14 @@ class Last(PartitionAssignor):
         return {chosen: [(t, n) for t, count in partitions.items() for n in range(count)]}
 
     def on_assignment(self, partitions: Sequence[tuple[str, int]], generation: int) -> None:
-        self.heard.append((list(partitions), generation))
+        self.received.append((list(partitions), generation))
 
 
 class LastCooperative(Last):
     cooperative = True
 
 
-def test_an_assignor_of_ones_own() -> None:
+def test_a_custom_assignor() -> None:
     mine = Last()
     members = {
         "m0": (kp.CustomAssignor(mine, {"note": b"b"}), {"t"}),
@@ -343,12 +347,12 @@ def test_an_assignor_of_ones_own() -> None:
     }
     found = lead(members["m1"][0], Picture({"t": 2}), members)
     assert found == {"m0": [("t", 0), ("t", 1)], "m1": []}
-    assert mine.heard[0][0] == [("t", 0), ("t", 1)]
+    assert mine.received[0][0] == [("t", 0), ("t", 1)]
     assert members["m0"][0].name == "last"
     assert members["m0"][0].supported_protocols() == [RebalanceProtocol.EAGER]
 
 
-def test_a_cooperative_one_of_ones_own_hands_over_in_two_rounds() -> None:
+def test_a_cooperative_custom_assignor_moves_partitions_in_two_rebalances() -> None:
     first = kp.CustomAssignor(LastCooperative, {"note": b"a"})
     second = kp.CustomAssignor(LastCooperative, {"note": b"b"})
     picture = Picture({"t": 2})
@@ -366,22 +370,22 @@ def test_a_cooperative_one_of_ones_own_hands_over_in_two_rounds() -> None:
 def aio_lead(
     leader: Any, picture: Picture, members: Mapping[str, tuple[Any, set[str]]]
 ) -> dict[str, list[tuple[str, int]]]:
-    """A round of aiokafka, through its own decoders."""
+    """A rebalance of aiokafka, with its own decoders."""
     from aiokafka.coordinator.protocol import ConsumerProtocol
 
-    said = {
+    sent = {
         member_id: ConsumerProtocol.METADATA.decode(assignor.metadata(topics).encode())
         for member_id, (assignor, topics) in members.items()
     }
     found = {}
-    for member_id, answer in leader.assign(picture, said).items():
+    for member_id, answer in leader.assign(picture, sent).items():
         decoded = ConsumerProtocol.ASSIGNMENT.decode(answer.encode())
         found[member_id] = sorted((p.topic, p.partition) for p in decoded.partitions())
         members[member_id][0].on_assignment(decoded)
     return found
 
 
-def test_aiokafka_sticky_remembers_and_counts_rounds() -> None:
+def test_aiokafka_sticky_remembers_with_a_generation() -> None:
     picture = Picture({"t": 6})
     members = {f"m{i}": (aio.StickyAssignor(), {"t"}) for i in range(3)}
     first = aio_lead(members["m0"][0], picture, members)
@@ -389,7 +393,7 @@ def test_aiokafka_sticky_remembers_and_counts_rounds() -> None:
     second = aio_lead(members["m2"][0], picture, members)
     assert set(first["m0"]) < set(second["m0"])
     assert set(first["m2"]) < set(second["m2"])
-    # who was away claims what others have by now, with an older number: they keep it
+    # the member that was away claims with an older generation what others now own: they keep it
     members["m1"] = away
     third = aio_lead(members["m0"][0], picture, members)
     assert set(third["m0"]) < set(second["m0"])
@@ -405,13 +409,13 @@ def test_aiokafka_failover_and_weights() -> None:
     }
     assert aio_lead(members["m0"][0], picture, members)["m0"] == []
     weights = {"t": [9, 1, 1, 1]}
-    weighed = {f"m{i}": (aio.WeightedAssignor(weights=weights), {"t"}) for i in range(2)}
-    found = aio_lead(weighed["m0"][0], picture, weighed)
+    weighted = {f"m{i}": (aio.WeightedAssignor(weights=weights), {"t"}) for i in range(2)}
+    found = aio_lead(weighted["m0"][0], picture, weighted)
     assert sorted(map(len, found.values())) == [1, 3]
 
 
 def test_both_clients_share_sticky() -> None:
-    """Either side reads what the other remembers."""
+    """Either side reads the other's user data."""
     aio_member, kp_member = aio.StickyAssignor(), kp.StickyAssignor()
     for member in (aio_member, kp_member):
         member.remember([("t", 0)], 3)

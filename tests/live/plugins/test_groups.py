@@ -36,7 +36,7 @@ def ours(name: str, where: str = KP, **options: Any) -> list[Any]:
 
 @pytest.fixture(scope="module")
 def start(kafka: Any, tmp_path_factory: pytest.TempPathFactory) -> Callable[..., Consumers]:
-    """A group of its own, on topics of its own: ``start(partitions, ...)``."""
+    """Create a group with new topics: ``start(partitions, ...)``."""
     errors = tmp_path_factory.mktemp("members")
 
     def begin(*partitions: int) -> Consumers:
@@ -125,7 +125,7 @@ CASES = {
 
 @pytest.fixture(scope="module")
 def lives(start: Callable[..., Consumers]) -> dict[str, Future[Life]]:
-    """All of them, side by side: they mostly wait."""
+    """All of them at the same time: they mostly wait."""
     with ThreadPoolExecutor(4) as pool:
         return {
             name: pool.submit(live, start(6), [assignor], client)
@@ -134,7 +134,7 @@ def lives(start: Callable[..., Consumers]) -> dict[str, Future[Life]]:
 
 
 @pytest.mark.parametrize("name", CASES)
-def test_a_group_settles_after_every_change(lives: dict[str, Future[Life]], name: str) -> None:
+def test_a_group_is_stable_after_every_change(lives: dict[str, Future[Life]], name: str) -> None:
     assert len(lives[name].result().shares) == 5
     assert lives[name].result().two_owners == []
 
@@ -144,7 +144,7 @@ def numbers(share: frozenset[Partition]) -> list[int]:
 
 
 @pytest.mark.parametrize("client", ["kafka-python", "aiokafka"])
-def test_range_and_roundrobin_share_out_in_the_order_of_the_members(
+def test_range_and_roundrobin_assign_in_the_order_of_the_members(
     lives: dict[str, Future[Life]], client: str
 ) -> None:
     """Member ids begin with the client's id: a, b, c."""
@@ -157,7 +157,9 @@ def test_range_and_roundrobin_share_out_in_the_order_of_the_members(
 
 
 @pytest.mark.parametrize("name", [name for name in CASES if "sticky" in name or "weighted" in name])
-def test_what_can_stay_stays(lives: dict[str, Future[Life]], name: str) -> None:
+def test_members_keep_as_many_partitions_as_possible(
+    lives: dict[str, Future[Life]], name: str
+) -> None:
     alone, two, three, without_b, end = lives[name].result().shares
     assert three["a"] < two["a"] < alone["a"]
     assert three["b"] < two["b"]
@@ -165,7 +167,7 @@ def test_what_can_stay_stays(lives: dict[str, Future[Life]], name: str) -> None:
     assert three["c"] < without_b["c"]
 
 
-def test_cooperative_gives_up_nothing_that_stays(lives: dict[str, Future[Life]]) -> None:
+def test_cooperative_revokes_only_partitions_that_move(lives: dict[str, Future[Life]]) -> None:
     first = lives["kafka-python cooperative-sticky"].result().first
     assert first is not None
     assert [len(partitions) for partitions in first.calls("revoked")][:2] == [3, 1]
@@ -177,7 +179,7 @@ def test_cooperative_gives_up_nothing_that_stays(lives: dict[str, Future[Life]])
 
 @pytest.mark.parametrize(("client", "where"), [("kafka-python", KP), ("aiokafka", AIO)])
 def test_failover_live(start: Callable[..., Consumers], client: str, where: str) -> None:
-    """The second has everything, as it comes first; when it crashes the first takes over."""
+    """The second has the higher priority: it gets all partitions until it crashes."""
     with start(3) as group:
         low = group.join("c2", [ours("Failover", where, priority=1)], client)
         group.settle(3)
@@ -191,9 +193,9 @@ def test_failover_live(start: Callable[..., Consumers], client: str, where: str)
 # -- restarts
 
 
-def test_cooperative_reads_on_where_eager_stops(start: Callable[..., Consumers]) -> None:
-    """A third member joins while records come in. What stays is never given up under cooperative,
-    and everything is under eager."""
+def test_cooperative_keeps_reading_where_eager_stops(start: Callable[..., Consumers]) -> None:
+    """A third member joins while records arrive. Partitions that stay are never revoked under
+    cooperative, and always under eager."""
     given_up: dict[str, int] = {}
     for name in ("CooperativeSticky", "Sticky"):
         group = start(6)
@@ -222,7 +224,7 @@ def test_cooperative_reads_on_where_eager_stops(start: Callable[..., Consumers])
 
 
 def test_rolling_restart_of_static_members(start: Callable[..., Consumers]) -> None:
-    """Members with an instance id come back to what they had, and nobody else notices."""
+    """Members with an instance id get their partitions back without a rebalance of the others."""
     with start(6) as group:
         names = ["a", "b", "c"]
         for name in names:
@@ -242,7 +244,7 @@ def test_rolling_restart_of_static_members(start: Callable[..., Consumers]) -> N
 
 
 def test_rolling_restart_of_dynamic_members(start: Callable[..., Consumers]) -> None:
-    """Under cooperative-sticky, who leaves is all that moves; nothing ever has two owners."""
+    """Under cooperative-sticky only the partitions of the member that leaves move."""
     with start(6) as group:
         for name, sizes in (("a", (6,)), ("b", (3, 3)), ("c", (2, 2, 2))):
             group.join(name, [ours("CooperativeSticky")])
@@ -279,9 +281,9 @@ def test_from_range_to_cooperative_in_two_restarts(start: Callable[..., Consumer
         assert group.two_owners() == []
 
 
-def test_who_was_frozen_comes_back(start: Callable[..., Consumers]) -> None:
-    """Put out while it could not answer, it is told that its partitions are lost. It claims them
-    still when it joins again; nothing is left without an owner by that."""
+def test_a_frozen_member_joins_again(start: Callable[..., Consumers]) -> None:
+    """Removed while it could not answer, it is notified that its partitions are lost. It joins
+    again, and every partition has an owner."""
     with start(5) as group:
         first = group.join("a", [ours("CooperativeSticky")])
         group.settle(5)
@@ -296,7 +298,7 @@ def test_who_was_frozen_comes_back(start: Callable[..., Consumers]) -> None:
         group.settle(2, 3)
 
 
-# -- company
+# -- mixed groups
 
 
 def its(module: str, name: str, client: str = "kafka.coordinator") -> list[Any]:
@@ -334,10 +336,10 @@ MIXED: dict[str, tuple[str, str, list[Any]]] = {
 """(our assignor, the other's client, its own assignor of the same name)"""
 
 
-def keep_company(
+def mixed_group(
     group: Consumers, our: list[Any], client: str, their: list[Any], jars: Path
 ) -> list[Any]:
-    """Ours leads first; then the other alone stays, and leads when ours comes back."""
+    """Ours leads first; then the other one stays alone, and leads when ours joins again."""
     config = {"jars": str(jars)} if client == "java" else {}
     with group:
         one = group.join("ours", our)
@@ -352,22 +354,22 @@ def keep_company(
 
 
 @pytest.fixture(scope="module")
-def companies(start: Callable[..., Consumers]) -> dict[str, Future[list[Any]]]:
+def mixed_groups(start: Callable[..., Consumers]) -> dict[str, Future[list[Any]]]:
     with ThreadPoolExecutor(3) as pool:
         return {
-            name: pool.submit(keep_company, start(4), [ours(our)], client, their, kafka_jars())
+            name: pool.submit(mixed_group, start(4), [ours(our)], client, their, kafka_jars())
             for name, (our, client, their) in MIXED.items()
         }
 
 
 @pytest.mark.parametrize("name", MIXED)
 def test_one_group_with_the_clients_own_assignor(
-    companies: dict[str, Future[list[Any]]], name: str
+    mixed_groups: dict[str, Future[list[Any]]], name: str
 ) -> None:
-    assert companies[name].result() == []
+    assert mixed_groups[name].result() == []
 
 
-def test_who_has_no_assignor_in_common_is_turned_away(start: Callable[..., Consumers]) -> None:
+def test_a_member_without_a_common_assignor_is_rejected(start: Callable[..., Consumers]) -> None:
     with start(2) as group:
         group.join("a", [ours("Sticky")])
         group.settle(2)
@@ -380,7 +382,7 @@ def test_who_has_no_assignor_in_common_is_turned_away(start: Callable[..., Consu
 # -- weights
 
 
-def test_the_leader_weighs_by_lag(start: Callable[..., Consumers]) -> None:
+def test_the_leader_weights_by_lag(start: Callable[..., Consumers]) -> None:
     """Partition 0 has as many records waiting as the three others together."""
     group = start(4)
     (topic,) = group.topics
@@ -391,7 +393,7 @@ def test_the_leader_weighs_by_lag(start: Callable[..., Consumers]) -> None:
     producer.close()
     weighted = ours("Weighted", weights_lag_of=[group.bootstrap, group.group])
     with group:
-        # they take nothing, so that the lag stays
+        # they commit nothing, so that the lag stays
         group.join("a", [weighted], enable_auto_commit=False)
         group.join("b", [weighted], enable_auto_commit=False)
         group.settle(1, 3)

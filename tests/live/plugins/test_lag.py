@@ -1,4 +1,4 @@
-"""A group's lag as weights, out of what an admin client answers."""
+"""A group's lag as weights, from the answers of an admin client."""
 
 from __future__ import annotations
 
@@ -24,8 +24,10 @@ class Admin:
         pass
 
     def list_group_offsets(self, group: str) -> Any:
-        told = {("t", 0): 40, ("t", 1): -1, ("u", 0): 120}
-        return {group: {TopicPartition(*at): SimpleNamespace(offset=o) for at, o in told.items()}}
+        offsets = {("t", 0): 40, ("t", 1): -1, ("u", 0): 120}
+        return {
+            group: {TopicPartition(*at): SimpleNamespace(offset=o) for at, o in offsets.items()}
+        }
 
     def list_partition_offsets(self, asked: Any) -> Any:
         of = {OffsetSpec.EARLIEST: 10, OffsetSpec.LATEST: 100}
@@ -36,15 +38,15 @@ class Admin:
 
 
 @pytest.mark.parametrize(("reset", "fresh"), [("earliest", 90), ("latest", 0)])
-def test_what_was_never_committed_counts_as_consumers_begin(
+def test_lag_without_a_committed_offset(
     monkeypatch: pytest.MonkeyPatch, reset: str, fresh: int
 ) -> None:
-    """A committed offset of -1 is none."""
+    """An offset of -1 means that none was committed."""
     monkeypatch.setattr(lag, "KafkaAdminClient", Admin)
     lags = Lag("localhost:9092", "group", reset=reset)({"t": 3, "u": 1})
     assert lags == {"t": [60, fresh, fresh], "u": [0]}
 
 
-def test_a_reset_that_there_is_not() -> None:
+def test_an_unknown_reset() -> None:
     with pytest.raises(InputError, match="reset: 'none': expected one of earliest, latest"):
         Lag("localhost:9092", "group", reset="none")

@@ -1,4 +1,4 @@
-"""What members send, read by the clients' own decoders and by Kafka's Java, and the other way."""
+"""Members' messages read by the clients' own decoders and by Kafka's Java classes, both ways."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def java() -> Iterator[Java]:
         yield Java(gateway.jvm)
 
 
-def said(assignor: Any, *topics: str) -> bytes:
+def encoded_metadata(assignor: Any, *topics: str) -> bytes:
     return bytes(assignor.metadata(set(topics)).encode())
 
 
@@ -59,8 +59,8 @@ EVERY_ASSIGNOR = [
 
 
 @pytest.mark.parametrize("assignor", EVERY_ASSIGNOR, ids=lambda a: f"{type(a).__module__}.{a.name}")
-def test_all_read_the_same_in_a_subscription(java: Java, assignor: Any) -> None:
-    encoded = said(holding(assignor), "t0", "t1")
+def test_all_clients_read_the_same_subscription(java: Java, assignor: Any) -> None:
+    encoded = encoded_metadata(holding(assignor), "t0", "t1")
     in_java = java.subscription(encoded)
     in_kp = ConsumerProtocolSubscription.decode(encoded)
     in_aio = ConsumerProtocolMemberMetadata.decode(encoded)
@@ -73,33 +73,33 @@ def test_all_read_the_same_in_a_subscription(java: Java, assignor: Any) -> None:
     assert owned == (HELD if assignor.cooperative else [])
 
 
-def test_javas_sticky_reads_what_ours_remembers(java: Java) -> None:
-    """It keeps every member what it had, as only the user data can have told it."""
+def test_javas_sticky_reads_the_user_data_of_ours(java: Java) -> None:
+    """Every member keeps its partitions, which only the user data can have reported."""
     one, other = kp.StickyAssignor(), aio.StickyAssignor()
     one.remember([("t0", n) for n in (0, 3)], 5)
     other.remember([("t0", n) for n in (1, 2)], 5)
     joined = {
-        "a": java.subscription(said(one, "t0")),
-        "b": java.subscription(said(other, "t0")),
+        "a": java.subscription(encoded_metadata(one, "t0")),
+        "b": java.subscription(encoded_metadata(other, "t0")),
     }
     answer = java.assign(java.named(f"{CONSUMER}.StickyAssignor")(), {"t0": 4}, joined)
     assert answer == {"a": [("t0", 0), ("t0", 3)], "b": [("t0", 1), ("t0", 2)]}
     # a newer claim wins over an older one
     other.remember([("t0", n) for n in range(4)], 4)
-    joined = {  # anew, as Java has read its buffers to the end
-        "a": java.subscription(said(one, "t0")),
-        "b": java.subscription(said(other, "t0")),
+    joined = {  # created again, as Java has read the buffers to the end
+        "a": java.subscription(encoded_metadata(one, "t0")),
+        "b": java.subscription(encoded_metadata(other, "t0")),
     }
     answer = java.assign(java.named(f"{CONSUMER}.StickyAssignor")(), {"t0": 4}, joined)
     assert answer["a"] == [("t0", 0), ("t0", 3)]
 
 
-def test_javas_cooperative_sticky_withholds_what_ours_holds(java: Java) -> None:
+def test_javas_cooperative_sticky_withholds_partitions_that_ours_owns(java: Java) -> None:
     one, other = kp.CooperativeStickyAssignor(), kp.CooperativeStickyAssignor()
     one.remember([("t0", n) for n in range(4)], 5)
     joined = {
-        "a": java.subscription(said(one, "t0")),
-        "b": java.subscription(said(other, "t0")),
+        "a": java.subscription(encoded_metadata(one, "t0")),
+        "b": java.subscription(encoded_metadata(other, "t0")),
     }
     leader = java.named(f"{CONSUMER}.CooperativeStickyAssignor")()
     answer = java.assign(leader, {"t0": 4}, joined)
@@ -107,7 +107,7 @@ def test_javas_cooperative_sticky_withholds_what_ours_holds(java: Java) -> None:
     assert answer["b"] == []
 
 
-def test_ours_reads_what_javas_remember(java: Java) -> None:
+def test_ours_reads_the_user_data_of_javas(java: Java) -> None:
     """The user data of Java's sticky and cooperative-sticky after an assignment."""
     topics = java.jvm.java.util.HashSet()
     topics.add("t0")
@@ -147,7 +147,10 @@ def test_a_subscription_of_javas(java: Java) -> None:
         ours = kp.CooperativeStickyAssignor()
         found = ours.assign(
             _Picture({"t0": 2}),
-            [member, _Joined("ours", ConsumerProtocolSubscription.decode(said(ours, "t0")))],
+            [
+                member,
+                _Joined("ours", ConsumerProtocolSubscription.decode(encoded_metadata(ours, "t0"))),
+            ],
         )
         assert (read.generation_id, read.rack_id) == (generation, rack)
         given = {m: [(p.topic, p.partition) for p in a.partitions()] for m, a in found.items()}
@@ -158,7 +161,14 @@ def test_a_subscription_of_javas(java: Java) -> None:
 def test_java_reads_our_assignment(java: Java) -> None:
     answer = kp.StickyAssignor().assign(
         _Picture({"t0": 3, "t1": 1}),
-        [_Joined("m", ConsumerProtocolSubscription.decode(said(kp.StickyAssignor(), "t0", "t1")))],
+        [
+            _Joined(
+                "m",
+                ConsumerProtocolSubscription.decode(
+                    encoded_metadata(kp.StickyAssignor(), "t0", "t1")
+                ),
+            )
+        ],
     )["m"]
     encoded = bytes(answer.encode())
     protocol = java.named(f"{CONSUMER}.internals.ConsumerProtocol")
@@ -169,14 +179,18 @@ def test_java_reads_our_assignment(java: Java) -> None:
     assert sorted((p.topic, p.partition) for p in decoded.partitions()) == expected
     ours = aio.StickyAssignor().assign(
         _Picture({"t0": 3, "t1": 1}),
-        {"m": ConsumerProtocolMemberMetadata.decode(said(aio.StickyAssignor(), "t0", "t1"))},
+        {
+            "m": ConsumerProtocolMemberMetadata.decode(
+                encoded_metadata(aio.StickyAssignor(), "t0", "t1")
+            )
+        },
     )["m"]
     assert ours.encode() == encoded
 
 
 def test_failovers_priority_is_an_int32(java: Java) -> None:
     """Four bytes, big-endian, as Java's ByteBuffer reads them."""
-    read = java.subscription(said(kp.FailoverAssignor(priority=-2), "t0"))
+    read = java.subscription(encoded_metadata(kp.FailoverAssignor(priority=-2), "t0"))
     assert read.userData().getInt() == -2
     assert write_priority(258) == b"\x00\x00\x01\x02"
 
