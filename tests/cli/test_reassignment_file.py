@@ -157,7 +157,7 @@ def test_apply_of_what_is_in_place_writes_nothing(
     ended = run("apply", "now.json", *SERVER)
     assert (ended.code, ended.err) == (0, "")
     assert ended.out.splitlines() == [
-        "Nothing to do: the plan changes nothing. Every list that was given is in place.",
+        "Nothing to do: every given replica list is in place.",
         "! log dirs named for 1 partitions: they are not asked for, each broker decides itself",
     ]
     lines = [
