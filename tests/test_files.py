@@ -233,7 +233,7 @@ def test_a_picture_replaces_a_picture_only(tmp_path: Path) -> None:
         check_writable_picture(other)
     with pytest.raises(InputError, match="no such directory"):
         check_writable_picture(tmp_path / "none/a.svg")
-    with pytest.raises(InputError, match="--picture: the name of the file is empty"):
+    with pytest.raises(InputError, match="picture: the name of the file is empty"):
         check_writable_picture("")
 
 

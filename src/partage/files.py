@@ -117,7 +117,7 @@ def check_writable_picture(path: str | os.PathLike[str]) -> None:
     is not overwritten."""
     target, name = Path(path), os.fspath(path)
     if not name:
-        raise InputError("--picture", "the name of the file is empty")
+        raise InputError("picture", "the name of the file is empty")
     try:
         if target.exists() and not _head(target).lstrip().startswith(b"<svg"):
             raise InputError(name, "exists and is not an SVG: choose another file")

@@ -213,7 +213,7 @@ def parse_counts(text: str) -> list[int]:
         # int() accepts more than digits: signs, underscores, other scripts
         number = int(part) if re.fullmatch(r"\s*[0-9]{1,9}\s*", part) else 0
         if not 1 <= number <= MAX_PARTITIONS:
-            raise InputError("--partitions", f"{text!r}: {expected}")
+            raise InputError("partitions", f"{text!r}: {expected}")
         counts.add(number)
     return sorted(counts)
 

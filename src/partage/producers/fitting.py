@@ -94,11 +94,11 @@ def hash_named(name: str) -> str:
     spec = PARTITIONERS.get(ALIASES.get(name, name))
     if spec is None:
         expected = ", ".join(dict.fromkeys([*HASHES, *PARTITIONERS]))
-        raise InputError("--partitioner", f"{name!r}: expected one of {expected}")
+        raise InputError("partitioner", f"{name!r}: expected one of {expected}")
     for known, key_hash in HASHES.items():
         if spec.key_hash is key_hash:
             return known
-    raise InputError("--partitioner", f"{name!r}: does not use the key, nothing to compute")
+    raise InputError("partitioner", f"{name!r}: does not use the key, nothing to compute")
 
 
 def significant(explained: int, placements: int, chance: float, tried: int) -> bool:

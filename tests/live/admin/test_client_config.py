@@ -151,7 +151,7 @@ def test_where_the_cluster_is(tmp_path: Path) -> None:
     assert Connection.of(None, file, variables).servers == "file:1"
     assert Connection.of(None, None, variables).servers == "variable:1"
     with pytest.raises(
-        InputError, match=r"^--bootstrap-server: expected HOST:PORT, here or in PARTAGE"
+        InputError, match=r"^bootstrap_server: expected HOST:PORT, here or in PARTAGE"
     ):
         Connection.of(None, None, {})
     with pytest.raises(InputError, match="'localhost': expected HOST:PORT"):

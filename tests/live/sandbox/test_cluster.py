@@ -122,9 +122,9 @@ def test_starting_again_is_the_same_cluster(kafka: Sandbox) -> None:
     assert again.started == []
     assert again.brokers == Sandbox.open(kafka.directory).brokers
     for arguments, message in (
-        ({"brokers": 4}, r"^--brokers: 4: .* has 3; partage sandbox down --dir "),
-        ({"racks": ["a", "b"]}, r"^--racks: the brokers in .* are in a,b,c; "),
-        ({"kafka": "4.4.0"}, r"^--kafka: 4.4.0: .* runs 4.3.0; "),
+        ({"brokers": 4}, r"^brokers: 4: .* has 3; partage sandbox down --dir "),
+        ({"racks": ["a", "b"]}, r"^racks: the brokers in .* are in a,b,c; "),
+        ({"kafka": "4.4.0"}, r"^kafka: 4.4.0: .* runs 4.3.0; "),
     ):
         with pytest.raises(InputError, match=message):
             Sandbox.start(kafka.directory, **arguments)  # type: ignore[arg-type]
@@ -194,13 +194,13 @@ def test_from_creation_to_removal(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        ({"brokers": 0}, "^--brokers: 0: expected 1 to 30$"),
-        ({"brokers": 31}, "^--brokers: 31: expected 1 to 30$"),
-        ({"racks": []}, "^--racks: 0 racks for 3 brokers"),
-        ({"brokers": 2, "racks": ["a", "b", "c"]}, "^--racks: 3 racks for 2 brokers"),
-        ({"racks": ["a", " "]}, "^--racks: ' ': expected the name of a rack$"),
-        ({"racks": ["a\nb"]}, r"^--racks: 'a\\nb': expected the name of a rack$"),
-        ({"kafka": "3.9.0"}, "^--kafka: '3.9.0': expected 4.0.0 or later"),
+        ({"brokers": 0}, "^brokers: 0: expected 1 to 30$"),
+        ({"brokers": 31}, "^brokers: 31: expected 1 to 30$"),
+        ({"racks": []}, "^racks: 0 racks for 3 brokers"),
+        ({"brokers": 2, "racks": ["a", "b", "c"]}, "^racks: 3 racks for 2 brokers"),
+        ({"racks": ["a", " "]}, "^racks: ' ': expected the name of a rack$"),
+        ({"racks": ["a\nb"]}, r"^racks: 'a\\nb': expected the name of a rack$"),
+        ({"kafka": "3.9.0"}, "^kafka: '3.9.0': expected 4.0.0 or later"),
     ],
 )
 def test_arguments_that_are_not_accepted(
@@ -213,7 +213,7 @@ def test_arguments_that_are_not_accepted(
 
 def test_an_existing_sandbox_cannot_be_secured(tmp_path: Path) -> None:
     (tmp_path / MARKER).write_text(json.dumps(state()))
-    with pytest.raises(InputError, match=r"^--secure: the sandbox in .* is not secured; partage"):
+    with pytest.raises(InputError, match=r"^secure: the sandbox in .* is not secured; partage"):
         Sandbox.start(tmp_path, secure=True)
 
 

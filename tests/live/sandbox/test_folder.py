@@ -34,7 +34,7 @@ def test_folders_that_are_refused(tmp_path: Path) -> None:
     ):
         with pytest.raises(InputError, match=message):
             Sandbox.start(tmp_path / name)
-    with pytest.raises(InputError, match=r"^--dir: the name of the folder is empty$"):
+    with pytest.raises(InputError, match=r"^dir: the name of the folder is empty$"):
         Sandbox.start("")
     for name in ("theirs", "file", "nothing"):
         with pytest.raises(InputError, match=r"there is no sandbox \(no sandbox.json\)$"):

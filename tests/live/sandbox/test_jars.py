@@ -142,7 +142,7 @@ def test_your_own_jars(cache: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPa
     (libs / "kafka_2.13-4.4.0.jar").touch()
     assert kafka_jars() == kafka_jars("4.4.0") == libs
     assert kafka_version(libs) == "4.4.0"
-    with pytest.raises(InputError, match=r"^--kafka: 4.3.0: the jars in .*libs .* are 4.4.0$"):
+    with pytest.raises(InputError, match=r"^kafka: 4.3.0: the jars in .*libs .* are 4.4.0$"):
         kafka_jars("4.3.0")
     assert not cache.exists()
 
@@ -151,5 +151,5 @@ def test_your_own_jars(cache: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPa
     "version", ["", "3.9.0", "4.3", "4", "latest", "4.3.0/..", "-4.3.0", "4.3.x"]
 )
 def test_versions_that_are_not_accepted(cache: Path, version: str) -> None:
-    with pytest.raises(InputError, match=r"^--kafka: .*expected 4.0.0 or later"):
+    with pytest.raises(InputError, match=r"^kafka: .*expected 4.0.0 or later"):
         kafka_jars(version)

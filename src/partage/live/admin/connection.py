@@ -59,11 +59,11 @@ class Connection:
         servers = bootstrap_server or settings.get("bootstrap.servers")
         if not servers:
             raise InputError(
-                "--bootstrap-server", "expected HOST:PORT, here or in PARTAGE_BOOTSTRAP_SERVERS"
+                "bootstrap_server", "expected HOST:PORT, here or in PARTAGE_BOOTSTRAP_SERVERS"
             )
         for address in servers.split(","):
             if not _ADDRESS.fullmatch(address.strip()):
-                raise InputError("--bootstrap-server", f"{address!r}: expected HOST:PORT")
+                raise InputError("bootstrap_server", f"{address!r}: expected HOST:PORT")
         return cls(servers, client_config(settings, where))
 
     @contextmanager

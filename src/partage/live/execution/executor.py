@@ -66,7 +66,7 @@ def check_failure_choice(on_failure: str, direction: Direction) -> None:
     choices = [choice for choice in ON_BROKER_FAILURE if forward or choice != "replan"]
     if on_failure not in choices:
         problem = f"{on_failure!r}: expected one of {', '.join(choices)}"
-        raise InputError("--on-broker-failure", problem)
+        raise InputError("on_broker_failure", problem)
 
 
 class Interrupts:

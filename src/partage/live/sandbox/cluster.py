@@ -166,7 +166,7 @@ class Sandbox(Nodes):
         with self._changing():
             if len(self.brokers) == MOST_BROKERS:
                 raise InputError(self.directory, f"has {MOST_BROKERS} brokers, the maximum")
-            added = Node(max(self._nodes) + 1, checked(rack, "--rack"))
+            added = Node(max(self._nodes) + 1, checked(rack, "rack"))
             self._nodes[added.id] = added
             try:
                 self._bring_up([added], progress)
@@ -196,14 +196,14 @@ class Sandbox(Nodes):
         count, existing = len(self.brokers), [node.rack for node in self.brokers]
         end = f"partage sandbox down --dir {self.directory} removes it"
         if brokers not in (None, count):
-            raise InputError("--brokers", f"{brokers}: {self.directory} has {count}; {end}")
+            raise InputError("brokers", f"{brokers}: {self.directory} has {count}; {end}")
         if racks is not None and [node.rack for node in layout(count, racks)] != existing:
             listed = ",".join(rack or "none" for rack in existing)
-            raise InputError("--racks", f"the brokers in {self.directory} are in {listed}; {end}")
+            raise InputError("racks", f"the brokers in {self.directory} are in {listed}; {end}")
         if kafka not in (None, self.kafka):
-            raise InputError("--kafka", f"{kafka}: {self.directory} runs {self.kafka}; {end}")
+            raise InputError("kafka", f"{kafka}: {self.directory} runs {self.kafka}; {end}")
         if secure and not self.secure:
-            raise InputError("--secure", f"the sandbox in {self.directory} is not secured; {end}")
+            raise InputError("secure", f"the sandbox in {self.directory} is not secured; {end}")
 
     @contextmanager
     def _changing(self) -> Iterator[None]:

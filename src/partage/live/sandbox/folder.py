@@ -19,7 +19,7 @@ def check_usable(directory: str, folder: Path) -> None:
     ``directory``: its name in messages.
     """
     if not directory:
-        raise InputError("--dir", "the name of the folder is empty")
+        raise InputError("dir", "the name of the folder is empty")
     if not (folder / MARKER).is_file():
         check_writable_directory(directory, MARKER)
     if not folder.parent.is_dir():

@@ -40,11 +40,11 @@ def kafka_jars(
     PartageError if PySpark, Java or the network is missing.
     """
     if version is not None and not re.fullmatch(r"([4-9]|[1-9]\d)\.\d{1,3}\.\d{1,3}", version):
-        raise InputError("--kafka", f"{version!r}: expected 4.0.0 or later, such as {KAFKA}")
+        raise InputError("kafka", f"{version!r}: expected 4.0.0 or later, such as {KAFKA}")
     if own := own_jars():
         found = kafka_version(own)
         if version not in (None, found):
-            raise InputError("--kafka", f"{version}: the jars in {own} ({OWN_JARS}) are {found}")
+            raise InputError("kafka", f"{version}: the jars in {own} ({OWN_JARS}) are {found}")
         return own
     version = version or KAFKA
     return ivy.fetched_jars(

@@ -59,13 +59,13 @@ def layout(brokers: int | None, racks: Sequence[str] | None) -> list[Node]:
     """Brokers with ids from 1, in the racks round robin. Raises InputError."""
     count = max(BROKERS, len(racks or ())) if brokers is None else brokers
     if not 1 <= count <= MOST_BROKERS:
-        raise InputError("--brokers", f"{count}: expected 1 to {MOST_BROKERS}")
+        raise InputError("brokers", f"{count}: expected 1 to {MOST_BROKERS}")
     if racks is None:
         return [Node(number + 1) for number in range(count)]
-    names = [checked(rack, "--racks") for rack in racks]
+    names = [checked(rack, "racks") for rack in racks]
     if not names or len(names) > count:
         raise InputError(
-            "--racks", f"{len(names)} racks for {count} brokers: expected a broker for each rack"
+            "racks", f"{len(names)} racks for {count} brokers: expected a broker for each rack"
         )
     return [Node(number + 1, names[number % len(names)]) for number in range(count)]
 
