@@ -1,7 +1,7 @@
-"""A member of a group by confluent-kafka (librdkafka), for ``live_groups.py --client confluent``.
+"""A group member with confluent-kafka (librdkafka), for ``live_groups.py --client confluent``.
 
-It takes the same JSON as ``partage.demo.traffic_client`` and tells the same lines. The assignor is
-one of librdkafka's own: range, roundrobin or cooperative-sticky.
+It takes the same JSON as ``partage.demo.traffic_client`` and prints the same events. The
+assignor is one of librdkafka's own: range, roundrobin or cooperative-sticky.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from confluent_kafka import Consumer
 stopped = threading.Event()
 
 
-def tell(kind: str, **more: Any) -> None:
+def report(kind: str, **more: Any) -> None:
     print(json.dumps({"at": time.time(), "kind": kind, **more}), flush=True)
 
 
@@ -25,19 +25,19 @@ def names(partitions: Any) -> list[str]:
     return sorted(f"{one.topic}-{one.partition}" for one in partitions)
 
 
-def wait_for_the_end() -> None:
+def wait_for_end_of_input() -> None:
     sys.stdin.read()
     stopped.set()
 
 
-def consume(said: dict[str, Any]) -> None:
-    settings = {name.replace("_", "."): value for name, value in said["settings"].items()}
+def consume(spec: dict[str, Any]) -> None:
+    settings = {name.replace("_", "."): value for name, value in spec["settings"].items()}
     consumer = Consumer(
         {
-            "bootstrap.servers": said["servers"],
-            "group.id": said["group"],
-            "client.id": said["name"],
-            "partition.assignment.strategy": said["assignor"],
+            "bootstrap.servers": spec["servers"],
+            "group.id": spec["group"],
+            "client.id": spec["name"],
+            "partition.assignment.strategy": spec["assignor"],
             "auto.offset.reset": "earliest",
             "auto.commit.interval.ms": 1000,
             "fetch.wait.max.ms": 100,
@@ -45,24 +45,24 @@ def consume(said: dict[str, Any]) -> None:
         }
     )
     consumer.subscribe(
-        list(said["topics"]),
-        on_assign=lambda _, partitions: tell("assigned", partitions=names(partitions)),
-        on_revoke=lambda _, partitions: tell("revoked", partitions=names(partitions)),
-        on_lost=lambda _, partitions: tell("lost", partitions=names(partitions)),
+        list(spec["topics"]),
+        on_assign=lambda _, partitions: report("assigned", partitions=names(partitions)),
+        on_revoke=lambda _, partitions: report("revoked", partitions=names(partitions)),
+        on_lost=lambda _, partitions: report("lost", partitions=names(partitions)),
     )
-    tell("joins")
+    report("joins")
     while not stopped.is_set():
         record = consumer.poll(0.2)
         if record is not None and record.error() is None and record.key():
             number = int.from_bytes(record.key(), "big")
-            tell("read", records=[[f"{record.topic()}-{record.partition()}", number, number]])
+            report("read", records=[[f"{record.topic()}-{record.partition()}", number, number]])
     consumer.close()
 
 
 if __name__ == "__main__":
-    threading.Thread(target=wait_for_the_end, daemon=True).start()
+    threading.Thread(target=wait_for_end_of_input, daemon=True).start()
     try:
         consume(json.loads(sys.argv[1]))
     except Exception as problem:
-        tell("failed", error=f"{type(problem).__name__}: {problem}")
+        report("failed", error=f"{type(problem).__name__}: {problem}")
         raise

@@ -1,16 +1,15 @@
-"""Groups of real consumers, restarted and switched off, beside what ``partage simulate`` predicts.
+"""Restart and kill real consumers, and compare the pauses with those that ``simulate`` predicts.
 
-    python docs/examples/live_groups.py deploy       each member of a group restarts, three ways
-    python docs/examples/live_groups.py failover     the active member ends, a standby takes over
+    python docs/examples/live_groups.py deploy       restart each member of a group, three ways
+    python docs/examples/live_groups.py failover     end the active member, a standby takes over
 
-Consumers and the producer are processes of their own: of kafka-python with partage's assignors, or,
-with --client confluent, consumers of librdkafka with its own. A record goes into each partition
-every 0.1 s. A pause of a partition is a time of half a second or more in which none of its records
-was processed, as the members themselves noted. What they did, and when, is a scenario; the same
-scenario is then simulated, with members whose heartbeats begin anew with every assignment. There a
-pause is a time without an owner.
+Each consumer and the producer is a process: kafka-python with partage's assignors or, with --client
+confluent, consumers of librdkafka with its own assignors. The producer sends a record to each
+partition every 0.1 s. A pause of a partition is half a second or longer without a record that a
+member has processed. The events of the members form a scenario, which is then simulated with
+heartbeats that start again with every assignment. There a pause is a time without an owner.
 
-Without --bootstrap-server it starts a sandbox, and ends it. It makes a topic, and deletes it.
+Without --bootstrap-server it starts a sandbox and removes it. It creates a topic and deletes it.
 """
 
 from __future__ import annotations
@@ -38,16 +37,16 @@ from partage.live.admin.connection import Connection
 
 EVERY = 0.1
 NOTICED = 0.5
-"""A pause that long is one: a record comes every 0.1 s, and a poll takes its time."""
+"""Seconds from which a pause counts: a record arrives every 0.1 s, and a poll takes time."""
 
 
-GATHERING = 0.5
-"""So long the simulated group waits for its first members: they all come at its beginning."""
+INITIAL_DELAY = 0.5
+"""Seconds that the simulated group waits for its first members, which all join at the start."""
 
 
 @dataclass(frozen=True)
 class Way:
-    """How a group is run: the class of its assignor, what ``simulate`` calls that, and whether its
+    """How to run a group: the class of its assignor, its name for ``simulate``, and whether the
     members are static."""
 
     name: str
@@ -80,7 +79,7 @@ FAILOVER = Way("failover", "FailoverAssignor", "failover", "eager")
 
 @dataclass(frozen=True)
 class Settings:
-    """Of the group: its size, and how soon it notices (seconds)."""
+    """The group's size, and its heartbeat interval and session timeout in seconds."""
 
     members: int = 3
     partitions: int = 12
@@ -90,8 +89,8 @@ class Settings:
 
 @dataclass(frozen=True)
 class Result:
-    """The pauses of each partition in seconds, measured and simulated; ``scenario`` is what
-    happened, for ``partage simulate``."""
+    """The pauses of each partition in seconds, measured and simulated; ``scenario``: the events
+    as ``partage simulate`` takes them."""
 
     name: str
     measured: dict[str, list[float]]
@@ -100,27 +99,27 @@ class Result:
 
 
 def longest(found: dict[str, list[float]]) -> float:
-    """The longest of all pauses."""
+    """The longest pause."""
     return max((seconds for pauses in found.values() for seconds in pauses), default=0.0)
 
 
 def total(found: dict[str, list[float]]) -> float:
-    """All pauses of all partitions: partition-seconds."""
+    """The sum of all pauses of all partitions: partition-seconds."""
     return sum(map(sum, found.values()))
 
 
 class Group:
-    """A running group under one way, and the scenario that it plays."""
+    """A running group, and the scenario of its events."""
 
     def __init__(self, traffic: Traffic, way: Way, settings: Settings) -> None:
         self.traffic, self.way, self.settings = traffic, way, settings
         self._start = self._since = time.time()
         self._first: list[Client] = []
-        self._said: dict[Client, dict[str, Any]] = {}
+        self._specs: dict[Client, dict[str, Any]] = {}
         self._killed: set[Client] = set()
 
     def join(self, name: str, priority: int | None = None) -> Client:
-        """A member; does not wait until the group has taken it in."""
+        """Start a member, without waiting until it has joined."""
         known = {
             "session_timeout_ms": self.settings.session,
             "heartbeat_interval_ms": self.settings.heartbeat,
@@ -130,25 +129,25 @@ class Group:
             config["group_instance_id"] = name
         options = {} if priority is None else {"priority": priority}
         client = self.traffic.join(name, self.way.assignor, options, self.way.program, **config)
-        self._said[client] = {
-            "id": f"{name}.{len(self._said)}",
+        self._specs[client] = {
+            "id": f"{name}.{len(self._specs)}",
             "instance_id": name if self.way.static else None,
             "priority": priority,
         }
         return client
 
     def begin(self) -> None:
-        """Records come in and are watched from now on; the scenario begins with the group as it
-        was assigned last, as its heartbeats do."""
+        """Start the producer and the measurement; the scenario starts with the last assignment, as
+        the heartbeats do."""
         self._first = list(self.traffic.members)
         events = (event for member in self._first for event in list(member.events))
         assigned = max(event["at"] for event in events if event["kind"] == "assigned")
-        self._start = assigned - GATHERING
+        self._start = assigned - INITIAL_DELAY
         self.traffic.produce(every=EVERY)
         self._since = time.time()
 
     def end(self, client: Client, kill: bool = False) -> None:
-        """Close it, or switch it off."""
+        """Close it, or kill it."""
         if kill:
             self._killed.add(client)
             client.kill()
@@ -157,14 +156,14 @@ class Group:
             client.wait()
 
     def restart(self, client: Client) -> None:
-        """Close it and start it again, and wait until the group is whole."""
+        """Close it, start it again, and wait until the group is stable."""
         self.end(client)
         again = self.join(client.name)
         self.traffic.wait_until(lambda: bool(again.owned))
         self.traffic.wait_until_stable()
 
     def result(self, name: str) -> Result:
-        """All pauses up to now, both ways."""
+        """All pauses until now, measured and simulated."""
         until = time.time()
         found = pauses(self.traffic.records("read"), self.traffic.partitions, self._since, until)
         scenario = self._scenario(until)
@@ -179,13 +178,13 @@ class Group:
         )
 
     def _scenario(self, until: float) -> dict[str, Any]:
-        """What happened, as ``partage simulate`` takes it."""
+        """The events as ``partage simulate`` takes them."""
         members = []
-        for client, said in self._said.items():
+        for client, spec in self._specs.items():
             joined = self._start if client in self._first else client.joined
             assert joined is not None
             member = {
-                **{key: value for key, value in said.items() if value is not None},
+                **{key: value for key, value in spec.items() if value is not None},
                 "topics": sorted(self.traffic.topics),
                 "joins_at": round(joined - self._start, 2),
             }
@@ -199,7 +198,7 @@ class Group:
             "members": members,
             "session_timeout": self.settings.session,
             "heartbeat_interval": self.settings.heartbeat,
-            "initial_delay": GATHERING,
+            "initial_delay": INITIAL_DELAY,
             "in_step": True,
             "until": round(until - self._start, 2),
         }
@@ -218,7 +217,7 @@ class Group:
 
 @contextmanager
 def group(servers: str, way: Way, settings: Settings) -> Iterator[Group]:
-    """A group on a topic of its own, which is deleted at the end; nobody has joined yet."""
+    """A group without members on a new topic, which is deleted at the end."""
     topic = f"partage-{time.time_ns()}"
     with Connection.of(servers).admin() as admin, ExitStack() as stack:
         copies = min(3, len(admin.describe_cluster()["brokers"]))
@@ -229,7 +228,7 @@ def group(servers: str, way: Way, settings: Settings) -> Iterator[Group]:
 
 
 def deploy(servers: str, way: Way, settings: Settings) -> Result:
-    """Every member restarts, one after the other."""
+    """Restart every member, one after the other."""
     with group(servers, way, settings) as running:
         members = [running.join(f"member-{n + 1}") for n in range(settings.members)]
         running.traffic.wait_until(lambda: all(member.owned for member in members))
@@ -241,7 +240,7 @@ def deploy(servers: str, way: Way, settings: Settings) -> Result:
 
 
 def failover(servers: str, kill: bool, settings: Settings) -> Result:
-    """The active member ends; a standby of lower priority is there."""
+    """End the active member while a standby with lower priority waits."""
     with group(servers, FAILOVER, settings) as running:
         active = running.join("active", priority=10)
         running.traffic.wait_until_stable()
@@ -258,7 +257,7 @@ def failover(servers: str, kill: bool, settings: Settings) -> Result:
 
 
 def show(results: list[Result]) -> None:
-    """A table: the longest pause of any partition, and all pauses together."""
+    """Print a table: the longest pause of any partition, and the sum of all pauses."""
     print(f"{'':32}{'longest pause':>24}{'partition-seconds':>26}")
     print(f"{'':32}{'measured':>12}{'simulated':>12}{'measured':>14}{'simulated':>12}")
     for one in results:
@@ -267,27 +266,29 @@ def show(results: list[Result]) -> None:
 
 
 def main() -> None:
-    said = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
-    said.add_argument("what", choices=["deploy", "failover"])
-    said.add_argument("--bootstrap-server", metavar="HOST:PORT")
-    said.add_argument("--client", choices=list(DEPLOYS), default="kafka-python")
-    said.add_argument("--members", type=int, default=3)
-    said.add_argument("--partitions", type=int, default=12)
-    said.add_argument("--heartbeat", type=float, default=3.0, metavar="SECONDS")
-    said.add_argument("--session", type=float, default=45.0, metavar="SECONDS")
-    said.add_argument("--json", action="store_true", help="pauses of each partition, scenarios")
-    asked = said.parse_args()
-    settings = Settings(asked.members, asked.partitions, asked.heartbeat, asked.session)
+    parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
+    parser.add_argument("what", choices=["deploy", "failover"])
+    parser.add_argument("--bootstrap-server", metavar="HOST:PORT")
+    parser.add_argument("--client", choices=list(DEPLOYS), default="kafka-python")
+    parser.add_argument("--members", type=int, default=3)
+    parser.add_argument("--partitions", type=int, default=12)
+    parser.add_argument("--heartbeat", type=float, default=3.0, metavar="SECONDS")
+    parser.add_argument("--session", type=float, default=45.0, metavar="SECONDS")
+    parser.add_argument("--json", action="store_true", help="pauses of each partition, scenarios")
+    arguments = parser.parse_args()
+    settings = Settings(
+        arguments.members, arguments.partitions, arguments.heartbeat, arguments.session
+    )
     with ExitStack() as stack:
-        servers = asked.bootstrap_server
+        servers = arguments.bootstrap_server
         if servers is None:
             home = stack.enter_context(tempfile.TemporaryDirectory())
             servers = stack.enter_context(Sandbox.start(f"{home}/sandbox")).bootstrap_servers
-        if asked.what == "deploy":
-            results = [deploy(servers, way, settings) for way in DEPLOYS[asked.client]]
+        if arguments.what == "deploy":
+            results = [deploy(servers, way, settings) for way in DEPLOYS[arguments.client]]
         else:
             results = [failover(servers, kill, settings) for kill in (False, True)]
-    if asked.json:
+    if arguments.json:
         print(json.dumps([vars(one) for one in results], indent=1))
     else:
         show(results)

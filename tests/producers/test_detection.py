@@ -1,4 +1,4 @@
-"""Who wrote a topic: clients as they are, told apart by where their keys lie."""
+"""Detected partitioners: real clients, distinguished by the partitions of their keys."""
 
 from __future__ import annotations
 

@@ -98,7 +98,7 @@ def test_sticky_changes_when_a_batch_is_announced() -> None:
     assert {decider.partition(record, topic) for _ in range(9)} == {before}
     after = decider.new_batch(record, topic, before)
     assert after != before
-    assert decider.new_batch(record, topic, before) == after, "told late by another thread"
+    assert decider.new_batch(record, topic, before) == after, "announced late by another thread"
     assert decider.partition(record, topic) == after
     columns, sizes = Keys.of(nulls(4)), np.full(4, 9)
     assert decider.partitions(columns, topic, sizes).tolist() == [after] * 4
@@ -125,7 +125,7 @@ def test_uniform_changes_when_a_batch_is_reached() -> None:
 
 
 def test_uniform_waits_for_the_end_of_a_batch_but_not_for_ever() -> None:
-    """A producer that tells: batches of 12 end early, 16 make enough, 32 are too many (KIP-794)."""
+    """With announced batches: 12 bytes are too few, 16 enough, 32 too many (KIP-794)."""
     decider = partitioner_named("uniform", 8, batch_size=16)
     topic, record = Topic(100, announces_batches=True), SerializedRecord(size=4)
     held = decider.partition(record, topic)

@@ -215,7 +215,7 @@ def test_an_answer_that_is_none() -> None:
 # ---------------------------------------------------------------------- to the broker
 
 
-def test_the_leader_is_told_where_the_cluster_is_known() -> None:
+def test_the_leader_if_the_cluster_is_given() -> None:
     """Broker 2 is dead: its partitions are led by the next of their lists."""
     path, known = ProducerPath("murmur2"), cluster()
     leaders = {

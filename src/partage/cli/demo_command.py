@@ -1,4 +1,4 @@
-"""demo: the whole way on the data that the package ships, or on a real cluster that grows."""
+"""demo: from measurement to report on bundled data, or on a real cluster that is expanded."""
 
 from __future__ import annotations
 
@@ -26,28 +26,30 @@ _PEERS = ("exact", "generate", "leader-flow")
 
 
 def register(app: typer.Typer) -> None:
-    """Add this room's command."""
+    """Add the command."""
     app.command(rich_help_panel=BEGIN)(demo)
 
 
 def demo(
     out: Annotated[
         str | None,
-        typer.Option("--out", "-o", metavar="DIR", help="Where it goes: demo, or demo-live."),
+        typer.Option(
+            "--out", "-o", metavar="DIR", help="Output folder; by default demo, or demo-live."
+        ),
     ] = None,
     live: Annotated[
         bool,
-        typer.Option("--live", help="A real Kafka on this machine grows while it is written to."),
+        typer.Option("--live", help="Expand a real Kafka on this machine under load."),
     ] = False,
     master: Master = None,
     json: Json = False,
 ) -> None:
     """The whole story on bundled data: measure with Spark, compare, plan, prove, report.
 
-    A cluster has grown from 3 to 8 brokers; 7 and 8 are empty, and 41 partitions lie twice in one
-    rack. Twelve topics of real change events say how busy each partition is.
+    A cluster was expanded from 3 to 8 brokers: 7 and 8 are empty, and 41 partitions have two
+    replicas in one rack. Twelve topics of real change events give the load of each partition.
 
-    With --live a real one of 3 brokers becomes one of 5, in 1 to 2 minutes.
+    With --live a real cluster of 3 brokers is expanded to 5, in 1 to 2 minutes.
 
     Examples:
 
@@ -83,9 +85,9 @@ def demo(
     document, measured = planned.plan.document(), summary(profile)
     held = _written(planned, document, measured, plan_dir)
     if json:
-        _tell_json(planned, measured, held, profile_dir, plan_dir, began)
+        _print_json(planned, measured, held, profile_dir, plan_dir, began)
     else:
-        _tell(planned, document, held, plan_dir, began)
+        _print(planned, document, held, plan_dir, began)
 
 
 def _chapter(title: str, json: bool) -> None:
@@ -98,12 +100,12 @@ def _measured(cluster: Cluster, directory: str, master: str | None, json: bool) 
     from partage.profile import Profile
     from partage.report.profile_tables import print_profile
 
-    with output.bar(quiet=json) as tell, as_file(_DATA / "change-events.parquet") as events:
-        tell(0, 0, "starting Spark")
+    with output.bar(quiet=json) as report, as_file(_DATA / "change-events.parquet") as events:
+        report(0, 0, "starting Spark")
         from partage.pipeline import session, write_profile
 
         with session(master, short=True) as spark:
-            write_profile(spark, [events], directory, window=_DAY, overwrite=True, progress=tell)
+            write_profile(spark, [events], directory, window=_DAY, overwrite=True, progress=report)
     profile = Profile.read(directory)
     if not json:
         print_profile(profile, cluster, output.console())
@@ -171,7 +173,7 @@ def _written(
     return verdict.held
 
 
-def _tell_json(
+def _print_json(
     planned: _Planned,
     measured: dict[str, Any],
     held: list[str],
@@ -197,7 +199,7 @@ def _tell_json(
     )
 
 
-def _tell(
+def _print(
     planned: _Planned, document: dict[str, Any], held: list[str], plan_dir: str, began: float
 ) -> None:
     from partage.report.plan_tables import print_plan

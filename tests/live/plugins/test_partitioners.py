@@ -46,7 +46,7 @@ _numbers = count()
 
 @dataclass
 class Brokers:
-    """Where to produce to. ``kafka_python``: what kafka-python must be told besides."""
+    """Brokers to produce to. ``kafka_python``: extra settings of kafka-python."""
 
     bootstrap_servers: str
     new_topics_have: int | None
@@ -358,7 +358,7 @@ def test_uniform_changes_after_as_many_bytes(brokers: Brokers) -> None:
 
 
 def test_uniform_and_sticky_in_aiokafka_count_for_themselves(brokers: Brokers) -> None:
-    """They are told neither values nor batches: ten records of 100 bytes make a batch."""
+    """They get neither values nor batches: ten records of 100 bytes make a batch."""
     for name in ("uniform", "sticky"):
         topic, partitions = brokers.topic()
         records: list[Record] = [(None, b"%d" % n) for n in range(700)]
@@ -384,7 +384,7 @@ def test_the_path_in_front_of_any_producer(brokers: Brokers) -> None:
     assert Counter(number for number, _ in found) == dict.fromkeys(range(partitions), 10)
 
 
-# ---------------------------------------------------------------------- what it is told
+# ---------------------------------------------------------------------- calls of the clients
 
 
 class Metadata:

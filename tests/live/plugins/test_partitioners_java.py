@@ -181,7 +181,7 @@ def test_javas_producer_keeps_to_a_partition_as_uniform_does(
 
 
 def filling_batches(batch: int, sizes: list[int], framing: int) -> list[int]:
-    """Where uniform sends records, told of batches that end when a record does not fit."""
+    """The partitions of uniform, with batches announced when a record does not fit."""
     decider = partitioner_named("uniform", batch_size=batch)
     topic = Topic(7, "t", announces_batches=True)
     filled = [batch] * 7
