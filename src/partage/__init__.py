@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from partage.consumers.simulation import Simulation, simulate
     from partage.errors import CannotError, InputError, PartageError
     from partage.group import Group, Member
+    from partage.live.api import apply, rollback, snapshot
     from partage.producers.partition import partition
     from partage.profile import Profile
 
@@ -36,10 +37,13 @@ _HOME = {
     "Profile": "partage.profile",
     "Scenario": "partage.consumers.scenario",
     "Simulation": "partage.consumers.simulation",
+    "apply": "partage.live.api",
     "assign": "partage.consumers.assign",
     "partition": "partage.producers.partition",
     "plan": "partage.brokers.planning",
+    "rollback": "partage.live.api",
     "simulate": "partage.consumers.simulation",
+    "snapshot": "partage.live.api",
 }
 
 __all__ = [
@@ -55,10 +59,13 @@ __all__ = [
     "Profile",
     "Scenario",
     "Simulation",
+    "apply",
     "assign",
     "partition",
     "plan",
+    "rollback",
     "simulate",
+    "snapshot",
 ]
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import doctest
 import inspect
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -16,9 +17,8 @@ from kafka.admin import ConfigResource, ConfigResourceType
 
 import partage
 import partage.testing
-from partage.errors import SeveralError
+from partage.errors import InputError, SeveralError
 from partage.live.admin.snapshot import take_snapshot
-from partage.live.execution.apply import apply, rollback
 from partage.testing import FakeAdminClient, FakeCluster
 
 AT = TopicPartition("t", 0)
@@ -118,12 +118,18 @@ def test_apply_and_rollback(tmp_path: Path) -> None:
     cluster = FakeCluster({("t", n): (1, 2) for n in range(6)}, brokers=[1, 2, 3])
     before = cluster.replicas
     directory = tmp_path / "plan"
-    time = {"clock": cluster.clock, "sleep": cluster.sleep}
-    partage.plan(take_snapshot(cluster.admin, sleep=cluster.sleep).cluster()).write(directory)
-    assert apply(directory, cluster.admin, throttle="auto", **time).state == "done"
+    fake: dict[str, Any] = {
+        "admin": cluster.admin,
+        "clock": cluster.clock,
+        "sleep": cluster.sleep,
+    }
+    partage.plan(partage.snapshot(admin=cluster.admin, sleep=cluster.sleep)).write(directory)
+    assert partage.apply(directory, throttle="auto", **fake).state == "done"
     assert cluster.replicas != before
-    assert rollback(directory, cluster.admin, **time).state == "done"
+    assert partage.rollback(directory, **fake).state == "done"
     assert (cluster.replicas, cluster.throttles) == (before, {})
     cluster.stop_broker(3)
     with pytest.raises(SeveralError, match="broker 3 should receive replicas"):
-        apply(directory, cluster.admin, **time)
+        partage.apply(directory, **fake)
+    with pytest.raises(InputError, match="throttle 0: must be above 0"):
+        partage.apply(directory, throttle=0, **fake)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json as json_text
 import sys
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -26,6 +26,7 @@ from partage.cli.arguments import (
 if TYPE_CHECKING:
     from partage.live.execution.execution_plan import Direction, ExecutionPlan
     from partage.live.execution.outcome import Outcome
+    from partage.live.execution.preflight import Ready
     from partage.live.execution.progress import ProgressUpdate
 
 Throttle = Annotated[
@@ -247,19 +248,10 @@ def _execute(
     direction: Direction,
 ) -> None:
     """Check, confirm and run a plan; exits 0 if it is done, 1 otherwise."""
-    from partage.errors import SeveralError
     from partage.live.admin.connection import Connection
+    from partage.live.execution.execute import execute
     from partage.live.execution.execution_plan import Direction, ExecutionPlan
-    from partage.live.execution.executor import (
-        REQUEST_MS,
-        Executor,
-        Interrupts,
-        check_failure_choice,
-    )
-    from partage.live.execution.journal import Journal
-    from partage.live.execution.preflight import prepare
-    from partage.live.execution.throttles import restore_leftovers
-    from partage.report.execution_lines import print_pending_changes
+    from partage.live.execution.executor import REQUEST_MS, Interrupts, check_failure_choice
 
     rate, concurrency = _rate(options.throttle, "throttle"), _checked_count(options.concurrency)
     check_failure_choice(options.on_failure, direction)
@@ -267,44 +259,30 @@ def _execute(
     if direction is Direction.ROLLBACK:
         plan = plan.reversed()
     connection = Connection.of(bootstrap_server, command_config)
-    with (
-        connection.admin(request_timeout_ms=REQUEST_MS) as admin,
-        Journal.open(directory) as journal,
-    ):
-        with output.progress(quiet=options.json) as progress:
-            try:
-                ready = prepare(
-                    plan,
-                    admin,
-                    throttle=rate,
-                    concurrency=concurrency,
-                    submitted=journal.submitted,
-                    replanned=options.on_failure == "replan",
-                    progress=progress,
-                )
-            except SeveralError:
-                restore_leftovers(admin, journal)
-                raise
-        plan = ready.plan
-        if not options.json:
-            statuses = plan.statuses(ready.cluster.partitions)
-            what = rate, ready.warnings, output.console(), ready.required, ready.source
-            print_pending_changes(plan, statuses, *what)
-        _confirm(options.yes, direction)
-        handler = Interrupts()
-        with (
-            interrupts.told_to(handler),
-            _run_progress(options.json, direction) as report,
-        ):
-            outcome = Executor(
-                plan,
-                admin,
-                journal,
-                throttle=rate,
-                on_failure=options.on_failure,
-                progress=report,
-                interrupts=handler,
-            ).run()
+    handler = Interrupts()
+    with ExitStack() as stack:
+        admin = stack.enter_context(connection.admin(request_timeout_ms=REQUEST_MS))
+        checking = stack.enter_context(ExitStack())
+        steps = checking.enter_context(output.progress(quiet=options.json))
+        report: list[Callable[[ProgressUpdate], None]] = []
+
+        def confirm(ready: Ready) -> None:
+            checking.close()
+            _confirm(ready, rate, options)
+            stack.enter_context(interrupts.told_to(handler))
+            report.append(stack.enter_context(_run_progress(options.json, direction)))
+
+        outcome = execute(
+            plan,
+            admin,
+            throttle=rate,
+            concurrency=concurrency,
+            on_broker_failure=options.on_failure,
+            confirm=confirm,
+            steps=steps,
+            progress=lambda update: report[0](update),
+            interrupts=handler,
+        )
     _print_outcome(plan, outcome, directory, options.json)
     raise typer.Exit(0 if outcome.state == "done" else 1)
 
@@ -347,14 +325,20 @@ def _checked_count(concurrency: int | None) -> int | None:
     return concurrency
 
 
-def _confirm(yes: bool, direction: Direction) -> None:
+def _confirm(ready: Ready, rate: int | str | None, options: RunOptions) -> None:
+    """Print what will change, and ask unless ``--yes``."""
     from partage.errors import InputError
+    from partage.report.execution_lines import print_pending_changes
 
-    if yes:
+    if not options.json:
+        statuses = ready.plan.statuses(ready.cluster.partitions)
+        known = rate, ready.warnings, output.console(), ready.required, ready.source
+        print_pending_changes(ready.plan, statuses, *known)
+    if options.yes:
         return
     if not sys.stdin.isatty():
         raise InputError("--yes", "required where stdin is not a terminal, to start without asking")
-    question = "Apply the plan?" if direction == "forward" else "Roll back?"
+    question = "Apply the plan?" if ready.plan.direction == "forward" else "Roll back?"
     if not typer.confirm(question, err=True):
         raise typer.Exit(1)
 

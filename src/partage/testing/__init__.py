@@ -9,19 +9,17 @@ A test of a plan that must survive the death of a broker:
 
 >>> import tempfile
 >>> import partage
->>> from partage.live.execution.apply import apply
->>> from partage.live.admin.snapshot import take_snapshot
 >>> from partage.testing import FakeCluster
 >>> cluster = FakeCluster({("orders", n): (1, 2) for n in range(6)}, brokers=[1, 2, 3, 4])
->>> plan = partage.plan(take_snapshot(cluster.admin, sleep=cluster.sleep).cluster())
+>>> plan = partage.plan(partage.snapshot(admin=cluster.admin, sleep=cluster.sleep))
 >>> directory = tempfile.mkdtemp() + "/plan"
 >>> plan.write(directory)
 >>> cluster.at(10, lambda: cluster.stop_broker(4))
->>> outcome = apply(
+>>> outcome = partage.apply(
 ...     directory,
-...     cluster.admin,
-...     throttle=1_000_000,
+...     throttle="1MB",
 ...     on_broker_failure="replan",
+...     admin=cluster.admin,
 ...     clock=cluster.clock,
 ...     sleep=cluster.sleep,
 ... )

@@ -33,8 +33,8 @@ from partage.live.execution.execution_plan import ExecutionPlan
 from partage.live.execution.outcome import Outcome
 from partage.live.execution.overrides import Overrides
 from partage.live.execution.preflight import prepare
-from partage.live.execution.rate_control import AUTO
 from partage.live.execution.verify import verify
+from partage.units import AUTO
 from tests.live.execution.kafka_topics import (
     SIZE,
     Background,

@@ -56,7 +56,8 @@ class ReplicationThrottles:
                 FOLLOWER_LIST: _merged(own.get(FOLLOWER_LIST), receivers[topic]),
             }
         for broker in brokers:
-            self._set.brokers[broker] = dict.fromkeys(RATES, str(rate))
+            # int: a ``units.Rate`` is text like 50MB as a str
+            self._set.brokers[broker] = dict.fromkeys(RATES, str(int(rate)))
         # lists before rates: a rate without a list limits nothing
         self._alter_topics({topic: self._set.topics[topic] for topic in topics})
         self._alter_brokers({broker: self._set.brokers[broker] for broker in brokers})

@@ -1,16 +1,14 @@
-"""Apply a plan directory over an admin client, or roll it back: ``partage apply`` from Python."""
+"""Check a plan against a cluster, and run it if nothing is in the way."""
 
 from __future__ import annotations
 
-import os
 import time
 from collections.abc import Callable
-from typing import Any
 
 from kafka import KafkaAdminClient
 
 from partage.errors import SeveralError
-from partage.live.execution.execution_plan import Direction, ExecutionPlan
+from partage.live.execution.execution_plan import ExecutionPlan
 from partage.live.execution.executor import Executor, Interrupts, check_failure_choice
 from partage.live.execution.journal import Journal
 from partage.live.execution.outcome import Outcome
@@ -19,20 +17,9 @@ from partage.live.execution.progress import ProgressUpdate
 from partage.live.execution.throttles import restore_leftovers
 
 
-def apply(directory: str | os.PathLike[str], admin: KafkaAdminClient, **options: Any) -> Outcome:
-    """Apply the plan of a directory, or resume it; ``options`` are those of ``execute``."""
-    return execute(directory, admin, Direction.FORWARD, **options)
-
-
-def rollback(directory: str | os.PathLike[str], admin: KafkaAdminClient, **options: Any) -> Outcome:
-    """Roll a plan back to the original placement; ``options`` are those of ``execute``."""
-    return execute(directory, admin, Direction.ROLLBACK, **options)
-
-
 def execute(
-    directory: str | os.PathLike[str],
+    plan: ExecutionPlan,
     admin: KafkaAdminClient,
-    direction: Direction,
     *,
     throttle: int | str | None = None,
     concurrency: int | None = None,
@@ -44,19 +31,15 @@ def execute(
     clock: Callable[[], float] = time.monotonic,
     sleep: Callable[[float], None] = time.sleep,
 ) -> Outcome:
-    """Check a plan against the cluster and run it in one direction.
+    """Run a plan in its direction.
 
-    ``throttle`` in bytes per second, or "auto"; ``confirm`` is called before anything changes, and
-    may raise; ``steps`` and ``progress`` report the checks and the run.
+    ``throttle``: bytes per second, or "auto"; ``confirm`` is called before anything changes, and
+    may raise; ``steps`` reports the checks, ``progress`` the run.
 
-    Raises SeveralError with the reasons not to start, InputError for a directory that is not a
-    plan, and what kafka-python raises.
+    Raises SeveralError with the reasons not to start, and what kafka-python raises.
     """
-    check_failure_choice(on_broker_failure, direction)
-    plan = ExecutionPlan.read(directory)
-    if direction is Direction.ROLLBACK:
-        plan = plan.reversed()
-    with Journal.open(directory) as journal:
+    check_failure_choice(on_broker_failure, plan.direction)
+    with Journal.open(plan.directory) as journal:
         try:
             ready = prepare(
                 plan,

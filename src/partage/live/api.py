@@ -1,0 +1,123 @@
+"""``partage.snapshot``, ``partage.apply`` and ``partage.rollback``: the commands from Python."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any
+
+from partage.cluster import Cluster
+from partage.errors import read_parameter
+from partage.units import count_of, throttle_of
+
+if TYPE_CHECKING:  # the public names load without kafka-python
+    from kafka import KafkaAdminClient
+
+    from partage.live.execution.outcome import Outcome
+    from partage.live.execution.progress import ProgressUpdate
+
+Path = str | os.PathLike[str]
+
+
+def snapshot(
+    bootstrap_server: str | None = None,
+    *,
+    command_config: Path | None = None,
+    admin: KafkaAdminClient | None = None,
+    sleep: Callable[[float], None] = time.sleep,
+) -> Cluster:
+    """Read a running cluster: brokers with racks and disks, replicas with sizes.
+
+    The address is ``bootstrap_server``, that of the client settings in ``command_config``, or
+    PARTAGE_BOOTSTRAP_SERVERS. ``admin``: a connected admin client instead, or that of a
+    ``partage.testing.FakeCluster``.
+
+    Raises PartageError if the cluster cannot be reached or an ACL is missing.
+    """
+    from partage.live.admin.snapshot import take_snapshot
+
+    with _connected(bootstrap_server, command_config, admin) as client:
+        return take_snapshot(client, groups=False, throttles=False, sleep=sleep).cluster()
+
+
+def apply(
+    plan: Path,
+    bootstrap_server: str | None = None,
+    *,
+    throttle: str | float | None = None,
+    concurrency: int | None = None,
+    on_broker_failure: str = "cancel",
+    command_config: Path | None = None,
+    admin: KafkaAdminClient | None = None,
+    progress: Callable[[ProgressUpdate], None] = lambda _: None,
+    clock: Callable[[], float] = time.monotonic,
+    sleep: Callable[[float], None] = time.sleep,
+) -> Outcome:
+    """Apply the plan of a directory to a running cluster, or resume it.
+
+    ``throttle``: bytes per second of each broker, as a number or text such as "50MB", or "auto";
+    ``on_broker_failure``: cancel, replan, wait or stop; the cluster as in ``partage.snapshot``.
+
+    Raises PartageError if the plan cannot start, one line per reason, and if another process
+    applies it; InputError for a directory that is not a plan.
+    """
+    from partage.live.execution.execute import execute
+    from partage.live.execution.execution_plan import ExecutionPlan
+
+    options = _options(throttle, concurrency) | {"on_broker_failure": on_broker_failure}
+    read = ExecutionPlan.read(plan)
+    with _connected(bootstrap_server, command_config, admin) as client:
+        return execute(read, client, progress=progress, clock=clock, sleep=sleep, **options)
+
+
+def rollback(
+    plan: Path,
+    bootstrap_server: str | None = None,
+    *,
+    throttle: str | float | None = None,
+    concurrency: int | None = None,
+    on_broker_failure: str = "cancel",
+    command_config: Path | None = None,
+    admin: KafkaAdminClient | None = None,
+    progress: Callable[[ProgressUpdate], None] = lambda _: None,
+    clock: Callable[[], float] = time.monotonic,
+    sleep: Callable[[float], None] = time.sleep,
+) -> Outcome:
+    """Roll a plan back to the original placement, however far it has come.
+
+    Arguments and errors as of ``partage.apply``; ``on_broker_failure``: cancel, wait or stop.
+    """
+    from partage.live.execution.execute import execute
+    from partage.live.execution.execution_plan import ExecutionPlan
+
+    options = _options(throttle, concurrency) | {"on_broker_failure": on_broker_failure}
+    read = ExecutionPlan.read(plan).reversed()
+    with _connected(bootstrap_server, command_config, admin) as client:
+        return execute(read, client, progress=progress, clock=clock, sleep=sleep, **options)
+
+
+def _options(throttle: str | float | None, concurrency: int | None) -> dict[str, Any]:
+    return {
+        "throttle": None if throttle is None else read_parameter("throttle", throttle_of, throttle),
+        "concurrency": None
+        if concurrency is None
+        else read_parameter("concurrency", count_of, concurrency),
+    }
+
+
+@contextmanager
+def _connected(
+    bootstrap_server: str | None, command_config: Path | None, admin: KafkaAdminClient | None
+) -> Iterator[KafkaAdminClient]:
+    """``admin``, or a connection that is closed at the end."""
+    if admin is not None:
+        yield admin
+        return
+    from partage.live.admin.connection import Connection
+    from partage.live.execution.executor import REQUEST_MS
+
+    connection = Connection.of(bootstrap_server, command_config)
+    with connection.admin(request_timeout_ms=REQUEST_MS) as client:
+        yield client
