@@ -86,23 +86,31 @@ def _partitions(found: Simulation, width: int) -> Iterable[tuple[str, Text]]:
 def _members(found: Simulation, width: int) -> Iterable[tuple[str, Text]]:
     cell = found.scenario.until / width
     of_member = _grouped(found.spans, lambda span: span.member)
-    for number, actor in enumerate(found.scenario.members):
-        spans = of_member.get(actor.id, [])
+    for number, member in enumerate(found.scenario.members):
+        spans = of_member.get(member.id, [])
         text = Text()
         for at in range(width):
             start, end = at * cell, (at + 1) * cell
-            if actor.crashes_at is not None and start <= actor.crashes_at < end:
+            if member.crashes_at is not None and start <= member.crashes_at < end:
                 text.append(CRASH, "bold red")
-                continue
-            if actor.joins_at >= end or actor.ends_at <= start:
+            elif member.joins_at >= end or member.ends_at <= start:
                 text.append(ABSENT)
-                continue
-            inside = [s for s in spans if s.start < end and s.end > start]
-            times = {start, *(s.start for s in inside), *(s.end for s in inside)}
-            held = min(sum(s.start <= t < s.end for s in inside) for t in times if start <= t < end)
-            shown = NO_OWNER if held == 0 else str(held) if held < 10 else "+"
-            text.append(shown, "" if held == 0 else _style(number))
-        yield actor.id, text
+            elif fewest := _fewest(spans, start, end):
+                text.append(str(fewest) if fewest < 10 else "+", _style(number))
+            else:
+                text.append(NO_OWNER)
+        yield member.id, text
+
+
+def _fewest(spans: Iterable[OwnershipSpan], start: float, end: float) -> int:
+    """The fewest partitions owned at any time of the interval."""
+    inside = [span for span in spans if span.start < end and span.end > start]
+    times = {start, *(span.start for span in inside), *(span.end for span in inside)}
+    return min(
+        sum(span.start <= time < span.end for span in inside)
+        for time in times
+        if start <= time < end
+    )
 
 
 def _grouped(

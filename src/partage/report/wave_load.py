@@ -92,21 +92,12 @@ def wave_load(plan: View, groups: int, brokers: int) -> WaveLoad | None:
     waves = [wave for wave in plan.waves if wave.moves]
     if not waves or any(wave.brokers is None for wave in waves):
         return None
-    by_bytes = all(wave.bytes_in is not None for wave in waves) and any(
-        wave.bytes for wave in waves
-    )
+    by_bytes = _sizes_known(waves)
     timed = plan.seconds is not None and by_bytes
     size = -(-len(waves) // groups)
-    count = -(-len(waves) // size)
-    received = np.zeros((len(plan.brokers), count))
-    sent = np.zeros_like(received)
-    length = np.zeros(count)
-    for number, wave in enumerate(waves):
-        group = number // size
-        positions = [plan.positions[broker] for broker in wave.brokers or []]
-        received[positions, group] += np.array(wave.bytes_in if by_bytes else wave.replicas_in)
-        sent[positions, group] += np.array(wave.bytes_out if by_bytes else wave.replicas_out)
-        length[group] += (wave.seconds if timed else wave.bytes if by_bytes else wave.moves) or 0
+    received, sent = _amounts(plan, waves, size, by_bytes)
+    lengths = [(w.seconds if timed else w.bytes if by_bytes else w.moves) or 0 for w in waves]
+    length = np.add.reduceat(np.array(lengths, dtype=np.float64), np.arange(0, len(waves), size))
     total = received.sum(axis=1) + sent.sum(axis=1)
     order = np.argsort(-total, kind="stable")
     order = order[total[order] > 0]
@@ -115,7 +106,7 @@ def wave_load(plan: View, groups: int, brokers: int) -> WaveLoad | None:
     numbers = np.array([i for i, wave in enumerate(plan.waves, start=1) if wave.moves])
     return WaveLoad(
         first=numbers[::size],
-        last=numbers[np.minimum(np.arange(1, count + 1) * size, len(waves)) - 1],
+        last=numbers[np.minimum(np.arange(1, len(length) + 1) * size, len(waves)) - 1],
         brokers=shown,
         hidden=len(order) - len(shown),
         received=received[shown],
@@ -124,6 +115,25 @@ def wave_load(plan: View, groups: int, brokers: int) -> WaveLoad | None:
         by_bytes=by_bytes,
         timed=timed,
     )
+
+
+def _sizes_known(waves: Sequence[PlanWave]) -> bool:
+    known = all(wave.bytes_in is not None for wave in waves)
+    return known and any(wave.bytes for wave in waves)
+
+
+def _amounts(
+    plan: View, waves: Sequence[PlanWave], size: int, by_bytes: bool
+) -> tuple[Floats, Floats]:
+    """[B, G] amounts that each broker receives and sends in each group of ``size`` waves."""
+    received = np.zeros((len(plan.brokers), -(-len(waves) // size)))
+    sent = np.zeros_like(received)
+    for number, wave in enumerate(waves):
+        positions = [plan.positions[broker] for broker in wave.brokers or []]
+        group = number // size
+        received[positions, group] += np.array(wave.bytes_in if by_bytes else wave.replicas_in)
+        sent[positions, group] += np.array(wave.bytes_out if by_bytes else wave.replicas_out)
+    return received, sent
 
 
 def busiest(plan: View, wave: PlanWave) -> str:

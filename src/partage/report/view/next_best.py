@@ -70,9 +70,13 @@ def next_best(plan: PlanData) -> NextBest | None:
                 offers.append((extra, place))
             if offers:
                 extra, answer.broker[at] = min(offers)
-                first = next(((i, n) for i, n in enumerate(extra) if n), (-1, 0))
-                answer.cost[at], answer.amount[at] = first
+                answer.cost[at], answer.amount[at] = _first(extra)
     return answer
+
+
+def _first(extra: list[int]) -> tuple[int, int]:
+    """(position, amount) of the first cost that differs; (-1, 0) where none does."""
+    return next(((i, amount) for i, amount in enumerate(extra) if amount), (-1, 0))
 
 
 def _candidates(ranking: list[int], before: list[int], after: list[int]) -> list[int]:
