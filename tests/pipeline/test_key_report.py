@@ -150,7 +150,7 @@ def test_partitioners_consumers_and_known_numbers(spark: Any, tmp_path: Path) ->
     assert "the smallest for 40 consumers" in found.recommended.reason
     # written with 12 partitions, so the 20 it is said to have came later
     assert found.detection.evidence["partitions"] == 20
-    with pytest.raises(InputError, match="--cluster: sarama has 3 partitions, but a record is on"):
+    with pytest.raises(InputError, match="cluster: sarama has 3 partitions, but a record is on"):
         key_report(spark, [path], [6], known={"sarama": 3})
 
 

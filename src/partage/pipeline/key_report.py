@@ -146,7 +146,7 @@ def _facts(topic: str, loads: Rows, known: Mapping[str, int]) -> TopicCounts:
         )
     if seen > count:
         raise InputError(
-            "--cluster", f"{topic} has {count} partitions, but a record is on partition {seen - 1}"
+            "cluster", f"{topic} has {count} partitions, but a record is on partition {seen - 1}"
         )
     columns = ("records", "bytes", "null_records", "null_bytes", "empty_records")
     return TopicCounts(

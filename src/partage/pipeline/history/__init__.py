@@ -88,7 +88,7 @@ def read_history(
             raise InputError(named[0], _why_none(rejected))
         if group is not None and group not in groups:
             raise InputError(
-                "--group", f"{group!r} is not in the logs: expected one of {', '.join(groups)}"
+                "group", f"{group!r} is not in the logs: expected one of {', '.join(groups)}"
             )
         with reported(spark, progress, "replaying"):
             frame = scenarios(spark, groups)
