@@ -1,6 +1,6 @@
 """A plan in a terminal: tables that fit 80 and 100 columns.
 
-Colour repeats what the numbers say: green for what came nearer to its fair share, yellow for what
+Colour repeats the numbers: green for what came nearer to its fair share, yellow for what
 went further from it. The console drops it in a pipe and with ``NO_COLOR`` or ``TERM=dumb``. Names
 are ``Text``, never markup.
 """

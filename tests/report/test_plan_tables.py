@@ -1,4 +1,4 @@
-"""What the terminal shows: fits the width, colours a terminal only, says what matters."""
+"""A plan in a terminal: fits the width, coloured on a terminal only."""
 
 from __future__ import annotations
 
@@ -8,15 +8,14 @@ import pytest
 from rich.cells import cell_len
 from rich.console import Console
 
-from partage.report.comparison_tables import print_compare
 from partage.report.plan_tables import print_plan
 from tests.report import plan_documents as documents
 from tests.report.plan_documents import broker
 
 
-def printed(what, show=print_plan, *, width=100, **options):
+def printed(document, *, width=100, **options):
     out = io.StringIO()
-    show(what, Console(file=out, width=width, **options))
+    print_plan(document, Console(file=out, width=width, **options))
     return out.getvalue()
 
 
@@ -37,7 +36,7 @@ def plans():
         "36 brokers": documents.random_plan(partitions=1000),
         "60 brokers": many,
         "long names": long_names,
-        "settled": documents.unchanged(),
+        "unchanged": documents.unchanged(),
     }
 
 
@@ -90,63 +89,3 @@ def test_markup_in_names_stays_text():
     document = documents.unchanged()
     document["warnings"] = ["rack [red]a[/red] :smile: [/]"]
     assert "rack [red]a[/red] :smile: [/]" in printed(document)
-
-
-def test_compare():
-    text = printed(documents.comparison(), print_compare)
-    assert max(map(cell_len, text.splitlines())) <= 100
-    assert "✗ mip cannot: no answer in 60 s" in text
-    placement, leaders = (line.split() for line in text.splitlines() if "rack-greedy" in line)
-    assert placement[1:] == ["54–81", "1.07", "4", "0", "133/124", "918", "GB", "9/8"]
-    assert leaders[1:] == (["18–24", "61", "33/24", "42/33", "0", "yes", "no", "no", "0.02", "s"])
-    legend = " ".join(text.split())
-    assert "rack down: the same after any one rack fails" in legend
-    assert legend.endswith("optimal: every exact stage meets its bound.")
-
-
-def test_compare_on_a_wide_terminal_is_one_table():
-    text = printed(documents.comparison(), print_compare, width=180)
-    assert len([line for line in text.splitlines() if "rack-greedy" in line]) == 1
-
-
-def test_compare_leaves_out_what_nothing_is_known_of():
-    comparison = documents.comparison()
-    for row in comparison["strategies"].values():
-        if "moves" in row:
-            row |= {"leaders_after_rack_failure": None, "bytes_moved": None, "deterministic": None}
-    text = printed(comparison, print_compare)
-    for name in ("rack down", "offline", "copy", "determi"):
-        assert name not in text
-    assert "broker down" in text
-
-
-def test_compare_with_large_numbers_is_split_rather_than_cut():
-    comparison = documents.comparison()
-    for row in comparison["strategies"].values():
-        if "moves" in row:
-            row |= {
-                "moves": 123_456_789,
-                "moves_lower_bound": 123_456_789,
-                "replicas_per_broker": [1_000_000, 2_000_000],
-                "topic_spread": 1_234_567_890_123,
-            }
-    text = printed(comparison, print_compare)
-    assert "123,456,789/123,456,789" in text
-    assert "Strategies: placement and moves, continued" in text
-    assert "…" not in text
-    assert max(map(cell_len, text.splitlines())) <= 100
-
-
-def test_the_best_of_a_column_stands_out():
-    text = printed(
-        documents.comparison(), print_compare, force_terminal=True, color_system="standard"
-    )
-    placement, leaders = (line for line in text.splitlines() if "exact  " in line)
-    assert "\x1b[1;32m      24/24\x1b[0m" in leaders
-    assert "124/124" in placement
-    assert "124/124\x1b" not in placement  # moves never do
-
-
-def test_compare_when_no_strategy_can():
-    text = printed({"strategies": {"mip": {"cannot": "why"}}}, print_compare)
-    assert text.split() == ["✗", "mip", "cannot:", "why"]
