@@ -220,7 +220,7 @@ def test_who_breaks_the_rack_rule_says_so() -> None:
     mip = answers["mip"]
     assert isinstance(mip, Plan)
     broken = mip.figures["rack_violations"]
-    said = f"{broken} partitions break the rack rule (41 before): partage check will say so"
+    said = f"{broken} partitions break the rack rule (41 before): partage check will report them"
     assert told == {"exact": [], "greedy": [], "bin-packing": [], "mip": [said]}
 
 

@@ -18,8 +18,9 @@ from hypothesis import strategies as st
 
 import partage
 from partage.brokers.options import PlanOptions
-from partage.brokers.plan import Plan, solve
+from partage.brokers.plan import Plan
 from partage.brokers.problem import Problem
+from partage.brokers.solving import solve
 from partage.brokers.strategies import STRATEGIES
 from partage.brokers.strategies.three_flows import followed
 from partage.cluster import Cluster

@@ -14,8 +14,9 @@ from random import Random
 from typing import Any
 
 from partage.brokers.options import GIVEN
-from partage.brokers.plan import Plan, solve
+from partage.brokers.plan import Plan
 from partage.brokers.problem import Problem
+from partage.brokers.solving import solve
 from partage.brokers.strategies import STRATEGIES, strategy_named
 from partage.cluster import Cluster
 from partage.errors import CannotError

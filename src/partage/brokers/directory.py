@@ -1,7 +1,7 @@
 """The plan directory: plan.json, Kafka's reassignment and rollback files, and one file per wave.
 
-plan.json holds both placements, what was asked, the figures and the certificate: enough to judge
-the plan without the cluster file it came from. See docs/plan-directory.md for every field.
+plan.json has both placements, the options, the figures and the certificate: enough to verify the
+plan without the cluster file. docs/plan-directory.md describes every field.
 """
 
 from __future__ import annotations
@@ -26,17 +26,17 @@ OVERRIDES = "overrides.json"
 """Settings of a run that were changed while it went on."""
 
 COMPARE, MEASURED = "compare.json", "measured.json"
-"""What the report shows besides the plan, where it is known."""
+"""Optional input of the report besides the plan."""
 
 NAMES = (
     *(MARKER, REASSIGNMENT, ROLLBACK, "waves", REPORT, COMPARE, MEASURED),
     *(JOURNAL, OVERRIDES, "replan-*.json"),
 )
-"""All that partage ever puts into a plan directory."""
+"""Every file that partage writes to a plan directory."""
 
 
 def fingerprint(value: dict[str, Any]) -> str:
-    """SHA-256 over the cluster as it was and what was asked: what ``apply`` must find again."""
+    """SHA-256 over the cluster before the plan and the options; ``apply`` compares it."""
     part = value["partitions"]
     found = {
         "cluster_id": value.get("cluster_id"),
@@ -50,12 +50,12 @@ def fingerprint(value: dict[str, Any]) -> str:
 
 
 def wave_name(number: int) -> str:
-    """File of the wave ``number``, from 1."""
+    """The file of wave ``number``, from 1."""
     return f"waves/{number:03d}.json"
 
 
 def check_writable(directory: str | os.PathLike[str]) -> None:
-    """Say now, before long work, that ``write`` would refuse this directory. Raises InputError."""
+    """Raise InputError now, before long work, if ``write`` would refuse the directory."""
     check_writable_directory(directory, MARKER, names=NAMES)
     if (Path(directory) / JOURNAL).exists():
         raise InputError(
@@ -66,7 +66,7 @@ def check_writable(directory: str | os.PathLike[str]) -> None:
 
 
 def write(directory: str | os.PathLike[str], files: Mapping[str, str]) -> None:
-    """Write the files whole or not at all, name to text. A directory with a journal is never
+    """Write the directory whole or not at all: text by file name. One with a journal is never
     replaced. Raises InputError."""
     check_writable(directory)
     write_directory(directory, files, MARKER, NAMES)

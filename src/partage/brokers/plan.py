@@ -1,64 +1,50 @@
-"""A plan: what changes, its figures, and the proof that nothing better exists.
+"""A plan: what changes, its figures, the proof that nothing better exists, and its files.
 
-``plan`` resolves the options, lets the strategy decide, and measures the answer against the exact
-bounds, whatever strategy made it.
+``brokers.solving`` makes plans, ``brokers.directory`` names and writes their files, and
+docs/plan-directory.md describes every field of plan.json.
 """
 
 from __future__ import annotations
 
 import os
-import time
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any, Literal, Self
 
 import numpy as np
 import numpy.typing as npt
 
-from partage.brokers.directory import (
-    FORMAT_VERSION,
-    MARKER,
-    REASSIGNMENT,
-    ROLLBACK,
-    fingerprint,
-    wave_name,
-)
-from partage.brokers.directory import write as write_plan_directory
-from partage.brokers.figures import (
-    Placement,
-    changed_rows,
-    new_replicas,
-    one_width,
-    rack_violations,
-)
-from partage.brokers.leaders import Led, lead
-from partage.brokers.limiting_constraints import limiting_constraints
-from partage.brokers.options import BUDGET, EXACT, GIVEN, PlanOptions
-from partage.brokers.placement.disks import disk_overflow
+from partage.brokers import directory, plan_file
+from partage.brokers.figures import Placement, changed_rows, new_replicas
+from partage.brokers.options import EXACT, PlanOptions
 from partage.brokers.placement.sizes import forced_moves
+from partage.brokers.plan_tables import brokers_table, moves_table, waves_table
 from partage.brokers.problem import Problem
-from partage.brokers.proofs import Stage, prove_leaders, prove_placement
+from partage.brokers.proofs import Stage
 from partage.brokers.stages import StageName
-from partage.brokers.strategies import Strategy, strategy_named
-from partage.brokers.waves import Wave, WaveSchedule, schedule_waves
+from partage.brokers.waves import Wave, WaveSchedule
 from partage.cluster import Cluster
-from partage.errors import CannotError
-from partage.files import to_json
-
-if TYPE_CHECKING:
-    from partage.brokers.saved_plan import SavedPlan
+from partage.cluster.reassignment import Reassignment
+from partage.files import parse_json, read_text, to_json
+from partage.frames import Columns, arrow_table, data_frame, html_table
 
 Ints = npt.NDArray[np.int64]
 Progress = Callable[[str], None]
+Table = Literal["moves", "brokers", "waves"]
 
 
 @dataclass(frozen=True, eq=False)
 class Plan:
-    """``before`` and ``after`` share brokers and partitions; only the replica lists differ.
+    """A placement before and after, and the proof. Brokers and partitions are the same in both.
 
-    ``stages`` prove the objective stage by stage; ``figures`` are the interface's keys;
-    ``warnings``: the problem's, and those that only the answer gives rise to.
+    - ``stages``: the stages of the objective, each with its value and its proven bound
+    - ``schedule``: the waves; ``binding``: what limits the plan, in sentences
+    - ``gaps``: by stage, the distance to the bound as a share of it
+    - ``settled``: stable, a second run changes nothing
+    - ``seconds``: what planning took; 0 for a plan that was read from files
+    - ``warnings``: of the problem, and of the answer
     """
 
     problem: Problem
@@ -84,23 +70,23 @@ class Plan:
 
     @property
     def lower_bound(self) -> int:
-        """The fewest moves that reach the fairest share, proven, whoever made the plan; where bytes
-        are shared out, those that the rules force."""
+        """The fewest moves that reach the fairest share, proven for any strategy; if bytes are
+        balanced, the moves that the rules force."""
         if self.problem.options.by_size and not self.problem.options.no_moves:
             return forced_moves(self.problem)
         bound = next((s.bound for s in self.stages if s.name == StageName.MOVES), 0)
-        # where disks keep the loads from being fairest, fewer moves may do
+        # if full disks keep the loads from being fairest, fewer moves may suffice
         return min(bound, self.moves) if self.problem.options.strategy == EXACT else bound
 
     @property
     def optimal(self) -> bool:
-        """Whether every stage that has an exact answer meets its bound, and every search for what
-        must be moved; see ``gaps`` for others."""
+        """Whether every exact stage meets its bound, and every search for the data to move; see
+        ``gaps`` for the others."""
         return all(map(self._met, self.stages))
 
     def _met(self, stage: Stage) -> bool:
         if stage.name == StageName.BYTES:
-            # even as far as asked; a byte more or less is rounding
+            # within the tolerance; a byte more or less is rounding
             limit = stage.bound * (1 + self.problem.options.limits.tolerance)
             return bool(stage.value <= limit + max(stage.prices["load_weights"]))
         searched = not stage.exact and stage.name not in (StageName.BUDGET, StageName.BYTES_MOVED)
@@ -120,7 +106,7 @@ class Plan:
         return self.leaders_other_than(self.before)
 
     def leaders_other_than(self, other: Cluster) -> int:
-        """Partitions that another placement of the same cluster lets another broker lead."""
+        """Partitions that have another leader in another placement of the same cluster."""
         return int((other.replicas[:, 0] != self.after.replicas[:, 0]).sum())
 
     @cached_property
@@ -154,213 +140,228 @@ class Plan:
 
     def document(self) -> dict[str, Any]:
         """plan.json as a value."""
-        return _document(self)
+        value: dict[str, Any] = {
+            "format_version": directory.FORMAT_VERSION,
+            "partage": _version(),
+            "strategy": self.problem.options.strategy,
+            "cluster_id": self.before.cluster_id,
+            "changes": len(self.changed) > 0,
+            "options": self.problem.options.given(),
+            "brokers": self._broker_entries(),
+            "topics": list(self.before.topics),
+            "partitions": self._partition_columns(),
+            "figures": {
+                "before": Placement(self.before, self.problem.usable).figures(),
+                # without the seconds: the same input gives the same bytes
+                "after": {k: v for k, v in self.figures.items() if k != "seconds"},
+            },
+            "binding": list(self.binding),
+            "gaps": self.gaps,
+            "loads": list(self.problem.loads),
+            "warnings": list(self.warnings),
+            "certificate": {"stages": [stage.to_json() for stage in self.stages]},
+            "waves": [self._wave_entry(i, wave) for i, wave in enumerate(self.waves, start=1)],
+        }
+        value["fingerprint"] = directory.fingerprint(value)
+        return value
 
-    def write(
-        self, directory: str | os.PathLike[str], beside: Mapping[str, str] | None = None
-    ) -> None:
-        """Write the plan directory whole or not at all; ``beside``: more files, name to text."""
-        write_plan_directory(directory, {**(beside or {}), **_files(self)})
+    def _broker_entries(self) -> list[dict[str, Any]]:
+        excluded, added = self.problem.excluded, self.problem.added
+        return [
+            broker | {"excluded": bool(excluded[i]), "added": bool(added[i])}
+            for i, broker in enumerate(self.before.to_json()["brokers"])
+        ]
 
-    @staticmethod
-    def read(directory: str | os.PathLike[str]) -> SavedPlan:
-        """The plan of a plan directory. Raises InputError."""
-        from partage.brokers.saved_plan import SavedPlan
+    def _partition_columns(self) -> dict[str, Any]:
+        problem, before = self.problem, self.before
+        rates = problem.bytes_per_second
+        target = before.replication_factor if problem.options.no_moves else problem.target
+        return {
+            "topic": before.topic.tolist(),
+            "partition": before.partition.tolist(),
+            "size_bytes": [None if s < 0 else s for s in before.size_bytes.tolist()],
+            "bytes_per_second": None if rates is None else rates.tolist(),
+            "chosen": problem.chosen.tolist(),
+            "replication_factor": target.tolist(),
+            "before": before.replica_lists(),
+            "after": self.after.replica_lists(),
+        }
 
-        return SavedPlan.read(directory)
+    def _wave_entry(self, number: int, wave: Wave) -> dict[str, Any]:
+        """A wave and its load, broker by broker."""
+        return {
+            "file": directory.wave_name(number),
+            "partitions": len(wave.rows),
+            "moves": wave.moves,
+            "bytes": wave.bytes,
+            "seconds": wave.seconds,
+            "brokers": self.before.broker_ids[wave.brokers].tolist(),
+            "replicas_in": wave.replicas_in.tolist(),
+            "replicas_out": wave.replicas_out.tolist(),
+            "bytes_in": None if wave.bytes_in is None else wave.bytes_in.tolist(),
+            "bytes_out": None if wave.bytes_out is None else wave.bytes_out.tolist(),
+        }
+
+    def files(self) -> dict[str, str]:
+        """The files of the plan directory by name, without the report."""
+        reassignment = self.after.to_reassignment(self.changed)
+        files = {
+            directory.MARKER: to_json(self.document()),
+            directory.REASSIGNMENT: to_json(reassignment),
+            directory.ROLLBACK: to_json(self.before.to_reassignment(self.changed)),
+        }
+        # each partition's entry is made once, not once per wave
+        entries = dict(zip(self.changed.tolist(), reassignment["partitions"], strict=True))
+        for i, wave in enumerate(self.waves, start=1):
+            part = [entries[row] for row in np.sort(wave.rows).tolist()]
+            files[directory.wave_name(i)] = to_json({"version": 1, "partitions": part})
+        return files
+
+    def write(self, path: str | os.PathLike[str], beside: Mapping[str, str] | None = None) -> None:
+        """Write the plan directory whole or not at all; ``beside``: more files, name to text.
+
+        Raises InputError for a directory that is not to be replaced.
+        """
+        directory.write(path, {**(beside or {}), **self.files()})
+
+    @classmethod
+    def read(cls, path: str | os.PathLike[str]) -> Self:
+        """The plan of a plan directory. Raises InputError for files that are missing or damaged."""
+        file = plan_file.read(path, unchanged=True)
+        before, after = _placements(file)
+        problem = _problem(file, path, before, after)
+        raw = parse_json(read_text(Path(path) / directory.MARKER), os.fspath(path))
+        stages = [
+            Stage(StageName(one["stage"]), one["value"], one["bound"], one["prices"], one["exact"])
+            for one in raw["certificate"]["stages"]
+        ]
+        waves = tuple(_wave(one, path, before) for one in file.waves)
+        bound = file.figures.after.waves_lower_bound or 0
+        return cls(
+            problem=problem,
+            before=before,
+            after=after,
+            stages=tuple(stages),
+            schedule=WaveSchedule(waves, bound, (), len(waves)),
+            binding=tuple(file.binding),
+            gaps=file.gaps,
+            settled=file.figures.after.settled,
+            seconds=0.0,
+            warnings=tuple(file.warnings),
+        )
+
+    def to_pandas(self, table: Table = "moves") -> Any:
+        """A ``pandas.DataFrame`` of the plan's moves, brokers or waves.
+
+        - ``moves``: topic, partition, from, to, bytes, wave; a row per new replica
+        - ``brokers``: broker, rack, and replicas, leaders and bytes before and after
+        - ``waves``: wave, partitions, moves, bytes, seconds
+
+        Raises PartageError where pandas is not installed.
+        """
+        return data_frame(self._table(table))
+
+    def to_arrow(self, table: Table = "moves") -> Any:
+        """The tables of ``to_pandas`` as a ``pyarrow.Table``. Raises PartageError where pyarrow is
+        not installed."""
+        return arrow_table(self._table(table))
+
+    def _table(self, table: Table) -> Columns:
+        if table == "brokers":
+            return brokers_table(self.before, self.after)
+        if table == "waves":
+            return waves_table(self.waves)
+        return moves_table(self.before, self.after, self.waves)
+
+    def __repr__(self) -> str:
+        return f"<Plan of {self._summary()}>"
+
+    def _summary(self) -> str:
+        figures = self.figures
+        least, most = figures["replicas_per_broker"]
+        proof = "the proven minimum" if self.moves == self.lower_bound else "not proven minimal"
+        return (
+            f"{self.moves:,} moves ({proof}) in {len(self.waves)} waves: "
+            f"{least:,} to {most:,} replicas per broker"
+        )
+
+    def _repr_html_(self) -> str:
+        columns = brokers_table(self.before, self.after)
+        rows = list(zip(*columns.values(), strict=True))
+        return html_table(self._summary(), columns, rows)
 
 
-def _document(plan: Plan) -> dict[str, Any]:
-    """plan.json as a value."""
+def _version() -> str:
     from partage import __version__
 
-    problem, before, after = plan.problem, plan.before, plan.after
-    rates = problem.bytes_per_second
+    return __version__
+
+
+def _placements(file: plan_file.PlanFile) -> tuple[Cluster, Cluster]:
+    """Before and after."""
+    part = file.partitions
     brokers = [
-        broker | {"excluded": bool(problem.excluded[i]), "added": bool(problem.added[i])}
-        for i, broker in enumerate(before.to_json()["brokers"])
+        {
+            "id": one.id,
+            "rack": one.rack,
+            "disk_bytes": one.disk_bytes,
+            "capacity": one.capacity,
+            "alive": one.alive,
+        }
+        for one in file.brokers
     ]
-    partitions = {
-        "topic": before.topic.tolist(),
-        "partition": before.partition.tolist(),
-        "size_bytes": [None if s < 0 else s for s in before.size_bytes.tolist()],
-        "bytes_per_second": None if rates is None else rates.tolist(),
-        "chosen": problem.chosen.tolist(),
-        "replication_factor": (
-            before.replication_factor if problem.options.no_moves else problem.target
-        ).tolist(),
-        "before": before.replica_lists(),
-        "after": after.replica_lists(),
-    }
-    value: dict[str, Any] = {
-        "format_version": FORMAT_VERSION,
-        "partage": __version__,
-        "strategy": problem.options.strategy,
-        "cluster_id": before.cluster_id,
-        "changes": len(plan.changed) > 0,
-        "options": problem.options.given(),
-        "brokers": brokers,
-        "topics": list(before.topics),
-        "partitions": partitions,
-        "figures": {
-            "before": Placement(before, problem.usable).figures(),
-            # how long it took is no property of the plan: the same input, the same bytes
-            "after": {k: v for k, v in plan.figures.items() if k != "seconds"},
-        },
-        "binding": list(plan.binding),
-        "gaps": plan.gaps,
-        "loads": list(problem.loads),
-        "warnings": list(plan.warnings),
-        "certificate": {"stages": [stage.to_json() for stage in plan.stages]},
-        "waves": [_wave(plan, i, wave) for i, wave in enumerate(plan.waves, start=1)],
-    }
-    value["fingerprint"] = fingerprint(value)
-    return value
+    rows = zip(file.keys, part.size_bytes, part.before, strict=True)
+    partitions = [
+        {"topic": topic, "partition": number, "replicas": replicas, "size_bytes": size}
+        for (topic, number), size, replicas in rows
+    ]
+    cluster = Cluster.from_json({"brokers": brokers, "partitions": partitions}, directory.MARKER)
+    before = replace(cluster, cluster_id=file.cluster_id)
+    width = max(map(len, part.after))
+    padded = np.array([ids + [-1] * (width - len(ids)) for ids in part.after], dtype=np.int64)
+    after = np.where(padded < 0, -1, np.searchsorted(before.broker_ids, padded))
+    return before, before.with_replicas(after)
 
 
-def _wave(plan: Plan, number: int, wave: Wave) -> dict[str, Any]:
-    """A wave and its load, broker by broker."""
-    return {
-        "file": wave_name(number),
-        "partitions": len(wave.rows),
-        "moves": wave.moves,
-        "bytes": wave.bytes,
-        "seconds": wave.seconds,
-        "brokers": plan.before.broker_ids[wave.brokers].tolist(),
-        "replicas_in": wave.replicas_in.tolist(),
-        "replicas_out": wave.replicas_out.tolist(),
-        "bytes_in": None if wave.bytes_in is None else wave.bytes_in.tolist(),
-        "bytes_out": None if wave.bytes_out is None else wave.bytes_out.tolist(),
-    }
-
-
-def _files(plan: Plan) -> dict[str, str]:
-    """Every file of the plan directory but the report, by name."""
-    changed = plan.changed
-    reassignment = plan.after.to_reassignment(changed)
-    files = {
-        MARKER: to_json(plan.document()),
-        REASSIGNMENT: to_json(reassignment),
-        ROLLBACK: to_json(plan.before.to_reassignment(changed)),
-    }
-    # the changed partitions once, each wave a part of them: lists of all P would be made per wave
-    entries = dict(zip(changed.tolist(), reassignment["partitions"], strict=True))
-    for i, wave in enumerate(plan.waves, start=1):
-        part = [entries[row] for row in np.sort(wave.rows).tolist()]
-        files[wave_name(i)] = to_json({"version": 1, "partitions": part})
-    return files
-
-
-def solve(problem: Problem, progress: Progress | None = None) -> Plan:
-    """Let the problem's strategy decide and measure the answer."""
-    tell = progress or (lambda _: None)
-    began = time.perf_counter()
-    strategy = strategy_named(problem.options.strategy)
-    _refuse(problem.options)
-    tell(f"deciding ({problem.options.strategy})")
-    before = problem.cluster
-    after, led = _decide(strategy, problem)
-    tell("proving")
-    stages: list[Stage] = []
-    if not problem.options.no_moves:
-        stages += prove_placement(problem, after)
-    stages += prove_leaders(problem, after, led)
-    placement = Placement(after, problem.usable)
-    ideal = next(stage.bound for stage in stages if stage.name == StageName.FAILURE)
-    tell("scheduling waves")
-    schedule = schedule_waves(
-        before,
-        after,
-        problem.options.concurrency,
-        problem.options.throttle,
-        problem.options.batch,
-    )
-    settled = _settled(strategy, problem, after, stages, tell)
-    return Plan(
-        problem=problem,
-        before=before,
-        after=after,
-        stages=tuple(stages),
-        schedule=schedule,
-        binding=(
-            *limiting_constraints(problem, placement, ideal),
-            *schedule.limiting_constraints,
-        ),
-        gaps=_gaps(stages, schedule),
-        settled=settled,
-        seconds=round(time.perf_counter() - began, 3),
-        warnings=(
-            *problem.warnings,
-            *_rack_warnings(problem, after),
-            *_disk_warnings(problem, after),
-        ),
+def _problem(
+    file: plan_file.PlanFile, path: str | os.PathLike[str], before: Cluster, after: Cluster
+) -> Problem:
+    """The problem that the plan solves, as far as the files have it."""
+    options: dict[str, Any] = dict(file.options)
+    given = None
+    if "reassignment" in options:
+        lists = Reassignment.of(after.to_reassignment(np.arange(after.partitions)))
+        options["reassignment"] = replace(lists, name=str(options["reassignment"]))
+        given = after.replicas
+    part = file.partitions
+    rates = part.bytes_per_second
+    excluded = np.array([broker.excluded for broker in file.brokers])
+    return Problem(
+        cluster=before,
+        options=PlanOptions(**options),
+        usable=before.alive & ~excluded,
+        excluded=excluded,
+        added=np.array([broker.added for broker in file.brokers]),
+        chosen=np.array(part.chosen),
+        target=np.array(part.replication_factor or before.replication_factor),
+        bytes_per_second=None if rates is None else np.array(rates),
+        given=given,
+        loads=list(file.loads),
     )
 
 
-def _refuse(options: PlanOptions) -> None:
-    """Budgets are kept by the exact strategy alone."""
-    for name in BUDGET:
-        if options.strategy != EXACT and getattr(options, name) is not None:
-            raise CannotError(f"does not support `{name}`: exact does")
-    if options.balance == "bytes" and options.strategy not in (EXACT, "bin-packing", GIVEN):
-        raise CannotError("does not support `balance` bytes: exact and bin-packing do")
-
-
-def _decide(strategy: Strategy, problem: Problem) -> tuple[Cluster, Led]:
-    """What the strategy decides, and how its replica sets are led best."""
-    answer = strategy.decide(problem)
-    led = lead(problem, answer)
-    return problem.cluster.with_replicas(answer if strategy.ordered else led.replicas), led
-
-
-def _settled(
-    strategy: Strategy, problem: Problem, after: Cluster, stages: Sequence[Stage], tell: Progress
-) -> bool:
-    """Whether a second run on the result would change nothing. Where every stage of an exact plan
-    is exact and meets its bound, it would not: to change nothing is optimal and costs nothing. In
-    any other case the second run is made."""
-    if problem.options.strategy == EXACT and all(s.exact and s.value == s.bound for s in stages):
-        return True
-    tell("running once more on the result")
-    try:
-        second, _ = _decide(strategy, problem.again(after))
-    except CannotError:
-        return False
-    return len(changed_rows(after, second)) == 0
-
-
-def _rack_warnings(problem: Problem, after: Cluster) -> list[str]:
-    """That the rack rule is broken, where the plan itself does so: sets may stay as they are."""
-    was, now = one_width(problem.cluster.replicas, after.replicas)
-    other = (np.sort(was, axis=1) != np.sort(now, axis=1)).any(axis=1)
-    broken = rack_violations(after, problem.usable)
-    if not (broken & other & problem.chosen).any():
-        return []
-    before = int(rack_violations(problem.cluster, problem.usable).sum())
-    return [
-        f"{int(broken.sum())} partitions break the rack rule ({before} before): "
-        "partage check will say so"
-    ]
-
-
-def _disk_warnings(problem: Problem, after: Cluster) -> list[str]:
-    """The broker whose disk overflows most, if any does."""
-    over = disk_overflow(problem, after.replicas)
-    if not over.any():
-        return []
-    broker = int(over.argmax())
-    identity = problem.cluster.broker_ids[broker]
-    return [f"broker {identity}: {over[broker]} bytes more than its disk holds"]
-
-
-def _gaps(stages: Sequence[Stage], schedule: WaveSchedule) -> dict[str, float]:
-    """By stage, and for the waves: how far above the bound, as a share of it; where the bound is 0,
-    the value."""
-    gaps = {
-        stage.name.value: round(stage.value / stage.bound - 1, 6)
-        if stage.bound
-        else float(stage.value)
-        for stage in stages
-        if stage.value > stage.bound
-    }
-    return gaps | ({"waves": schedule.gap} if schedule.gap else {})
+def _wave(one: plan_file.PlanWave, path: str | os.PathLike[str], before: Cluster) -> Wave:
+    name = Path(path) / one.file
+    lists = Reassignment.read(name).lists
+    rows = np.array(sorted(before.row_of[key] for key in lists), dtype=np.int64)
+    brokers = np.searchsorted(before.broker_ids, np.array(one.brokers or [], dtype=np.int64))
+    return Wave(
+        rows=rows,
+        moves=one.moves,
+        brokers=brokers,
+        replicas_in=np.array(one.replicas_in, dtype=np.int64),
+        replicas_out=np.array(one.replicas_out, dtype=np.int64),
+        bytes_in=None if one.bytes_in is None else np.array(one.bytes_in, dtype=np.int64),
+        bytes_out=None if one.bytes_out is None else np.array(one.bytes_out, dtype=np.int64),
+        seconds=None if one.seconds is None else int(one.seconds),
+    )

@@ -17,8 +17,9 @@ import numpy as np
 
 from partage.brokers.declaration import Option
 from partage.brokers.options import GIVEN, PlanOptions, declared
-from partage.brokers.plan import Plan, Progress, solve
+from partage.brokers.plan import Plan, Progress
 from partage.brokers.problem import Problem
+from partage.brokers.solving import solve
 from partage.brokers.strategies import strategy_named
 from partage.cluster import Cluster
 from partage.cluster.reassignment import Reassignment

@@ -71,7 +71,7 @@ def plan(
     """
     from partage.brokers.directory import REPORT, check_writable
     from partage.brokers.explain import explain as explain_partition
-    from partage.brokers.plan import solve
+    from partage.brokers.solving import solve
     from partage.files import check_writable_picture, write_text
 
     if out is not None:

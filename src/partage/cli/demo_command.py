@@ -138,8 +138,9 @@ class _Planned:
 
 def _planned(cluster: Cluster, profile: Profile, json: bool) -> _Planned:
     from partage.brokers.compare import compare, comparison, deterministic
-    from partage.brokers.plan import Plan, solve
+    from partage.brokers.plan import Plan
     from partage.brokers.planning import problem_of
+    from partage.brokers.solving import solve
     from partage.period import Period
 
     with output.progress(quiet=json) as say:

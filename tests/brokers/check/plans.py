@@ -10,9 +10,10 @@ import numpy as np
 
 from partage import Cluster
 from partage.brokers.options import PlanOptions
-from partage.brokers.plan import Plan, solve
+from partage.brokers.plan import Plan
 from partage.brokers.planning import plan
 from partage.brokers.problem import Problem
+from partage.brokers.solving import solve
 from tests.brokers.check.tampering import Files
 from tests.bundled import grown
 from tests.matrices import cluster_of, partitions

@@ -15,8 +15,8 @@ from hypothesis import strategies as st
 from partage import CannotError, Cluster, InputError
 from partage.brokers.check import check
 from partage.brokers.options import PlanOptions
-from partage.brokers.plan import solve
 from partage.brokers.problem import Problem
+from partage.brokers.solving import solve
 from tests.brokers.check.plans import SOUND, LazyPlans, mixed
 from tests.brokers.check.tampering import (
     Value,

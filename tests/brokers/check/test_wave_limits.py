@@ -11,11 +11,12 @@ import numpy as np
 import pytest
 
 from partage import Cluster
-from partage.brokers import plan as planning
+from partage.brokers import solving
 from partage.brokers.check import check
 from partage.brokers.directory import fingerprint
-from partage.brokers.plan import Plan, solve
+from partage.brokers.plan import Plan
 from partage.brokers.planning import plan, problem_of
+from partage.brokers.solving import solve
 from partage.brokers.strategies import Strategy
 from tests.brokers.check.tampering import Files
 from tests.bundled import grown
@@ -40,7 +41,7 @@ def planned(
     answer = np.array([[ids.index(b) for b in row] + [-1] * (width - len(row)) for row in after])
     if [len(row) for row in before] != [len(row) for row in after]:
         options["replication_factor"] = [str(len(after[0]))]
-    monkeypatch.setattr(planning, "strategy_named", lambda _: Strategy(lambda problem: answer))
+    monkeypatch.setattr(solving, "strategy_named", lambda _: Strategy(lambda problem: answer))
     return solve(problem_of(cluster, strategy="generate", **options))
 
 

@@ -13,8 +13,10 @@ import pytest
 from partage import InputError
 from partage.brokers.leaders.rates import SCALE, scaled
 from partage.brokers.options import PlanOptions
-from partage.brokers.plan import Plan, Stage, solve
+from partage.brokers.plan import Plan
 from partage.brokers.problem import Problem
+from partage.brokers.proofs import Stage
+from partage.brokers.solving import solve
 from tests.matrices import Lists, cluster_of, problem_of, text
 
 

@@ -13,9 +13,10 @@ from partage import CannotError
 from partage.brokers.figures import Placement
 from partage.brokers.placement import disks
 from partage.brokers.placement.disks import disk_overflow, fit_disks
-from partage.brokers.plan import Plan, solve
+from partage.brokers.plan import Plan
 from partage.brokers.planning import plan, problem_of
 from partage.brokers.problem import Problem
+from partage.brokers.solving import solve
 from tests.matrices import cluster_of
 
 

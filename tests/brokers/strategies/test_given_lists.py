@@ -17,9 +17,10 @@ from partage.brokers.check import check
 from partage.brokers.compare import compare, deterministic
 from partage.brokers.explain import explain
 from partage.brokers.options import PlanOptions
-from partage.brokers.plan import Plan, solve
+from partage.brokers.plan import Plan
 from partage.brokers.planning import problem_of
 from partage.brokers.problem import Problem
+from partage.brokers.solving import solve
 from partage.brokers.strategies import STRATEGIES
 from partage.cluster.reassignment import Reassignment
 from tests.bundled import grown

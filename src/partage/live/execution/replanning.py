@@ -20,8 +20,8 @@ import numpy as np
 
 from partage.brokers.check.replan_files import replans
 from partage.brokers.options import PlanOptions
-from partage.brokers.plan import solve
 from partage.brokers.problem import Problem
+from partage.brokers.solving import solve
 from partage.cluster import Cluster
 from partage.errors import CannotError
 from partage.files import to_json, write_text

@@ -1,0 +1,144 @@
+"""Solve a planning problem: the strategy decides, and the answer is measured against exact bounds.
+
+Whatever strategy decides, leaders are assigned, waves are scheduled, every stage of the objective
+is proven, and a second run shows whether the plan is stable.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+
+import numpy as np
+
+from partage.brokers.figures import Placement, changed_rows, one_width, rack_violations
+from partage.brokers.leaders import Led, lead
+from partage.brokers.limiting_constraints import limiting_constraints
+from partage.brokers.options import BUDGET, EXACT, GIVEN, PlanOptions
+from partage.brokers.placement.disks import disk_overflow
+from partage.brokers.plan import Plan, Progress
+from partage.brokers.problem import Problem
+from partage.brokers.proofs import Stage, prove_leaders, prove_placement
+from partage.brokers.stages import StageName
+from partage.brokers.strategies import Strategy, strategy_named
+from partage.brokers.waves import WaveSchedule, schedule_waves
+from partage.cluster import Cluster
+from partage.errors import CannotError
+
+
+def solve(problem: Problem, progress: Progress | None = None) -> Plan:
+    """Let the problem's strategy decide, and prove the answer. Raises CannotError.
+
+    ``progress`` is called with each step.
+    """
+    report = progress or (lambda _: None)
+    began = time.perf_counter()
+    strategy = strategy_named(problem.options.strategy)
+    _refuse(problem.options)
+    report(f"deciding ({problem.options.strategy})")
+    before = problem.cluster
+    after, led = _decide(strategy, problem)
+    report("proving")
+    stages: list[Stage] = []
+    if not problem.options.no_moves:
+        stages += prove_placement(problem, after)
+    stages += prove_leaders(problem, after, led)
+    placement = Placement(after, problem.usable)
+    ideal = next(stage.bound for stage in stages if stage.name == StageName.FAILURE)
+    report("scheduling waves")
+    schedule = schedule_waves(
+        before,
+        after,
+        problem.options.concurrency,
+        problem.options.throttle,
+        problem.options.batch,
+    )
+    settled = _settled(strategy, problem, after, stages, report)
+    return Plan(
+        problem=problem,
+        before=before,
+        after=after,
+        stages=tuple(stages),
+        schedule=schedule,
+        binding=(
+            *limiting_constraints(problem, placement, ideal),
+            *schedule.limiting_constraints,
+        ),
+        gaps=_gaps(stages, schedule),
+        settled=settled,
+        seconds=round(time.perf_counter() - began, 3),
+        warnings=(
+            *problem.warnings,
+            *_rack_warnings(problem, after),
+            *_disk_warnings(problem, after),
+        ),
+    )
+
+
+def _refuse(options: PlanOptions) -> None:
+    """Raise CannotError for options that the strategy does not support."""
+    for name in BUDGET:
+        if options.strategy != EXACT and getattr(options, name) is not None:
+            raise CannotError(f"does not support `{name}`: exact does")
+    if options.balance == "bytes" and options.strategy not in (EXACT, "bin-packing", GIVEN):
+        raise CannotError("does not support `balance` bytes: exact and bin-packing do")
+
+
+def _decide(strategy: Strategy, problem: Problem) -> tuple[Cluster, Led]:
+    """The strategy's placement, and the best leaders for its replica sets."""
+    answer = strategy.decide(problem)
+    led = lead(problem, answer)
+    return problem.cluster.with_replicas(answer if strategy.ordered else led.replicas), led
+
+
+def _settled(
+    strategy: Strategy, problem: Problem, after: Cluster, stages: Sequence[Stage], report: Progress
+) -> bool:
+    """Whether a second run on the result changes nothing. If every stage of an exact plan is exact
+    and meets its bound, it does not, because no change is optimal and costs nothing. Otherwise the
+    second run is made."""
+    if problem.options.strategy == EXACT and all(s.exact and s.value == s.bound for s in stages):
+        return True
+    report("running once more on the result")
+    try:
+        second, _ = _decide(strategy, problem.again(after))
+    except CannotError:
+        return False
+    return len(changed_rows(after, second)) == 0
+
+
+def _rack_warnings(problem: Problem, after: Cluster) -> list[str]:
+    """A warning if the plan itself violates the rack rule; unchanged partitions do not count."""
+    was, now = one_width(problem.cluster.replicas, after.replicas)
+    other = (np.sort(was, axis=1) != np.sort(now, axis=1)).any(axis=1)
+    broken = rack_violations(after, problem.usable)
+    if not (broken & other & problem.chosen).any():
+        return []
+    before = int(rack_violations(problem.cluster, problem.usable).sum())
+    return [
+        f"{int(broken.sum())} partitions break the rack rule ({before} before): "
+        "partage check will report them"
+    ]
+
+
+def _disk_warnings(problem: Problem, after: Cluster) -> list[str]:
+    """A warning about the broker whose disk overflows most, if any does."""
+    over = disk_overflow(problem, after.replicas)
+    if not over.any():
+        return []
+    broker = int(over.argmax())
+    identity = problem.cluster.broker_ids[broker]
+    return [f"broker {identity}: {over[broker]} bytes more than its disk holds"]
+
+
+def _gaps(stages: Sequence[Stage], schedule: WaveSchedule) -> dict[str, float]:
+    """By stage, and for the waves: the distance to the bound as a share of it; if the bound is 0,
+    the value."""
+    gaps = {
+        stage.name.value: round(stage.value / stage.bound - 1, 6)
+        if stage.bound
+        else float(stage.value)
+        for stage in stages
+        if stage.value > stage.bound
+    }
+    return gaps | ({"waves": schedule.gap} if schedule.gap else {})

@@ -1,0 +1,123 @@
+"""A plan as an object: read back from its directory, and as tables."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import partage
+from partage.errors import InputError
+from tests.bundled import grown
+
+OPTIONS: list[dict[str, Any]] = [
+    {},
+    {"add_broker": "9:c", "throttle": "50MB"},
+    {"remove_broker": 1},
+    {"replication_factor": {"console": 2}},
+    {"no_moves": True},
+    {"max_moves": 20},
+    {"tolerance": 0.1},
+    {"balance": "bytes", "tolerance": "5%"},
+    {"relieve": "60%"},
+    {"topics": "cons.*", "concurrency": 5, "batch": 3},
+    {"strategy": "generate"},
+]
+
+
+@pytest.mark.parametrize("options", OPTIONS, ids=str)
+def test_a_plan_is_read_back_from_its_directory(options: dict[str, Any], tmp_path: Path) -> None:
+    cluster = grown()
+    if "relieve" in options:
+        value = cluster.to_json()
+        for broker in value["brokers"]:
+            broker["disk_bytes"] = 700_000_000_000
+        cluster = partage.Cluster.from_json(value)
+    plan = partage.plan(cluster, **options)
+    plan.write(tmp_path / "plan")
+    read = partage.Plan.read(tmp_path / "plan")
+    assert read.document() == json.loads((tmp_path / "plan" / "plan.json").read_text())
+    assert read.figures | {"seconds": plan.seconds} == plan.figures
+    read.write(tmp_path / "again")
+    assert partage.check(tmp_path / "again").sound
+    again = {path.name: path.read_bytes() for path in (tmp_path / "again").rglob("*.json")}
+    assert again == {path.name: path.read_bytes() for path in (tmp_path / "plan").rglob("*.json")}
+
+
+def test_lists_of_another_tool_are_read_back(tmp_path: Path) -> None:
+    cluster = grown()
+    lists = partage.plan(cluster, strategy="generate").after.to_reassignment(np.array([0, 1, 5]))
+    (tmp_path / "lists.json").write_text(json.dumps(lists))
+    partage.plan(cluster, reassignment=tmp_path / "lists.json").write(tmp_path / "plan")
+    (tmp_path / "lists.json").unlink()
+    read = partage.Plan.read(tmp_path / "plan")
+    assert read.document() == json.loads((tmp_path / "plan" / "plan.json").read_text())
+
+
+def test_a_damaged_directory_is_one_line(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match=r"plan\.json: no such file"):
+        partage.Plan.read(tmp_path)
+    partage.plan(grown()).write(tmp_path / "plan")
+    (tmp_path / "plan" / "waves" / "001.json").unlink()
+    with pytest.raises(InputError, match=r"001\.json: no such file"):
+        partage.Plan.read(tmp_path / "plan")
+    marker = tmp_path / "plan" / "plan.json"
+    marker.write_text(marker.read_text().replace('"added":false', '"added":true', 1))
+    with pytest.raises(InputError, match="fingerprint"):
+        partage.Plan.read(tmp_path / "plan")
+
+
+def test_moves_are_the_new_replicas() -> None:
+    plan = partage.plan(grown(), replication_factor={"console": 4}, remove_broker=3)
+    moves = plan.to_pandas()
+    assert list(moves.columns) == ["topic", "partition", "from", "to", "bytes", "wave"]
+    assert len(moves) == plan.moves
+    before = {(p["topic"], p["partition"]): p for p in plan.before.to_json()["partitions"]}
+    after = {(p["topic"], p["partition"]): p for p in plan.after.to_json()["partitions"]}
+    gained: Counter[tuple[str, int]] = Counter()
+    for row in moves.itertuples(index=False, name=None):
+        topic, partition, source, target, size, wave = row
+        key = (topic, partition)
+        assert target in after[key]["replicas"]
+        assert target not in before[key]["replicas"]
+        assert size == before[key]["size_bytes"]
+        assert 1 <= wave <= len(plan.waves)
+        if source == source and source is not None:
+            assert source in before[key]["replicas"]
+            assert source not in after[key]["replicas"]
+        gained[key] += 1
+    for key, entry in after.items():
+        assert gained[key] == len(set(entry["replicas"]) - set(before[key]["replicas"]))
+    assert plan.to_arrow().to_pylist() == moves.astype(object).where(moves.notna(), None).to_dict(
+        "records"
+    )
+
+
+def test_brokers_and_waves_are_those_of_the_figures() -> None:
+    plan = partage.plan(grown())
+    brokers = plan.to_pandas("brokers")
+    assert brokers["broker"].tolist() == [1, 2, 3, 4, 5, 6, 7, 8]
+    lists = plan.after.to_json()["partitions"]
+    for broker, replicas, leaders in zip(
+        brokers["broker"], brokers["replicas_after"], brokers["leaders_after"], strict=True
+    ):
+        assert replicas == sum(broker in p["replicas"] for p in lists)
+        assert leaders == sum(broker == p["replicas"][0] for p in lists)
+    waves = plan.to_pandas("waves")
+    assert waves["wave"].tolist() == list(range(1, len(plan.waves) + 1))
+    assert waves["moves"].sum() == plan.moves
+    assert waves["bytes"].sum() == plan.bytes_moved
+
+
+def test_it_shows_itself_in_a_line_and_as_a_table() -> None:
+    plan = partage.plan(grown())
+    assert repr(plan) == (
+        "<Plan of 173 moves (the proven minimum) in 34 waves: 54 to 81 replicas per broker>"
+    )
+    html = plan._repr_html_()
+    assert html.count("<tr>") == 9
+    assert "173 moves" in html
