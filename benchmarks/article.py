@@ -30,7 +30,7 @@ import machine
 import results
 from clusters import cluster_json
 from harness import add_arguments, within
-from partage.brokers.compare import compare, comparison, deterministic
+from partage.brokers.compare import Comparison, deterministic, solve_with_each
 from partage.brokers.planning import plan, problem_of
 from partage.cluster import Cluster
 from tables.article import FACTOR, PER_BROKER, Row, Rows, Tally, blocks
@@ -124,8 +124,8 @@ def measured(size: str, name: str) -> Rows:
     cluster, options = job(SIZES[size], name)
     say(f"{size} {name}")
     problem = problem_of(cluster, **options)
-    answers = compare(problem)
-    found: Rows = comparison(answers, deterministic(problem, answers))["strategies"]
+    answers = solve_with_each(problem)
+    found: Rows = Comparison(answers, deterministic(problem, answers)).to_json()["strategies"]
     return found
 
 
@@ -136,7 +136,7 @@ def trials() -> Mapping[str, Tally]:
     say("trials")
     tally: dict[str, Tally] = {}
     for seed in range(TRIALS):
-        rows = comparison(compare(problem_of(trial(seed))))["strategies"]
+        rows = Comparison(solve_with_each(problem_of(trial(seed)))).to_json()["strategies"]
         best = rows["exact"]["leaders_after_failure"]["max"]
         for name, row in rows.items():
             count = tally.setdefault(name, Tally())
@@ -168,8 +168,8 @@ def growth() -> Mapping[int, Rows]:
             rf=FACTOR,
             seed=brokers,
         )
-        answers = compare(problem_of(Cluster.from_json(value)), ("exact", "permutation"))
-        found[brokers] = comparison(answers)["strategies"]
+        answers = solve_with_each(problem_of(Cluster.from_json(value)), ("exact", "permutation"))
+        found[brokers] = Comparison(answers).to_json()["strategies"]
     return found
 
 

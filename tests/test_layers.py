@@ -27,7 +27,7 @@ LAYERS: tuple[tuple[str, ...], ...] = (
     ),
     ("flow",),
     ("cluster", "group"),
-    ("profile",),
+    ("measured_loads",),
     ("producers", "consumers", "brokers"),
     ("pipeline", "live"),
     ("doctor", "demo", "testing"),
@@ -45,7 +45,7 @@ SAME_LAYER |= {("ivy", "java"), ("properties", "files"), ("json_input", "files")
 
 ONLY_IN = {
     "pyspark": ("pipeline",),
-    "pyarrow": ("pipeline", "profile", "producers"),
+    "pyarrow": ("pipeline", "measured_loads", "producers"),
     "pandas": ("pipeline",),
     "kafka": ("live", "demo", "testing"),
     "aiokafka": ("live",),
@@ -56,7 +56,7 @@ ONLY_IN = {
 }
 """Who may import a library when it is itself imported."""
 
-FREE_WITHIN = {"jinja2": ("cli",), "pyarrow": ("profile",)}
+FREE_WITHIN = {"jinja2": ("cli",), "pyarrow": ("measured_loads",)}
 """Who may import it inside a function."""
 
 MODULES = sorted(ROOT.rglob("*.py"))

@@ -1,6 +1,6 @@
 """partage: who gets which partition of an Apache Kafka cluster, decided exactly and with proof.
 
-The public names are loaded when they are first used, so that importing partage stays light.
+Public names are loaded on first use, so ``import partage`` stays light.
 """
 
 from __future__ import annotations
@@ -9,8 +9,11 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from partage.brokers.check import CheckResult, check
+    from partage.brokers.compare import Comparison
+    from partage.brokers.explain import Explanation, explain
     from partage.brokers.plan import Plan
-    from partage.brokers.planning import plan
+    from partage.brokers.planning import compare, plan
     from partage.cluster import Broker, Cluster
     from partage.consumers.assign import assign
     from partage.consumers.assignment import Assignment
@@ -19,8 +22,10 @@ if TYPE_CHECKING:
     from partage.errors import CannotError, InputError, PartageError
     from partage.group import Group, Member
     from partage.live.api import apply, rollback, snapshot
+    from partage.measured_loads import Profile
+    from partage.pipeline.api import keys, profile
+    from partage.producers.candidates import KeyReport
     from partage.producers.partition import partition
-    from partage.profile import Profile
 
 __version__ = "0.1.0"
 
@@ -28,19 +33,28 @@ _HOME = {
     "Assignment": "partage.consumers.assignment",
     "Broker": "partage.cluster",
     "CannotError": "partage.errors",
+    "CheckResult": "partage.brokers.check",
     "Cluster": "partage.cluster",
+    "Comparison": "partage.brokers.compare",
+    "Explanation": "partage.brokers.explain",
     "Group": "partage.group",
     "InputError": "partage.errors",
+    "KeyReport": "partage.producers.candidates",
     "Member": "partage.group",
     "PartageError": "partage.errors",
     "Plan": "partage.brokers.plan",
-    "Profile": "partage.profile",
+    "Profile": "partage.measured_loads",
     "Scenario": "partage.consumers.scenario",
     "Simulation": "partage.consumers.simulation",
     "apply": "partage.live.api",
     "assign": "partage.consumers.assign",
+    "check": "partage.brokers.check",
+    "compare": "partage.brokers.planning",
+    "explain": "partage.brokers.explain",
+    "keys": "partage.pipeline.api",
     "partition": "partage.producers.partition",
     "plan": "partage.brokers.planning",
+    "profile": "partage.pipeline.api",
     "rollback": "partage.live.api",
     "simulate": "partage.consumers.simulation",
     "snapshot": "partage.live.api",
@@ -50,9 +64,13 @@ __all__ = [
     "Assignment",
     "Broker",
     "CannotError",
+    "CheckResult",
     "Cluster",
+    "Comparison",
+    "Explanation",
     "Group",
     "InputError",
+    "KeyReport",
     "Member",
     "PartageError",
     "Plan",
@@ -61,8 +79,13 @@ __all__ = [
     "Simulation",
     "apply",
     "assign",
+    "check",
+    "compare",
+    "explain",
+    "keys",
     "partition",
     "plan",
+    "profile",
     "rollback",
     "simulate",
     "snapshot",

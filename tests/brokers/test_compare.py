@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from partage import CannotError, Cluster, InputError
-from partage.brokers.compare import compare, comparison, deterministic
+from partage.brokers.compare import Comparison, deterministic, solve_with_each
 from partage.brokers.plan import Plan
 from partage.brokers.planning import problem_of
 from partage.brokers.problem import Problem
@@ -24,7 +24,7 @@ def small() -> Cluster:
 
 def test_all_strategies_on_one_job() -> None:
     problem = problem_of(grown())
-    answers = compare(problem)
+    answers = solve_with_each(problem)
     assert list(answers) == list(STRATEGIES)
     plans = {name: answer for name, answer in answers.items() if isinstance(answer, Plan)}
     assert {"exact", "generate", "leader-flow"} <= plans.keys()
@@ -39,33 +39,38 @@ def test_all_strategies_on_one_job() -> None:
         if other.figures["rack_violations"] == 0:
             assert other.stages[0].value >= exact.stages[0].value
         assert other.before.replica_lists() == exact.before.replica_lists()
-    assert comparison(answers)["strategies"]["exact"] == {**exact.figures, "deterministic": None}
+    assert Comparison(answers).to_json()["strategies"]["exact"] == {
+        **exact.figures,
+        "deterministic": None,
+    }
 
 
 def test_only_these_in_this_order() -> None:
-    answers = compare(problem_of(small()), ["leader-flow", "exact"])
+    answers = solve_with_each(problem_of(small()), ["leader-flow", "exact"])
     assert list(answers) == ["leader-flow", "exact"]
 
 
 def test_a_strategy_that_does_not_exist() -> None:
     with pytest.raises(InputError, match="strategy best: expected one of exact, generate"):
-        compare(problem_of(small()), ["exact", "best"])
+        solve_with_each(problem_of(small()), ["exact", "best"])
     with pytest.raises(InputError, match="strategy best"):
         problem_of(small(), strategy="best")
 
 
 def test_a_strategy_that_cannot_says_why() -> None:
-    answers = compare(problem_of(small(), replication_factor=3), ["exact", "leader-flow"])
+    answers = solve_with_each(problem_of(small(), replication_factor=3), ["exact", "leader-flow"])
     assert isinstance(answers["exact"], Plan)
     assert answers["leader-flow"] == (
         "changes only the order of lists: t-0 has 2 replicas and needs 3"
     )
-    found = comparison(answers)["strategies"]
+    found = Comparison(answers).to_json()["strategies"]
     assert found["leader-flow"] == {"cannot": answers["leader-flow"]}
 
 
 def test_a_limit_that_the_rules_do_not_allow_is_a_reason_like_any_other() -> None:
-    answers = compare(problem_of(small(), remove_broker=[1], max_moves=2), ["exact", "greedy"])
+    answers = solve_with_each(
+        problem_of(small(), remove_broker=[1], max_moves=2), ["exact", "greedy"]
+    )
     assert answers == {
         "exact": "`max_moves` 2: the rules alone force 6",
         "greedy": "does not support `max_moves`: exact does",
@@ -80,7 +85,7 @@ def test_every_strategy_has_an_answer_or_a_reason() -> None:
         {"add_broker": ["4", "5"]},
         {"spread": "topic"},
     ):
-        for name, answer in compare(problem_of(small(), **options)).items():
+        for name, answer in solve_with_each(problem_of(small(), **options)).items():
             if isinstance(answer, str):
                 assert answer.strip(), name
                 assert answer.splitlines() == [answer]
@@ -100,14 +105,14 @@ def test_a_strategy_that_fails_otherwise_is_not_silenced(monkeypatch: pytest.Mon
 
     monkeypatch.setitem(STRATEGIES, "broken", Strategy(broken))  # type: ignore[arg-type]
     monkeypatch.setitem(STRATEGIES, "cannot", Strategy(cannot))  # type: ignore[arg-type]
-    assert compare(problem_of(small()), ["cannot"]) == {"cannot": "has no hands"}
+    assert solve_with_each(problem_of(small()), ["cannot"]) == {"cannot": "has no hands"}
     with pytest.raises(ZeroDivisionError):
-        compare(problem_of(small()), ["broken"])
+        solve_with_each(problem_of(small()), ["broken"])
 
 
 def test_progress_names_the_strategy() -> None:
     said: list[str] = []
-    compare(problem_of(small()), ["exact", "generate"], said.append)
+    solve_with_each(problem_of(small()), ["exact", "generate"], said.append)
     assert said[0].startswith("exact: ")
     assert said[-1].startswith("generate: ")
 
@@ -115,7 +120,7 @@ def test_progress_names_the_strategy() -> None:
 def test_the_problem_is_left_as_it_was() -> None:
     problem = problem_of(small(), no_moves=True)
     warnings = list(problem.warnings)
-    compare(problem)
+    solve_with_each(problem)
     assert problem.warnings == warnings
     assert problem.options.strategy == "exact"
 
@@ -136,11 +141,11 @@ def test_the_problem_is_left_as_it_was() -> None:
 )
 def test_every_strategy_gives_the_same_bytes_from_shuffled_input(options: dict[str, Any]) -> None:
     problem = problem_of(grown(), **options)
-    answers = compare(problem)
+    answers = solve_with_each(problem)
     same = deterministic(problem, answers)
     able = [name for name, answer in answers.items() if isinstance(answer, Plan)]
     assert same == dict.fromkeys(able, True)
-    found = comparison(answers, same)["strategies"]
+    found = Comparison(answers, same).to_json()["strategies"]
     assert all(found[name]["deterministic"] is True for name in able)
     assert all("deterministic" not in found[name] for name in found.keys() - set(able))
 
@@ -151,7 +156,7 @@ def test_what_the_input_says_besides_is_no_chance() -> None:
     problem = problem_of(cluster)
     problem.loads.append("rates: of yesterday")
     problem.warnings.append("half of them are guessed")
-    assert deterministic(problem, compare(problem, ["exact"])) == {"exact": True}
+    assert deterministic(problem, solve_with_each(problem, ["exact"])) == {"exact": True}
 
 
 def test_a_strategy_that_draws_lots_is_not_deterministic(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -173,7 +178,7 @@ def test_a_strategy_that_draws_lots_is_not_deterministic(monkeypatch: pytest.Mon
     monkeypatch.setitem(STRATEGIES, "by-lot", Strategy(by_lot))
     monkeypatch.setitem(STRATEGIES, "at-first", Strategy(at_first))
     problem = problem_of(small())
-    answers = compare(problem, ["by-lot", "at-first", "exact"])
+    answers = solve_with_each(problem, ["by-lot", "at-first", "exact"])
     assert deterministic(problem, answers) == {"by-lot": False, "at-first": False, "exact": True}
 
 
@@ -189,7 +194,7 @@ def test_input_is_shuffled_and_the_job_the_same(monkeypatch: pytest.MonkeyPatch)
     problem.warnings.append("told before")
     build, written = Cluster.build, []
     monkeypatch.setattr(Cluster, "build", lambda *a: (written.append(a), build(*a))[1])
-    deterministic(problem, compare(problem, ["look"]))
+    deterministic(problem, solve_with_each(problem, ["look"]))
     ((brokers, _, partitions, _, _),) = written
     assert [b.id for b in brokers] != sorted(b.id for b in brokers)
     assert partitions != sorted(partitions)
@@ -203,7 +208,7 @@ def test_input_is_shuffled_and_the_job_the_same(monkeypatch: pytest.MonkeyPatch)
 def test_a_warning_of_the_plan_is_no_difference() -> None:
     """What the plan adds to the warnings of its job is the plan's alone."""
     problem = problem_of(cluster_of("1/9 " * 4, "1/10 2/99"))
-    answers = compare(problem, ["greedy", "three-flows"])
+    answers = solve_with_each(problem, ["greedy", "three-flows"])
     assert all(isinstance(a, Plan) and a.warnings for a in answers.values())
     assert problem.warnings == []
     assert deterministic(problem, answers) == {"greedy": True, "three-flows": True}
@@ -211,7 +216,7 @@ def test_a_warning_of_the_plan_is_no_difference() -> None:
 
 def test_who_breaks_the_rack_rule_says_so() -> None:
     """Only where a plan does so itself: what lay wrong before may stay."""
-    answers = compare(problem_of(grown()), ["exact", "greedy", "bin-packing", "mip"])
+    answers = solve_with_each(problem_of(grown()), ["exact", "greedy", "bin-packing", "mip"])
     told = {
         name: [w for w in answer.warnings if "break the rack rule" in w]
         for name, answer in answers.items()
@@ -227,5 +232,5 @@ def test_who_breaks_the_rack_rule_says_so() -> None:
 def test_progress_of_the_second_run_names_the_strategy() -> None:
     problem = problem_of(small())
     said: list[str] = []
-    deterministic(problem, compare(problem, ["exact"]), said.append)
+    deterministic(problem, solve_with_each(problem, ["exact"]), said.append)
     assert said == ["exact: again from shuffled input"]

@@ -17,8 +17,8 @@ pytest.importorskip("pyspark")
 import pyarrow.parquet as pq
 
 from partage.errors import InputError
+from partage.measured_loads import Profile
 from partage.pipeline import session, write_profile
-from partage.profile import Profile
 
 pytestmark = pytest.mark.spark
 

@@ -15,9 +15,9 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from partage.errors import InputError
+from partage.measured_loads import Profile
 from partage.period import Period
 from partage.pipeline import profile_tables, write_profile
-from partage.profile import Profile
 
 pytestmark = pytest.mark.spark
 

@@ -20,8 +20,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from partage.errors import InputError
+from partage.measured_loads import Profile
 from partage.pipeline.sinks import Sink
-from partage.profile import Profile
 
 ABOUT = {"format_version": 1, "partage": "0.1"}
 TIME = datetime(2026, 1, 2, 3, 4, 5, tzinfo=UTC)

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from rich.console import Console
 
-from partage.profile import HotKey
+from partage.measured_loads import HotKey
 from partage.report import printing
 from partage.report.profile_tables import print_profile
 

@@ -1,15 +1,15 @@
-"""Every strategy on the same job, measured by the same criteria.
+"""Compare strategies on one planning problem, by the same criteria.
 
-Whether a strategy is *deterministic* is measured too: it decides the same job once more from a
-cluster that names its brokers and partitions in another order, and the two plan.json are compared
-byte by byte.
+Whether a strategy is *deterministic* is measured, too: it solves the problem again from a cluster
+whose brokers and partitions are listed in another order, and the two plan.json are compared byte by
+byte.
 """
 
 from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from random import Random
 from typing import Any
 
@@ -21,20 +21,119 @@ from partage.brokers.strategies import STRATEGIES, strategy_named
 from partage.cluster import Cluster
 from partage.errors import CannotError
 from partage.files import to_json
+from partage.frames import arrow_table, data_frame, html_table
 
 SEED = 6
-"""Of the other order of the input: any fixed number will do."""
+"""The seed of the other order of the input."""
 
 
-def compare(
+@dataclass(frozen=True, repr=False)
+class Comparison:
+    """The strategies by name: the plan of each, or the reason why it has none.
+
+    ``deterministic``: for each strategy with a plan, whether input in another order gives the same
+    bytes of plan.json; empty if that was not measured.
+    """
+
+    plans: Mapping[str, Plan | str]
+    deterministic: Mapping[str, bool] = field(default_factory=dict)
+
+    def to_json(self) -> dict[str, Any]:
+        """The value that ``partage compare --json`` prints."""
+        return {
+            "strategies": {
+                name: {"cannot": answer}
+                if isinstance(answer, str)
+                else {**answer.figures, "deterministic": self.deterministic.get(name)}
+                for name, answer in self.plans.items()
+            }
+        }
+
+    def to_pandas(self) -> Any:
+        """A ``pandas.DataFrame`` with a row per strategy. Raises PartageError where pandas is not
+        installed."""
+        return data_frame(self._columns())
+
+    def to_arrow(self) -> Any:
+        """The same table as ``to_pandas`` as a ``pyarrow.Table``. Raises PartageError where pyarrow
+        is not installed."""
+        return arrow_table(self._columns())
+
+    def __repr__(self) -> str:
+        moves = ", ".join(
+            f"{name} {'cannot' if isinstance(answer, str) else f'{answer.moves:,}'}"
+            for name, answer in self.plans.items()
+        )
+        return f"<Comparison of {len(self.plans)} strategies, moves: {moves}>"
+
+    def _repr_html_(self) -> str:
+        columns = self._columns()
+        rows = list(zip(*columns.values(), strict=True))
+        return html_table(f"{len(self.plans)} strategies", columns, rows)
+
+    def _columns(self) -> dict[str, list[Any]]:
+        columns: dict[str, list[Any]] = {name: [] for name in _COLUMNS}
+        for name, answer in self.plans.items():
+            row = _no_plan(name, answer) if isinstance(answer, str) else _row(name, answer)
+            for column, value in zip(columns.values(), row, strict=True):
+                column.append(value)
+        return columns
+
+
+_COLUMNS = (
+    "strategy",
+    "moves",
+    "lower_bound",
+    "bytes_moved",
+    "fewest_replicas",
+    "most_replicas",
+    "fewest_leaders",
+    "most_leaders",
+    "worst_survivor",
+    "topic_spread",
+    "rack_violations",
+    "waves",
+    "optimal",
+    "settled",
+    "seconds",
+    "cannot",
+)
+
+
+def _row(name: str, plan: Plan) -> list[Any]:
+    figures = plan.figures
+    return [
+        name,
+        plan.moves,
+        plan.lower_bound,
+        plan.bytes_moved,
+        *figures["replicas_per_broker"],
+        *figures["leaders_per_broker"],
+        figures["leaders_after_failure"]["max"],
+        figures["topic_spread"],
+        figures["rack_violations"],
+        len(plan.waves),
+        plan.optimal,
+        plan.settled,
+        plan.seconds,
+        None,
+    ]
+
+
+def _no_plan(name: str, reason: str) -> list[Any]:
+    return [name, *[None] * (len(_COLUMNS) - 2), reason]
+
+
+def solve_with_each(
     problem: Problem,
     strategies: Iterable[str] | None = None,
     progress: Callable[[str], None] | None = None,
 ) -> dict[str, Plan | str]:
-    """A plan per strategy (all when None), or the sentence why it has none; lists that are given
-    are always among them.
+    """A plan per strategy (default: all), or the reason why it has none. The lists of a given
+    reassignment are always compared, too.
 
-    The exact answer, the measure of all, is worked out once: its time is that of ``exact``.
+    The exact answer, which all are measured against, is computed once: its time counts for
+    ``exact``.
     """
     answers: dict[str, Plan | str] = {}
     shared = 0.0
@@ -47,12 +146,12 @@ def compare(
         asked = problem.by_strategy(name)
         shared += time.perf_counter() - began
 
-        def tell(step: str, name: str = name) -> None:
+        def report(step: str, name: str = name) -> None:
             if progress is not None:
                 progress(f"{name}: {step}")
 
         try:
-            made = solve(asked, tell)
+            made = solve(asked, report)
         except CannotError as error:
             answers[name] = str(error)
             continue
@@ -66,8 +165,8 @@ def deterministic(
     answers: Mapping[str, Plan | str],
     progress: Callable[[str], None] | None = None,
 ) -> dict[str, bool]:
-    """Per strategy with a plan for ``problem``: whether the job, from input in another order, makes
-    the same bytes of plan.json. It costs as much again as the plans did."""
+    """For each strategy with a plan: whether the problem, from input in another order, gives the
+    same bytes of plan.json. It takes as long as the plans took."""
     other = _in_another_order(problem)
     same = {}
     for name, answer in answers.items():
@@ -84,24 +183,8 @@ def deterministic(
     return same
 
 
-def comparison(
-    answers: Mapping[str, Plan | str], same: Mapping[str, bool] | None = None
-) -> dict[str, Any]:
-    """The value that ``compare --json`` prints. ``same``: what ``deterministic`` has measured; a
-    strategy that is not in it says null."""
-    measured = same or {}
-    return {
-        "strategies": {
-            name: {"cannot": answer}
-            if isinstance(answer, str)
-            else {**answer.figures, "deterministic": measured.get(name)}
-            for name, answer in answers.items()
-        }
-    }
-
-
 def _in_another_order(problem: Problem) -> Problem:
-    """The job again, from its cluster as somebody else might have written it down."""
+    """The same problem, with brokers and partitions listed in another order."""
     cluster, random = problem.cluster, Random(SEED)
     brokers = [b for b, new in zip(cluster.brokers, problem.added.tolist(), strict=True) if not new]
     lists = cluster.replica_lists()

@@ -8,13 +8,14 @@ from __future__ import annotations
 
 import inspect
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, fields
 from functools import wraps
 from typing import Concatenate, ParamSpec, TypeAlias, TypeVar, get_args, get_type_hints
 
 import numpy as np
 
+from partage.brokers.compare import Comparison, deterministic, solve_with_each
 from partage.brokers.declaration import Option
 from partage.brokers.options import GIVEN, PlanOptions, declared
 from partage.brokers.plan import Plan, Progress
@@ -24,8 +25,8 @@ from partage.brokers.strategies import strategy_named
 from partage.cluster import Cluster
 from partage.cluster.reassignment import Reassignment
 from partage.errors import InputError
+from partage.measured_loads import Measured, Profile
 from partage.period import shown
-from partage.profile import Measured, Profile
 
 P = ParamSpec("P")
 Request = TypeVar("Request", bound="PlanRequest")
@@ -95,6 +96,25 @@ def show(function: Callable[..., object], request: object) -> None:
     answer = get_type_hints(function).get("return", inspect.Signature.empty)
     vars(function)["__signature__"] = inspect.Signature(parameters, return_annotation=answer)
     function.__doc__ = "\n".join([inspect.cleandoc(function.__doc__ or ""), "", "Options:", *lines])
+
+
+@dataclass(frozen=True, kw_only=True, repr=False)
+class CompareRequest(PlanRequest):
+    """The options of a comparison: those of a plan, and the ``strategies`` (default: all)."""
+
+    strategies: Sequence[str] | None = None
+
+
+@takes(CompareRequest)
+def compare(cluster: Cluster, request: CompareRequest) -> Comparison:
+    """Compare strategies: what each would do with the same cluster and options.
+
+    ``strategies``: their names, default all; the other keywords are those of ``partage.plan``.
+    Raises InputError.
+    """
+    problem = posed(cluster, request.options, request.profile)
+    answers = solve_with_each(problem, request.strategies, request.progress)
+    return Comparison(answers, deterministic(problem, answers, request.progress))
 
 
 @takes(PlanRequest)

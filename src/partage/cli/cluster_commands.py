@@ -132,13 +132,12 @@ def compare(
         partage compare cluster.json --add-broker 9:a
         partage compare cluster.json --strategy exact --strategy generate
     """
-    from partage.brokers.compare import compare as compare_strategies
-    from partage.brokers.compare import comparison, deterministic
+    from partage.brokers.compare import Comparison, deterministic, solve_with_each
 
     with output.progress(quiet=json) as tell:
         problem = problem_of(cluster, options, loads)
-        answers = compare_strategies(problem, strategies, tell)
-        found = comparison(answers, deterministic(problem, answers, tell))
+        answers = solve_with_each(problem, strategies, tell)
+        found = Comparison(answers, deterministic(problem, answers, tell)).to_json()
     for figures in found["strategies"].values():
         if "cannot" in figures:
             figures["cannot"] = spelled(figures["cannot"], get_current_context())

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from partage.brokers.plan import Plan
     from partage.brokers.problem import Problem
     from partage.cluster import Cluster
-    from partage.profile import Profile
+    from partage.measured_loads import Profile
 
 _DATA = files("partage") / "data"
 _DAY = 86_400
@@ -65,7 +65,7 @@ def demo(
     from partage.brokers.directory import check_writable
     from partage.cluster import Cluster
     from partage.files import check_writable_directory
-    from partage.profile import MARKER
+    from partage.measured_loads import MARKER
     from partage.report.comparison_tables import print_compare
     from partage.report.page.measured import summary
 
@@ -97,7 +97,7 @@ def _chapter(title: str, json: bool) -> None:
 
 def _measured(cluster: Cluster, directory: str, master: str | None, json: bool) -> Profile:
     """The profile of the bundled events, written and shown."""
-    from partage.profile import Profile
+    from partage.measured_loads import Profile
     from partage.report.profile_tables import print_profile
 
     with output.bar(quiet=json) as report, as_file(_DATA / "change-events.parquet") as events:
@@ -137,7 +137,7 @@ class _Planned:
 
 
 def _planned(cluster: Cluster, profile: Profile, json: bool) -> _Planned:
-    from partage.brokers.compare import compare, comparison, deterministic
+    from partage.brokers.compare import Comparison, deterministic, solve_with_each
     from partage.brokers.plan import Plan
     from partage.brokers.planning import problem_of
     from partage.brokers.solving import solve
@@ -145,8 +145,8 @@ def _planned(cluster: Cluster, profile: Profile, json: bool) -> _Planned:
 
     with output.progress(quiet=json) as say:
         problem = problem_of(cluster, profile=profile, leaders="rate")
-        answers = compare(problem, _PEERS, say)
-        compared = comparison(answers, deterministic(problem, answers, say))
+        answers = solve_with_each(problem, _PEERS, say)
+        compared = Comparison(answers, deterministic(problem, answers, say)).to_json()
         plan = answers["exact"]
         assert isinstance(plan, Plan)
         by_count = solve(problem_of(cluster, profile=profile), say)

@@ -12,7 +12,7 @@ from partage.brokers.declaration import LOADS
 from partage.cli.arguments import one_of
 
 if TYPE_CHECKING:
-    from partage.profile import Profile as MeasuredProfile
+    from partage.measured_loads import Profile as MeasuredProfile
 
 Profile = Annotated[
     str | None,
@@ -94,6 +94,6 @@ def profile_of(
         raise InputError(f"horizon {horizon:g}", "expected days, 0 or more")
     if path is None:
         return None
-    from partage.profile import Profile
+    from partage.measured_loads import Profile
 
     return Profile.read(path).over(Period.of(since, until), rate).ahead(horizon)

@@ -81,8 +81,8 @@ def profile(
     from partage.cluster import Cluster
     from partage.errors import InputError
     from partage.files import check_writable_directory
+    from partage.measured_loads import MARKER, Profile
     from partage.period import Period
-    from partage.profile import MARKER, Profile
     from partage.report.profile_tables import print_profile, print_totals
 
     check_writable_directory(out, MARKER, overwrite)

@@ -197,11 +197,11 @@ def growth(
 
 def _placements(problem: Problem, strategies: list[str] | None, json: bool) -> Placements:
     """Today's placement, and the plans that the strategies make."""
-    from partage.brokers.compare import compare
+    from partage.brokers.compare import solve_with_each
     from partage.pipeline.what_ifs.placements import Placements
 
     with output.progress(quiet=json) as progress:
-        return Placements.of(problem, compare(problem, strategies, progress))
+        return Placements.of(problem, solve_with_each(problem, strategies, progress))
 
 
 def _answer(

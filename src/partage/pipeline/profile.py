@@ -23,6 +23,7 @@ from pyspark.sql import functions as sf
 
 import partage
 from partage.errors import InputError
+from partage.measured_loads import FORMAT_VERSION, MARKER
 from partage.period import ALWAYS, Period, shown
 from partage.pipeline import measure, samples
 from partage.pipeline.cache import Cache
@@ -33,7 +34,6 @@ from partage.pipeline.samples import LAGS, SIZES
 from partage.pipeline.session import spark_errors
 from partage.pipeline.sinks import PARQUET, Sink
 from partage.pipeline.sources import read_rows
-from partage.profile import FORMAT_VERSION, MARKER
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession

@@ -23,10 +23,10 @@ import numpy as np
 
 from partage.cluster import Cluster
 from partage.errors import InputError
+from partage.measured_loads import shown_key
 from partage.producers.detection import Detection
 from partage.producers.fitting import EMPTY_IS_NULL
 from partage.producers.keys import Ints
-from partage.profile import shown_key
 
 THRESHOLD = 1.5
 """The default of the highest skew that a recommendation accepts."""

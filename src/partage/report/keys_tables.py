@@ -15,8 +15,8 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from partage.measured_loads import shown_key
 from partage.producers.candidates import EMPTY, MEASURES, KeyReport, TopicKeys, gini, max_over_mean
-from partage.profile import shown_key
 from partage.report import printing, units
 
 _BARS = "▁▂▃▄▅▆▇█"

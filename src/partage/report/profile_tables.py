@@ -9,7 +9,7 @@ from rich.console import Console
 from rich.text import Text
 
 from partage.cluster import Cluster
-from partage.profile import Profile
+from partage.measured_loads import Profile
 from partage.report import printing, units
 
 _DAYS = 30

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from partage import CannotError, Cluster, InputError, plan
 from partage.brokers.check import check
-from partage.brokers.compare import compare, deterministic
+from partage.brokers.compare import deterministic, solve_with_each
 from partage.brokers.explain import explain
 from partage.brokers.options import PlanOptions
 from partage.brokers.plan import Plan
@@ -93,7 +93,9 @@ def test_no_answer_to_what_else_is_asked(words: str, options: Json, said: str) -
         plan(cluster, reassignment=reassignment(words), **options)
     assert str(refused.value) == said
     assert (
-        compare(problem_of(cluster, reassignment=reassignment(words), **options), [])["given"]
+        solve_with_each(problem_of(cluster, reassignment=reassignment(words), **options), [])[
+            "given"
+        ]
         == said
     )
 
@@ -200,23 +202,23 @@ def test_the_exact_plan_wrapped_is_optimal() -> None:
 def test_beside_the_strategies() -> None:
     words = "t-0=3,1 t-1=3,1"
     problem = problem_of(cluster_of("1,2 2,1 1,2 2,1", "1 2 3"), reassignment=reassignment(words))
-    answers = compare(problem)
+    answers = solve_with_each(problem)
     assert list(answers) == [*STRATEGIES, "given"]
     ours, theirs = answers["exact"], answers["given"]
     assert isinstance(ours, Plan)
     assert isinstance(theirs, Plan)
     assert theirs.lower_bound == ours.lower_bound == ours.moves == 2
     assert text(theirs.after.replica_lists()) == "3,1 3,1 1,2 2,1"
-    assert list(compare(problem, ["given", "greedy"])) == ["given", "greedy"]
+    assert list(solve_with_each(problem, ["given", "greedy"])) == ["given", "greedy"]
     assert deterministic(problem, {"given": theirs}) == {"given": True}
-    without = compare(problem_of(cluster_of("1,2", "1 2")), ["given"])
+    without = solve_with_each(problem_of(cluster_of("1,2", "1 2")), ["given"])
     assert without == {"given": "needs replica lists: give `reassignment`"}
 
 
 def test_the_job_of_the_others_is_what_the_lists_ask_for() -> None:
     """Where they change a replication factor, everyone else has to."""
     problem = problem_of(cluster_of("1,2 2,1", "1 2 3"), reassignment=reassignment("t-0=1,2,3"))
-    exact = compare(problem, ["exact"])["exact"]
+    exact = solve_with_each(problem, ["exact"])["exact"]
     assert isinstance(exact, Plan)
     assert [len(row) for row in exact.after.replica_lists()] == [3, 2]
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from partage.brokers.compare import compare, comparison
+from partage.brokers.compare import Comparison, solve_with_each
 from partage.brokers.options import PlanOptions
 from partage.brokers.planning import plan
 from partage.brokers.problem import Problem
@@ -145,6 +145,8 @@ def test_same_input_in_another_order_gives_the_same(seed: int) -> None:
 
 
 def test_compare_shows_it() -> None:
-    found = comparison(compare(problem_of(README, "1 2 3 4", remove_broker=[4]), ["greedy"]))
+    found = Comparison(
+        solve_with_each(problem_of(README, "1 2 3 4", remove_broker=[4]), ["greedy"])
+    ).to_json()
     figures = found["strategies"]["greedy"]
     assert (figures["moves"], figures["replicas_per_broker"]) == (2, [2, 3])

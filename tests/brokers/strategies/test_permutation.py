@@ -13,7 +13,7 @@ from math import perm
 
 import pytest
 
-from partage.brokers.compare import compare, comparison
+from partage.brokers.compare import Comparison, solve_with_each
 from partage.brokers.problem import Problem
 from partage.brokers.strategies.permutation import LIMIT, assignments, permutation
 from partage.cluster import Cluster
@@ -164,7 +164,9 @@ def test_no_moves_is_refused() -> None:
 def test_compare_shows_what_it_is_for() -> None:
     """Leaders are even, and remain so whoever fails."""
     problem = problem_of("1,2,3 " * 12, "1 2 3", add_broker=["4"])
-    figures = comparison(compare(problem, ["permutation"]))["strategies"]["permutation"]
+    figures = Comparison(solve_with_each(problem, ["permutation"])).to_json()["strategies"][
+        "permutation"
+    ]
     assert figures["leaders_per_broker"] == [3, 3]
     assert figures["leaders_after_failure"]["max"] == 4
     assert figures["settled"] is True

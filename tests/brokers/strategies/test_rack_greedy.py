@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from partage.brokers.compare import compare, comparison
+from partage.brokers.compare import Comparison, solve_with_each
 from partage.brokers.options import PlanOptions
 from partage.brokers.problem import Problem
 from partage.brokers.strategies.rack_greedy import java_hash, rack_greedy
@@ -178,7 +178,9 @@ def test_promises_on_random_clusters() -> None:
 
 def test_compare_shows_it() -> None:
     problem = problem_of("1,2 2,3 3,4 4,1", "1 2 3 4", remove_broker=[2])
-    found = comparison(compare(problem, ["rack-greedy"]))["strategies"]["rack-greedy"]
+    found = Comparison(solve_with_each(problem, ["rack-greedy"])).to_json()["strategies"][
+        "rack-greedy"
+    ]
     assert (found["replicas_per_broker"], found["settled"]) == ([2, 3], True)
-    cannot = comparison(compare(problem_of("1,2", "1:a 2:a"), ["rack-greedy"]))
+    cannot = Comparison(solve_with_each(problem_of("1,2", "1:a 2:a"), ["rack-greedy"])).to_json()
     assert "finds no place" in cannot["strategies"]["rack-greedy"]["cannot"]

@@ -23,11 +23,11 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from partage.errors import InputError, PartageError
+from partage.measured_loads import Profile
 from partage.period import Period
 from partage.pipeline.profile import profile_tables
 from partage.pipeline.sources.kafka import CONNECTOR
 from partage.pipeline.watch import ClusterFile, Rules, stream, watch
-from partage.profile import Profile
 from tests.pipeline.watch.cases import (
     RULES,
     WINDOW,

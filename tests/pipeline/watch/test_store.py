@@ -14,9 +14,9 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from partage.errors import InputError, PartageError
+from partage.measured_loads import Profile
 from partage.pipeline.watch import Settings, check
 from partage.pipeline.watch import store as store_module
-from partage.profile import Profile
 from tests.pipeline.watch.cases import (
     NOON,
     drawn,

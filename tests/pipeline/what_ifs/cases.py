@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 pytest.importorskip("pyspark")
-from partage.brokers.compare import compare
+from partage.brokers.compare import solve_with_each
 from partage.brokers.planning import problem_of
 from partage.cluster import Cluster
 from partage.consumers.scenario import Scenario
@@ -26,7 +26,7 @@ def placements(cluster: Cluster, *strategies: str, rates: Any = None, **options:
     problem = problem_of(cluster, **options)
     if rates is not None:
         object.__setattr__(problem, "bytes_per_second", np.asarray(rates, float))
-    return Placements.of(problem, compare(problem, strategies))
+    return Placements.of(problem, solve_with_each(problem, strategies))
 
 
 def rates_of(cluster: Cluster) -> Any:
@@ -42,7 +42,7 @@ _TASK = problem_of(_GROWN)
 object.__setattr__(_TASK, "bytes_per_second", rates_of(_GROWN))
 
 
-_PLAN: Any = compare(_TASK, ["exact"])["exact"]
+_PLAN: Any = solve_with_each(_TASK, ["exact"])["exact"]
 
 
 _PLACED = Placements.of(_TASK, {"exact": _PLAN, "mip": "has no time"})

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 pytest.importorskip("pyspark")
-from partage.brokers.compare import compare
+from partage.brokers.compare import solve_with_each
 from partage.brokers.planning import problem_of
 from partage.cluster import Cluster
 from partage.pipeline.what_ifs.failures import Failures
@@ -63,7 +63,7 @@ def test_failures_are_what_a_count_says(cluster: Cluster, options: dict[str, Any
     rates = rates_of(cluster)
     problem = problem_of(cluster, **options)
     object.__setattr__(problem, "bytes_per_second", rates)
-    answers = compare(problem, ["exact"])
+    answers = solve_with_each(problem, ["exact"])
     failures = Failures(Placements.of(problem, answers), pairs=1000)
     removed = {int(b) for b in options.get("remove_broker", ())}
     added = {int(word.split(":")[0]) for word in options.get("add_broker", ())}

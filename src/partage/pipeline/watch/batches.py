@@ -18,6 +18,7 @@ import pyarrow.compute as pc
 from partage.brokers.directory import REPORT
 from partage.cluster import Cluster
 from partage.errors import PartageError
+from partage.measured_loads import Profile
 from partage.pipeline import measure
 from partage.pipeline.profile import SCHEMAS
 from partage.pipeline.session import spark_errors
@@ -25,7 +26,6 @@ from partage.pipeline.watch import events, windows
 from partage.pipeline.watch.fairness import ClusterFile, Fairness, fairness, new_plan
 from partage.pipeline.watch.store import PLANS, REJECTED_KEPT, State, Store, stamp
 from partage.pipeline.watch.stream import Stream
-from partage.profile import Profile
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession

@@ -17,7 +17,7 @@ from partage.brokers.plan import Plan
 from partage.brokers.planning import plan
 from partage.cluster import Cluster
 from partage.errors import CannotError, PartageError
-from partage.profile import Profile
+from partage.measured_loads import Profile
 
 Floats = npt.NDArray[np.float64]
 

@@ -45,10 +45,10 @@ from partage.files import (
     to_json,
     write_text,
 )
+from partage.measured_loads import FORMAT_VERSION as PROFILE_VERSION
+from partage.measured_loads import MARKER as PROFILE
 from partage.pipeline.profile import SCHEMAS
 from partage.pipeline.watch import windows
-from partage.profile import FORMAT_VERSION as PROFILE_VERSION
-from partage.profile import MARKER as PROFILE
 
 MARKER = "watch.json"
 FORMAT_VERSION = 1

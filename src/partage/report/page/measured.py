@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 import msgspec
 
 from partage.json_input import check_json
-from partage.profile import Profile
+from partage.measured_loads import Profile
 
 
 class HotKey(msgspec.Struct, frozen=True):

@@ -18,8 +18,8 @@ import pyarrow.parquet as pq
 import partage
 from partage.cluster import Cluster
 from partage.errors import InputError
+from partage.measured_loads import Profile, shown_key
 from partage.period import Period
-from partage.profile import Profile, shown_key
 
 PARTITIONS: dict[str, list[Any]] = {
     "topic": ["b", "a", "a"],

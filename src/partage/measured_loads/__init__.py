@@ -5,10 +5,10 @@ A profile is a directory: the marker ``profile.json`` and the Parquet tables ``p
 directory of part files. Reading needs pyarrow only.
 """
 
-from partage.profile.files import FORMAT_VERSION, MARKER
-from partage.profile.keys import HotKey, shown_key
-from partage.profile.model import RATES, Measured, Profile
-from partage.profile.samples import Lags, Sizes
+from partage.measured_loads.files import FORMAT_VERSION, MARKER
+from partage.measured_loads.keys import HotKey, shown_key
+from partage.measured_loads.model import RATES, Measured, Profile
+from partage.measured_loads.samples import Lags, Sizes
 
 __all__ = [
     "FORMAT_VERSION",

@@ -13,10 +13,10 @@ import numpy.typing as npt
 
 from partage.cluster import Cluster
 from partage.errors import InputError, shown
+from partage.measured_loads.files import MARKER, read_marker, read_table
+from partage.measured_loads.keys import HotKey, shown_key
+from partage.measured_loads.samples import Lags, Sizes
 from partage.period import ALWAYS, Period
-from partage.profile.files import MARKER, read_marker, read_table
-from partage.profile.keys import HotKey, shown_key
-from partage.profile.samples import Lags, Sizes
 
 Ints = npt.NDArray[np.int64]
 Floats = npt.NDArray[np.float64]

@@ -1,0 +1,133 @@
+"""``partage.profile`` and ``partage.keys``: measure records from Python."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, TypeAlias
+
+from partage.cluster import Cluster
+from partage.measured_loads import Profile
+from partage.period import Period
+from partage.producers.candidates import THRESHOLD, KeyReport, partition_counts
+from partage.producers.fitting import hash_named
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+Path: TypeAlias = str | os.PathLike[str]
+Paths: TypeAlias = Path | Sequence[Path]
+Progress: TypeAlias = Callable[[int, int, str], None]
+
+
+def profile(
+    records: Paths = (),
+    out: Path = "profile",
+    *,
+    sizes: Paths = (),
+    lags: Paths = (),
+    since: str | None = None,
+    until: str | None = None,
+    window: int = 3600,
+    top: int = 100,
+    overwrite: bool = False,
+    command_config: Path | None = None,
+    spark: SparkSession | None = None,
+    master: str | None = None,
+    progress: Progress | None = None,
+) -> Profile:
+    """Measure records with Spark and write the tables to ``out``: rates, key skew, windows.
+
+    - ``records``: files, folders, patterns, or ``kafka://HOST:PORT/TOPIC``; ``sizes`` and ``lags``:
+      samples of log-dir sizes and of group offsets
+    - ``since``, ``until``: ISO 8601; ``window``: seconds; ``top``: hottest keys kept per topic
+    - ``overwrite``: replace an existing profile
+    - ``command_config``: client properties for ``kafka://``
+    - ``spark``: a session to use; without one, a session at ``master`` (default: local)
+    - ``progress``: called with (tasks done, tasks, step)
+
+    Raises InputError, and PartageError where Spark or Java is missing.
+    """
+    from partage.pipeline.profile import write_profile
+    from partage.pipeline.sources.kafka import configured
+
+    config = None if command_config is None else os.fspath(command_config)
+    with _session(spark, master) as session:
+        write_profile(
+            session,
+            configured(_paths(records), config),
+            out,
+            sizes=_paths(sizes),
+            lags=_paths(lags),
+            window=window,
+            top=top,
+            period=Period.of(since, until),
+            overwrite=overwrite,
+            progress=progress,
+        )
+    return Profile.read(out)
+
+
+def keys(
+    records: Paths,
+    partitions: int | Sequence[int],
+    *,
+    partitioner: str | Sequence[str] = (),
+    cluster: Cluster | Path | Mapping[str, int] | None = None,
+    consumers: int | None = None,
+    threshold: float = THRESHOLD,
+    command_config: Path | None = None,
+    spark: SparkSession | None = None,
+    master: str | None = None,
+    progress: Progress | None = None,
+) -> KeyReport:
+    """Detect the partitioner of each topic with Spark, and evaluate other partition counts.
+
+    - ``records``: files, folders, patterns, or ``kafka://HOST:PORT/TOPIC``
+    - ``partitions``: the counts to evaluate; ``partitioner``: the hashes to evaluate them with,
+      default: the one that wrote the topic
+    - ``cluster``: a cluster, its file, or the partition count by topic
+    - ``consumers``, ``threshold`` (max/mean): what the recommended count has to satisfy
+    - ``command_config``, ``spark``, ``master``, ``progress``: as for ``partage.profile``
+
+    Raises InputError, and PartageError where Spark or Java is missing.
+    """
+    from partage.pipeline.key_report import key_report
+    from partage.pipeline.sources.kafka import configured
+
+    names = [partitioner] if isinstance(partitioner, str) else list(partitioner)
+    config = None if command_config is None else os.fspath(command_config)
+    with _session(spark, master) as session:
+        return key_report(
+            session,
+            configured(_paths(records), config),
+            [partitions] if isinstance(partitions, int) else list(partitions),
+            [hash_named(name) for name in names],
+            known=_counts(cluster),
+            consumers=consumers,
+            threshold=threshold,
+            progress=progress,
+        )
+
+
+@contextmanager
+def _session(spark: SparkSession | None, master: str | None) -> Iterator[SparkSession]:
+    if spark is not None:
+        yield spark
+        return
+    from partage.pipeline.session import session
+
+    with session(master, short=True) as opened:
+        yield opened
+
+
+def _paths(given: Paths) -> list[str]:
+    several = [given] if isinstance(given, (str, os.PathLike)) else given
+    return [os.fspath(path) for path in several]
+
+
+def _counts(cluster: Cluster | Path | Mapping[str, int] | None) -> Mapping[str, int] | None:
+    if cluster is None or isinstance(cluster, Mapping):
+        return cluster
+    return partition_counts(cluster if isinstance(cluster, Cluster) else Cluster.read(cluster))
