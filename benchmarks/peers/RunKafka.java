@@ -19,8 +19,8 @@ import org.apache.kafka.metadata.placement.UsableBroker;
 import org.apache.kafka.tools.reassign.ReassignPartitionsCommand;
 
 /**
- * Kafka itself: what {@code kafka-reassign-partitions.sh --generate} works out once it has read the
- * cluster. The method is private to the tool, so it is called by reflection.
+ * Kafka itself: the calculation of {@code kafka-reassign-partitions.sh --generate} after it has read
+ * the cluster. The method is private to the tool, so it is called by reflection.
  *
  * <p>Arguments and answer as in exchange.py: CLUSTER ANSWER REMOVED.
  */

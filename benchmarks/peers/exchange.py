@@ -1,10 +1,10 @@
-"""How ``peers.py`` and a runner talk: files in, one file out, and a clock for what lies between.
+"""The protocol between ``peers.py`` and a runner: arguments, the answer file, and a clock.
 
 A runner is ``python run_NAME.py CLUSTER ANSWER REMOVED [VARIANT]``: CLUSTER is CLUSTER JSON,
-REMOVED the ids of the brokers to empty, as 8,9 or nothing. It writes ANSWER: ``replicas``, the
-lists of broker ids in the cluster's order, and ``stages``, each with its wall and CPU seconds.
-Stages named ``read ...`` are no part of the planning. Nothing but the standard library is used,
-since every runner lives in an environment of its own.
+REMOVED the ids of the brokers to empty, such as ``8,9``, or empty. It writes ANSWER: ``replicas``,
+the lists of broker ids in the cluster's order, and ``stages``, each with its wall and CPU seconds.
+Stages named ``read ...`` are not part of planning. Only the standard library is used, because every
+runner has a separate environment.
 """
 
 from __future__ import annotations
@@ -21,13 +21,13 @@ from typing import Any
 
 @dataclass
 class Clock:
-    """Seconds by stage; a stage that is entered twice adds up."""
+    """Seconds by stage, summed if a stage is entered several times."""
 
     stages: dict[str, dict[str, float]] = field(default_factory=dict)
 
     @contextmanager
     def stage(self, name: str) -> Iterator[None]:
-        """Count what happens inside as ``name``."""
+        """Add the time of the block to the stage ``name``."""
         wall, cpu = time.perf_counter(), time.process_time()
         try:
             yield
@@ -38,7 +38,7 @@ class Clock:
 
 
 @dataclass(frozen=True)
-class Question:
+class Request:
     """The arguments of a runner."""
 
     path: Path
@@ -57,10 +57,10 @@ class Question:
         self.answer.write_text(json.dumps(value), encoding="utf-8")
 
 
-def question() -> Question:
-    """What this process was asked."""
+def request() -> Request:
+    """The arguments of this process."""
     path, answer, removed, *variant = sys.argv[1:]
-    return Question(
+    return Request(
         Path(path),
         Path(answer),
         [int(word) for word in removed.split(",") if word],

@@ -1,12 +1,12 @@
 """bubuku: its two rebalance plans, with ZooKeeper replaced by an object in memory.
 
 Its planners ask ZooKeeper for broker ids, racks and the assignment, and are driven state by state
-by ``run``; they are stopped where they would begin to write. ``one-way`` is what
-``bubuku-cli rebalance`` does by default, ``bin-packing`` what it does with ``--bin-packing``.
+by ``run``; they are stopped before they would write. ``one-way`` is the default of
+``bubuku-cli rebalance``, ``bin-packing`` is its ``--bin-packing``.
 
-Two of its modules are replaced by stand-ins before it is imported: ``bubuku.zookeeper`` (its
-client, which no Python after 3.6 can parse) and ``bubuku.controller`` (which pulls in the cloud's
-libraries). The planners take only names from them.
+Two of its modules are replaced by stubs before the import: ``bubuku.zookeeper`` (its client, which
+Python after 3.6 cannot parse) and ``bubuku.controller`` (which imports cloud libraries). The
+planners use only names from them.
 """
 
 from __future__ import annotations
@@ -16,11 +16,11 @@ from collections.abc import Iterator
 from types import ModuleType
 from typing import Any
 
-from exchange import Clock, question
+from exchange import Clock, request
 
 
 class InMemory:
-    """What the planners ask of ZooKeeper, answered from a cluster."""
+    """The part of the ZooKeeper client that the planners use, reading from a cluster."""
 
     def __init__(self, cluster: dict[str, Any]) -> None:
         self.racks = {b["id"]: b["rack"] for b in cluster["brokers"]}
@@ -41,14 +41,14 @@ class InMemory:
 
 
 class NoThrottle:
-    """Stands for what throttles a running rebalance: nothing is run here."""
+    """A stub of the throttle of a running rebalance: nothing runs here."""
 
     def __init__(self, *_: Any) -> None:
         pass
 
 
-def put_stand_ins() -> None:
-    """Make the two modules importable without what they import."""
+def install_stubs() -> None:
+    """Make the two modules importable without their own imports."""
     zookeeper, controller = ModuleType("bubuku.zookeeper"), ModuleType("bubuku.controller")
     vars(zookeeper).update(BukuExhibitor=InMemory, RebalanceThrottleManager=NoThrottle)
     vars(controller).update(Change=type("Change", (), {}))
@@ -56,11 +56,11 @@ def put_stand_ins() -> None:
 
 
 def main() -> None:
-    put_stand_ins()
+    install_stubs()
     from bubuku.features.rebalance.change import OptimizedRebalanceChange
     from bubuku.features.rebalance.change_simple import SimpleRebalanceChange
 
-    asked = question()
+    asked = request()
     clock = Clock()
     with clock.stage("read cluster"):
         cluster = asked.read()

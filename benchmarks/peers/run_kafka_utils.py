@@ -1,8 +1,8 @@
 """kafka-utils: the planner of ``kafka-cluster-manager``, its objects built from a file.
 
 Its commands read brokers and assignment from ZooKeeper, build a ``ClusterTopology`` of them and
-hand it to a balancer. Here the same is done with what the file says. Without removed brokers this
-is ``rebalance --replication-groups --brokers --leaders`` without a limit on movements; with them
+pass it to a balancer. Here the file takes the place of ZooKeeper. Without removed brokers this is
+``rebalance --replication-groups --brokers --leaders`` without a limit on movements, with them
 ``decommission``. A replication group is a rack.
 """
 
@@ -11,7 +11,7 @@ from __future__ import annotations
 from argparse import Namespace
 from typing import Any
 
-from exchange import Clock, question
+from exchange import Clock, request
 from kafka_utils.kafka_cluster_manager.cluster_info.cluster_topology import ClusterTopology
 from kafka_utils.kafka_cluster_manager.cluster_info.partition_count_balancer import (
     PartitionCountBalancer,
@@ -27,7 +27,7 @@ def rack(broker: Any) -> str:
 
 
 def main() -> None:
-    asked = question()
+    asked = request()
     clock = Clock()
     with clock.stage("read cluster"):
         cluster = asked.read()

@@ -1,7 +1,7 @@
-"""partage: ``partage.plan`` as anyone calls it, with a clock around each of its stages.
+"""partage: ``partage.plan`` as users call it, with a clock around each stage.
 
-The stages are timed by wrapping the functions that ``brokers.plan`` calls, so that what is measured
-is the whole plan and no copy of it. ``the rest`` is what the plan does outside them.
+The stages are timed by wrapping the functions that the plan calls, so the real code is measured.
+``the rest`` is the time outside them.
 """
 
 from __future__ import annotations
@@ -10,15 +10,16 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
-from exchange import Clock, question
+from exchange import Clock, request
 
 import partage
-import partage.brokers.plan as planning
+from partage.brokers import plan as solver
+from partage.brokers import planning
 from partage.brokers.strategies import STRATEGIES
 
 
 def timed(clock: Clock, stage: str, call: Callable[..., Any]) -> Callable[..., Any]:
-    """The same function, its time counted as ``stage``."""
+    """The function with its time added to ``stage``."""
 
     def wrapped(*arguments: Any, **named: Any) -> Any:
         with clock.stage(stage):
@@ -28,18 +29,18 @@ def timed(clock: Clock, stage: str, call: Callable[..., Any]) -> Callable[..., A
 
 
 def main() -> None:
-    asked = question()
+    asked = request()
     clock = Clock()
     exact = STRATEGIES["exact"]
     STRATEGIES["exact"] = replace(exact, decide=timed(clock, "replicas", exact.decide))
-    for name, stage in (
-        ("lead", "leaders"),
-        ("prove_placement", "proofs"),
-        ("prove_leaders", "proofs"),
-        ("schedule_waves", "waves"),
-        ("problem_of", "read job"),
+    for module, name, stage in (
+        (solver, "lead", "leaders"),
+        (solver, "prove_placement", "proofs"),
+        (solver, "prove_leaders", "proofs"),
+        (solver, "schedule_waves", "waves"),
+        (planning, "posed", "read job"),
     ):
-        setattr(planning, name, timed(clock, stage, getattr(planning, name)))
+        setattr(module, name, timed(clock, stage, getattr(module, name)))
 
     with clock.stage("read cluster"):
         cluster = partage.Cluster.read(asked.path)
@@ -51,7 +52,7 @@ def main() -> None:
         key: whole[key] - sum(spent[key] for spent in inside.values()) for key in whole
     }
 
-    # the cluster's order may be another than the file's
+    # partitions may be in another order than in the file
     after = {
         (topic, partition): brokers
         for topic, partition, brokers in zip(
