@@ -1,9 +1,9 @@
-"""The strategies by name. A new one is one file beside this and one line here.
+"""The strategies by name. To add one, write one module here and add one line below.
 
 A strategy takes a Problem and returns replica lists [P, R] of broker positions, preferred leader
-first, -1 after the last. It raises CannotError, saying why, where it has no answer. One that leaves
-the order of the lists to ``brokers.leaders`` is registered with ``ordered=False``. ``given``, which
-decides nothing, is not among those to choose from: ``reassignment`` implies it.
+first, padded with -1. If it has no answer, it raises CannotError with the reason. A strategy that
+leaves the order of the lists to ``brokers.leaders`` is registered with ``ordered=False``. ``given``
+is not in the table, because users do not select it: ``reassignment`` implies it.
 """
 
 from __future__ import annotations

@@ -1,39 +1,38 @@
-"""Bin-packing: the ``rebuild`` of DataDog's topicmappr. By count, or by storage largest first.
+"""Bin-packing: ``rebuild`` of DataDog's topicmappr, by replica count or by storage.
 
-*Which replicas are placed.* Those on brokers that are removed or dead, and those that a higher
-replication factor adds; a lower one cuts the lists off at their end, before anything else. All
-others stay. Where nothing of that kind is asked, this would do nothing: the tool calls new brokers
-a no-op unless it is told to rebuild by force, that is to take every replica off and to place it
-anew as if there were none. It is done by force here where no broker is removed or dead, no
-replication factor is asked, and either some broker is empty or bytes are to be balanced.
+*Which replicas are placed.* Replicas on removed or dead brokers, and those that a higher
+replication factor adds. A lower factor first cuts the end of each list. All other replicas stay. If
+nothing of this applies, the tool changes nothing, not even for new brokers, unless a forced rebuild
+is requested: it then places all replicas from scratch. This module forces the rebuild when no
+broker is removed or dead, no replication factor is requested, and either some broker is empty or
+bytes are to be balanced.
 
-*In which order.* First all leaders, then all first followers, and so on, in each of these passes
-partition by partition: by name when counting, by size, the largest first, for storage.
+*Order.* All leaders first, then all first followers, and so on. Each pass visits the partitions by
+name (by count) or by size, largest first (by storage).
 
-*Where to.* Counting, to the broker with the fewest replicas; equals are shuffled. By storage, to
-the broker with the most free space, which must be enough; of equals the lowest id. Never to a
-broker that has the partition, nor to a rack that has it; where there are fewer racks than replicas,
-racks may be used again once the partition is in all of them (what the tool calls
-``--min-rack-ids``). What stays is not checked, and there is no way back from a choice: largest
-first makes it unlikely that a partition finds no room at the end, but not impossible.
+*Target.* By count: the broker with the fewest replicas, a random one on a tie. By storage: the
+broker with the most free space, which must suffice; the lowest id on a tie. Brokers and racks that
+already have a replica of the partition are not eligible. With fewer racks than replicas, racks are
+eligible again once the partition is in all of them (the tool's ``--min-rack-ids``). Replicas that
+stay are not checked. The algorithm does not backtrack, so a partition may find no broker with
+enough space; placing the largest first makes that unlikely.
 
-*Who leads.* A replica that is placed takes the place in the list of the one that goes; placed
-anew, pass by pass, leaders come out even by themselves. With ``no_moves`` there is nothing to place
-and the tool's ``--optimize-leadership`` is all that is done, which it leaves out if not told: it
-goes through the partitions, as often as the first of them has replicas, and sorts each list by how
-many partitions a broker leads for each one that it follows, counted afresh each time. Leaders come
-out in proportion to replicas, not equal, and a second run may sort some lists once more. All else
-is settled.
+*Leaders.* A placed replica takes the position of the one that it replaces. A forced rebuild places
+the leaders in a pass of their own, which makes their counts even. With ``no_moves`` nothing is
+placed and only the tool's ``--optimize-leadership`` runs, which is off by default there. It makes
+as many passes over the partitions as the first one has replicas, and sorts each list by its
+brokers' ratio of leaders to followers, counted again each time. Leaders become proportional to
+replicas, not equal, and a second run may change some lists again. All other results are stable.
 
-Counts are those of the chosen partitions, today's before a change of the factor; a topic that is
-left out has no place in the tool's map. Free space is the disk's less all that is on it. Where no
-disk is given, the disks count as equal and as never full.
+Counts cover the chosen partitions, before a change of the replication factor; the tool's map does
+not contain topics that are left out. Free space is the disk size minus everything stored on it. If
+no broker has a disk size, all disks count as equal and never full.
 
-Go's generator for the shuffle has not been rebuilt: equals are drawn from a fixed seed, which gives
-another of the results that the tool could give. Of its other commands ``rebalance`` and ``scale``,
-which move single large partitions, are not here, nor ``--sub-affinity``.
+Ties are broken with a fixed seed instead of Go's random generator, which gives another of the
+results that the tool could give. The commands ``rebalance`` and ``scale``, which move single large
+partitions, and ``--sub-affinity`` are not implemented.
 
-Source: github.com/DataDog/kafka-kit at version 4, ``mapper/partitions.go``, ``constraints.go`` and
+Source: github.com/DataDog/kafka-kit, version 4, ``mapper/partitions.go``, ``constraints.go`` and
 ``brokers.go``, with the tool's defaults (``--optimize distribution``).
 """
 

@@ -1,10 +1,10 @@
 """Exact: the fairest placement with the fewest moves.
 
 ``flow.assignment`` chooses the replica sets by stages 1 to 3 of the objective (fair loads, fewest
-moves, topic spread); ``placement.disks`` repairs the result where a disk would overflow.
+moves, topic spread). ``placement.disks`` repairs the result where a disk would overflow.
 ``brokers.leaders`` then orders the lists by stages 4 to 7, exactly for these sets. With
-``no_moves`` the sets stay as they are. A budget (``brokers.budget``) changes which loads are aimed
-at; ``placement.sizes`` balances bytes instead of replicas, by a search with bounds.
+``no_moves`` the sets stay as they are. A budget (``brokers.budget``) changes the target loads. To
+balance bytes instead of replicas, ``placement.sizes`` runs a search with bounds.
 """
 
 from __future__ import annotations

@@ -1,42 +1,42 @@
 """Generate: what Kafka's own ``kafka-reassign-partitions.sh --generate`` proposes.
 
-Kafka's tool ignores where replicas are. It places each topic from scratch, as the controller would
-if the topic were being created on the given brokers:
+Kafka's tool ignores the current placement. It places each topic from scratch, like the controller
+when it creates a topic on the given brokers:
 
-1. The racks stand in a ring, in order of name, and in each rack its brokers, by id. Brokers without
-   racks are one rack. The ring and every rack begin at a random place.
-2. Partition p goes round the ring, beginning p racks after the ring's beginning. Each rack that it
-   comes to gives it one broker; a rack that has given it all is passed over. The first broker is
-   the leader. Where there are fewer racks than replicas it goes round again.
-3. A rack gives its brokers in their order, and begins one broker later for each new partition that
-   comes to it: hence the stripes.
+1. The racks form a ring, ordered by name, and the brokers of each rack are ordered by id. Brokers
+   without racks count as one rack. The ring and each rack start at a random position.
+2. Partition p walks round the ring, starting p racks after the start of the ring. Each rack on the
+   way gives it one broker; a rack that has given all its brokers is skipped. The first broker is
+   the leader. With fewer racks than replicas the walk goes round again.
+3. A rack gives its brokers in order, and starts one broker later for each new partition. This
+   produces the stripes in the name of Kafka's class.
 4. After as many partitions as there are brokers, the ring and the racks are shuffled, so that
    brokers with the same leaders do not always share the same followers.
 
-Leaders may be uneven: with three racks of three brokers and three replicas, one in each rack leads
-until the shuffle, since a rack is come to three times from one leader to its next.
+Leaders may be uneven. Example: with three racks of three brokers and replication factor 3, only one
+broker of each rack leads until the next shuffle, because each rack is visited three times between
+two of its leaders.
 
-A rack tells partitions apart only by their number since the last shuffle. Where the last one that
-came to it before a shuffle and the first one after have the same number, it takes them for one and
-goes on where it was instead of beginning anew: a rack of one broker then has none left to give.
-Kafka does so, hence this does.
+A rack identifies a partition only by its number since the last shuffle. If the last partition
+before a shuffle and the first one after it have the same number, the rack treats them as one and
+does not start one broker later: a rack of one broker then has none left to give. Kafka behaves like
+this, so this module does too.
 
-Random starts and shuffles are Kafka's own; here they come from a fixed seed, topic by topic in
-order of name, so that the same input gives the same bytes, and the plan's own result is what it
-would propose again.
+Kafka draws its random starts and shuffles from an unseeded generator; here they come from a fixed
+seed, topic by topic in order of name. The same input gives the same output, and a second run
+changes nothing.
 
-The brokers are those that are to hold replicas and are alive: Kafka's tool leaves out, without a
-word, those of its list that the cluster does not name as live, so that the controller's rules for
-fenced brokers have nothing to do. With fewer brokers than replicas both refuse. Each topic gets the
-replication factor of one of its partitions in Kafka, whichever its hash map yields first; here a
-topic whose partitions ask for different factors is refused. Kafka's tool numbers a topic's
-partitions 0 to n - 1, whatever their numbers are; where a cluster file has gaps, the n partitions
-that are there take the n lists in order.
+The brokers are the live ones that may hold replicas: Kafka's tool silently ignores brokers of its
+list that are not live, so the controller's rules for fenced brokers never apply. With fewer brokers
+than replicas, Kafka's tool fails and so does this module. Kafka's tool takes the replication factor
+of a topic from one of its partitions, whichever its hash map yields first; this module refuses a
+topic whose partitions need different factors. Kafka's tool numbers the partitions of a topic 0 to
+n - 1; where a cluster file has gaps, the n existing partitions take the n lists in order.
 
 Source: Apache Kafka 4.1 to 4.3, ``org.apache.kafka.metadata.placement.StripedReplicaPlacer`` and
 the method ``calculateAssignment`` of ``org.apache.kafka.tools.reassign.ReassignPartitionsCommand``.
-Through 4.0 the tool had a method of its own (KIP-36: one ring in which brokers of all racks
-alternate, followers at a growing distance behind the leader); KAFKA-18798 replaced it.
+Up to version 4.0 the tool used its own algorithm (KIP-36: one ring in which brokers of all racks
+alternate, with followers at a growing distance from the leader); KAFKA-18798 replaced it.
 """
 
 from __future__ import annotations

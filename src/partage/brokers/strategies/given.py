@@ -1,9 +1,9 @@
-"""Given: the lists of another tool's reassignment JSON, as they are.
+"""Given: the replica lists of another tool's reassignment JSON, unchanged.
 
-Nothing is decided here. What a tool proposes becomes a plan like any other: with figures beside the
-bounds of the exact answer, waves and a way back. Partitions that it does not name stay where they
-are. Its lists are kept to the letter, order included, whatever rules they break: ``partage check``
-names those. They are no answer only where they contradict what was asked for besides.
+The proposal becomes a plan like any other: with figures compared with the bounds of the exact
+answer, with waves and a rollback. Partitions that the proposal does not name keep their lists. The
+lists are used exactly as they are, order included, even if they break rules (``partage check``
+reports those). They are refused only where they contradict another option.
 """
 
 from __future__ import annotations

@@ -1,30 +1,29 @@
-"""Greedy: the method of dimas/kafka-reassign-tool. No more moves than needed, no racks.
+"""Greedy: the algorithm of dimas/kafka-reassign-tool. Fewest moves, no racks.
 
-The tool goes through the partitions once, one by one, and keeps two counts for each topic and
-broker: replicas and preferred leaders, as the lists stand at that moment. With each partition it
+The tool visits the partitions once, in order. For each topic and broker it keeps two counts, of
+replicas and of preferred leaders, and updates them after each partition. For each partition it
 
-1. drops the replicas on brokers that are not to be used;
-2. while there are too many, drops the one whose broker has the most replicas of the topic;
-3. while there are too few, adds at the list's end the broker with the fewest replicas of the topic;
-4. looks for a better leader: of the brokers in the list that lead fewer partitions of the topic
-   than ``partitions // brokers``, the one that leads fewest goes to the front, the first of the
-   list where several do. Where none leads fewer than that, the leader stays.
+1. drops the replicas on brokers that may not be used;
+2. while there are too many replicas, drops the one whose broker has the most replicas of the topic;
+3. while there are too few, appends the broker with the fewest replicas of the topic;
+4. looks for a better leader. Among the brokers of the list that lead fewer than
+   ``partitions // brokers`` partitions of the topic, the one that leads the fewest moves to the
+   front (the first one on a tie). If there is none, the leader stays.
 
-Replicas that are where they may be never move: a new broker gets what step 3 has to place and
-nothing else, however much the others hold. Step 4 may take a leadership from a broker that has few
-itself; a second run may hand it back, so that a result need not be settled.
+Replicas on usable brokers never move. A new broker therefore receives only the replicas that step 3
+places, however many the others hold. Step 4 may take a leader from a broker that leads few
+partitions itself, and a second run may give it back: the result need not be stable.
 
-Where counts are equal the tool takes what its hash lists first: the brokers in the order in which
-the topic's lists name them, then those that they do not name. It reads the lists in the order in
-which Kafka's tool happens to print them; here they come in ascending order, and so do the brokers.
-The tool brings everything that it is given to one replication factor; here each partition gets its
-own, which the method, looking at one partition at a time, does not notice. With ``no_moves`` step 4
-alone remains.
+On a tie the tool takes the broker that its hash map lists first: brokers in the order in which the
+topic's lists name them, then the other brokers. The tool reads the lists in the order in which
+Kafka's tool prints them; here partitions and brokers come in ascending order. The tool uses one
+replication factor for all partitions; here each partition has its own. With ``no_moves`` only
+step 4 runs.
 
-Source: github.com/dimas/kafka-reassign-tool, its script of April 2022 (the examples of its README
-are those of an older one, which did not have step 4). The survey "Kafka reassignment 方案"
-(sayuan.github.io, 2022) says that it counts replicas whatever their topic; the script counts them
-by topic, and so does this.
+Source: github.com/dimas/kafka-reassign-tool, script of April 2022 (the examples in its README come
+from an older version without step 4). The survey "Kafka reassignment 方案" (sayuan.github.io, 2022)
+says that it counts replicas of all topics together; the script counts them by topic, and so does
+this module.
 """
 
 from __future__ import annotations

@@ -1,36 +1,36 @@
-"""Leader flow: Pinterest's maximum flow on leaders. Lists change their order, no data moves.
+"""Leader flow: Pinterest's maximum flow for leaders. Only the order of lists changes.
 
-The method balances preferred leaders among replicas that stay where they are. With ``a`` leaders on
-average per broker that holds some replica, a broker above ``a`` stands on the source's side and one
-below on the sink's; a flow of one unit from a broker over a partition that it leads to a broker
-that follows there hands that partition over. Units may pass through several brokers, so one flow
-finds all chains of handovers at once::
+The method balances preferred leaders without moving replicas. Let ``a`` be the average number of
+leaders per broker that holds a replica. Brokers above ``a`` are next to the source, brokers below
+next to the sink. One unit of flow from a broker through a partition that it leads to a follower of
+that partition transfers the leadership. Units may pass through several brokers, so one flow finds
+all chains of transfers at once::
 
     source -> overloaded broker -> partition -> broker -> partition -> underloaded broker -> sink
 
-The average is rarely a whole number: of ``low = floor(a)`` and ``low + 1`` leaders, ``extra``
-brokers must end with the higher. Here two residue nodes come in. An overloaded broker gives what it
-has above ``low + 1`` in any case, and one unit more only through the *giving residue*; an
-underloaded broker takes what it lacks to ``low`` in any case, and one unit more only through the
-*taking residue*. If more brokers than ``extra`` are overloaded, the giving residue draws the
-difference from the source; if fewer, the taking residue passes the difference to the sink::
+The average is rarely a whole number: with ``low = floor(a)``, exactly ``extra`` brokers must end
+with ``low + 1`` leaders and the others with ``low``. Two residue nodes provide this. An overloaded
+broker gives its leaders above ``low + 1`` directly, and one more only through the *giving residue*.
+An underloaded broker takes what it lacks to ``low`` directly, and one more only through the *taking
+residue*. If more than ``extra`` brokers are overloaded, the giving residue draws the difference
+from the source; if fewer are, the taking residue passes the difference to the sink::
 
     source -> giving residue -> overloaded broker     underloaded broker -> taking residue -> sink
                     ^---------------------------------------------------------------'
 
-The arc back from the taking to the giving residue lets one broker go up to ``low + 1`` where
-another comes down to ``low``. All capacities are integers. The flow fills the source's arcs exactly
-when these replica sets allow ``low`` and ``low + 1`` everywhere. Every unit of it lowers the sum of
-squared leader counts, and what one flow leaves another cannot take: a second run never changes
-anything. Where the sets do *not* allow an even share, the result need not be the fairest: a broker
-far above the average gives nothing to one at the average.
+The arc from the taking to the giving residue lets one broker rise to ``low + 1`` where another
+falls to ``low``. All capacities are integers. The flow saturates the arcs of the source exactly
+when the replica sets allow ``low`` and ``low + 1`` leaders everywhere. Every unit lowers the sum of
+squared leader counts, and a maximum flow leaves nothing for another one: a second run changes
+nothing. If the replica sets do *not* allow an even share, the result need not be the fairest: a
+broker far above the average gives nothing to a broker at the average.
 
-Sources: the graph of brokers and partitions is that of Pinterest Engineering, "Using graph
-algorithms to optimize Kafka operations, Part 2" (Ping-Min Lin, 2020); a survey of reassignment
-tools, "Kafka reassignment 方案" (sayuan.github.io, 2022), tells of the two residue nodes and warns
-of floating point. How Pinterest sizes and joins the residue nodes was not at hand: their capacities
-and the arc between them are our own. Theirs, as the survey reports, goes on changing a cluster that
-is even already; ours does not.
+Sources: the graph of brokers and partitions is from Pinterest Engineering, "Using graph algorithms
+to optimize Kafka operations, Part 2" (Ping-Min Lin, 2020). The survey of reassignment tools "Kafka
+reassignment 方案" (sayuan.github.io, 2022) mentions the two residue nodes and warns of floating
+point. Pinterest does not publish their capacities; those, and the arc between them, are additions
+of this module. According to the survey, Pinterest's tool keeps changing a cluster that is even
+already; this one does not.
 """
 
 from __future__ import annotations

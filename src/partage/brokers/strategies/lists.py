@@ -1,4 +1,4 @@
-"""What strategies have in common: replica lists as plain lists, and what several of them refuse."""
+"""Helpers of the strategies: replica lists as Python lists, and errors that several raise."""
 
 from __future__ import annotations
 

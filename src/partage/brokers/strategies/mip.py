@@ -1,36 +1,34 @@
 """MIP: fewest moves within a window of loads, as one integer program.
 
-The method asks a solver for the placement. A variable for each partition and broker says whether
-the broker holds a replica. Then
+A binary variable for each partition and broker states whether the broker holds a replica. Then
 
 1. each partition keeps its number of replicas;
-2. a leader on one of the brokers that are to hold replicas stays there: its variable is fixed at 1.
-   Variables of brokers that are to be empty are fixed at 0, that is, left out;
-3. each broker holds between ``floor(0.9 average)`` and ``ceil(1.0 average)`` replicas, the average
-   being all replicas over the brokers that are to hold some;
-4. the number of replicas that brokers must newly fetch is least. (The tool adds up replicas that
-   come and replicas that go, and halves the sum: the same, since both are equally many.)
+2. a leader on a broker that may hold replicas stays there: its variable is fixed at 1. Brokers that
+   must be empty have no variables;
+3. each broker holds between ``floor(0.9 average)`` and ``ceil(1.0 average)`` replicas, where the
+   average is all replicas divided by the brokers that may hold some;
+4. the number of replicas that brokers must newly fetch is minimal. (The tool minimises half the sum
+   of added and removed replicas: the same, since both numbers are equal.)
 
-A list keeps its leader first, then the followers that stay, in their order, then those that come,
-by broker id; the tool's order is that of a hash map. Where the leader's broker goes, the tool
-shuffles the new list, here out of a fixed seed: a broker that must fetch everything may then lead.
-Nothing balances the leaders. Racks, disks and capacities are unknown to the method.
+A list starts with its leader, then the followers that stay, in their order, then the new ones by
+broker id; in the tool the order is that of a hash map. If the leader's broker must be empty, the
+tool shuffles the new list (here with a fixed seed), so a broker that must fetch everything may
+lead. Leaders are not balanced. The method ignores racks, disks and capacities.
 
-The tool gives all replicas the same weight, unless told to weigh partitions by their last offset;
-that, and factors other than 0.9 and 1.0, are not offered here. It reads the chosen topics only:
-topics left out stay, and do not count in the loads. It has no way to change a replication factor,
-and it stops where no placement keeps all its rules, as when a broker leads more than it may hold.
-It works out the window in floating point, here it is exact. It refuses to start while a replica is
-out of sync; here a dead broker is treated as a removed one, which is ours.
+The tool gives all replicas the same weight, unless it is asked to weight partitions by their last
+offset. This option, and factors other than 0.9 and 1.0, are not implemented. The tool reads the
+chosen topics only: topics that are left out stay and do not count as load. It cannot change a
+replication factor, and it fails if no placement satisfies all rules, for example if a broker leads
+more partitions than it may hold. It computes the window in floating point; here it is exact. It
+refuses to start while a replica is out of sync; here a dead broker is treated like a removed one.
 
-Placements of this kind are flows from partitions to brokers. The linear relaxation is therefore
-whole-numbered as it is, and the solver hardly has to branch; what limits it is the number of
-variables, partitions times brokers. HiGHS takes the place of lp_solve, with its own fixed seed, so
-that the same input gives the same bytes. As from the tool, there is no answer that is not proven
-optimal.
+Such placements are flows from partitions to brokers, so the linear relaxation has integer solutions
+and the solver hardly has to branch. The limit is the number of variables, partitions times brokers.
+HiGHS, with its fixed seed, replaces lp_solve, so that the same input gives the same output. As in
+the tool, an answer that is not proven optimal is an error.
 
 Source: github.com/everpeace/kafka-reassign-optimizer 0.4.0 (Scala, lp_solve through Optimus), class
-``ReassignOptimizationProblem``; an idea of killerwhile/kafka-assignment-optimizer.
+``ReassignOptimizationProblem``, based on an idea of killerwhile/kafka-assignment-optimizer.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
-"""Permutation: assign even lists, generated beforehand, so that little moves. No racks.
+"""Permutation: match partitions with even lists, generated in advance. No racks.
 
-All ordered lists of different brokers are written down in an order in which however many of them,
-from the first on, are an even share. As many as there are partitions are taken, beginning again at
-the first when all have been, and today's partitions are matched with them.
+The method enumerates all ordered lists of distinct brokers, in an order of which every prefix is an
+even share. It takes as many lists as there are partitions, starting over when all are used, and
+matches them with the current lists so that few replicas move.
 
 *The order.* With brokers 1 to 4 and two replicas::
 
@@ -10,28 +10,30 @@ the first when all have been, and today's partitions are matched with them.
     (1,3) (2,4) (3,1) (4,2)
     (1,4) (2,1) (3,2) (4,3)
 
-In each line the brokers take turns at every place of the list; from line to line the follower's
-distance from the leader grows by one. So leaders are even, to within one, and what each broker
-takes over when another fails is, too: after ``brokers - 1`` lines each has followed each once.
-Replicas differ by no more than the replication factor, and only within a line that is not complete.
+Within a line each broker appears once at each position of the list; from line to line the distance
+of the follower from the leader grows by one. So leader counts differ by at most one, and so does
+what each broker takes over when another one fails: after ``brokers - 1`` lines each broker has
+followed each other broker once. Replica counts differ by at most the replication factor, and only
+within an incomplete line.
 
-For longer lists the survey that tells of the method gives no order. Here the first follower's
-distance goes on growing by one from line to line, so that what has just been said stays true, and
-the other followers come next behind it: (1,2,3) ..., (1,3,4) ..., (1,4,2) .... Once each first
-follower has had its turn, the others change: they are the next permutation, in lexicographic order,
-of the brokers that neither lead nor follow first, counted on from the first follower.
+The survey gives no order for longer lists. Here the distance of the first follower still grows by
+one from line to line, which preserves the properties above, and the other followers come next after
+it: (1,2,3) ..., (1,3,4) ..., (1,4,2) .... When all first followers have been used, the other
+followers change to the next permutation, in lexicographic order, of the brokers that neither lead
+nor follow first, counted from the first follower.
 
-*The matching.* Partitions on one side, the lists taken on the other; a pair weighs as much as it
-moves replicas, then whether it changes the leader, then whether it changes the list at all. The
-cheapest perfect matching (Kuhn-Munkres) gives each partition its list. Partitions of each
-replication factor are matched by themselves.
+*The matching.* The cost of a partition and a list is the number of replicas that move, then whether
+the leader changes, then whether the list changes at all. The cheapest perfect matching
+(Kuhn-Munkres) gives each partition its list. Partitions of each replication factor are matched
+separately.
 
-Moves are few only among the lists that were laid out without looking at today's. With many brokers
-there are so many assignments that hardly any partition meets one like its own, for which reason the
-method's author gave it up. A second run takes the same lists and matches each partition with its
-own: it changes nothing. The weights are a table of partitions by partitions, hence the limit.
+The moves are minimal only among lists that were generated without regard to the current ones. With
+many brokers there are so many lists that hardly any partition finds one like its own, which is why
+the author abandoned the method. A second run generates the same lists and matches each partition
+with its own: it changes nothing. The cost matrix is partitions by partitions, hence ``LIMIT``.
 
-Source: the survey "Kafka reassignment 方案" (sayuan.github.io, 2022), its author's earlier method.
+Source: the survey "Kafka reassignment 方案" (sayuan.github.io, 2022), an earlier method of its
+author.
 """
 
 from __future__ import annotations

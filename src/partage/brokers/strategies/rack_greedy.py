@@ -1,32 +1,32 @@
-"""Rack-greedy: the method of SiftScience/kafka-assigner. Keeps what fits, one replica per rack.
+"""Rack-greedy: the algorithm of SiftScience/kafka-assigner. One replica per rack, few moves.
 
-The tool takes the topics one after the other, each for itself:
+The tool processes the topics independently, one after the other:
 
-1. Each broker may hold ``ceil(partitions x replication factor / brokers)`` replicas of the topic,
-   and at most one of a partition; so may each rack: never two replicas of a partition in one. A
-   cluster without racks has one for each broker.
-2. Today's replicas go back to their brokers, first the leaders of all partitions, then all first
-   followers, and so on; one that its broker or rack cannot accept any more is an orphan.
-3. Each partition in turn hands its orphans to the first brokers that accept them. All partitions
-   of a topic begin their search at the same broker, which a hash of the topic's name chooses, and
-   go on by broker id.
-4. The order of each list is chosen again. For each place of the list, from the leader on, it takes
-   that of the remaining brokers which has stood in that place least often; equals in
-   the order of step 3. These counts go on from topic to topic.
+1. Each broker may hold at most ``ceil(partitions x replication factor / brokers)`` replicas of the
+   topic. Each broker and each rack may hold at most one replica of a partition. In a cluster
+   without racks each broker is its own rack.
+2. Current replicas stay on their brokers if these rules allow it: first the leaders of all
+   partitions, then all first followers, and so on. The others become orphans.
+3. Each partition in turn gives its orphans to the first brokers that accept them. For all
+   partitions of a topic the search starts at the same broker, which a hash of the topic's name
+   selects, and continues by broker id.
+4. The order of each list is chosen from scratch. Each position, starting with the leader, takes the
+   remaining broker that has been in that position least often; ties follow the order of step 3.
+   These counts are kept from topic to topic.
 
-What step 2 finds after a plan fits within the capacities, and step 4 ignores today's order:
-a second run changes nothing. Nothing is done about the load of all topics together: with few
-partitions in each topic, ``ceil`` gives some broker one replica more time and again.
+A second run changes nothing: step 2 finds that all replicas fit the capacities, and step 4 ignores
+the current order. The load over all topics is not balanced: with few partitions per topic, ``ceil``
+repeatedly gives some broker one replica more.
 
-There is no way back from a choice: the last partitions may find all brokers with room taken though
-an answer exists. That is common where racks have unequal numbers of brokers, as the tool's own
-documentation says, and certain where there are fewer racks than replicas. Nor does it reliably
-lower a replication factor: step 2 takes back every replica for which there is room. The tool then
-writes down too many replicas; here that is refused. Topics come in order of name, in the tool as
-ZooKeeper happens to list them.
+The algorithm does not backtrack: the last partitions may find every eligible broker full although a
+solution exists. This is common when racks have different numbers of brokers, as the tool's
+documentation says, and certain with fewer racks than replicas. Nor does the algorithm reliably
+lower a replication factor: step 2 keeps every replica that fits. The tool then writes too many
+replicas; here that is an error. Topics are processed in order of name, in the tool in the order in
+which ZooKeeper lists them.
 
-Source: github.com/SiftScience/kafka-assigner, ``KafkaAssignmentStrategy`` of version 1.1, in turn
-made after Apache Helix's automatic rebalancing.
+Source: github.com/SiftScience/kafka-assigner, ``KafkaAssignmentStrategy`` of version 1.1, which is
+modelled on Apache Helix's automatic rebalancing.
 """
 
 from __future__ import annotations

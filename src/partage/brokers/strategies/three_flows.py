@@ -1,60 +1,64 @@
 """Three flows: maximum flows for the replicas, then the leaders, then the first followers.
 
-Each of the three networks hands work from those above the average, on the source's side, to those
-below it, on the sink's.
+Each of the three networks moves work from brokers above the average, next to the source, to brokers
+below it, next to the sink.
 
-**Replicas.** A unit of flow takes a replica of a partition from one broker to another::
+**Replicas.** One unit of flow moves a replica of a partition from one broker to another::
 
     source -> broker above -> partition -> broker below -> sink
 
-The average is rarely a whole number, and two residue nodes carry what is left of it. A broker that
-is d above the average gives ``floor(d)`` straight from the source and one more through the *giving
-residue*, which has from the source what all those fractions make together, rounded down; brokers
-below take likewise, through the *taking residue*. Where the flow fills the source's arcs, every
-broker ends with the average, rounded down or up. But it takes more than that needs: of loads 2, 2,
-1 and 1 the fractions make one whole unit, and a replica moves for nothing. So the method first
-looks whether the loads are even already, and leaves them alone if so; where they are nearly even it
-still moves too much. A removed or dead broker has the average 0.
+The average is rarely a whole number, so two residue nodes carry the fractions. A broker that is d
+above the average gives ``floor(d)`` directly from the source and at most one more through the
+*giving residue*. The source supplies the giving residue with the sum of all these fractions,
+rounded down. Brokers below the average receive through the *taking residue* in the same way. If the
+flow saturates the arcs of the source, every broker ends with the average, rounded down or up. This
+flow may move more than that needs: for loads 2, 2, 1 and 1 the fractions add up to one whole unit,
+and one replica moves for nothing. Loads that are already even are therefore left unchanged; loads
+that are nearly even still get more moves than necessary. A removed or dead broker has the average
+0.
 
-For a higher replication factor, a node of its own points to the partitions, with as many units as
-each lacks. For a lower one, the partitions point to the sink. The source could not make that work
-where all replicas of a partition are below the average, since such brokers give nothing.
+For a higher replication factor, an extra node supplies each partition with the replicas that it
+lacks. For a lower one, the partitions have arcs to the sink. The source describes no solution for
+partitions all of whose replicas are on brokers below the average, which give nothing.
 
-**Leaders.** The same with leaders, which go to other replicas of their partition: no data moves.
+**Leaders.** The same network for leaders, which move to other replicas of their partition. No data
+moves.
 
-**First followers.** The same with ordered pairs of brokers: a partition's (leader, first follower)
-hands it over to (leader, another follower). Leaders and sets stay, and only partitions with more
-than two replicas have a choice. Pairs hand over only to pairs of the same leader, yet all are held
-against one average, and even pairs are not yet even leaders after a failure: the result need not be
-the best.
+**First followers.** The same network for ordered pairs of brokers: a partition moves from the pair
+(leader, first follower) to (leader, another follower). Leaders and replica sets stay, so only
+partitions with more than two replicas have a choice. A pair can give only to pairs with the same
+leader, yet all pairs are compared with one average, and even pairs do not imply even leaders after
+a failure: the result need not be optimal.
 
-What is ours:
+Additions of this module to the published method:
 
-- What the residue nodes carry in the first flow. The source names the two nodes, warns of floating
-  point, and blames them for moves in balanced clusters. Fractions that are added up behave so; here
-  they are exact. The other two flows are those of ``leader_flow``, which leave alone what is even.
-- Chains. A maximum flow does not count moves, and a chain over several brokers costs several moves
-  for one unit. So only brokers above the average have arcs to their partitions at first. Where that
-  does not fill the source's arcs, all have, and the flow may chain. With it a replica may leave a
-  broker below the average when another comes, which solves nearly all lower replication factors.
-- Where even that does not fill, the average is out of reach, and a flow might prefer evenness to a
-  replication factor. Then one flow does no more than the rules ask, from and to any broker, and a
-  second one evens out what that gives, as far as it goes; it is dropped where the sum of squared
-  loads does not fall.
-- Racks, of which the source says no more than that a suitable network exists. Here a node for each
-  rack of a partition stands between the partition and the brokers: replicas that stay in the rack
-  pass there only, others go through the partition as far as the rack rule has room. What a rack has
-  beyond the rule leaves it for the sink, what it must have comes from the source. A rack to which
-  the rule gives more or less than its brokers' share has an average of its own; rounded at each
-  broker, such averages need not give the fairest loads. Without racks, all brokers are one rack.
-- Topics that are left out stay, and count as load.
-- A list keeps its order: what goes is taken out, what comes is added behind, by broker id.
+- The capacities of the residue nodes in the first flow. The source names the two nodes, warns of
+  floating point, and reports moves in balanced clusters. Fractions that are added up explain this;
+  here they are exact. The other two flows use ``leader_flow``, which leaves even counts unchanged.
+- Chains. A maximum flow does not minimise moves, and a chain over several brokers makes several
+  moves for one unit. So at first only brokers above the average have arcs to their partitions. If
+  the flow does not saturate the arcs of the source, all brokers get such arcs. A replica may then
+  leave a broker below the average when another one arrives, which solves nearly all lower
+  replication factors.
+- If that does not saturate the source either, the average is out of reach, and a flow might prefer
+  even loads to a correct replication factor. Then one flow makes only the moves that the rules
+  require, between any brokers, and a second flow evens out its result as far as possible. The
+  second result is discarded if the sum of squared loads does not fall.
+- Racks, for which the source only states that a suitable network exists. Here each partition has a
+  node per rack between itself and the brokers. Replicas that stay in their rack pass only through
+  this node, others through the partition, within the limits of the rack rule. Replicas above the
+  limit of a rack go to the sink, replicas below its minimum come from the source. A rack whose
+  limits give it more or less than its brokers' share has its own average; since averages are
+  rounded at each broker, the loads need not be the fairest. Without racks, all brokers form one
+  rack.
+- Topics that are left out stay and count as load.
+- A list keeps its order: removed replicas are cut out, new ones are appended by broker id.
 
-With ``no_moves`` only the second and the third flow run. Disks, capacities, rates and topic spread
-are unknown to the method.
+With ``no_moves`` only the second and the third flow run. The method ignores disks, capacities,
+rates and topic spread.
 
-Source: "Kafka reassignment 方案" (sayuan.github.io, 2022), whose author saw optimal results on some
-hundred random clusters, except for the pairs, and expects exceptions for want of a proof.
+Source: "Kafka reassignment 方案" (sayuan.github.io, 2022). Its author saw optimal results on some
+hundred random clusters, except for the pairs, and expects exceptions because there is no proof.
 """
 
 from __future__ import annotations
