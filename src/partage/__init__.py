@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from partage.group import Group, Member
     from partage.live.api import apply, rollback, snapshot
     from partage.measured_loads import Profile
-    from partage.pipeline.api import keys, profile
+    from partage.measuring import keys, profile
     from partage.producers.candidates import KeyReport
     from partage.producers.partition import partition
 
@@ -51,10 +51,10 @@ _HOME = {
     "check": "partage.brokers.check",
     "compare": "partage.brokers.planning",
     "explain": "partage.brokers.explain",
-    "keys": "partage.pipeline.api",
+    "keys": "partage.measuring",
     "partition": "partage.producers.partition",
     "plan": "partage.brokers.planning",
-    "profile": "partage.pipeline.api",
+    "profile": "partage.measuring",
     "rollback": "partage.live.api",
     "simulate": "partage.consumers.simulation",
     "snapshot": "partage.live.api",

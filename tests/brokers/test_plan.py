@@ -20,7 +20,7 @@ OPTIONS: list[dict[str, Any]] = [
     {"remove_broker": 1},
     {"replication_factor": {"console": 2}},
     {"no_moves": True},
-    {"max_moves": 20},
+    {"max_moves": 60},
     {"tolerance": 0.1},
     {"balance": "bytes", "tolerance": "5%"},
     {"relieve": "60%"},

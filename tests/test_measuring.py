@@ -1,0 +1,68 @@
+"""``partage.profile`` and ``partage.keys``, called as a notebook does."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import partage
+from partage.errors import InputError
+
+
+@pytest.fixture
+def records(tmp_path: Path) -> Path:
+    lines = [
+        {
+            "topic": "orders",
+            "partition": int(partage.partition([b"k%d" % i], 4)[0]),
+            "offset": i,
+            "timestamp": 1_700_000_000_000 + 1000 * i,
+            "key": f"k{i}",
+            "value_bytes": 100,
+        }
+        for i in range(40)
+    ]
+    path = tmp_path / "records.jsonl"
+    path.write_text("".join(json.dumps(line) + "\n" for line in lines), encoding="utf-8")
+    return path
+
+
+@pytest.mark.spark
+def test_a_profile_is_measured_and_used_by_a_plan(spark: Any, records: Path) -> None:
+    out = records.parent / "profile"
+    found = partage.profile(records, out, window=10, spark=spark)
+    assert found.totals["records"] == 40
+    assert (out / "partitions").is_dir()
+    cluster = partage.Cluster.from_json(
+        {
+            "brokers": [{"id": 1}, {"id": 2}],
+            "partitions": [
+                {"topic": "orders", "partition": number, "replicas": [1, 2]} for number in range(4)
+            ],
+        }
+    )
+    plan = partage.plan(cluster, leaders="rate", profile=out)
+    assert plan.leader_changes > 0
+    with pytest.raises(InputError, match="overwrite"):
+        partage.profile(records, out, spark=spark)
+
+
+@pytest.mark.spark
+def test_keys_are_evaluated_for_one_count_or_several(spark: Any, records: Path) -> None:
+    (topic,) = partage.keys([records], 8, cluster={"orders": 4}, spark=spark).topics
+    assert [one.partitions for one in topic.candidates] == [8]
+    (topic,) = partage.keys(str(records), [6, 12], partitioner="fnv1a", spark=spark).topics
+    assert [(one.partitions, one.partitioner) for one in topic.candidates] == [
+        (6, "fnv1a"),
+        (12, "fnv1a"),
+    ]
+
+
+def test_bad_options_are_refused_before_spark_starts(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match="partitioner"):
+        partage.keys("records", 8, partitioner="random")
+    with pytest.raises(InputError):
+        partage.keys("records", 8, cluster=tmp_path / "no-such-cluster.json")
