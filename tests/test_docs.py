@@ -221,15 +221,16 @@ def needs_spark(page: Path) -> bool:
     return runs_any(page, SPARK_COMMANDS)
 
 
-def pages() -> list[Any]:
+def marks_of(page: Path) -> list[pytest.MarkDecorator]:
+    """Pages that need a Kafka or Spark belong to the long tier, except the README."""
     needs = [(pytest.mark.spark, SPARK_COMMANDS), (pytest.mark.kafka, KAFKA_COMMANDS)]
+    marks = [mark for mark, commands in needs if runs_any(page, commands)]
+    return [*marks, pytest.mark.long] if marks and page.name != "README.md" else marks
+
+
+def pages() -> list[Any]:
     return [
-        pytest.param(
-            page,
-            id=str(page.relative_to(ROOT)),
-            marks=[mark for mark, commands in needs if runs_any(page, commands)],
-        )
-        for page in PAGES
+        pytest.param(page, id=str(page.relative_to(ROOT)), marks=marks_of(page)) for page in PAGES
     ]
 
 

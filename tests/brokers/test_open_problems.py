@@ -382,6 +382,7 @@ def test_exact_is_better(matrix: str, brokers: str, options: dict[str, Any], wor
     assert is_worse(cluster_of(matrix, brokers), options, worse)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("clusters", "options", "worse"),
     [

@@ -29,6 +29,7 @@ def test_history(run: Run, spark: Any, tmp_path: Path) -> None:
     assert (tmp_path / "out" / "history.json").is_file()
 
 
+@pytest.mark.long
 def test_bad_input_is_one_line(run: Run, spark: Any, tmp_path: Path) -> None:
     log = str(KIP_429 / "client-one.log")
     (tmp_path / "notes").mkdir()

@@ -20,6 +20,7 @@ CSV = "topic,partition,offset,timestamp,key,value_bytes\n" + "".join(
 )
 
 
+@pytest.mark.long
 @pytest.mark.spark
 def test_the_bundled_topics(run: Run, spark: Any, change_events: str) -> None:
     import confluent_kafka

@@ -102,6 +102,7 @@ def test_throttle_without_a_run(run: Run, plan: str, begun: bool) -> None:
     assert sorted(Path(plan).iterdir()) == before
 
 
+@pytest.mark.long
 @pytest.mark.kafka
 def test_on_a_cluster(run: Run, plan: str, kafka: Any, tmp_path: Path) -> None:
     address = ("--bootstrap-server", kafka.bootstrap_servers)

@@ -23,6 +23,7 @@ SIGNALS = (signal.SIGINT, signal.SIGTERM)
 NODE = {"address", "pid", "log"}
 
 
+@pytest.mark.long
 @pytest.mark.kafka
 def test_the_life_of_a_sandbox(run: Run, tmp_path: Path) -> None:
     try:
@@ -133,6 +134,7 @@ def test_a_failed_start_is_one_line(
     assert list(tmp_path.iterdir()) == []
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("command", [("up",), ("add",), ("start", "1")], ids=" ".join)
 @pytest.mark.parametrize("sent", SIGNALS)
 def test_a_signal_ends_the_started_nodes(

@@ -168,6 +168,7 @@ def chosen(partitions: int, name: str, **options: Any) -> list[Any]:
     return [pytest.approx(share, abs=0.01 * (share > 0)) for share in shares]
 
 
+@pytest.mark.long
 def test_adaptive_prefers_short_queues() -> None:
     assert chosen(3, "adaptive", queues=[0, 3, 1]) == [4 / 8, 1 / 8, 3 / 8]
     assert chosen(4, "adaptive", queues=[2, 2, 2, 2]) == [0.25] * 4

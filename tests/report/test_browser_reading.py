@@ -9,7 +9,7 @@ from partage.report.html import render
 from tests.report import plan_documents as documents
 from tests.report.test_html import HOSTILE, hostile
 
-pytestmark = pytest.mark.browser
+pytestmark = [pytest.mark.long, pytest.mark.browser]
 
 
 def overflow(page):

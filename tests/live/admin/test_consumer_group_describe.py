@@ -18,7 +18,7 @@ from kafka.admin import NewTopic
 from partage.live.admin.consumer_group_describe import describe_consumer_groups
 from partage.live.admin.groups import LiveGroup, read_groups
 
-pytestmark = pytest.mark.kafka
+pytestmark = [pytest.mark.long, pytest.mark.kafka]
 
 TOPIC, GROUP, PARTITIONS = "newer-protocol", "newer", 6
 

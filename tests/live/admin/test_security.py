@@ -39,7 +39,7 @@ from partage.live.sandbox.security import MECHANISMS
 from partage.live.sandbox.settings import to_properties
 from partage.properties import login_module
 
-pytestmark = pytest.mark.kafka
+pytestmark = [pytest.mark.long, pytest.mark.kafka]
 
 RECORDS = 40
 PAGE = Path(__file__).parents[3] / "docs" / "how-to" / "connect-securely.md"

@@ -23,7 +23,7 @@ from partage.live.admin.snapshot import read_partitions
 from partage.live.admin.states import PartitionState
 from partage.live.sandbox.jars import kafka_jars
 
-pytestmark = pytest.mark.kafka
+pytestmark = [pytest.mark.long, pytest.mark.kafka]
 
 TOPIC = "given"
 PARTITIONS = 4

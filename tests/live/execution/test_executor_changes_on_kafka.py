@@ -45,7 +45,7 @@ from tests.live.execution.kafka_topics import (
     until,
 )
 
-pytestmark = pytest.mark.kafka
+pytestmark = [pytest.mark.long, pytest.mark.kafka]
 
 MINIMUM, START = 100_000, 500_000
 """Bytes per second: low enough that the rate goes up and down within a test."""

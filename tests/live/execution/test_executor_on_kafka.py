@@ -89,6 +89,7 @@ def topic_in_waves(
         yield made
 
 
+@pytest.mark.long
 def test_an_interrupt_lets_the_wave_finish(topic_in_waves: Topic) -> None:
     topic = topic_in_waves
     waves = len(topic.plan.waves)
@@ -108,6 +109,7 @@ def test_an_interrupt_lets_the_wave_finish(topic_in_waves: Topic) -> None:
     assert topic.is_healthy()
 
 
+@pytest.mark.long
 def test_two_interrupts_cancel_the_wave(topic: Topic) -> None:
     before = topic.lists()
     background = topic.begun()
@@ -185,6 +187,7 @@ def test_kill_and_resume(topic: Topic) -> None:
     assert verify(topic.plan, topic.admin)["state"] == "done"
 
 
+@pytest.mark.long
 def test_a_removed_throttle_is_set_again(topic: Topic) -> None:
     background = topic.begun()
     mine = [ConfigResource(ConfigResourceType.BROKER, "3", dict.fromkeys(RATES, ""))]
@@ -196,6 +199,7 @@ def test_a_removed_throttle_is_set_again(topic: Topic) -> None:
     background.outcome()
 
 
+@pytest.mark.long
 def test_a_topic_deleted_during_the_run(topic: Topic) -> None:
     background = topic.begun()
     topic.admin.delete_topics([topic.name])
@@ -237,6 +241,7 @@ def test_a_dead_broker_is_reported_and_its_moves_cancelled(
     assert topic.is_healthy()
 
 
+@pytest.mark.long
 def test_applied_with_kafkas_own_tool(topic: Topic) -> None:
     java = str(find_java("Kafka") / "bin" / "java")
     tool = "org.apache.kafka.tools.reassign.ReassignPartitionsCommand"

@@ -14,7 +14,7 @@ import pytest
 pytest.importorskip("kafka")
 pytest.importorskip("confluent_kafka")
 
-pytestmark = pytest.mark.kafka
+pytestmark = [pytest.mark.long, pytest.mark.kafka]
 
 PATH = Path(__file__).parents[3] / "docs" / "examples" / "live_groups.py"
 HEARTBEAT, SESSION = 0.5, 6.0

@@ -133,6 +133,7 @@ def lives(start: Callable[..., Consumers]) -> dict[str, Future[Life]]:
         }
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("name", CASES)
 def test_a_group_is_stable_after_every_change(lives: dict[str, Future[Life]], name: str) -> None:
     assert len(lives[name].result().shares) == 5
@@ -143,6 +144,7 @@ def numbers(share: frozenset[Partition]) -> list[int]:
     return sorted(number for _, number in share)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("client", ["kafka-python", "aiokafka"])
 def test_range_and_roundrobin_assign_in_the_order_of_the_members(
     lives: dict[str, Future[Life]], client: str
@@ -156,6 +158,7 @@ def test_range_and_roundrobin_assign_in_the_order_of_the_members(
     assert {n: numbers(s) for n, s in in_turn.items()} == {"a": [0, 3], "b": [1, 4], "c": [2, 5]}
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("name", [name for name in CASES if "sticky" in name or "weighted" in name])
 def test_members_keep_as_many_partitions_as_possible(
     lives: dict[str, Future[Life]], name: str
@@ -177,6 +180,7 @@ def test_cooperative_revokes_only_partitions_that_move(lives: dict[str, Future[L
 # -- failover
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(("client", "where"), [("kafka-python", KP), ("aiokafka", AIO)])
 def test_failover_live(start: Callable[..., Consumers], client: str, where: str) -> None:
     """The second has the higher priority: it gets all partitions until it crashes."""
@@ -193,6 +197,7 @@ def test_failover_live(start: Callable[..., Consumers], client: str, where: str)
 # -- restarts
 
 
+@pytest.mark.long
 def test_cooperative_keeps_reading_where_eager_stops(start: Callable[..., Consumers]) -> None:
     """A third member joins while records arrive. Partitions that stay are never revoked under
     cooperative, and always under eager."""
@@ -223,6 +228,7 @@ def test_cooperative_keeps_reading_where_eager_stops(start: Callable[..., Consum
     assert given_up == {"CooperativeSticky": 0, "Sticky": 4}
 
 
+@pytest.mark.long
 def test_rolling_restart_of_static_members(start: Callable[..., Consumers]) -> None:
     """Members with an instance id get their partitions back without a rebalance of the others."""
     with start(6) as group:
@@ -243,6 +249,7 @@ def test_rolling_restart_of_static_members(start: Callable[..., Consumers]) -> N
         assert group.shares() == before
 
 
+@pytest.mark.long
 def test_rolling_restart_of_dynamic_members(start: Callable[..., Consumers]) -> None:
     """Under cooperative-sticky only the partitions of the member that leaves move."""
     with start(6) as group:
@@ -260,6 +267,7 @@ def test_rolling_restart_of_dynamic_members(start: Callable[..., Consumers]) -> 
         assert group.two_owners() == []
 
 
+@pytest.mark.long
 def test_from_range_to_cooperative_in_two_restarts(start: Callable[..., Consumers]) -> None:
     """[range] → [cooperative-sticky, range] → [cooperative-sticky], a member at a time."""
     both = [ours("CooperativeSticky"), ours("Range")]
@@ -281,6 +289,7 @@ def test_from_range_to_cooperative_in_two_restarts(start: Callable[..., Consumer
         assert group.two_owners() == []
 
 
+@pytest.mark.long
 def test_a_frozen_member_joins_again(start: Callable[..., Consumers]) -> None:
     """Removed while it could not answer, it is notified that its partitions are lost. It joins
     again, and every partition has an owner."""
@@ -362,6 +371,7 @@ def mixed_groups(start: Callable[..., Consumers]) -> dict[str, Future[list[Any]]
         }
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("name", MIXED)
 def test_one_group_with_the_clients_own_assignor(
     mixed_groups: dict[str, Future[list[Any]]], name: str
@@ -369,6 +379,7 @@ def test_one_group_with_the_clients_own_assignor(
     assert mixed_groups[name].result() == []
 
 
+@pytest.mark.long
 def test_a_member_without_a_common_assignor_is_rejected(start: Callable[..., Consumers]) -> None:
     with start(2) as group:
         group.join("a", [ours("Sticky")])
@@ -382,6 +393,7 @@ def test_a_member_without_a_common_assignor_is_rejected(start: Callable[..., Con
 # -- weights
 
 
+@pytest.mark.long
 def test_the_leader_weights_by_lag(start: Callable[..., Consumers]) -> None:
     """Partition 0 has as many records waiting as the three others together."""
     group = start(4)

@@ -20,6 +20,8 @@ from confluent_kafka import Producer
 
 from tests.live.plugins.groups import Consumers, wait
 
+pytestmark = pytest.mark.long
+
 # the newest version that the mock cluster answers in a form that kafka-python can read
 CONFIG = {"api_version": [2, 3], "session_timeout_ms": 6000}
 

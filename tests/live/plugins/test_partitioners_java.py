@@ -18,7 +18,7 @@ from partage.producers.partitioners import partitioner_named
 from partage.producers.partitioners.adaptive import Adaptive
 from tests.live.kafka_in_java import java_with
 
-pytestmark = pytest.mark.kafka
+pytestmark = [pytest.mark.long, pytest.mark.kafka]
 
 PRODUCER = "org.apache.kafka.clients.producer"
 

@@ -23,7 +23,7 @@ from partage.consumers.user_data import read_generation, read_sticky, write_prio
 from partage.live.sandbox.jars import kafka_jars
 from tests.live.kafka_in_java import CONSUMER, Java, java_with, partitions_of
 
-pytestmark = pytest.mark.kafka
+pytestmark = [pytest.mark.long, pytest.mark.kafka]
 
 HELD = [("t0", 1), ("t0", 3), ("t1", 0)]
 

@@ -66,6 +66,7 @@ def test_a_group_reads_what_was_written(kafka: Sandbox) -> None:
     assert read == list(range(10))
 
 
+@pytest.mark.long
 @real
 @pytest.mark.parametrize("broker", [1, 3])
 def test_a_killed_broker_is_fenced_and_can_start_again(kafka: Sandbox, broker: int) -> None:
@@ -87,6 +88,7 @@ def test_a_killed_broker_is_fenced_and_can_start_again(kafka: Sandbox, broker: i
     assert kafka.started == []
 
 
+@pytest.mark.long
 @real
 def test_a_broker_that_restarts_at_once_is_waited_for(kafka: Sandbox) -> None:
     """Its previous registration is still valid when it starts: ready means the new one."""
@@ -98,6 +100,7 @@ def test_a_broker_that_restarts_at_once_is_waited_for(kafka: Sandbox) -> None:
     assert eventually(lambda: alive(kafka) == {1, 2, 3})
 
 
+@pytest.mark.long
 @real
 def test_all_brokers_may_be_down(kafka: Sandbox) -> None:
     for broker in (1, 2, 3):
@@ -116,6 +119,7 @@ def test_a_broker_that_does_not_exist(kafka: Sandbox) -> None:
                 call(broker)
 
 
+@pytest.mark.long
 @real
 def test_starting_again_is_the_same_cluster(kafka: Sandbox) -> None:
     again = Sandbox.start(kafka.directory, brokers=3, racks=["a", "b", "c"], kafka="4.3.0")
@@ -141,6 +145,7 @@ def test_a_broker_that_cannot_be_added(kafka: Sandbox, monkeypatch: pytest.Monke
     assert [of.id for of in Sandbox.open(kafka.directory).brokers] == [1, 2, 3]
 
 
+@pytest.mark.long
 @real
 def test_from_creation_to_removal(tmp_path: Path) -> None:
     """Start, a topic, stop and keep, start, one more broker, the controller killed, stop."""
@@ -211,6 +216,7 @@ def test_arguments_that_are_not_accepted(
     assert list(tmp_path.iterdir()) == []
 
 
+@pytest.mark.long
 def test_an_existing_sandbox_cannot_be_secured(tmp_path: Path) -> None:
     (tmp_path / MARKER).write_text(json.dumps(state()))
     with pytest.raises(InputError, match=r"^secure: the sandbox in .* is not secured; partage"):
@@ -245,6 +251,7 @@ def running_controller(tmp_path: Path) -> Iterator[tuple[Path, Any]]:
         node.kill()
 
 
+@pytest.mark.long
 def test_a_sandbox_moved_while_it_runs(running_controller: tuple[Path, Any]) -> None:
     folder, node = running_controller
     moved = folder.with_name("t")

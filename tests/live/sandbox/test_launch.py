@@ -41,6 +41,7 @@ def always(port: int) -> Callable[[int], Any]:
     return bound
 
 
+@pytest.mark.long
 @real
 @pytest.mark.parametrize("loser", ["controller", "broker"])
 def test_a_port_taken_before_the_start_is_replaced(
@@ -60,6 +61,7 @@ def test_a_port_taken_before_the_start_is_replaced(
     assert not (tmp_path / "s").exists()
 
 
+@pytest.mark.long
 @real
 def test_ports_that_are_taken_every_time(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     bound = nodes.bound
@@ -86,6 +88,7 @@ def test_ports_that_are_taken_every_time(tmp_path: Path, monkeypatch: pytest.Mon
     assert list(tmp_path.iterdir()) == []
 
 
+@pytest.mark.long
 @real
 def test_an_interrupt_leaves_nothing(tmp_path: Path) -> None:
     started: list[int] = []
@@ -133,6 +136,7 @@ def test_a_recycled_process_id_is_not_killed(tmp_path: Path) -> None:
     assert not folder.exists()
 
 
+@pytest.mark.long
 def test_the_controller_is_ended_even_if_a_broker_is_not(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
