@@ -1,4 +1,4 @@
-"""A period of time, as given by ``--from`` and ``--to``.
+"""A period of time, from ``since`` until ``until``.
 
 Internally, times are milliseconds since 1970. Users write ISO 8601 (UTC unless a zone is given) or
 such milliseconds.
@@ -11,7 +11,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
 
-from partage.errors import InputError
+from partage.errors import InputError, read_parameter
 
 
 @dataclass(frozen=True)
@@ -26,15 +26,18 @@ class Period:
         cls,
         since: str | None = None,
         until: str | None = None,
-        where: tuple[str, str] = ("--from", "--to"),
+        names: tuple[str, str] = ("since", "until"),
     ) -> Period:
-        """Parse two texts. Raises InputError for a text that is not a time, or an empty period."""
+        """Parse two texts, called by these names in errors.
+
+        Raises InputError for a text that is not a time, and for an empty period.
+        """
         found = cls(
-            None if since is None else time_of(since, where[0]),
-            None if until is None else time_of(until, where[1]),
+            None if since is None else read_parameter(names[0], time_of, since),
+            None if until is None else read_parameter(names[1], time_of, until),
         )
         if found.since is not None and found.until is not None and found.since >= found.until:
-            raise InputError(where[1], f"{until}: must be later than {since}")
+            raise InputError(f"{names[1]} {until}", f"must be later than {since}")
         return found
 
     def __bool__(self) -> bool:
@@ -49,15 +52,15 @@ class Period:
 ALWAYS = Period()
 
 
-def time_of(text: str, where: str) -> int:
-    """Milliseconds since 1970. Raises InputError that begins with ``where``."""
+def time_of(text: str) -> int:
+    """Milliseconds since 1970. Raises ValueError for a text that is not a time."""
     if re.fullmatch(r"\d{1,14}", text):
         return int(text)
     with suppress(ValueError):
         time = datetime.fromisoformat(text)
         aware = time if time.tzinfo else time.replace(tzinfo=UTC)
         return round(aware.timestamp() * 1000)
-    raise InputError(where, f"{text!r}: expected a time such as 2026-11-20T08:00, or milliseconds")
+    raise ValueError("expected a time such as 2026-11-20T08:00, or milliseconds since 1970")
 
 
 def shown(millis: int) -> str:

@@ -113,7 +113,7 @@ def test_profile_of_a_part_of_the_time(run: Run, spark: Any, tmp_path: Path) -> 
     assert "no records: none to 2025-01-01T00:00Z: all are from 2026-01-01T00:00Z to" in ended.err
     ended = run("profile", records, "--from", "noon", "-o", "other")
     assert (ended.code, ended.out) == (2, "")
-    assert ended.err.startswith("partage: --from: 'noon': expected a time")
+    assert ended.err.startswith("partage: --from noon: expected a time")
 
 
 def test_profile_of_records_that_are_none(run: Run, spark: Any, tmp_path: Path) -> None:

@@ -89,7 +89,7 @@ def test_a_url_is_refused(path: str) -> None:
 
 
 def test_iceberg_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(InputError, match="--format iceberg: its tables record their own path"):
+    with pytest.raises(InputError, match="format iceberg: its tables record their own path"):
         Sink(tmp_path / "out", "mark.json", "iceberg").check(None)
 
 
@@ -171,7 +171,7 @@ def test_a_profile_in_another_format_is_named(tmp_path: Path) -> None:
 
 def test_a_spark_that_writes_elsewhere(tmp_path: Path) -> None:
     elsewhere = MagicMock()
-    with pytest.raises(InputError, match=r"^--format orc: what Spark writes to .*out is not seen"):
+    with pytest.raises(InputError, match=r"^format orc: what Spark writes to .*out is not seen"):
         Sink(tmp_path / "out", "mark.json", "orc").check(elsewhere)
     assert elsewhere.createDataFrame.called
     assert list(tmp_path.iterdir()) == []

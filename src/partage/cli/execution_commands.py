@@ -219,8 +219,15 @@ def _plan_directory(
     from partage.errors import InputError
 
     if Path(plan).is_file():
-        limits = {"batch": batch, "concurrency": concurrency}
-        return plan_directory_of(plan, out, bootstrap_server, command_config, json, **limits)
+        return plan_directory_of(
+            plan,
+            out,
+            bootstrap_server,
+            command_config,
+            json,
+            batch=batch,
+            concurrency=concurrency,
+        )
     for option, name in (("-o", "out"), ("--batch", "batch")):
         if settings.typed(name):  # a project's settings may set them for its files
             raise InputError(

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from partage.cli import output
 
 
@@ -13,10 +11,14 @@ def plan_directory_of(
     bootstrap_server: str | None,
     command_config: str | None,
     json: bool,
-    **options: Any,
+    *,
+    batch: int | None = None,
+    concurrency: int | None = None,
 ) -> str | None:
-    """The plan directory of the file, new or already begun; None where nothing changes. Prints what
-    it wrote. ``options`` are those of ``partage.plan``."""
+    """Make a plan of the file, or find the one that has begun, and print what it is.
+
+    Returns its directory; None where nothing changes.
+    """
     from rich.text import Text
 
     from partage.brokers.directory import REPORT
@@ -34,7 +36,7 @@ def plan_directory_of(
     reassignment = Reassignment.read(file)
     console = output.console()
     if has_begun(directory, reassignment):
-        _check_batch(directory, options.get("batch"))
+        _check_batch(directory, batch)
         if not json:
             output.say(console, f"Resuming {directory}")
         return directory
@@ -43,7 +45,7 @@ def plan_directory_of(
         progress("reading the cluster")
         with connection.admin() as admin:
             cluster = take_snapshot(admin, groups=False, throttles=False)
-        plan = make_plan(reassignment, cluster, progress, **options)
+        plan = make_plan(reassignment, cluster, progress, batch=batch, concurrency=concurrency)
         document = plan.document()
         if document["changes"]:
             progress("writing")

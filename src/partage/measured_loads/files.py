@@ -40,7 +40,7 @@ def read_marker(path: Path) -> dict[str, Any]:
         raise InputError(where, "sources: expected a list of names")
     try:
         since, until = (about.get(k) for k in ("from", "to"))
-        about["period"] = Period.of(since, until, ("from", "to"))
+        about["period"] = Period.of(since, until)
         about["outside"] = int(about.get("outside", 0))
     except (InputError, TypeError, ValueError):
         raise InputError(where, "from, to, outside: expected times and a number") from None

@@ -78,7 +78,7 @@ class Sink:
 
     @property
     def _where(self) -> str:
-        return f"--format {self.format}"
+        return f"format {self.format}"
 
     def _by_spark(self, spark: SparkSession, table: pa.Table, folder: Path) -> None:
         with spark_errors(self._where):

@@ -144,7 +144,7 @@ def test_a_plan_that_has_begun_with_other_replicas(written: Plan, other: Reassig
         has_begun("moves-plan", other)
     assert str(refused.value) == (
         "moves.json: moves-plan has begun with another reassignment: resume that with "
-        "partage apply moves-plan, or name another directory with -o"
+        "partage apply moves-plan, or give another `out`"
     )
 
 

@@ -149,8 +149,8 @@ def test_nobody_listens() -> None:
         ("kafka://h:1/a b", "'a b': is not"),
         ("kafka://h:1/t?since=3", "'since=3': expected each of from, to, config at most once"),
         ("kafka://h:1/t?from=3&from=4", "'from=4': expected each"),
-        ("kafka://h:1/t?from=noon", "'noon': expected a time such as"),
-        ("kafka://h:1/t?from=5&to=5", "to: 5: must be later than 5"),
+        ("kafka://h:1/t?from=noon", "from noon: expected a time such as"),
+        ("kafka://h:1/t?from=5&to=5", "to 5: must be later than 5"),
         ("kafka://h:1/t?config=/no/where", "/no/where: no such file"),
     ],
 )

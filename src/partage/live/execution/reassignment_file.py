@@ -10,7 +10,6 @@ from __future__ import annotations
 import os
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 from partage.brokers import plan_file
 from partage.brokers.directory import JOURNAL, MARKER, REASSIGNMENT, ROLLBACK, check_writable
@@ -67,7 +66,7 @@ def _check_same(directory: str, reassignment: Reassignment) -> None:
         raise InputError(
             reassignment.name,
             f"{directory} has begun with another reassignment: resume that with "
-            f"partage apply {directory}, or name another directory with -o",
+            f"partage apply {directory}, or give another `out`",
         )
 
 
@@ -75,9 +74,11 @@ def make_plan(
     reassignment: Reassignment,
     cluster: Snapshot,
     progress: Callable[[str], None] = lambda _: None,
-    **options: Any,
+    *,
+    batch: int | None = None,
+    concurrency: int | None = None,
 ) -> Plan:
-    """The plan of a reassignment for the cluster as it is now; ``options`` are those of ``plan``.
+    """The plan of a reassignment for the cluster as it is now, with waves of these sizes.
 
     Raises InputError for replicas that the cluster cannot have, PartageError while partitions are
     being reassigned.
@@ -88,4 +89,10 @@ def make_plan(
         raise PartageError(
             f"{moving[0]}{others} being reassigned: wait until that ends, or cancel it"
         )
-    return plan(cluster.cluster(), reassignment=reassignment, progress=progress, **options)
+    return plan(
+        cluster.cluster(),
+        reassignment=reassignment,
+        batch=batch,
+        concurrency=concurrency,
+        progress=progress,
+    )

@@ -94,7 +94,7 @@ def parse_url(url: str) -> KafkaUrl:
                 url, f"{part!r}: expected each of {', '.join(_PARAMETERS)} at most once"
             )
         given[name] = unquote(value)
-    period = Period.of(given.get("from"), given.get("to"), (url, url))
+    period = Period.of(given.get("from"), given.get("to"), (f"{url}: from", f"{url}: to"))
     return KafkaUrl(url, servers, topics, period, read_settings(given.get("config")))
 
 

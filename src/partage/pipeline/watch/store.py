@@ -302,7 +302,7 @@ def _check_settings(out: str, marker: Path, settings: Settings) -> None:
         raise InputError(where, f"expected format_version {FORMAT_VERSION}")
     for name, key, now in (
         ("records", "records", settings.records),
-        ("--window", "window_seconds", settings.window),
+        ("`window`", "window_seconds", settings.window),
     ):
         if about.get(key) != now:
             raise InputError(
