@@ -309,6 +309,36 @@ def test_a_tolerance_in_numbers(loads: tuple[int, ...], tolerance: str, moved: i
     assert made.optimal
 
 
+@pytest.mark.parametrize(
+    ("matrix", "brokers", "factor", "tolerance", "moved"),
+    [
+        # counted by class, one move leads to loads that no placement has
+        ("3,0,2 2,3,1 2,0,3 0,3", "0:a 1:b 2:c 3:a", 2, "100%", 1),
+        ("2,1 1,3,2 3,1,2 0", "0 1 2 3", 2, "50%", 1),
+        # counted by class, even the fairest loads take no move
+        ("2,1,0 1 1", "0 1 2", 1, "150%", 0),
+        ("0,2 1 1", "0:a 1:b 2:c 3:a", 1, "300%", 0),
+    ],
+)
+def test_a_tolerance_where_the_class_network_counts_too_few_moves(
+    matrix: str, brokers: str, factor: int, tolerance: str, moved: int
+) -> None:
+    """A partition that gives up a replica limits which replicas can stay."""
+    cluster = cluster_of(matrix, brokers)
+    made = partage.plan(cluster, replication_factor=[str(factor)], tolerance=tolerance)
+    asked = read_problem(cluster.to_json(), {"replication_factor": [str(factor)]})
+    windows = priced_windows(asked, made, Fraction(tolerance.rstrip("%")) / 100)
+    best = min(
+        (moves_to, cost(asked, load))
+        for load, moves_to in reached(asked).items()
+        if all(low <= n <= high for n, (low, high) in zip(load, windows, strict=True))
+    )
+    assert best[0] == moved
+    assert (made.moves, cost(asked, load_of(asked, made))) == best
+    assert made.lower_bound == moved
+    assert made.optimal
+
+
 # ---------------------------------------------------------------- so many bytes
 
 

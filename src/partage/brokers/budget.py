@@ -2,10 +2,12 @@
 
 A tolerance widens each broker's fair count to a window; of all loads within the windows, those with
 the fewest moves are chosen. With a limit on moves, the fairest loads that so many moves reach are
-chosen. Both choices are exact (``flow.assignment.trade_off``), and the placement is the assignment
-that aims at the chosen loads. Bytes are not a flow problem: where a plan moves too many, smaller
-partitions move instead of larger ones, of the same topic first, which keeps every count. Where that
-is not enough, the plan makes fewer moves; bisection finds how many fit.
+chosen. Both choices are made on classes of equal partitions (``flow.assignment.trade_off``), and
+the placement is the assignment that aims at the chosen loads. In rare cases no placement has them:
+within a tolerance, the assignment with these windows is then solved exactly. Bytes are not a flow
+problem: where a plan moves too many, smaller partitions move instead of larger ones, of the same
+topic first, which keeps every count. Where that is not enough, the plan makes fewer moves;
+bisection finds how many fit.
 """
 
 from __future__ import annotations
@@ -87,21 +89,20 @@ def _within_moves(
     """The best counts within the tolerance and with at most ``moves``."""
     trade, kind = fair, None
     low = high = None
+    found: Budgeted | None = None
     if limits.tolerance:
         low, high = fair_window(sharing, fair.slot_price, limits.tolerance)
-        within = loads_within(sharing, low, high)
-        assert within is not None, "the fairest loads are within their windows"
-        if within.moves < fair.moves:
-            trade, kind = within, TOLERANCE
-    found: Budgeted | None = None
+        found = _within_windows(sharing, order, fair, low, high)
+        trade, kind = found.trade or fair, found.kind
     allowed = moves
     for _ in range(_CORRECTIONS):
         if allowed is not None and trade.moves > allowed:
             fewer = loads_for(sharing, allowed)
             if fewer is None:
                 break
-            trade, kind = fewer, MAX_MOVES
-        found = _aim_at(sharing, order, fair, trade, kind, low, high)
+            trade, kind, found = fewer, MAX_MOVES, None
+        if found is None:
+            found = _aim_at(sharing, order, fair, trade, kind, low, high)
         made = found.sharing.costs(found.share.slots)[MOVES]
         if moves is None or made <= moves:
             return found
@@ -113,9 +114,33 @@ def _within_moves(
     bound = loads_for(sharing, moves)
     if fewest > moves or bound is None:
         raise CannotError(f"`max_moves` {moves}: the rules alone force {fewest}")
-    load = sharing.base + np.bincount(slots[slots >= 0], minlength=sharing.slots)
-    trade = replace(bound, load=load, moves=fewest)
+    trade = replace(bound, load=sharing.loads(slots), moves=fewest)
     return _aim_at(sharing, order, fair, trade, MAX_MOVES, low, high)
+
+
+def _within_windows(
+    sharing: AssignmentProblem, order: Sequence[str], fair: Trade, low: Ints, high: Ints
+) -> Budgeted:
+    """The fewest moves to loads between ``low`` and ``high`` [E], then the fairest of these loads;
+    without ``kind`` where the fairest loads of all need no more moves."""
+    trade = loads_within(sharing, low, high)
+    assert trade is not None, "the fairest loads are within their windows"
+    if trade.moves < fair.moves:
+        found = _aim_at(sharing, order, fair, trade, TOLERANCE, low, high)
+        costs = found.sharing.costs(found.slots)
+        if costs[LOAD] == 0 and costs[MOVES] == trade.moves:
+            return found
+    plain = _aim_at(sharing, order, fair, fair, None, None, None)
+    plain_moves = sharing.costs(plain.slots)[MOVES]
+    if plain_moves == trade.moves:
+        return plain
+    # no assignment has these loads and moves: here items of equal demand are not interchangeable
+    exact = assign(replace(sharing, window=(low, high)), (MOVES, LOAD, SPREAD))
+    moves = sharing.costs(exact.slots)[MOVES]
+    if plain_moves == moves:
+        return plain
+    trade = Trade(sharing.loads(exact.slots), moves, 0, exact.prices[MOVES][0])
+    return _aim_at(sharing, order, fair, trade, TOLERANCE, low, high)
 
 
 def _fewest(sharing: AssignmentProblem) -> tuple[Ints, int]:

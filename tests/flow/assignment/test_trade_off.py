@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import itertools
 import random
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -18,7 +19,14 @@ from hypothesis import strategies as st
 from partage.flow.assignment import LOAD, MOVES, SPREAD, AssignmentProblem, assign
 from partage.flow.assignment.trade_off import aimed, fairest, loads_for, loads_within
 from partage.flow.proof import fairest_loads_for
-from tests.flow.assignment.cases import allowed, chosen_slots, cost, plain, problems
+from tests.flow.assignment.cases import (
+    allowed,
+    chosen_slots,
+    cost,
+    plain,
+    problems,
+    violating_problems,
+)
 from tests.profiles import examples
 
 Loads = tuple[int, ...]
@@ -131,6 +139,35 @@ def test_within_windows_no_fewer_moves_and_none_where_there_is_none(
     best = min((moves, squares(problem, load)) for load, moves in inside.items())
     # what classes see is a bound: an item on more slots than it asks for can only keep some
     assert (trade.moves, squares(problem, trade.load)) <= best
+
+
+@pytest.mark.parametrize("order", [(MOVES, LOAD, SPREAD), (LOAD, MOVES, SPREAD)])
+@given(
+    problem=problems(max_slots=4, max_items=4) | violating_problems(max_slots=4, max_items=4),
+    data=st.data(),
+)
+@examples(400)
+def test_an_assignment_within_a_window_is_exact(
+    problem: AssignmentProblem, order: tuple[str, str, str], data: st.DataObject
+) -> None:
+    every = reached(problem)
+    some, other = (np.array(data.draw(st.sampled_from(sorted(every)))) for _ in range(2))
+    low, high = np.minimum(some, other), np.maximum(some, other)
+    inside = [
+        {MOVES: moves, LOAD: squares(problem, load)}
+        for load, moves in every.items()
+        if all(a <= x <= b for a, x, b in zip(low, load, high, strict=True))
+    ]
+    slots = assign(replace(problem, window=(low, high)), order).slots
+    load = problem.loads(slots)
+    assert (low <= load).all()
+    assert (load <= high).all()
+    rows = chosen_slots(slots)
+    for demand, row in zip(problem.demand.tolist(), rows, strict=True):
+        assert len(row) == demand
+        assert allowed(problem, demand, row)
+    best = min(tuple(costs[name] for name in order[:2]) for costs in inside)
+    assert cost(problem, rows, order[:2]) == best
 
 
 def test_within_windows_classes_nearly_always_see_the_moves() -> None:

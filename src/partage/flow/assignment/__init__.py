@@ -54,8 +54,8 @@ __all__ = [
     "SPREAD",
     "Assignment",
     "AssignmentProblem",
+    "assign",
     "fairest_loads",
-    "share",
     "zone_bounds",
 ]
 
@@ -147,7 +147,8 @@ def _solve_until_realisable(
         if len(failed) == 0:
             return slots, found.prices
         again = np.isin(problem.family, failed)
-        if _few(again):
+        # with a window, the other items may leave no solution
+        if _few(again) and problem.window is None:
             # optimal if the total still meets the bound
             part = _remainder(problem, slots, again)
             redone, _ = _solve_until_realisable(
@@ -172,7 +173,7 @@ def fairest_loads(problem: AssignmentProblem) -> Ints:
     assert solved is not None
     assert solved.load_squares is not None
     squares = solved.load_squares
-    return problem.base + squares.flows(solved.optimum.flow[squares.at])
+    return squares.base + squares.flows(solved.optimum.flow[squares.at])
 
 
 def _remainder(problem: AssignmentProblem, slots: Ints, again: Bools) -> AssignmentProblem:

@@ -175,7 +175,9 @@ class CountNetwork(ColumnGeneration):
         violating = self._lay_stays(network)
         self._lay_own_slots(network, violating)
         self._lay_new_slots(network)
-        if within is not None:
+        if within is None:
+            network.push(self.slot_node, self.sink, groups.problem.load_bounds[0])
+        else:
             network.push(self.slot_node, self.sink, within.low)
             network.arcs(self.slot_node, self.sink, within.high - within.low)
         return network
@@ -260,16 +262,7 @@ class CountNetwork(ColumnGeneration):
         """The convex costs, with windows around an estimate, and estimated dual values."""
         groups, problem = self.groups, self.groups.problem
         if self.within is None:
-            fair = fair_guess(problem)
-            self.load_squares = Squares(
-                tail=self.slot_node,
-                head=np.full(problem.slots, self.sink),
-                capacity=np.full(problem.slots, int(problem.demand.sum())),
-                weight=problem.weight,
-                base=problem.base,
-                low=fair - 3,
-                high=fair + 3,
-            )
+            self.load_squares = load_squares(problem, self.slot_node, self.sink)
         if self.spread_node is None:
             return
         families = len(problem.family_base)
@@ -405,7 +398,8 @@ class CountNetwork(ColumnGeneration):
         stay[kind[at[0]], at[1]] = face[self.stay_arcs]
         own[kind[groups.own[0]], groups.own[1]] = face[self.own_arcs]
         new[kind[self.new_at[0]], self.new_at[1]] = face[self.new_arcs]
-        low, high = self.load_squares.bounds(face[self.load_squares.at])
+        least, _ = problem.load_bounds
+        low, high = (least + n for n in self.load_squares.bounds(face[self.load_squares.at]))
         violating = np.zeros(zone.shape, dtype=np.bool_)
         violating[kind] = groups.violating
         return Face(zone, stay, own, new, violating, low, high)
@@ -440,6 +434,21 @@ def emptiest(problem: AssignmentProblem, held: Ints, missing: Ints) -> Bools:
         row, rank = np.nonzero(np.arange(len(here)) < few[:, None])
         some[row, here[order[row, rank]]] = True
     return some
+
+
+def load_squares(problem: AssignmentProblem, slot_node: Ints, sink: int) -> Squares:
+    """The cost of the loads on top of their lower bounds, in a range around an estimate."""
+    least, most = problem.load_bounds
+    above_least = fair_guess(problem) - least
+    return Squares(
+        tail=slot_node,
+        head=np.full(problem.slots, sink),
+        capacity=most - least,
+        weight=problem.weight,
+        base=problem.base + least,
+        low=above_least - 3,
+        high=above_least + 3,
+    )
 
 
 def fair_guess(problem: AssignmentProblem) -> Ints:

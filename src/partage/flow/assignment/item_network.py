@@ -27,8 +27,8 @@ from partage.flow.assignment.count_network import (
     DRIFT,
     ColumnGeneration,
     emptiest,
-    fair_guess,
     first_duals,
+    load_squares,
 )
 from partage.flow.assignment.disaggregation import Counts
 from partage.flow.assignment.problem import LOAD, MOVES, SPREAD, AssignmentProblem
@@ -164,7 +164,9 @@ class ItemNetwork(ColumnGeneration):
         self._lay_own_slots(network)
         self._lay_pools(network)
         self._lay_wide(network)
-        if self.above is not None:
+        if self.above is None:
+            network.push(self.slot_node, self.sink, problem.load_bounds[0])
+        else:
             low, high = self.above.loads()
             network.push(self.slot_node, self.sink, low)
             network.arcs(self.slot_node, self.sink, high - low)
@@ -330,16 +332,7 @@ class ItemNetwork(ColumnGeneration):
                 high=np.maximum(held_at, even_at) + 2,
             )
         if self.above is None:
-            fair = fair_guess(problem)
-            squares[LOAD] = Squares(
-                tail=self.slot_node,
-                head=np.full(e, self.sink),
-                capacity=np.full(e, int(problem.demand.sum())),
-                weight=problem.weight,
-                base=problem.base,
-                low=fair - 3,
-                high=fair + 3,
-            )
+            squares[LOAD] = load_squares(problem, self.slot_node, self.sink)
         return squares
 
     def solve(self) -> bool:
@@ -395,8 +388,9 @@ class ItemNetwork(ColumnGeneration):
 
     def loads(self) -> tuple[Ints, Ints]:
         """[E] the least and the greatest load over all optima, without base."""
-        load = self.squares[LOAD]
-        return load.bounds(self.optimum.face[-1, load.at])
+        load, (least, _) = self.squares[LOAD], self.problem.load_bounds
+        low, high = load.bounds(self.optimum.face[-1, load.at])
+        return least + low, least + high
 
     def _flow(self, arcs: _Arcs) -> Ints:
         return np.asarray(self.optimum.flow[arcs.at] + arcs.fixed, dtype=np.int64)

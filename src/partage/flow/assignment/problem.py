@@ -37,6 +37,7 @@ class AssignmentProblem:
     - ``family_base`` [F, E]: the same by family
     - ``zoned``: False when zones set no rule
     - ``size`` [I]: bytes, for breaking ties; may be all 0; ``base_size`` [E]: bytes that stay
+    - ``window``: the least and the greatest load of each slot, two arrays [E], base included
     """
 
     family: Ints
@@ -49,6 +50,7 @@ class AssignmentProblem:
     zoned: bool
     size: Ints
     base_size: Ints
+    window: tuple[Ints, Ints] | None = None
 
     @property
     def items(self) -> int:
@@ -93,6 +95,14 @@ class AssignmentProblem:
         least, most = self.bounds
         return least[self.item_class], most[self.item_class]
 
+    @property
+    def load_bounds(self) -> tuple[Ints, Ints]:
+        """[E] the least and the greatest load, without base."""
+        if self.window is None:
+            return np.zeros_like(self.base), np.full_like(self.base, int(self.demand.sum()))
+        low, high = self.window
+        return low - self.base, high - self.base
+
     @cached_property
     def owned(self) -> tuple[Ints, Ints]:
         """Every (item, slot) held today, ascending: two arrays."""
@@ -108,6 +118,10 @@ class AssignmentProblem:
         taken = np.zeros((self.items, self.zones), dtype=np.int64)
         np.add.at(taken, (item, self.zone_of[slot]), 1)
         return taken
+
+    def loads(self, slots: Ints) -> Ints:
+        """[E] the load of each slot in an assignment [I, any width], -1 padded, base included."""
+        return self.base + np.bincount(slots[slots >= 0], minlength=self.slots)
 
     def moved_items(self, slots: Ints) -> Ints:
         """The items of an assignment [I, any width], -1 padded: each as often as it takes a slot

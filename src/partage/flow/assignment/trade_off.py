@@ -54,7 +54,7 @@ def fairest(problem: AssignmentProblem) -> Trade:
 def loads_within(problem: AssignmentProblem, low: Ints, high: Ints) -> Trade | None:
     """The loads between ``low`` and ``high`` [E], base included, that take the fewest moves, and of
     these the fairest; None where infeasible."""
-    network = _TradeNetwork(problem, (MOVES, LOAD), windows=(low, high))
+    network = _TradeNetwork(replace(problem, window=(low, high)), (MOVES, LOAD))
     return _result(network, 0) if network.solve() else None
 
 
@@ -87,9 +87,9 @@ def aimed(problem: AssignmentProblem, load: Ints) -> AssignmentProblem:
 
 
 class _TradeNetwork(CountNetwork):
-    """The network of classes in which a move costs ``price`` on the first layer, and loads may be
-    restricted to ``windows``. ``most_moves`` breaks ties by the most moves instead of the fewest;
-    ``like``: a network whose arcs are laid out again."""
+    """The network of classes in which a move costs ``price`` on the first layer. ``most_moves``
+    breaks ties by the most moves instead of the fewest; ``like``: a network whose arcs are laid out
+    again."""
 
     def __init__(
         self,
@@ -97,12 +97,11 @@ class _TradeNetwork(CountNetwork):
         layers: tuple[str, ...],
         price: int = 0,
         *,
-        windows: tuple[Ints, Ints] | None = None,
         most_moves: bool = False,
         like: CountNetwork | None = None,
     ) -> None:
         super().__init__(Groups.by(problem, problem.item_class, spread=False), layers, None)
-        self.price, self.windows, self.sign = price, windows, -1 if most_moves else 1
+        self.price, self.sign = price, -1 if most_moves else 1
         self.like = like
 
     def _layer(self, cost: str, values: npt.ArrayLike) -> dict[int, npt.ArrayLike] | None:
@@ -113,29 +112,10 @@ class _TradeNetwork(CountNetwork):
                 at[0] = self.price * np.asarray(values)
         return at
 
-    def network(self) -> Network:
-        network = super().network()
-        if self.windows is not None:
-            low = self.windows[0] - self.groups.problem.base
-            network.push(self.slot_node, self.sink, low)
-        return network
-
     def guess(self, network: Network) -> None:
         super().guess(network)
-        squares = self.load_squares
-        assert squares is not None
         if self.like is not None:
             self.load_squares = self.like.load_squares
-        elif self.windows is not None:
-            low, high = self.windows
-            beyond = low - self.groups.problem.base
-            self.load_squares = replace(
-                squares,
-                base=low,
-                capacity=high - low,
-                low=squares.low - beyond,
-                high=squares.high - beyond,
-            )
 
     def loads(self, flow: Ints) -> Ints:
         """[E] loads of a flow over the arcs."""
