@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import sys
+from dataclasses import dataclass, field
 
 import pytest
 
 from partage.errors import PartageError
-from partage.frames import HTML_ROWS, arrow_table, data_frame, html_table
+from partage.frames import HTML_ROWS, arrow_table, changed_fields, data_frame, html_table
 
 COLUMNS = {"topic": ["t", "u"], "partition": [0, 1], "member": ["a", None]}
 
@@ -38,3 +39,18 @@ def test_html_table() -> None:
     long = html_table("rows", ["n"], [[n] for n in range(HTML_ROWS + 1)])
     assert long.count("<tr>") == HTML_ROWS + 1
     assert "the first 20 of 21 rows" in long
+
+
+@dataclass(repr=False)
+class Sample:
+    id: int
+    rack: str | None = None
+    tags: dict[str, str] = field(default_factory=dict)
+
+    def __repr__(self) -> str:
+        return changed_fields(self)
+
+
+def test_repr_without_defaults() -> None:
+    assert repr(Sample(1)) == "Sample(id=1)"
+    assert repr(Sample(1, rack="a", tags={"b": "c"})) == "Sample(id=1, rack='a', tags={'b': 'c'})"

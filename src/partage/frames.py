@@ -6,6 +6,7 @@ pandas and pyarrow are imported when a table is asked for, so that ``import part
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import MISSING, fields
 from html import escape
 from importlib import import_module
 from typing import Any
@@ -42,6 +43,17 @@ def html_table(caption: str, header: Iterable[str], rows: Sequence[Sequence[Any]
         f"<table><caption>{escape(caption)}</caption>"
         f"<thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
     )
+
+
+def changed_fields(value: Any) -> str:
+    """The ``repr`` of a dataclass instance without the fields that have their default value."""
+    given = [
+        f"{one.name}={getattr(value, one.name)!r}"
+        for one in fields(value)
+        if one.default_factory is MISSING or getattr(value, one.name) != one.default_factory()
+        if getattr(value, one.name) != one.default
+    ]
+    return f"{type(value).__name__}({', '.join(given)})"
 
 
 def _library(name: str) -> Any:

@@ -117,6 +117,11 @@ def count_of(value: str | int, least: int = 1) -> int:
     return number
 
 
+def plural(number: int, noun: str, nouns: str | None = None) -> str:
+    """``1 move``, ``66 moves``."""
+    return f"{number:,} {noun if number == 1 else nouns or noun + 's'}"
+
+
 def _decimal(value: Fraction) -> str:
     """A fraction that has a finite decimal form, in it."""
     return f"{Decimal(value.numerator) / Decimal(value.denominator):f}"

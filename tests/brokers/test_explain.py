@@ -82,3 +82,14 @@ def test_a_rack_with_no_more_than_its_rule_allows_is_no_reason() -> None:
 def test_an_unknown_partition_is_bad_input() -> None:
     with pytest.raises(InputError, match="explain nope: not a partition of the cluster"):
         explain(plan(GROWN), "nope")
+
+
+def test_in_a_notebook() -> None:
+    found = explain(plan(GROWN), "console-0")
+    line = "console-0: [1, 6, 2] → [1, 8, 6]; broker 1 stays the leader"
+    assert repr(found) == f"<Explanation of {line}>"
+    text = found._repr_html_()
+    assert "<td>6</td><td>c</td><td>stays</td>" in text
+    assert text.count("<tr>") == 5
+    assert "<td>broker 3: moves +2</td>" in text
+    assert "<td>broker 7: as good</td>" in text

@@ -18,7 +18,7 @@ def found() -> Assignment:
 
 
 def test_repr_fits_a_line(found: Assignment) -> None:
-    assert repr(found) == "<Assignment: 3 partitions, 2 members, 1 moves>"
+    assert repr(found) == "<Assignment: 3 partitions, 2 members, 1 move>"
 
 
 def test_html_lists_the_members(found: Assignment) -> None:

@@ -87,3 +87,11 @@ def test_null_is_the_default() -> None:
     member = dict.fromkeys(("joins_at", "rate", "poll_timeout_ms", "buffer", "rack", "assignors"))
     same = {**plain, **nulls, "members": [{"id": "a", "topics": [], **member}]}
     assert Scenario.from_json(same) == Scenario.from_json(plain)
+
+
+def test_repr() -> None:
+    scenario = Scenario.from_json(VALID)
+    assert repr(scenario) == "<Scenario of 1 member, 1 topic, 4 partitions: 600 s>"
+    assert repr(scenario.members[0]) == (
+        "ScenarioMember(id='C0', topics=('t0',), crashes_at=60.0, rate=100.0)"
+    )

@@ -384,3 +384,23 @@ def test_what_is_no_profile_is_refused(write: Write, tmp_path: Path) -> None:
         file.unlink()
     with pytest.raises(InputError, match="has no Parquet files"):
         Profile.read(directory)
+
+
+def test_repr_and_html(write: Write) -> None:
+    profile = Profile.read(write())
+    summary = "6 records, 60 bytes, 2 topics, 3 partitions, windows of 3600 s"
+    assert repr(profile) == f"<Profile {profile.path}: {summary}>"
+    text = profile._repr_html_()
+    assert f"<caption>{summary}</caption>" in text
+    assert "<td>a</td><td>2</td><td>5</td><td>50</td><td>1</td><td>2.5</td><td>1.5</td>" in text
+
+
+def test_tables_have_names(write: Write) -> None:
+    pytest.importorskip("pandas")
+    profile = Profile.read(write())
+    columns = profile.to_arrow().to_pydict()
+    assert list(columns) == list(PARTITIONS)
+    assert columns["topic"] == ["a", "a", "b"]
+    assert columns["partition"] == [2, 10, 0]
+    assert columns["bytes_per_second"] == [1.5, 1.0, 0.5]
+    assert profile.to_pandas()["topic"].tolist() == columns["topic"]

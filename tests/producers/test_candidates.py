@@ -15,7 +15,9 @@ from partage.errors import InputError
 from partage.producers.candidates import (
     Candidate,
     HotKey,
+    KeyReport,
     Recommendation,
+    TopicKeys,
     evenly,
     gini,
     hashed_keys,
@@ -25,6 +27,7 @@ from partage.producers.candidates import (
     recommended,
     too_hot,
 )
+from partage.producers.detection import Detection
 from tests.matrices import cluster_json
 
 loads = st.lists(st.integers(0, 10**12), min_size=1, max_size=12)
@@ -169,3 +172,50 @@ def test_the_empty_key_is_one_for_most() -> None:
     assert hashed_keys(keys, "murmur2") == hashed_keys(keys, None) == keys
     assert hashed_keys(keys, "crc32") == keys[1:]
     assert "(empty key) alone, 90.0 % of" in chosen(candidate(9, 1, keys=keys)).reason
+
+
+@pytest.fixture
+def report() -> KeyReport:
+    """A topic of two partitions, with candidates of two and four."""
+    keys = (hot("a", 0.5, 0.5),)
+    candidates = (candidate(6, 4, keys=keys), candidate(5, 2, 2, 1, keys=keys, moved=50))
+    today = {"records": np.array([6, 4]), "bytes": np.array([60, 40])}
+    topic = TopicKeys(
+        name="orders",
+        detection=Detection("murmur2", 2, "murmur2", "", {}),
+        today=today,
+        keys=100,
+        hot_keys=keys,
+        candidates=candidates,
+        recommended=recommended(candidates, today),
+    )
+    return KeyReport((topic,), records=10, bytes=100, rejected=0)
+
+
+def test_repr_of_a_report(report: KeyReport) -> None:
+    summary = "orders: written by murmur2, 2 partitions, 2 recommended"
+    assert repr(report) == f"<KeyReport of 10 records, 100 bytes, 1 topic, 0 rejected\n  {summary}>"
+    assert repr(report.topics[0]) == f"<TopicKeys {summary}>"
+    assert repr(report.topics[0].candidates[1]) == (
+        "<Candidate of 4 partitions with murmur2: skew 2.00 by records, 2.00 by bytes; "
+        "50.0 % of the keys move>"
+    )
+    many = KeyReport(report.topics * 7, records=10, bytes=100, rejected=0)
+    assert repr(many).splitlines()[-1] == "  and 2 more topics>"
+
+
+def test_html_of_a_report(report: KeyReport) -> None:
+    text = report._repr_html_()
+    assert "<td>orders</td><td>murmur2</td><td>2</td><td>1.20</td><td>1.20</td>" in text
+    assert "<td>2</td><td>the smallest not below today" in text
+
+
+def test_tables_of_a_report(report: KeyReport) -> None:
+    pytest.importorskip("pandas")
+    columns = report.to_arrow().to_pydict()
+    assert columns["topic"] == ["orders", "orders"]
+    assert columns["partitions"] == [2, 4]
+    assert columns["skew_records"] == [1.2, 2.0]
+    assert columns["keys_moved"] == [0, 50]
+    assert columns["recommended"] == [True, False]
+    assert report.to_pandas()["busy_consumers"].tolist() == columns["busy_consumers"]

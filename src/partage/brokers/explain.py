@@ -18,6 +18,7 @@ from partage.brokers.options import GIVEN
 from partage.brokers.plan import Plan
 from partage.errors import InputError, shown
 from partage.flow.assignment import MOVES
+from partage.frames import html_table
 
 Ints = npt.NDArray[np.int64]
 
@@ -29,6 +30,12 @@ class Instead:
 
     broker: int
     costs: dict[str, int]
+
+    def __str__(self) -> str:
+        extra = next(((cost, n) for cost, n in self.costs.items() if n), None)
+        if extra is None:
+            return f"broker {self.broker}: as good"
+        return f"broker {self.broker}: {extra[0]} {extra[1]:+d}"
 
 
 @dataclass(frozen=True)
@@ -43,7 +50,7 @@ class Reason:
     instead: Instead | None
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Explanation:
     """One partition, before and after, and a reason per replica, old ones first."""
 
@@ -56,6 +63,26 @@ class Explanation:
     def to_json(self) -> dict[str, Any]:
         """As a JSON value."""
         return asdict(self)
+
+    def __repr__(self) -> str:
+        return f"<Explanation of {self._summary()}>"
+
+    def _repr_html_(self) -> str:
+        rows = [
+            [
+                one.broker,
+                one.rack or "",
+                one.fate,
+                one.why,
+                "" if one.instead is None else one.instead,
+            ]
+            for one in self.replicas
+        ]
+        header = ("broker", "rack", "replica", "reason", "next best broker, at least")
+        return html_table(self._summary(), header, rows)
+
+    def _summary(self) -> str:
+        return f"{self.partition}: {self.before} → {self.after}; {self.leader}"
 
 
 def explain(plan: Plan, name: str) -> Explanation:
@@ -183,7 +210,7 @@ def _leader(plan: Plan, before: list[int], after: list[int]) -> str:
     rate = plan.problem.options.leaders == "rate"
     what = "bytes in per second" if rate else "leaders"
     if before[0] == after[0]:
-        return f"broker {after[0]} goes on leading"
+        return f"broker {after[0]} stays the leader"
     if before[0] not in after:
         return f"broker {after[0]} leads: broker {before[0]} holds no replica any more"
     why = f"to share {what} fairly"

@@ -29,6 +29,7 @@ from partage.cluster import Cluster
 from partage.cluster.reassignment import Reassignment
 from partage.files import parse_json, read_text, to_json
 from partage.frames import Columns, arrow_table, data_frame, html_table
+from partage.units import plural
 
 Ints = npt.NDArray[np.int64]
 Progress = Callable[[str], None]
@@ -281,7 +282,7 @@ class Plan:
         least, most = figures["replicas_per_broker"]
         proof = "the proven minimum" if self.moves == self.lower_bound else "not proven minimal"
         return (
-            f"{self.moves:,} moves ({proof}) in {len(self.waves)} waves: "
+            f"{plural(self.moves, 'move')} ({proof}) in {plural(len(self.waves), 'wave')}: "
             f"{least:,} to {most:,} replicas per broker"
         )
 

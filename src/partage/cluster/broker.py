@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from fractions import Fraction
 
+from partage.frames import changed_fields
+
 UNKNOWN = -1
 """In ``size_bytes`` and ``disk_bytes``: not measured."""
 
@@ -15,12 +17,21 @@ typing or unit mistake, and sums stay well below what 64 bits hold."""
 MAX_BROKER_ID = 2**31 - 1
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Broker:
-    """One broker as a user names it. ``rack`` None: the cluster has no racks."""
+    """A broker of a cluster.
+
+    - ``rack``: None if the cluster has no racks
+    - ``disk_bytes``: the size of its disks, None if unknown
+    - ``capacity``: its share of the load, relative to the other brokers
+    - ``alive``: whether it runs
+    """
 
     id: int
     rack: str | None = None
     disk_bytes: int | None = None
     capacity: Fraction = Fraction(1)
     alive: bool = True
+
+    def __repr__(self) -> str:
+        return changed_fields(self)

@@ -21,6 +21,8 @@ import numpy.typing as npt
 
 from partage.cluster.broker import MAX_BROKER_ID, MAX_BYTES, UNKNOWN, Broker
 from partage.errors import InputError
+from partage.frames import Columns, arrow_table, data_frame, html_table
+from partage.units import plural
 
 if TYPE_CHECKING:
     from partage.cluster.formats import ClusterColumns
@@ -31,7 +33,7 @@ Bools = npt.NDArray[np.bool_]
 _TOPIC_NAME = re.compile(r"[A-Za-z0-9._-]{1,249}")
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Cluster:
     """Brokers, partitions and replica lists, immutable.
 
@@ -323,6 +325,74 @@ class Cluster:
                 for i in chosen
             ],
         }
+
+    # ------------------------------------------------------------------ in a notebook
+
+    def __repr__(self) -> str:
+        return f"<Cluster of {self._summary()}>"
+
+    def _repr_html_(self) -> str:
+        row, column = np.nonzero(self.replicas >= 0)
+        count = len(self.brokers)
+        holder = self.replicas[row, column]
+        replicas = np.bincount(holder, minlength=count).tolist()
+        leaders = np.bincount(self.replicas[:, 0], minlength=count).tolist()
+        held = np.zeros(count, dtype=np.int64)
+        np.add.at(held, holder, np.maximum(self.size_bytes, 0)[row])
+        rows = [
+            [
+                broker.id,
+                broker.rack or "",
+                f"{replicas[at]:,}",
+                f"{leaders[at]:,}",
+                f"{int(held[at]):,}" if self._sizes_known else "unknown",
+            ]
+            for at, broker in enumerate(self.brokers)
+        ]
+        return html_table(self._summary(), ("broker", "rack", "replicas", "leaders", "bytes"), rows)
+
+    def to_pandas(self) -> Any:
+        """A ``pandas.DataFrame`` with a row per replica: ``topic``, ``partition``, ``broker`` (its
+        id), ``rack``, ``leader`` (whether it is the preferred leader), ``bytes``; None where
+        unknown. Raises PartageError where pandas is not installed."""
+        return data_frame(self._columns())
+
+    def to_arrow(self) -> Any:
+        """The same table as ``to_pandas`` as a ``pyarrow.Table``. Raises PartageError where pyarrow
+        is not installed."""
+        return arrow_table(self._columns())
+
+    def _columns(self) -> Columns:
+        row, column = np.nonzero(self.replicas >= 0)
+        broker = self.replicas[row, column]
+        racks = np.array([one.rack for one in self.brokers], dtype=object)
+        sizes = self.size_bytes[row].tolist()
+        return {
+            "topic": np.array(self.topics, dtype=object)[self.topic[row]].tolist(),
+            "partition": self.partition[row].tolist(),
+            "broker": self.broker_ids[broker].tolist(),
+            "rack": racks[broker].tolist(),
+            "leader": (column == 0).tolist(),
+            "bytes": [None if size == UNKNOWN else size for size in sizes],
+        }
+
+    @property
+    def _sizes_known(self) -> bool:
+        return bool((self.size_bytes != UNKNOWN).any())
+
+    def _summary(self) -> str:
+        racks = f" in {plural(len(self.rack_names), 'rack')}" if self.rack_names else ""
+        dead = int((~self.alive).sum())
+        parts = [
+            f"{plural(len(self.brokers), 'broker')}{racks}{f' ({dead} dead)' if dead else ''}",
+            plural(len(self.topics), "topic"),
+            plural(self.partitions, "partition"),
+            plural(int(self.replication_factor.sum()), "replica"),
+        ]
+        if self._sizes_known:
+            total = int(np.maximum(self.size_bytes, 0) @ self.replication_factor)
+            parts.append(f"{total:,} bytes")
+        return ", ".join(parts)
 
 
 def _checked_brokers(brokers: Iterable[Broker], where: str) -> tuple[Broker, ...]:

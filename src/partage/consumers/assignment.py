@@ -13,6 +13,7 @@ import numpy.typing as npt
 from partage.frames import arrow_table, data_frame, html_table
 from partage.group import Group
 from partage.group.model import NO_MEMBER
+from partage.units import plural
 
 Ints = npt.NDArray[np.int64]
 
@@ -210,8 +211,8 @@ class Assignment:
 
     def _summary(self) -> str:
         return (
-            f"{self.group.partitions:,} partitions, {len(self.group.members):,} members, "
-            f"{self.moves:,} moves"
+            f"{plural(self.group.partitions, 'partition')}, "
+            f"{plural(len(self.group.members), 'member')}, {plural(self.moves, 'move')}"
         )
 
     # -- helpers

@@ -17,7 +17,9 @@ from typing import Annotated, Any, ClassVar, TypeAlias
 from msgspec import Meta, Struct
 
 from partage.errors import InputError
+from partage.frames import changed_fields
 from partage.json_input import Count, Int32, Name, Text, check_json, read_json
+from partage.units import plural
 
 MAX_PARTITIONS = 100_000
 MAX_HEARTBEATS = 3_000_000
@@ -29,7 +31,7 @@ BUFFER = 500
 _Number: TypeAlias = Annotated[float, Meta(ge=0, le=MAX_NUMBER, description="a number from 0")]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class ScenarioMember:
     """A process of the scenario.
 
@@ -59,8 +61,11 @@ class ScenarioMember:
         ends = [end for end in (self.leaves_at, self.crashes_at) if end is not None]
         return min(ends, default=math.inf)
 
+    def __repr__(self) -> str:
+        return changed_fields(self)
 
-@dataclass(frozen=True)
+
+@dataclass(frozen=True, repr=False)
 class Scenario:
     """What happens to a group over time. ``read`` and ``from_json`` raise InputError.
 
@@ -93,6 +98,13 @@ class Scenario:
     def from_json(cls, value: Any, where: str = "scenario") -> Scenario:
         """The parsed value of a SCENARIO.json file. Errors begin with ``where``."""
         return _scenario(check_json(value, _ScenarioFile, where), where)
+
+    def __repr__(self) -> str:
+        return (
+            f"<Scenario of {plural(len(self.members), 'member')}, "
+            f"{plural(len(self.topics), 'topic')}, "
+            f"{plural(sum(self.topics.values()), 'partition')}: {self.until:g} s>"
+        )
 
 
 class _MemberEntry(Struct, forbid_unknown_fields=True):

@@ -44,6 +44,7 @@ from partage.consumers.record_flow import (
 from partage.consumers.scenario import Scenario, ScenarioMember
 from partage.errors import InputError, shown
 from partage.frames import arrow_table, data_frame, html_table
+from partage.units import plural
 
 Held = dict[str, tuple[Partition, ...]]
 """Partitions by member."""
@@ -190,8 +191,9 @@ class Simulation:
 
     def _summary(self) -> str:
         return (
-            f"{self.assignor}, {self.protocol}: {len(self.rounds)} rounds, {self.moved} partitions "
-            f"moved, {self.unowned:,.1f} partition-seconds without an owner"
+            f"{self.assignor}, {self.protocol}: {plural(len(self.rounds), 'round')}, "
+            f"{plural(self.moved, 'partition')} moved, "
+            f"{self.unowned:,.1f} partition-seconds without an owner"
         )
 
 

@@ -8,12 +8,14 @@ from dataclasses import dataclass, field
 import numpy as np
 import numpy.typing as npt
 
+from partage.units import plural
+
 Ints = npt.NDArray[np.int64]
 
 NO_GENERATION = -1
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Member:
     """One member as it joins: its subscription and the partitions it claims to own.
 
@@ -38,3 +40,17 @@ class Member:
     standbys: Sequence[tuple[str, int]] = ()
     user_data: bytes | None = None
     left_at_ms: int | None = None
+
+    @property
+    def owned_count(self) -> int:
+        """Number of partitions in ``owned``."""
+        if isinstance(self.owned, Mapping):
+            return sum(map(len, self.owned.values()))
+        return len(self.owned)
+
+    def __repr__(self) -> str:
+        rack = f", rack {self.rack}" if self.rack else ""
+        return (
+            f"<Member {self.id}: {plural(len(self.topics), 'topic')}, "
+            f"{plural(self.owned_count, 'partition')} owned{rack}>"
+        )

@@ -23,7 +23,9 @@ import numpy as np
 import numpy.typing as npt
 
 from partage.errors import InputError
+from partage.frames import Columns, arrow_table, data_frame, html_table
 from partage.group.member import Ints, Member
+from partage.units import plural
 
 if TYPE_CHECKING:
     from partage.group.formats import GroupColumns
@@ -35,7 +37,7 @@ MAX_PARTITIONS = 50_000_000
 MAX_WEIGHT = 2**50
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Group:
     """Topics with their partition counts, and members. The constructor validates them and raises
     InputError.
@@ -352,3 +354,51 @@ class Group:
                 f"({topic}-{number}): all these claims are void"
             )
         return tuple(found)
+
+    # -- in a notebook
+
+    def __repr__(self) -> str:
+        return f"<Group of {self._summary()}>"
+
+    def _repr_html_(self) -> str:
+        rows = [
+            [member.id, _listed(member.topics), f"{member.owned_count:,}"]
+            for member in self.members
+        ]
+        return html_table(self._summary(), ("member", "topics", "owned"), rows)
+
+    def to_pandas(self) -> Any:
+        """A ``pandas.DataFrame`` with a row per partition: ``topic``, ``partition``, ``owner`` (the
+        member whose claim is valid, or None), ``contested`` (claimed by several members of one
+        generation), ``weight`` (1 if the group has no weights). Raises PartageError where pandas is
+        not installed."""
+        return data_frame(self._columns())
+
+    def to_arrow(self) -> Any:
+        """The same table as ``to_pandas`` as a ``pyarrow.Table``. Raises PartageError where pyarrow
+        is not installed."""
+        return arrow_table(self._columns())
+
+    def _columns(self) -> Columns:
+        # NO_MEMBER is -1: the last entry
+        ids = np.array([*(member.id for member in self.members), None], dtype=object)
+        return {
+            "topic": np.array(self.names, dtype=object)[self.topic].tolist(),
+            "partition": (np.arange(self.partitions) - self.offset[self.topic]).tolist(),
+            "owner": ids[self.owner].tolist(),
+            "contested": self.contested.tolist(),
+            "weight": self.weight.tolist(),
+        }
+
+    def _summary(self) -> str:
+        owned = int((self.owner != NO_MEMBER).sum())
+        return (
+            f"{plural(len(self.members), 'member')}, {plural(len(self.topics), 'topic')}, "
+            f"{plural(self.partitions, 'partition')} ({owned:,} owned)"
+        )
+
+
+def _listed(names: Sequence[str], most: int = 5) -> str:
+    """The first names, and the number of the others."""
+    more = len(names) - most
+    return ", ".join(names[:most]) + (f" and {more:,} more" if more > 0 else "")

@@ -13,10 +13,12 @@ import numpy.typing as npt
 
 from partage.cluster import Cluster
 from partage.errors import InputError, shown
+from partage.frames import Columns, arrow_table, data_frame, html_table
 from partage.measured_loads.files import MARKER, read_marker, read_table
 from partage.measured_loads.keys import HotKey, shown_key
 from partage.measured_loads.samples import Lags, Sizes
 from partage.period import ALWAYS, Period
+from partage.units import plural
 
 Ints = npt.NDArray[np.int64]
 Floats = npt.NDArray[np.float64]
@@ -45,7 +47,7 @@ class Measured:
     not_measured: tuple[str, ...]
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Profile:
     """The measured partitions as columns, in ascending order of (topic, partition).
 
@@ -331,3 +333,63 @@ class Profile:
             if top is None or rank <= top
         ]
         return sorted(keys, key=lambda key: (key.topic, key.rank))
+
+    # -- in a notebook
+
+    def __repr__(self) -> str:
+        return f"<Profile {self.path}: {self._summary()}>"
+
+    def _repr_html_(self) -> str:
+        count = len(self.topics)
+        partitions = np.bincount(self.topic, minlength=count)
+        columns = [np.zeros(count, dtype=np.int64) for _ in range(3)]
+        rate = np.bincount(self.topic, weights=self.bytes_per_second, minlength=count)
+        for column, values in zip(columns, (self.records, self.bytes, self.null_keys), strict=True):
+            np.add.at(column, self.topic, values)
+        fullest = np.zeros(count, dtype=np.float64)
+        np.maximum.at(fullest, self.topic, self.bytes_per_second)
+        rows = [
+            [name, *(f"{value:,}" for value in values), _rate(mean), _rate(most)]
+            for name, *values, mean, most in zip(
+                self.topics,
+                *(column.tolist() for column in (partitions, *columns)),
+                rate.tolist(),
+                fullest.tolist(),
+                strict=True,
+            )
+        ]
+        header = ("topic", "partitions", "records", "bytes", "null keys", "bytes/s")
+        return html_table(self._summary(), (*header, "bytes/s of the fullest partition"), rows)
+
+    def to_pandas(self) -> Any:
+        """A ``pandas.DataFrame`` with a row per partition: ``topic``, ``partition``, ``records``,
+        ``bytes``, ``bytes_per_second``, ``peak_bytes_per_second``, ``distinct_keys``,
+        ``null_keys``. Raises PartageError where pandas is not installed."""
+        return data_frame(self._columns())
+
+    def to_arrow(self) -> Any:
+        """The same table as ``to_pandas`` as a ``pyarrow.Table``. Raises PartageError where pyarrow
+        is not installed."""
+        return arrow_table(self._columns())
+
+    def _columns(self) -> Columns:
+        measured = ("records", "bytes", "bytes_per_second", "peak_bytes_per_second")
+        return {
+            "topic": np.array(self.topics, dtype=object)[self.topic].tolist(),
+            **{
+                name: getattr(self, name).tolist()
+                for name in ("partition", *measured, "distinct_keys", "null_keys")
+            },
+        }
+
+    def _summary(self) -> str:
+        return (
+            f"{plural(int(self.records.sum()), 'record')}, {int(self.bytes.sum()):,} bytes, "
+            f"{plural(len(self.topics), 'topic')}, {plural(len(self.topic), 'partition')}, "
+            f"windows of {self.window_seconds} s"
+        )
+
+
+def _rate(value: float) -> str:
+    """Three significant digits, and all before the decimal point."""
+    return f"{value:,.0f}" if value >= 1000 else f"{value:.3g}"

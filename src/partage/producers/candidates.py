@@ -23,10 +23,12 @@ import numpy as np
 
 from partage.cluster import Cluster
 from partage.errors import InputError
+from partage.frames import Columns, arrow_table, data_frame, html_table
 from partage.measured_loads import shown_key
 from partage.producers.detection import Detection
 from partage.producers.fitting import EMPTY_IS_NULL
 from partage.producers.keys import Ints
+from partage.units import plural
 
 THRESHOLD = 1.5
 """The default of the highest skew that a recommendation accepts."""
@@ -35,6 +37,9 @@ MEASURES = ("records", "bytes")
 
 EMPTY = "(empty key)"
 """The empty key in tables."""
+
+_SHOWN = 5
+"""Topics in the ``repr`` of a report."""
 
 MAX_PARTITIONS = 100_000
 """More than any topic has."""
@@ -58,7 +63,7 @@ class HotKey:
         }
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Candidate:
     """A partition count with a hash, and their effect on a topic.
 
@@ -122,6 +127,13 @@ class Candidate:
             "hot_keys": [shown_key(hot.key) for hot in self.hot_keys],
         }
 
+    def __repr__(self) -> str:
+        skew = ", ".join(f"{value:.2f} by {name}" for name, value in self.skew.items())
+        return (
+            f"<Candidate of {plural(self.partitions, 'partition')} with {self.partitioner}: "
+            f"skew {skew}; {_percent(self.moved)} of the keys move>"
+        )
+
 
 @dataclass(frozen=True)
 class Recommendation:
@@ -139,7 +151,7 @@ class Recommendation:
         }
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class TopicKeys:
     """A topic: the partitioner that wrote it, and the effect of other partition counts.
 
@@ -176,8 +188,18 @@ class TopicKeys:
             "recommended": self.recommended.to_json(),
         }
 
+    def __repr__(self) -> str:
+        return f"<TopicKeys {self._summary()}>"
 
-@dataclass(frozen=True, eq=False)
+    def _summary(self) -> str:
+        return (
+            f"{self.name}: written by {self.detection.partitioner}, "
+            f"{plural(self.detection.partitions, 'partition')}, "
+            f"{self.recommended.partitions} recommended"
+        )
+
+
+@dataclass(frozen=True, eq=False, repr=False)
 class KeyReport:
     """The topics by name, ascending, and totals of all of them; ``rejected``: rows that are not
     records."""
@@ -203,6 +225,74 @@ class KeyReport:
             "bytes": self.bytes,
             "rejected": self.rejected,
         }
+
+    # -- in a notebook
+
+    def __repr__(self) -> str:
+        topics = [topic._summary() for topic in self.topics[:_SHOWN]]
+        if len(self.topics) > _SHOWN:
+            topics.append(f"and {plural(len(self.topics) - _SHOWN, 'more topic')}")
+        lines = "\n  ".join([self._summary(), *topics])
+        return f"<KeyReport of {lines}>"
+
+    def _repr_html_(self) -> str:
+        header = ("topic", "partitioner", "partitions", *(f"skew by {name}" for name in MEASURES))
+        rows = [
+            [
+                topic.name,
+                topic.detection.partitioner,
+                topic.detection.partitions,
+                *(f"{max_over_mean(topic.today[name]):.2f}" for name in MEASURES),
+                shown_key(topic.hot_keys[0].key) or EMPTY if topic.hot_keys else "",
+                topic.recommended.partitions,
+                topic.recommended.reason,
+            ]
+            for topic in self.topics
+        ]
+        return html_table(
+            self._summary(), (*header, "hottest key", "recommended partitions", "reason"), rows
+        )
+
+    def to_pandas(self) -> Any:
+        """A ``pandas.DataFrame`` with a row per topic and candidate: ``topic``, ``partitions``,
+        ``partitioner``, ``skew_records`` and ``skew_bytes`` (fullest partition / mean),
+        ``gini_records``, ``gini_bytes``, ``limit_records``, ``limit_bytes`` (lower bounds on the
+        skew), ``busy_consumers``, ``keys``, ``keys_moved``, ``records_moved``, ``recommended``.
+        Raises PartageError where pandas is not installed."""
+        return data_frame(self._columns())
+
+    def to_arrow(self) -> Any:
+        """The same table as ``to_pandas`` as a ``pyarrow.Table``. Raises PartageError where pyarrow
+        is not installed."""
+        return arrow_table(self._columns())
+
+    def _columns(self) -> Columns:
+        columns: dict[str, list[Any]] = {
+            "topic": [topic.name for topic in self.topics for _ in topic.candidates]
+        }
+        candidates = [one for topic in self.topics for one in topic.candidates]
+        for name in ("partitions", "partitioner"):
+            columns[name] = [getattr(one, name) for one in candidates]
+        for name in ("skew", "gini", "limit"):
+            values = [getattr(one, name) for one in candidates]
+            for measure in MEASURES:
+                columns[f"{name}_{measure}"] = [value[measure] for value in values]
+        columns["busy_consumers"] = [one.busy for one in candidates]
+        for name in ("keys", "keys_moved", "records_moved"):
+            columns[name] = [getattr(one, name) for one in candidates]
+        columns["recommended"] = [
+            (one.partitions, one.partitioner)
+            == (topic.recommended.partitions, topic.recommended.partitioner)
+            for topic in self.topics
+            for one in topic.candidates
+        ]
+        return columns
+
+    def _summary(self) -> str:
+        return (
+            f"{plural(self.records, 'record')}, {self.bytes:,} bytes, "
+            f"{plural(len(self.topics), 'topic')}, {self.rejected:,} rejected"
+        )
 
 
 def parse_counts(text: str) -> list[int]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from rich.console import Console
 from rich.text import Text
 
-from partage.brokers.explain import Explanation, Instead
+from partage.brokers.explain import Explanation
 from partage.report.printing import table
 
 _FATE = {"stays": "", "goes": "yellow", "comes": "green"}
@@ -29,15 +29,6 @@ def print_explanation(found: Explanation, console: Console) -> None:
             Text(reason.rack or ""),
             Text(reason.fate, style=_FATE[reason.fate]),
             Text(reason.why),
-            _instead(reason.instead),
+            "–" if reason.instead is None else str(reason.instead),
         )
     console.print(shown)
-
-
-def _instead(instead: Instead | None) -> str:
-    if instead is None:
-        return "–"
-    extra = next(((cost, n) for cost, n in instead.costs.items() if n), None)
-    if extra is None:
-        return f"broker {instead.broker}: as good"
-    return f"broker {instead.broker}: {extra[0]} {extra[1]:+d}"

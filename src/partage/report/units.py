@@ -9,6 +9,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from partage.units import plural as plural
+
 MISSING = "–"
 """Shown for unknown values."""
 
@@ -87,11 +89,6 @@ def span(pair: Sequence[float] | None) -> str:
         return MISSING
     low, high = pair[0], pair[-1]
     return count(low) if low == high else f"{count(low)}–{count(high)}"
-
-
-def plural(number: int, noun: str, nouns: str | None = None) -> str:
-    """``1 move``, ``66 moves``."""
-    return f"{count(number)} {noun if number == 1 else nouns or noun + 's'}"
 
 
 def gap(value: float) -> str:

@@ -95,3 +95,14 @@ def test_paths_that_are_not_plan_directories(tmp_path: Path) -> None:
     for path in (tmp_path, tmp_path / "none", tmp_path / ("a" * 300), Path(__file__)):
         with pytest.raises(InputError):
             check(path)
+
+
+def test_result_in_a_notebook(sound_plans: LazyPlans) -> None:
+    result = check(sound_plans[next(iter(SOUND))].directory)
+    assert repr(result) == f"<CheckResult: {result.summary()}>"
+    assert result._repr_html_().count("<td>✓</td>") == len(result.held)
+    result.defects += ["plan.json: <first>", "plan.json: second"]
+    assert repr(result) == (
+        "<CheckResult: The plan is not valid. 2 defects, first: plan.json: <first>>"
+    )
+    assert "<td>✗</td><td>plan.json: &lt;first&gt;</td>" in result._repr_html_()

@@ -24,6 +24,8 @@ from partage.brokers.check.rules import check_rules
 from partage.brokers.check.wave_limits import check_wave_limits
 from partage.brokers.directory import MARKER
 from partage.errors import MISSHAPEN, InputError
+from partage.frames import html_table
+from partage.units import plural
 
 _MAX_DEFECT_LENGTH = 500
 """Characters shown of a defect."""
@@ -56,7 +58,7 @@ _CHECKS: tuple[tuple[str, Callable[[PlanColumns], list[str]]], ...] = (
 """What each check verifies, and its function, which returns the defects."""
 
 
-@dataclass
+@dataclass(repr=False)
 class CheckResult:
     """The result of ``check``.
 
@@ -85,6 +87,16 @@ class CheckResult:
         if self.optimal:
             return "The plan is valid and optimal: every exact stage meets its bound."
         return "The plan is valid, but not optimal."
+
+    def __repr__(self) -> str:
+        found = ""
+        if self.defects:
+            found = f" {plural(len(self.defects), 'defect')}, first: {self.defects[0]}"
+        return f"<CheckResult: {self.summary()}{found}>"
+
+    def _repr_html_(self) -> str:
+        lines = [["✗", defect] for defect in self.defects] + [["✓", one] for one in self.held]
+        return html_table(self.summary(), ("", "check"), lines)
 
 
 def check(directory: str | os.PathLike[str]) -> CheckResult:

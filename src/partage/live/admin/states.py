@@ -12,6 +12,7 @@ from typing import Any
 import partage
 from partage.cluster import Cluster
 from partage.cluster.broker import MAX_BYTES
+from partage.units import plural
 
 FORMAT_VERSION = 1
 
@@ -125,7 +126,7 @@ class Throttles:
         }
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Snapshot:
     """A cluster at one moment. ``warnings``: what could not be read."""
 
@@ -202,3 +203,13 @@ class Snapshot:
     def cluster(self) -> Cluster:
         """The input of a plan. Raises InputError for a cluster without partitions."""
         return Cluster.from_json(self.to_json(), "the cluster")
+
+    def __repr__(self) -> str:
+        parts = [
+            plural(len(self.brokers), "broker"),
+            plural(len(self.partitions), "partition"),
+            f"{len(self.reassigning):,} being reassigned",
+            plural(len(self.warnings), "warning"),
+        ]
+        taken = f"{self.taken_at:%Y-%m-%dT%H:%M:%SZ}"
+        return f"<Snapshot of cluster {self.cluster_id} at {taken}: {', '.join(parts)}>"

@@ -8,9 +8,10 @@ from dataclasses import dataclass, field
 from partage.live.admin.states import Key, PartitionState
 from partage.live.execution.changes import MoveStatus
 from partage.live.execution.execution_plan import ExecutionPlan
+from partage.units import plural
 
 
-@dataclass
+@dataclass(repr=False)
 class Outcome:
     """``state``: done, stopped, or differs; ``problems``: partitions that are not on their target,
     or not led by their preferred leader, with the reason; ``dead``: brokers whose throttle could
@@ -21,6 +22,20 @@ class Outcome:
     dead: list[int] = field(default_factory=list)
     still_moving: list[str] = field(default_factory=list)
     waves_left: int = 0
+
+    def __repr__(self) -> str:
+        parts = []
+        if self.problems:
+            name, why = next(iter(self.problems.items()))
+            several = plural(len(self.problems), "partition")
+            parts.append(f"{several} not on the target (first: {name}, {why})")
+        if self.dead:
+            parts.append(f"throttle not restored on brokers {', '.join(map(str, self.dead))}")
+        if self.still_moving:
+            parts.append(f"{plural(len(self.still_moving), 'partition')} still moving")
+        if self.waves_left:
+            parts.append(f"{plural(self.waves_left, 'wave')} left")
+        return f"<Outcome: {'; '.join([self.state, *parts])}>"
 
     def compare(
         self,

@@ -26,7 +26,7 @@ function whyOf(broker, fate, before, after) {
 }
 function leaderOf(before, after) {
   const old = ids[before[0]], now = ids[after[0]];
-  if (old === now) return `broker ${now} goes on leading`;
+  if (old === now) return `broker ${now} stays the leader`;
   if (!after.includes(before[0])) return `broker ${now} leads: broker ${old} holds no replica any more`;
   return `broker ${now} leads instead of broker ${old}, to share ${data.changes.by_rate ? "bytes in per second" : "leaders"} fairly`;
 }
