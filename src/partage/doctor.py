@@ -1,8 +1,8 @@
 """Check what partage needs on this machine: Python, extras, Java, jars, a reachable Kafka.
 
 Something that is not found is *missing* if an installed extra or an option requires it. Otherwise
-it is *absent*, which is not an error: most of partage works without. Either way the finding says
-what to do. Versions are read from package metadata, without importing the packages.
+it is *absent*, which is not an error: most of partage works without. Either way the finding has
+advice. Versions are read from package metadata, without importing the packages.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Sizes, rates and percentages: values that are made once, where a user or a caller gives them.
 
-A value is read out of text (``"50MB"``, ``"2%"``) or out of a number, and raises ``ValueError``
-that says what is accepted. ``str`` of a value is text that reads as the same value.
+A value is read from text (``"50MB"``, ``"2%"``) or a number; an invalid one raises ``ValueError``
+with what is accepted. ``str`` of a value is text that reads as the same value.
 """
 
 from __future__ import annotations

@@ -29,7 +29,7 @@ EVERYWHERE = (PLAN, COMPARE, WHAT_IF)
 class Option(Generic[Given, Value]):
     """The declaration of an option: a descriptor that reads what is assigned to it.
 
-    - ``read``: makes the value, or raises ``ValueError`` that says what is accepted
+    - ``read``: makes the value, or raises ``ValueError`` with what is accepted
     - ``default``: the value where nothing, or None, is given; an option with False is a flag.
       ``usual``: what a default stands for that depends on other options
     - ``help``, ``panel``, ``metavar``: as the command line's help shows it

@@ -117,7 +117,7 @@ class Placement:
         return {"max": worst, "ideal": ideal, "offline": dead + int(dependent[failing].max())}
 
     def rack_violations(self) -> int:
-        """Partitions that lie in fewer racks than they could, or too often in one."""
+        """Partitions with replicas in fewer racks than possible, or too many in one rack."""
         return int(rack_violations(self.cluster, self.usable).sum())
 
     def topic_spread(self) -> int:

@@ -276,8 +276,8 @@ def _chosen(cluster: Cluster, topics: re.Pattern[str] | None) -> Bools:
 
 
 def _beyond(cluster: Cluster, given: Ints, usable: int) -> Bools:
-    """[P] partitions that a reassignment leaves as they are and that have more replicas than there
-    are usable brokers: no plan can mend that, and this one need not."""
+    """[P] partitions that a reassignment does not change and that have more replicas than there
+    are usable brokers. No plan can repair that, and this one does not have to."""
     today, wanted = one_width(cluster.replicas, given)
     return np.asarray((today == wanted).all(axis=1) & (cluster.replication_factor > usable))
 
@@ -380,7 +380,7 @@ def _warnings(problem: Problem) -> Iterable[str]:
 
 
 def _given_warnings(problem: Problem) -> Iterable[str]:
-    """What there is to know of another tool's lists before they are carried out."""
+    """Warnings about another tool's replica lists, before they are applied."""
     cluster = problem.cluster
     reassignment = problem.options.reassignment
     if problem.given is None or reassignment is None or problem.options.no_moves:

@@ -36,7 +36,7 @@ Size: TypeAlias = (
 
 @dataclass(frozen=True)
 class ClusterColumns:
-    """What a file says about a cluster, one entry per partition in each sequence, brokers by id.
+    """The contents of a cluster file, one entry per partition in each sequence, brokers by id.
 
     - ``sizes``: bytes of one replica, ``UNKNOWN`` where not given; None: this form has none
     - ``racks_known``: False where the form has no place for racks

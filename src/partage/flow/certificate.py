@@ -1,4 +1,4 @@
-"""Lower bounds from prices. They hold for any prices, whoever computed them.
+"""Lower bounds from prices. They hold for any prices.
 
 Put a price on every slot, let each item choose its cheapest allowed slots at these prices, and let
 each slot choose its cheapest load as if it were paid the price for every unit. The total is never

@@ -6,7 +6,7 @@ flow for the first cost. The dual values are shortest distances in the residual 
 distance of its head. Every optimal flow, not only the one found, is 0 on arcs with positive reduced
 cost and full on arcs with negative reduced cost. These arcs are fixed, and the second cost is
 minimised over the remaining ones: exactly the optimal face of the first cost. So "fairest, then
-fewest moves, then best spread" needs no huge weights, and each cost has a proof of its own.
+fewest moves, then best spread" needs no huge weights, and each cost has its proof.
 
 A convex cost ``weight * (base + flow)**2`` is a bundle of parallel arcs with increasing marginal
 costs. Only a window around an estimate is laid out unit by unit; outside, one arc with a linear

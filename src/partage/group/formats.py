@@ -43,7 +43,7 @@ class _GroupFile(Struct, forbid_unknown_fields=True):
 
 @dataclass(frozen=True)
 class GroupColumns:
-    """What a file says about a group, as ``Group`` takes it."""
+    """The contents of a group file, as ``Group`` takes them."""
 
     topics: Mapping[str, int]
     members: Sequence[Member]

@@ -45,7 +45,7 @@ def rejected(records: DataFrame) -> DataFrame:
 
 
 def within(period: Period) -> Column:
-    """Whether a row's timestamp lies in the period."""
+    """Whether a row's timestamp is in the period."""
     inside = sf.lit(True)
     if period.since is not None:
         inside &= sf.col("timestamp") >= sf.timestamp_millis(sf.lit(period.since))

@@ -1,8 +1,8 @@
 """Samples of replica sizes and consumer offsets over time: their row types and measurements.
 
 Functions DataFrame → DataFrame. Counters (bytes of a log, offsets) are compared from one sample to
-the next: a rise is growth; a fall has another cause (retention, an offset reset) and is no growth.
-Sums are of integers, so the same samples give the same tables in any order.
+the next: a rise is growth; a fall has another cause (retention, an offset reset) and does not
+count. Sums are of integers, so the same samples give the same tables in any order.
 """
 
 from __future__ import annotations

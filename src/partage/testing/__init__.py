@@ -1,7 +1,7 @@
 """A fake Kafka cluster, for tests of automation that applies plans.
 
 ``FakeCluster`` keeps brokers, partitions, reassignments in progress and throttles in memory and
-moves them on a clock of its own: hours of a reassignment pass in milliseconds. Its ``admin`` takes
+moves them on a virtual clock: hours of a reassignment pass in milliseconds. Its ``admin`` takes
 the place of a connected admin client. Brokers can stop and start at any moment, also in the middle
 of a wave.
 

@@ -26,7 +26,7 @@ there are many, all items are.
 In rare cases 2 or 3 is infeasible, because the counts hide that two items would have to swap slots.
 The families that cannot be disaggregated are then solved separately, with the other items fixed. If
 that costs more than the bound, their items become groups of their own and the network is solved
-again. This ends, at the latest when every item is a group of its own.
+again. This ends at the latest when every item is a group.
 """
 
 from __future__ import annotations

@@ -11,7 +11,7 @@ it would have been cheaper. So the network is exact where an item takes at most 
 (at least as many zones as slots). Elsewhere an item could get the same slot twice. Items for which
 that happens are laid out *wide*, with an arc to every slot, which is always exact.
 
-Where spread is the last cost, it has a network of its own: loads and moves are minimised first in a
+Where spread is the last cost, it has a separate network: loads and moves are minimised first in a
 small network without families, then spread in one with families, on the optimal face of the first.
 """
 
@@ -93,7 +93,7 @@ class ItemNetwork(ColumnGeneration):
     - ``of``, ``pool`` [I] group and pool of each item; ``count``, ``kind``, ``family`` [G]
     - ``some`` [G] an item of each group; ``up`` [G] its group in the network above, or itself
     - ``own``: (group, slot, how many of the group's items are there), three arrays
-    - ``has_node`` [G, Z]: whether the group has a node of its own for the zone
+    - ``has_node`` [G, Z]: whether the group has a separate node for the zone
     """
 
     def __init__(

@@ -2,7 +2,7 @@
 
 A slot is a vessel of width 1 / weight, filled up to its base at the start, with a ceiling. The zone
 rule bounds the total of each zone. Water rises to one common level; a zone that would exceed its
-bounds is set to the bound and gets a level of its own. No load vector is fairer, except where items
+bounds is set to the bound and gets a separate level. No load vector is fairer, except where items
 of different demand couple the zones in ways that a bound per zone does not capture; then the shares
 cannot be reached, and the distance is reported.
 """

@@ -144,7 +144,7 @@ def require_acls(
 
 def acl_to_see_all_topics(admin: KafkaAdminClient, topics: Iterable[str]) -> str | None:
     """The missing ACL because of which Kafka may hide topics other than these; None where it hides
-    none, or before Kafka 4.1, which cannot tell.
+    none, or before Kafka 4.1, which does not report it.
 
     Topics that were created a moment ago do not count as hidden.
     """

@@ -7,7 +7,7 @@ What is read, and where:
   each broker's log dirs (KIP-827);
 - *replicas*: from the topics' metadata. While a partition is being reassigned, that list has both
   the target replicas and those being removed (KIP-455). The controller's list of reassignments
-  tells them apart, and the snapshot has the target. Reassignments are read before and after the
+  has both separately, and the snapshot has the target. Reassignments are read before and after the
   topics; where they differ, the topics are read again;
 - *sizes*: of every replica, from its broker's log dirs;
 - *throttles*: replication throttles of brokers and topics, as configured at this moment;

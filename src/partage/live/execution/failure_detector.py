@@ -7,7 +7,7 @@ from collections.abc import Callable, Collection, Iterable
 
 class FailureDetector:
     """Declares a broker dead when it has been missing for a timeout, counted from the moment at
-    which it was last seen, and in at least two checks: one slow round is no evidence."""
+    which it was last seen, and in at least two checks: one slow round is not enough."""
 
     def __init__(self, clock: Callable[[], float]) -> None:
         self._clock = clock

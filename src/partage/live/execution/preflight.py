@@ -1,7 +1,7 @@
 """What is checked before a run changes anything.
 
-A plan is made for one cluster at one moment. Where the cluster has changed since, the plan could do
-something that nobody has reviewed, so the run refuses to start and names the first differences. New
+A plan is made for one cluster at one moment. If the cluster has changed since, the plan could do
+something that was not reviewed, so the run refuses to start and names the first differences. New
 topics do not concern the plan; they are only mentioned.
 """
 

@@ -17,7 +17,7 @@ _WITHOUT_REASON = re.compile(
 
 
 def reason(log: str) -> str:
-    """The line of a log that says why its process ended: the last exception, error or line."""
+    """Why a log's process ended: the last line with an exception or error, or the last line."""
     lines = [line.strip() for line in log.splitlines()]
     candidates = [line for line in lines if line and not _WITHOUT_REASON.match(line)]
     for pattern in (r"(?:[\w$]+\.)+[\w$]*(?:Exception|Error): ", r"\b(?:ERROR|FATAL|Error)\b"):
