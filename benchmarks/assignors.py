@@ -1,20 +1,19 @@
-"""partage's sticky beside those of Kafka and of kafka-python, on the same groups, in one run.
+"""The sticky assignors of partage, Kafka and kafka-python on the same groups, in one run.
 
     python benchmarks/assignors.py [SHAPE...] [--size medium] [--groups 400] [--limit 60] [--keep]
 
-*Worth*: random groups whose subscriptions differ (``consumers/random_groups.py``). Everyone joins;
-then a member leaves or joins, or a topic grows. Every tool goes on from what it decided itself, and
-all once more from the same start, what partage decided. ``consumers/judging.py`` counts what each
-answer is worth.
+*Quality*: random groups whose subscriptions differ (``consumers/random_groups.py``). All members
+join; then a member leaves or joins, or a topic grows. Every tool continues from its own assignment,
+and all tools once more from the same start: partage's. ``consumers/judging.py`` judges the answers.
 
-*Seconds*: large groups. Everyone joins; then one member has left, and then one more has joined,
-and the others say what they own. Peers are timed inside their own class, Kafka's after a warm-up;
-the fastest of some times counts. partage gets what members own as arrays; writing its answer out as
-lists of pairs is timed apart.
+*Seconds*: large groups. All members join; then one leaves; then another joins instead, and the
+others report what they own. Peers are timed around the call of their class, Kafka's after a
+warm-up; the fastest run counts. partage gets owned partitions as arrays; converting its answer to
+lists of pairs is timed separately.
 
-The tables go to stdout, progress to stderr; ``--keep`` keeps the figures for the page. The exit
-code is 1 if partage gave an answer with a fault, loads that are not the fairest, or more moves than
-a peer that is as fair.
+The tables go to stdout, progress to stderr; ``--keep`` saves the figures for the page. The exit
+code is 1 if an answer of partage is invalid, not the fairest, or has more moves than an equally
+fair answer of a peer.
 """
 
 from __future__ import annotations
@@ -48,7 +47,7 @@ Answer = dict[str, list[list[Any]]]
 Tool = Callable[[Json], Answer | None]
 
 PEERS = {"Kafka": runners.kafka, "kafka-python": runners.kafka_python}
-WORTH = "random groups"
+QUALITY = "random groups"
 GROUPS = {"small": 100, "medium": 400, "large": 400}
 REPEAT = 3
 COUNTED = (
@@ -65,16 +64,16 @@ COUNTED = (
 )
 
 
-# -- worth
+# -- quality
 
 
-def ours(group: Json) -> Answer:
+def partage_answer(group: Json) -> Answer:
     found = assign(Group.from_json(group, "group"), "sticky").as_dict()
     return {member: [list(pair) for pair in held] for member, held in found.items()}
 
 
-def asking(runner: Runner, limit: float) -> Tool:
-    """A peer's answers; None where it throws or takes too long."""
+def peer_answers(runner: Runner, limit: float) -> Tool:
+    """A function from group to the peer's answer, None on an error or at the limit."""
 
     def ask(group: Json) -> Answer | None:
         answer = runner.ask({"assignor": "sticky", **group}, limit)
@@ -83,10 +82,12 @@ def asking(runner: Runner, limit: float) -> Tool:
     return ask
 
 
-def worth(tools: dict[str, Tool], count: int, seed: int) -> dict[str, Json]:
-    """By round and tool: how many answers have ``faults``, are ``unfair``, or make ``more moves``
-    than needed from the same start at the fairest loads; their moves and unevenness. Answers with
-    faults or unfair loads count in no later column."""
+def quality(tools: dict[str, Tool], count: int, seed: int) -> dict[str, Json]:
+    """By round and tool: the number of answers that have ``faults``, are ``unfair``, or have ``more
+    moves`` than the best fair answer from the same start; their moves and unevenness.
+
+    Answers with faults or unfair loads are left out of the later columns.
+    """
     draw = random.Random(seed)
     tally = {when: {tool: _empty() for tool in tools} for when in ROUNDS}
     for number in range(count):
@@ -102,7 +103,7 @@ def worth(tools: dict[str, Tool], count: int, seed: int) -> dict[str, Json]:
         judge(tally["common"], common, {tool: answer(common) for tool, answer in tools.items()})
         for tool, answer in tools.items():
             own = after(_usable(group, first[tool]) or start)
-            found = {OURS: ours(own), tool: answer(own)}
+            found = {OURS: partage_answer(own), tool: answer(own)}
             judge({tool: tally["own"][tool]}, own, found)
     return tally
 
@@ -112,7 +113,7 @@ def _empty() -> Json:
 
 
 def _usable(group: Json, answer: Answer | None) -> Held | None:
-    """The answer, if members can go on from it."""
+    """The answer if it is valid, so that members can own its partitions."""
     return answer if answer is not None and not verdict(group, answer).faults else None
 
 
@@ -120,7 +121,7 @@ def judge(tally: Json, group: Json, answers: dict[str, Answer | None]) -> None:
     """Add the answers of the tools in ``tally`` to it. partage's must be among the answers."""
     found = {tool: verdict(group, answer) for tool, answer in answers.items() if answer is not None}
     fair = {tool: each for tool, each in found.items() if not each.faults and each.fairest}
-    # the best that any tool found: partage's, or its own count below says so
+    # fewest moves of any tool; if they are not partage's, its row counts "more moves"
     best = min(((each.moves, each.squares) for each in fair.values()), default=(0, 0))
     for tool, row in tally.items():
         row["answers"] += 1
@@ -149,25 +150,27 @@ def _add(row: Json, one: Verdict, best: tuple[int, int], mine: Verdict | None) -
 
 def seconds(shape: Shape, peers: dict[str, Runner], limit: float, seed: int) -> dict[str, Json]:
     """By tool and job: ``seconds``, ``moves``, the range of the ``loads``, ``spread`` (the most
-    that two subscribers of a topic differ in it), or the ``problem``. A peer without an answer is
-    not asked again."""
-    topics, subscribed = shape.made(seed)
+    that two subscribers of a topic differ in it), or the ``problem``.
+
+    A peer without an answer is not asked again.
+    """
+    topics, subscribed = shape.generate(seed)
     found = {OURS: _our_seconds(topics, subscribed)}
-    print(f"  {OURS} ... " + ", ".join(map(_said, found[OURS].values())), file=sys.stderr)
+    print(f"  {OURS} ... " + ", ".join(map(_result, found[OURS].values())), file=sys.stderr)
     for peer, runner in peers.items():
         if peer in shape.peers:
             print(f"  {peer} ...", end=" ", file=sys.stderr, flush=True)
             found[peer] = _their_seconds(topics, subscribed, runner, limit)
-            print(", ".join(_said(figures) for figures in found[peer].values()), file=sys.stderr)
+            print(", ".join(_result(figures) for figures in found[peer].values()), file=sys.stderr)
     return found
 
 
-def _said(figures: Json) -> str:
+def _result(figures: Json) -> str:
     return figures.get("problem") or digits(figures["seconds"])
 
 
-def _joining(subscribed: dict[str, list[str]], job: str) -> dict[str, list[str]]:
-    """The topics of all that join."""
+def _subscriptions(subscribed: dict[str, list[str]], job: str) -> dict[str, list[str]]:
+    """The topics of each member that takes part in the join."""
     ids = list(subscribed)
     if job == "one left":
         ids.pop(len(ids) // 3)
@@ -180,7 +183,7 @@ def _our_seconds(topics: dict[str, int], subscribed: dict[str, list[str]]) -> Js
     owned: dict[str, Any] = {}
     first: Held = {}
     for job in JOBS:
-        joining = _joining(subscribed, job)
+        joining = _subscriptions(subscribed, job)
         spent, expanding = [], []
         for _ in range(REPEAT):
             members = [
@@ -210,7 +213,7 @@ def _their_seconds(
         if any("problem" in each for each in figures.values()):
             figures[job] = {"problem": "–"}
             continue
-        joining = _joining(subscribed, job)
+        joining = _subscriptions(subscribed, job)
         members = [
             {
                 "id": at,
@@ -241,7 +244,8 @@ def _their_seconds(
 def _counted(
     topics: dict[str, int], joining: dict[str, list[str]], owned: Held, answer: Held
 ) -> Json:
-    """``moves``, ``loads`` and ``spread`` of an answer that gives each partition once."""
+    """``moves``, ``loads`` and ``spread`` of an answer, or the ``problem`` if it is not
+    complete."""
     had = {(t, n): at for at in joining for t, n in owned.get(at, ())}
     given = [(t, n) for held in answer.values() for t, n in held]
     counts: dict[str, Counter[str]] = {}
@@ -261,16 +265,22 @@ def _counted(
 
 
 def main() -> int:
-    parser = argparse.ArgumentParser(description="Measure partage's sticky and those of its peers.")
-    parser.add_argument("shapes", nargs="*", metavar="SHAPE", help=f"of {', '.join(SHAPES)}")
-    parser.add_argument("--groups", type=int, help="random groups to judge; 0: none")
-    parser.add_argument("--limit", type=float, default=60, help="seconds a peer may take")
+    parser = argparse.ArgumentParser(
+        description="Measure the sticky assignors of partage and its peers."
+    )
+    parser.add_argument("shapes", nargs="*", metavar="SHAPE", help=f"one of {', '.join(SHAPES)}")
+    parser.add_argument("--groups", type=int, help="number of random groups to judge; 0: none")
+    parser.add_argument("--limit", type=float, default=60, help="time limit of a peer, in seconds")
     add_arguments(parser)
     given = parser.parse_args()
     groups = GROUPS[given.size] if given.groups is None else given.groups
     unknown = set(given.shapes) - set(SHAPES)
     if unknown or given.limit <= 0 or groups < 0:
-        parser.error(f"no shape {min(unknown)}" if unknown else "--limit and --groups: too small")
+        parser.error(
+            f"no shape {min(unknown)}"
+            if unknown
+            else "--limit must be above 0, --groups at least 0"
+        )
     sized = [name for name, shape in SHAPES.items() if shape.size in within(given.size)]
     figures = measure(given.shapes or sized, groups, given.limit, given.seed)
     if given.keep:
@@ -278,31 +288,34 @@ def main() -> int:
         results.keep("assignors", figures, versions, {"limit": given.limit, "seed": given.seed})
     found = latest(figures)
     print("\n\n".join(blocks(found).values()))
-    return int(any(wrong(row[OURS]) for row in found.get("worth", {}).values()))
+    return int(any(wrong(row[OURS]) for row in found.get("quality", {}).values()))
 
 
 def measure(shapes: Sequence[str], groups: int, limit: float, seed: int) -> Json:
-    """All figures, by shape and tool; what answers are worth by the number of random groups."""
+    """All figures: quality by number of random groups, seconds by shape and tool."""
     figures: dict[str, Json] = {}
-    with ExitStack() as ends:
+    with ExitStack() as stack:
         peers = {
-            name: ends.enter_context(Runner(command, warm_up(seed) if name == "Kafka" else ()))
+            name: stack.enter_context(Runner(command, warm_up(seed) if name == "Kafka" else ()))
             for name, command in PEERS.items()
-            if _there(name, command)
+            if _available(name, command)
         }
         if groups:
             print(f"{groups} random groups", file=sys.stderr)
-            tools = {OURS: ours, **{name: asking(each, limit) for name, each in peers.items()}}
-            figures[WORTH] = {str(groups): worth(tools, groups, seed)}
+            tools = {
+                OURS: partage_answer,
+                **{name: peer_answers(each, limit) for name, each in peers.items()},
+            }
+            figures[QUALITY] = {str(groups): quality(tools, groups, seed)}
         for name in shapes:
             shape = SHAPES[name]
-            print(f"{name}: {shape.what}", file=sys.stderr)
+            print(f"{name}: {shape.description}", file=sys.stderr)
             figures[name] = seconds(shape, peers, limit, seed)
     return figures
 
 
 def latest(figures: results.Figures) -> Json:
-    """For the tables: the worth of most groups, and the shapes in their order."""
+    """The figures for the tables: quality of the most groups, and shapes in order."""
     found: Json = {
         "seconds": {
             name: {tool: figures[name][tool] for tool in (OURS, *PEERS) if tool in figures[name]}
@@ -310,30 +323,30 @@ def latest(figures: results.Figures) -> Json:
             if name in figures
         }
     }
-    if WORTH in figures:
-        most = max(figures[WORTH], key=int)
-        found |= {"groups": int(most), "worth": figures[WORTH][most]}
+    if QUALITY in figures:
+        most = max(figures[QUALITY], key=int)
+        found |= {"groups": int(most), "quality": figures[QUALITY][most]}
     return found
 
 
-def _there(name: str, command: Callable[[], list[str]]) -> bool:
+def _available(name: str, command: Callable[[], list[str]]) -> bool:
     try:
         command()
     except UnavailableError as problem:
-        print(f"{name} is left out: {problem}", file=sys.stderr)
+        print(f"{name} is not available: {problem}", file=sys.stderr)
         return False
     return True
 
 
 def warm_up(seed: int) -> list[Json]:
-    """Groups of both kinds, small ones many times, for Java's compiler."""
+    """Small groups of both kinds, assigned many times so that Java compiles the code."""
     shapes = (
         Shape("", 10_000, 100, 100, "alike", ()),
         Shape("", 1_000, 20, 30, "random", ()),
     )
     groups = []
     for shape in shapes:
-        topics, subscribed = shape.made(seed)
+        topics, subscribed = shape.generate(seed)
         members = [{"id": at, "topics": of} for at, of in subscribed.items()]
         groups.append({"topics": topics, "members": members, "assignor": "sticky", "repeat": 20})
     return groups

@@ -1,10 +1,9 @@
-"""All comparisons, one after the other, and then the pages.
+"""Run all comparisons one after the other, then write the pages.
 
     python benchmarks/bench.py [--size medium] [NAME...]
 
-Every comparison is a process of its own that keeps its figures (``--keep``); one that fails does
-not keep the others from running. The exit code is 1 if one failed, or found that something does
-not hold.
+Every comparison is a separate process that keeps its figures (``--keep``). If one fails, the others
+still run. The exit code is 1 if one failed or did not meet a target.
 """
 
 from __future__ import annotations
@@ -26,41 +25,41 @@ MINUTES = {
     "pipeline": {"small": 2, "medium": 3, "large": 6},
     "article": {"small": 0.1, "medium": 2, "large": 2},
 }
-"""About how long each takes on two cores that have nothing else to do, environments there."""
+"""Approximate minutes on two idle cores, without creating the peers' environments."""
 
 
 def main() -> int:
     parser = argparse.ArgumentParser(description="Run all comparisons and write the pages.")
-    parser.add_argument("names", nargs="*", metavar="NAME", help=f"of {', '.join(MINUTES)}")
-    parser.add_argument("--size", choices=SIZES, default="medium", help="how much is measured")
+    parser.add_argument("names", nargs="*", metavar="NAME", help=f"one of {', '.join(MINUTES)}")
+    parser.add_argument("--size", choices=SIZES, default="medium", help="how much to measure")
     given = parser.parse_args()
     if unknown := set(given.names) - set(MINUTES):
         parser.error(f"no comparison {min(unknown)}")
     names = given.names or list(MINUTES)
     total = sum(MINUTES[name][given.size] for name in names)
-    say(f"{', '.join(names)}, size {given.size}: about {total:.0f} minutes on two quiet cores")
-    say("(the first time, the peers are fetched besides)")
+    log(f"{', '.join(names)}, size {given.size}: about {total:.0f} minutes on two idle cores")
+    log("(the first run also downloads the peers)")
 
     bad = []
     began = time.monotonic()
     for number, name in enumerate(names, 1):
         about = MINUTES[name][given.size]
-        say(f"[{number}/{len(names)}] {name}, about {about:g} minutes")
+        log(f"[{number}/{len(names)}] {name}, about {about:g} minutes")
         start = time.monotonic()
         command = [sys.executable, str(HERE / f"{name}.py"), "--size", given.size, "--keep"]
         if subprocess.run(command, stdout=subprocess.DEVNULL).returncode:
             bad.append(name)
-        say(f"[{number}/{len(names)}] {name} took {(time.monotonic() - start) / 60:.1f} minutes")
+        log(f"[{number}/{len(names)}] {name} took {(time.monotonic() - start) / 60:.1f} minutes")
     if subprocess.run([sys.executable, str(HERE / "page.py")]).returncode:
         bad.append("page")
-    say(f"{(time.monotonic() - began) / 60:.1f} minutes in all; see docs/benchmarks.md")
+    log(f"{(time.monotonic() - began) / 60:.1f} minutes in total; see docs/benchmarks.md")
     if bad:
-        say(f"failed, or something does not hold: {', '.join(bad)}")
+        log(f"failed or target not met: {', '.join(bad)}")
     return int(bool(bad))
 
 
-def say(what: str) -> None:
-    print(f"bench: {what}", file=sys.stderr, flush=True)
+def log(text: str) -> None:
+    print(f"bench: {text}", file=sys.stderr, flush=True)
 
 
 if __name__ == "__main__":

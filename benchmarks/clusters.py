@@ -1,15 +1,15 @@
-"""Clusters as they are found in the field, made up from a seed: the same arguments, the same bytes.
+"""Realistic clusters generated from a seed: the same arguments give the same bytes.
 
     python benchmarks/clusters.py --brokers 30 --new 6 --racks 3 --partitions 5002 --topics 60 \
         --rf 3 --seed 1 -o cluster.json.gz
 
 A few topics have most of the partitions (a log-normal share each, at least one partition). A topic
-has its own typical partition size, log-normal too, and its partitions vary around it. Each topic is
-placed on the old brokers as Kafka places a new one: in stripes over the racks, from a random start.
-New brokers are listed and hold nothing; racks are dealt out in turn, to old and new brokers alike.
+has a typical partition size, also log-normal, around which its partitions vary. Each topic is
+placed on the old brokers as Kafka places a new topic: striped over the racks, from a random start.
+New brokers are listed and empty. Racks are assigned round robin to old and new brokers.
 
-``--misplaced SHARE`` then breaks the rack rule, for a cluster that has to be repaired: that share
-of the partitions, drawn at random, has its last replica on another broker of its leader's rack.
+``--misplaced SHARE`` then breaks the rack rule: a random share of the partitions gets its last
+replica on another broker of its leader's rack.
 """
 
 from __future__ import annotations
@@ -44,7 +44,10 @@ def cluster_json(
     seed: int = 1,
     misplaced: float = 0.0,
 ) -> dict[str, Any]:
-    """The cluster in the plain CLUSTER form. ``racks`` 0: the cluster has none."""
+    """The cluster in the plain CLUSTER form. ``racks`` 0: no racks.
+
+    Raises ValueError if the numbers do not fit together.
+    """
     if not 1 <= topics <= partitions:
         raise ValueError(f"{topics} topics need at least as many partitions, not {partitions}")
     if not 1 <= rf <= brokers:
@@ -53,8 +56,8 @@ def cluster_json(
         raise ValueError(f"{racks} racks need at least as many old brokers, not {brokers}")
     if misplaced and not (0 < misplaced <= 1 and 2 <= rf <= racks and brokers >= racks * rf):
         raise ValueError(
-            f"a share of {misplaced} misplaced partitions: expected a number from 0 to 1, a rack "
-            f"for each of the replicas, at least 2, and as many old brokers in every rack"
+            f"misplaced {misplaced}: expected a share from 0 to 1, at least 2 replicas, at least "
+            "as many racks as replicas, and at least as many old brokers per rack"
         )
     random = np.random.default_rng(seed)
     rack_of = [i % racks if racks else 0 for i in range(brokers + new)]
@@ -94,8 +97,8 @@ def _misplace(
     placed: list[list[int]],
     seed: int,
 ) -> None:
-    """Break the rack rule of ``count`` partitions. The draws are a sequence of their own, so that
-    the rest of the cluster is the same as without."""
+    """Break the rack rule of ``count`` partitions. A separate random sequence keeps the rest of the
+    cluster the same as without."""
     random = np.random.default_rng([seed, 1])
     for entry in random.choice(len(entries), count, replace=False).tolist():
         replicas = entries[entry]["replicas"]
@@ -105,8 +108,7 @@ def _misplace(
 
 
 def _partition_counts(random: np.random.Generator, partitions: int, topics: int) -> list[int]:
-    """One partition for each topic, the others in log-normal shares; largest remainders get what
-    rounding leaves."""
+    """One partition per topic, the others in log-normal shares, rounded by largest remainder."""
     share = random.lognormal(0, TOPIC_SKEW, size=topics)
     exact = share / share.sum() * (partitions - topics)
     count = np.floor(exact).astype(np.int64)
@@ -116,8 +118,10 @@ def _partition_counts(random: np.random.Generator, partitions: int, topics: int)
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description="Write a made-up cluster as CLUSTER JSON.")
-    parser.add_argument("--brokers", type=int, required=True, help="old brokers, which hold all")
+    parser = argparse.ArgumentParser(description="Write a generated cluster as CLUSTER JSON.")
+    parser.add_argument(
+        "--brokers", type=int, required=True, help="old brokers, which hold all replicas"
+    )
     parser.add_argument("--new", type=int, default=0, help="empty brokers")
     parser.add_argument("--racks", type=int, default=0, help="0: no racks")
     parser.add_argument("--partitions", type=int, required=True)
@@ -127,7 +131,9 @@ def main() -> None:
     parser.add_argument(
         "--misplaced", type=float, default=0.0, help="share of partitions that break the rack rule"
     )
-    parser.add_argument("-o", "--output", type=Path, required=True, help="a .gz name packs it")
+    parser.add_argument(
+        "-o", "--output", type=Path, required=True, help="a name with .gz is compressed"
+    )
     arguments = vars(parser.parse_args())
     output: Path = arguments.pop("output")
     try:

@@ -1,11 +1,11 @@
-"""The peers' environments, made on first use in the user's cache folder, never in the repository.
+"""The peers' environments, created on first use in the user's cache folder.
 
-Each peer has one of its own, since they pin old clients: a virtual environment with the package
-from PyPI, or Kafka's own jars from Maven Central. What is benchmarked is pinned by version and
-SHA-256. The peers are under the Apache License 2.0; they are measured and not shipped.
+Each peer has a separate environment, because they pin old clients: a virtual environment with the
+package from PyPI, or Kafka's jars from Maven Central. Packages and jars are pinned by version and
+SHA-256. The peers are under the Apache License 2.0; partage does not ship them.
 
 The folder is ``$XDG_CACHE_HOME/partage-benchmarks``, or ``~/.cache/partage-benchmarks``. An
-environment is there once its file ``ready`` is; anything else is made again.
+environment is complete if it has a file ``ready``; an incomplete one is created again.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from pathlib import Path
 HERE = Path(__file__).resolve().parent
 RUNNERS = HERE / "peers"
 SECONDS = 300
-"""Limit of every step that waits for the network or a build."""
+"""Time limit of each step that uses the network or builds."""
 
 BUBUKU = "0.10.48"
 BUBUKU_HASH = "c3ed29efebf34f4c03043075eab2f308d4d250b0e092d786c022a8ee9e467a96"
@@ -63,7 +63,7 @@ JARS = {
 
 
 class UnavailableError(Exception):
-    """The environment cannot be had here, and why."""
+    """The environment cannot be created here; the text is the reason."""
 
 
 def cache() -> Path:
@@ -77,27 +77,30 @@ def partage() -> list[str]:
 
 
 def bubuku() -> list[str]:
-    """The command of bubuku's runner. Its libraries stay out: the planners do without. Its build
-    needs a setuptools from before 72, which could still test."""
+    """The command of bubuku's runner, without bubuku's dependencies, which its planners do not
+    need.
+
+    Its build needs setuptools before 72, which still has the ``test`` command.
+    """
 
     def make(folder: Path) -> None:
         (folder / "build.txt").write_text("setuptools<72\n", encoding="utf-8")
         constraint = ["--build-constraints", str(folder / "build.txt")]
         _install(folder, [f"bubuku=={BUBUKU} --hash=sha256:{BUBUKU_HASH}"], constraint)
 
-    python = made(f"bubuku-{BUBUKU}", make) / "venv" / "bin" / "python"
+    python = environment(f"bubuku-{BUBUKU}", make) / "venv" / "bin" / "python"
     return [str(python), str(RUNNERS / "run_bubuku.py")]
 
 
 def kafka_utils() -> list[str]:
-    """The command of kafka-utils' runner, with what its planner imports."""
+    """The command of kafka-utils' runner, with the dependencies of its planner."""
 
     def make(folder: Path) -> None:
         package = f"kafka-utils=={KAFKA_UTILS} --hash=sha256:{KAFKA_UTILS_HASH}"
         needs = ["kafka-python==1.4.7", "PyYAML==6.0.3", "typing-extensions>=4"]
         _install(folder, [package, *needs], [])
 
-    python = made(f"kafka-utils-{KAFKA_UTILS}", make) / "venv" / "bin" / "python"
+    python = environment(f"kafka-utils-{KAFKA_UTILS}", make) / "venv" / "bin" / "python"
     return [str(python), str(RUNNERS / "run_kafka_utils.py")]
 
 
@@ -107,24 +110,28 @@ def kafka() -> list[str]:
 
 
 def compiled(source: Path, name: str) -> list[str]:
-    """The command of a runner that is one class in Java, compiled beside Kafka's jars in a folder
-    of that name. Needs a Java development kit, 17 or later."""
+    """The command of a runner in Java, one class compiled in a folder with Kafka's jars.
+
+    Needs a JDK, 17 or later.
+    """
 
     def make(folder: Path) -> None:
         for path, digest in JARS.items():
             download(MAVEN + path, folder / Path(path).name, digest)
         call([tool("javac"), "-cp", f"{folder}/*", "-d", str(folder), str(source)])
 
-    made_of = source.read_text(encoding="utf-8") + "".join(JARS.values())
-    folder = made(f"{name}-{KAFKA}-{hashlib.sha256(made_of.encode()).hexdigest()[:8]}", make)
+    contents = source.read_text(encoding="utf-8") + "".join(JARS.values())
+    folder = environment(
+        f"{name}-{KAFKA}-{hashlib.sha256(contents.encode()).hexdigest()[:8]}", make
+    )
     return [tool("java"), "-cp", f"{folder}{os.pathsep}{folder}/*", source.stem]
 
 
-def made(name: str, make: Callable[[Path], None]) -> Path:
-    """The folder of that name, made unless it is ready."""
+def environment(name: str, make: Callable[[Path], None]) -> Path:
+    """The folder of an environment, created unless it is ready."""
     folder = cache() / name
     if not (folder / "ready").exists():
-        print(f"making {folder}", file=sys.stderr)
+        print(f"creating {folder}", file=sys.stderr)
         shutil.rmtree(folder, ignore_errors=True)
         folder.mkdir(parents=True)
         make(folder)
@@ -133,41 +140,41 @@ def made(name: str, make: Callable[[Path], None]) -> Path:
 
 
 def _install(folder: Path, requirements: list[str], options: list[str]) -> None:
-    """A virtual environment of this Python with exactly these packages."""
+    """Create a virtual environment of this Python with exactly these packages."""
     uv = shutil.which("uv") or str(HERE.parent / ".tools" / "bin" / "uv")
-    wanted = folder / "requirements.txt"
-    wanted.write_text("\n".join(requirements) + "\n", encoding="utf-8")
+    requirements_file = folder / "requirements.txt"
+    requirements_file.write_text("\n".join(requirements) + "\n", encoding="utf-8")
     venv = folder / "venv"
     call([uv, "venv", "--quiet", "--python", sys.executable, str(venv)])
     python = str(venv / "bin" / "python")
     install = [uv, "pip", "install", "--quiet", "--no-deps", "--python", python]
-    call([*install, *options, "-r", str(wanted)])
+    call([*install, *options, "-r", str(requirements_file)])
 
 
 def download(address: str, file: Path, digest: str) -> None:
-    """A file of that SHA-256 from the network. Raises UnavailableError."""
+    """Download a file and check its SHA-256. Raises UnavailableError."""
     try:
         with urllib.request.urlopen(address, timeout=60) as answer:
             content = answer.read()
     except OSError as error:
         raise UnavailableError(f"{address}: {error}") from None
     if hashlib.sha256(content).hexdigest() != digest:
-        raise UnavailableError(f"{address}: another SHA-256 than expected")
+        raise UnavailableError(f"{address}: SHA-256 is not {digest}")
     file.write_bytes(content)
 
 
 def tool(name: str) -> str:
-    """A program of the Java development kit. Raises UnavailableError."""
+    """The path of a program of the JDK. Raises UnavailableError."""
     home = os.environ.get("JAVA_HOME")
     found = shutil.which(str(Path(home) / "bin" / name)) if home else None
     found = found or shutil.which(name)
     if not found:
-        raise UnavailableError(f"no {name}: install a Java development kit, or set JAVA_HOME")
+        raise UnavailableError(f"{name} not found: install a JDK or set JAVA_HOME")
     return found
 
 
 def call(command: list[str]) -> None:
-    """Run a step of the making. Raises UnavailableError with the last line that it said."""
+    """Run a command. Raises UnavailableError with the last line of its stderr."""
     try:
         subprocess.run(command, check=True, capture_output=True, text=True, timeout=SECONDS)
     except subprocess.CalledProcessError as error:

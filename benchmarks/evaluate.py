@@ -1,13 +1,13 @@
-"""What a placement is worth, counted one by one: the same count for every tool.
+"""Figures of a placement, counted the same way for every tool.
 
     python benchmarks/evaluate.py cluster.json answer.json [--removed 8,9]
 
 ``cluster.json`` is CLUSTER JSON as ``clusters.py`` writes it, ``answer.json`` has ``replicas``: the
-lists of broker ids afterwards, in the order of the cluster's partitions. Without an answer today's
-placement is counted. It shares no code with partage: plain lists and dictionaries, slow and plain.
+lists of broker ids afterwards, in the order of the cluster's partitions. Without an answer the
+current placement is counted. This shares no code with partage: plain lists and dictionaries.
 
-The rack rule is the same for all: a partition lies in as many racks as it can, min(replicas,
-racks), and no rack has more of it than ceil(replicas / racks). Only brokers that remain count.
+The rack rule: a partition has replicas in min(replicas, racks) racks, and at most
+ceil(replicas / racks) in each. Only racks of remaining brokers count.
 """
 
 from __future__ import annotations
@@ -25,10 +25,10 @@ def evaluate(
     replicas: Sequence[Sequence[int]] | None = None,
     removed: Collection[int] = (),
 ) -> dict[str, Any]:
-    """The figures of ``replicas`` (today's where None), ranges over the brokers that remain.
+    """The figures of ``replicas`` (None: the current ones); ranges cover the remaining brokers.
 
-    ``faults`` counts partitions that are no answer: another replication factor, one broker twice, a
-    broker that is removed or unknown.
+    ``faults`` counts invalid partitions: another replication factor, a broker twice, a broker that
+    is removed or unknown. Raises ValueError if the number of lists is wrong.
     """
     partitions = cluster["partitions"]
     rack_of = {b["id"]: b["rack"] for b in cluster["brokers"] if b["id"] not in removed}
@@ -80,10 +80,10 @@ def evaluate(
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description="Count what a placement is worth.")
+    parser = argparse.ArgumentParser(description="Print the figures of a placement.")
     parser.add_argument("cluster", type=Path)
     parser.add_argument("answer", type=Path, nargs="?")
-    parser.add_argument("--removed", default="", help="ids of brokers that must be empty: 8,9")
+    parser.add_argument("--removed", default="", help="ids of brokers to empty, such as 8,9")
     given = parser.parse_args()
     cluster = json.loads(given.cluster.read_text(encoding="utf-8"))
     lists = None

@@ -1,4 +1,4 @@
-"""What the benchmarks share: sizes, and a process with its cost and its limit."""
+"""Shared by the benchmarks: sizes, arguments, and processes with their cost and time limit."""
 
 from __future__ import annotations
 
@@ -14,32 +14,34 @@ from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
-# Measured as users have it: Python keeps what it has compiled, whatever the environment asks for.
+# Measured as users run it: Python caches bytecode even if the environment disables that.
 os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
 
 SIZES = ("small", "medium", "large")
-"""Of a comparison. A larger one does all that a smaller one does, and more."""
+"""Sizes of a comparison; a larger one includes the smaller ones."""
 
 
 def within(size: str) -> tuple[str, ...]:
-    """The sizes up to this one."""
+    """The sizes up to and including this one."""
     return SIZES[: SIZES.index(size) + 1]
 
 
 def add_arguments(parser: argparse.ArgumentParser, *, seed: bool = True) -> None:
-    """What every comparison can be told; ``seed``: whether another one may be chosen."""
-    parser.add_argument("--size", choices=SIZES, default="medium", help="how much is measured")
+    """Add the options of every comparison; ``seed``: also ``--seed``."""
+    parser.add_argument("--size", choices=SIZES, default="medium", help="how much to measure")
     if seed:
-        parser.add_argument("--seed", type=int, default=1, help="of all that is made up")
-    parser.add_argument("--keep", action="store_true", help="into benchmarks/results, for the page")
+        parser.add_argument("--seed", type=int, default=1, help="seed of generated input")
+    parser.add_argument(
+        "--keep", action="store_true", help="save the figures in benchmarks/results"
+    )
 
 
 @dataclass(frozen=True)
 class Run:
-    """One process: its exit code, what it said, and what it cost.
+    """A finished process: its exit code, output and cost.
 
-    ``seconds`` are wall time, ``cpu_seconds`` user time over all its threads and waited-for
-    children, ``peak_bytes`` the highest resident set. ``expired``: it was ended at its limit.
+    ``seconds`` are wall time, ``cpu_seconds`` user time of all its threads and waited-for
+    children, ``peak_bytes`` the highest resident set. ``expired``: it was killed at its limit.
     """
 
     code: int
@@ -57,8 +59,8 @@ def run(
     limit: float | None = None,
     environment: Mapping[str, str] | None = None,
 ) -> Run:
-    """Run to the end, or for ``limit`` seconds. Output goes through files, so that no pipe can hold
-    the child up."""
+    """Run a command, for at most ``limit`` seconds. Output goes to files, so no pipe can block
+    it."""
     out, err = folder / "out", folder / "err"
     expired = threading.Event()
     with out.open("wb") as stdout, err.open("wb") as stderr:

@@ -1,4 +1,4 @@
-"""Where a benchmark runs: the machine, and the versions of what is measured."""
+"""The machine of a benchmark, and the versions of the software measured."""
 
 from __future__ import annotations
 
@@ -14,33 +14,33 @@ import environments
 from environments import UnavailableError
 
 PLANNER = ("Python", "partage", "numpy", "ortools", "scipy")
-"""What partage's plans and assignments depend on."""
+"""The software that partage's plans and assignments depend on."""
 
 _PINNED = {
     "Kafka": environments.KAFKA,
     "bubuku": environments.BUBUKU,
     "kafka-utils": environments.KAFKA_UTILS,
 }
-"""Peers in environments of their own."""
+"""Versions of peers with separate environments."""
 
 
 def facts() -> dict[str, Any]:
     """``cpu`` (its model), ``virtual``, ``cores``, ``memory_bytes``, ``os`` and ``kernel``; None
-    where the system does not tell."""
+    if unknown."""
     return {
         "cpu": _found(r"^model name\s*:\s*(.+)$", "/proc/cpuinfo") or platform.processor() or None,
         "virtual": _found(r"^flags\s*:.*\b(hypervisor)\b", "/proc/cpuinfo") is not None,
         "cores": os.cpu_count(),
         "memory_bytes": os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES"),
         "os": _found(r'^PRETTY_NAME="?([^"\n]+)', "/etc/os-release") or platform.platform(),
-        # without what a builder of kernels adds
+        # without the suffix of a distribution
         "kernel": f"{platform.system()} {platform.release().partition('-')[0]}",
     }
 
 
 def versions(*names: str) -> dict[str, str]:
-    """By name: Python, Java, a peer, or a package of this environment. What is not there is left
-    out."""
+    """Versions by name: Python, Java, a peer, or a package of this environment. Missing ones are
+    left out."""
     found = {name: _version(name) for name in names}
     return {name: number for name, number in found.items() if number}
 
@@ -60,12 +60,12 @@ def _version(name: str) -> str | None:
 
 def _java() -> str | None:
     try:
-        said = subprocess.run(
+        done = subprocess.run(
             [environments.tool("java"), "-version"], capture_output=True, text=True, timeout=60
         )
     except (UnavailableError, OSError, subprocess.TimeoutExpired):
         return None
-    found = re.search(r'version "([^"]+)"', said.stderr)
+    found = re.search(r'version "([^"]+)"', done.stderr)
     return found[1] if found else None
 
 

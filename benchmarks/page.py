@@ -1,10 +1,10 @@
-"""The pages with figures, written from what is kept in ``results/``: nothing is measured.
+"""Write the pages with figures from ``results/``, without measuring anything.
 
     python benchmarks/page.py
 
 It fills the blocks of ``README.md`` and of ``docs/benchmarks.md``, ``assignors-compared.md`` and
 ``kafka-reassignment-survey.md``, and redraws the plots in ``docs/images`` whose figures have
-changed, for which it needs matplotlib. The text between the blocks is written by hand.
+changed (needs matplotlib). The text between the blocks is written by hand.
 """
 
 from __future__ import annotations
@@ -31,17 +31,17 @@ from tables.markdown import filled
 
 ROOT = Path(__file__).resolve().parent.parent
 NOT_SHOWN = ("small, grown", "small, shrunk", "small, scattered", "large, scattered")
-"""Tables of the survey that the page leaves out; ``python benchmarks/article.py`` prints them."""
+"""Tables that the survey page leaves out; ``python benchmarks/article.py`` prints them."""
 
 COMPARISONS = ("plan", "peers", "assignors", "pipeline", "article")
 
 
 def pages(folder: Path = results.FOLDER) -> dict[str, dict[str, str]]:
-    """The text of every block, by page (from the root) and name."""
+    """The text of every block by page (path from the root) and name."""
     runs = {name: results.read(name, folder) for name in COMPARISONS}
     found = {name: results.merged(each) for name, each in runs.items()}
     plans, joins = peers.ordered(found["peers"]), assignors.latest(found["assignors"])
-    clusters = {name: row.what for name, row in plan.ROWS.items()}
+    clusters = {name: row.description for name, row in plan.ROWS.items()}
     return {
         "README.md": {"how fast": tables.plan.short(found["plan"], clusters)},
         "docs/benchmarks.md": {
@@ -61,7 +61,7 @@ def pages(folder: Path = results.FOLDER) -> dict[str, dict[str, str]]:
 
 
 def charts(folder: Path = results.FOLDER) -> dict[str, plots.Chart]:
-    """What is drawn, by file name."""
+    """The charts by file name."""
     return plots.charts(
         peers.compared(peers.ordered(results.merged(results.read("peers", folder)))),
         assignors.latest(results.merged(results.read("assignors", folder)))["seconds"],

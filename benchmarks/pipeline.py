@@ -1,18 +1,18 @@
-"""The speed and the memory of the measurements on Spark, on records made up from a seed.
+"""Speed and memory of the Spark pipeline on records generated from a seed.
 
     python benchmarks/pipeline.py [--size medium] [--records 1M,10M] [--data DIR] [--keep]
 
-*Hashing*: keys from Parquet through ``arrow_udf``, murmur2 alone and all hashes that ``partage
-keys`` takes, each beside a function that gives as many zeros. *Skew*: a profile and the what-ifs of
-``partage keys``, with even keys and with half of the records on one; how many keys were hashed, and
-the highest memory of Java and Python together. *Time*: a profile of Zipf-like keys by numbers of
-records and executors, beside a plain scan with the same two groupings, in SQL.
+*Hashing*: keys from Parquet pass through ``arrow_udf``: murmur2 alone, all hashes of ``partage
+keys``, and for each a no-op function that returns as many zeros. *Skew*: a profile and the what-ifs
+of ``partage keys``, with equally likely keys and with half of the records on one key; the number of
+keys hashed, and the peak memory of Java and Python together. *Time*: a profile of Zipf-like keys by
+numbers of records and executors, and a plain SQL scan with the same two groupings.
 
-Every measurement is a process of its own (``records/measures.py``). An executor is one thread of a
-Spark inside this machine (``local[1]``, ``local[2]``): one task at a time, no network between them.
-Hashing and skew take the largest number of records up to 10 M, and two executors. ``--data`` keeps
-the records for the next time. The tables go to stdout, progress to stderr; ``--keep`` keeps the
-figures for the page. The exit code is 1 if a promise does not hold.
+Every measurement is a separate process (``records/measures.py``). An executor is one thread of a
+local Spark (``local[1]``, ``local[2]``): one task at a time, no network. Hashing and skew use the
+largest number of records up to 10 M and two executors. ``--data`` keeps the records for the next
+time. The tables go to stdout, progress to stderr; ``--keep`` saves the figures for the page. The
+exit code is 1 if a target is not met.
 """
 
 from __future__ import annotations
@@ -29,26 +29,26 @@ from typing import Any
 import machine
 import results
 from harness import add_arguments, run
-from tables.pipeline import blocks, promises
+from tables.pipeline import blocks, targets
 
 Json = dict[str, Any]
 
 MEASURES = Path(__file__).resolve().parent / "records" / "measures.py"
 SIZES = {"small": "100k,1M", "medium": "1M,10M", "large": "1M,10M,50M"}
-"""Records to profile."""
+"""Numbers of records to profile."""
 EXECUTORS = (1, 2)
 SKEWS = ("even", "hot")
 TIMED = "zipf"
-MOST_FOR_ONE = 10_000_000
-"""Records of what is measured with one number of them."""
-MOST_OFTEN = 1_000_000
-"""Up to so many records a profile is timed three times, and else once."""
+MOST_FOR_HASHING = 10_000_000
+"""Most records for hashing and skew, which are measured with one number of records."""
+MOST_REPEATED = 1_000_000
+"""Up to this many records a profile is timed three times, otherwise once."""
 
 
 def measure(records: Sequence[int], data: Path, seed: int) -> Json:
-    """All figures, by what is measured and the number of records."""
+    """All figures by measurement and number of records."""
     records = sorted(records)
-    one = max((count for count in records if count <= MOST_FOR_ONE), default=records[0])
+    one = max((count for count in records if count <= MOST_FOR_HASHING), default=records[0])
     wanted = [(TIMED, count) for count in records] + [(kind, one) for kind in SKEWS]
     file_bytes = measured("generate", data, seed, wanted=wanted)
     hashing = measured("hashing", data, seed, kind=TIMED, records=one)
@@ -63,9 +63,9 @@ def measure(records: Sequence[int], data: Path, seed: int) -> Json:
                 executors,
                 kind=TIMED,
                 records=count,
-                repeat=3 if count <= MOST_OFTEN else 1,
-                # the largest plain scan on one executor would take long and judge nothing
-                beside=executors == EXECUTORS[-1] or count <= MOST_FOR_ONE,
+                repeat=3 if count <= MOST_REPEATED else 1,
+                # no target needs the largest plain scan on one executor, which takes long
+                with_plain=executors == EXECUTORS[-1] or count <= MOST_FOR_HASHING,
             )
             about = {"records": count, "executors": executors}
             size = file_bytes[f"{TIMED}-{count}-seed-{seed}"]
@@ -78,7 +78,7 @@ def measure(records: Sequence[int], data: Path, seed: int) -> Json:
 
 
 def latest(figures: results.Figures) -> Json:
-    """For the tables: hashing and skew with the most records, the profiles in order."""
+    """The figures for the tables: hashing and skew with most records, profiles in order."""
     return {
         "hashing": _most(figures["hashing"]),
         "skewed": _most(figures["skewed"]),
@@ -93,9 +93,9 @@ def _most(items: Mapping[str, Json]) -> Json:
 
 
 def measured(job: str, data: Path, seed: int, executors: int = 2, **more: Any) -> Json:
-    """One measurement. Ends the program where it fails."""
-    what = " ".join(f"{value}" for value in more.values() if job != "generate")
-    print(f"{job} {what} on {executors} ...", file=sys.stderr, flush=True)
+    """One measurement. Exits the program if it fails."""
+    values = " ".join(f"{value}" for value in more.values() if job != "generate")
+    print(f"{job} {values} on {executors} ...", file=sys.stderr, flush=True)
     given = {"job": job, "data": str(data), "seed": seed, "executors": executors, **more}
     with tempfile.TemporaryDirectory() as folder:
         done = run([sys.executable, str(MEASURES), json.dumps(given)], Path(folder))
@@ -109,14 +109,18 @@ def numbers(text: str) -> list[int]:
     """``100k,1M`` → 100,000 and 1,000,000."""
     found = [re.fullmatch(r"([1-9]\d*)([kM]?)", part) for part in text.split(",")]
     if not all(found):
-        raise argparse.ArgumentTypeError(f"expected numbers as 100k,1M, got {text}")
+        raise argparse.ArgumentTypeError(f"expected numbers such as 100k,1M, got {text}")
     return sorted({int(one[1]) * {"": 1, "k": 10**3, "M": 10**6}[one[2]] for one in found if one})
 
 
 def main() -> int:
-    parser = argparse.ArgumentParser(description="Measure the measurements on Spark.")
-    parser.add_argument("--records", type=numbers, help="how many to profile")
-    parser.add_argument("--data", type=Path, help="keep the records here for the next time")
+    parser = argparse.ArgumentParser(description="Measure the Spark pipeline.")
+    parser.add_argument(
+        "--records", type=numbers, help="numbers of records to profile, such as 100k,1M"
+    )
+    parser.add_argument(
+        "--data", type=Path, help="folder in which to keep the records for the next time"
+    )
     add_arguments(parser)
     given = parser.parse_args()
     records = given.records or numbers(SIZES[given.size])
@@ -128,7 +132,7 @@ def main() -> int:
         versions = machine.versions("Python", "partage", "pyspark", "pyarrow", "pandas", "Java")
         results.keep("pipeline", figures, versions, {"seed": given.seed})
     print("\n\n".join(text for text in blocks(latest(figures)).values() if text))
-    return int(any(holds is False for _, holds, _ in promises(latest(figures))))
+    return int(any(met is False for _, met, _ in targets(latest(figures))))
 
 
 if __name__ == "__main__":

@@ -1,8 +1,8 @@
 """The plots of ``docs/benchmarks.md``: bars by group and series, as SVG.
 
-What is drawn (``charts``) is made apart from the drawing (``draw``), which needs matplotlib. A file
-says in its description of what it is a picture: a digest of the figures and of this module. It is
-drawn anew when that has changed, and is the same bytes from the same matplotlib.
+``charts`` collects the figures; ``draw`` draws them and needs matplotlib. The description of an SVG
+file contains a digest of its figures and of this module: a file is redrawn if the digest has
+changed. The same version of matplotlib writes the same bytes.
 """
 
 from __future__ import annotations
@@ -19,13 +19,16 @@ Bar = tuple[float, bool] | None
 """A value and whether the bar is hatched; None: no bar."""
 
 COLOURS = ("#0b6e4f", "#4c78a8", "#9ecae9", "#f58518", "#b279a2")
-"""Of the series in turn; partage is the first."""
+"""Colours of the series in order; partage is the first."""
 
 
 @dataclass(frozen=True)
 class Chart:
-    """``series`` has a bar for each of ``groups``, on a logarithmic scale; bars begin at ``start``,
-    at the bottom where it is None. ``hatched``: what hatching means."""
+    """Bars on a logarithmic scale.
+
+    Each of the ``series`` has a bar for each of the ``groups``. Bars begin at ``start``, or at the
+    bottom if it is None. ``hatched``: the legend of hatched bars.
+    """
 
     title: str
     groups: Sequence[str]
@@ -35,7 +38,7 @@ class Chart:
 
     @property
     def digest(self) -> str:
-        """Of the figures, and of how they are drawn."""
+        """SHA-256 of the figures and of the code that draws them."""
         text = json.dumps(asdict(self)) + Path(__file__).read_text(encoding="utf-8")
         return hashlib.sha256(text.encode()).hexdigest()
 
@@ -43,7 +46,7 @@ class Chart:
 def charts(
     plans: Mapping[str, Json], joins: Mapping[str, Json], profile: Sequence[Json]
 ) -> dict[str, Chart]:
-    """By file name: moves and seconds of the planners, seconds of assignors and of profiles."""
+    """Charts by file name: moves and seconds of planners, seconds of assignors and of profiles."""
     return {
         "benchmark-moves.svg": _moves(plans),
         "benchmark-planners.svg": _planners(plans),
@@ -53,12 +56,12 @@ def charts(
 
 
 def is_of(file: Path, chart: Chart) -> bool:
-    """Whether the file is a picture of the chart."""
+    """Whether the file shows the chart."""
     return file.exists() and chart.digest in file.read_text(encoding="utf-8")
 
 
 def _tools(by_group: Mapping[str, Json]) -> list[str]:
-    """All tools, partage first, the others as they come."""
+    """All tools: partage first, the others in order of appearance."""
     every = [tool for tools in by_group.values() for tool in tools if tool != "before"]
     return sorted(dict.fromkeys(every), key=lambda tool: tool != "partage")
 
@@ -71,11 +74,11 @@ def _moves(plans: Mapping[str, Json]) -> Chart:
         return figures["moves"] / tools["partage"]["moves"], figures["rack_violations"] > 0
 
     return Chart(
-        "Replicas that move, ÷ partage",
+        "Replica moves, as a multiple of partage's",
         [_lines(job) for job in plans],
         {tool: [bar(found, tool) for found in plans.values()] for tool in _tools(plans)},
         start=1,
-        hatched="the racks stay wrong",
+        hatched="rack violations remain",
     )
 
 
@@ -86,10 +89,10 @@ def _planners(plans: Mapping[str, Json]) -> Chart:
         return (figures["planner_seconds"], False) if "moves" in figures else None
 
     return Chart(
-        "Seconds of the planner",
+        "Planner seconds",
         [_lines(job) for job in plans],
         {tool: [bar(found.get(tool, {})) for found in plans.values()] for tool in _tools(plans)},
-        hatched="ended at the limit, without an answer",
+        hatched="stopped at the time limit",
     )
 
 
@@ -102,10 +105,10 @@ def _joins(joins: Mapping[str, Json]) -> Chart:
         return (max(seconds), False) if seconds else None
 
     return Chart(
-        "Seconds of the slowest of three joins",
+        "Slowest of three joins, in seconds",
         [name.replace("-", "\n") for name in joins],
         {tool: [bar(found.get(tool, {})) for found in joins.values()] for tool in _tools(joins)},
-        hatched="ended at the limit, without an answer",
+        hatched="stopped at the time limit",
     )
 
 
@@ -122,7 +125,7 @@ def _profile(profile: Sequence[Json]) -> Chart:
         for executors in sorted({run["executors"] for run in profile}, reverse=True)
     }
     return Chart(
-        "Seconds by records",
+        "Seconds by number of records",
         [f"{count:,}" for count in counts],
         {**series, f"plain scan, {most} executors": bars(most, "plain_seconds")},
     )
@@ -134,7 +137,7 @@ def _lines(job: str) -> str:
 
 
 def draw(chart: Chart, file: Path) -> None:
-    """Write the picture, unless the file is one of this chart."""
+    """Write the SVG file unless it shows the chart already."""
     if is_of(file, chart):
         return
     try:
@@ -142,11 +145,11 @@ def draw(chart: Chart, file: Path) -> None:
         from matplotlib.figure import Figure
     except ImportError:
         raise SystemExit(
-            f"{file.name} is to be drawn anew, with matplotlib: make bench-page"
+            f"{file.name}: matplotlib is needed to redraw it; run `make bench-page`"
         ) from None
 
     look = {
-        "svg.hashsalt": "partage",  # else its ids are random
+        "svg.hashsalt": "partage",  # otherwise its ids are random
         "svg.fonttype": "none",
         "font.size": 9,
         "hatch.linewidth": 0.6,
@@ -175,7 +178,7 @@ def draw(chart: Chart, file: Path) -> None:
 
 
 def _bars(axes: Any, chart: Chart) -> None:
-    """The bars, each with its value above it."""
+    """Draw the bars, each with its value above it."""
     width = 0.84 / len(chart.series)
     bottom = chart.start or 0
     for number, bars in enumerate(chart.series.values()):

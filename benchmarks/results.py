@@ -1,9 +1,8 @@
-"""What was measured, kept in ``results/``: a file per comparison, with its runs.
+"""The kept figures in ``results/``: a file per comparison, with its runs.
 
-A run says when and where it was, and has figures by group and item: by job and tool, by number of
-records and executors. Every item stands in one run only, the last that measured it: what a new run
-measures again leaves the runs before it, so that small jobs can be repeated without the large ones.
-The pages are written from these files alone (``page.py``).
+A run has a date, a machine, and figures by group and item, such as job and tool, or number of
+records and executors. Only the last run that measured an item keeps it, so that small jobs can be
+repeated without the large ones. ``page.py`` writes the pages from these files alone.
 """
 
 from __future__ import annotations
@@ -24,8 +23,8 @@ Figures = Mapping[str, Mapping[str, Any]]
 
 @dataclass(frozen=True)
 class Run:
-    """``when``: the day, in UTC. ``machine``: ``machine.facts()``. ``options``: what was asked for,
-    as words of the command line. ``note``: what a reader must know besides."""
+    """``when``: the date, in UTC. ``machine``: ``machine.facts()``. ``options``: by name, as on the
+    command line. ``note``: a remark for readers."""
 
     when: str
     machine: Mapping[str, Any]
@@ -36,7 +35,7 @@ class Run:
 
 
 def read(name: str, folder: Path = FOLDER) -> list[Run]:
-    """The comparison's runs, the oldest first; none where nothing was kept."""
+    """The comparison's runs, oldest first; empty if none was kept."""
     file = folder / f"{name}.json"
     if not file.exists():
         return []
@@ -50,15 +49,17 @@ def keep(
     options: Mapping[str, Any],
     folder: Path = FOLDER,
 ) -> None:
-    """Add a run of now, on this machine."""
+    """Add a run on this machine, dated today."""
     today = datetime.now(UTC).date().isoformat()
     run = Run(today, machine.facts(), versions, options, figures)
     write(name, [*read(name, folder), run], folder)
 
 
 def write(name: str, runs: Sequence[Run], folder: Path = FOLDER) -> None:
-    """Write the runs, each without what a later one has too. Runs of one day that differ in nothing
-    else become one; one that is left empty goes."""
+    """Write the runs, each without items of later runs.
+
+    Runs that differ only in their figures are merged; runs without figures are dropped.
+    """
     kept: list[Run] = []
     for run in reversed(runs):
         later = merged(kept)
@@ -87,7 +88,7 @@ def merged(runs: Sequence[Run]) -> dict[str, dict[str, Any]]:
 
 
 def _rounded(value: Any) -> Any:
-    """Floats with six digits behind the point: a microsecond."""
+    """The value with floats rounded to six decimals: microseconds."""
     if isinstance(value, float):
         return round(value, 6)
     if isinstance(value, Mapping):

@@ -1,6 +1,5 @@
-"""The survey's page: the kept figures of the small clusters are what is measured today, and the
-tests that it names exist. That the page is written from kept figures is tested in
-``test_benchmark_pages.py``."""
+"""The survey page: kept figures of the small clusters equal a new measurement, and the tests that
+it names exist. ``test_benchmark_pages.py`` tests that the page is written from kept figures."""
 
 from __future__ import annotations
 
@@ -16,7 +15,7 @@ PAGE = ROOT / "docs" / "kafka-reassignment-survey.md"
 PROBLEMS = ROOT / "tests" / "brokers" / "test_open_problems.py"
 
 NOT_COMPARED = {"seconds", "waves", "waves_lower_bound", "binding", "cannot"}
-"""Waves have tests of their own; seconds differ; sentences are not figures."""
+"""Waves are tested elsewhere; seconds differ between runs; the others are text."""
 
 
 @pytest.fixture
@@ -24,7 +23,7 @@ def article(beside_the_benchmarks: None) -> ModuleType:
     return import_module("article")
 
 
-def test_the_small_figures_are_what_is_measured(article: ModuleType) -> None:
+def test_kept_small_figures_equal_a_new_measurement(article: ModuleType) -> None:
     results = import_module("results")
     kept = results.merged(results.read("article"))["small"]
     measured = article.measure("small")["small"]
@@ -38,11 +37,11 @@ def test_the_small_figures_are_what_is_measured(article: ModuleType) -> None:
             assert figures == {key: was[key] for key in figures}, f"{job}, {name}"
 
 
-def test_the_tests_that_the_page_names_exist() -> None:
+def test_tests_that_the_page_names_exist() -> None:
     page = PAGE.read_text(encoding="utf-8")
-    named = re.findall(r"`(tests/[\w/.]+)::(test_\w+)`", page)
-    assert len(named) >= 6
-    for file, test in named:
+    references = re.findall(r"`(tests/[\w/.]+)::(test_\w+)`", page)
+    assert len(references) >= 6
+    for file, test in references:
         assert f"def {test}(" in (ROOT / file).read_text(encoding="utf-8"), f"{file}::{test}"
     problems = re.findall(r"`(test_\w+)`", page)
     assert len(problems) >= 10

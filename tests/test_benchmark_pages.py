@@ -1,4 +1,4 @@
-"""The pages with figures are what ``benchmarks/results`` gives: no figure is typed by hand."""
+"""The blocks of the pages equal the kept results: no figure is typed by hand."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ module = importlib.import_module
         "docs/kafka-reassignment-survey.md",
     ],
 )
-def test_the_page_is_what_the_results_give(name: str) -> None:
+def test_page_equals_kept_results(name: str) -> None:
     pages = module("page").pages()
     assert len(pages) == 4
     text = (ROOT / name).read_text(encoding="utf-8")
@@ -44,14 +44,14 @@ def test_the_page_is_what_the_results_give(name: str) -> None:
     assert text.count("<!-- measured: ") == len(shown)
 
 
-def test_no_figure_of_a_comparison_stands_outside_the_blocks() -> None:
-    """Tables of figures, that is: only those of jobs and shapes are written by hand."""
+def test_no_figures_outside_the_blocks() -> None:
+    """Only tables of jobs and shapes are written by hand."""
     text = (DOCS / "benchmarks.md").read_text(encoding="utf-8")
     rest = re.sub(r"<!-- measured.*?<!-- end -->", "", text, flags=re.DOTALL)
     assert [line for line in rest.splitlines() if re.search(r"\|\s*\d+\.\d+\s*\|", line)] == []
 
 
-def test_the_plots_are_of_the_results() -> None:
+def test_plots_show_the_kept_results() -> None:
     page, plots = module("page"), module("plots")
     text = (DOCS / "benchmarks.md").read_text(encoding="utf-8")
     for name, chart in page.charts().items():
@@ -60,7 +60,7 @@ def test_the_plots_are_of_the_results() -> None:
         assert (DOCS / "images" / name).stat().st_size < 60_000
 
 
-def test_a_plot_has_a_bar_for_each_figure() -> None:
+def test_plot_has_a_bar_for_each_figure() -> None:
     plans = {"a-1": {"before": {}, "partage": tool(10, 2.0), "x": tool(25, 0.5, violations=1)}}
     plans["b-1"] = {"partage": tool(4, 1.0), "x": {"problem": "> 9 s", "limit": 9}}
     plots = module("plots")
@@ -75,7 +75,7 @@ def test_a_plot_has_a_bar_for_each_figure() -> None:
     assert moves.digest != dataclasses.replace(moves, start=2).digest
 
 
-def test_a_drawing_is_the_same_bytes_again(tmp_path: Path) -> None:
+def test_drawing_again_writes_the_same_bytes(tmp_path: Path) -> None:
     pytest.importorskip("matplotlib")
     plots = module("plots")
     chart = plots.Chart(
@@ -99,7 +99,7 @@ def tool(moves: int, seconds: float, violations: int = 0) -> dict[str, Any]:
     }
 
 
-def test_the_best_peer() -> None:
+def test_best_peer() -> None:
     plans = {
         "job": {
             "partage": tool(100, 2.0),
@@ -135,8 +135,8 @@ def test_the_best_peer() -> None:
     assert lines[2] == ["wrong", "3.000", "–", "–", "–", "–"]
 
 
-def test_a_job_without_a_plan_of_ours_is_set_beside_nothing(tmp_path: Path) -> None:
-    """The page has it among the plans, and neither in the summary nor in a picture."""
+def test_job_without_a_plan_of_partage_is_not_summarised(tmp_path: Path) -> None:
+    """The page lists it among the plans, but not in the summary or in a plot."""
     page, results = module("page"), module("results")
     for name in page.COMPARISONS:
         results.write(name, results.read(name), tmp_path)
@@ -157,7 +157,7 @@ def cells(line: str) -> list[str]:
     return re.split(r" +\| +", line.strip("| "))
 
 
-def test_a_block_is_filled_and_nothing_else() -> None:
+def test_filling_a_block_changes_nothing_else() -> None:
     markdown = module("tables.markdown")
     page = "a\n\n<!-- measured: x -->\n\nold\n\n<!-- end -->\n"
     page += "\nb\n\n<!-- measured: y -->\n<!-- end -->\n"
@@ -180,7 +180,7 @@ def run(when: str, figures: dict[str, dict[str, Any]]) -> Any:
     return module("results").Run(when, {"cores": 2}, {"Python": "3"}, {}, figures)
 
 
-def test_every_figure_stands_in_the_last_run_that_measured_it(tmp_path: Path) -> None:
+def test_only_the_last_run_keeps_a_figure(tmp_path: Path) -> None:
     results = module("results")
     first = run("2026-01-01", {"a": {"x": 1, "y": 2}, "b": {"x": 3}})
     second = run("2026-01-02", {"a": {"x": 10}, "b": {"x": 30}})
@@ -193,7 +193,7 @@ def test_every_figure_stands_in_the_last_run_that_measured_it(tmp_path: Path) ->
     assert results.read("nothing", tmp_path) == []
 
 
-def test_runs_of_one_day_that_differ_in_nothing_else_are_one(tmp_path: Path) -> None:
+def test_equal_runs_of_one_day_are_merged(tmp_path: Path) -> None:
     results = module("results")
     runs = [
         run("2026-01-01", {"a": {"x": 1.00000049}}),
@@ -210,14 +210,14 @@ def test_runs_of_one_day_that_differ_in_nothing_else_are_one(tmp_path: Path) -> 
     assert results.merged(kept)["a"] == {"x": 5, "y": 2}
 
 
-def test_what_a_run_did_is_told() -> None:
+def test_runs_list_what_they_measured() -> None:
     runs = [
         run("2026-01-01", {"a": {"x": 1}, "b": {"x": 1, "y": 2}}),
         run("2026-01-02", {"a": {"before": 0, "y": 3}}),
     ]
-    told = module("tables.runs")._what
-    assert told(runs[0], runs) == "b; a (only x)"
-    assert told(runs[1], runs) == "a (only y)"
+    measured = module("tables.runs")._measured
+    assert measured(runs[0], runs) == "b; a (only x)"
+    assert measured(runs[1], runs) == "a (only y)"
 
 
 def test_facts_and_versions() -> None:
@@ -231,7 +231,7 @@ def test_facts_and_versions() -> None:
     assert versions.keys() == {"Python", "partage", "Kafka"}
 
 
-def test_the_results_are_small_and_say_where_they_are_from() -> None:
+def test_results_are_small_and_have_machine_and_versions() -> None:
     for name in module("page").COMPARISONS:
         file = BENCHMARKS / "results" / f"{name}.json"
         assert file.stat().st_size < 150_000
@@ -241,10 +241,10 @@ def test_the_results_are_small_and_say_where_they_are_from() -> None:
             assert {"Python", "partage"} <= each["versions"].keys()
 
 
-# ---------------------------------------------------------------- all of them
+# ---------------------------------------------------------------- bench.py
 
 
-def test_every_comparison_has_a_time_for_every_size() -> None:
+def test_every_comparison_has_minutes_for_every_size() -> None:
     bench, page = module("bench"), module("page")
     assert tuple(bench.MINUTES) == page.COMPARISONS
     for name, minutes in bench.MINUTES.items():
@@ -255,7 +255,7 @@ def test_every_comparison_has_a_time_for_every_size() -> None:
 
 
 @pytest.mark.parametrize("broken", [False, True])
-def test_all_run_though_one_fails(
+def test_all_comparisons_run_even_if_one_fails(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], broken: bool
 ) -> None:
     bench = module("bench")
@@ -272,8 +272,8 @@ def test_all_run_though_one_fails(
     names = [*bench.MINUTES, "page"]
     assert [Path(command[0]).stem for command in commands] == names
     assert all(command[1:] == ["--size", "small", "--keep"] for command in commands[:-1])
-    said = capsys.readouterr().err.splitlines()
+    lines = capsys.readouterr().err.splitlines()
     total = sum(minutes["small"] for minutes in bench.MINUTES.values())
-    assert f"about {total:.0f} minutes" in said[0]
-    assert any(line.startswith("bench: [1/5] plan") for line in said)
-    assert ("does not hold: peers" in said[-1]) == broken
+    assert f"about {total:.0f} minutes" in lines[0]
+    assert any(line.startswith("bench: [1/5] plan") for line in lines)
+    assert ("target not met: peers" in lines[-1]) == broken

@@ -1,4 +1,4 @@
-"""The benchmark of the pipeline: it measures, and its figures are kept, judged and shown."""
+"""The pipeline benchmark: measuring, and keeping, judging and showing its figures."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ module = importlib.import_module
 
 
 def pipeline_figures(**more: Any) -> dict[str, Any]:
-    """As they are measured: a profile of one record costs a microsecond, and none to start."""
+    """Figures as they are measured: a microsecond per record and no start-up time."""
 
     def skewed(peak: int | None) -> dict[str, Any]:
         return {
@@ -52,41 +52,41 @@ def pipeline_figures(**more: Any) -> dict[str, Any]:
     }
 
 
-def promised(figures: dict[str, Any]) -> list[bool | None]:
-    return [holds for _, holds, _ in module("tables.pipeline").promises(figures)]
+def met(figures: dict[str, Any]) -> list[bool | None]:
+    return [reached for _, reached, _ in module("tables.pipeline").targets(figures)]
 
 
-def test_a_slope_is_fitted() -> None:
+def test_slope() -> None:
     slope = module("tables.pipeline").slope
     assert slope([(1e6, 3.0), (1e7, 30.0), (5e7, 150.0)]) == pytest.approx(1)
     assert slope([(10, 1.0), (1000, 10.0)]) == pytest.approx(0.5)
-    # through three points in no line: the middle one, on the mean, tilts nothing
+    # three points not on a line: the middle one, at the mean, does not change the slope
     assert slope([(1, 1.0), (10, 50.0), (100, 100.0)]) == pytest.approx(1)
     found = module("tables.pipeline").slopes(pipeline_figures()["profile"])
     assert found == {1: pytest.approx(1), 2: pytest.approx(1)}
     assert module("tables.pipeline").slopes(pipeline_figures()["profile"][:2]) == {}
 
 
-def test_promises_of_the_pipeline_are_judged() -> None:
-    assert promised(pipeline_figures()) == [True, True, True, True]
+def test_targets() -> None:
+    assert met(pipeline_figures()) == [True, True, True, True]
     wrong = pipeline_figures()
     wrong["hashing"]["rows_per_second"]["murmur2"] = {"hashing": 5.0e6, "nothing": 6e6}
     wrong["skewed"]["kinds"]["hot"] |= {"hashed_keys": 51, "peak_bytes": 13 * 10**8}
     wrong["profile"][-1]["plain_seconds"] = wrong["profile"][-1]["profile_seconds"] / 3.1
-    assert promised(wrong) == [False, False, False, False]
+    assert met(wrong) == [False, False, False, False]
     wrong["skewed"]["kinds"]["hot"]["peak_bytes"] = None
-    assert promised(wrong)[3] is None
+    assert met(wrong)[3] is None
     shown = module("tables.pipeline").blocks(wrong)["pipeline, targets"]
     assert "- not judged: with half" in shown
-    assert promised({**wrong, "profile": wrong["profile"][:2]})[2] is None
+    assert met({**wrong, "profile": wrong["profile"][:2]})[2] is None
 
 
-def test_a_trillion_on_paper() -> None:
+def test_extrapolation_to_a_trillion_records() -> None:
     figures = pipeline_figures()
     # 10^12 µs on 1,000 cores; three times 10 bytes a record
     shown = module("tables.pipeline").blocks(figures)
-    text = shown["pipeline, on paper"]
-    assert "such cores would take 17 minutes" in text
+    text = shown["pipeline, extrapolation"]
+    assert "proportional to records: 17 minutes" in text
     assert "30 TB of Parquet" in text
     assert "at least 50,000,000,000 rows" in text
     assert "| 1,000,000–50,000,000 |  1.00 |" in shown["pipeline, slopes"]
@@ -94,14 +94,14 @@ def test_a_trillion_on_paper() -> None:
     for run in figures["profile"]:
         run["profile_seconds"] = 25 / run["executors"] * (run["records"] / 25e6) ** 1.1
     seconds = 25 / 2 * 2**1.1 * 40**1.1
-    text = module("tables.pipeline").on_paper(figures)
-    assert f"they take {seconds / 60:.0f} minutes" in text
+    text = module("tables.pipeline").extrapolation(figures)
+    assert f"per core: {seconds / 60:.0f} minutes" in text
 
 
-def test_figures_of_the_pipeline_are_kept_by_numbers_of_records(
+def test_figures_are_kept_by_numbers_of_records(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path
 ) -> None:
-    """All of it but Spark: two runs of different sizes, and the tables of both together."""
+    """Everything except Spark: runs of different sizes, and the tables of all together."""
     pipeline, results = module("pipeline"), module("results")
     made = pipeline_figures()
 
@@ -112,7 +112,9 @@ def test_figures_of_the_pipeline_are_kept_by_numbers_of_records(
             return {**made["hashing"], "rows": asked["records"]}
         if job == "skewed":
             return made["skewed"]["kinds"][asked["kind"]]
-        plain = {"plain_seconds": asked["records"] / executors / 2.5e6} if asked["beside"] else {}
+        plain = (
+            {"plain_seconds": asked["records"] / executors / 2.5e6} if asked["with_plain"] else {}
+        )
         spent = {"profile_seconds": asked["records"] / executors / 1e6, "peak_bytes": 10**9}
         return {**spent, **plain, "placements": asked["records"] // 20}
 
@@ -140,12 +142,12 @@ def test_numbers_of_records(text: str, expected: list[int]) -> None:
 
 
 @pytest.mark.parametrize("text", ["", "0", "1G", "1M,", "-1k"])
-def test_what_is_no_number_of_records(text: str) -> None:
-    with pytest.raises(Exception, match="expected numbers as 100k,1M"):
+def test_refused_numbers_of_records(text: str) -> None:
+    with pytest.raises(Exception, match="expected numbers such as 100k,1M"):
         module("pipeline").numbers(text)
 
 
-def test_memory_is_that_of_all_processes_below(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_memory_includes_descendant_processes(monkeypatch: pytest.MonkeyPatch) -> None:
     if not Path("/proc/self/statm").exists():
         pytest.skip("no /proc")
     monkeypatch.syspath_prepend(str(BENCHMARKS / "records"))
@@ -164,7 +166,7 @@ def test_memory_is_that_of_all_processes_below(monkeypatch: pytest.MonkeyPatch) 
 
 @pytest.mark.long
 @pytest.mark.spark
-def test_the_pipeline_is_measured(
+def test_pipeline_is_measured(
     spark: Any,
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
@@ -173,7 +175,7 @@ def test_the_pipeline_is_measured(
     monkeypatch.syspath_prepend(str(BENCHMARKS / "records"))
     measures = module("measures")
     cloudpickle = pytest.importorskip("pyspark.cloudpickle")
-    # Spark's workers cannot import it, nor a script
+    # Spark's workers cannot import the module
     cloudpickle.register_pickle_by_value(measures)
     request.addfinalizer(lambda: cloudpickle.unregister_pickle_by_value(measures))
 
@@ -196,6 +198,6 @@ def test_the_pipeline_is_measured(
     rates = measured("hashing", kind="zipf", records=2000)
     assert rates["rows"] == 1980
     assert rates["rows_per_second"].keys() == {"murmur2", "all"}
-    timed = measured("profile", kind="zipf", records=2000, repeat=1, beside=True)
+    timed = measured("profile", kind="zipf", records=2000, repeat=1, with_plain=True)
     assert 0 < timed["placements"] <= 100
     assert min(timed["profile_seconds"], timed["plain_seconds"]) > 0

@@ -1,6 +1,7 @@
-"""The benchmarks run: clusters keep their bytes, the evaluator counts right, a job is measured.
+"""The benchmarks: generated clusters keep their bytes, the evaluator counts right, a job is
+measured.
 
-Nothing is downloaded: of the tools only partage and kafka-python's classes are run.
+Nothing is downloaded: only partage and kafka-python run.
 """
 
 from __future__ import annotations
@@ -24,7 +25,7 @@ module = importlib.import_module
 # ---------------------------------------------------------------- clusters
 
 
-def test_the_clusters_of_the_published_figures_keep_their_bytes() -> None:
+def test_published_clusters_keep_their_bytes() -> None:
     value = module("clusters").cluster_json(
         brokers=30, new=6, racks=3, partitions=5002, topics=60, rf=3, seed=1
     )
@@ -56,7 +57,7 @@ def test_misplaced_partitions_are_the_only_difference() -> None:
         {"racks": 0, "misplaced": 0.1},
     ],
 )
-def test_shares_that_cannot_be_misplaced(shape: dict[str, Any]) -> None:
+def test_refused_shares_of_misplaced_partitions(shape: dict[str, Any]) -> None:
     with pytest.raises(ValueError, match="misplaced"):
         module("clusters").cluster_json(brokers=12, partitions=20, topics=2, **shape)
 
@@ -74,7 +75,7 @@ CLUSTER = {
 }
 
 
-def test_today() -> None:
+def test_current_placement() -> None:
     assert module("evaluate").evaluate(CLUSTER) == {
         "moves": 0,
         "bytes_moved": 0,
@@ -87,7 +88,7 @@ def test_today() -> None:
     }
 
 
-def test_an_answer() -> None:
+def test_answer() -> None:
     found = module("evaluate").evaluate(CLUSTER, [[3, 1], [1, 4], [2, 3]])
     assert found == {
         "moves": 2,
@@ -101,7 +102,7 @@ def test_an_answer() -> None:
     }
 
 
-def test_ranges_run_over_the_brokers_that_remain() -> None:
+def test_ranges_leave_out_removed_brokers() -> None:
     found = module("evaluate").evaluate(CLUSTER, [[1, 3], [1, 3], [2, 3]], removed={4})
     assert found["replicas_per_broker"] == [1, 3]
     assert found["faults"] == 0
@@ -109,11 +110,11 @@ def test_ranges_run_over_the_brokers_that_remain() -> None:
 
 @pytest.mark.parametrize("wrong", [[1], [1, 3, 4], [1, 1], [1, 2], [1, 9]])
 def test_faults(wrong: list[int]) -> None:
-    """Another replication factor, one broker twice, a removed and an unknown broker."""
+    """Another replication factor, a duplicate, a removed and an unknown broker."""
     assert module("evaluate").evaluate(CLUSTER, [[1, 3], [1, 3], wrong], {2})["faults"] == 1
 
 
-def test_lists_are_missing() -> None:
+def test_missing_lists() -> None:
     with pytest.raises(ValueError, match="1 lists for 3 partitions"):
         module("evaluate").evaluate(CLUSTER, [[1, 3]])
 
@@ -141,12 +142,12 @@ def test_partage_is_measured(made: str, removed: int) -> None:
     assert 0 < ours["planner_seconds"] < ours["process_seconds"]
     assert ours["peak_bytes"] > 1e6
     blocks = tables.blocks({"tiny": found})
-    assert "| (today)" in blocks["peers, plans"]
+    assert "| (current)" in blocks["peers, plans"]
     assert "| proven |" in blocks["peers, plans"]
     assert "| tiny " in blocks["peers, stages"]
 
 
-def test_the_limit_ends_a_run_and_is_told(tmp_path: Path) -> None:
+def test_run_is_stopped_at_its_limit(tmp_path: Path) -> None:
     harness, tables = module("harness"), module("tables.peers")
     slow = harness.run([sys.executable, "-c", "import time; time.sleep(60)"], tmp_path, 0.5)
     assert slow.expired
@@ -160,7 +161,7 @@ def test_the_limit_ends_a_run_and_is_told(tmp_path: Path) -> None:
     assert "> 300 s" in tables.blocks({"expansion-110": found})["peers, plans"]
 
 
-def test_targets_are_judged() -> None:
+def test_targets() -> None:
     def tool(seconds: float, **more: Any) -> dict[str, Any]:
         spent = {"seconds": seconds, "cpu_seconds": seconds}
         return {
@@ -186,14 +187,14 @@ def test_targets_are_judged() -> None:
         }
     )
     assert [line.partition(":")[0] for line in judged] == [
-        "- holds",
-        "- does not hold",
-        "- holds",
-        "- holds",
+        "- met",
+        "- not met",
+        "- met",
+        "- met",
     ]
 
 
-def test_jobs_have_the_brokers_that_they_empty() -> None:
+def test_brokers_to_remove() -> None:
     jobs = module("peers").JOBS
     assert len(jobs) == 9
     assert jobs["removal-30"].removed_ids == "31,32,33,34,35,36"
@@ -218,7 +219,7 @@ def judged(a: list[tuple[str, int]], b: list[tuple[str, int]]) -> dict[str, Any]
     return {name: getattr(found, name) for name in ("faults", "fairest", "moves", "spread")}
 
 
-def test_an_answer_is_judged() -> None:
+def test_verdict() -> None:
     right = judged([("t", 0), ("t", 1)], [("t", 2), ("u", 0)])
     assert right == {"faults": 0, "fairest": True, "moves": 1, "spread": 1}
     unfair = judged([("t", 0), ("t", 1), ("t", 2)], [("u", 0)])
@@ -233,22 +234,22 @@ def test_an_answer_is_judged() -> None:
         ([("t", 0), ("t", 1)], [("t", 2), ("u", 0), ("u", 1)]),  # not there
     ],
 )
-def test_a_fault_is_counted(a: list[tuple[str, int]], b: list[tuple[str, int]]) -> None:
+def test_faults_are_counted(a: list[tuple[str, int]], b: list[tuple[str, int]]) -> None:
     assert judged(a, b)["faults"] == 1
 
 
-def test_not_subscribed_to_is_a_fault() -> None:
+def test_partition_without_subscription_is_a_fault() -> None:
     assert judged([("t", 0), ("t", 1), ("u", 0)], [("t", 2)])["faults"] == 1
 
 
-def test_loads_are_the_fairest_if_no_chain_leads_down() -> None:
-    """Against the fairest loads that partage finds, and what moving one partition makes of them."""
+def test_verdict_on_fairness() -> None:
+    """partage's loads are the fairest; passing a partition to a fuller member makes them unfair."""
     assignors, groups = module("assignors"), module("random_groups")
     draw = random.Random(3)
     made_worse = 0
     for _ in range(20):
         group = groups.unequal_group(draw)
-        found = assignors.ours(group)
+        found = assignors.partage_answer(group)
         assert assignors.verdict(group, found).fairest
         for _ in range(10):
             giver, taker = draw.sample(group["members"], 2)
@@ -273,12 +274,15 @@ def kafka_python() -> Iterator[Any]:
 
 def test_assignors_are_compared(kafka_python: Any) -> None:
     assignors, groups = module("assignors"), module("random_groups")
-    tools = {"partage": assignors.ours, "kafka-python": assignors.asking(kafka_python, 60)}
-    worth = assignors.worth(tools, 6, seed=2)
+    tools = {
+        "partage": assignors.partage_answer,
+        "kafka-python": assignors.peer_answers(kafka_python, 60),
+    }
+    quality = assignors.quality(tools, 6, seed=2)
     for when in assignors.ROUNDS:
-        assert worth[when]["partage"]["answers"] == worth[when]["kafka-python"]["answers"] == 6
-        assert not assignors.wrong(worth[when]["partage"])
-        assert worth[when]["kafka-python"]["faults"] == 0
+        assert quality[when]["partage"]["answers"] == quality[when]["kafka-python"]["answers"] == 6
+        assert not assignors.wrong(quality[when]["partage"])
+        assert quality[when]["kafka-python"]["faults"] == 0
     shapes = [
         groups.Shape("", 60, 4, 5, kind, ("kafka-python",))
         for kind in ("alike", "odd", "never level", "random", "classes")
@@ -293,12 +297,12 @@ def test_assignors_are_compared(kafka_python: Any) -> None:
             assert ours["seconds"] > 0
             assert theirs["seconds"] > 0
             assert ours["loads"][1] <= theirs["loads"][1]
-    shown = assignors.blocks({"groups": 6, "worth": worth, "seconds": found})
-    assert "- holds: partage's answers" in shown["assignors, targets"]
+    shown = assignors.blocks({"groups": 6, "quality": quality, "seconds": found})
+    assert "- met: partage's answers" in shown["assignors, targets"]
     assert "| one left" in shown["assignors, seconds"]
 
 
-def test_a_peer_that_takes_too_long_is_not_asked_again() -> None:
+def test_peer_over_its_limit_is_not_asked_again() -> None:
     assignors, groups = module("assignors"), module("random_groups")
     sleeper = [sys.executable, "-c", "import time; time.sleep(60)"]
     with module("runners").Runner(lambda: sleeper) as runner:
@@ -320,7 +324,7 @@ for line in sys.stdin:
     if asked["do"] == "last":
         sys.exit()
 """
-"""Answers with all that it was asked, until it is told to fail or to end."""
+"""Answers with all requests so far, until a request asks it to fail or to end."""
 
 
 def peer(*warm_up: str) -> Any:
@@ -329,31 +333,31 @@ def peer(*warm_up: str) -> Any:
     return module("runners").Runner(lambda: command, [{"do": what} for what in warm_up])
 
 
-def test_a_peer_that_ends_is_started_again() -> None:
+def test_ended_peer_is_started_again() -> None:
     ended = {"error": "the process ended"}
     with peer("warm") as runner:
         assert runner.ask({"do": "a"}, 60) == {"kept": ["warm", "a"]}
         assert runner.ask({"do": "end"}, 60) == ended
         assert runner.ask({"do": "b"}, 60) == {"kept": ["warm", "b"]}
         assert runner.ask({"do": "last"}, 60) == {"kept": ["warm", "b", "last"]}
-        runner._process.wait()  # it ended between two questions
+        runner._process.wait()  # it ended between two requests
         assert runner.ask({"do": "c"}, 60) == ended
         assert runner.ask({"do": "d"}, 60) == {"kept": ["warm", "d"]}
 
 
-@pytest.mark.parametrize(("what", "said"), [("end", "the process ended"), ("fail", "no")])
-def test_a_peer_that_fails_its_warm_up_is_asked_nothing(what: str, said: str) -> None:
+@pytest.mark.parametrize(("what", "error"), [("end", "the process ended"), ("fail", "no")])
+def test_peer_that_fails_its_warm_up_is_not_asked(what: str, error: str) -> None:
     with peer("warm", what, "more") as runner:
         for _ in range(2):
-            assert runner.ask({"do": "a"}, 60) == {"error": said}
+            assert runner.ask({"do": "a"}, 60) == {"error": error}
 
 
-def test_what_is_wrong_is_told() -> None:
+def test_wrong_answers_of_partage_miss_the_target() -> None:
     assignors = module("assignors")
     row = dict.fromkeys(assignors.COUNTED, 0)
     assert not assignors.wrong(row)
     assert assignors.wrong({**row, "unfair": 1})
-    worth = {when: {"partage": {**row, "answers": 1}} for when in assignors.ROUNDS}
-    worth["own"]["partage"]["more moves"] = 1
-    shown = assignors.blocks({"groups": 1, "worth": worth, "seconds": {}})
-    assert "- does not hold: partage's answers" in shown["assignors, targets"]
+    quality = {when: {"partage": {**row, "answers": 1}} for when in assignors.ROUNDS}
+    quality["own"]["partage"]["more moves"] = 1
+    shown = assignors.blocks({"groups": 1, "quality": quality, "seconds": {}})
+    assert "- not met: partage's answers" in shown["assignors, targets"]

@@ -1,7 +1,7 @@
-"""What the survey claims, tool by tool, judged by the figures of ``article.py``.
+"""The survey's claims about each tool, judged by the figures of ``article.py``.
 
-The claims are the survey's, in our words: a file per tool, and a line here. If the figures stop
-supporting a verdict, no page is written.
+The claims are paraphrased from the survey, one file per tool. No page is written if the figures
+stop supporting a verdict.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ MARKS: dict[Verdict, str] = {"confirmed": "✓", "in part": "◐", "corrected": 
 
 
 def overview(found: list[Tool]) -> str:
-    """The survey's table: its answers by tool and criterion, with our verdicts."""
+    """The survey's table of answers by tool and criterion, with the verdicts."""
     lines = [f"| tool | {' | '.join(CRITERIA)} |", "| --- |" + " --- |" * len(CRITERIA)]
     for tool in found:
         cell = {c.criterion: f"{c.answer} {MARKS[c.verdict]}" for c in tool.claims}
@@ -45,22 +45,22 @@ def overview(found: list[Tool]) -> str:
 
 
 def claims_block(figures: Figures) -> str:
-    """Every tool with a table of its claims. ValueError if the figures do not support a verdict."""
-    found = [of.tool(figures) for of in TOOLS]
+    """A table of claims per tool. Raises ValueError if the figures do not support a verdict."""
+    found = [module.tool(figures) for module in TOOLS]
     every = [claim for tool in found for claim in tool.claims]
     for claim in every:
         if not claim.holds:
             raise ValueError(f"the figures no longer support the verdict: {claim}")
     count = {v: sum(c.verdict == v for c in every) for v in ("confirmed", "in part", "corrected")}
     parts = [
-        f"Of {len(every)} claims {count['confirmed']} are confirmed, {count['in part']} hold in "
-        f"part, and {count['corrected']} are corrected.",
-        "The survey's table with our verdicts (✓ confirmed, ◐ in part, ✗ corrected):",
+        f"Of {len(every)} claims, {count['confirmed']} are confirmed, {count['in part']} are true "
+        f"in part, and {count['corrected']} are corrected.",
+        "The survey's table with verdicts (✓ confirmed, ◐ in part, ✗ corrected):",
         overview(found),
     ]
     for tool in found:
         parts.append(f"### {tool.name}: `{tool.strategy}`")
-        parts.append(f"Differs from the original: {tool.differs}")
+        parts.append(f"Difference from the original: {tool.differs}")
         lines = ["| claim | measured | verdict |", "| --- | --- | --- |"]
         lines += [f"| {c.text} | {c.measured} | {c.verdict} |" for c in tool.claims]
         parts.append("\n".join(lines))

@@ -1,4 +1,4 @@
-"""What the survey says of topicmappr of DataDog/kafka-kit, the strategy ``bin-packing``."""
+"""The survey's claims about topicmappr of DataDog/kafka-kit, the strategy ``bin-packing``."""
 
 from __future__ import annotations
 
@@ -7,18 +7,18 @@ from partage.report import units
 
 
 def tool(figures: Figures) -> Tool:
-    """Its claims, with their figures."""
+    """The claims with their figures."""
     grown, shrunk, scattered = figures.grown, figures.shrunk, figures.scattered
     exact = figures.exact
     return Tool(
         "DataDog/kafka-kit, topicmappr rebuild",
         "bin-packing",
-        "Go's shuffle among equal brokers is not rebuilt, another seeded one takes its place.",
+        "Another seeded shuffle replaces Go's among equal brokers.",
         (
             Claim(
                 "storage",
                 "by count or bytes",
-                "Packs by count or by storage, as asked.",
+                "Packs by count or by storage.",
                 f"middle, grown, fullest broker over mean: "
                 f"{units.decimal(grown['bin-packing']['bytes_max_over_mean'])} by count, "
                 f"{units.decimal(figures.storage['bytes_max_over_mean'])} by storage",
@@ -28,7 +28,7 @@ def tool(figures: Figures) -> Tool:
             Claim(
                 "racks",
                 "yes",
-                "Keeps to the racks.",
+                "Respects racks.",
                 f"middle, grown and shrunk: {grown['bin-packing']['rack_violations']} violations; "
                 f"scattered: {scattered['bin-packing']['rack_violations']}, as before",
                 "in part",
@@ -39,7 +39,7 @@ def tool(figures: Figures) -> Tool:
             Claim(
                 "moves",
                 "yes",
-                "Moves little.",
+                "Moves few replicas.",
                 f"middle, shrunk: {moves(shrunk['bin-packing'])} moves; grown: "
                 f"{moves(grown['bin-packing'])}",
                 "in part",
@@ -49,7 +49,7 @@ def tool(figures: Figures) -> Tool:
             Claim(
                 "leaders",
                 "yes, not perfectly",
-                "Evens out leaders, imperfectly.",
+                "Balances leaders, imperfectly.",
                 f"middle, shrunk: {leaders(shrunk['bin-packing'])}; grown: "
                 f"{leaders(grown['bin-packing'])}",
                 "confirmed",

@@ -1,4 +1,4 @@
-"""A claim, what it is judged by, and how figures are worded in it."""
+"""A claim of the survey, the figures that judge it, and their wording."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ Row = Mapping[str, Any]
 Verdict = Literal["confirmed", "in part", "corrected"]
 
 TESTED = True
-"""For what no figure here decides: ``tests/brokers/test_open_problems.py`` and
-``tests/brokers/strategies/test_three_flows.py`` work it out."""
+"""For claims that no figure here decides: ``tests/brokers/test_open_problems.py`` and
+``tests/brokers/strategies/test_three_flows.py`` check them."""
 
 
 @dataclass(frozen=True)
@@ -34,7 +34,7 @@ class Claim:
 
 @dataclass(frozen=True)
 class Tool:
-    """One tool of the survey, the strategy that stands for it, and where the two differ."""
+    """A tool of the survey, the strategy that implements it, and their differences."""
 
     name: str
     strategy: str
@@ -44,8 +44,8 @@ class Tool:
 
 @dataclass(frozen=True)
 class Figures:
-    """All that was measured: ``jobs[size, job][strategy]``, ``trials[strategy]`` (an
-    ``article.Tally``), ``growth[brokers][strategy]``, ``storage``: bin-packing by bytes."""
+    """All figures: ``jobs[size, job][strategy]``, ``trials[strategy]`` (an
+    ``tables.article.Tally``), ``growth[brokers][strategy]``, ``storage``: bin-packing by bytes."""
 
     jobs: Mapping[tuple[str, str], Mapping[str, Row]]
     trials: Mapping[str, Any]
@@ -54,32 +54,32 @@ class Figures:
 
     @property
     def grown(self) -> Mapping[str, Row]:
-        """The middle cluster with new brokers, by strategy; so are the next three."""
+        """The middle cluster with new brokers, by strategy."""
         return self.jobs["middle", "grown"]
 
     @property
     def shrunk(self) -> Mapping[str, Row]:
-        """The middle cluster without one of its brokers."""
+        """The middle cluster without one of its brokers, by strategy."""
         return self.jobs["middle", "shrunk"]
 
     @property
     def scattered(self) -> Mapping[str, Row]:
-        """The middle cluster, laid out at random."""
+        """The middle cluster with random placement, by strategy."""
         return self.jobs["middle", "scattered"]
 
     @property
     def large(self) -> Mapping[str, Row]:
-        """The large cluster with new brokers."""
+        """The large cluster with new brokers, by strategy."""
         return self.jobs["large", "grown"]
 
     @property
     def exact(self) -> Row:
-        """The exact answer for the middle cluster with new brokers."""
+        """The row of ``exact`` for the middle cluster with new brokers."""
         return self.grown["exact"]
 
     @property
     def answers(self) -> int:
-        """How many trials there were: the exact strategy answers all of them."""
+        """The number of trials, all of which the exact strategy solves."""
         return int(self.trials["exact"].answers)
 
 
@@ -120,7 +120,7 @@ def deterministic(figures: Figures, strategy: str, verdict: Verdict = "confirmed
 
 
 def failure(figures: Figures, strategy: str, job: str) -> Claim:
-    """The claim that leaders are not even after a broker's failure."""
+    """The claim that leaders are uneven after a broker failure."""
     rows = figures.jobs["middle", job]
     return Claim(
         "failure",

@@ -1,4 +1,4 @@
-"""What the survey says of dimas/kafka-reassign-tool, the strategy ``greedy``."""
+"""The survey's claims about dimas/kafka-reassign-tool, the strategy ``greedy``."""
 
 from __future__ import annotations
 
@@ -16,19 +16,19 @@ from claims.claim import (
 
 
 def tool(figures: Figures) -> Tool:
-    """Its claims, with their figures."""
+    """The claims with their figures."""
     grown, shrunk, scattered = figures.grown, figures.shrunk, figures.scattered
     trials, answers = figures.trials, figures.answers
     return Tool(
         "dimas/kafka-reassign-tool",
         "greedy",
-        "Partitions come in ascending order; the tool takes them as Kafka's tool prints them, and "
-        "breaks ties by its hash.",
+        "Takes partitions in ascending order; the original takes them in the order of Kafka's "
+        "output and breaks ties by hash.",
         (
             Claim(
                 "storage",
                 "by count",
-                "Evens out replicas per broker.",
+                "Balances replicas per broker.",
                 f"middle, scattered: {replicas(scattered['greedy'])} per broker before and after; "
                 f"grown: {replicas(grown['greedy'])}",
                 "corrected",
@@ -47,7 +47,7 @@ def tool(figures: Figures) -> Tool:
             Claim(
                 "moves",
                 "yes",
-                "Moves little.",
+                "Moves few replicas.",
                 f"middle, grown: {moves(grown['greedy'])} moves; shrunk: {moves(shrunk['greedy'])}",
                 "in part",
                 grown["greedy"]["moves"] == 0
@@ -56,16 +56,13 @@ def tool(figures: Figures) -> Tool:
             Claim(
                 "leaders",
                 "yes, not perfectly",
-                "Evens out leaders, imperfectly.",
+                "Balances leaders, imperfectly.",
                 f"middle, scattered: {leaders(scattered['greedy'])}; even in "
                 f"{trials['greedy'].leaders} of {answers} trials",
                 "confirmed",
                 width(scattered["greedy"], "leaders") > 1,
             ),
-            deterministic(
-                figures,
-                "greedy",
-            ),
+            deterministic(figures, "greedy"),
             failure(figures, "greedy", "scattered"),
         ),
     )

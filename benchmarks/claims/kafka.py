@@ -1,4 +1,4 @@
-"""What the survey says of kafka-reassign-partitions.sh --generate, Kafka's own."""
+"""The survey's claims about kafka-reassign-partitions.sh --generate, the strategy ``generate``."""
 
 from __future__ import annotations
 
@@ -7,26 +7,26 @@ from partage.report import units
 
 
 def tool(figures: Figures) -> Tool:
-    """Its claims, with their figures."""
+    """The claims with their figures."""
     grown, exact = figures.grown, figures.exact
     return Tool(
         "kafka-reassign-partitions.sh",
         "generate",
-        "The tool of Kafka 4.1 to 4.3; its random starts come from a fixed seed.",
+        "Follows Kafka 4.1 to 4.3; the random starts come from a fixed seed.",
         (
             Claim(
                 "",
                 "",
-                "Does not look at today's placement: everything moves about.",
-                f"middle, grown: {moves(grown['generate'])} moves, where "
-                f"{units.count(exact['moves'])} are enough for the fairest share",
+                "Ignores the current placement, so most replicas move.",
+                f"middle, grown: {moves(grown['generate'])} moves; "
+                f"{units.count(exact['moves'])} are enough for even counts",
                 "confirmed",
                 grown["generate"]["moves"] > 4 * exact["moves"],
             ),
             Claim(
                 "",
                 "",
-                "For a new broker it is enough that each old one gives a share.",
+                "A new broker only needs a share of replicas from each old one.",
                 f"middle, grown: {moves(exact)} moves fill 6 of 30 brokers with {replicas(exact)} "
                 "each",
                 "confirmed",

@@ -1,4 +1,4 @@
-"""What the survey says of Pinterest's maximum flow, the strategy ``leader-flow``."""
+"""The survey's claims about Pinterest's maximum flow, the strategy ``leader-flow``."""
 
 from __future__ import annotations
 
@@ -6,27 +6,27 @@ from claims.claim import Claim, Figures, Tool, replicas
 
 
 def tool(figures: Figures) -> Tool:
-    """Its claims, with their figures."""
+    """The claims with their figures."""
     grown, trials, answers = figures.grown, figures.trials, figures.answers
     return Tool(
         "Pinterest's maximum flow",
         "leader-flow",
-        "How Pinterest joins the two residue nodes is not known to us: our capacities leave alone "
-        "what is even.",
+        "How Pinterest connects the two residue nodes is unpublished; the capacities here leave "
+        "even counts unchanged.",
         (
             Claim(
                 "",
                 "",
-                "Gave the best leaders on some hundred test clusters.",
-                f"the best that the replica sets allow in {trials['leader-flow'].led} of {answers} "
-                "trials",
+                "Gave the best leader counts on some hundred test clusters.",
+                f"the best counts that the replica sets allow in "
+                f"{trials['leader-flow'].led} of {answers} trials",
                 "in part",
                 trials["leader-flow"].leaders <= trials["leader-flow"].led < answers,
             ),
             Claim(
                 "",
                 "",
-                "Moves no data, so that other tools must fill new brokers.",
+                "Moves no data, so other tools must fill new brokers.",
                 f"middle, grown: {grown['leader-flow']['moves']} moves; "
                 f"{replicas(grown['leader-flow'])} replicas per broker",
                 "confirmed",

@@ -1,4 +1,4 @@
-"""What the survey says of everpeace/kafka-reassign-optimizer, the strategy ``mip``."""
+"""The survey's claims about everpeace/kafka-reassign-optimizer, the strategy ``mip``."""
 
 from __future__ import annotations
 
@@ -6,18 +6,18 @@ from claims.claim import Claim, Figures, Tool, deterministic, failure, leaders, 
 
 
 def tool(figures: Figures) -> Tool:
-    """Its claims, with their figures."""
+    """The claims with their figures."""
     grown, shrunk, scattered = figures.grown, figures.shrunk, figures.scattered
     large, exact, trials, answers = figures.large, figures.exact, figures.trials, figures.answers
     return Tool(
         "everpeace/kafka-reassign-optimizer",
         "mip",
-        "HiGHS solves the program in place of lp_solve; the window of loads is worked out exactly.",
+        "HiGHS replaces lp_solve; the allowed range of loads is computed exactly.",
         (
             Claim(
                 "storage",
                 "by count",
-                "Evens out replicas per broker.",
+                "Balances replicas per broker.",
                 f"middle, shrunk: {replicas(shrunk['mip'])} per broker; even in "
                 f"{trials['mip'].replicas} of {trials['mip'].answers} trials",
                 "in part",
@@ -35,7 +35,7 @@ def tool(figures: Figures) -> Tool:
             Claim(
                 "moves",
                 "yes",
-                "Moves little.",
+                "Moves few replicas.",
                 f"middle, grown: {moves(grown['mip'])} moves; scattered: {moves(scattered['mip'])}",
                 "confirmed",
                 grown["mip"]["moves"] == exact["moves"]

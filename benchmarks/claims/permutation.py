@@ -1,4 +1,4 @@
-"""What the survey says of the author's earlier method, the strategy ``permutation``."""
+"""The survey's claims about the author's earlier method, the strategy ``permutation``."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from claims.claim import Claim, Figures, Tool, deterministic, worst
 
 
 def tool(figures: Figures) -> Tool:
-    """Its claims, with their figures."""
+    """The claims with their figures."""
     grown, exact, trials, answers = figures.grown, figures.exact, figures.trials, figures.answers
     ratio = {
         n: rows["permutation"]["moves"] / rows["exact"]["moves"]
@@ -16,12 +16,12 @@ def tool(figures: Figures) -> Tool:
     return Tool(
         "The author's earlier method",
         "permutation",
-        "Never published. For replication factors above 2 the order of the lists is ours.",
+        "The original is unpublished. The order of replicas for factors above 2 is designed here.",
         (
             Claim(
                 "storage",
                 "by count",
-                "Replicas are even, in the worst case a little less than with other tools.",
+                "Replicas are even; in the worst case slightly less than with other tools.",
                 f"even in {trials['permutation'].replicas} of {answers} trials, and never more "
                 f"than {trials['permutation'].widest} apart",
                 "confirmed",
@@ -39,7 +39,7 @@ def tool(figures: Figures) -> Tool:
             Claim(
                 "moves",
                 "with few brokers",
-                "Moves little with few brokers, much with many.",
+                "Moves few replicas with few brokers, many with many.",
                 f"{ratio[few]:.1f} times the fewest moves when {few} brokers become {few + 1}, "
                 f"{ratio[many]:.1f} times from {many} to {many + 1}",
                 "confirmed",

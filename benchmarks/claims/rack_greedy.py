@@ -1,4 +1,4 @@
-"""What the survey says of SiftScience/kafka-assigner, the strategy ``rack-greedy``."""
+"""The survey's claims about SiftScience/kafka-assigner, the strategy ``rack-greedy``."""
 
 from __future__ import annotations
 
@@ -16,19 +16,19 @@ from claims.claim import (
 
 
 def tool(figures: Figures) -> Tool:
-    """Its claims, with their figures."""
+    """The claims with their figures."""
     grown, shrunk, scattered = figures.grown, figures.shrunk, figures.scattered
     large, trials, answers = figures.large, figures.trials, figures.answers
     return Tool(
         "SiftScience/kafka-assigner",
         "rack-greedy",
-        "Topics come by name; too many replicas, which the tool would write down when a factor is "
-        "lowered, are refused.",
+        "Takes topics by name; refuses to lower a replication factor where the original would "
+        "write too many replicas.",
         (
             Claim(
                 "storage",
                 "by count",
-                "Evens out replicas per broker.",
+                "Balances replicas per broker.",
                 f"middle, grown: {replicas(grown['rack-greedy'])} per broker; even in "
                 f"{trials['rack-greedy'].replicas} of {trials['rack-greedy'].answers} trials",
                 "corrected",
@@ -37,9 +37,9 @@ def tool(figures: Figures) -> Tool:
             Claim(
                 "racks",
                 "yes",
-                "Keeps to the racks.",
+                "Respects racks.",
                 f"middle, scattered: {scattered['rack-greedy']['rack_violations']} violations; no "
-                f"answer for middle, shrunk, large, grown, and "
+                f"answer for middle, shrunk; for large, grown; and in "
                 f"{answers - trials['rack-greedy'].answers} of {answers} trials",
                 "in part",
                 scattered["rack-greedy"]["rack_violations"] == 0
@@ -49,7 +49,7 @@ def tool(figures: Figures) -> Tool:
             Claim(
                 "moves",
                 "yes",
-                "Moves little.",
+                "Moves few replicas.",
                 f"middle, scattered: {moves(scattered['rack-greedy'])} moves; grown: "
                 f"{moves(grown['rack-greedy'])}, for "
                 f"{replicas(grown['rack-greedy'])} replicas per broker",
@@ -60,7 +60,7 @@ def tool(figures: Figures) -> Tool:
             Claim(
                 "leaders",
                 "yes, not perfectly",
-                "Evens out leaders, imperfectly.",
+                "Balances leaders, imperfectly.",
                 f"middle, grown: {leaders(grown['rack-greedy'])}; even in "
                 f"{trials['rack-greedy'].leaders} of {trials['rack-greedy'].answers} trials",
                 "confirmed",

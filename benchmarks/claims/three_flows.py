@@ -1,4 +1,4 @@
-"""What the survey says of the author's three flows, the strategy ``three-flows``."""
+"""The survey's claims about the author's three flows, the strategy ``three-flows``."""
 
 from __future__ import annotations
 
@@ -6,15 +6,15 @@ from claims.claim import TESTED, Claim, Figures, Tool, moves, worst
 
 
 def tool(figures: Figures) -> Tool:
-    """Its claims, with their figures."""
+    """The claims with their figures."""
     grown, scattered = figures.grown, figures.scattered
     exact, answers = figures.exact, figures.answers
     flows = figures.trials["three-flows"]
     return Tool(
         "The author's three flows",
         "three-flows",
-        "Described, not published. What the residue nodes carry, chains, racks and lower "
-        "replication factors are ours.",
+        "The original is described, not published. Residue capacities, chains, racks and lower "
+        "replication factors are designed here.",
         (
             Claim(
                 "storage",
@@ -27,7 +27,7 @@ def tool(figures: Figures) -> Tool:
             Claim(
                 "moves",
                 "yes",
-                "Moves little.",
+                "Moves few replicas.",
                 f"fewest in {flows.moves} of {answers} trials; middle, grown: "
                 f"{moves(grown['three-flows'])}; scattered: {moves(scattered['three-flows'])}",
                 "in part",
@@ -36,7 +36,7 @@ def tool(figures: Figures) -> Tool:
             Claim(
                 "racks",
                 "yes",
-                "Keeps to the racks (so the summary; the text says: not yet, but it could).",
+                "Respects racks (according to the summary; according to the text, not yet).",
                 f"middle, scattered: {scattered['three-flows']['rack_violations']} violations, "
                 f"{scattered['greedy']['rack_violations']} before",
                 "confirmed",
@@ -47,7 +47,7 @@ def tool(figures: Figures) -> Tool:
             Claim(
                 "leaders",
                 "yes",
-                "The second flow evens out leaders and moves nothing.",
+                "The second flow balances leaders without moves.",
                 f"even in {flows.leaders} of {answers} trials",
                 "confirmed",
                 flows.leaders == answers,
@@ -55,9 +55,9 @@ def tool(figures: Figures) -> Tool:
             Claim(
                 "determinism",
                 "no, but could be",
-                "Moves again on a second run, unless it first looks whether all is even; so its "
-                "output is not deterministic.",
-                f"with that look, stable in {flows.settled} of {answers} trials, but not in every "
+                "Moves again on a second run unless it first checks for balance, so its output is "
+                "not deterministic.",
+                f"with that check, stable in {flows.settled} of {answers} trials, but not in every "
                 "job with racks; the same bytes from shuffled input in all",
                 "in part",
                 flows.settled == answers
@@ -66,7 +66,7 @@ def tool(figures: Figures) -> Tool:
             Claim(
                 "",
                 "",
-                "Raises a replication factor with one node more.",
+                "Raises a replication factor with one more node.",
                 "the article's figure: 3, 3, 3, 3 in six moves, four of them new replicas",
                 "confirmed",
                 TESTED,
@@ -74,8 +74,8 @@ def tool(figures: Figures) -> Tool:
             Claim(
                 "",
                 "",
-                "Fails to lower one where all replicas of a partition are on the sink's side.",
-                "ours reaches every factor, the loads even",
+                "Cannot lower a factor if all replicas of a partition are on the sink's side.",
+                "the strategy here reaches every factor with even loads",
                 "confirmed",
                 TESTED,
             ),
@@ -93,7 +93,7 @@ def tool(figures: Figures) -> Tool:
                 "",
                 "The third flow works with more than two replicas only.",
                 "two replicas, 6 brokers, 300 partitions: `exact` has 63 on the worst survivor, "
-                "proven the least; even followers alone would promise 60",
+                "proven minimal; even followers alone would suggest 60",
                 "confirmed",
                 TESTED,
             ),
@@ -101,7 +101,7 @@ def tool(figures: Figures) -> Tool:
                 "",
                 "",
                 "There is no proof, and extreme cases may be exceptions.",
-                "such cases are found for moves, replicas, leaders and failures",
+                "there are such cases for moves, replicas, leaders and failures",
                 "confirmed",
                 TESTED,
             ),

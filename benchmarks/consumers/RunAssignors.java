@@ -29,12 +29,10 @@ import org.apache.kafka.common.PartitionInfo;
 import org.apache.kafka.common.TopicPartition;
 
 /**
- * Kafka's own assignors on groups of the form GROUP.json: one a line on stdin, with
- * {@code "assignor"} beside it, and {@code "repeat"} if it is to be done several times; one answer a
- * line on stdout: {@code {"assignment": {member: [[topic, partition]]}, "seconds": s}}, those of the
- * fastest, or {@code {"error": text}} where Kafka throws.
+ * Kafka's own assignors, with the protocol of runners.py: a group per line on stdin, an answer per
+ * line on stdout.
  *
- * <p>Sticky's claims travel as user data, cooperative-sticky's as fields, as the clients send them.
+ * <p>Claims are sent as the clients send them: sticky's as user data, cooperative-sticky's as fields.
  */
 public class RunAssignors {
     private static final ObjectMapper JSON = new ObjectMapper();
@@ -57,7 +55,7 @@ public class RunAssignors {
             double seconds = Double.POSITIVE_INFINITY;
             Map<String, Assignment> found = Map.of();
             for (int turn = 0; turn < group.path("repeat").asInt(1); turn++) {
-                // anew each time: sticky reads its user data up
+                // new members each time: sticky consumes their user data
                 Map<String, Subscription> members = new HashMap<>();
                 for (JsonNode member : group.get("members")) {
                     members.put(

@@ -1,9 +1,8 @@
-"""What an assignment is worth, counted from the words of GROUP.json. It shares no code with
-partage.
+"""The quality of an assignment, computed from GROUP.json values. It shares no code with partage.
 
-Loads are the fairest there are if, and only if, no chain of members leads from one to another that
-has at least two less, each passing a partition on to a subscriber of its topic (optimal
-semi-matchings: Harvey, Ladner, Lovász, Tamir 2003). So every answer is judged on its own.
+Loads are as fair as possible if and only if there is no chain of members, each able to pass a
+partition to the next, from one member to another with at least two partitions less (optimal
+semi-matchings: Harvey, Ladner, Lovász, Tamir 2003). So an answer is judged without others.
 """
 
 from __future__ import annotations
@@ -18,10 +17,10 @@ Assignment = dict[str, list[list[Any]]]
 
 @dataclass(frozen=True)
 class Verdict:
-    """What one answer is worth.
+    """The quality of an answer.
 
-    - ``faults``: partitions given twice, left over, not there, or given to who does not subscribe
-    - ``fairest``: whether no loads are fairer; ``moves``: partitions that a member newly owns
+    - ``faults``: partitions assigned twice, not at all, unknown, or to a non-subscriber
+    - ``fairest``: whether no loads are fairer; ``moves``: partitions with a new owner
     - ``spread``: the most that two subscribers of a topic differ in its partitions
     - ``squares``: of the counts per topic and member, summed
     """
@@ -34,7 +33,7 @@ class Verdict:
 
 
 def verdict(group: Json, assignment: Assignment) -> Verdict:
-    """Judge an answer to a group whose claims are right."""
+    """Judge an answer to a group with consistent claims."""
     topics = {member["id"]: set(member["topics"]) for member in group["members"]}
     subscribers: dict[str, list[str]] = {}
     for member in group["members"]:
@@ -43,12 +42,12 @@ def verdict(group: Json, assignment: Assignment) -> Verdict:
     had = {(t, n): m["id"] for m in group["members"] for t, n in m.get("owned") or ()}
     given: Counter[tuple[str, int]] = Counter()
     held: Counter[tuple[str, str]] = Counter()
-    moves = strangers = 0
+    moves = not_subscribed = 0
     for member, pairs in assignment.items():
         for topic, number in pairs:
             given[topic, number] += 1
             held[topic, member] += 1
-            strangers += topic not in topics.get(member, ())
+            not_subscribed += topic not in topics.get(member, ())
             moves += had.get((topic, number)) != member
     wanted = {
         (t, n) for t, count in group["topics"].items() if t in subscribers for n in range(count)
@@ -58,7 +57,7 @@ def verdict(group: Json, assignment: Assignment) -> Verdict:
         topic: [held[topic, member] for member in members] for topic, members in subscribers.items()
     }
     return Verdict(
-        faults=twice + strangers + len(wanted ^ set(given)),
+        faults=twice + not_subscribed + len(wanted ^ set(given)),
         fairest=_fairest(topics, held),
         moves=moves,
         spread=max((max(each) - min(each) for each in counts.values()), default=0),
@@ -77,7 +76,7 @@ def _fairest(
             load[member] += count
             holds[member].append(topic)
     done: set[str] = set()
-    # from the least: whoever can pass something on to it may have one more, and no other
+    # from the lowest load: members that can pass it a partition may have one more, not two
     for low in sorted(topics, key=load.__getitem__):
         reach = [low]
         seen = {low}
@@ -91,6 +90,6 @@ def _fairest(
                         return False
                     seen.add(member)
                     reach.append(member)
-        # what leads here leads to nothing lower than this
+        # members that reach this one reach no lower one
         done |= seen
     return True

@@ -1,7 +1,7 @@
-"""Write tests/consumers/kafka_answers.json.gz: what Kafka's assignors say to random groups.
+"""Write tests/consumers/kafka_answers.json.gz: the answers of Kafka's assignors to random groups.
 
 The tests compare range, roundrobin and sticky's mode ``java`` with it, without Java. With a number,
-that many groups of each kind are compared at once instead, and nothing is written:
+that many groups of each kind are compared immediately, and nothing is written:
 
     python benchmarks/consumers/kafka_answers.py [GROUPS]
 """
@@ -28,7 +28,7 @@ OF_EACH = 12
 
 
 def cases(of_each: int) -> list[tuple[str, dict[str, Any]]]:
-    """(assignor, group), groups of every kind for every assignor."""
+    """(assignor, group) pairs: groups of every kind for every assignor."""
     draw = random.Random(1)
     return [
         (name, random_group(draw, alike=alike, racks=racks, large=large))
@@ -41,16 +41,16 @@ def cases(of_each: int) -> list[tuple[str, dict[str, Any]]]:
 
 
 def main() -> None:
-    asked = cases(int(sys.argv[1]) if len(sys.argv) > 1 else OF_EACH)
-    said = answers(asked)
+    pairs = cases(int(sys.argv[1]) if len(sys.argv) > 1 else OF_EACH)
+    kafka = answers(pairs)
     found: list[dict[str, Any]] = []
     differ = 0
-    for (name, group), answer in zip(asked, said, strict=True):
+    for (name, group), answer in zip(pairs, kafka, strict=True):
         theirs = {member: sorted(held) for member, held in answer["assignment"].items()}
         ours = assign(Group.from_json(group, "group"), name, "java").to_json()["assignment"]
         differ += ours != theirs
         found.append({"assignor": name, "group": group, "assignment": theirs})
-    print(f"{len(asked)} groups, {differ} answered otherwise", file=sys.stderr)
+    print(f"{len(pairs)} groups, {differ} with another answer", file=sys.stderr)
     if len(sys.argv) == 1:
         text = "\n".join(json.dumps(case, separators=(",", ":")) for case in found) + "\n"
         FILE.write_bytes(gzip.compress(text.encode(), mtime=0))

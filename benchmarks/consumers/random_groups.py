@@ -1,6 +1,6 @@
-"""Random groups that are hard for assignors, from a seed, as GROUP.json values; and large ones.
+"""Random groups that are hard for assignors, and large groups, as GROUP.json values from a seed.
 
-Claims are right here (one owner each, of one generation): on wrong ones Kafka's classes fail.
+Claims are consistent (one owner per partition, one generation): Kafka's classes fail otherwise.
 """
 
 from __future__ import annotations
@@ -59,11 +59,11 @@ def random_group(draw: random.Random, *, alike: bool, racks: bool, large: bool) 
     return group
 
 
-# -- groups whose subscriptions differ, and what happens to them
+# -- groups with different subscriptions, and changes to them
 
 
 def unequal_group(draw: random.Random) -> Json:
-    """5 to 40 members and 3 to 20 topics, up to some hundreds of partitions; nobody owns any."""
+    """5 to 40 members and 3 to 20 topics, up to some hundreds of partitions; no member owns any."""
     names = [f"topic-{number}" for number in range(draw.randint(3, 20))]
     largest, share = draw.choice([5, 20, 40]), draw.uniform(0.1, 0.9)
     everything = draw.choice([0.0, 0.0, 0.5])
@@ -76,16 +76,19 @@ def unequal_group(draw: random.Random) -> Json:
 
 
 def changed(draw: random.Random, group: Json) -> Callable[[Held], Json]:
-    """One thing that happens to a group: a member leaves or joins, or a topic grows. The result
-    makes the group after it, in which all claim what they ``held``."""
+    """A random change of a group: a member leaves or joins, or a topic grows.
+
+    Returns a function from the assignment before to the group after the change, in which members
+    claim what they held.
+    """
     topics, ids = dict(group["topics"]), [member["id"] for member in group["members"]]
-    what = draw.choice(["leaves", "joins", "grows"])
-    leaves = draw.choice(ids) if what == "leaves" else None
+    change = draw.choice(["leaves", "joins", "grows"])
+    leaves = draw.choice(ids) if change == "leaves" else None
     joins: list[Json] = []
-    if what == "joins":
+    if change == "joins":
         some = draw.sample(list(topics), draw.randint(1, len(topics)))
         joins = [{"id": "new", "topics": some, "owned": [], "generation": -1}]
-    if what == "grows":
+    if change == "grows":
         topics[draw.choice(list(topics))] += draw.randint(1, 10)
 
     def after(held: Held) -> Json:
@@ -104,9 +107,9 @@ def changed(draw: random.Random, group: Json) -> Callable[[Held], Json]:
 
 @dataclass(frozen=True)
 class Shape:
-    """Topics of equal size and the topics of each member; ``peers`` are asked beside partage."""
+    """Topics of equal size, the members' subscriptions, and the ``peers`` to compare."""
 
-    what: str
+    description: str
     partitions: int
     topics: int
     members: int
@@ -114,7 +117,7 @@ class Shape:
     peers: tuple[str, ...]
     size: str = "medium"
 
-    def made(self, seed: int) -> tuple[dict[str, int], dict[str, list[str]]]:
+    def generate(self, seed: int) -> tuple[dict[str, int], dict[str, list[str]]]:
         """Partitions by topic, and topics by member."""
         draw = random.Random(seed)
         topics = {
@@ -139,12 +142,12 @@ class Shape:
 
 _ALL, _KAFKA = ("Kafka", "kafka-python"), ("Kafka",)
 SHAPES = {
-    "10k": Shape("all alike", 10_000, 100, 100, "alike", _ALL, "small"),
+    "10k": Shape("equal subscriptions", 10_000, 100, 100, "alike", _ALL, "small"),
     "10k-random": Shape("random topics", 10_000, 100, 100, "random", _ALL, "small"),
-    "50k": Shape("all alike", 50_000, 500, 1_000, "alike", _ALL),
+    "50k": Shape("equal subscriptions", 50_000, 500, 1_000, "alike", _ALL),
     "50k-random": Shape("random topics", 50_000, 500, 1_000, "random", _KAFKA),
     "50k-never": Shape("one can never catch up", 50_000, 500, 1_000, "never level", _KAFKA),
     "200k-classes": Shape("40 classes", 200_000, 500, 500, "classes", _KAFKA),
-    "1M": Shape("all alike", 1_000_000, 1_000, 2_000, "alike", _KAFKA, "large"),
+    "1M": Shape("equal subscriptions", 1_000_000, 1_000, 2_000, "alike", _KAFKA, "large"),
     "1M-odd": Shape("one has half the topics", 1_000_000, 1_000, 2_000, "odd", _KAFKA, "large"),
 }

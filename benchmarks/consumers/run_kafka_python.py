@@ -1,4 +1,4 @@
-"""kafka-python's sticky, its own class, spoken to as ``runners.py`` says."""
+"""kafka-python's sticky assignor, with the protocol of ``runners.py``."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ Json = dict[str, Any]
 
 
 class Topics:
-    """What an assignor asks kafka-python's ClusterMetadata."""
+    """The part of kafka-python's ClusterMetadata that an assignor uses."""
 
     def __init__(self, topics: dict[str, int]) -> None:
         self._partitions = {name: set(range(count)) for name, count in topics.items()}
@@ -32,7 +32,7 @@ class Topics:
 
 
 class Joined(NamedTuple):
-    """A member as the coordinator hands it to the assignor."""
+    """A member as the coordinator passes it to the assignor."""
 
     member_id: str
     group_instance_id: str | None
@@ -40,7 +40,7 @@ class Joined(NamedTuple):
 
 
 def joined(member: Json) -> Joined:
-    """What a member claims travels as user data."""
+    """A member with its claims encoded as user data."""
     owned = defaultdict(list)
     for topic, number in member.get("owned") or ():
         owned[topic].append(number)
@@ -51,7 +51,7 @@ def joined(member: Json) -> Joined:
 
 
 def answer(group: Json) -> Json:
-    """The assignment of the fastest time."""
+    """The assignment and the seconds of the fastest run."""
     cluster = Topics(group["topics"])
     seconds = float("inf")
     found: Json = {}

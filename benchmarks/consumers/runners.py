@@ -1,11 +1,11 @@
-"""Processes that assign with the peers' own classes, a group a line in, an answer a line out.
+"""Processes that run the peers' own assignors: a group per line in, an answer per line out.
 
-A group is a GROUP.json value with ``"assignor"`` beside it, and ``"repeat"`` if it is to be done
-several times. An answer is ``{"assignment": {member: [[topic, partition]]}, "seconds": s}``, with
-the seconds inside the class in the fastest time, or ``{"error": text}``.
+A group is a GROUP.json value with ``"assignor"`` and, optionally, ``"repeat"``: the number of runs.
+An answer is ``{"assignment": {member: [[topic, partition]]}, "seconds": s}``, with the fastest call
+of the class, or ``{"error": text}``.
 
-Kafka's are compiled on first use beside the other peers (``environments.py``); kafka-python's are
-those of this environment (the extra ``kafka``).
+Kafka's runner is compiled on first use (``environments.py``); kafka-python's uses this environment
+(the extra ``kafka``).
 """
 
 from __future__ import annotations
@@ -30,36 +30,38 @@ Json = dict[str, Any]
 
 
 def kafka() -> list[str]:
-    """The command of Kafka's runner. Raises UnavailableError where it cannot be had."""
+    """The command of Kafka's runner. Raises UnavailableError if it cannot be made."""
     return environments.compiled(HERE / "RunAssignors.java", "assignors")
 
 
 def kafka_python() -> list[str]:
-    """The command of kafka-python's runner. Raises UnavailableError where it is not there."""
+    """The command of kafka-python's runner. Raises UnavailableError if it is not installed."""
     if importlib.util.find_spec("kafka") is None:
-        raise environments.UnavailableError("no kafka-python: install the extra kafka")
+        raise environments.UnavailableError(
+            "kafka-python is not installed: install the extra kafka"
+        )
     return [sys.executable, str(HERE / "run_kafka_python.py")]
 
 
 class Runner:
-    """A runner's process, started when asked first, and again after it was ended at a limit.
+    """A runner's process, started on first use, and again after it was stopped at a limit.
 
-    ``warm_up``: groups to be assigned at every start, so that code is compiled.
+    ``warm_up``: groups to assign at every start, so that Java compiles its code.
     """
 
     def __init__(self, command: Callable[[], list[str]], warm_up: Iterable[Json] = ()) -> None:
         self._command, self._warm_up = command, tuple(warm_up)
         self._process: subprocess.Popen[str] | None = None
-        self._said: queue.Queue[str] = queue.Queue()
+        self._lines: queue.Queue[str] = queue.Queue()
 
     def ask(self, group: Json, seconds: float) -> Json | None:
-        """The answer; None where there is none within ``seconds``. Raises UnavailableError."""
+        """The answer; None if there is none within ``seconds``. Raises UnavailableError."""
         if self._process is None:
             self._start()
-            for known in self._warm_up:
-                answer = self._ask(known, seconds)
+            for small in self._warm_up:
+                answer = self._ask(small, seconds)
                 if answer is None or "error" in answer:
-                    self.close()  # nothing is timed without the whole warm-up
+                    self.close()  # time nothing without the whole warm-up
                     return answer
         return self._ask(group, seconds)
 
@@ -69,7 +71,7 @@ class Runner:
         try:
             self._process.stdin.write(json.dumps(group) + "\n")
             self._process.stdin.flush()
-            line = self._said.get(timeout=seconds)
+            line = self._lines.get(timeout=seconds)
         except queue.Empty:
             self.close()
             return None
@@ -82,7 +84,7 @@ class Runner:
         return answer
 
     def _start(self) -> None:
-        # sets of words have one order, so that an answer is the same in every run
+        # sets of strings have a fixed order, so that answers are the same in every run
         self._process = process = subprocess.Popen(
             self._command(),
             stdin=subprocess.PIPE,
@@ -90,18 +92,18 @@ class Runner:
             text=True,
             env={**os.environ, "PYTHONHASHSEED": "0"},
         )
-        self._said = said = queue.Queue()
+        self._lines = lines = queue.Queue()
 
         def listen() -> None:
             assert process.stdout is not None
             for line in process.stdout:
-                said.put(line)
-            said.put("")
+                lines.put(line)
+            lines.put("")
 
         threading.Thread(target=listen, daemon=True).start()
 
     def close(self) -> None:
-        """End the process, whatever it does."""
+        """Kill the process."""
         if self._process is not None:
             self._process.kill()
             self._process.wait()
@@ -115,7 +117,7 @@ class Runner:
 
 
 def answers(groups: Iterable[tuple[str, Json]], seconds: float = 600) -> list[Json]:
-    """What Kafka's assignor of each name says to each group."""
+    """The answers of Kafka's assignors to (assignor name, group) pairs."""
     with Runner(kafka) as runner:
         found = [runner.ask({"assignor": name, **group}, seconds) for name, group in groups]
     return [answer or {"error": "no answer"} for answer in found]

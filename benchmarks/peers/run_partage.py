@@ -13,8 +13,7 @@ from typing import Any
 from exchange import Clock, request
 
 import partage
-from partage.brokers import plan as solver
-from partage.brokers import planning
+from partage.brokers import planning, solving
 from partage.brokers.strategies import STRATEGIES
 
 
@@ -34,10 +33,10 @@ def main() -> None:
     exact = STRATEGIES["exact"]
     STRATEGIES["exact"] = replace(exact, decide=timed(clock, "replicas", exact.decide))
     for module, name, stage in (
-        (solver, "lead", "leaders"),
-        (solver, "prove_placement", "proofs"),
-        (solver, "prove_leaders", "proofs"),
-        (solver, "schedule_waves", "waves"),
+        (solving, "lead", "leaders"),
+        (solving, "prove_placement", "proofs"),
+        (solving, "prove_leaders", "proofs"),
+        (solving, "schedule_waves", "waves"),
         (planning, "posed", "read job"),
     ):
         setattr(module, name, timed(clock, stage, getattr(module, name)))

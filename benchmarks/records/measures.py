@@ -1,7 +1,7 @@
-"""One measurement in a process and a Spark of its own: ``measures.py '{"job": ...}'``.
+"""One measurement in a separate process and Spark session: ``measures.py '{"job": ...}'``.
 
-The argument names the job, a key of ``JOBS``, ``executors`` (threads inside this machine) and what
-the job takes; the figures go to stdout as JSON.
+The argument has the ``job`` (a key of ``JOBS``), ``executors`` (threads on this machine) and the
+job's parameters; the figures go to stdout as JSON.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parent))
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
-from made import folder_of, make
+from generator import folder_of, generate_records
 from memory import Peak
 from pyspark.sql import functions as sf
 
@@ -40,22 +40,22 @@ WHAT_IFS = (24, 48, 96)
 """Numbers of partitions."""
 
 TIMES = 3
-"""Runs of what is short; the fastest counts."""
+"""Runs of short measurements; the fastest counts."""
 
 WARM_UP, WARM_UP_KIND = 20_000, "zipf"
-"""Records of a run before the first that counts: Java compiles while it runs."""
+"""Records of a first run that does not count, so that Java has compiled its code."""
 
 
 def generate(spark: SparkSession, data: Path, seed: int, wanted: list[tuple[str, int]]) -> Json:
-    """Make the records of those kinds and numbers that are not there yet, and those of the warm-up.
+    """Generate missing records of the kinds and numbers given, and those of the warm-up.
 
-    The bytes of each, by the name of its folder.
+    Returns the bytes of each, by the name of its folder.
     """
     found = {}
     for kind, records in [*wanted, (WARM_UP_KIND, WARM_UP)]:
         folder = folder_of(data, kind, records, seed)
         print(f"  {folder.name}", file=sys.stderr, flush=True)
-        make(spark, folder, kind, records, seed)
+        generate_records(spark, folder, kind, records, seed)
         found[folder.name] = sum(file.stat().st_size for file in folder.glob("*.parquet"))
     return found
 
@@ -67,25 +67,28 @@ def murmur2(keys: pa.Array) -> pa.Array:
     return pa.array(HASHES["murmur2"].many(Keys.of(keys)).astype(np.int64))
 
 
-def nothing(keys: pa.Array) -> pa.Array:
+def zero(keys: pa.Array) -> pa.Array:
     return pa.array(np.zeros(len(keys), dtype=np.int64))
 
 
-def four_nothings(keys: pa.Array) -> pa.Array:
+def four_zeros(keys: pa.Array) -> pa.Array:
     zeros = pa.array(np.zeros(len(keys), dtype=np.int64))
     return pa.StructArray.from_arrays([zeros] * len(HASHES), list(HASHES))
 
 
 def hashing(spark: SparkSession, data: Path, seed: int, kind: str, records: int) -> Json:
-    """Rows a second of murmur2 alone, and of the pipeline's function, which gives all hashes; each
-    beside a function that gives as many zeros. Rows come straight from Parquet, the key alone, and
-    go nowhere; the fastest of some times counts, and the two take turns."""
+    """Rows per second of murmur2 alone and of the pipeline's function, which computes all hashes,
+    each with a no-op function that returns as many zeros.
+
+    Only keys are read from Parquet, and the result is discarded. The functions take turns; the
+    fastest run counts.
+    """
     folder = folder_of(data, kind, records, seed)
     keys = spark.read.parquet(str(folder)).select("key").where("key is not null")
     struct = "struct<" + ", ".join(f"`{name}` bigint" for name in HASHES) + ">"
     pairs = {
-        "murmur2": (murmur2, nothing, "bigint"),
-        "all": (placements.hashes_of, four_nothings, struct),
+        "murmur2": (murmur2, zero, "bigint"),
+        "all": (placements.hashes_of, four_zeros, struct),
     }
     rows = keys.count()
     found: Json = {}
@@ -105,8 +108,8 @@ def hashing(spark: SparkSession, data: Path, seed: int, kind: str, records: int)
 def plain(spark: SparkSession, folder: Path) -> None:
     """A scan with the two groupings of a profile, in SQL: by window, and by key.
 
-    The windows come home; there are too many keys for that, so of them only how many there are and
-    what the largest has.
+    Windows are collected. There are too many keys for that: only their number and the largest
+    counts are.
     """
     spark.read.parquet(str(folder)).createOrReplaceTempView("records")
     size = "value_bytes + coalesce(octet_length(key), 0)"
@@ -123,17 +126,25 @@ def plain(spark: SparkSession, folder: Path) -> None:
 
 
 def profile(
-    spark: SparkSession, data: Path, seed: int, kind: str, records: int, repeat: int, beside: bool
+    spark: SparkSession,
+    data: Path,
+    seed: int,
+    kind: str,
+    records: int,
+    repeat: int,
+    with_plain: bool,
 ) -> Json:
-    """Seconds of a profile and, ``beside`` it, of the plain scan; they take turns, and the fastest
-    of some times counts. ``placements``: the rows of the grouping by key."""
+    """Seconds of a profile and, ``with_plain``, of the plain scan.
+
+    They take turns; the fastest run counts. ``placements``: the rows of the grouping by key.
+    """
     tables = {}
 
-    def ours(folder: Path) -> None:
+    def run_profile(folder: Path) -> None:
         tables.update(profile_tables(spark, [folder]))
 
-    jobs: dict[str, Callable[[Path], None]] = {"profile": ours}
-    if beside:
+    jobs: dict[str, Callable[[Path], None]] = {"profile": run_profile}
+    if with_plain:
         jobs["plain"] = partial(plain, spark)
     seconds: dict[str, list[float]] = {what: [] for what in jobs}
     for at in range(1 + repeat):
@@ -148,8 +159,7 @@ def profile(
 
 
 def skewed(spark: SparkSession, data: Path, seed: int, kind: str, records: int) -> Json:
-    """A profile and then ``partage keys``: how many keys that hashes, counted where it does, and
-    how many distinct ones there are."""
+    """A profile and then ``partage keys``: the number of keys hashed, and of distinct keys."""
     folder = folder_of(data, kind, records, seed)
     counter = spark.sparkContext.accumulator(0)
     hashes_of = placements.hashes_of
@@ -193,7 +203,7 @@ def _discard(rows: DataFrame) -> None:
 
 
 def measured(spark: SparkSession, job: str, data: str, **more: Any) -> Json:
-    """The job's figures, with the ``peak_bytes`` of all processes while it ran."""
+    """The job's figures, with the ``peak_bytes`` of all processes during its run."""
     with Peak() as peak:
         figures = JOBS[job](spark, Path(data), **more)
     return {**figures, "peak_bytes": peak.bytes}

@@ -1,7 +1,7 @@
-"""The highest resident memory of this process and of all that it started: Java, Python workers.
+"""Peak resident memory of this process and its descendants: Java, Python workers.
 
-Sampled from Linux's ``/proc``. Pages that processes share count for each of them, so it is an upper
-estimate. Elsewhere there is no ``/proc``, and no figure.
+Sampled from Linux's ``/proc``; None on systems without it. Pages that processes share count once
+per process, so the figure is an upper bound.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ INTERVAL = 0.1
 
 
 class Peak:
-    """``with Peak() as peak: ...``; then ``peak.bytes``, None where it is not known."""
+    """``with Peak() as peak: ...``; then ``peak.bytes``, None if it is unknown."""
 
     bytes: int | None = None
 
@@ -40,12 +40,12 @@ class Peak:
 
 
 def resident(root: int) -> int | None:
-    """Bytes of a process and of all under it; None where there is no ``/proc``."""
+    """Resident bytes of a process and its descendants; None without ``/proc``."""
     parents: dict[int, int] = {}
     pages: dict[int, int] = {}
     for folder in PROC.glob("[0-9]*"):
-        with suppress(OSError):  # it ended meanwhile
-            # the name in brackets may hold anything; after it: the state, the parent
+        with suppress(OSError):  # the process has ended
+            # the name in parentheses may contain anything; the state and the parent follow it
             fields = (folder / "stat").read_text(errors="replace").rpartition(")")[2].split()
             parents[int(folder.name)] = int(fields[1])
             pages[int(folder.name)] = int((folder / "statm").read_text().split()[1])

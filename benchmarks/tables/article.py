@@ -1,4 +1,4 @@
-"""What ``article.py`` measured, as Markdown: a table per job, trials, permutation, the claims."""
+"""The figures of ``article.py`` as Markdown: a table per job, trials, permutation, claims."""
 
 from __future__ import annotations
 
@@ -13,23 +13,32 @@ from tables.markdown import table
 
 Row = Mapping[str, Any]
 Rows = Mapping[str, Row]
-"""What ``compare --json`` says of each strategy."""
+"""By strategy: its figures, as ``compare --json`` prints them."""
 
 SIZES = ("small", "middle", "large")
 FACTOR, PER_BROKER = 3, 30
-"""Replicas of a partition; partitions for each broker where permutation is measured."""
-
+"""Replication factor; partitions per broker in the measurement of permutation."""
 
 CRITERIA = (
     *("replicas per broker", "bytes, fullest / mean broker", "rack violations"),
     *("moves / lower bound", "leaders per broker", "broker down / lower bound", "stable"),
 )
-"""The columns of the comparison that the survey asks for. Determinism is "yes" everywhere."""
+"""Columns for the survey's criteria. Determinism is left out: it is "yes" everywhere."""
 
 
 @dataclass
 class Tally:
-    """In how many trials a strategy had an answer, and how often it was as good as can be."""
+    """Number of trials in which a strategy found a plan, and how often the plan was optimal.
+
+    - ``answers``: trials with a plan
+    - ``replicas``: replicas per broker differ by at most one
+    - ``moves``: and the moves equal the lower bound
+    - ``leaders``: leaders per broker differ by at most one
+    - ``led``: leaders are the most even that the strategy's replica sets allow
+    - ``failure``: even leaders, and the worst survivor is no worse than that of ``exact``
+    - ``settled``: a second run changes nothing
+    - ``widest``: the largest difference of replicas per broker in any trial
+    """
 
     answers: int = 0
     replicas: int = 0
@@ -42,7 +51,7 @@ class Tally:
 
 
 def blocks(figures: Mapping[str, Mapping[str, Any]]) -> dict[str, str]:
-    """Everything by name; the claims only where all that they rest on was measured."""
+    """All blocks by name; the claims only if everything they depend on was measured."""
     found = {
         f"{size}, {job}": _criteria(rows)
         for size in SIZES
@@ -81,8 +90,8 @@ def _trials(trials: Mapping[str, Tally]) -> str:
     return table(
         (
             *("strategy", "answers", "replicas even", "and fewest moves", "leaders even"),
-            *("as even as its sets allow", "even, and failure as `exact`", "settled"),
-            "widest difference of replicas",
+            *("most even for its replica sets", "even, worst survivor as `exact`", "stable"),
+            "largest difference of replicas",
         ),
         [
             [

@@ -1,7 +1,7 @@
-"""What ``assignors.py`` measured, as Markdown: what answers are worth, seconds, what was aimed at.
+"""The figures of ``assignors.py`` as Markdown: quality, seconds, targets.
 
-``results`` has ``worth``, by round and tool, of how many ``groups``, and ``seconds``, by shape,
-tool and job.
+``results`` has ``quality`` by round and tool, the number of ``groups`` in it, and ``seconds`` by
+shape, tool and job.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ OURS = "partage"
 ROUNDS = ("fresh", "own", "common")
 JOBS = ("fresh", "one left", "one joined")
 
-WORTH_HEAD = [
+QUALITY_HEAD = [
     "round",
     "tool",
     "faulty",
@@ -36,22 +36,22 @@ SECONDS_HEAD = [
     "loads",
     "topic spread",
 ]
-ROUND_NAMES = {"fresh": "fresh", "own": "then, from its own", "common": "then, from the same"}
+ROUND_NAMES = {"fresh": "first join", "own": "change, own start", "common": "change, same start"}
 TARGETS = {"1M": 1, "1M-odd": 1, "50k-never": 3, "50k-random": 3, "200k-classes": 3}
-"""Seconds that partage may take for each of the jobs."""
+"""Most seconds that partage should take for any job of a shape."""
 
 
 def blocks(results: Json) -> dict[str, str]:
-    """The tables by name, and what was aimed at."""
+    """The tables and the targets by name."""
     found = {"assignors, targets": "\n".join(_targets(results))}
-    if "worth" in results:
+    if "quality" in results:
         lines = [
-            _worth_line(when, tool, row)
+            _quality_line(when, tool, row)
             for when in ROUNDS
-            for tool, row in results["worth"][when].items()
+            for tool, row in results["quality"][when].items()
         ]
-        found["assignors, worth"] = (
-            f"Of {results['groups']} groups:\n\n{table(WORTH_HEAD, lines, 2)}"
+        found["assignors, quality"] = (
+            f"{results['groups']} random groups:\n\n{table(QUALITY_HEAD, lines, 2)}"
         )
     timed = [
         _seconds_line(name, job, tool, figures[job], tools[OURS][job])
@@ -64,7 +64,7 @@ def blocks(results: Json) -> dict[str, str]:
     return found
 
 
-def _worth_line(when: str, tool: str, row: Json) -> list[str]:
+def _quality_line(when: str, tool: str, row: Json) -> list[str]:
     fair = row["answers"] - row["faults"] - row["unfair"]
     moves, least = row["moves"], row["least moves"]
     return [
@@ -97,12 +97,12 @@ def digits(seconds: float) -> str:
 
 def _targets(results: Json) -> list[str]:
     lines = []
-    if "worth" in results:
-        rows = [results["worth"][when] for when in ROUNDS]
+    if "quality" in results:
+        rows = [results["quality"][when] for when in ROUNDS]
         lines.append(
             judged(
-                "partage's answers have no fault, the fairest loads, and no more moves than any "
-                "other that is as fair",
+                "partage's answers are valid and as fair as possible, and no equally fair answer "
+                "has fewer moves",
                 not any(wrong(row[OURS]) for row in rows),
                 f"{results['groups']} groups, {len(ROUNDS)} rounds",
             )
@@ -117,5 +117,5 @@ def _targets(results: Json) -> list[str]:
 
 
 def wrong(row: Json) -> bool:
-    """Whether some answer was not as good as it must be."""
+    """Whether any of partage's answers is invalid or not optimal."""
     return any(row[what] for what in ("faults", "unfair", "more moves", "more even than partage"))

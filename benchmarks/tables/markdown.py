@@ -1,6 +1,6 @@
-"""Markdown: tables, and the blocks of a page that are written from figures.
+"""Markdown tables, and the blocks of a page that are written from figures.
 
-A block stands between ``<!-- measured: NAME -->`` and ``<!-- end -->``.
+A block is the text between ``<!-- measured: NAME -->`` and ``<!-- end -->``.
 """
 
 from __future__ import annotations
@@ -10,8 +10,7 @@ from collections.abc import Mapping, Sequence
 
 
 def table(head: Sequence[str], lines: Sequence[Sequence[str]], words: int) -> str:
-    """A table with columns of one width; the first ``words`` columns hold words, the others
-    numbers."""
+    """A table with padded columns: the first ``words`` left-aligned, the others right-aligned."""
     every = [head, *lines]
     width = [max(3, *(len(line[i]) for line in every)) for i in range(len(head))]
 
@@ -26,21 +25,23 @@ def table(head: Sequence[str], lines: Sequence[Sequence[str]], words: int) -> st
     return "\n".join(map(put, [head, rule, *lines]))
 
 
-def judged(what: str, holds: bool | None, how: str) -> str:
-    """A line of a list: a promise, whether it holds (None: not to be told here), its figures."""
-    verdict = {True: "holds", False: "does not hold", None: "not judged"}[holds]
-    return f"- {verdict}: {what} ({how})"
+def judged(target: str, met: bool | None, figures: str) -> str:
+    """A list item: a target, whether it is met (None: unknown), and its figures."""
+    verdict = {True: "met", False: "not met", None: "not judged"}[met]
+    return f"- {verdict}: {target} ({figures})"
 
 
 def blocks_of(page: str) -> dict[str, str]:
-    """What stands in a page's blocks, by name."""
+    """The text of each block of a page, by name."""
     found = re.findall(r"<!-- measured: (.+?) -->\n(.*?)<!-- end -->", page, re.DOTALL)
     return {name: text.strip("\n") for name, text in found}
 
 
 def filled(page: str, blocks: Mapping[str, str]) -> str:
-    """The page with other texts in blocks. KeyError where it has no such block, or more blocks of
-    that name."""
+    """The page with new texts in its blocks.
+
+    Raises KeyError unless the page has exactly one block of each name.
+    """
     for name, text in blocks.items():
         mark = f"<!-- measured: {name} -->\n"
         before, found, rest = page.partition(mark)

@@ -1,6 +1,7 @@
-"""What ``peers.py`` measured, as Markdown: the plans, their costs, partage's stages, the targets.
+"""The figures of ``peers.py`` as Markdown: plans, costs, partage's stages, targets.
 
-``results`` has, by job, the figures ``before`` and by tool, as ``peers.measure`` gives them.
+``results`` has by job the figures of the current placement (``before``) and of each tool, as
+``peers.measure`` returns them.
 """
 
 from __future__ import annotations
@@ -30,11 +31,11 @@ STAGES = ["replicas", "leaders", "proofs", "waves", "the rest"]
 STAGE_HEAD = ["job", *STAGES, "whole plan", "reading"]
 
 MOST_SECONDS, MOST_LARGE_SECONDS, MOST_LARGE_BYTES = 10, 60, 4e9
-"""Targets: the plan for 100 → 110 brokers, and that for 1,000 brokers, as a process."""
+"""Targets: planner time for 100 → 110 brokers; process time and memory for 1,000 brokers."""
 
 
 def blocks(results: dict[str, Figures]) -> dict[str, str]:
-    """The tables by name, and the targets."""
+    """The tables and the targets by name."""
     every = [(job, tool, found[tool]) for job, found in results.items() for tool in found]
     tools = [row for row in every if row[1] != "before"]
     ours = [(job, figures) for job, tool, figures in tools if tool == "partage"]
@@ -49,15 +50,15 @@ def blocks(results: dict[str, Figures]) -> dict[str, str]:
 
 
 def _left_out(results: dict[str, Figures]) -> str:
-    """Which tool has no run of which job."""
+    """Jobs that were not run with some tools."""
     tools = dict.fromkeys(tool for found in results.values() for tool in found)
     missing = {tool: [job for job, found in results.items() if tool not in found] for tool in tools}
-    told = [f"{tool} on {', '.join(jobs)}" for tool, jobs in missing.items() if jobs]
-    return f"Not run: {'; '.join(told)}." if told else ""
+    pairs = [f"{tool} on {', '.join(jobs)}" for tool, jobs in missing.items() if jobs]
+    return f"Not run: {'; '.join(pairs)}." if pairs else ""
 
 
 def reads(stage: str) -> bool:
-    """Whether the stage only reads, and is no part of the planning."""
+    """Whether the stage only reads input and so does not count as planning."""
     return stage.startswith("read ")
 
 
@@ -71,7 +72,7 @@ def _plan_line(job: str, tool: str, figures: Figures) -> list[str]:
         str(figures["topic_spread"]),
     ]
     if tool == "before":
-        return [job, "(today)", "", "", *worth, ""]
+        return [job, "(current)", "", "", *worth, ""]
     note = {None: "", True: "proven", False: "not proven"}[figures.get("optimal")]
     if figures["faults"]:
         note = f"{figures['faults']:,} faulty lists"
@@ -101,7 +102,7 @@ def _cost_line(job: str, tool: str, figures: Figures) -> list[str]:
 
 
 def _spent(job: str, figures: Figures) -> list[str]:
-    """Where partage's wall seconds go."""
+    """partage's wall seconds by stage."""
     spent = {stage: each["seconds"] for stage, each in figures["stages"].items()}
     reading = sum(seconds for stage, seconds in spent.items() if reads(stage))
     values = [*(spent.get(stage, 0.0) for stage in STAGES), sum(spent.values()) - reading]
@@ -109,7 +110,7 @@ def _spent(job: str, figures: Figures) -> list[str]:
 
 
 def targets(results: dict[str, Figures]) -> list[str]:
-    """The targets of the design that these jobs can judge, by wall time, and whether they hold."""
+    """The targets for these jobs, judged by wall time."""
     found = []
     grown = results.get("expansion-110", {})
     ours = grown.get("partage", {})
@@ -118,7 +119,7 @@ def targets(results: dict[str, Figures]) -> list[str]:
         whole_cost = _cost(whole, ours["planner_cpu_seconds"])
         found.append(
             judged(
-                f"100 → 110 brokers: the whole plan, proven, in {MOST_SECONDS} s",
+                f"100 → 110 brokers: whole plan, proven, within {MOST_SECONDS} s",
                 whole <= MOST_SECONDS and ours["optimal"],
                 whole_cost,
             )
@@ -127,23 +128,23 @@ def targets(results: dict[str, Figures]) -> list[str]:
             if tool in ("before", "partage") or not figures.keys() & {"moves", "limit"}:
                 continue
             theirs = figures.get("planner_seconds", figures.get("limit"))
-            said = f"{tool} more than {theirs:g} s"
+            peer_cost = f"{tool} > {theirs:g} s"
             if "moves" in figures:
-                said = f"{tool} {_cost(theirs, figures['planner_cpu_seconds'])}"
+                peer_cost = f"{tool} {_cost(theirs, figures['planner_cpu_seconds'])}"
             if tool.startswith("bubuku"):
-                what = f"the replica stage no slower than {tool}"
+                what = f"replica stage no slower than {tool}"
                 holds = part["seconds"] <= theirs
                 own_cost = _cost(part["seconds"], part["cpu_seconds"])
             else:
                 what, holds, own_cost = f"all stages faster than {tool}", whole < theirs, whole_cost
-            found.append(judged(f"100 → 110 brokers: {what}", holds, f"{own_cost}; {said}"))
+            found.append(judged(f"100 → 110 brokers: {what}", holds, f"{own_cost}; {peer_cost}"))
     large = results.get("expansion-1000", {}).get("partage", {})
     if "moves" in large:
         seconds, peak = large["process_seconds"], large["peak_bytes"]
         proven = "proven" if large["optimal"] else "not proven"
         found.append(
             judged(
-                f"1,000 brokers, 200,000 partitions: proven in {MOST_LARGE_SECONDS} s and 4 GB",
+                f"1,000 brokers, 200,000 partitions: proven within {MOST_LARGE_SECONDS} s and 4 GB",
                 large["optimal"] and seconds <= MOST_LARGE_SECONDS and peak <= MOST_LARGE_BYTES,
                 f"{proven}, {_cost(seconds, large['process_cpu_seconds'])}, {peak / 1e9:.2f} GB",
             )

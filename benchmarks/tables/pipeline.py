@@ -1,4 +1,4 @@
-"""What ``pipeline.py`` measured, as Markdown: tables, slopes, promises, and a trillion on paper."""
+"""The figures of ``pipeline.py`` as Markdown: tables, slopes, targets, an extrapolation."""
 
 from __future__ import annotations
 
@@ -11,30 +11,30 @@ from tables.markdown import judged, table
 Json = dict[str, Any]
 
 LEAST_HASHING = 0.85
-"""Of the rate of a function that does nothing."""
+"""Target: share of the rate of a no-op function."""
 
 MOST_PROFILE = 3.0
-"""Times the seconds of a plain scan."""
+"""Target: multiple of the seconds of a plain scan."""
 
 FEWEST = 10_000_000
-"""Records by which that is judged, or more: with fewer, most of the time goes into starting."""
+"""Fewest records by which that target is judged: with fewer, start-up takes most of the time."""
 
 MOST_MEMORY = 1.25
-"""Times the peak for records whose keys are even."""
+"""Target: multiple of the peak memory with equally likely keys."""
 
 PASSES = 3
-"""So often a profile reads Parquet."""
+"""How often a profile reads the Parquet files."""
 
 TRILLION = 10**12
 CORES = 1000
 
-HASHING_HEAD = ["hash", "M rows a second", "doing nothing", "share"]
+HASHING_HEAD = ["hash", "M rows/s", "no-op, M rows/s", "share"]
 SKEW_HEAD = ["keys", "profile s", "keys s", "distinct keys", "keys hashed", "peak MB", "÷ even"]
 PROFILE_HEAD = [
     "records",
     "executors",
     "profile s",
-    "s per M",
+    "s per M records",
     "plain scan s",
     "profile ÷ plain",
     "peak MB",
@@ -43,7 +43,7 @@ SLOPE_HEAD = ["executors", "records", "slope"]
 
 
 def blocks(results: Json) -> dict[str, str]:
-    """Everything by name. ``results`` is what ``pipeline.latest`` makes of the figures."""
+    """All blocks by name; ``results`` as ``pipeline.latest`` returns them."""
     found = slopes(results["profile"])
     lines = [_slope_line(results["profile"], *row) for row in found.items()]
     hashing = [_hashing_line(*row) for row in _hashes(results).items()]
@@ -58,8 +58,8 @@ def blocks(results: Json) -> dict[str, str]:
         ),
         "pipeline, time": table(PROFILE_HEAD, timed, 0),
         "pipeline, slopes": table(SLOPE_HEAD, lines, 0) if lines else "",
-        "pipeline, on paper": on_paper(results),
-        "pipeline, targets": "\n".join(judged(*promise) for promise in promises(results)),
+        "pipeline, extrapolation": extrapolation(results),
+        "pipeline, targets": "\n".join(judged(*promise) for promise in targets(results)),
     }
 
 
@@ -74,51 +74,51 @@ def slope(points: Sequence[tuple[float, float]]) -> float:
 
 
 def slopes(runs: Sequence[Json]) -> dict[int, float]:
-    """By executors, where there are two numbers of records or more."""
+    """The slope by executors, for those with two numbers of records or more."""
     points: dict[int, list[tuple[float, float]]] = {}
     for run in runs:
         points.setdefault(run["executors"], []).append((run["records"], run["profile_seconds"]))
     return {executors: slope(own) for executors, own in points.items() if len(own) > 1}
 
 
-def promises(results: Json) -> list[tuple[str, bool | None, str]]:
-    """What was promised, whether it holds (None: not to be judged here), and the figures."""
+def targets(results: Json) -> list[tuple[str, bool | None, str]]:
+    """Each target, whether it is met (None: cannot be judged here), and its figures."""
     share = {name: rates["hashing"] / rates["nothing"] for name, rates in _hashes(results).items()}
     kinds = results["skewed"]["kinds"]
     hashed = sum(kind["hashed_keys"] for kind in kinds.values())
     distinct = sum(kind["distinct_keys"] for kind in kinds.values())
     keyed = sum(kind["keyed_records"] for kind in kinds.values())
-    beside = [run for run in results["profile"] if "plain_seconds" in run]
-    largest = max(beside, key=lambda run: (run["records"], run["executors"]))
+    with_plain = [run for run in results["profile"] if "plain_seconds" in run]
+    largest = max(with_plain, key=lambda run: (run["records"], run["executors"]))
     ratio = largest["profile_seconds"] / largest["plain_seconds"]
     hot, even = kinds["hot"]["peak_bytes"], kinds["even"]["peak_bytes"]
     memory = hot / even if hot and even else None
     return [
         (
-            f"murmur2 at {LEAST_HASHING:.0%} of the rate of a function that does nothing, or more",
+            f"murmur2 reaches at least {LEAST_HASHING:.0%} of the rate of a no-op function",
             share["murmur2"] >= LEAST_HASHING,
             f"{share['murmur2']:.0%}; all hashes at once {share['all']:.0%}",
         ),
         (
-            "what-ifs hash distinct keys only",
+            "what-ifs hash only distinct keys",
             hashed == distinct,
             f"{hashed:,} of {distinct:,}, of {keyed:,} records with a key",
         ),
         (
-            f"a profile within {MOST_PROFILE:g} times a plain scan with the same groupings",
+            f"a profile takes at most {MOST_PROFILE:g} times a plain scan with the same groupings",
             ratio <= MOST_PROFILE if largest["records"] >= FEWEST else None,
             f"{ratio:.2f} at {largest['records']:,} records",
         ),
         (
-            f"with half of the records on one key, memory within {MOST_MEMORY:g} times",
+            f"with half of the records on one key, memory is at most {MOST_MEMORY:g} times as high",
             None if memory is None else memory <= MOST_MEMORY,
             "no figure" if memory is None else f"{memory:.2f}",
         ),
     ]
 
 
-def on_paper(results: Json) -> str:
-    """What the largest run means for a trillion records."""
+def extrapolation(results: Json) -> str:
+    """The largest run extrapolated to a trillion records."""
     run = max(results["profile"], key=lambda run: (run["records"], run["executors"]))
     records, seconds, executors = run["records"], run["profile_seconds"], run["executors"]
     exponent = max(1.0, slopes(results["profile"]).get(executors, 1.0))
@@ -128,17 +128,19 @@ def on_paper(results: Json) -> str:
     read = PASSES * run["file_bytes"] / records * TRILLION
     shuffled = run["placements"] / records * TRILLION
     return (
-        f"On paper, 10¹² records: of {records:,} records on {executors} executors, each profiles "
-        f"{per_core / seconds / 1e6:.2f} M a second. {CORES:,} such cores would take "
-        f"{_duration(linear)} if time grows as the records do. If it keeps the slope of "
-        f"{exponent:.2f} (one below 1 is the cost of starting, and counts as 1) from "
-        f"{per_core:,.0f} records a core to {TRILLION // CORES:,}, they take "
-        f"{_duration(linear * more)}. In {PASSES} passes (windows, keys, rejected rows) that is "
-        f"{read / 1e12:,.0f} TB of Parquet, {read / linear / 1e9:,.1f} GB a second. Grouping by "
-        f"key shuffles at least {shuffled:,.0f} rows, if there are as many keys for each record as "
-        "here. This assumes that storage and network keep up, that cores are as fast as these, and "
-        "that none waits for a slow one. A shuffle over a real network, and one that does not fit "
-        "into memory, were not measured."
+        f"Extrapolated from {records:,} records on {executors} executors "
+        f"({per_core / seconds / 1e6:.2f} M records/s each) to 10¹² records on {CORES:,} cores:\n\n"
+        f"- If time is proportional to records: {_duration(linear)}.\n"
+        f"- With the measured slope of {exponent:.2f} from {per_core:,.0f} to "
+        f"{TRILLION // CORES:,} records per core: {_duration(linear * more)}. (A slope below 1 is "
+        "start-up cost and counts as 1.)\n"
+        f"- {PASSES} passes (windows, keys, rejected rows) read {read / 1e12:,.0f} TB of Parquet, "
+        f"{read / linear / 1e9:,.1f} GB/s.\n"
+        f"- Grouping by key shuffles at least {shuffled:,.0f} rows at this ratio of keys to "
+        "records.\n\n"
+        "This assumes that storage and network keep up, that cores are as fast as these, and that "
+        "there are no stragglers. Shuffles over a real network or larger than memory were not "
+        "measured."
     )
 
 

@@ -1,4 +1,4 @@
-"""What ``plan.py`` measured, as Markdown."""
+"""The figures of ``plan.py`` as Markdown."""
 
 from __future__ import annotations
 
@@ -31,32 +31,34 @@ SHORT = [
 
 
 def short(figures: Mapping[str, Mapping[str, Any]], names: Mapping[str, str]) -> str:
-    """The columns that the README has, of the same rows."""
+    """The same rows with the columns of the README."""
     columns = [HEAD.index(name) for name in SHORT]
     return table(
         SHORT,
         [
             [line[column] for column in columns]
-            for name, what in names.items()
+            for name, description in names.items()
             if name in figures
-            for line in [_line(what, figures[name]["partage"])]
+            for line in [_line(description, figures[name]["partage"])]
         ],
         1,
     )
 
 
 def report(figures: Mapping[str, Mapping[str, Any]], names: Mapping[str, str]) -> str:
-    """A row for each of ``names``, a cluster's name and what it is, that was measured."""
+    """A row for each measured cluster of ``names`` (name → description)."""
     lines = [
-        _line(what, figures[name]["partage"]) for name, what in names.items() if name in figures
+        _line(description, figures[name]["partage"])
+        for name, description in names.items()
+        if name in figures
     ]
     return table(HEAD, lines, 1)
 
 
-def _line(what: str, figures: Mapping[str, Any]) -> list[str]:
+def _line(description: str, figures: Mapping[str, Any]) -> list[str]:
     failure = figures["leaders_after_failure"]
     return [
-        what,
+        description,
         f"{figures['moves']:,}",
         f"{figures['moves_lower_bound']:,}",
         "–".join(f"{n:,}" for n in figures["replicas_per_broker"]),

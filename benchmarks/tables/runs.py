@@ -1,4 +1,4 @@
-"""When and where the figures of the pages were measured, and with what, as Markdown."""
+"""Date, machine and versions of the measurements, as Markdown."""
 
 from __future__ import annotations
 
@@ -8,13 +8,13 @@ from typing import Any
 from results import Run, merged
 from tables.markdown import table
 
-HEAD = ["comparison", "day", "what", "how often", "seconds at most", ""]
+HEAD = ["comparison", "date", "measured", "repeats", "time limit, s", ""]
 
 
 def blocks(measured: Mapping[str, Sequence[Run]]) -> dict[str, str]:
-    """``measured``: the runs of each comparison."""
+    """Machines, versions and runs; ``measured`` has the runs of each comparison."""
     lines = [
-        [name, run.when, _what(run, runs), *_options(run), run.note]
+        [name, run.when, _measured(run, runs), *_options(run), run.note]
         for name, runs in measured.items()
         for run in runs
     ]
@@ -26,10 +26,10 @@ def blocks(measured: Mapping[str, Sequence[Run]]) -> dict[str, str]:
 
 
 def machine_line(machine: Mapping[str, Any]) -> str:
-    """A machine in a line."""
-    what = "a virtual machine" if machine["virtual"] else "a machine"
+    """The machine in one line."""
+    kind = "a virtual machine" if machine["virtual"] else "a machine"
     return (
-        f"{what} with {machine['cores']} cores ({machine['cpu']}) and "
+        f"{kind} with {machine['cores']} cores ({machine['cpu']}) and "
         f"{machine['memory_bytes'] / 1e9:.0f} GB of memory; {machine['os']}, {machine['kernel']}"
     )
 
@@ -44,7 +44,7 @@ def _machines(measured: Mapping[str, Sequence[Run]]) -> list[str]:
 
 
 def _versions(measured: Mapping[str, Sequence[Run]]) -> str:
-    """Of everything that some run used; where runs differ, all of them."""
+    """The versions that the runs used; all of them where runs differ."""
     found: dict[str, list[str]] = {}
     for run in (run for runs in measured.values() for run in runs):
         for name, number in run.versions.items():
@@ -53,8 +53,8 @@ def _versions(measured: Mapping[str, Sequence[Run]]) -> str:
     return ", ".join(f"{name} {' and '.join(numbers)}" for name, numbers in found.items()) + "."
 
 
-def _what(run: Run, runs: Sequence[Run]) -> str:
-    """The groups of the run's figures; those that it has in part, with the items that it has."""
+def _measured(run: Run, runs: Sequence[Run]) -> str:
+    """The groups that the run measured; groups measured in part are listed with their items."""
     every = merged(runs)
     whole: list[str] = []
     parts: dict[tuple[str, ...], list[str]] = {}
@@ -63,8 +63,8 @@ def _what(run: Run, runs: Sequence[Run]) -> str:
             whole.append(group)
         else:
             parts.setdefault(tuple(sorted(set(items) - {"before"})), []).append(group)
-    told = [f"{', '.join(groups)} (only {', '.join(items)})" for items, groups in parts.items()]
-    return "; ".join([*([", ".join(whole)] if whole else []), *told])
+    partly = [f"{', '.join(groups)} (only {', '.join(items)})" for items, groups in parts.items()]
+    return "; ".join([*([", ".join(whole)] if whole else []), *partly])
 
 
 def _options(run: Run) -> list[str]:

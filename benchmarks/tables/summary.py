@@ -1,7 +1,7 @@
-"""partage beside the best of its peers, in two tables: plans, and assignments.
+"""partage compared with its best peer, in two tables: plans and assignments.
 
-The best peer by moves is the one with the fewest among those whose answer keeps the rack rule and
-has no fault, however even it is otherwise; by seconds the fastest of all that gave an answer.
+The best peer by moves has the fewest moves among valid answers that satisfy the rack rule, however
+uneven; the best by seconds is the fastest with a valid answer.
 """
 
 from __future__ import annotations
@@ -17,20 +17,20 @@ OURS = "partage"
 PLANS_HEAD = [
     "job",
     "moves",
-    "fewest of the peers",
+    "best peer",
     "ratio",
     "replicas",
-    "the peer's",
+    "peer's replicas",
     "seconds",
     "fastest peer",
     "ratio",
 ]
-JOINS_HEAD = ["shape", "seconds", "fastest peer", "ratio", "moves", "fewest of the peers"]
+JOINS_HEAD = ["shape", "seconds", "fastest peer", "ratio", "moves", "fewest by a peer"]
 
 
 def blocks(plans: Mapping[str, Json], joins: Mapping[str, Json]) -> dict[str, str]:
-    """``plans``: by job and tool, as ``peers.compared`` gives them. ``joins``: by shape, tool and
-    job, as ``assignors.latest`` has them under ``seconds``."""
+    """``plans``: by job and tool, as ``peers.compared`` returns them. ``joins``: by shape, tool and
+    job, as in ``assignors.latest()["seconds"]``."""
     return {
         "summary, plans": table(PLANS_HEAD, [_plan(*row) for row in plans.items()], 1),
         "summary, assignors": table(JOINS_HEAD, [_joins(*row) for row in joins.items()], 1),
@@ -61,19 +61,19 @@ def _plan(job: str, tools: Json) -> list[str]:
 
 
 def _joins(shape: str, tools: Json) -> list[str]:
-    """The slowest of the three joins of each tool; the moves of the two that follow the first."""
+    """A row: the slowest of each tool's three joins, and the moves of the last two."""
     mine = _slowest(tools[OURS])
     peers = {tool: jobs for tool, jobs in tools.items() if tool != OURS}
     times = {tool: _slowest(jobs) for tool, jobs in peers.items()}
     moves = [_moves(jobs) for jobs in peers.values()]
-    there = {tool: seconds for tool, seconds in times.items() if seconds is not None}
-    fastest = min(there, key=lambda tool: there[tool], default=None)
+    finished = {tool: seconds for tool, seconds in times.items() if seconds is not None}
+    fastest = min(finished, key=lambda tool: finished[tool], default=None)
     limit = max(
         (f["limit"] for jobs in peers.values() for f in jobs.values() if "limit" in f), default=None
     )
     assert mine is not None
     if fastest:
-        peer, ratio = f"{there[fastest]:.3f} ({fastest})", _ratio(mine, there[fastest])
+        peer, ratio = f"{finished[fastest]:.3f} ({fastest})", _ratio(mine, finished[fastest])
     elif limit:
         peer, ratio = f"> {limit:g}", f"< {mine / limit:.3f}"
     else:
@@ -89,13 +89,13 @@ def _joins(shape: str, tools: Json) -> list[str]:
 
 
 def _slowest(jobs: Json) -> float | None:
-    """Seconds of the slowest join; None where one has no answer."""
+    """Seconds of the slowest join; None if any has no answer."""
     seconds = [figures.get("seconds") for figures in jobs.values()]
     return None if None in seconds else max(seconds)
 
 
 def _moves(jobs: Json) -> int | None:
-    """Of the joins that follow the first; None where one has no right answer."""
+    """Moves of the joins after the first; None if any has no valid answer."""
     moves = [figures.get("moves") for job, figures in jobs.items() if job != "fresh"]
     return None if None in moves else sum(moves)
 

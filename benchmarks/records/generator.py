@@ -1,11 +1,11 @@
-"""Records made up by Spark from a seed, as Parquet: with or without a hot key.
+"""Records that Spark generates from a seed, as Parquet: with or without a hot key.
 
-A key is ``customer-`` and a number. There are at most a twentieth as many keys as records, in
-``TOPICS`` topics of ``PARTITIONS`` partitions, placed as librdkafka places them (CRC32, which Spark
-has itself). One record in a hundred has no key. Timestamps run evenly over a week.
+A key is ``customer-`` and a number. There is at most one key per 20 records, in ``TOPICS`` topics
+of ``PARTITIONS`` partitions, partitioned as librdkafka does (CRC32, which Spark has built in). One
+record in a hundred has no key. Timestamps are evenly distributed over a week.
 
-Kinds: ``even``, every key is as likely; ``zipf``, the k-th key about 1/k as likely as the first;
-``hot``, as even, but half of all records have one key.
+Kinds: ``even``, all keys are equally likely; ``zipf``, the k-th key is about 1/k as likely as the
+first; ``hot``, like ``even``, but half of all records have one key.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ _KEYLESS = 100
 _PER_FILE = 2_000_000
 
 Draw = Callable[[int], "Column"]
-"""Numbers from 0 to 1, others for each argument."""
+"""Random numbers from 0 to 1, a sequence per argument."""
 
 
 def _even(keys: int, draw: Draw) -> Column:
@@ -50,28 +50,30 @@ KINDS: Mapping[str, Callable[[int, Draw], Column]] = {"even": _even, "zipf": _zi
 
 
 def folder_of(data: Path, kind: str, records: int, seed: int) -> Path:
-    """Where they are, or will be."""
+    """The folder of these records."""
     return data / f"{kind}-{records}-seed-{seed}"
 
 
-def make(spark: SparkSession, folder: Path, kind: str, records: int, seed: int) -> None:
-    """Write them, whole or not at all; nothing is done where they are there already."""
+def generate_records(spark: SparkSession, folder: Path, kind: str, records: int, seed: int) -> None:
+    """Write the records unless the folder exists; never leaves it incomplete."""
     if folder.exists():
         return
 
-    def draw(number: int) -> Column:
-        bits = sf.shiftrightunsigned(sf.xxhash64("id", sf.lit(seed), sf.lit(number)), 11)
+    def draw(sequence: int) -> Column:
+        bits = sf.shiftrightunsigned(sf.xxhash64("id", sf.lit(seed), sf.lit(sequence)), 11)
         return bits / sf.lit(float(1 << 53))
 
-    whose = KINDS[kind](max(1, records // RECORDS_PER_KEY), draw).cast("bigint")
-    key = sf.concat(sf.lit("customer-"), sf.col("whose").cast("string")).cast("binary")
+    customer = KINDS[kind](max(1, records // RECORDS_PER_KEY), draw).cast("bigint")
+    key = sf.concat(sf.lit("customer-"), sf.col("customer").cast("string")).cast("binary")
     millis = sf.lit(_BEGIN) + sf.floor(sf.col("id") * (_WEEK / records))
-    made = (
+    rows = (
         spark.range(0, records, 1, max(2, -(-records // _PER_FILE)))
-        .withColumn("whose", whose)
+        .withColumn("customer", customer)
         .withColumn("key", sf.when(sf.col("id") % _KEYLESS != 0, key))
         .select(
-            sf.concat(sf.lit("topic-"), (sf.col("whose") % TOPICS).cast("string")).alias("topic"),
+            sf.concat(sf.lit("topic-"), (sf.col("customer") % TOPICS).cast("string")).alias(
+                "topic"
+            ),
             (sf.coalesce(sf.crc32("key"), "id") % PARTITIONS).cast("int").alias("partition"),
             sf.col("id").alias("offset"),
             sf.timestamp_millis(millis).alias("timestamp"),
@@ -81,5 +83,5 @@ def make(spark: SparkSession, folder: Path, kind: str, records: int, seed: int) 
     )
     unfinished = folder.with_name(f"{folder.name}.unfinished")
     shutil.rmtree(unfinished, ignore_errors=True)
-    made.write.parquet(str(unfinished))
+    rows.write.parquet(str(unfinished))
     unfinished.rename(folder)
