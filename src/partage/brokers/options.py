@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
@@ -55,12 +55,6 @@ BUDGET = ("relieve", "max_moves", "max_bytes_moved", "tolerance")
 """The options that give up balance to move less."""
 
 _BYTES_TOLERANCE = Fraction(2, 100)
-
-
-def _strategies() -> Iterable[str]:
-    from partage.brokers.strategies import STRATEGIES
-
-    return STRATEGIES
 
 
 def _reassignment(given: Any) -> Reassignment:
@@ -136,7 +130,6 @@ class PlanOptions:
         "",
         usual=EXACT,
         metavar="NAME",
-        choices=_strategies,
         help="Decide by this strategy.",
         panel=FAIRNESS,
         commands=(PLAN,),

@@ -7,7 +7,7 @@ a parameter that is another dataclass for the options that its fields are annota
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, fields, is_dataclass
 from functools import wraps
 from typing import Annotated, Any, get_args, get_origin, get_type_hints
@@ -16,7 +16,10 @@ import typer
 
 from partage.brokers.declaration import Option
 from partage.brokers.options import PlanOptions, declared
-from partage.cli.arguments import beginning_with
+from partage.cli.arguments import beginning_with, strategy_names
+
+_NAMES: Mapping[str, Callable[[], Iterable[str]]] = {"strategy": strategy_names}
+"""Options that take a registered name: what a shell lists."""
 
 
 @dataclass(frozen=True)
@@ -83,13 +86,14 @@ def _plan_option(one: Option[Any, Any]) -> inspect.Parameter:
         default = str(one.default)
     else:
         kind, show = str | None, str(one.usual)
+    choices = one.choices or _NAMES.get(one.name)
     option = typer.Option(
         f"--{one.name.replace('_', '-')}",
         metavar=one.metavar,
         help=one.help,
         show_default=show,
         rich_help_panel=one.panel,
-        autocompletion=beginning_with(one.choices) if one.choices is not None else None,
+        autocompletion=None if choices is None else beginning_with(choices),
     )
     return _keyword(one.name, Annotated[kind, option], default)
 
