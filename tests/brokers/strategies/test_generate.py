@@ -250,7 +250,7 @@ def test_replication_factor_is_the_one_asked() -> None:
 
 
 def test_mixed_factors_in_a_topic_are_refused() -> None:
-    with pytest.raises(CannotError, match=r"the partitions of t ask for 1 and 2$"):
+    with pytest.raises(CannotError, match=r"the partitions of t need 1 and 2$"):
         generate(problem_of({"s": [[1]], "t": [[1], [2, 3]]}, "1 2 3"))
 
 

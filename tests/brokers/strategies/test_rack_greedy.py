@@ -100,7 +100,7 @@ def test_same_as_the_tool(before: str, brokers: str, options: dict[str, Any], af
             r"capacity: t-2 would have 2 replicas, not 1$",
             id="factor down",
         ),
-        pytest.param("1 1,2", "1 2", {}, r"the partitions of t ask for 1 and 2$", id="mixed"),
+        pytest.param("1 1,2", "1 2", {}, r"the partitions of t need 1 and 2$", id="mixed"),
         pytest.param("1,2", "1 2", {"no_moves": True}, r"moves replicas by design", id="no moves"),
     ],
 )

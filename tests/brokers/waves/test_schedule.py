@@ -224,7 +224,7 @@ def test_without_a_live_leader_nobody_sends() -> None:
     assert wave.bytes == 18
 
 
-@pytest.mark.parametrize("value", [0, -1, 1.5, "3", True])
+@pytest.mark.parametrize("value", [0, -1, 1.5, True])
 def test_a_batch_is_a_number_from_1(value: Any) -> None:
     with pytest.raises(InputError, match="batch"):
         plan(cluster_of("1", "1"), batch=value)

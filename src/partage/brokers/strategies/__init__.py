@@ -31,7 +31,7 @@ from partage.errors import InputError, shown
 
 @dataclass(frozen=True)
 class Strategy:
-    """``decide`` gives the replica lists, or with ``ordered`` False the replica sets."""
+    """``decide`` returns the replica lists or, if not ``ordered``, the replica sets."""
 
     decide: Callable[[Problem], npt.NDArray[np.int64]]
     ordered: bool = True
@@ -51,7 +51,7 @@ STRATEGIES: dict[str, Strategy] = {
 
 
 def strategy_named(name: str) -> Strategy:
-    """The strategy of that name; InputError names those that there are."""
+    """The strategy of that name. Raises InputError, which lists the known ones."""
     if name == GIVEN:
         return Strategy(given)
     if name not in STRATEGIES:

@@ -51,10 +51,10 @@ from partage.errors import CannotError
 Ints = npt.NDArray[np.int64]
 
 SEED = 1
-"""Of the shuffle among equals; the tool has a fixed one, too."""
+"""Seed of the random choice among ties; the tool has a fixed seed, too."""
 
 VACANT = -1
-"""In a list: a replica that has to be placed."""
+"""Marks a position of a list whose replica has to be placed."""
 
 _BLOCKED = np.iinfo(np.int64).min
 _BOTTOMLESS = 2**61
@@ -63,8 +63,9 @@ _BOTTOMLESS = 2**61
 def bin_packing(problem: Problem) -> Ints:
     """Replica lists [P, R].
 
-    Raises CannotError where a replica finds no place, where balancing bytes lacks the size of a
-    partition or the disk of some brokers, and with ``no_moves`` where a replica has to move.
+    Raises CannotError if no broker can take a replica, if bytes are balanced and the size of a
+    partition or the disk size of only some brokers is unknown, and if a replica has to move with
+    ``no_moves``.
     """
     if problem.options.no_moves:
         refuse_moves(problem, "`no_moves` forbids the move that is needed")
@@ -87,7 +88,7 @@ def bin_packing(problem: Problem) -> Ints:
 
 
 def optimised(lists: Sequence[Sequence[int]]) -> list[list[int]]:
-    """The lists, each sorted by the ratio of leaders to followers that its brokers have."""
+    """The lists, each sorted by its brokers' ratio of leaders to followers."""
     leads: dict[int, int] = {broker: 0 for row in lists for broker in row}
     follows = dict(leads)
 
@@ -99,7 +100,7 @@ def optimised(lists: Sequence[Sequence[int]]) -> list[list[int]]:
     def ratio(broker: int) -> tuple[bool, float]:
         if follows[broker]:
             return False, leads[broker] / follows[broker]
-        return True, leads[broker]  # infinite: last, among themselves by leaders
+        return True, leads[broker]  # an infinite ratio: last, ordered by leaders
 
     ordered = [list(row) for row in lists]
     for row in ordered:
@@ -124,7 +125,7 @@ def _by_force(problem: Problem) -> bool:
 
 
 def _by_size(problem: Problem) -> list[int]:
-    """The chosen partitions, as positions in ``problem.items``: the largest first."""
+    """Positions of the chosen partitions in ``problem.items``, largest partition first."""
     cluster, items = problem.cluster, problem.items
     unknown = np.flatnonzero(cluster.size_bytes < 0)
     if len(unknown):
@@ -137,7 +138,7 @@ def _by_size(problem: Problem) -> list[int]:
 
 
 def _free(problem: Problem, force: bool) -> Ints:
-    """[E] free bytes of each usable broker, with what is about to be placed anew taken off."""
+    """[E] free bytes of each usable broker, not counting replicas that will be placed again."""
     cluster, disk = problem.cluster, problem.cluster.disk_bytes[problem.slot_brokers]
     if (disk < 0).any() and not (disk < 0).all():
         broker = problem.slot_brokers[int((disk < 0).argmax())]
@@ -155,7 +156,7 @@ def _free(problem: Problem, force: bool) -> Ints:
 
 
 def _unused(problem: Problem, force: bool) -> Ints:
-    """[E] minus the replicas of the chosen partitions that each usable broker has."""
+    """[E] the replicas of the chosen partitions on each usable broker, negated."""
     held = problem.cluster.replicas[problem.chosen]
     used = np.bincount(held[held >= 0], minlength=len(problem.usable))[problem.slot_brokers]
     return np.zeros_like(used) if force else -used
@@ -164,10 +165,10 @@ def _unused(problem: Problem, force: bool) -> Ints:
 def _place(
     problem: Problem, lists: list[list[int]], order: Sequence[int], space: Ints, size: Ints | None
 ) -> None:
-    """Fill every vacant place of ``lists`` (broker positions), partitions in ``order``, with the
-    broker that has the most ``space`` [E]: what is placed takes its ``size`` [P] (or, counting, 1)
-    from it. Among equals the first, or, counting, any. Racks always leave a broker to choose: one
-    of a rack that does not have the partition yet or, where all have it, any other."""
+    """Replace every VACANT of ``lists`` (broker positions), partitions in ``order``, by the broker
+    with the most ``space`` [E], which shrinks by the ``size`` [P] of the replica. Ties go to the
+    first broker. Without ``size`` each replica counts 1, and ties are random. The rack rule always
+    leaves an eligible broker: in a rack without the partition or, if there is none, in any rack."""
     draw = Random(SEED).random
     slot = problem.broker_slot
     rack_of = problem.cluster.rack[problem.slot_brokers]
@@ -195,7 +196,7 @@ def _place(
             else:
                 takes = int(size[problem.items[position]])
                 if most < takes:
-                    where = "in a rack of its own" if ruled else "that does not have it"
+                    where = "in another rack" if ruled else "that does not have it"
                     raise CannotError(
                         f"finds no broker {where} with {takes} bytes free for a replica of "
                         f"{problem.cluster.names[int(problem.items[position])]}"

@@ -54,17 +54,17 @@ from partage.errors import CannotError
 
 Ints = npt.NDArray[np.int64]
 Draw = Callable[[int], int]
-"""A random number from 0 to below the number given."""
+"""Returns a random number from 0 to below its argument."""
 
 SEED = 18798
-"""Of the random starts and shuffles: any fixed number gives a proposal that Kafka's tool could
-make too."""
+"""Seed of the random starts and shuffles; with any seed, Kafka's tool could make the same
+proposal."""
 
 
 def generate(problem: Problem) -> Ints:
-    """Replica lists [P, R] for the chosen topics, placed from scratch; the others as today.
+    """Replica lists [P, R]: the chosen topics placed from scratch, the others unchanged.
 
-    Raises CannotError with ``no_moves``, and where the partitions of a topic ask for different
+    Raises CannotError with ``no_moves``, and if the partitions of a topic need different
     replication factors.
     """
     if problem.options.no_moves:
@@ -73,7 +73,7 @@ def generate(problem: Problem) -> Ints:
     racks = [problem.slot_brokers[rack_of == rack].tolist() for rack in np.unique(rack_of)]
     draw = _draws(SEED)
     lists: list[list[int]] = []
-    # rows stand in ascending (topic, partition), and --topics takes whole topics
+    # rows are in ascending (topic, partition), and `topics` selects whole topics
     for _, begin, end in chosen_topics(problem):
         factor = one_factor(problem, begin, end, "lays out a topic with one replication factor")
         lists += layout(racks, end - begin, factor, draw)
@@ -83,24 +83,24 @@ def generate(problem: Problem) -> Ints:
 def layout(
     racks: Sequence[Sequence[int]], partitions: int, factor: int, draw: Draw
 ) -> list[list[int]]:
-    """``factor`` brokers for each of a new topic's partitions, leader first.
+    """``factor`` brokers for each partition of a new topic, leader first.
 
-    ``racks`` has the brokers of each rack, at least one in each and ``factor`` in all; a cluster
-    without racks is one. ``draw`` is called in Kafka's order: for each rack's beginning, then the
-    ring's, and at each shuffle for the ring, then for each rack.
+    ``racks``: the brokers of each rack, at least one per rack and ``factor`` in total; a cluster
+    without racks has one. ``draw`` is called in Kafka's order: for the start of each rack, then of
+    the ring, and at each shuffle for the ring, then for each rack.
     """
-    everyone = [_Rack(list(brokers), draw(len(brokers))) for brokers in racks]
-    ring = list(everyone)
+    all_racks = [_Rack(list(brokers), draw(len(brokers))) for brokers in racks]
+    ring = list(all_racks)
     start = draw(len(ring))
     size = sum(map(len, racks))
-    # a lone broker is not shuffled: its partitions' numbers run on, else it would give only once
+    # a single broker is not shuffled: without increasing numbers it would give only once
     period = size if size > 1 else partitions
     lists = []
     for partition in range(partitions):
         number = partition % period
         if partition and not number:
             _shuffle(ring, draw)
-            for rack in everyone:
+            for rack in all_racks:
                 _shuffle(rack.brokers, draw)
         replicas: list[int] = []
         place = start + partition
@@ -112,7 +112,7 @@ def layout(
 
 
 class _Rack:
-    """A rack's brokers, of which each partition gets one after the other."""
+    """The brokers of a rack, which are given to a partition one after the other."""
 
     def __init__(self, brokers: list[int], start: int) -> None:
         self.brokers = brokers
@@ -121,7 +121,7 @@ class _Rack:
         self.number = 0
 
     def give(self, number: int) -> list[int]:
-        """The next broker for the partition of that number; none where all have been given."""
+        """The next broker for the partition of that number, or none if all have been given."""
         if number != self.number:
             self.number = number
             self.given = 0
@@ -133,13 +133,13 @@ class _Rack:
 
 
 def _shuffle(items: list[Any], draw: Draw) -> None:
-    """In place, from the last item on, each changing places with one up to itself."""
+    """Shuffle in place (Fisher-Yates), from the last item to the first."""
     for last in range(len(items) - 1, 0, -1):
         other = draw(last + 1)
         items[last], items[other] = items[other], items[last]
 
 
 def _draws(seed: int) -> Draw:
-    """Python promises the same ``random()`` in all its versions, and of nothing else."""
+    """Draws from ``random()``: only its numbers are the same in all Python versions."""
     random = Random(seed)
     return lambda below: int(random.random() * below)

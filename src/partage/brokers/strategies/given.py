@@ -21,8 +21,8 @@ Ints = npt.NDArray[np.int64]
 def given(problem: Problem) -> Ints:
     """The replica lists [P, any] of ``reassignment``.
 
-    Raises CannotError where they leave a replica on a broker that must be empty, have another
-    replication factor than asked for, or move replicas with ``no_moves``.
+    Raises CannotError if they leave a replica on a broker that must be empty, have another
+    replication factor than requested, or move replicas with ``no_moves``.
     """
     if problem.given is None:
         raise CannotError("needs replica lists: give `reassignment`")

@@ -28,7 +28,7 @@ this module.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 
 import numpy as np
 import numpy.typing as npt
@@ -43,7 +43,7 @@ from partage.brokers.strategies.lists import (
 
 
 def greedy(problem: Problem) -> npt.NDArray[np.int64]:
-    """Replica lists [P, R]. Raises CannotError where ``no_moves`` and a replica has to move."""
+    """Replica lists [P, R]. Raises CannotError if a replica has to move with ``no_moves``."""
     if problem.options.no_moves:
         refuse_moves(problem, "`no_moves` forbids the move that is needed")
     today = chosen_lists(problem)
@@ -58,34 +58,21 @@ def greedy(problem: Problem) -> npt.NDArray[np.int64]:
 def relist(
     lists: Sequence[Sequence[int]], factors: Sequence[int], brokers: Sequence[int]
 ) -> list[list[int]]:
-    """The replica lists of one topic, brought to their replication ``factors`` on ``brokers``."""
-    # the order in which brokers enter decides between equals: min and max take the first
+    """The replica lists of one topic, changed to their replication ``factors`` on ``brokers``."""
+    # ties go to the broker that was inserted first: min and max return the first one
     held = {broker: 0 for row in lists for broker in row} | dict.fromkeys(brokers, 0)
     led = dict(held)
     for row in lists:
         led[row[0]] += 1
         for broker in row:
             held[broker] += 1
-    usable = set(brokers)
-    fair = len(lists) // len(brokers)
+    usable, fair = set(brokers), len(lists) // len(brokers)
 
     relisted = []
     for before, factor in zip(lists, factors, strict=True):
-        row = [broker for broker in before if broker in usable]
-        for broker in before:
-            held[broker] -= broker not in usable
-        while len(row) > factor:
-            most = max((broker for broker in held if broker in row), key=held.__getitem__)
-            row.remove(most)
-            held[most] -= 1
-        while len(row) < factor:
-            candidates = (broker for broker in held if broker in usable and broker not in row)
-            least = min(candidates, key=held.__getitem__)
-            row.append(least)
-            held[least] += 1
+        row = _resized(before, factor, usable, held)
         led[before[0]] -= 1
         led[row[0]] += 1
-
         leader = min(row, key=led.__getitem__)
         if led[leader] < fair:
             led[row[0]] -= 1
@@ -94,3 +81,23 @@ def relist(
             row.insert(0, leader)
         relisted.append(row)
     return relisted
+
+
+def _resized(
+    before: Sequence[int], factor: int, usable: Collection[int], held: dict[int, int]
+) -> list[int]:
+    """Steps 1 to 3: the list of one partition on ``usable`` brokers, ``factor`` long. Updates
+    ``held``, the replicas of the topic by broker."""
+    row = [broker for broker in before if broker in usable]
+    for broker in before:
+        held[broker] -= broker not in usable
+    while len(row) > factor:
+        most = max((broker for broker in held if broker in row), key=held.__getitem__)
+        row.remove(most)
+        held[most] -= 1
+    while len(row) < factor:
+        candidates = (broker for broker in held if broker in usable and broker not in row)
+        least = min(candidates, key=held.__getitem__)
+        row.append(least)
+        held[least] += 1
+    return row

@@ -46,12 +46,11 @@ Ints = npt.NDArray[np.int64]
 
 
 def leader_flow(problem: Problem) -> Ints:
-    """Today's replica lists [P, R] with other preferred leaders.
+    """The current replica lists [P, R] with other preferred leaders.
 
-    A new leader and the old one exchange their places in the list; the others keep theirs. Leaders
-    are counted, neither weighted by capacity nor by rate. Brokers that hold nothing stay empty and
-    are not part of the average.
-    Raises CannotError where replicas would have to move: a changed replication factor, or a
+    The new leader and the old one swap positions in the list. Leaders are counted, not weighted by
+    capacity or rate. Brokers without replicas stay empty and are not part of the average.
+    Raises CannotError if replicas would have to move: with a changed replication factor, or a
     replica on a broker that is removed or dead.
     """
     why = "changes only the order of lists"
@@ -63,7 +62,7 @@ def leader_flow(problem: Problem) -> Ints:
     place = np.full(len(problem.usable) + 1, -1, dtype=np.int64)
     place[holders] = np.arange(len(holders))
     on = place[replicas]
-    leader = on[:, 0]  # -1: a topic left out is led by a broker that holds nothing else
+    leader = on[:, 0]  # -1: the leader of a topic left out holds no chosen partition
     count = np.bincount(leader[leader >= 0], minlength=len(holders)).astype(np.int64)
     open_rows = np.flatnonzero(problem.chosen & (problem.cluster.replication_factor > 1))
     row, column = handovers(on[open_rows], count)
@@ -73,10 +72,10 @@ def leader_flow(problem: Problem) -> Ints:
 
 
 def handovers(on: Ints, count: Ints) -> tuple[Ints, Ints]:
-    """Which partitions change their leader, and to which of their replicas: (rows, columns).
+    """The partitions that change their leader, and the columns of the new leaders: (rows, columns).
 
-    ``on`` [P, R] brokers of each partition's replicas (0 to E - 1), leader first, -1 after the
-    last; ``count`` [E] leaders of each broker, those of partitions that are not in ``on`` included.
+    ``on`` [P, R]: brokers of each partition's replicas (0 to E - 1), leader first, padded with -1.
+    ``count`` [E]: leaders of each broker, including partitions that are not in ``on``.
     """
     partitions, brokers = len(on), len(count)
     low, extra = divmod(int(count.sum()), brokers)
@@ -105,7 +104,7 @@ def handovers(on: Ints, count: Ints) -> tuple[Ints, Ints]:
     status = flow.solve(source, sink)
     if status != flow.OPTIMAL:
         raise AssertionError(f"maximum flow ended with {status}")
-    if flow.optimal_flow() == 0:  # what a solver leaves besides would be a circle that helps nobody
+    if flow.optimal_flow() == 0:  # flow arcs could only form a cycle
         return row[:0], column[:0]
     used = np.asarray(flow.flows(handed)) > 0
     return row[used], column[used]

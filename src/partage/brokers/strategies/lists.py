@@ -14,15 +14,15 @@ Ints = npt.NDArray[np.int64]
 
 
 def chosen_lists(problem: Problem) -> list[list[int]]:
-    """Today's replica list of each chosen partition: broker positions, leader first."""
+    """The current replica list of each chosen partition: broker positions, leader first."""
     rows = problem.cluster.replicas[problem.items].tolist()
     factors = problem.cluster.replication_factor[problem.items].tolist()
     return [row[:factor] for row, factor in zip(rows, factors, strict=True)]
 
 
 def chosen_topics(problem: Problem) -> Iterator[tuple[str, int, int]]:
-    """Each topic with chosen partitions, by name, and from where to where they stand in
-    ``problem.items``."""
+    """Each topic with chosen partitions: its name, and the range of ``problem.items`` that holds
+    them, end excluded."""
     topic = problem.cluster.topic[problem.items]
     names, first = np.unique(topic, return_index=True)
     last = np.append(first[1:], len(topic))
@@ -31,19 +31,19 @@ def chosen_topics(problem: Problem) -> Iterator[tuple[str, int, int]]:
 
 
 def one_factor(problem: Problem, begin: int, end: int, why: str) -> int:
-    """The replication factor that the partitions of a topic ask for, from where to where they stand
-    in ``problem.items``. CannotError, saying ``why``, where they ask for different ones."""
+    """The replication factor of one topic, whose partitions are ``problem.items[begin:end]``.
+    Raises CannotError, which starts with ``why``, if the partitions need different factors."""
     asked = np.unique(problem.target[problem.items[begin:end]]).tolist()
     if len(asked) > 1:
         topic = problem.cluster.topics[problem.cluster.topic[problem.items[begin]]]
         raise CannotError(
-            f"{why}, but the partitions of {topic} ask for {' and '.join(map(str, asked))}"
+            f"{why}, but the partitions of {topic} need {' and '.join(map(str, asked))}"
         )
     return int(asked[0])
 
 
 def refuse_other_factors(problem: Problem, why: str) -> None:
-    """CannotError, saying ``why``, where a replication factor is to change."""
+    """Raise CannotError, which starts with ``why``, if a replication factor must change."""
     cluster = problem.cluster
     other = problem.chosen & (problem.target != cluster.replication_factor)
     if other.any():
@@ -55,8 +55,8 @@ def refuse_other_factors(problem: Problem, why: str) -> None:
 
 
 def refuse_moves(problem: Problem, why: str) -> None:
-    """CannotError, saying ``why``, where a replica has to move: from a broker that is removed or
-    dead."""
+    """Raise CannotError, which starts with ``why``, if a replica must leave a broker that is
+    removed or dead."""
     cluster = problem.cluster
     unusable = np.append(~problem.usable, False)[cluster.replicas] & problem.chosen[:, None]
     if unusable.any():
@@ -70,7 +70,7 @@ def refuse_moves(problem: Problem, why: str) -> None:
 
 
 def with_lists(problem: Problem, lists: Sequence[Sequence[int]]) -> Ints:
-    """[P, R] with these lists for the chosen partitions, in order; the others as today."""
+    """Replica lists [P, R]: ``lists`` for the chosen partitions, in order; the others unchanged."""
     today = problem.cluster.replicas
     width = max(today.shape[1], *map(len, lists))
     replicas = np.full((len(today), width), -1, dtype=np.int64)

@@ -45,24 +45,24 @@ from partage.errors import CannotError
 Ints = npt.NDArray[np.int64]
 
 LEAST_FACTOR = (9, 10)
-"""Of the average load, as a fraction: the tool's ``--balanced-factor-min``. Its
+"""The least load as a fraction of the average: the tool's ``--balanced-factor-min``. Its
 ``--balanced-factor-max`` is 1."""
 
 MOST_VARIABLES = 500_000
-"""Partitions times brokers that are to hold replicas: some 20 seconds and 800 MB."""
+"""Partitions times brokers that may hold replicas: about 20 seconds and 800 MB."""
 
 SECONDS = 60.0
-"""For the solver; who needs longer gets no answer, instead of one that is not proven."""
+"""Time limit of the solver; after that there is no answer, since none is proven optimal."""
 
 SEED = 41
-"""Of the shuffles: any fixed number gives lists that the tool could give too."""
+"""Seed of the shuffles; with any seed, the tool could give the same lists."""
 
 
 def mip(problem: Problem) -> Ints:
     """Replica lists [P, R] with the fewest moves of all that keep the leaders and the window.
 
-    Raises CannotError with ``no_moves``, for a changed replication factor, where no placement keeps
-    all rules, and above MOST_VARIABLES or SECONDS.
+    Raises CannotError with ``no_moves``, for a changed replication factor, if no placement
+    satisfies all rules, and above MOST_VARIABLES or SECONDS.
     """
     _check(problem)
     own = problem.broker_slot[problem.cluster.replicas[problem.items]]
@@ -85,12 +85,13 @@ def _check(problem: Problem) -> None:
     if partitions * slots > MOST_VARIABLES:
         raise CannotError(
             f"{partitions} partitions on {slots} brokers make {partitions * slots} variables, "
-            f"more than the {MOST_VARIABLES} that it takes on"
+            f"more than the limit of {MOST_VARIABLES}"
         )
 
 
 def _solve(own: Ints, factor: Ints, slots: int) -> npt.NDArray[np.bool_]:
-    """[I, E] who holds what. ``own`` [I, R] slots today, leader first, -1 where there is none."""
+    """[I, E] which slot holds which partition. ``own`` [I, R]: current slots, leader first, -1
+    padded."""
     from scipy.optimize import Bounds, LinearConstraint, milp
     from scipy.sparse import eye_array, kron, vstack
 
@@ -131,14 +132,15 @@ def _solve(own: Ints, factor: Ints, slots: int) -> npt.NDArray[np.bool_]:
 
 
 def _lists(own: Ints, holds: npt.NDArray[np.bool_]) -> Ints:
-    """[I, R] slots: today's order, then what is new; shuffled where the leader had to go."""
+    """[I, R] slots: the current order, then new ones; shuffled if the leader must leave its
+    broker."""
     random = Random(SEED)
     lists = np.full_like(own, -1)
     for i, (before, after) in enumerate(zip(own.tolist(), holds, strict=True)):
         replicas = [b for b in before if b >= 0 and after[b]]
         replicas += [b for b in np.flatnonzero(after).tolist() if b not in before]
         if before[0] < 0:
-            # Python promises the same random() in all its versions, and of nothing else
+            # only random() gives the same numbers in all Python versions
             replicas.sort(key=lambda _: random.random())
         lists[i, : len(replicas)] = replicas
     return lists

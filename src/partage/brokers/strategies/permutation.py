@@ -51,8 +51,7 @@ from partage.errors import CannotError
 Ints = npt.NDArray[np.int64]
 
 LIMIT = 3_000
-"""Partitions of one replication factor; the time grows with the third power, the memory with the
-second."""
+"""Partitions of one replication factor: time is cubic, memory quadratic in their number."""
 
 
 def permutation(problem: Problem) -> Ints:
@@ -62,7 +61,7 @@ def permutation(problem: Problem) -> Ints:
     factor.
     """
     if problem.options.no_moves:
-        raise CannotError("moves replicas by design: it assigns lists generated beforehand")
+        raise CannotError("moves replicas by design: it assigns lists generated in advance")
     today, target = problem.cluster.replicas[problem.items], problem.target[problem.items]
     lists: list[list[int]] = [[] for _ in target]
     for factor in np.unique(target).tolist():
@@ -81,34 +80,35 @@ def permutation(problem: Problem) -> Ints:
 
 
 def assignments(brokers: int, factor: int) -> Iterator[tuple[int, ...]]:
-    """Every list of ``factor`` different brokers, 0 to ``brokers - 1``, in the method's order."""
+    """All lists of ``factor`` distinct brokers, 0 to ``brokers - 1``, in the order above."""
     if factor == 1:
         yield from ((leader,) for leader in range(brokers))
         return
     for others in permutations(range(1, brokers - 1), factor - 2):
         for first in range(1, brokers):
-            # behind the first follower, round the ring of those that are not the leader
+            # positions after the first follower, on the ring of all brokers but the leader
             distances = (0, first, *((first - 1 + other) % (brokers - 1) + 1 for other in others))
             for leader in range(brokers):
                 yield tuple((leader + distance) % brokers for distance in distances)
 
 
-def match(today: Ints, lists: Ints, brokers: int) -> Ints:
-    """[N] which of ``lists`` [N, R] each of today's lists [N, any] (-1 after the last) becomes."""
-    # scipy.optimize takes a quarter of a second to load: only who matches should wait for it
+def match(current: Ints, lists: Ints, brokers: int) -> Ints:
+    """[N] for each of the ``current`` lists [N, any] (padded with -1), an index into
+    ``lists`` [N, R]."""
+    # importing scipy.optimize takes a quarter of a second, which other strategies should not pay
     from scipy.optimize import linear_sum_assignment
 
-    count = len(today)
+    count = len(current)
     held = np.zeros((count, brokers + 1), dtype=np.bool_)
-    held[np.arange(count)[:, None], today] = True
+    held[np.arange(count)[:, None], current] = True
     moves = np.zeros((count, count), dtype=np.int64)
     for column in lists.T:
         moves += ~held[:, column]
     factor = lists.shape[1]
-    same = np.repeat((today >= 0).sum(axis=1)[:, None] == factor, count, axis=1)
-    for place in range(min(factor, today.shape[1])):
-        same &= today[:, place, None] == lists[:, place]
-    leads = today[:, :1] == lists[:, 0]
-    # one move outweighs all changes of leaders, and one of those all changes of lists
+    same = np.repeat((current >= 0).sum(axis=1)[:, None] == factor, count, axis=1)
+    for place in range(min(factor, current.shape[1])):
+        same &= current[:, place, None] == lists[:, place]
+    leads = current[:, :1] == lists[:, 0]
+    # one move outweighs all leader changes, and one leader change all changes of lists
     weight = (moves * (count + 1) + ~leads) * (count + 1) + ~same
     return np.asarray(linear_sum_assignment(weight)[1], dtype=np.int64)

@@ -44,13 +44,13 @@ from partage.errors import CannotError
 def rack_greedy(problem: Problem) -> npt.NDArray[np.int64]:
     """Replica lists [P, R].
 
-    Raises CannotError with ``no_moves``, where a topic's partitions ask for different replication
-    factors, where a replica finds no place, and where a lower factor is not reached.
+    Raises CannotError with ``no_moves``, if the partitions of a topic need different replication
+    factors, if no broker can take a replica, and if a lower factor is not reached.
     """
     if problem.options.no_moves:
         raise CannotError("moves replicas by design: it fills brokers up to an equal capacity")
     brokers = problem.slot_brokers.tolist()
-    # without racks each broker is one of its own
+    # without racks each broker is its own rack
     racks = problem.cluster.rack[brokers].tolist() if problem.cluster.rack_names else brokers
     rack_of = dict(zip(brokers, racks, strict=True))
     today = chosen_lists(problem)
@@ -67,14 +67,14 @@ def rack_greedy(problem: Problem) -> npt.NDArray[np.int64]:
 
 
 Seen = dict[tuple[int, int], int]
-"""How often each (broker, place in a list) has been taken."""
+"""How often each (broker, position in a list) has been used."""
 
 
 def place(
     lists: Sequence[Sequence[int]], factor: int, rack_of: dict[int, int], shift: int
 ) -> list[set[int]]:
-    """Steps 1 to 3: the brokers of each partition of one topic, ``factor`` of them, or fewer where
-    no broker accepts more, or more where today's fit."""
+    """Steps 1 to 3: the brokers of each partition of one topic. Normally ``factor`` of them; fewer
+    if no broker accepts another, more if the current ones fit."""
     capacity = -(-len(lists) * factor // len(rack_of))
     free = dict.fromkeys(rack_of, capacity)
     held: list[set[int]] = [set() for _ in lists]
@@ -92,7 +92,7 @@ def place(
         for partition, row in enumerate(lists):
             if position < len(row):
                 accepted(partition, row[position])
-    ring = turned(sorted(rack_of), shift)
+    ring = rotated(sorted(rack_of), shift)
     for partition in range(len(lists)):
         missing = factor - len(held[partition])
         for broker in ring:
@@ -103,11 +103,11 @@ def place(
 
 
 def order(brokers: Sequence[int], shift: int, seen: Seen) -> list[int]:
-    """Step 4: the ascending ``brokers`` of one partition as its list; counts it in ``seen``."""
+    """Step 4: the list of a partition on ``brokers``, which are ascending. Updates ``seen``."""
     left = list(brokers)
     ordered = []
     for position in range(len(left)):
-        least = min(turned(left, shift), key=lambda broker: seen.get((broker, position), 0))
+        least = min(rotated(left, shift), key=lambda broker: seen.get((broker, position), 0))
         left.remove(least)
         ordered.append(least)
     for position, broker in enumerate(ordered):
@@ -115,15 +115,14 @@ def order(brokers: Sequence[int], shift: int, seen: Seen) -> list[int]:
     return ordered
 
 
-def turned(brokers: Sequence[int], shift: int) -> list[int]:
-    """The brokers in the order in which a topic is to come to them: the first of them stands at
-    the place that ``shift`` gives it, and the end goes on at the beginning."""
+def rotated(brokers: Sequence[int], shift: int) -> list[int]:
+    """The brokers, rotated so that the first one is at position ``shift`` modulo their number."""
     start = -shift % len(brokers)
     return [*brokers[start:], *brokers[:start]]
 
 
 def java_hash(text: str) -> int:
-    """``String.hashCode`` of an ASCII string."""
+    """Java's ``String.hashCode`` of an ASCII string."""
     value = 0
     for byte in text.encode("ascii"):
         value = (31 * value + byte) & 0xFFFFFFFF

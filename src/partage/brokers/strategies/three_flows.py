@@ -80,7 +80,7 @@ Ints = npt.NDArray[np.int64]
 Bools = npt.NDArray[np.bool_]
 
 MOST_CELLS = 10_000_000
-"""Partitions times brokers; above, the first network would need some gigabytes."""
+"""Partitions times brokers; a larger first network would need several gigabytes."""
 
 
 def three_flows(problem: Problem) -> Ints:
@@ -93,7 +93,7 @@ def three_flows(problem: Problem) -> Ints:
 
 
 def placed(problem: Problem) -> Ints:
-    """Lists with the sets of the first flow; today's where these are even already."""
+    """Lists with the replica sets of the first flow; the current lists if they are even already."""
     rules = _Rules.of(problem)
     held = rules.held
     kept = rules.kept(held)
@@ -104,16 +104,15 @@ def placed(problem: Problem) -> Ints:
         if filled:
             return _lists(problem, held, holds)
     ruled, filled = (held, True) if kept else _shifted(rules, held, chains=True, even=False)
-    assert filled, "whatever placement keeps the rules, a flow leads to it"
+    assert filled, "some flow leads to each placement that satisfies the rules"
     holds, _ = _shifted(rules, ruled, chains=True)
     return _lists(problem, held, holds if rules.squares(holds) < rules.squares(ruled) else ruled)
 
 
 def _shifted(rules: _Rules, start: Bools, chains: bool, even: bool = True) -> tuple[Bools, bool]:
-    """Who holds what after the first flow [I, B], and whether it filled all arcs of the source.
-
-    Without ``even`` it does only what the rules ask for.
-    """
+    """Which broker holds which partition after the first flow [I, B], and whether the flow
+    saturates all arcs of the source. Without ``even`` it makes only the moves that the rules
+    require."""
     usable, zone = rules.problem.usable, rules.zone
     items, brokers = start.shape
     zones = rules.least.shape[1]
@@ -126,7 +125,7 @@ def _shifted(rules: _Rules, start: Bools, chains: bool, even: bool = True) -> tu
         t, h, c = (a.ravel() for a in np.broadcast_arrays(np.atleast_1d(tail), head, capacity))
         return np.asarray(flow.add_arcs_with_capacity(t, h, c), dtype=np.int64)
 
-    # what brokers give and take, and what goes through the residue nodes, ``unit`` at each broker
+    # what brokers give and take, and what passes through the residue nodes, ``unit`` per broker
     load = rules.loads(start)
     if even:
         distance = [n - mean for n, mean in zip(load.tolist(), rules.average, strict=True)]
@@ -148,16 +147,16 @@ def _shifted(rules: _Rules, start: Bools, chains: bool, even: bool = True) -> tu
     arcs(every, sink, takes)
     arcs(np.flatnonzero(below), taking, unit)
     arcs(taking, sink, taken)
-    arcs(taking, giving, 0 if even else unit)  # one broker may have more for another's less
+    arcs(taking, giving, 0 if even else unit)  # one broker may rise as another falls
 
-    # replicas that may go, and where they may come
+    # replicas that may leave, and brokers that may receive them
     row, broker = np.nonzero(start if chains else start & above)
     cells, moved = row * brokers + broker, arcs(broker, racks[row, zone[broker]], 1)
     row, broker = np.nonzero(~start & (usable if chains else below))
     cells = np.append(cells, row * brokers + broker)
     moved = np.append(moved, arcs(racks[row, zone[broker]], broker, 1))
 
-    # each rack is cut down or filled up to the rule; the partition gets or gives what that leaves
+    # each rack is brought within its limits; the partition balances the rest
     today = rules.in_racks(start)
     ruled = np.clip(today, rules.least, rules.most)
     lacks = rules.target - ruled.sum(axis=1)
@@ -179,7 +178,7 @@ def _shifted(rules: _Rules, start: Bools, chains: bool, even: bool = True) -> tu
 
 
 def _lists(problem: Problem, held: Bools, holds: Bools) -> Ints:
-    """[P, R] today's lists without what goes, with what comes behind, by broker id."""
+    """[P, R] the current lists without removed replicas; new ones are appended by broker id."""
     lists = chosen_lists(problem)
     for i in np.flatnonzero((held != holds).any(axis=1)).tolist():
         lists[i] = [broker for broker in lists[i] if holds[i, broker]]
@@ -189,13 +188,13 @@ def _lists(problem: Problem, held: Bools, holds: Bools) -> Ints:
 
 @dataclass(frozen=True, eq=False)
 class _Rules:
-    """What the first flow starts from and what it must reach.
+    """The start of the first flow and its constraints.
 
-    - ``held`` [I, B]: who holds which chosen partition today; ``rest`` [B]: replicas left out
-    - ``target`` [I]: replicas that each must have
+    - ``held`` [I, B]: current holders of the chosen partitions; ``rest`` [B]: replicas left out
+    - ``target`` [I]: required replicas of each partition
     - ``zone`` [B]: rack of each broker, all 0 without racks
-    - ``least``, ``most`` [I, Z]: replicas that each must, and may, have in each rack
-    - ``average`` [B]: what each broker would hold if loads were even, 0 where it must be empty
+    - ``least``, ``most`` [I, Z]: limits on the replicas of each partition in each rack
+    - ``average`` [B]: even load of each broker, 0 for brokers that must be empty
     """
 
     problem: Problem
@@ -214,7 +213,7 @@ class _Rules:
         if len(items) * brokers > MOST_CELLS:
             raise CannotError(
                 f"{len(items)} partitions on {brokers} brokers make {len(items) * brokers} pairs, "
-                f"more than the {MOST_CELLS} that it takes on"
+                f"more than the limit of {MOST_CELLS}"
             )
         held = np.zeros((len(items), brokers), dtype=np.bool_)
         row, column = np.nonzero(cluster.replicas[items] >= 0)
@@ -263,8 +262,8 @@ class _Rules:
         return count
 
     def kept(self, holds: Bools) -> bool:
-        """Whether brokers that must be empty are, and each partition has the replicas that it must
-        have, in each rack and in all."""
+        """Whether brokers that must be empty are empty, and each partition has the required
+        replicas, in each rack and in total."""
         count = self.in_racks(holds)
         return not (
             holds[:, ~self.problem.usable].any()
@@ -275,14 +274,14 @@ class _Rules:
 
 
 def _means(total: int, size: list[int], least: list[int], most: list[int]) -> list[Fraction]:
-    """[Z] replicas per broker of each rack where all stand at one level, but for the racks that are
-    held up or down by the replicas that they must and may have. ``size`` in brokers."""
+    """[Z] replicas per broker of each rack: the same everywhere, except in racks at their limits
+    ``least`` or ``most``. ``size``: brokers per rack."""
 
     def counts(level: Fraction) -> list[Fraction]:
         bounds = zip(size, least, most, strict=True)
         return [min(max(level * n, Fraction(low)), Fraction(high)) for n, low, high in bounds]
 
-    # from one of these levels to the next, the sum of the counts is a straight line
+    # between two of these levels the sum of the counts is linear
     bends = sorted(
         {
             Fraction(bound, n)
@@ -304,7 +303,7 @@ def _means(total: int, size: list[int], least: list[int], most: list[int]) -> li
 
 
 def led(problem: Problem, replicas: Ints) -> Ints:
-    """Lists with the leaders of the second flow; old and new leader exchange their places."""
+    """Lists with the leaders of the second flow; the old and the new leader swap positions."""
     lists = replicas.copy()
     on = problem.broker_slot[lists]
     # with no_moves a dead broker may lead: the first live follower takes over
@@ -317,7 +316,7 @@ def led(problem: Problem, replicas: Ints) -> Ints:
 
 
 def followed(problem: Problem, replicas: Ints) -> Ints:
-    """Lists with the first followers of the third flow, which exchange their places likewise."""
+    """Lists with the first followers of the third flow; old and new ones swap positions."""
     lists = replicas.copy()
     on = problem.broker_slot[lists]
     live = on >= 0
@@ -330,10 +329,10 @@ def followed(problem: Problem, replicas: Ints) -> Ints:
 
 
 def _handed_over(problem: Problem, options: Ints) -> tuple[Ints, Ints]:
-    """Which partitions change their owner, and to which of their options: (rows, columns).
+    """The partitions that change their owner, and the columns of the new owners: (rows, columns).
 
-    ``options`` [P, any]: slots, or pairs of them, that may own each partition, today's owner first,
-    -1 after the last. Only what some partition can choose is part of the average.
+    ``options`` [P, any]: slots, or pairs of slots, that may own each partition, current owner
+    first, padded with -1. Only options of some partition count in the average.
     """
     rows = np.flatnonzero(problem.chosen & (options[:, 0] >= 0))
     owners = np.unique(options[rows])
@@ -347,5 +346,5 @@ def _handed_over(problem: Problem, options: Ints) -> tuple[Ints, Ints]:
 
 
 def _exchange(lists: Ints, rows: Ints, one: Ints, other: Ints) -> None:
-    """In place: the replicas in the columns ``one`` and ``other`` of those rows."""
+    """Swap the replicas in the columns ``one`` and ``other`` of these rows, in place."""
     lists[rows, one], lists[rows, other] = lists[rows, other], lists[rows, one]
