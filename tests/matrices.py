@@ -1,9 +1,9 @@
-"""Clusters and jobs written as text: a matrix of replica lists on a line of brokers.
+"""Clusters and planning problems written as text: a matrix of replica lists, and brokers.
 
-- A *matrix* has a word per partition, ``1,2/90``: its replicas, preferred leader first, and its
-  bytes where they matter. ``u:`` begins another topic; the first is ``t``.
-- *Brokers* are words, too, ``3:a/500!``: the id, then where they matter the rack, the bytes of the
-  disk, and that it is dead.
+- A *matrix* has a word per partition, such as ``1,2/90``: its replicas, preferred leader first, and
+  optionally its bytes. ``u:`` begins another topic; the first topic is ``t``.
+- *Brokers* are words such as ``3:a/500!``: the id and, optionally, the rack, the bytes of the disk,
+  and ``!`` for a dead broker.
 
 So ``cluster_of("1,2 2,3 u: 3", "1:a 2:b 3!")`` has two partitions of t and one of u.
 """
@@ -26,19 +26,19 @@ Lists = list[list[int]]
 
 
 def matrix(text: str) -> Lists:
-    """``[[1, 2], [3]]`` out of ``"1,2 3"``."""
+    """``"1,2 3"`` as ``[[1, 2], [3]]``."""
     return [[int(b) for b in word.split(",")] for word in text.split()]
 
 
 def text(lists: Iterable[Sequence[int]]) -> str:
-    """``"1,2 3"`` out of ``[[1, 2], [3]]``."""
+    """``[[1, 2], [3]]`` as ``"1,2 3"``."""
     return " ".join(",".join(map(str, row)) for row in lists)
 
 
 def partitions(
     lists: Sequence[Sequence[int]], sizes: Sequence[int | None] | None = None, topic: str = "t"
 ) -> list[Json]:
-    """The partitions of a topic from 0 on; None: of no known size."""
+    """The partitions of a topic from 0 on; size None: unknown."""
     entries: list[Json] = [
         {"topic": topic, "partition": number, "replicas": list(row)}
         for number, row in enumerate(lists)
@@ -67,7 +67,7 @@ def partitions_of(matrix: str) -> list[Json]:
 
 
 def brokers_of(brokers: str, disk: int | None = None) -> list[Json]:
-    """The brokers of a line; ``disk``: bytes of every disk of which it says nothing."""
+    """The brokers; ``disk``: bytes of disks without a size of their own."""
     entries = []
     for word in brokers.split():
         name, _, size = word.removesuffix("!").partition("/")
@@ -97,7 +97,7 @@ def problem_of(matrix: str, brokers: str, disk: int | None = None, **options: An
 
 
 def decided(strategy: Callable[[Problem], npt.NDArray[np.int64]], problem: Problem) -> Lists:
-    """The replica lists that a strategy answers."""
+    """The replica lists that a strategy decides."""
     return problem.cluster.with_replicas(strategy(problem)).replica_lists()
 
 
@@ -108,6 +108,6 @@ def loads(lists: Sequence[Sequence[int]], problem: Problem) -> list[int]:
 
 
 def moves(problem: Problem, lists: Sequence[Sequence[int]]) -> int:
-    """Replicas that brokers must newly fetch."""
+    """Replicas on brokers that did not have them before."""
     before = problem.cluster.replica_lists()
     return sum(len(set(new) - set(old)) for old, new in zip(before, lists, strict=True))

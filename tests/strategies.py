@@ -1,9 +1,9 @@
-"""Hypothesis strategies: small clusters that are hard, and jobs to do on them.
+"""Hypothesis strategies: small, hard clusters, and planning jobs for them.
 
-A cluster is the plain CLUSTER form as JSON values; a job is (cluster, options of ``partage.plan``).
-Hard means: broker ids that are no positions, gaps in partition numbers, racks that are too small
-or too few for the rack rule, placements that break it, replicas crowded on few brokers, factors
-that differ within a topic, dead brokers.
+A cluster is in the plain form, as JSON values; a job is (cluster, options of ``partage.plan``).
+Hard means: broker ids that differ from their positions, gaps in partition numbers, racks that are
+too small or too few for the rack rule, placements that break it, replicas concentrated on few
+brokers, replication factors that differ within a topic, dead brokers.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ def clusters(
     racks = draw(st.sampled_from((0, 0, 1, 2, 2, 3, 3, 4)))
     lopsided = draw(st.booleans())
     uneven = _rarely(draw, 8)
-    mortal = _rarely(draw, 4)
+    with_dead = _rarely(draw, 4)
     brokers = []
     for place, broker in enumerate(ids):
         entry: Json = {"id": broker}
@@ -49,11 +49,11 @@ def clusters(
             entry["rack"] = RACKS[at]
         if uneven:
             entry["capacity"] = draw(st.integers(1, 3))
-        if mortal and _rarely(draw, 3):
+        if with_dead and _rarely(draw, 3):
             entry["alive"] = False
         brokers.append(entry)
 
-    crowd = draw(st.integers(1, count))  # most replicas stand on the first ``crowd`` brokers
+    few = draw(st.integers(1, count))  # most replicas are on the first ``few`` brokers
     one_factor = draw(st.booleans())
     factor = draw(st.integers(1, min(max_factor, count)))
     sized = draw(st.booleans())
@@ -67,11 +67,11 @@ def clusters(
     ):
         if not one_factor:
             factor = draw(st.integers(1, min(max_factor, count)))
-        if len(replicas) != factor or not _rarely(draw, 3):  # else: the list before, once more
-            crowded = draw(st.permutations(ids[:crowd]))[:factor]
-            others = [b for b in ids if b not in crowded]
+        if len(replicas) != factor or not _rarely(draw, 3):  # otherwise repeat the previous list
+            first = draw(st.permutations(ids[:few]))[:factor]
+            others = [b for b in ids if b not in first]
             start = draw(st.integers(0, len(others)))
-            replicas = [*crowded, *others[start:], *others[:start]][:factor]
+            replicas = [*first, *others[start:], *others[:start]][:factor]
             if _rarely(draw, 3):
                 replicas.reverse()
         entry = {"topic": topic, "partition": number, "replicas": list(replicas)}
@@ -90,9 +90,11 @@ def jobs(
     min_partitions: int = 1,
     no_moves: bool | None = None,
 ) -> tuple[Json, Json]:
-    """A cluster and options. Nearly all jobs can be done; a few are bad input on purpose: more
-    replicas asked than there are brokers, a left-out partition on a removed broker. ``no_moves``
-    None: now and then."""
+    """A cluster and options.
+
+    Nearly all jobs are feasible. A few are bad input: a replication factor above the number of
+    brokers, or a topic outside ``topics`` on a removed broker. ``no_moves`` None: sometimes.
+    """
     cluster = draw(clusters(max_brokers, max_partitions, max_factor, min_partitions))
     options: Json = {}
     topics = sorted({p["topic"] for p in cluster["partitions"]})
@@ -105,10 +107,10 @@ def jobs(
     if _rarely(draw, 4):
         options["spread"] = "topic"
 
-    wicked = _rarely(draw, 10)
+    bad = _rarely(draw, 10)
     brokers = {b["id"]: b for b in cluster["brokers"]}
     pinned = {b for p in cluster["partitions"] if p["topic"] not in chosen for b in p["replicas"]}
-    free = [b for b in brokers if wicked or b not in pinned]
+    free = [b for b in brokers if bad or b not in pinned]
     alive = [b for b in brokers if brokers[b].get("alive", True)]
     racks = sorted({b["rack"] for b in brokers.values() if "rack" in b})
     new = list(NEW_IDS)
@@ -126,14 +128,14 @@ def jobs(
             alive.append(name)
     if len(free) > 1 and _rarely(draw, 3):
         gone = free[: draw(st.integers(1, min(2, len(free) - 1)))]
-        if wicked or set(alive) - set(gone):
+        if bad or set(alive) - set(gone):
             options["remove_broker"] = gone
             alive = [b for b in alive if b not in gone]
-    most = min(max_factor, len(alive) + wicked)
+    most = min(max_factor, len(alive) + bad)
     tall = any(len(p["replicas"]) > most for p in cluster["partitions"] if p["topic"] in chosen)
-    if most and ((tall and not wicked) or _rarely(draw, 3)):
+    if most and ((tall and not bad) or _rarely(draw, 3)):
         factor = st.integers(1, most)
-        asked = {"": draw(factor)} if (tall and not wicked) or draw(st.booleans()) else {}
+        asked = {"": draw(factor)} if (tall and not bad) or draw(st.booleans()) else {}
         if not asked or _rarely(draw, 4):
             asked[draw(st.sampled_from(chosen)) + "="] = draw(factor)
         options["replication_factor"] = [f"{topic}{n}" for topic, n in asked.items()]
@@ -158,7 +160,7 @@ def plain_clusters(
     }
 
 
-def crowded(seed: int, brokers: int = 14, partitions: int = 100, racks: int = 3) -> Json:
+def concentrated(seed: int, brokers: int = 14, partitions: int = 100, racks: int = 3) -> Json:
     """A larger cluster, the same for the same seed: racks of different sizes, most replicas on a
     few brokers, factors 1 to 4, a dead broker in every third."""
     rng = random.Random(seed)
@@ -182,7 +184,7 @@ def crowded(seed: int, brokers: int = 14, partitions: int = 100, racks: int = 3)
 
 
 def shuffled(cluster: Json) -> st.SearchStrategy[Json]:
-    """The same cluster, written down in another order."""
+    """The same cluster in another order."""
     return st.builds(
         lambda brokers, partitions: {"brokers": brokers, "partitions": partitions},
         st.permutations(cluster["brokers"]),

@@ -16,7 +16,7 @@ from tests.oracles import brute_force, mip
 from tests.oracles.naive_problem import BadProblemError, read_problem
 from tests.oracles.verify import assert_best_order, assert_best_placement, assert_true_figures
 from tests.profiles import examples
-from tests.strategies import crowded, jobs
+from tests.strategies import concentrated, jobs
 
 
 def check(
@@ -68,7 +68,7 @@ def test_larger_placements(case: tuple[dict[str, Any], dict[str, Any]]) -> None:
 )
 @pytest.mark.parametrize("seed", [0, 1])
 def test_a_hundred_partitions(seed: int, options: dict[str, Any]) -> None:
-    cluster = crowded(seed)
+    cluster = concentrated(seed)
     job = read_problem(cluster, options)
     planned = plan(Cluster.from_json(cluster), **options)
     assert_best_placement(job, planned, mip)

@@ -1,4 +1,4 @@
-"""Files to read, and what a refusal looks like."""
+"""Fixtures: writing files, and checking how they are refused."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from partage import Cluster, InputError
 
 @pytest.fixture
 def file(tmp_path: Path) -> Callable[..., str]:
-    """Write text, bytes or a JSON value to a file; ``packed``: as gzip. Gives the path."""
+    """Write text, bytes or a JSON value to a file (``packed``: as gzip); returns its path."""
 
     def write(content: Any, name: str = "cluster.json", packed: bool = False) -> str:
         if not isinstance(content, bytes):
@@ -31,7 +31,7 @@ def file(tmp_path: Path) -> Callable[..., str]:
 
 @pytest.fixture
 def refused() -> Callable[..., str]:
-    """Reading the file must be refused in one line that begins with its name; gives the rest."""
+    """Assert that the file is refused in one line that begins with its name; returns the rest."""
 
     def read(path: str, sizes: str | None = None, names: str | None = None) -> str:
         with pytest.raises(InputError) as caught:

@@ -1,4 +1,4 @@
-"""Bad CLUSTER files: each is refused in one line that names the file and the place."""
+"""Bad cluster files: each is refused in one line that names the file and the place."""
 
 from __future__ import annotations
 
@@ -41,39 +41,39 @@ def with_value(path: str, value: Any) -> Any:
     return changed
 
 
-def test_good_is_good(file: File) -> None:
+def test_good_file_is_read(file: File) -> None:
     assert Cluster.read(file(GOOD)).partitions == 2
 
 
 # ---------------------------------------------------------------- files
 
 
-def test_a_file_that_is_missing(tmp_path: Path, refused: Refused) -> None:
+def test_missing_file(tmp_path: Path, refused: Refused) -> None:
     assert refused(os.fspath(tmp_path / "none.json")) == "no such file"
     assert refused(os.fspath(tmp_path / "none" / "none.json")) == "no such file"
 
 
-def test_a_directory(tmp_path: Path, refused: Refused) -> None:
+def test_directory(tmp_path: Path, refused: Refused) -> None:
     assert refused(os.fspath(tmp_path)) == "is a directory, expected a file"
 
 
-def test_a_file_inside_a_file(file: File, refused: Refused) -> None:
+def test_path_below_a_file(file: File, refused: Refused) -> None:
     assert refused(file(GOOD) + "/more.json")
 
 
-def test_a_name_that_is_too_long(tmp_path: Path) -> None:
+def test_name_too_long(tmp_path: Path) -> None:
     with pytest.raises(InputError):
         Cluster.read(tmp_path / ("a" * 400))
 
 
-def test_a_name_with_a_nul() -> None:
+def test_name_with_nul() -> None:
     with pytest.raises(InputError):
         Cluster.read("a\0b")
 
 
 @pytest.mark.parametrize("content", [b"", b"\n \t\n", b"\xef\xbb\xbf"], ids=repr)
 @pytest.mark.parametrize("packed", [False, True])
-def test_an_empty_file(file: File, refused: Refused, content: bytes, packed: bool) -> None:
+def test_empty_file(file: File, refused: Refused, content: bytes, packed: bool) -> None:
     assert "is empty" in refused(file(content, packed=packed))
 
 
@@ -83,15 +83,15 @@ def test_an_empty_file(file: File, refused: Refused, content: bytes, packed: boo
         b"\xff\xfe{\x00}\x00",  # UTF-16
         b'{"brokers": "\xe9"}',  # Latin-1
         b"\x00\x01\x02\xff\xfe",
-        b'{"topic":"\xed\xa0\x80"}',  # a surrogate in UTF-8's clothes
+        b'{"topic":"\xed\xa0\x80"}',  # a surrogate encoded as UTF-8
         b"PAR1\x15\x04\x15\x80",
     ],
     ids=repr,
 )
 @pytest.mark.parametrize("packed", [False, True])
 def test_not_utf_8(file: File, refused: Refused, content: bytes, packed: bool) -> None:
-    said = refused(file(content, packed=packed))
-    assert "not UTF-8" in said or "not valid JSON" in said or "neither JSON" in said
+    message = refused(file(content, packed=packed))
+    assert "not UTF-8" in message or "not valid JSON" in message or "neither JSON" in message
 
 
 PACKED = gzip.compress(json.dumps(GOOD).encode(), mtime=0)
@@ -110,17 +110,17 @@ PACKED = gzip.compress(json.dumps(GOOD).encode(), mtime=0)
         PACKED + b"junk",
         PACKED[:20] + b"\xff\xff\xff" + PACKED[23:],
         PACKED[:-8] + bytes(8),  # CRC and length
-        PACKED[:2] + b"\x09" + PACKED[3:],  # a method that is none
+        PACKED[:2] + b"\x09" + PACKED[3:],  # an unknown compression method
         b"\x1f\x8b",
-        json.dumps(GOOD).encode(),  # called .gz, but is none
+        json.dumps(GOOD).encode(),  # named .gz but not compressed
     ],
     ids=range(13),
 )
-def test_a_broken_gzip(file: File, refused: Refused, content: bytes) -> None:
+def test_broken_gzip(file: File, refused: Refused, content: bytes) -> None:
     assert refused(file(content, "cluster.json.gz")).startswith("broken gzip")
 
 
-def test_every_way_to_cut_a_file_short(file: File, refused: Refused) -> None:
+def test_files_truncated_anywhere(file: File, refused: Refused) -> None:
     text = json.dumps(GOOD)
     for end in range(1, len(text)):
         assert "not valid JSON" in refused(file(text[:end])) or not text[:end].strip()
@@ -128,7 +128,7 @@ def test_every_way_to_cut_a_file_short(file: File, refused: Refused) -> None:
         refused(file(PACKED[:end]))
 
 
-# ---------------------------------------------------------------- JSON that is no cluster
+# ---------------------------------------------------------------- JSON that is not a cluster
 
 
 @pytest.mark.parametrize(
@@ -160,7 +160,7 @@ def test_not_a_cluster(file: File, refused: Refused, text: str, problem: str) ->
 
 
 @pytest.mark.parametrize("depth", [1, 10, 100, 500, *range(850, 1010), 2000, 50_000])
-def test_however_deep_it_nests(file: File, refused: Refused, depth: int) -> None:
+def test_deep_nesting(file: File, refused: Refused, depth: int) -> None:
     deep = "[" * depth + "]" * depth
     assert refused(file(f'{{"partitions":[{{"topic":{deep}}}]}}'))
     assert refused(file(f'{{"partitions":{deep}}}'))
@@ -169,7 +169,7 @@ def test_however_deep_it_nests(file: File, refused: Refused, depth: int) -> None
 
 
 ANYTHING = [None, True, 0, -1, 1.5, "", "x", [], [None], {}, {"a": 1}, 10**400, 1e308]
-"""Every kind of JSON value; for each field some of them are right."""
+"""JSON values of every kind; each field accepts some of them."""
 
 
 @pytest.mark.parametrize(
@@ -197,10 +197,10 @@ def test_wrong_types_everywhere(file: File, refused: Refused, path: str, right: 
         if any(type(value) is type(good) and value == good for good in right):
             Cluster.read(bad)
             continue
-        said = refused(bad)
+        message = refused(bad)
         field = path.rpartition(".")[2]
         named = ("broker", "t-", "topic") if field.isdecimal() or value in (0, 1) else ()
-        assert any(word in said for word in (field, *named, path.split(".")[0], "t-1")), said
+        assert any(word in message for word in (field, *named, path.split(".")[0], "t-1")), message
 
 
 @pytest.mark.parametrize(
@@ -213,7 +213,7 @@ def test_wrong_types_everywhere(file: File, refused: Refused, path: str, right: 
         "partitions.1.replicas",
     ],
 )
-def test_fields_that_must_be_there(file: File, refused: Refused, path: str) -> None:
+def test_required_fields(file: File, refused: Refused, path: str) -> None:
     assert path.rpartition(".")[2] in refused(file(with_value(path, GONE)))
 
 
@@ -225,12 +225,12 @@ def test_fields_that_must_be_there(file: File, refused: Refused, path: str) -> N
         "partitions.1.size_bytes",
     ],
 )
-def test_fields_that_need_not_be_there(file: File, path: str) -> None:
+def test_optional_fields(file: File, path: str) -> None:
     Cluster.read(file(with_value(path, None)))
     Cluster.read(file(with_value(path, GONE)))
 
 
-# ---------------------------------------------------------------- values that cannot be
+# ---------------------------------------------------------------- invalid values
 
 
 def twice(path: str) -> Any:
@@ -308,7 +308,7 @@ def twice(path: str) -> Any:
     ],
     ids=lambda value: value if isinstance(value, str) else "",
 )
-def test_what_cannot_be(file: File, refused: Refused, value: Any, problem: str) -> None:
+def test_invalid_values(file: File, refused: Refused, value: Any, problem: str) -> None:
     assert problem in refused(file(value))
 
 
@@ -316,14 +316,14 @@ def test_sizes_too_large_to_be_written_as_a_decimal(file: File, refused: Refused
     text = json.dumps(GOOD)
     for number in ("1e400", "-1e400", "1E+400", "0.1e-400"):
         written = file(text.replace(": 9", f": {number}"))
-        if number.endswith("-400"):  # too small to be told from 0
+        if number.endswith("-400"):  # too small to distinguish from 0
             assert Cluster.read(written).size_bytes[0] == 0
         else:
             assert "size_bytes" in refused(written)
 
 
 @pytest.mark.parametrize("value", [None, 7, "x", [], b"x", {"partitions": 10**6000}, {1, 2}])
-def test_python_values_that_are_no_cluster(value: Any) -> None:
+def test_python_values_that_are_not_a_cluster(value: Any) -> None:
     with pytest.raises(InputError, match=r"^cluster: "):
         Cluster.from_json(value)
 

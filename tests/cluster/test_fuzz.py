@@ -1,4 +1,4 @@
-"""Whatever is in the file: it is a cluster, or InputError says in one line why not."""
+"""Any file is read as a cluster or refused with a one-line InputError."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def path() -> Iterator[Path]:
 
 
 def reads(content: bytes, path: Path, as_sizes: bool = False) -> Cluster | None:
-    """The cluster, or None where it is refused as it ought to be."""
+    """The cluster, or None if it is refused with a proper message."""
     path.write_bytes(content)
     try:
         if as_sizes:
@@ -92,7 +92,7 @@ def test_any_bytes(path: Path, content: bytes) -> None:
 
 @examples(300)
 @given(content=st.binary(max_size=100))
-def test_any_bytes_that_call_themselves_gzip(path: Path, content: bytes) -> None:
+def test_any_bytes_after_a_gzip_header(path: Path, content: bytes) -> None:
     reads(b"\x1f\x8b" + content, path)
     reads(b"\x1f\x8b\x08\x00\x00\x00\x00\x00\x00\x03" + content, path)
 
@@ -108,7 +108,7 @@ def test_any_json(path: Path, value: Any) -> None:
 
 @st.composite
 def spoiled_bytes(draw: st.DrawFn) -> bytes:
-    """A valid file with some of its bytes changed, doubled or gone."""
+    """A valid file with some bytes changed, repeated or removed."""
     content = bytearray(draw(st.sampled_from(VALID)))
     for _ in range(draw(st.integers(1, 4))):
         at = draw(st.integers(0, len(content)))

@@ -1,4 +1,4 @@
-"""The model: the same arrays for the same cluster, in whatever order and form it comes."""
+"""The model: the same arrays for the same cluster, in any order and form of input."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ def test_columns_are_integers_of_64_bits() -> None:
         assert column.dtype == np.int64
 
 
-def test_what_was_built_cannot_be_changed() -> None:
+def test_cluster_is_immutable() -> None:
     cluster = Cluster.from_json(HARD)
     with pytest.raises(AttributeError):
         cluster.topics = ()  # type: ignore[misc]
@@ -68,7 +68,7 @@ def as_values(cluster: Cluster) -> list[Any]:
 
 @examples(150)
 @given(st.data())
-def test_order_of_writing_does_not_matter(data: st.DataObject) -> None:
+def test_order_in_the_file_does_not_matter(data: st.DataObject) -> None:
     value = data.draw(clusters())
     other = data.draw(shuffled(value))
     assert as_values(Cluster.from_json(value)) == as_values(Cluster.from_json(other))
@@ -88,7 +88,7 @@ def test_round_trips(value: dict[str, Any]) -> None:
 
 
 @pytest.mark.parametrize("capacity", [1, 3, 0.1, 1 / 3, 2.5, 1e-9, 123456.789])
-def test_capacities_come_back(capacity: float) -> None:
+def test_capacities_round_trip(capacity: float) -> None:
     value = {
         "brokers": [{"id": 1, "capacity": capacity}],
         "partitions": [{"topic": "t", "partition": 0, "replicas": [1]}],
@@ -120,7 +120,7 @@ def test_dead_brokers_stay_listed() -> None:
     assert cluster.replica_lists() == [[2, 1]]
 
 
-def test_with_brokers_keeps_who_holds_what() -> None:
+def test_with_brokers_keeps_replicas() -> None:
     cluster = Cluster.from_json(HARD)
     more = cluster.with_brokers([*cluster.brokers, Broker(3), Broker(99999)])
     assert more.replica_lists() == cluster.replica_lists()
@@ -131,7 +131,7 @@ def test_with_brokers_keeps_who_holds_what() -> None:
     assert idle.with_brokers(cluster.brokers).replica_lists() == cluster.replica_lists()
 
 
-def test_with_replicas_drops_columns_that_nobody_needs() -> None:
+def test_with_replicas_drops_empty_columns() -> None:
     cluster = Cluster.from_json(HARD)
     alone = np.where(np.arange(4) == 0, cluster.replicas, -1)
     assert cluster.with_replicas(alone).replicas.shape == (5, 1)
@@ -140,7 +140,7 @@ def test_with_replicas_drops_columns_that_nobody_needs() -> None:
 # ---------------------------------------------------------------- sizes that cannot be summed
 
 
-def test_sizes_that_add_up_to_more_than_can_be() -> None:
+def test_sum_of_sizes_out_of_range() -> None:
     rows = [{"topic": "t", "partition": p, "replicas": [1], "size_bytes": 2**60} for p in range(16)]
     with pytest.raises(InputError, match="cluster: the sizes of all replicas add up to more than"):
         Cluster.from_json({"brokers": [{"id": 1}], "partitions": rows})

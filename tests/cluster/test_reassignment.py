@@ -1,4 +1,4 @@
-"""Another tool's reassignment JSON: what is taken, and what is refused in one line."""
+"""Reassignment JSON of other tools: what is read, and what is refused in one line."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ def test_read(content: str, tmp_path: Path) -> None:
     assert Reassignment.read(tmp_path / "other.json.gz").lists == found.lists
 
 
-def test_of_whatever_it_comes_as(tmp_path: Path) -> None:
+def test_accepted_types(tmp_path: Path) -> None:
     (tmp_path / "f.json").write_text(json.dumps(ONE))
     read = Reassignment.of(tmp_path / "f.json")
     assert Reassignment.of(read) is read
@@ -75,7 +75,7 @@ def test_log_dirs_by_name_are_counted() -> None:
 
 
 @pytest.mark.parametrize(
-    ("given", "said"),
+    ("given", "message"),
     [
         ([], "expected an object with partitions, got []"),
         ({}, "partitions: missing, expected a list"),
@@ -127,15 +127,15 @@ def test_log_dirs_by_name_are_counted() -> None:
         ),
     ],
 )
-def test_refused(given: Any, said: str) -> None:
+def test_refused(given: Any, message: str) -> None:
     with pytest.raises(InputError) as refused:
         Reassignment.from_json(given, "other.json")
-    assert str(refused.value).startswith(f"other.json: {said}")
+    assert str(refused.value).startswith(f"other.json: {message}")
     assert len(str(refused.value).splitlines()) == 1
 
 
 @pytest.mark.parametrize(
-    ("content", "said"),
+    ("content", "message"),
     [
         ("", "not valid JSON"),
         ("Topic: t\n", "not valid JSON"),
@@ -146,9 +146,9 @@ def test_refused(given: Any, said: str) -> None:
         (GENERATED.partition("configuration")[0] + "configuration\n", "not valid JSON"),
     ],
 )
-def test_files_refused(content: str, said: str, tmp_path: Path) -> None:
+def test_files_refused(content: str, message: str, tmp_path: Path) -> None:
     (tmp_path / "other.txt").write_text(content)
-    with pytest.raises(InputError, match=said):
+    with pytest.raises(InputError, match=message):
         Reassignment.read(tmp_path / "other.txt")
 
 
@@ -167,14 +167,14 @@ CLUSTER = ("1,2 2,3 u: 1,3,2 3,4", "1 2 3 4! 5")
         ([entry("u", 1, [4, 5]), entry("t", 0, [1, 2])], "1,2 2,3 1,3,2 4,5"),
     ],
 )
-def test_in_place_of_todays_lists(entries: list[dict[str, Any]], after: str) -> None:
+def test_replaces_current_replicas(entries: list[dict[str, Any]], after: str) -> None:
     cluster = cluster_of(*CLUSTER)
     found = cluster.with_replicas(Reassignment.from_json(value(*entries)).on(cluster))
     assert text(found.replica_lists()) == after
 
 
 @pytest.mark.parametrize(
-    ("wanted", "said"),
+    ("wanted", "message"),
     [
         (entry("v", 0, [1]), 'topic "v" is not in the cluster'),
         (entry("t", 2, [1]), "t-2: the cluster has no such partition"),
@@ -182,8 +182,8 @@ def test_in_place_of_todays_lists(entries: list[dict[str, Any]], after: str) -> 
         (entry("t", 0, [1, 4]), "t-0: broker 4 is dead, it cannot take a replica"),
     ],
 )
-def test_what_the_cluster_does_not_have(wanted: dict[str, Any], said: str) -> None:
+def test_refused_for_this_cluster(wanted: dict[str, Any], message: str) -> None:
     given = Reassignment.from_json(value(entry("t", 1, [5, 1]), wanted), "other.json")
     with pytest.raises(InputError) as refused:
         given.on(cluster_of(*CLUSTER))
-    assert str(refused.value) == f"other.json: {said}"
+    assert str(refused.value) == f"other.json: {message}"

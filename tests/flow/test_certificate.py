@@ -71,13 +71,13 @@ def test_takeover_bound_counts_racks() -> None:
 
 
 @given(st.lists(st.integers(-(2**63), 2**63 - 1)))
-def test_packed_numbers_come_back(values: list[int]) -> None:
+def test_packed_numbers_round_trip(values: list[int]) -> None:
     array = np.array(values, dtype=np.int64)
     assert unpack(pack(array), len(values)).tolist() == values
 
 
 @pytest.mark.parametrize("text", ["", "!", "aGVsbG8=", pack(np.arange(3))[:-4]])
-def test_what_is_not_packed_is_refused(text: str) -> None:
+def test_text_that_is_not_packed_is_refused(text: str) -> None:
     with pytest.raises(ValueError, match="packed integers"):
         unpack(text, 3)
 

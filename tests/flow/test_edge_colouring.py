@@ -124,7 +124,7 @@ def test_heavy_edges_take_the_lowest_colours() -> None:
     assert colour(edges, np.array([5, 4, 9]), 1).tolist() == [1, 2, 0]
 
 
-def test_first_fit_is_mended_where_it_needs_more() -> None:
+def test_first_fit_is_repaired_where_it_needs_more() -> None:
     rows: Rows = [(0, [3]), (1, [4]), (1, [5]), (0, [4])]
     edges = edges_of(rows)
     found = colour(edges, np.array([4, 3, 2, 1]), 1)

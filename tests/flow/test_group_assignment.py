@@ -76,7 +76,7 @@ def cheapest(problem: GroupProblem) -> tuple[int, int, int]:
 @pytest.mark.parametrize("few", [False, True])
 def test_no_split_is_cheaper(few: bool, monkeypatch: pytest.MonkeyPatch) -> None:
     if few:
-        # one pair of each group to begin with, one more at a time
+        # one pair of each group at first, one more at a time
         monkeypatch.setattr(group_assignment, "_ALL_PAIRS", 0)
         monkeypatch.setattr(group_assignment, "_INITIAL", 1)
         monkeypatch.setattr(group_assignment, "_ADDED", 1)

@@ -41,7 +41,7 @@ def built(nodes: int, arcs: list[Arc], amount: int) -> Network:
     return network
 
 
-def test_what_is_pushed_takes_no_arc() -> None:
+def test_flow_that_is_pushed_takes_no_arc() -> None:
     network = Network(4, 1)
     network.push(0, 1, 2)
     network.push([0, 1, 1], 3, [1, 2, 3])

@@ -111,7 +111,7 @@ M = ("members", 0)
         (("brokers",), [], "brokers: unknown key, expected one of"),
     ],
 )
-def test_bad_values_are_named_with_their_place(
+def test_bad_values_are_refused_with_their_place(
     path: tuple[Any, ...], value: Any, problem: str
 ) -> None:
     with pytest.raises(InputError) as raised:
@@ -120,7 +120,7 @@ def test_bad_values_are_named_with_their_place(
     assert "\n" not in str(raised.value)
 
 
-def test_what_is_good_is_read(tmp_path: Path) -> None:
+def test_good_group_is_read(tmp_path: Path) -> None:
     text = json.dumps(GOOD)
     plain, packed = tmp_path / "g.json", tmp_path / "g.json.gz"
     plain.write_text(text, encoding="utf-8")
@@ -136,7 +136,7 @@ def test_what_is_good_is_read(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("text", ["", " \n", "[]", "{", "nul", '{"topics": {"a": 1}, "members": 1'])
-def test_files_that_are_no_groups(tmp_path: Path, text: str) -> None:
+def test_files_that_are_not_groups(tmp_path: Path, text: str) -> None:
     path = tmp_path / "g.json"
     path.write_text(text, encoding="utf-8")
     with pytest.raises(InputError, match=r"g\.json"):
@@ -144,7 +144,7 @@ def test_files_that_are_no_groups(tmp_path: Path, text: str) -> None:
 
 
 def test_any_value_anywhere_is_read_or_refused() -> None:
-    """No change of one place makes anything but a group or an InputError."""
+    """Changing any one value gives a group or an InputError."""
     odd = [None, 0, -1, 2**70, 1.5, True, "", "t0", "\ud800", [], [[]], {}, {"t0": 1}, ["t0", 0]]
     paths: list[tuple[Any, ...]] = []
 
@@ -185,12 +185,12 @@ def test_claims_as_arrays_are_the_same_as_pairs() -> None:
 
 
 @pytest.mark.parametrize("numbers", [np.array([0.0]), ["0"], np.array([True])])
-def test_claims_that_are_no_numbers(numbers: Any) -> None:
+def test_claims_that_are_not_numbers(numbers: Any) -> None:
     with pytest.raises(InputError, match="owned: expected whole numbers"):
         _ = Group({"a": 3}, [Member("m", ["a"], owned={"a": numbers})]).owner
 
 
-def test_the_highest_generation_wins_and_equal_ones_are_void() -> None:
+def test_highest_generation_wins_and_equal_ones_are_void() -> None:
     def claim(member: str, generation: int, *numbers: int) -> Member:
         return Member(member, ["t"], owned=[("t", n) for n in numbers], generation=generation)
 
@@ -199,7 +199,7 @@ def test_the_highest_generation_wins_and_equal_ones_are_void() -> None:
     assert group.contested.tolist() == [False, False, False, True, False]
 
 
-def test_members_that_subscribe_alike_are_one_class() -> None:
+def test_members_with_equal_subscriptions_are_one_class() -> None:
     members = [
         Member("a", ["t", "u"]),
         Member("b", ["u", "t", "t"]),
@@ -212,13 +212,13 @@ def test_members_that_subscribe_alike_are_one_class() -> None:
     assert group.named(0) == ("t", 0)
 
 
-def test_an_empty_rack_is_none() -> None:
+def test_empty_rack_is_none() -> None:
     group = Group({"t": 1}, [Member("a", ["t"], rack="")], racks={"t": [["x"]]})
     assert group.member_rack.tolist() == [-1]
 
 
 def test_any_value_anywhere_is_assigned_or_refused() -> None:
-    """The same for every assignor on what could be read."""
+    """The same with every assignor, for groups that can be read."""
     odd = [None, 0, -1, 2**61, 1.5, True, "", "t0", "\ud800", [], [[]], {}, {"t0": 1}, ["t0", 0]]
     whole: Json = json.loads(json.dumps(GOOD))
     whole["streams"] = {"subtopologies": [{"topics": ["t0"], "stateful": True}], "standbys": 1}

@@ -1,4 +1,4 @@
-"""Lags out of what Kafka 4.3's own tool printed, and weights made of them."""
+"""Lags from the output of Kafka 4.3's kafka-consumer-groups.sh, and weights from lags."""
 
 from __future__ import annotations
 
@@ -38,17 +38,17 @@ def written(tmp_path: Path, text: str) -> Path:
     return path
 
 
-def test_what_the_tool_prints(tmp_path: Path) -> None:
+def test_output_of_the_tool(tmp_path: Path) -> None:
     assert read_lags(written(tmp_path, PRINTED)) == LAGS
     packed = tmp_path / "lag.txt.gz"
     packed.write_bytes(gzip.compress(PRINTED.encode()))
     assert read_lags(packed, "billing") == LAGS
 
 
-def test_a_group_of_several(tmp_path: Path) -> None:
+def test_one_of_several_groups(tmp_path: Path) -> None:
     path = written(tmp_path, VERBOSE)
     assert read_lags(path, "billing") == {"orders": {3: 20}}
-    # nothing committed: all that is there
+    # nothing committed: the lag is the end offset
     assert read_lags(path, "two words") == {"orders": {0: 7, 1: 0}}
     with pytest.raises(InputError, match="several groups, choose one: billing, two words"):
         read_lags(path)
@@ -56,15 +56,15 @@ def test_a_group_of_several(tmp_path: Path) -> None:
         read_lags(path, "other")
 
 
-def test_what_is_said_of_whole_groups_is_no_row(tmp_path: Path) -> None:
-    """``--all-groups``, and what goes to stderr beside it."""
-    said = (
+def test_messages_about_groups_are_ignored(tmp_path: Path) -> None:
+    """Output of ``--all-groups``, with messages from stderr."""
+    messages = (
         "\nConsumer group 'g2' has no active members.\n",
         "\nError: Consumer group 'that was deleted' does not exist.\n",
         "\nWarning: Consumer group 'with a rather long name' is rebalancing.\n",
     )
     path = written(
-        tmp_path, "".join([PRINTED, *said, VERBOSE.replace("billing", "archive"), *said])
+        tmp_path, "".join([PRINTED, *messages, VERBOSE.replace("billing", "archive"), *messages])
     )
     with pytest.raises(InputError, match="several groups, choose one: archive, billing, two words"):
         read_lags(path)
@@ -72,7 +72,7 @@ def test_what_is_said_of_whole_groups_is_no_row(tmp_path: Path) -> None:
     assert read_lags(path, "archive") == {"orders": {3: 20}}
 
 
-def test_an_offset_beyond_the_end(tmp_path: Path) -> None:
+def test_offset_beyond_the_end(tmp_path: Path) -> None:
     path = written(tmp_path, PRINTED.replace("20              app", "-30             app"))
     assert read_lags(path)["orders"][3] == 0
 
@@ -90,18 +90,18 @@ def test_an_offset_beyond_the_end(tmp_path: Path) -> None:
         (PRINTED.replace("orders          1", "orders          x"), "line 6: partition 'x'"),
     ],
 )
-def test_what_is_none(tmp_path: Path, text: str, problem: str) -> None:
+def test_refused_lags(tmp_path: Path, text: str, problem: str) -> None:
     with pytest.raises(InputError) as raised:
         read_lags(written(tmp_path, text))
     assert problem in str(raised.value)
 
 
-def test_a_group_with_these_weights() -> None:
+def test_lags_as_weights() -> None:
     group = Group({"orders": 4, "other": 2}, [Member("a", ["orders"]), Member("b", ["orders"])])
-    weighed = group.with_weights({**LAGS, "orders": {0: 300, 1: 100, 2: 200, 7: 9}})
-    assert weighed.weight.tolist() == [300, 100, 200, 0, 0, 0]
-    assert weighed.topics == group.topics
-    assert weighed.members == group.members
-    found = assign(weighed, "weighted")
+    weighted = group.with_weights({**LAGS, "orders": {0: 300, 1: 100, 2: 200, 7: 9}})
+    assert weighted.weight.tolist() == [300, 100, 200, 0, 0, 0]
+    assert weighted.topics == group.topics
+    assert weighted.members == group.members
+    found = assign(weighted, "weighted")
     assert sorted(found.weights.tolist()) == [300, 300]
     assert group.weights is None

@@ -66,7 +66,7 @@ def violating_problems(
     draw: st.DrawFn, max_slots: int = 5, max_items: int = 5
 ) -> AssignmentProblem:
     """Items drawn at random over zones of unequal size, or all into the largest zone, so that
-    most of them must give up a slot; some sit on one too many, or on a slot that is no more."""
+    most of them must give up a slot; some have one slot too many, or a removed slot."""
     rng = np.random.default_rng(draw(st.integers(0, 2**32 - 1)))
     slots = draw(st.integers(2, max_slots))
     items = draw(st.integers(1, max_items))

@@ -1,4 +1,4 @@
-"""The kernel against enumeration, its bounds against its values, and its fall-back on its own."""
+"""The kernel against enumeration, its bounds against its values, and its fallback."""
 
 from __future__ import annotations
 
@@ -108,7 +108,7 @@ def test_a_few_stand_alone(problem: AssignmentProblem, order: tuple[str, str, st
 @pytest.mark.parametrize("make", [problems(max_slots=9, max_items=30), violating_problems(9, 30)])
 @given(data=st.data())
 @examples(150)
-def test_a_deal_with_few_candidates(
+def test_assignment_with_few_candidates(
     make: st.SearchStrategy[AssignmentProblem], data: st.DataObject
 ) -> None:
     problem = data.draw(make)
@@ -127,7 +127,7 @@ def test_a_deal_with_few_candidates(
 def test_the_network_by_item(
     problem: AssignmentProblem, wide: bool, seed: int, order: tuple[str, str, str]
 ) -> None:
-    """Whoever stands alone: never more than the least cost, and with wide items exactly that."""
+    """With any items standing alone: at most the least cost, and with wide items exactly that."""
     rng = np.random.default_rng(seed)
     alone = rng.random(problem.items) < rng.choice([0.0, 0.5, 1.0])
     every = np.ones(problem.items, dtype=np.bool_)
@@ -151,10 +151,10 @@ def test_the_network_by_item(
 @pytest.mark.parametrize("make", [problems(), violating_problems()])
 @given(data=st.data())
 @examples(200)
-def test_what_is_left_out_is_priced(
+def test_omitted_arcs_are_priced(
     make: st.SearchStrategy[AssignmentProblem], data: st.DataObject
 ) -> None:
-    """Of what might be taken anew only one slot of a zone is laid out at first."""
+    """At first only one new slot per zone is in the network."""
     problem = data.draw(make)
 
     def one_of_each_zone(
@@ -178,7 +178,7 @@ def test_what_is_left_out_is_priced(
 
 @given(problem=problems(max_slots=6, max_items=8))
 @examples(150)
-def test_what_is_settled_stays(problem: AssignmentProblem) -> None:
+def test_settled_items_stay(problem: AssignmentProblem) -> None:
     once = assign(problem).slots
     again = assign(replace(problem, own=once))
     assert chosen_slots(again.slots) == chosen_slots(once)
@@ -223,7 +223,7 @@ def test_zone_bounds(demand: int, sizes: list[int], bounds: tuple[int, int]) -> 
     assert zone_bounds(demand, np.array(sizes)) == bounds
 
 
-def test_counts_that_cannot_be_dealt_out_are_found_item_by_item() -> None:
+def test_counts_without_an_assignment_are_found_item_by_item() -> None:
     """The counts would let two items exchange slots that each already has: a move more is needed.
 
     Such cases are rare; this searches a fixed stream of them and asks that the fall-back was used

@@ -1,5 +1,5 @@
-"""Sizes shared out: the bounds against every arrangement there is, the fair shares against a linear
-program, and the search against the rules."""
+"""Size balancing: bounds against all arrangements, fair shares against a linear program, and the
+search against the rules."""
 
 from __future__ import annotations
 
@@ -199,7 +199,7 @@ def test_two_large_items_of_three_share_a_slot() -> None:
 
 
 def test_all_of_one_broker_is_on_the_wrong_side() -> None:
-    """Slot 0 holds 100 too much: whatever is done, 100 moves."""
+    """Slot 0 has 100 too much, so every arrangement moves 100."""
     problem = packing([10] * 20, slots=2, own=[0] * 20)
     low = high = np.array([100, 100])
     assert fewest_bytes(problem, low, high, slot_prices(problem, low, high)) == 100
@@ -319,7 +319,7 @@ def bands_of(problem: AssignmentProblem, data: st.DataObject) -> Bands:
 
 @given(problem=sized(max_slots=5, max_items=7), data=st.data())
 @examples(200)
-def test_what_is_filled_keeps_the_rules_and_tells_the_truth(
+def test_filled_bands_keep_the_rules_and_report_the_right_moves(
     problem: AssignmentProblem, data: st.DataObject
 ) -> None:
     bands = bands_of(problem, data)
@@ -339,7 +339,7 @@ def test_what_is_filled_keeps_the_rules_and_tells_the_truth(
 
 @given(problem=sized(max_slots=4, max_items=5), data=st.data())
 @examples(200)
-def test_what_lies_in_its_bands_is_left_alone(
+def test_sizes_within_their_bands_do_not_change(
     problem: AssignmentProblem, data: st.DataObject
 ) -> None:
     start = balance_sizes(problem, Bands(np.full(problem.slots, FREE), None), 0).slots
@@ -351,7 +351,7 @@ def test_what_lies_in_its_bands_is_left_alone(
 
 
 def test_bands_are_nearly_always_reached_where_they_can_be() -> None:
-    """And what is moved is then mostly the least there is."""
+    """The moves are then mostly the fewest possible."""
     rng = random.Random(3)
     cases = reaches = least = 0
     for _ in range(250):
@@ -378,7 +378,7 @@ def test_bands_are_nearly_always_reached_where_they_can_be() -> None:
 
 
 def test_tolerances_so_wide_that_sizes_leave_64_bits() -> None:
-    """Bands are widened by doubling until something is found; here nothing ever is."""
+    """Bands are doubled until an arrangement is found; here none exists."""
     problem = packing([10**15] * 3, slots=2, own=[0, 0, 0])
     bands = Bands(np.array([10**14, 10**14]), np.array([1.5e15, 1.5e15]))
     for tolerance in (0.0, 1e3, 1e9, 1e18):

@@ -1,4 +1,4 @@
-"""The three forms of CLUSTER and the sizes of kafka-log-dirs.sh, as the tools print them."""
+"""The three forms of a cluster file, and sizes from the output of kafka-log-dirs.sh."""
 
 from __future__ import annotations
 
@@ -63,14 +63,14 @@ DESCRIBE_2 = (
     "\tTopic: pay.ments\tPartition: 1\tLeader: 1\tReplicas: 1,2\tIsr: 2,1\n"
 )
 
-# Before Apache Kafka 2.2 the head line had no blanks after its colons.
+# Before Apache Kafka 2.2 the head line had no spaces after its colons.
 DESCRIBE_0 = (
     "Topic:old\tPartitionCount:2\tReplicationFactor:1\tConfigs:\n"
     "\tTopic: old\tPartition: 0\tLeader: 0\tReplicas: 0\tIsr: 0\n"
     "\tTopic: old\tPartition: 1\tLeader: 1\tReplicas: 1\tIsr: 1\n"
 )
 
-# As copied out of a terminal or a web page: blanks for tabs.
+# As copied from a terminal or a web page: spaces instead of tabs.
 DESCRIBE_BLANKS = (
     "Topic: quickstart-events        TopicId: NPmZHyhbR9y00wMglMH2sg PartitionCount: 1 "
     "      ReplicationFactor: 1       Configs:\n"
@@ -110,14 +110,14 @@ def test_plain_with_a_byte_order_mark_and_blank_lines(file: File) -> None:
     assert same(Cluster.read(file(text.encode("utf-8-sig"))), Cluster.from_json(PLAIN))
 
 
-def test_fields_of_no_concern_are_passed_over(file: File) -> None:
+def test_other_fields_are_ignored(file: File) -> None:
     value = PLAIN | {"comment": [1, {"a": None}]}
     value["brokers"] = [b | {"host": "kafka-1", "endpoints": []} for b in PLAIN["brokers"]]
     assert same(Cluster.read(file(value)), Cluster.from_json(PLAIN))
 
 
 @pytest.mark.parametrize("name", ["cluster-grown.json", "cluster-256.json"])
-def test_the_bundled_clusters(name: str) -> None:
+def test_bundled_clusters(name: str) -> None:
     text = files("partage.data").joinpath(name).read_text(encoding="utf-8")
     cluster = Cluster.from_json(json.loads(text))
     assert cluster.partitions == {"cluster-grown.json": 162, "cluster-256.json": 256}[name]
@@ -135,7 +135,7 @@ def test_reassignment(file: File) -> None:
     assert cluster.size_bytes.tolist() == [-1, -1]
 
 
-def test_to_reassignment_is_read_back(file: File) -> None:
+def test_to_reassignment_round_trip(file: File) -> None:
     cluster = Cluster.read(file(PLAIN))
     again = Cluster.read(file(cluster.to_reassignment()))
     assert again.replica_lists() == cluster.replica_lists()
@@ -168,24 +168,24 @@ def test_describe_of_kafka_before_2_2(file: File) -> None:
     assert cluster.replica_lists() == [[0], [1]]
 
 
-def test_describe_with_blanks_for_tabs(file: File) -> None:
+def test_describe_with_spaces_instead_of_tabs(file: File) -> None:
     cluster = Cluster.read(file(DESCRIBE_BLANKS, "describe.txt"))
     assert cluster.names == ["quickstart-events-0"]
     assert cluster.replica_lists() == [[0]]
 
 
-def test_describe_with_windows_line_ends(file: File) -> None:
+def test_describe_with_windows_line_endings(file: File) -> None:
     text = DESCRIBE_4.replace("\n", "\r\n")
     assert same(Cluster.read(file(text, "a.txt")), Cluster.read(file(DESCRIBE_4, "b.txt")))
 
 
-def test_describe_without_its_head_lines(file: File) -> None:
-    # --under-replicated-partitions and the like print no heads: nothing is announced then
+def test_describe_without_head_lines(file: File) -> None:
+    # --under-replicated-partitions and the like print no head lines, so no counts to compare with
     lines = [line for line in DESCRIBE_4.splitlines() if "PartitionCount" not in line]
     assert Cluster.read(file("\n".join(lines), "a.txt")).partitions == 4
 
 
-def test_describe_that_was_cut_off(file: File, refused: Refused) -> None:
+def test_truncated_describe(file: File, refused: Refused) -> None:
     text = DESCRIBE_4.replace("\tTopic: clicks\tPartition: 2", "gone", 1)
     assert refused(file(text)) == "topic clicks announces 3 partitions, 2 follow"
     text = "".join(DESCRIBE_4.splitlines(keepends=True)[:-1])
@@ -203,8 +203,8 @@ def test_describe_that_was_cut_off(file: File, refused: Refused) -> None:
 )
 def test_describe_during_a_reassignment(file: File, refused: Refused, columns: str) -> None:
     line = f"\tTopic: t\tPartition: 0\tLeader: 3\tReplicas: 3,1,2,4\t{columns}\n"
-    said = refused(file(f"Topic: t\tPartitionCount: 1\tReplicationFactor: 4\tConfigs: \n{line}"))
-    assert said.startswith("line 2: t-0 is being reassigned (")
+    message = refused(file(f"Topic: t\tPartitionCount: 1\tReplicationFactor: 4\tConfigs: \n{line}"))
+    assert message.startswith("line 2: t-0 is being reassigned (")
 
 
 def test_describe_after_a_reassignment(file: File) -> None:
@@ -226,7 +226,7 @@ def test_describe_after_a_reassignment(file: File) -> None:
         "Topic: \tPartition: 0\tLeader: 1\tReplicas: 1\tIsr: 1",
     ],
 )
-def test_describe_lines_that_are_none(file: File, refused: Refused, line: str) -> None:
+def test_malformed_describe_lines(file: File, refused: Refused, line: str) -> None:
     good = "Topic: s\tPartition: 0\tLeader: 1\tReplicas: 1\tIsr: 1\n"
     assert refused(file(good + line)).startswith("line 2: ")
 
@@ -242,12 +242,12 @@ def test_describe_lines_that_are_none(file: File, refused: Refused, line: str) -
         ("Topic: t\tPartition: 9999999999\tLeader: 1\tReplicas: 1\tIsr: 1", "line 2: "),
     ],
 )
-def test_describe_of_what_cannot_be(file: File, refused: Refused, line: str, problem: str) -> None:
+def test_invalid_describe_values(file: File, refused: Refused, line: str, problem: str) -> None:
     good = "Topic: s\tPartition: 0\tLeader: 1\tReplicas: 1,2,3\tIsr: 1\n"
     assert refused(file(good + line)).startswith(problem)
 
 
-# ---------------------------------------------------------------- gzip, told by content
+# ---------------------------------------------------------------- gzip, detected by content
 
 
 @pytest.mark.parametrize(
@@ -290,7 +290,7 @@ def log_dirs(*brokers: list[dict[str, Any]]) -> str:
     return PREAMBLE + json.dumps({"version": 1, "brokers": rows}) + "\n"
 
 
-def test_sizes_are_those_of_the_largest_replica(file: File) -> None:
+def test_size_is_that_of_the_largest_replica(file: File) -> None:
     text = log_dirs(
         [log_dir(("t-1-0", 100, False), ("t-10", 9, True)), log_dir()],
         [log_dir(("t-1-0", 103, False)), log_dir(("t-10", 7, False))],
@@ -303,7 +303,7 @@ def test_sizes_are_those_of_the_largest_replica(file: File) -> None:
     }
 
 
-def test_sizes_as_json_alone_as_gzip_and_with_text_after(file: File) -> None:
+def test_sizes_without_preamble_as_gzip_and_with_text_after(file: File) -> None:
     text = log_dirs([log_dir(("t-10", 7, False))])
     alone = text.removeprefix(PREAMBLE)
     for i, content in enumerate((alone, text + "\nbye\n", json.dumps(json.loads(alone), indent=1))):
@@ -312,13 +312,13 @@ def test_sizes_as_json_alone_as_gzip_and_with_text_after(file: File) -> None:
             assert Cluster.read(file(TWO), sizes=path).size_bytes.tolist() == [7, -1, -1]
 
 
-def test_a_log_dir_that_is_broken_has_no_sizes(file: File) -> None:
+def test_failed_log_dir_has_no_sizes(file: File) -> None:
     error = "org.apache.kafka.common.errors.KafkaStorageException: disk error"
     text = log_dirs([log_dir(error=error)], [log_dir(("t-11", 0, False))])
     assert Cluster.read(file(TWO), sizes=file(text, "s")).size_bytes.tolist() == [5, 0, -1]
 
 
-def test_a_future_copy_counts_nowhere(file: File) -> None:
+def test_future_replicas_are_ignored(file: File) -> None:
     text = log_dirs([log_dir(("gone-0", 100, True), ("t-11", 100, True))])
     assert Cluster.read(file(TWO), sizes=file(text, "s")).size_bytes.tolist() == [5, -1, -1]
 
@@ -368,11 +368,11 @@ def test_a_future_copy_counts_nowhere(file: File) -> None:
     ],
     ids=lambda value: repr(value)[:40],
 )
-def test_sizes_that_are_none(
+def test_refused_sizes(
     file: File, refused: Refused, entry: tuple[Any, Any, bool], problem: str
 ) -> None:
-    said = refused(file(TWO), file(log_dirs([log_dir(entry)]), "sizes.txt"))
-    assert problem in said
+    message = refused(file(TWO), file(log_dirs([log_dir(entry)]), "sizes.txt"))
+    assert problem in message
 
 
 @pytest.mark.parametrize(
@@ -398,5 +398,5 @@ def test_sizes_that_are_none(
     ],
     ids=lambda text: text[:70] or "empty",
 )
-def test_files_that_hold_no_sizes(file: File, refused: Refused, text: str) -> None:
+def test_refused_sizes_files(file: File, refused: Refused, text: str) -> None:
     assert refused(file(TWO), file(text, "sizes.txt"))
