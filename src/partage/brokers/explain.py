@@ -1,9 +1,9 @@
-"""Why each replica of one partition stays, goes or comes: the rule, the price, the next best.
+"""Why each replica of a partition stays or moves: the rule, the price, the next best broker.
 
-The kernel's dual values are prices: what one more replica on a broker costs the whole cluster, in
-load, in moves and in topic spread, in this order. At these prices every partition of an exact plan
-sits on its cheapest brokers that the rules allow. So the price difference to the next best broker
-is what it would cost at least to put the replica there instead.
+The kernel's dual values are prices: the cost of one more replica on a broker for the whole cluster,
+in load, moves and topic spread, in this order. At these prices each partition of an exact plan is
+on the cheapest brokers that the rules allow. The price difference to the next best broker is
+therefore a lower bound on the cost of placing the replica there instead.
 """
 
 from __future__ import annotations
@@ -25,8 +25,8 @@ Ints = npt.NDArray[np.int64]
 
 @dataclass(frozen=True)
 class Instead:
-    """The next best broker for a replica and what it would cost, at least: the first of the costs
-    that is not 0 decides."""
+    """The next best broker for a replica, and a lower bound on the extra cost: the first cost that
+    is not 0 decides."""
 
     broker: int
     costs: dict[str, int]
@@ -40,7 +40,7 @@ class Instead:
 
 @dataclass(frozen=True)
 class Reason:
-    """One replica: on which broker, what happens to it, the rule in words, the broker's prices."""
+    """One replica: its broker, what happens to it, the rule in words, the broker's prices."""
 
     broker: int
     rack: str | None
@@ -52,7 +52,7 @@ class Reason:
 
 @dataclass(frozen=True, repr=False)
 class Explanation:
-    """One partition, before and after, and a reason per replica, old ones first."""
+    """One partition before and after, with a reason for each replica, current ones first."""
 
     partition: str
     before: list[int]
@@ -86,7 +86,8 @@ class Explanation:
 
 
 def explain(plan: Plan, name: str) -> Explanation:
-    """Explain the partition ``topic-3`` of a plan. InputError where there is none of that name."""
+    """Explain a partition, such as ``topic-3``, of a plan. Raises InputError if it does not
+    exist."""
     names = plan.before.names
     if name not in names:
         raise InputError(
@@ -108,7 +109,7 @@ def explain(plan: Plan, name: str) -> Explanation:
 
 
 class _Prices:
-    """The prices of one partition's brokers, cost by cost in the order in which they count."""
+    """The prices of the brokers for one partition, in the order of the costs."""
 
     def __init__(self, plan: Plan, row: int) -> None:
         self.plan, self.row, self.problem = plan, row, plan.problem
@@ -120,16 +121,16 @@ class _Prices:
         topic = int(self.cluster.topic[row])
         family = int(np.searchsorted(np.unique(self.cluster.topic[self.problem.items]), topic))
         own = self.problem.broker_slot[self.cluster.replicas[row]]
-        sits = np.isin(np.arange(len(self.problem.slot_brokers)), own)
+        holds = np.isin(np.arange(len(self.problem.slot_brokers)), own)
         self.of: dict[str, Ints] = {}
         for cost in self.problem.order:
             of_slot, of_family = self.problem.share.prices[cost]
             price = of_slot if of_family is None else of_family[family]
-            self.of[cost] = price + (~sits if cost == MOVES else 0)
+            self.of[cost] = price + (~holds if cost == MOVES else 0)
 
     def reason(self, broker: int, fate: str, before: list[int], after: list[int]) -> Reason:
         place = self.cluster.broker_position(broker)
-        assert place is not None, "replicas lie on listed brokers"
+        assert place is not None, "replicas are on listed brokers"
         slot = int(self.problem.broker_slot[place])
         known = self.priced and slot >= 0
         return Reason(
@@ -149,36 +150,39 @@ class _Prices:
             return "the reassignment leaves it" if fate == "stays" else "the reassignment says so"
         if problem.options.no_moves:
             return "no data moves: only the order may change"
-        loads = np.bincount(
-            self.plan.after.replicas[self.plan.after.replicas >= 0], minlength=len(problem.usable)
+        old, new = (
+            int((cluster.replicas == place).sum()) for cluster in (self.cluster, self.plan.after)
         )
-        was = np.bincount(
-            self.cluster.replicas[self.cluster.replicas >= 0], minlength=len(problem.usable)
-        )
-        change = f"broker {broker} goes from {was[place]} to {loads[place]} replicas"
+        change = f"broker {broker} goes from {old} to {new} replicas"
         if fate == "goes":
-            if problem.excluded[place]:
-                return f"broker {broker} is to be emptied"
-            if not problem.cluster.alive[place]:
-                return f"broker {broker} is dead"
-            rack = self.cluster.brokers[place].rack
-            if rack is not None:
-                kept = [b for b in before if self._rack(b) == rack and b in after]
-                held, most = self._in_rack(place)
-                if kept and held > most:
-                    return (
-                        f"rack {rack} had {held} of them and may have {most}: "
-                        f"broker {kept[0]} keeps its replica"
-                    )
-            if len(after) < len(before):
-                return f"the replication factor falls to {len(after)}; {change}"
-            return change
+            return self._why_it_goes(broker, place, before, after, change)
         if fate == "comes":
             return f"{change}: it costs one move, and a fair share costs at least that"
         return f"staying costs no move; {change}"
 
+    def _why_it_goes(
+        self, broker: int, place: int, before: list[int], after: list[int], change: str
+    ) -> str:
+        if self.problem.excluded[place]:
+            return f"broker {broker} is to be emptied"
+        if not self.problem.cluster.alive[place]:
+            return f"broker {broker} is dead"
+        rack = self.cluster.brokers[place].rack
+        if rack is not None:
+            kept = [b for b in before if self._rack(b) == rack and b in after]
+            held, most = self._in_rack(place)
+            if kept and held > most:
+                return (
+                    f"rack {rack} had {held} of them and may have {most}: "
+                    f"broker {kept[0]} keeps its replica"
+                )
+        if len(after) < len(before):
+            return f"the replication factor falls to {len(after)}; {change}"
+        return change
+
     def _in_rack(self, place: int) -> tuple[int, int]:
-        """Replicas on the usable brokers of this one's rack today, and the most the rule allows."""
+        """Current replicas on usable brokers of this broker's rack, and how many the rule
+        allows."""
         sharing = self.problem.sharing
         item = int(np.searchsorted(self.problem.items, self.row))
         zone = int(sharing.zone_of[self.problem.broker_slot[place]])
@@ -189,7 +193,7 @@ class _Prices:
         return None if place is None else self.cluster.brokers[place].rack
 
     def _instead(self, slot: int, after: list[int]) -> Instead | None:
-        """The cheapest broker of the same rack (or of all) that has no replica of it after."""
+        """The cheapest other broker (in the same rack, if there are racks) without a replica."""
         brokers = self.cluster.broker_ids[self.problem.slot_brokers]
         rack = self.cluster.rack[self.problem.slot_brokers]
         free = ~np.isin(brokers, after)

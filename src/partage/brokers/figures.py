@@ -1,4 +1,4 @@
-"""The criteria by which the field judges a placement, counted from the replica lists alone.
+"""The figures of a placement, counted from the replica lists alone.
 
 Leader means preferred leader: the first of the list. Counts run over the usable brokers.
 """
@@ -20,7 +20,7 @@ Bools = npt.NDArray[np.bool_]
 
 @dataclass(frozen=True, eq=False)
 class Placement:
-    """Replica lists on brokers, of which some are usable: what every figure is counted from."""
+    """Replica lists, and which brokers are usable."""
 
     cluster: Cluster
     usable: Bools
@@ -51,19 +51,19 @@ class Placement:
         return np.bincount(self.leaders(), minlength=self.brokers).astype(np.int64)
 
     def first_followers(self) -> Ints:
-        """[P] who takes over when the leader fails: the next live replica of the list, or -1."""
+        """[P] the broker that takes over when the leader fails: the next live replica, or -1."""
         return next_live(self.cluster.replicas, self.cluster.alive)
 
     def takeovers(self) -> Ints:
-        """[B, B] pairs (failed leader, who takes over): how many partitions."""
+        """[B, B] partitions per pair (failed leader, broker that takes over)."""
         leader, follower = self.leaders(), self.first_followers()
         some = follower >= 0
         flat = np.bincount(leader[some] * self.brokers + follower[some], minlength=self.brokers**2)
         return flat.reshape(self.brokers, self.brokers).astype(np.int64)
 
     def after_failure(self) -> dict[str, int]:
-        """The worst survivor's leaders after any one usable broker's failure, and a lower bound
-        on it for these replica sets and leader counts."""
+        """``max``: leaders of the worst survivor after the failure of any one usable broker.
+        ``ideal``: a lower bound on it for these replica sets and leader counts."""
         place = np.flatnonzero(self.usable)
         if len(place) < 2:
             return {"max": 0, "ideal": 0}
@@ -76,14 +76,15 @@ class Placement:
         return {"max": int(level.max()), "ideal": ideal}
 
     def after_rack_failure(self) -> dict[str, int] | None:
-        """The same for any one rack; None where the usable brokers have no racks, or only one.
+        """The same for the failure of any one rack; None if the usable brokers have no racks, or
+        only one.
 
-        ``max``: the worst survivor's leaders, each partition of the rack's being led by the next
-        live replica of its list outside the rack. ``offline``: partitions without a live replica
-        outside the worst rack. ``ideal``: a lower bound on ``max`` for these replica sets and
-        leader counts. What the rack led and others hold goes to survivors whatever the order of
-        lists is, and to none more than it shares with the rack; the bound adds that to what the
-        survivors lead themselves, as evenly as this allows.
+        ``max``: leaders of the worst survivor, when each partition led in the rack is taken over by
+        the next live replica of its list outside the rack. ``offline``: partitions without a live
+        replica outside the worst rack. ``ideal``: a lower bound on ``max`` for these replica sets
+        and leader counts. In any order of the lists, survivors take over all partitions that the
+        rack led and that have other live replicas, and each at most those that it shares with the
+        rack. The bound adds these to the survivors' own leaders as evenly as possible.
         """
         cluster, brokers, racks = self.cluster, self.brokers, len(self.cluster.rack_names)
         failing = np.unique(cluster.rack[self.usable]).tolist() if racks else []
@@ -97,9 +98,9 @@ class Placement:
         taken = live[:, 0] & outside.any(axis=1)
         pairs = _counts(rack[taken, 0], taker[taken], racks, brokers)
         shared = np.zeros_like(pairs)
-        dependent = np.zeros(racks, dtype=np.int64)  # partitions whose live replicas are all there
+        dependent = np.zeros(racks, dtype=np.int64)  # all live replicas are in the rack
         for i in range(replicas.shape[1]):
-            # each of a partition's racks once
+            # count each rack of a partition once
             seen = (live[:, :i] & (rack[:, :i] == rack[:, i : i + 1])).any(axis=1)
             first = live[:, i] & ~seen
             others = live & (rack != rack[:, i : i + 1])
@@ -131,15 +132,15 @@ class Placement:
         return int((count.max(axis=1) - count.min(axis=1)).max())
 
     def bytes_max_over_mean(self) -> float | None:
-        """Fullest usable broker over the mean; None when no size is known."""
+        """Bytes of the fullest usable broker divided by the mean; None if no size is known."""
         if (self.cluster.size_bytes < 0).all():
             return None
         held = self.byte_counts()[self.usable].tolist()
-        # whole numbers until the last step: a rounded mean may round the ratio the other way
+        # integers until the last step: rounding the mean could change the rounded ratio
         return round(max(held) * len(held) / sum(held), 4) if any(held) else 1.0
 
     def figures(self) -> dict[str, Any]:
-        """The figures of one placement, under the names of the interface."""
+        """The figures under their JSON keys."""
         replicas = self.replica_counts()[self.usable]
         leaders = self.leader_counts()[self.usable]
         return {
@@ -163,13 +164,13 @@ def next_live(replicas: Ints, alive: Bools) -> Ints:
 
 
 def _counts(row: Ints, column: Ints, rows: int, columns: int) -> Ints:
-    """[rows, columns] how often each (row, column) is named."""
+    """[rows, columns] how often each (row, column) occurs."""
     flat = np.bincount(row * columns + column, minlength=rows * columns)
     return flat.reshape(rows, columns).astype(np.int64)
 
 
 def co_held(replicas: Ints, place: Ints, brokers: int) -> Ints:
-    """[E, E] for two of the brokers ``place``: partitions that both hold."""
+    """[E, E] partitions that both of two brokers hold; ``place`` [E]: their positions."""
     slot = np.full(brokers + 1, -1, dtype=np.int64)
     slot[place] = np.arange(len(place))
     on = slot[replicas]
@@ -185,7 +186,7 @@ def co_held(replicas: Ints, place: Ints, brokers: int) -> Ints:
 
 
 def rack_violations(cluster: Cluster, usable: Bools) -> Bools:
-    """[P] whether a partition breaks the rack rule: as many racks as possible, then evenly."""
+    """[P] whether a partition breaks the rack rule: as many racks as possible, evenly used."""
     if not cluster.rack_names:
         return np.zeros(cluster.partitions, dtype=np.bool_)
     sizes = np.bincount(cluster.rack[usable], minlength=len(cluster.rack_names))
@@ -205,7 +206,7 @@ def rack_violations(cluster: Cluster, usable: Bools) -> Bools:
 
 
 def new_replicas(before: Cluster, after: Cluster) -> tuple[Ints, Ints]:
-    """(row, broker) of every replica that a broker must newly fetch."""
+    """(row, broker) of each replica that a broker must newly fetch."""
     row, column = np.nonzero(after.replicas >= 0)
     broker = after.replicas[row, column]
     brokers = len(after.brokers)

@@ -1,4 +1,4 @@
-"""The rules that keep a plan from perfect balance, and what each costs: one sentence each."""
+"""The constraints that prevent perfect balance, and the cost of each, as sentences."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ Ints = npt.NDArray[np.int64]
 
 
 def limiting_constraints(problem: Problem, placement: Placement, ideal: int) -> list[str]:
-    """Sentences about the new ``placement``, in the order of the objective.
+    """One sentence per constraint on the new ``placement``, in the order of the objective.
 
     ``ideal`` is the lower bound on the worst survivor's leaders.
     """
@@ -104,7 +104,7 @@ def _range(loads: Ints) -> str:
 
 
 def _leaders(problem: Problem, placement: Placement) -> list[str]:
-    """Leader counts that cannot be even: all replicas of too many partitions are on few brokers."""
+    """Leader counts that cannot be even, because too many partitions share a few brokers."""
     counts = placement.leader_counts()[problem.slot_brokers]
     total = int(counts.sum())
     if problem.options.leaders == "rate" or int(counts.max()) <= -(-total // len(counts)):

@@ -1,7 +1,7 @@
-"""A job for a strategy: a cluster and what was asked, resolved into arrays.
+"""The planning problem: a cluster and the options, resolved into arrays.
 
-Every option is checked against the cluster here, once, and everything after may rely on it: who is
-usable, which partitions are chosen, how many replicas each must have.
+All options are checked against the cluster once, here, so that strategies can rely on the result:
+which brokers are usable, which partitions are chosen, how many replicas each must have.
 """
 
 from __future__ import annotations
@@ -35,14 +35,14 @@ _MAX_WEIGHT = 20_000
 
 @dataclass(frozen=True, eq=False)
 class Problem:
-    """A cluster and a job, resolved.
+    """A cluster and the options, resolved.
 
-    - ``cluster``: today's placement, with the brokers of tomorrow (those added are listed)
-    - ``usable`` [B]: may hold replicas afterwards; ``excluded``, ``added`` [B]
-    - ``chosen`` [P]: partitions that may change; ``target`` [P]: replicas each must have
-    - ``bytes_per_second`` [P] measured bytes in, or None
-    - ``given`` [P, any]: today's lists, a reassignment's in their place; None without one
-    - ``loads``: which measurement rates and sizes are out of, in words
+    - ``cluster``: the current placement, including brokers that the options add
+    - ``usable`` [B]: brokers that may hold replicas; ``excluded``, ``added`` [B]
+    - ``chosen`` [P]: partitions that may change; ``target`` [P]: required replicas
+    - ``bytes_per_second`` [P]: measured incoming bytes per second, or None
+    - ``given`` [P, any]: the lists after ``reassignment``, or None without one
+    - ``loads``: descriptions of the measurements that rates and sizes come from
     """
 
     cluster: Cluster
@@ -91,19 +91,19 @@ class Problem:
 
     @cached_property
     def slot_brokers(self) -> Ints:
-        """[E] positions of the usable brokers: the slots of the kernel."""
+        """[E] positions of the usable brokers, which are the slots of the kernel."""
         return np.flatnonzero(self.usable)
 
     @cached_property
     def broker_slot(self) -> Ints:
-        """[B + 1] slot of each broker, -1 for the others and for padding."""
+        """[B + 1] slot of each broker, -1 for unusable brokers and for padding."""
         slot = np.full(len(self.usable) + 1, -1, dtype=np.int64)
         slot[self.slot_brokers] = np.arange(len(self.slot_brokers))
         return slot
 
     @cached_property
     def weights(self) -> Ints:
-        """[E] integers in proportion to 1 / capacity."""
+        """[E] integers proportional to 1 / capacity."""
         return self._weighed[0]
 
     @cached_property
@@ -112,12 +112,12 @@ class Problem:
 
     @cached_property
     def items(self) -> Ints:
-        """[I] rows of the chosen partitions: the items of the kernel."""
+        """[I] rows of the chosen partitions, which are the items of the kernel."""
         return np.flatnonzero(self.chosen)
 
     @cached_property
     def sharing(self) -> AssignmentProblem:
-        """The placement as the kernel sees it."""
+        """The placement as a problem of the kernel."""
         cluster, items = self.cluster, self.items
         slots = len(self.slot_brokers)
         rest = np.flatnonzero(~self.chosen)
@@ -137,7 +137,7 @@ class Problem:
             weight=self.weights,
             base=family_base.sum(axis=0),
             family_base=family_base[names],
-            # racks of one broker each ask for nothing but distinct brokers
+            # with one broker per rack, the rack rule requires only distinct brokers
             zoned=bool(cluster.rack_names) and len(racks) < slots,
             size=np.maximum(cluster.size_bytes[items], 0),
             base_size=base_size,
@@ -145,27 +145,26 @@ class Problem:
 
     @cached_property
     def order(self) -> tuple[str, str, str]:
-        """The costs in the order in which they count."""
+        """The costs in order of priority."""
         return (SPREAD, LOAD, MOVES) if self.options.spread == "topic" else (LOAD, MOVES, SPREAD)
 
     @cached_property
     def budgeted(self) -> Budgeted:
-        """The kernel's exact answer, within the limits asked for: what every strategy is measured
-        against."""
+        """The exact solution within the limits, with which every strategy is compared."""
         return within_limits(self.sharing, self.order, self.options.limits)
 
     @property
     def aimed(self) -> AssignmentProblem:
-        """The placement as the kernel sees it, aimed at the loads that a budget allows."""
+        """The problem of the kernel, aimed at the loads that a budget allows."""
         return self.budgeted.sharing
 
     @property
     def share(self) -> Assignment:
-        """The kernel's answer to ``aimed``."""
+        """The solution of ``aimed``."""
         return self.budgeted.share
 
     def replicas_of(self, slots: Ints) -> Ints:
-        """[P, R] broker positions of the kernel's ``slots`` [I, any]; the others as today."""
+        """[P, R] broker positions: the kernel's ``slots`` [I, any], other rows unchanged."""
         width = max(slots.shape[1], self.cluster.replicas.shape[1])
         placed = np.full((self.cluster.partitions, width), -1, dtype=np.int64)
         placed[:, : self.cluster.replicas.shape[1]] = self.cluster.replicas
@@ -175,8 +174,8 @@ class Problem:
         return placed
 
     def by_strategy(self, name: str) -> Problem:
-        """The same job for another strategy; the exact answer, once worked out, is shared where
-        more than one strategy has use for it: only exact keeps a budget."""
+        """The same problem for another strategy. It shares the exact solution, unless a budget,
+        bytes or ``no_moves`` make it useless for other strategies."""
         lists = self.options.reassignment if name == GIVEN else None
         options = replace(self.options, strategy=name, reassignment=lists)
         other = replace(self, options=options, warnings=list(self.warnings))
@@ -187,14 +186,14 @@ class Problem:
         return other
 
     def again(self, after: Cluster) -> Problem:
-        """The same job on the cluster that a plan has made: nothing should be left to do."""
+        """The same problem on the result of a plan: a stable strategy changes nothing."""
         return replace(self, cluster=after, added=np.zeros_like(self.added), warnings=[])
 
 
 def capacity_weights(capacity: Sequence[Fraction]) -> tuple[Ints, bool]:
-    """Integers up to 20,000 in proportion to 1 / capacity, and whether they are so exactly;
-    otherwise they are rounded, as finely as that limit allows. InputError where the smallest
-    capacity is too small beside the largest."""
+    """Integers up to 20,000 proportional to 1 / capacity, and whether they are exact; otherwise
+    they are rounded as finely as the limit allows. Raises InputError if the smallest capacity is
+    too small compared with the largest."""
     largest = max(capacity)
     share_of = [largest / c for c in capacity]
     scale = math.lcm(*(s.denominator for s in share_of))
@@ -211,7 +210,7 @@ def capacity_weights(capacity: Sequence[Fraction]) -> tuple[Ints, bool]:
 
 @dataclass
 class _Brokers:
-    """The brokers of tomorrow, as options add and remove them one by one."""
+    """The brokers that the options add and remove."""
 
     cluster: Cluster
     added: dict[int, Broker] = field(default_factory=dict)
@@ -229,7 +228,7 @@ class _Brokers:
             raise InputError(where, f"needs its rack: {new.id}:RACK")
         if new.rack and not self.cluster.rack_names:
             raise InputError(where, "the other brokers have no racks")
-        # a new broker is like most of the others; so is its disk, where they all have one
+        # a new broker gets the most common capacity, and disk size if all brokers have one
         usual = Counter(b.capacity for b in self.cluster.brokers).most_common(1)[0][0]
         disks = Counter(b.disk_bytes for b in self.cluster.brokers)
         disk = None if None in disks else disks.most_common(1)[0][0]
@@ -287,7 +286,7 @@ def _target(cluster: Cluster, options: PlanOptions, chosen: Bools, given: Ints |
     if given is not None:
         target[chosen] = (given >= 0).sum(axis=1)[chosen]
     seen: set[str | None] = set()
-    # the general factor first, whatever the order given, then the topics' own
+    # the general factor first, in any order of the options, then those of topics
     for word in sorted(options.replication_factor, key=lambda word: word.topic is not None):
         where = f"replication_factor {shown(word)}"
         if word.topic in seen:

@@ -1,8 +1,8 @@
-"""The objective's stages with what proves them, as plan.json carries it.
+"""The stages of the objective with their proofs, as stored in plan.json.
 
-A stage has the value that the plan reaches and a bound that no plan can beat, given the stages
-before it. The bound comes from the exact solver's prices, whichever strategy made the plan; the
-prices are stored, so that ``partage check`` can work the bound out again.
+A stage has the value that the plan reaches, and a bound that no plan can beat given the values of
+the earlier stages. The bound comes from the exact solver's prices, whichever strategy made the
+plan. The prices are stored so that ``partage check`` can recompute the bound.
 """
 
 from __future__ import annotations
@@ -43,8 +43,8 @@ _STAGE_OF_COST = {
 
 @dataclass(frozen=True)
 class Stage:
-    """``prices``: packed dual values and what else the bound is made of (see docs/proofs.md).
-    ``exact`` is False where the stage is a search with a bound, not a flow."""
+    """``prices``: packed dual values and other inputs of the bound (see docs/proofs.md). ``exact``
+    is False if the stage is solved by a search with a bound, not by a flow."""
 
     name: StageName
     value: int
@@ -63,7 +63,7 @@ class Stage:
 
 
 def prove_placement(problem: Problem, after: Cluster) -> list[Stage]:
-    """Fair loads, fewest moves, topic spread; what the budget allows; or bytes and their moves."""
+    """Fair loads, fewest moves, topic spread and the budget; or bytes and bytes moved."""
     if problem.options.by_size:
         return _prove_sizes(problem, after)
     found = _prove_share(problem, after)
@@ -87,7 +87,7 @@ def _prove_share(problem: Problem, after: Cluster) -> list[Stage]:
             prices["topics"] = pack(proof.family_price - proof.slot_price)
         if problem.budgeted.aim is not None:
             prices["aim"] = problem.budgeted.aim.tolist()
-        # fewer bytes moved may cost spread, and how much is a search
+        # a limit on bytes may cost topic spread; how much is found by a search
         exact = proof.cost != SPREAD or problem.options.max_bytes_moved is None
         stages.append(
             Stage(_STAGE_OF_COST[proof.cost], value[proof.cost], proof.bound, prices, exact)
@@ -96,8 +96,9 @@ def _prove_share(problem: Problem, after: Cluster) -> list[Stage]:
 
 
 def _prove_budget(problem: Problem, after: Cluster) -> Stage:
-    """What the limit in effect leaves: the fewest moves within a tolerance, or the fairest loads
-    for so many moves. For bytes the bound is the fairest loads of all, perhaps out of reach."""
+    """The objective under the limit in effect: the fewest moves within a tolerance, or the fairest
+    loads for a number of moves. For bytes the bound is the fairest loads without a limit, which may
+    be out of reach."""
     sharing, budgeted = problem.sharing, problem.budgeted
     fair, trade, kind = budgeted.fair, budgeted.trade, budgeted.kind
     assert fair is not None
@@ -127,7 +128,7 @@ def _prove_budget(problem: Problem, after: Cluster) -> Stage:
 
 
 def _prove_sizes(problem: Problem, after: Cluster) -> list[Stage]:
-    """The highest bytes of a broker, by capacity, and the bytes moved."""
+    """The highest bytes of a broker in relation to its capacity, and the bytes moved."""
     sharing, _ = sized(problem)
     slots = problem.broker_slot[after.replicas[problem.items]]
     load = problem.sharing.size_on(slots)
@@ -150,7 +151,7 @@ def _prove_sizes(problem: Problem, after: Cluster) -> list[Stage]:
 
 
 def prove_leaders(problem: Problem, after: Cluster, led: Led) -> list[Stage]:
-    """Leaders and failures of ``after``, against what its replica sets allow (``led``)."""
+    """Leaders and failures of ``after``, compared with the optimum for its sets (``led``)."""
     placement = Placement(after, problem.usable)
     place = problem.slot_brokers
     counts = placement.leader_counts()[place]

@@ -1,15 +1,15 @@
 """Leaders and first followers: the order of each replica list, for given replica sets.
 
-By count, leaders are the fairest there are for the sets, with as few leader changes as that allows;
-both are one flow, partition -> leader. Then leader and first follower are chosen together, as an
-ordered pair, with the leader counts fixed: partition -> pair -> leader. When broker b fails, broker
-f ends with its own leaders plus the pairs (b, f); so a pair's cost is the square of that sum, and a
-cap T on it limits the worst survivor. T starts at a bound that follows from counting; where no flow
-exists, the least T for which there is one is searched. Fewest leader changes and fewest changed
-orders come last, among the optima.
+By count, one flow (partition -> leader) finds the fairest leader counts that the sets allow, with
+the fewest leader changes. A second flow (partition -> pair -> leader) then chooses leader and first
+follower together, as an ordered pair, with fixed leader counts. When broker b fails, broker f ends
+with its own leaders plus the pairs (b, f). So the cost of a pair is the square of that sum, and a
+cap T on the sum limits the worst survivor. T starts at a lower bound found by counting; if no flow
+exists, a search finds the least T for which one does. Among the optima, the fewest leader changes
+and then the fewest changed orders decide.
 
-By rate, which is not a flow problem, ``rates`` chooses the leaders; only first followers are chosen
-here.
+By rate, which is not a flow problem, ``rates`` chooses the leaders, and this module only the first
+followers.
 """
 
 from __future__ import annotations
@@ -41,11 +41,15 @@ class LeaderProof:
 
 @dataclass(frozen=True, eq=False)
 class FailureProof:
-    """Leaders after any failure: the ``worst`` survivor and its ``ideal``, a lower bound; the sum
-    of squares ``value`` over (failed, survivor) with its ``bound`` among all orders whose worst is
-    no worse; prices per ordered pair that some partition can choose, ascending, and per broker.
-    Where counting alone does not prove the ideal, ``floor`` has the prices (pairs, brokers) that
-    prove that one less is impossible."""
+    """Leaders after any failure.
+
+    - ``worst``: leaders of the worst survivor; ``ideal``: a lower bound on it
+    - ``value``: sum of squares over (failed, survivor); ``bound``: a lower bound on it among all
+      orders with the same ``worst``, from ``pair_price`` (per ordered pair that some partition can
+      choose, ascending) and ``slot_price``
+    - ``floor``: prices (pairs, brokers) which prove that ``worst - 1`` is impossible, where
+      counting does not
+    """
 
     worst: int
     ideal: int
@@ -58,7 +62,7 @@ class FailureProof:
 
 @dataclass(frozen=True, eq=False)
 class Led:
-    """Replica lists in order [P, R] and the proofs."""
+    """Ordered replica lists [P, R] and the proofs."""
 
     replicas: Ints
     leaders: LeaderProof | RateProof
@@ -66,7 +70,7 @@ class Led:
 
 
 def lead(problem: Problem, replicas: Ints) -> Led:
-    """Order the replica sets [P, R]; rows that are not chosen stay as they are."""
+    """Order the replica sets [P, R]; rows that are not chosen keep their order."""
     lists = _kept_order(problem, replicas)
     choices = Choices.of(problem, replicas, lists)
     today = problem.broker_slot[problem.cluster.replicas[:, 0]]
@@ -81,8 +85,8 @@ def lead(problem: Problem, replicas: Ints) -> Led:
 
 
 def _kept_order(problem: Problem, replicas: Ints) -> Ints:
-    """The sets as lists: what stays in today's order, then what is new by broker id; a lone usable
-    replica first, since no other can lead."""
+    """The sets as lists: current replicas in their order, then new ones by broker id. If only one
+    replica is usable, it comes first, since no other can lead."""
     before = problem.cluster.replicas
     width = max(replicas.shape[1], before.shape[1])
     brokers = len(problem.usable)
@@ -120,14 +124,14 @@ def _lead_by_count(choices: Choices, today: Ints) -> tuple[Ints, LeaderProof]:
 def _pair(
     problem: Problem, choices: Choices, lists: Ints, leader: Ints
 ) -> tuple[Ints, FailureProof]:
-    """First followers, and under count also which partition is led by whom; returns [I] pairs
+    """First followers and, when balancing by count, the leader of each partition. Returns [I] pairs
     (leader slot * E + follower slot)."""
     slots = len(choices.base)
     count = len(choices.open)
     item, first, second = choices.pairs(lists.shape[1])
     if problem.options.leaders == "rate":
-        settled = leader[item] == first
-        item, first, second = item[settled], first[settled], second[settled]
+        allowed = leader[item] == first
+        item, first, second = item[allowed], first[allowed], second[allowed]
     quota = np.bincount(leader, minlength=slots).astype(np.int64)
     load = choices.base + quota
     codes, option = np.unique(first * slots + second, return_inverse=True)
@@ -150,7 +154,7 @@ def _pair(
     if answer is None:
         worst = least_level(*offers, option_base, quota, infeasible=ideal)
         answer = pick_pairs(*offers, option_base, worst - option_base, quota, changes)
-        assert answer is not None, "an order with this level exists"
+        assert answer is not None, "an order with this worst survivor exists"
     picked, pair_price, slot_price = answer
     pair = np.zeros((slots, slots), dtype=np.int64)
     np.add.at(pair, (first[picked], second[picked]), 1)
@@ -190,8 +194,8 @@ def _pair(
 
 
 def failure_squares(load: Ints, pair_base: Ints, pair: Ints, codes: Ints) -> tuple[int, int]:
-    """Sum over (failed b, survivor f) of (leaders(f) + pairs(b, f)) squared, and the part of it
-    that belongs to pairs that no partition can choose."""
+    """Sum over (failed b, survivor f) of (leaders(f) + pairs(b, f)) squared, and the part of it for
+    pairs that no partition can choose."""
     level = load[None, :] + pair_base + pair
     squares = level * level
     np.fill_diagonal(squares, 0)
@@ -205,8 +209,8 @@ def _same_sets(before: Ints, after: Ints) -> Bools:
 
 
 def _ordered(problem: Problem, lists: Ints, rows: Ints, pair: Ints) -> Ints:
-    """Lists with the chosen pair in front, the rest in its order; unchanged where the list has
-    that leader and next live replica already."""
+    """Lists that start with the chosen pair, the rest in order. A list that already has this leader
+    and next live replica is unchanged."""
     slots = len(problem.slot_brokers)
     first = problem.slot_brokers[pair // slots]
     second = problem.slot_brokers[pair % slots]

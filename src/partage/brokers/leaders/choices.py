@@ -1,4 +1,4 @@
-"""Who may lead what, once the replica sets are given."""
+"""The possible leaders of each partition, for given replica sets."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ Ints = npt.NDArray[np.int64]
 
 @dataclass(frozen=True, eq=False)
 class Choices:
-    """What may be chosen, given the replica sets [P, R] (any order, -1 last).
+    """Possible leaders, given the replica sets [P, R] (any order, padded with -1).
 
-    Slots are the usable brokers. ``open`` rows have a choice of two or more usable replicas; the
-    others are fixed and their leaders and pairs count as base.
+    Slots are the usable brokers. ``open`` rows have two or more usable replicas; the others are
+    fixed, and their leaders and pairs count as base.
 
     - ``item``, ``slot`` [A]: the arcs (position in ``open``, slot) of possible leaders
-    - ``base`` [E], ``pair_base`` [E, E]: leaders and (leader, first follower) pairs that stay
+    - ``base`` [E], ``pair_base`` [E, E]: leaders and (leader, first follower) pairs of fixed rows
     """
 
     open: Ints
@@ -37,7 +37,7 @@ class Choices:
         on = problem.broker_slot[replicas]
         free = problem.chosen & ((on >= 0).sum(axis=1) >= 2)
         rows = np.flatnonzero(free)
-        # ascending slots: the same sets are the same problem, in whatever order they come
+        # ascending slots, so that the result does not depend on the order of the sets
         on_open = np.sort(on[rows], axis=1)
         item, column = np.nonzero(on_open >= 0)
         fixed = np.flatnonzero(~free)

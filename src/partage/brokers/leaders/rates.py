@@ -1,13 +1,13 @@
-"""Who leads, balanced by measured bytes in per second.
+"""Leaders balanced by measured incoming bytes per second.
 
-Rates are not units, so this is not a flow problem: a search finds an answer, and the proof gives
-its distance from a lower bound. The bound: take any set of brokers. One of them must lead each
-partition whose replicas are all on the set, so some broker of the set leads at least the bytes of
-these partitions, divided by the set's size. The set that gives the highest bound is found by
-maximum flow (``flow/bottleneck.py``). The same flow, rounded, is one start; today's leaders are
-another. From both, single changes and swaps between two brokers are made while the sum of squares
-falls, and the better end is taken, today's on a tie: what was balanced once is left alone.
-Partitions without a measured rate are then shared out by count, exactly.
+Partitions have different rates, so this is not a flow problem: a search finds an answer, and a
+lower bound shows how far it may be from the optimum. The bound considers a set of brokers: they
+must lead all partitions whose replicas are all on the set, so one of them leads at least the total
+rate of these partitions divided by the size of the set. Maximum flow finds the set with the highest
+bound (``flow/bottleneck.py``). The search starts from the rounded flow and from the current
+leaders. From both it changes single leaders, and swaps leaders between two brokers, while the sum
+of squares falls. The better result wins; on a tie the current leaders, so that a balanced cluster
+stays unchanged. Partitions without a measured rate are then distributed by count, exactly.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from partage.flow.selection import pick_slots
 Ints = npt.NDArray[np.int64]
 
 SCALE = 2**30
-"""Rates are counted in this fraction of their total, so that sums of squares stay exact."""
+"""Rates are integers: ``SCALE``-ths of their total, so that sums of squares are exact."""
 
 _SWEEPS = 50
 
@@ -34,8 +34,8 @@ _SWEEPS = 50
 @dataclass(frozen=True, eq=False)
 class RateProof:
     """The highest leader rate of a broker, ``value``, is at least ``bound`` (both in ``SCALE``-ths
-    of the total): the partitions confined to the slots ``confined`` [bool, E], or the heaviest
-    single partition, must go somewhere."""
+    of the total), because of the partitions whose replicas are all on the slots ``confined``
+    [bool, E], or because of the single partition with the highest rate."""
 
     value: int
     bound: int
@@ -43,11 +43,11 @@ class RateProof:
 
 
 def scaled(rates: npt.NDArray[np.float64]) -> Ints:
-    """[P] rates in ``SCALE``-ths of their sum, whole numbers."""
+    """[P] rates in ``SCALE``-ths of their sum, as integers."""
     largest = float(rates.max(initial=0))
     if largest <= 0:
         return np.zeros(len(rates), dtype=np.int64)
-    # by a power of two first, which is exact, so that neither tiny nor huge rates leave the floats
+    # scaling by a power of two first is exact, and avoids overflow and underflow
     part = np.ldexp(rates, -int(np.frexp(largest)[1]))
     return np.floor(part * (SCALE / float(part.sum()))).astype(np.int64)
 
@@ -60,7 +60,7 @@ def busiest_leader(rates: npt.NDArray[np.float64], cluster: Cluster) -> float:
 def lead_by_rate(
     problem: Problem, choices: Choices, lists: Ints, today: Ints
 ) -> tuple[Ints, RateProof]:
-    """[I] leader slot of each open row, and how far from perfect it may be."""
+    """[I] leader slot of each open row, and the proof of how far from optimal they may be."""
     assert problem.bytes_per_second is not None
     slots = len(choices.base)
     rate = scaled(problem.bytes_per_second)
@@ -80,7 +80,7 @@ def lead_by_rate(
         (_improve(choices, of_item, base, begin) for begin in (start, split)),
         key=lambda end: _squares(end, of_item, base),
     )
-    # partitions without a rate weigh nothing: share them out by count
+    # partitions without a rate have no weight: distribute them by count
     rest = np.flatnonzero(~measured)
     if len(rest):
         position = np.full(len(of_item), -1, dtype=np.int64)
@@ -104,7 +104,7 @@ def confined_bound(
     order = np.lexsort((choices.slot, -found.flow, choices.item))
     first = np.searchsorted(choices.item[order], np.arange(len(rate)))
     start = choices.slot[order][first] if len(rate) else np.zeros(0, dtype=np.int64)
-    # the heaviest single partition is led by someone, too
+    # some broker leads the partition with the highest rate, too
     alone = max(int(rate.max(initial=0)), int(base.max(initial=0)))
     return max(found.level, alone), found.slots, start
 
@@ -129,7 +129,8 @@ def _improve(choices: Choices, rate: Ints, base: Ints, start: Ints) -> Ints:
 
 
 def _move(choices: Choices, rate: Ints, load: Ints, leader: Ints) -> bool:
-    """The best single changes, as long as there are any; every broker takes part once a round."""
+    """Change single leaders, best first, while this helps; each broker takes part once per
+    round."""
     ever = False
     while True:
         r = rate[choices.item]
@@ -153,7 +154,7 @@ def _move(choices: Choices, rate: Ints, load: Ints, leader: Ints) -> bool:
 
 
 def _swap(choices: Choices, rate: Ints, load: Ints, leader: Ints) -> bool:
-    """For every two brokers, the exchange of one leadership each that evens them out best."""
+    """For every two brokers, swap the two leaders that bring their loads closest together."""
     slots = len(load)
     arc_leader = leader[choices.item]
     real = arc_leader != choices.slot
@@ -173,7 +174,7 @@ def _swap(choices: Choices, rate: Ints, load: Ints, leader: Ints) -> bool:
             down, up = down[leader[down] == high], up[leader[up] == low]
             if len(down) == 0 or len(up) == 0:
                 continue
-            # for each that goes down, the partner whose rate is nearest to evening out
+            # for each partition that moves down, the one whose rate evens out the gap best
             wanted = rate[down] - gap // 2
             place = np.searchsorted(rate[up], wanted)
             best, pair = gap * gap, (-1, -1)
