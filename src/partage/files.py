@@ -159,7 +159,7 @@ def _refuse_others_files(
                 "choose another directory",
             )
         if ours and not overwrite:
-            raise InputError(name, "already exists: --overwrite replaces it")
+            raise InputError(name, "already exists: `overwrite` replaces it")
         known = ("*",) if names is None else (marker, *names)
         for entry in entries:
             if not any(fnmatchcase(entry, pattern) for pattern in known):

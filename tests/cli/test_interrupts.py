@@ -1,4 +1,4 @@
-"""Ctrl-C and SIGTERM while a command carries something out."""
+"""Ctrl-C and SIGTERM during commands that must clean up."""
 
 from __future__ import annotations
 
@@ -16,19 +16,19 @@ BOTH = (signal.SIGINT, signal.SIGTERM)
 
 
 @pytest.mark.parametrize("sent", BOTH)
-def test_a_handler_is_told_as_often_as_they_come(sent: signal.Signals) -> None:
+def test_a_handler_gets_every_signal(sent: signal.Signals) -> None:
     before = [signal.getsignal(one) for one in BOTH]
-    told: list[int] = []
-    with interrupts.told_to(lambda number, _: told.append(number)):
+    received: list[int] = []
+    with interrupts.handled_by(lambda number, _: received.append(number)):
         os.kill(os.getpid(), sent)
         os.kill(os.getpid(), sent)
-    assert told == [sent, sent]
+    assert received == [sent, sent]
     assert [signal.getsignal(one) for one in BOTH] == before
 
 
 @interrupts.once()
 def interrupted(sent: signal.Signals) -> None:
-    """And interrupted again while it ends."""
+    """Interrupted again during the cleanup."""
     try:
         os.kill(os.getpid(), sent)
     finally:
@@ -48,14 +48,14 @@ def test_only_the_first_one_interrupts(sent: signal.Signals) -> None:
             signal.signal(one, earlier)
 
 
-def test_without_one_all_is_as_before() -> None:
+def test_the_handlers_are_restored() -> None:
     before = [signal.getsignal(one) for one in BOTH]
     with interrupts.once():
         assert [signal.getsignal(one) for one in BOTH] != before
     assert [signal.getsignal(one) for one in BOTH] == before
 
 
-def test_what_is_interrupted_says_so_in_a_line(
+def test_an_interrupt_prints_one_line(
     run: Callable[..., Any], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def interrupted(_: str) -> None:

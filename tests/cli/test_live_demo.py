@@ -14,7 +14,7 @@ from partage.errors import InputError, PartageError
 
 
 def test_it_has_no_use_for_spark() -> None:
-    with pytest.raises(InputError, match=r"--master: is for Spark, which --live does not use"):
+    with pytest.raises(InputError, match=r"--master: cannot be combined with --live, which"):
         live_demo.live_demo("out", "local[1]", json=False)
 
 

@@ -148,7 +148,7 @@ def test_assign_by_what_was_measured(run: Run, measured: str) -> None:
         ),
         (
             ("plan", "cluster.json", "--profile", "prof", "--horizon", "-1"),
-            "--horizon -1: expected days",
+            "--horizon -1: must be a number of days",
         ),
         (
             ("compare", "cluster.json", "--profile", "prof", "--from", "2025-01-01"),

@@ -125,7 +125,7 @@ def within(run: Run, monkeypatch: pytest.MonkeyPatch) -> Callable[..., list[str]
 
 
 def test_where_the_cluster_is(within: Callable[..., list[str]]) -> None:
-    there = lambda: next_step.there("apply")  # noqa: E731
+    there = lambda: next_step.cluster_options("apply")  # noqa: E731
     address = ("--bootstrap-server", "h:1", "--command-config", "me.properties")
     assert within(there, "verify", "p", *address) == list(address)
     assert within(there, "verify", "p") == ["--bootstrap-server", "HOST:PORT"]
@@ -135,7 +135,7 @@ def test_of_options_only_those_that_the_next_command_has(
     within: Callable[..., list[str]],
 ) -> None:
     def plan() -> list[str]:
-        return next_step.again("plan", without=("out", "strategies"), more=("-o", "plan/"))
+        return next_step.same_call("plan", without=("out", "strategies"), more=("-o", "plan/"))
 
     asked = (
         *("what-if", "failures", "c.json", "--pairs", "5", "--remove-broker", "3", "-o", "f"),
@@ -147,7 +147,7 @@ def test_of_options_only_those_that_the_next_command_has(
     )
     assert within(plan, *asked) == list(expected)
     keys = ("keys", "a.parquet", "b.parquet", "--partitions", "12", "--master", "local[1]")
-    assert within(lambda: next_step.again("profile"), *keys) == [
+    assert within(lambda: next_step.same_call("profile"), *keys) == [
         *("profile", "a.parquet", "b.parquet", "--master", "local[1]")
     ]
 

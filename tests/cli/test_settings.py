@@ -315,7 +315,7 @@ def test_a_cluster_that_is_typed_goes_before_an_address_that_is_not(
         ("[sandbox]\nfolder = 'x'", "[sandbox] folder: no such option, expected one of add, "),
         ("[sandbox.up]\nkeep = true", "[sandbox.up] keep: no such option, expected one of broker"),
         ("leaders = 'rate'", "leaders: no such option, expected one of apply, "),
-        ("plan = 'x'", "plan: is a command, expected [plan]"),
+        ("plan = 'x'", "plan: is a command: expected a section [plan]"),
         ("[plan]\nno-moves = 'yes'", "[plan] no-moves: expected true or false"),
         ("[plan]\nno-moves = 1", "[plan] no-moves: expected true or false"),
         ("[plan]\nthrottle = true", "[plan] throttle: expected text or a number"),
@@ -326,10 +326,13 @@ def test_a_cluster_that_is_typed_goes_before_an_address_that_is_not(
         ),
         ("[plan.leaders]\nx = 1", "[plan] leaders: expected text or a number"),
         ("master = 1979-05-27\nbootstrap-server = {}", "bootstrap-server: expected text or"),
-        ("sasl.jaas.config = 'geheim'", "sasl.jaas.config: keep it out of the project"),
-        ("[apply]\npassword = 'geheim'", "[apply] password: keep it out of the project"),
-        ("[apply]\n'ssl.key.password' = 'geheim'", "[apply] ssl.key.password: keep it out"),
-        ("[client]\nsasl.password = 'geheim'", "client.sasl.password: keep it out of the project"),
+        ("sasl.jaas.config = 'geheim'", "sasl.jaas.config: does not belong in a project"),
+        ("[apply]\npassword = 'geheim'", "[apply] password: does not belong in a project"),
+        ("[apply]\n'ssl.key.password' = 'geheim'", "[apply] ssl.key.password: does not belong in"),
+        (
+            "[client]\nsasl.password = 'geheim'",
+            "client.sasl.password: does not belong in a project",
+        ),
     ],
 )
 def test_what_the_file_may_not_say(run: Run, tmp_path: Path, text: str, said: str) -> None:

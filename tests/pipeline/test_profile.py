@@ -82,7 +82,7 @@ def test_what_stands_is_kept_when_the_new_one_fails(
     with pytest.raises(InputError, match="no records"):
         write_profile(spark, [bad], tmp_path / "out", overwrite=True)
     assert (tmp_path / "out" / "profile.json").read_text() == before
-    with pytest.raises(InputError, match="already exists: --overwrite replaces it"):
+    with pytest.raises(InputError, match="already exists: `overwrite` replaces it"):
         write_profile(spark, [good], tmp_path / "out")
     (tmp_path / "mine").mkdir()
     (tmp_path / "mine" / "file").touch()

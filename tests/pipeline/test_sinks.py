@@ -65,7 +65,7 @@ def test_what_is_there_is_replaced_only_when_asked(tmp_path: Path) -> None:
     careful = written(tmp_path / "out")
     before = tree(tmp_path)
     for refused in (lambda: careful.check(None), lambda: careful.write(None, {"x": KEYS}, ABOUT)):
-        with pytest.raises(InputError, match=r"out: already exists: --overwrite replaces it$"):
+        with pytest.raises(InputError, match=r"out: already exists: `overwrite` replaces it$"):
             refused()
     assert tree(tmp_path) == before
     bold = Sink(tmp_path / "out", "mark.json", overwrite=True)

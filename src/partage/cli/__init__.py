@@ -1,7 +1,7 @@
-"""The command line: parse, call, print. Exit codes: 0 done, 1 it does not hold, 2 bad input.
+"""The command line. Exit codes: 0 success, 1 failure or a check that does not hold, 2 bad input.
 
-``plan --detailed-exitcode`` has Terraform's instead: 0 nothing to do, 1 it failed, bad input too,
-2 there is something to do.
+With ``plan --detailed-exitcode`` they are Terraform's instead: 0 no changes, 1 any error, bad input
+included, 2 changes.
 """
 
 from __future__ import annotations
@@ -37,10 +37,10 @@ from partage.cli.compat import ClickException, Context, get_current_context
 from partage.cli.spelling import respell
 from partage.errors import PartageError
 
-_HELP = """Decides who gets which partition of an Apache Kafka cluster: exactly, with proof.
+_HELP = """Plan Kafka rebalances with provably the fewest replica moves, run them, undo them.
 
-What is not typed is looked for in variables (PARTAGE_PLAN_LEADERS is --leaders of plan) and in
-partage.toml, here or above. partage doctor says what holds.
+Options can also be set with variables (PARTAGE_PLAN_LEADERS is --leaders of plan) or in
+partage.toml, in this directory or above. partage doctor shows which settings apply.
 
 Examples:
 
@@ -70,11 +70,11 @@ doctor_command.register(app)
 demo_command.register(app)
 
 INTERRUPTED = 128 + signal.SIGINT
-"""The exit code after Ctrl-C, as shells have it."""
+"""The exit code after Ctrl-C, as in shells."""
 
 
-def _version(asked: bool) -> None:
-    if asked:
+def _version(requested: bool) -> None:
+    if requested:
         typer.echo(f"partage {__version__}")
         raise typer.Exit
 
@@ -89,8 +89,8 @@ def _before_any_command(
 
 
 def main() -> None:
-    """Run a command and end the process with its exit code; no traceback for a user's mistake."""
-    output.use_what_the_encoding_has()
+    """Run a command and exit with its code; print a user's mistake as one line, not a traceback."""
+    output.replace_unencodable()
     command = get_command(app)
     settings.bind(command)
     for path, one in settings.commands(command):
@@ -98,51 +98,54 @@ def main() -> None:
         if path and one.callback is not None:
             one.callback = _checked(one.callback)
     completing = "_PARTAGE_COMPLETE" in os.environ
-    said = settings.Settings() if completing else settings.Settings.read(command)
+    configured = settings.Settings() if completing else settings.Settings.read(command)
     try:
         code = command(
-            standalone_mode=False, prog_name="partage", default_map=said.defaults, obj=said
+            standalone_mode=False,
+            prog_name="partage",
+            default_map=configured.defaults,
+            obj=configured,
         )
-        if code == INTERRUPTED:  # typer makes it of Ctrl-C
-            _say("interrupted")
+        if code == INTERRUPTED:  # typer turns Ctrl-C into this code
+            _print_error("interrupted")
         sys.stdout.flush()
     except PartageError as error:
         for line in error.lines:
-            _say(line)
+            _print_error(line)
         code = error.exit_code
     except ClickException as error:
-        code = _code(said.error or error, getattr(error, "ctx", None))
-        _say(str(said.error) if said.error else _told(error))
+        code = _code(configured.error or error, getattr(error, "ctx", None))
+        _print_error(str(configured.error or _message(error)))
     except ModuleNotFoundError as error:
         if error.name != "kafka":
             raise
-        _say("kafka-python is not installed: pip install 'partage[kafka]'")
+        _print_error("kafka-python is not installed: pip install 'partage[kafka]'")
         code = 1
     except (typer.Abort, KeyboardInterrupt):
-        _say("interrupted")
+        _print_error("interrupted")
         code = INTERRUPTED
     except (BrokenPipeError, SystemExit) as error:
-        # rich and typer end the process themselves where nobody reads on
+        # rich and typer exit by themselves on a broken pipe
         broken = error.__context__ if isinstance(error, SystemExit) else error
         if not isinstance(broken, BrokenPipeError):
             raise
-        _discard_stdout()  # whoever read our output has seen enough
+        _discard_stdout()  # the reader of the pipe has closed it
         code = 0
     except OSError as error:
-        # with a name it is a file that could not be read, without one our own output
+        # with a name: a file that could not be read; without: stdout or stderr
         _discard_stdout()
-        _say(f"{error.filename or 'output'}: {error.strerror or error}")
+        _print_error(f"{error.filename or 'output'}: {error.strerror or error}")
         code = 2 if error.filename else 1
     sys.exit(code if isinstance(code, int) else 0)
 
 
 def _discard_stdout() -> None:
-    """What is left in its buffer goes nowhere: at the end Python would try again."""
+    """Discard what is buffered: otherwise Python would try to write it at exit."""
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def _checked(callback: Callable[..., Any]) -> Callable[..., Any]:
-    """A command that rejects a partage.toml with a mistake, and names options as they are typed."""
+    """A command that reports a mistake in partage.toml, and names options as they are typed."""
 
     @wraps(callback)
     def call(*arguments: Any, **named: Any) -> Any:
@@ -159,26 +162,26 @@ def _checked(callback: Callable[..., Any]) -> Callable[..., Any]:
     return call
 
 
-def _told(error: ClickException) -> str:
-    """What click says, and where it was said if not on the command line."""
+def _message(error: ClickException) -> str:
+    """The message of click, with the origin of a value that was not typed."""
     option, context = (getattr(error, name, None) for name in ("param", "ctx"))
     where = settings.origin(context, option) if isinstance(option, TyperOption) and context else ""
     return error.format_message() + (f" ({where})" if where else "")
 
 
 def _code(error: PartageError | ClickException, context: Context | None) -> int:
-    """The exit code: with ``--detailed-exitcode`` 2 means something else than bad input."""
+    """The exit code: with ``--detailed-exitcode``, 2 means changes, not bad input."""
     flag = None if context is None else settings.options(context.command).get("detailed-exitcode")
     if context is None or flag is None:
         return error.exit_code
-    asked: Any = "--detailed-exitcode" in sys.argv or flag.consume_value(context, {})[0]
+    given: Any = "--detailed-exitcode" in sys.argv or flag.consume_value(context, {})[0]
     try:
-        return 1 if flag.process_value(context, asked) else error.exit_code
-    except ClickException:  # a variable that is neither yes nor no
+        return 1 if flag.process_value(context, given) else error.exit_code
+    except ClickException:  # the variable is not a boolean
         return error.exit_code
 
 
-def _say(message: str) -> None:
-    if not message:  # partage alone: its help is out already
+def _print_error(message: str) -> None:
+    if not message:  # partage without a command: its help is printed already
         return
     print(f"partage: {' '.join(message.split())}", file=sys.stderr)

@@ -1,4 +1,4 @@
-"""Arguments and options that commands of several rooms have, worded once."""
+"""Arguments and options that several modules of commands share."""
 
 from __future__ import annotations
 
@@ -7,33 +7,33 @@ from typing import Annotated, Any
 
 import typer
 
-BEGIN = "To begin with"
+GETTING_STARTED = "Getting started"
 CLUSTERS = "Clusters"
 GROUPS = "Consumer groups"
 RECORDS = "Records, with Spark"
 RUNNING = "A running Kafka"
-"""Parts that commands are in."""
+"""Sections of the help."""
 
-LINES = "partition|member"
-"""What the lines of a picture over time are."""
+PICTURE_ROWS = "partition|member"
+"""What the rows of a picture over time may be."""
 
 
 def one_of(words: str, help: str, *names: str, **more: Any) -> Any:
-    """An option that takes one of some words, ``"count|rate"``; a shell completes them."""
-    complete = beginning_with(lambda: words.split("|"))
+    """An option that takes one of some values, ``"count|rate"``, with shell completion."""
+    complete = completion_from(lambda: words.split("|"))
     return typer.Option(*names, metavar=words, help=help, autocompletion=complete, **more)
 
 
-def must_be_one_of(words: str, option: str, value: str) -> None:
-    """Raise InputError for another word than the option takes."""
+def check_choice(words: str, option: str, value: str) -> None:
+    """Raise InputError for a value that the option does not take."""
     from partage.errors import InputError
 
     if value not in words.split("|"):
         raise InputError(option, f"{value!r}: expected {' or '.join(words.split('|'))}")
 
 
-def beginning_with(words: Callable[[], Iterable[str]]) -> Callable[[str], list[str]]:
-    """What a shell completes to, out of words that are looked up when it asks."""
+def completion_from(words: Callable[[], Iterable[str]]) -> Callable[[str], list[str]]:
+    """A shell completion from words that are looked up when it is requested."""
 
     def complete(incomplete: str) -> list[str]:
         return [word for word in words() if word.startswith(incomplete)]
@@ -56,22 +56,26 @@ def assignor_names() -> list[str]:
 
 
 Picture = Annotated[
-    str | None, typer.Option("--picture", metavar="FILE.svg", help="Draw it, to scale, as SVG.")
+    str | None,
+    typer.Option("--picture", metavar="FILE.svg", help="Draw the result to scale, as SVG."),
 ]
-Json = Annotated[bool, typer.Option("--json", help="One JSON object on stdout.")]
+Json = Annotated[bool, typer.Option("--json", help="Print one JSON object on stdout.")]
 JsonLines = Annotated[
-    bool, typer.Option("--json", help="JSON objects on stdout, one a line: progress, the outcome.")
+    bool,
+    typer.Option(
+        "--json", help="Print JSON objects on stdout, one per line: progress, then the outcome."
+    ),
 ]
 Master = Annotated[
     str | None,
-    typer.Option(metavar="URL", help="Spark master; SPARK_REMOTE or this machine if none."),
+    typer.Option(metavar="URL", help="Spark master; by default SPARK_REMOTE, or this machine."),
 ]
 Format = Annotated[
     str,
-    typer.Option(metavar="NAME", help="How Spark writes the tables: json, csv, orc … by name."),
+    typer.Option(metavar="NAME", help="Format of the tables: any that Spark can write."),
 ]
 Overwrite = Annotated[
-    bool, typer.Option("--overwrite", help="Replace what an earlier run wrote there.")
+    bool, typer.Option("--overwrite", help="Replace the output of an earlier run.")
 ]
 PlanArgument = Annotated[str, typer.Argument(metavar="PLAN", help="A plan directory.")]
 BootstrapServer = Annotated[
@@ -79,7 +83,7 @@ BootstrapServer = Annotated[
     typer.Option(
         "--bootstrap-server",
         metavar="HOST:PORT",
-        help="A broker; several, separated by commas.",
+        help="Brokers to connect to, separated by commas.",
         rich_help_panel=RUNNING,
     ),
 ]
@@ -88,7 +92,7 @@ CommandConfig = Annotated[
     typer.Option(
         "--command-config",
         metavar="FILE",
-        help="Client properties, as Kafka's tools take them.",
+        help="Client properties file, as for Kafka's tools.",
         rich_help_panel=RUNNING,
     ),
 ]

@@ -110,7 +110,7 @@ def plan(
         if not changes:
             next_step.show(console, written=out)
         elif out is None:
-            this = next_step.again("plan", without=("explain", "picture"), more=("-o", "plan/"))
+            this = next_step.same_call("plan", without=("explain", "picture"), more=("-o", "plan/"))
             next_step.show(console, *this)
         else:
             next_step.show(console, "check", out, written=out)
@@ -148,7 +148,7 @@ def compare(
 
     console = output.console()
     print_compare(found, console)
-    this = next_step.again("plan", without=("strategies",), more=("-o", "plan/"))
+    this = next_step.same_call("plan", without=("strategies",), more=("-o", "plan/"))
     next_step.show(console, *this)
 
 
@@ -184,8 +184,8 @@ def check(plan: PlanArgument, json: Json = False) -> None:
             console.print(Text.assemble(("✗", "red"), f" {line}"), soft_wrap=True)
         console.print(verdict.summary())
         if verdict.sound and verdict.changes:
-            rate = next_step.throttled("apply", rate=verdict.throttle)
-            next_step.show(console, "apply", plan, *next_step.there("apply"), *rate)
+            rate = next_step.throttle_options("apply", rate=verdict.throttle)
+            next_step.show(console, "apply", plan, *next_step.cluster_options("apply"), *rate)
     raise typer.Exit(0 if verdict.sound else 1)
 
 
@@ -221,7 +221,7 @@ def report(plan: PlanArgument, json: Json = False) -> None:
     if json:
         output.print_json({"report": path})
     else:
-        output.say(output.console(), path)
+        output.print_line(output.console(), path)
 
 
 def _cluster(

@@ -1,4 +1,4 @@
-"""demo: from measurement to report on bundled data, or on a real cluster that is expanded."""
+"""demo: measure, compare and plan on bundled data, or expand a real cluster."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from partage.cli import next_step, output
-from partage.cli.arguments import BEGIN, Json, Master
+from partage.cli.arguments import GETTING_STARTED, Json, Master
 
 if TYPE_CHECKING:
     from partage.brokers.plan import Plan
@@ -27,29 +27,30 @@ _PEERS = ("exact", "generate", "leader-flow")
 
 def register(app: typer.Typer) -> None:
     """Add the command."""
-    app.command(rich_help_panel=BEGIN)(demo)
+    app.command(rich_help_panel=GETTING_STARTED)(demo)
 
 
 def demo(
     out: Annotated[
         str | None,
         typer.Option(
-            "--out", "-o", metavar="DIR", help="Output folder; by default demo, or demo-live."
+            "--out", "-o", metavar="DIR", help="Output directory; by default demo, or demo-live."
         ),
     ] = None,
     live: Annotated[
         bool,
-        typer.Option("--live", help="Expand a real Kafka on this machine under load."),
+        typer.Option("--live", help="Expand a real Kafka cluster on this machine, under load."),
     ] = False,
     master: Master = None,
     json: Json = False,
 ) -> None:
-    """The whole story on bundled data: measure with Spark, compare, plan, prove, report.
+    """Run every step on bundled data: measure with Spark, compare, plan, prove, report.
 
-    A cluster was expanded from 3 to 8 brokers: 7 and 8 are empty, and 41 partitions have two
-    replicas in one rack. Twelve topics of real change events give the load of each partition.
+    The bundled cluster was expanded from 3 to 8 brokers. Brokers 7 and 8 are empty, and 41
+    partitions have two replicas in one rack. The load of each partition is measured from twelve
+    topics of real change events.
 
-    With --live a real cluster of 3 brokers is expanded to 5, in 1 to 2 minutes.
+    With --live, expand a real cluster from 3 to 5 brokers instead; this takes 1 to 2 minutes.
 
     Examples:
 
@@ -77,11 +78,13 @@ def demo(
         cluster = Cluster.read(path)
     _chapter("1. Measure: 12 topics of real change events, with Spark", json)
     profile = _measured(cluster, profile_dir, master, json)
-    _chapter("2. Compare: what there is to spread onto the empty brokers 7 and 8", json)
+    _chapter("2. Compare: three ways to fill the empty brokers 7 and 8", json)
     planned = _planned(cluster, profile, json)
     if not json:
         print_compare(planned.compared, output.console())
-    _chapter("3. Plan: the fairest share, with the fewest moves, leaders by measured rate", json)
+    _chapter(
+        "3. Plan: the fairest share with the fewest moves, leaders balanced by measured rate", json
+    )
     document, measured = planned.plan.document(), summary(profile)
     held = _written(planned, document, measured, plan_dir)
     if json:
@@ -96,16 +99,18 @@ def _chapter(title: str, json: bool) -> None:
 
 
 def _measured(cluster: Cluster, directory: str, master: str | None, json: bool) -> Profile:
-    """The profile of the bundled events, written and shown."""
+    """Measure the bundled events, write the profile and print it."""
     from partage.measured_loads import Profile
     from partage.report.profile_tables import print_profile
 
-    with output.bar(quiet=json) as report, as_file(_DATA / "change-events.parquet") as events:
-        report(0, 0, "starting Spark")
+    with output.bar(quiet=json) as progress, as_file(_DATA / "change-events.parquet") as events:
+        progress(0, 0, "starting Spark")
         from partage.pipeline import session, write_profile
 
         with session(master, short=True) as spark:
-            write_profile(spark, [events], directory, window=_DAY, overwrite=True, progress=report)
+            write_profile(
+                spark, [events], directory, window=_DAY, overwrite=True, progress=progress
+            )
     profile = Profile.read(directory)
     if not json:
         print_profile(profile, cluster, output.console())
@@ -114,8 +119,11 @@ def _measured(cluster: Cluster, directory: str, master: str | None, json: bool) 
 
 @dataclass(frozen=True)
 class _Planned:
-    """The plan of a problem, leaders by measured rate, and the strategies compared; beside it the
-    plans with leaders by count, and by the rates of the last year alone (``lately``)."""
+    """The plan, with leaders by measured rate, and the strategies compared.
+
+    For comparison also the plans with leaders by count (``by_count``), and by the rates of the last
+    year alone (``by_lately``).
+    """
 
     problem: Problem
     plan: Plan
@@ -125,11 +133,11 @@ class _Planned:
     lately: Profile
 
     def leaders_other_than(self, other: Plan) -> int:
-        """Partitions that another of these plans lets another broker lead."""
+        """Number of partitions that have another leader in another of these plans."""
         return self.plan.leaders_other_than(other.after)
 
     def busiest_leader(self, plan: Plan) -> float:
-        """Measured bytes per second that the busiest broker leads by one of these plans."""
+        """Measured bytes in per second of the partitions that the busiest broker leads."""
         from partage.brokers.leaders.rates import busiest_leader
 
         assert self.problem.bytes_per_second is not None
@@ -143,22 +151,22 @@ def _planned(cluster: Cluster, profile: Profile, json: bool) -> _Planned:
     from partage.brokers.solving import solve
     from partage.period import Period
 
-    with output.progress(quiet=json) as say:
+    with output.progress(quiet=json) as progress:
         problem = problem_of(cluster, profile=profile, leaders="rate")
-        answers = solve_with_each(problem, _PEERS, say)
-        compared = Comparison(answers, deterministic(problem, answers, say)).to_json()
+        answers = solve_with_each(problem, _PEERS, progress)
+        compared = Comparison(answers, deterministic(problem, answers, progress)).to_json()
         plan = answers["exact"]
         assert isinstance(plan, Plan)
-        by_count = solve(problem_of(cluster, profile=profile), say)
+        by_count = solve(problem_of(cluster, profile=profile), progress)
         lately = profile.over(Period(since=profile.reach()[1] - _YEAR))
-        by_lately = solve(problem_of(cluster, profile=lately, leaders="rate"), say)
+        by_lately = solve(problem_of(cluster, profile=lately, leaders="rate"), progress)
     return _Planned(problem, plan, compared, by_count, by_lately, lately)
 
 
 def _written(
     planned: _Planned, document: dict[str, Any], measured: dict[str, Any], directory: str
 ) -> list[str]:
-    """Write the plan and prove it from its files; gives the proofs that hold."""
+    """Write the plan, check it from its files, and return the proofs that hold."""
     from partage.brokers.check import check
     from partage.brokers.directory import COMPARE, MEASURED, REPORT
     from partage.errors import PartageError
@@ -209,24 +217,23 @@ def _print(
     console, plan, by_count = output.console(), planned.plan, planned.by_count
     print_plan(document, console)
     console.print(
-        f"\nThe measurement changed who leads {planned.leaders_other_than(by_count)} of "
+        f"\nThe measurement changes the leader of {planned.leaders_other_than(by_count)} of "
         f"{plan.after.partitions} partitions: the busiest broker leads "
         f"{rate(planned.busiest_leader(plan))} instead of "
         f"{rate(planned.busiest_leader(by_count))}.",
         highlight=False,
     )
     console.print(
-        f"By {planned.lately.rates}, it would lead "
-        f"{planned.leaders_other_than(planned.by_lately)} of them otherwise: "
-        "plan --from TIME --to TIME takes such a part of the time.",
+        f"With {planned.lately.rates}, {planned.leaders_other_than(planned.by_lately)} of them "
+        "have another leader: plan --from TIME --to TIME uses the rates of such a period.",
         highlight=False,
     )
     seconds = time.perf_counter() - began
     console.print(
-        f"Checked again from the files alone: {len(held)} proofs hold. {seconds:.0f} s in all.",
+        f"Checked from the written files: {len(held)} proofs hold. {seconds:.0f} s in total.",
         highlight=False,
     )
-    output.say(console, f"\nReport: {_page(plan_dir)}")
+    output.print_line(console, f"\nReport: {_page(plan_dir)}")
     next_step.show(console, "plan", "YOUR-CLUSTER.json", "-o", "plan/")
 
 

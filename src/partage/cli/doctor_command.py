@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 import typer
 
 from partage.cli import next_step, output, settings
-from partage.cli.arguments import BEGIN, BootstrapServer, CommandConfig, Json
+from partage.cli.arguments import GETTING_STARTED, BootstrapServer, CommandConfig, Json
 
 if TYPE_CHECKING:
     from partage.doctor import Finding
@@ -22,7 +22,7 @@ _MARKS = {"ok": ("✓", "green"), "missing": ("✗", "red"), "absent": ("–", "
 
 def register(app: typer.Typer) -> None:
     """Add the command."""
-    app.command(rich_help_panel=BEGIN)(doctor)
+    app.command(rich_help_panel=GETTING_STARTED)(doctor)
 
 
 def doctor(
@@ -120,7 +120,7 @@ def _show(found: list[Finding]) -> None:
     console.print(table)
     states = {one.name: one.state for one in found}
     if states["Kafka"] == "ok":
-        cluster = next_step.there("snapshot")
+        cluster = next_step.cluster_options("snapshot")
         next_step.show(console, "snapshot", *cluster, "-o", "cluster.json")
     elif states["spark"] == "ok":
         next_step.show(console, "demo")

@@ -276,7 +276,7 @@ def _execute(
         def confirm(ready: Ready) -> None:
             checking.close()
             _confirm(ready, rate, options)
-            stack.enter_context(interrupts.told_to(handler))
+            stack.enter_context(interrupts.handled_by(handler))
             report.append(stack.enter_context(_run_progress(options.json, direction)))
 
         outcome = execute(
@@ -304,16 +304,21 @@ def _print_outcome(plan: ExecutionPlan, outcome: Outcome, directory: str, json: 
     print_outcome(plan, outcome, console)
     if outcome.state == "done":  # otherwise it has printed how to resume
         after = ("verify", directory) if plan.direction == "forward" else ("snapshot",)
-        next_step.show(console, *after, *next_step.there(after[0]))
+        next_step.show(console, *after, *next_step.cluster_options(after[0]))
 
 
 def _after_verify(state: str, plan: str) -> list[str]:
     """The next command for a plan in this state."""
     if state == "done":
-        return ["snapshot", *next_step.there("snapshot"), "-o", "cluster.json"]
+        return ["snapshot", *next_step.cluster_options("snapshot"), "-o", "cluster.json"]
     if state == "differs":
-        return ["plan", *next_step.there("plan"), "-o", "new-plan/"]
-    return ["apply", plan, *next_step.there("apply"), *next_step.throttled("apply")]
+        return ["plan", *next_step.cluster_options("plan"), "-o", "new-plan/"]
+    return [
+        "apply",
+        plan,
+        *next_step.cluster_options("apply"),
+        *next_step.throttle_options("apply"),
+    ]
 
 
 def _rate(text: str | None, name: str) -> int | str | None:

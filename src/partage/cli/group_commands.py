@@ -9,12 +9,12 @@ import typer
 from partage.cli import next_step, output
 from partage.cli.arguments import (
     GROUPS,
-    LINES,
+    PICTURE_ROWS,
     Json,
     Picture,
     assignor_names,
-    beginning_with,
-    must_be_one_of,
+    check_choice,
+    completion_from,
     one_of,
 )
 from partage.cli.loads import From, Rate, To, profile_of
@@ -28,7 +28,7 @@ AssignorOption = Annotated[
         "--assignor",
         metavar="NAME",
         help="range, roundrobin, sticky, cooperative-sticky, …, or module:Class.",
-        autocompletion=beginning_with(assignor_names),
+        autocompletion=completion_from(assignor_names),
     ),
 ]
 Mode = Annotated[
@@ -120,7 +120,7 @@ def assign(
     print_assignment(found, assignor, console)
     if assignor in ("sticky", "cooperative-sticky"):  # suggest the other mode
         more = () if mode == "java" else ("--mode", "java")
-        this = next_step.again("assign", without=("mode", "picture"), more=more)
+        this = next_step.same_call("assign", without=("mode", "picture"), more=more)
         next_step.show(console, *this)
 
 
@@ -178,7 +178,7 @@ def simulate(
     mode: Mode = "optimal",
     by: Annotated[
         str | None,
-        one_of(LINES, "What each line of the picture on the terminal shows."),
+        one_of(PICTURE_ROWS, "What each line of the picture on the terminal shows."),
     ] = None,
     picture: Picture = None,
     json: Json = False,
@@ -197,7 +197,7 @@ def simulate(
     from partage.files import check_writable_picture, write_text
 
     if by is not None:
-        must_be_one_of(LINES, "--by", by)
+        check_choice(PICTURE_ROWS, "--by", by)
     if picture is not None:
         check_writable_picture(picture)
     found = run_simulation(scenario, assignor, protocol, mode)
@@ -212,6 +212,6 @@ def simulate(
 
         console = output.console()
         print_simulation(found, console, by)
-        this = next_step.again("what-if", "churn", without=("assignor", "protocol"))
+        this = next_step.same_call("what-if", "churn", without=("assignor", "protocol"))
         next_step.show(console, *this)
     raise typer.Exit(1 if found.violations else 0)

@@ -9,12 +9,12 @@ import typer
 from partage.cli import next_step, output
 from partage.cli.arguments import (
     GROUPS,
-    LINES,
+    PICTURE_ROWS,
     Format,
     Json,
     Master,
     Overwrite,
-    must_be_one_of,
+    check_choice,
     one_of,
 )
 
@@ -38,7 +38,7 @@ def history(
     group: Annotated[str | None, typer.Option(metavar="NAME", help="Show only this group.")] = None,
     by: Annotated[
         str | None,
-        one_of(LINES, "What each line of the picture shows."),
+        one_of(PICTURE_ROWS, "What each line of the picture shows."),
     ] = None,
     format: Format = "parquet",
     overwrite: Overwrite = False,
@@ -57,7 +57,7 @@ def history(
     from partage.report.history_tables import print_history, print_rejected
 
     if by is not None:
-        must_be_one_of(LINES, "--by", by)
+        check_choice(PICTURE_ROWS, "--by", by)
     with output.bar(quiet=json) as progress:
         progress(0, 0, "starting Spark")
         from partage.pipeline import session
@@ -93,6 +93,6 @@ def history(
         print_history(found.groups[name], found.replays.get(name, {}), console, by)
     print_rejected(found.rejected, console)
     if out is None:
-        next_step.show(console, *next_step.again("history"), "-o", "history/")
+        next_step.show(console, *next_step.same_call("history"), "-o", "history/")
     else:
         next_step.show(console, written=out)

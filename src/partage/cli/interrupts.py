@@ -1,4 +1,4 @@
-"""Ctrl-C and SIGTERM while a command carries something out that has to end in good order."""
+"""Ctrl-C and SIGTERM during commands that must clean up before they end."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ _SIGNALS = (signal.SIGINT, signal.SIGTERM)
 
 
 @contextmanager
-def told_to(handler: Callable[..., Any]) -> Iterator[None]:
-    """Both go to the handler inside, as often as they come."""
+def handled_by(handler: Callable[..., Any]) -> Iterator[None]:
+    """Send both signals to the handler, each time they arrive."""
     before = {number: signal.signal(number, handler) for number in _SIGNALS}
     try:
         yield
@@ -22,18 +22,18 @@ def told_to(handler: Callable[..., Any]) -> Iterator[None]:
 
 @contextmanager
 def once() -> Iterator[None]:
-    """The first one is a KeyboardInterrupt; more of them meanwhile would only disturb its end."""
+    """Turn the first signal into a KeyboardInterrupt and ignore further ones during the cleanup."""
 
-    def end(*_: Any) -> None:
+    def interrupt(*_: Any) -> None:
         for number in _SIGNALS:
             signal.signal(number, signal.SIG_IGN)
         raise KeyboardInterrupt
 
-    before = {number: signal.signal(number, end) for number in _SIGNALS}
+    before = {number: signal.signal(number, interrupt) for number in _SIGNALS}
     try:
         yield
     finally:
-        if signal.getsignal(signal.SIGINT) is end:  # otherwise the process is about to end
+        if signal.getsignal(signal.SIGINT) is interrupt:  # otherwise the process is ending
             _restore(before)
 
 

@@ -49,7 +49,7 @@ def snapshot(
     console = output.console()
     print_snapshot(found, console)
     if out is None:
-        next_step.show(console, "plan", *next_step.there("plan"), "-o", "plan/")
+        next_step.show(console, "plan", *next_step.cluster_options("plan"), "-o", "plan/")
     else:
         next_step.show(console, "plan", out, "-o", "plan/", written=out)
 
@@ -101,4 +101,4 @@ def groups(
         remark(warning, console)
     if name is None and found:
         behind = max(found, key=lambda group: sum(group.lag.values()))
-        next_step.show(console, "groups", behind.name, *next_step.there("groups"))
+        next_step.show(console, "groups", behind.name, *next_step.cluster_options("groups"))

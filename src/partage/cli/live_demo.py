@@ -11,13 +11,13 @@ PAGE = "live.html"
 
 
 def live_demo(out: str, master: str | None, json: bool) -> None:
-    """Expand a real cluster under load, and write the results into the directory ``out``."""
+    """Expand a real cluster under load and write the results into the directory ``out``."""
     from partage.errors import InputError, PartageError
     from partage.files import check_writable_directory, new_directory, parse_json, read_text
     from partage.java import find_java
 
     if master is not None:
-        raise InputError("--master", "is for Spark, which --live does not use")
+        raise InputError("--master", "cannot be combined with --live, which does not use Spark")
     if find_spec("kafka") is None:
         raise PartageError("kafka-python is not installed: pip install 'partage[kafka]'")
     find_java("demo --live")
@@ -30,8 +30,8 @@ def live_demo(out: str, master: str | None, json: bool) -> None:
 
     check_writable_directory(out, MARKER)
     with interrupts.once(), new_directory(out, MARKER) as folder:
-        with output.progress(quiet=json) as report:
-            results = expand(folder, progress=report)
+        with output.progress(quiet=json) as progress:
+            results = expand(folder, progress=progress)
         plan = folder / PLAN
         document = parse_json(read_text(plan / PLAN_FILE), str(plan / PLAN_FILE))
         (plan / REPORT).write_text(render(document), encoding="utf-8")
@@ -45,7 +45,7 @@ def live_demo(out: str, master: str | None, json: bool) -> None:
     console.print(lead(results) + "\n", highlight=False)
     for verdict, text in checks(results):
         console.print(f"{'✓' if verdict == 'good' else '✗'} {text}", highlight=False)
-    seconds = f"{results['seconds']:.0f} s in total, with starting and stopping Kafka."
+    seconds = f"{results['seconds']:.0f} s in total, including starting and stopping Kafka."
     console.print(f"\n{seconds}", highlight=False)
-    output.say(console, f"Page: {page}")
+    output.print_line(console, f"Page: {page}")
     next_step.show(console, "sandbox", "up")

@@ -1,4 +1,4 @@
-"""Measured loads on the command line: the options, and the profile they choose."""
+"""Measured loads on the command line: the options, and the profile that they select."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ Profile = Annotated[
     typer.Option(
         "--profile",
         metavar="DIR",
-        help="Loads that partage profile measured.",
+        help="Use the loads that partage profile measured.",
         rich_help_panel=LOADS,
     ),
 ]
@@ -28,33 +28,35 @@ From = Annotated[
     typer.Option(
         "--from",
         metavar="TIME",
-        help="Take rates from this time on, for instance 2026-11-20T08:00.",
+        help="Use rates from this time on, for instance 2026-11-20T08:00.",
         rich_help_panel=LOADS,
     ),
 ]
 To = Annotated[
     str | None,
-    typer.Option("--to", metavar="TIME", help="Take rates until this time.", rich_help_panel=LOADS),
+    typer.Option("--to", metavar="TIME", help="Use rates before this time.", rich_help_panel=LOADS),
 ]
 Rate = Annotated[
     str,
     one_of(
         "mean|peak",
-        "Rate: the mean of all windows, or each partition's highest.",
+        "Use the mean of all windows, or the highest window of each partition.",
         rich_help_panel=LOADS,
     ),
 ]
 Sizes = Annotated[
     str | None,
     typer.Option(
-        metavar="FILE", help="kafka-log-dirs.sh --describe output.", rich_help_panel=LOADS
+        metavar="FILE",
+        help="Use the sizes in this kafka-log-dirs.sh --describe output.",
+        rich_help_panel=LOADS,
     ),
 ]
 Horizon = Annotated[
     float,
     typer.Option(
         metavar="DAYS",
-        help="Plan with the sizes expected this many days after the profile's last sample.",
+        help="Use the sizes expected this many days after the profile's last sample.",
         rich_help_panel=LOADS,
     ),
 ]
@@ -62,7 +64,7 @@ Horizon = Annotated[
 
 @dataclass(frozen=True)
 class Loads:
-    """The options about loads that plan, compare and what-if have."""
+    """The load options of plan, compare and what-if."""
 
     profile: Profile = None
     since: From = None
@@ -71,27 +73,27 @@ class Loads:
     sizes: Sizes = None
     horizon: Horizon = 0
 
-    def profile_chosen(self) -> MeasuredProfile | None:
-        """The profile, over the time asked for. Raises InputError."""
+    def measured(self) -> MeasuredProfile | None:
+        """The profile over the chosen time, None without one. Raises InputError."""
         return profile_of(self.profile, self.since, self.until, self.rate, self.horizon)
 
 
 def profile_of(
     path: str | None, since: str | None, until: str | None, rate: str, horizon: float = 0
 ) -> MeasuredProfile | None:
-    """The profile, with rates over the time asked for and sizes that many days ahead.
+    """The profile, with rates over the chosen time and sizes ``horizon`` days ahead.
 
-    Raises InputError, also where one of these is given without a profile.
+    Raises InputError, also for one of these options without a profile.
     """
     from partage.errors import InputError
     from partage.period import Period
 
-    about = {"since": since, "until": until, "rate": rate != "mean", "horizon": horizon}
-    for name, given in about.items():
+    needing = {"since": since, "until": until, "rate": rate != "mean", "horizon": horizon}
+    for name, given in needing.items():
         if path is None and given:
-            raise InputError(name, "needs measured loads: give `profile`")
+            raise InputError(name, "needs measured loads: add `profile`")
     if not (math.isfinite(horizon) and horizon >= 0):
-        raise InputError(f"horizon {horizon:g}", "expected days, 0 or more")
+        raise InputError(f"horizon {horizon:g}", "must be a number of days, 0 or more")
     if path is None:
         return None
     from partage.measured_loads import Profile

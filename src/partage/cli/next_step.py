@@ -1,6 +1,6 @@
-"""The next useful command: the last line of what people read, with the names of this call.
+"""The suggested next command, printed last, with the arguments of this call.
 
-What variables and ``partage.toml`` say holds for the next command too, so it is not repeated.
+Options from variables and ``partage.toml`` apply to the next command too, so they are left out.
 """
 
 from __future__ import annotations
@@ -16,28 +16,34 @@ from typer.core import TyperArgument
 from partage.cli import output, settings
 from partage.cli.compat import Command, get_current_context
 
-_WHERE = (("--bootstrap-server", "bootstrap_server"), ("--command-config", "command_config"))
+_CLUSTER_OPTIONS = (
+    ("--bootstrap-server", "bootstrap_server"),
+    ("--command-config", "command_config"),
+)
 
 THROTTLE = "50MB"
-"""An example, where nobody has said one."""
+"""The example shown where no throttle is known."""
 
 
 def show(console: Console, *words: str, written: str | None = None) -> None:
-    """``Written: plan/   Next: partage check plan/`` below an empty line, whichever there is.
+    """Print an empty line, then ``Written: plan/   Next: partage check plan/``, or one of the two.
 
-    A command is never broken: where the two do not fit beside each other, they are two lines.
+    A command is never wrapped: if both do not fit into one line, they are printed in two.
     """
-    said = [] if written is None else [f"Written: {written}"]
-    said += [f"Next: {shlex.join(('partage', *words))}"] if words else []
-    if not said:
+    parts = [] if written is None else [f"Written: {written}"]
+    parts += [f"Next: {shlex.join(('partage', *words))}"] if words else []
+    if not parts:
         return
-    line = "   ".join(said)
-    output.say(console, "\n" + ("\n".join(said) if len(line) > console.width else line))
+    line = "   ".join(parts)
+    output.print_line(console, "\n" + ("\n".join(parts) if len(line) > console.width else line))
 
 
-def again(*names: str, without: Collection[str] = (), more: Collection[str] = ()) -> list[str]:
-    """This call as one of another command (``"what-if", "churn"``): what was typed of the arguments
-    and options that it has too, but those in ``without``, and then ``more``."""
+def same_call(*names: str, without: Collection[str] = (), more: Collection[str] = ()) -> list[str]:
+    """The words of another command (``"what-if", "churn"``) with the arguments of this call.
+
+    Contains what was typed for arguments and options that the other command also has, except those
+    in ``without``, followed by ``more``.
+    """
     context = get_current_context()
     known = {one.name for one in _command(names).params} - set(without)
     arguments: list[Any] = []
@@ -56,39 +62,39 @@ def again(*names: str, without: Collection[str] = (), more: Collection[str] = ()
     return [*names, *map(str, (*arguments, *options, *more))]
 
 
-def there(*names: str) -> list[str]:
-    """The options by which the next command finds the cluster: those of this call, or a gap to
-    fill in where nobody has said them."""
+def cluster_options(*names: str) -> list[str]:
+    """The options that connect the next command to the cluster: those of this call, or a
+    placeholder if the cluster is not configured anywhere."""
     given = get_current_context().params
     found = [
         word
-        for option, name in _WHERE
+        for option, name in _CLUSTER_OPTIONS
         if settings.typed(name)
         for word in (option, str(given[name]))
     ]
-    return found or ([] if _known(names) else ["--bootstrap-server", "HOST:PORT"])
+    return found or ([] if _cluster_configured(names) else ["--bootstrap-server", "HOST:PORT"])
 
 
-def throttled(*names: str, rate: str | None = None) -> list[str]:
-    """The throttle of the next command, unless it has one already."""
-    if _set(names, "throttle"):
+def throttle_options(*names: str, rate: str | None = None) -> list[str]:
+    """The throttle of the next command, unless a variable or ``partage.toml`` sets it."""
+    if _configured(names, "throttle"):
         return []
     return ["--throttle", rate or THROTTLE]
 
 
-def _known(names: tuple[str, ...]) -> bool:
-    """Whether something else than an option says where the cluster is."""
+def _cluster_configured(names: tuple[str, ...]) -> bool:
+    """Whether a variable or the project's file names the cluster."""
     variable = bool(os.environ.get("PARTAGE_BOOTSTRAP_SERVERS"))
-    return variable or _set(names, "bootstrap-server") or _set(names, "command-config")
+    return variable or any(_configured(names, o) for o in ("bootstrap-server", "command-config"))
 
 
-def _set(names: tuple[str, ...], option: str) -> bool:
+def _configured(names: tuple[str, ...], option: str) -> bool:
     """Whether a variable or the project's file sets an option of a command."""
     defaults: Any = get_current_context().obj.defaults
     for name in names:
         defaults = defaults.get(name, {})
-    said = option.replace("-", "_") in defaults
-    return said or any(map(os.environ.get, settings.variables(names, option)))
+    in_file = option.replace("-", "_") in defaults
+    return in_file or any(map(os.environ.get, settings.variables(names, option)))
 
 
 def _command(names: tuple[str, ...]) -> Command:

@@ -1,9 +1,9 @@
-"""What every command prints with: tables on stdout, progress on stderr, or one JSON object.
+"""Output of all commands: tables on stdout and progress on stderr, or one JSON object on stdout.
 
-Colours are for a terminal, or for a pipe with ``FORCE_COLOR``. With ``NO_COLOR`` or ``TERM=dumb``
-no escape code is printed at all, and progress comes as lines, as it does without a terminal.
-Without one, tables are a hundred columns wide, whatever ``COLUMNS`` says: a log is read later,
-elsewhere. What an encoding does not have is written in ASCII.
+Colours are printed on a terminal, and into a pipe with ``FORCE_COLOR``. With ``NO_COLOR`` or
+``TERM=dumb`` no escape code is printed, and progress is printed line by line, as without a
+terminal. Without a terminal, tables are 100 columns wide whatever ``COLUMNS`` is: logs are read
+elsewhere. Characters that the encoding lacks are replaced with ASCII.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ _ASCII = {
 
 
 def console() -> Console:
-    """Where tables go."""
+    """The console for tables, on stdout."""
     width = None if sys.stdout.isatty() else WIDTH
     return Console(width=width, color_system="auto" if _coloured() else None)
 
@@ -46,13 +46,13 @@ def _plain() -> bool:
     return bool(os.environ.get("NO_COLOR")) or os.environ.get("TERM") in ("dumb", "unknown")
 
 
-def _draws() -> bool:
-    """Whether progress may be drawn over itself."""
+def _animated() -> bool:
+    """Whether progress may redraw its line."""
     return sys.stderr.isatty() and not _plain()
 
 
 class Context(typer.Context):
-    """A command being parsed; its help is printed as everything else is."""
+    """The context of a command; prints its help with the same width and colours as tables."""
 
     def get_help(self) -> str:
         from typer import rich_utils
@@ -60,21 +60,21 @@ class Context(typer.Context):
         rich_utils.COLOR_SYSTEM = "auto" if _coloured() else None
         rich_utils.FORCE_TERMINAL = _coloured()
         rich_utils.MAX_WIDTH = min(WIDTH, shutil.get_terminal_size((WIDTH, 25)).columns)
-        self.command.help = _flowing(self.command.help or "")
+        self.command.help = _reflowed(self.command.help or "")
         return super().get_help()
 
 
-def _flowing(text: str) -> str:
-    """A docstring as help: prose in paragraphs as wide as the terminal, examples line by line."""
+def _reflowed(text: str) -> str:
+    """A docstring as help: each paragraph in one line for the terminal to wrap, examples as is."""
     paragraphs = inspect.cleandoc(text).split("\n\n")
     return "\n\n".join(
         textwrap.dedent(one) if one.startswith(" ") else " ".join(one.split()) for one in paragraphs
     )
 
 
-def use_what_the_encoding_has() -> None:
-    """What stdout and stderr cannot encode becomes ASCII: a sign that is like it, or its number.
-    One that is closed takes everything and keeps nothing."""
+def replace_unencodable() -> None:
+    """Let stdout and stderr replace characters that they cannot encode: with a similar ASCII
+    character, or with an escape sequence. A closed stream is replaced with the null device."""
     sys.stdout = sys.stdout or Path(os.devnull).open("w")  # noqa: SIM115
     sys.stderr = sys.stderr or Path(os.devnull).open("w")  # noqa: SIM115
     codecs.register_error("partage", _in_ascii)
@@ -91,20 +91,20 @@ def _in_ascii(error: UnicodeError) -> tuple[str, int]:
     ), error.end
 
 
-def say(console: Console, line: str) -> None:
-    """A line as it is, however long: people copy from it."""
+def print_line(console: Console, line: str) -> None:
+    """Print a line without wrapping it, so that it can be copied."""
     console.print(line, highlight=False, markup=False, soft_wrap=True)
 
 
 def print_json(value: Any) -> None:
-    """One JSON object on stdout and nothing else; in ASCII, which every terminal and pipe takes."""
+    """Print one JSON object on stdout, in ASCII, so that every encoding can represent it."""
     sys.stdout.write(json.dumps(value, separators=(",", ":"), allow_nan=False) + "\n")
 
 
 @contextmanager
 def progress(quiet: bool = False) -> Iterator[Callable[[str], None]]:
-    """A spinner on stderr that says what is being done; silent without a terminal."""
-    if quiet or not _draws():
+    """A spinner on stderr with the current step; silent without a terminal."""
+    if quiet or not _animated():
         yield lambda _: None
         return
     with Console(stderr=True).status("starting") as status:
@@ -117,7 +117,7 @@ def bar(quiet: bool = False) -> Iterator[Callable[[int, int, str], None]]:
     if quiet:
         yield lambda _done, _total, _label: None
         return
-    if not _draws():
+    if not _animated():
         seen: set[str] = set()
 
         def line(_done: int, _total: int, label: str) -> None:

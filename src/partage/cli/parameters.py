@@ -16,7 +16,7 @@ import typer
 
 from partage.brokers.declaration import Option
 from partage.brokers.options import PlanOptions, declared
-from partage.cli.arguments import beginning_with, strategy_names
+from partage.cli.arguments import completion_from, strategy_names
 
 _NAMES: Mapping[str, Callable[[], Iterable[str]]] = {"strategy": strategy_names}
 """Options that take a registered name: what a shell lists."""
@@ -93,7 +93,7 @@ def _plan_option(one: Option[Any, Any]) -> inspect.Parameter:
         help=one.help,
         show_default=show,
         rich_help_panel=one.panel,
-        autocompletion=None if choices is None else beginning_with(choices),
+        autocompletion=None if choices is None else completion_from(choices),
     )
     return _keyword(one.name, Annotated[kind, option], default)
 

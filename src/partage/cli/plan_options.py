@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from partage.brokers.options import PlanOptions
-from partage.cli.arguments import beginning_with, strategy_names
+from partage.cli.arguments import completion_from, strategy_names
 from partage.cli.loads import Loads
 
 if TYPE_CHECKING:
@@ -22,7 +22,7 @@ Strategies = Annotated[
         "--strategy",
         metavar="NAME",
         help="Only this strategy (repeatable); all by default.",
-        autocompletion=beginning_with(strategy_names),
+        autocompletion=completion_from(strategy_names),
     ),
 ]
 
@@ -32,7 +32,7 @@ def problem_of(cluster: str | Cluster, options: PlanOptions, loads: Loads) -> Pr
     from partage.brokers.planning import posed
     from partage.cluster import Cluster
 
-    profile = loads.profile_chosen()
+    profile = loads.measured()
     if not isinstance(cluster, Cluster):
         cluster = Cluster.read(cluster, sizes=loads.sizes)
     return posed(cluster, options, profile)

@@ -38,7 +38,7 @@ def plan_directory_of(
     if has_begun(directory, reassignment):
         _check_batch(directory, batch)
         if not json:
-            output.say(console, f"Resuming {directory}")
+            output.print_line(console, f"Resuming {directory}")
         return directory
     connection = Connection.of(bootstrap_server, command_config)
     with output.progress(quiet=json) as progress:
@@ -61,7 +61,7 @@ def plan_directory_of(
         for warning in shown.warnings:
             remark(warning, console)
         if document["changes"]:
-            output.say(console, f"Written: {directory}")
+            output.print_line(console, f"Written: {directory}")
     return directory if document["changes"] else None
 
 

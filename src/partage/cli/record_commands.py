@@ -214,5 +214,5 @@ def keys(
 
         console = output.console()
         print_keys(found, console, fail_above)
-        next_step.show(console, *next_step.again("profile"), "-o", "profile/")
+        next_step.show(console, *next_step.same_call("profile"), "-o", "profile/")
     raise typer.Exit(1 if above else 0)

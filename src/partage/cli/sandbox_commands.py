@@ -101,12 +101,14 @@ def down(
         output.print_json({"directory": directory, "ended": ended, "left": left})
         return
     console = output.console()
-    output.say(console, f"Stopped: {', '.join(ended) or 'nothing was running'}")
+    output.print_line(console, f"Stopped: {', '.join(ended) or 'nothing was running'}")
     if keep:
-        output.say(console, f"Kept: {directory}")
-        next_step.show(console, *next_step.again("sandbox", "up"))
+        output.print_line(console, f"Kept: {directory}")
+        next_step.show(console, *next_step.same_call("sandbox", "up"))
     elif left:
-        output.say(console, f"Left in {directory}, not written by the sandbox: {', '.join(left)}")
+        output.print_line(
+            console, f"Left in {directory}, not written by the sandbox: {', '.join(left)}"
+        )
 
 
 def add(
@@ -199,14 +201,14 @@ def _show(sandbox: Sandbox, json: bool, done: str, then: str = "snapshot") -> No
         row = str(one["id"]), one["rack"] or "-", one["address"], pid, one["log"]
         brokers.add_row(*map(Text, row))
     console = output.console()
-    output.say(console, f"Kafka {sandbox.kafka} in {sandbox.directory}: {done}\n")
+    output.print_line(console, f"Kafka {sandbox.kafka} in {sandbox.directory}: {done}\n")
     console.print(brokers)
     console.print()
-    output.say(console, f"Bootstrap servers: {sandbox.bootstrap_servers}")
+    output.print_line(console, f"Bootstrap servers: {sandbox.bootstrap_servers}")
     for client in found["client_properties"]:
         option = f"--command-config {client['file']}"
-        output.say(console, f"As {client['user']} on {client['listener']}: {option}")
-    output.say(console, f"Stop it: partage sandbox down{_dir(sandbox.directory)}")
+        output.print_line(console, f"As {client['user']} on {client['listener']}: {option}")
+    output.print_line(console, f"Stop it: partage sandbox down{_dir(sandbox.directory)}")
     running = [one["address"] for one in found["brokers"] if one["pid"] is not None]
     if running:
         options = ["--bootstrap-server", running[0]]

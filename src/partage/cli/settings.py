@@ -1,19 +1,19 @@
-"""What nobody typed: options out of ``PARTAGE_*`` variables, and of a project's ``partage.toml``.
+"""Options from ``PARTAGE_*`` variables and from a project's ``partage.toml``.
 
-An option that is not on the command line is looked for in its variable, then in the nearest
-``partage.toml``: that of the working directory or of one above it, no further up than the home
-directory. To look in this order is click's business (``envvar`` and ``default_map``). Here it is
-told what the variables are called, and given the file, once nothing in it is unknown.
+An option that is not on the command line is read from its variable, then from the nearest
+``partage.toml``: in the working directory or above it, but not above the home directory. click
+implements this order (``envvar`` and ``default_map``). This module gives click the names of the
+variables, and the values of the file once every name in it is known.
 
-Names follow the commands. ``--leaders`` of ``plan`` is ``PARTAGE_PLAN_LEADERS``, and ``leaders``
-below ``[plan]``. For a command of a group both forms exist twice: ``--dir`` of ``sandbox up`` is
-``PARTAGE_SANDBOX_UP_DIR`` or ``PARTAGE_SANDBOX_DIR``, ``dir`` below ``[sandbox.up]`` or
-``[sandbox]``. A few options mean the same in all commands (``SHARED``): ``PARTAGE_MASTER``, and
-``master`` at the head of the file.
+Names follow the commands. ``--leaders`` of ``plan`` is ``PARTAGE_PLAN_LEADERS``, or ``leaders``
+below ``[plan]``. A command of a group has two forms of each: ``--dir`` of ``sandbox up`` is
+``PARTAGE_SANDBOX_UP_DIR`` or ``PARTAGE_SANDBOX_DIR``, and ``dir`` below ``[sandbox.up]`` or
+``[sandbox]``. Options that mean the same in all commands (``SHARED``) can be set once:
+``PARTAGE_MASTER``, or ``master`` at the top of the file.
 
-Values of the file are turned into the words that the command line would have, so that there is one
-way to read them. A relative path is relative to the file. Secrets are refused: the file is a
-project's, and goes where the project goes.
+Values of the file become the text that the command line would have, so that they are parsed in one
+way. A relative path is relative to the file. Secrets are rejected: the file is part of the project,
+and often in version control.
 """
 
 from __future__ import annotations
@@ -38,25 +38,24 @@ NAME = "partage.toml"
 PREFIX = "PARTAGE"
 
 SHARED = ("bootstrap-server", "command-config", "master")
-"""Options that may be set for all commands at once."""
+"""Options that can be set once for all commands."""
 
 PATH = re.compile(r"(DIR|FILES?|FOLDER)(\.\w+)?")
-"""The metavars of options that are paths."""
+"""The metavars of options whose values are paths."""
 
 _URL = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://")
 _SECRET = re.compile(r"passw|secret|jaas|credential|token|^(sasl|ssl|security)\b", re.IGNORECASE)
 
-Words: TypeAlias = tuple[str, ...]
-"""How a command is called: ``("sandbox", "up")``."""
+CommandPath: TypeAlias = tuple[str, ...]
+"""The words of a command: ``("sandbox", "up")``."""
 
-Said: TypeAlias = Mapping[str, tuple[str, Any]]
-"""By option: where in the file it stands, and the value."""
+Given: TypeAlias = Mapping[str, tuple[str, Any]]
+"""By option: its place in the file, and its value."""
 
 
 @dataclass(frozen=True)
 class Settings:
-    """The project's file: which one it is, its values as click's ``default_map``, or what is wrong
-    with it."""
+    """The project's file: its path, its values as click's ``default_map``, the error in it."""
 
     file: str | None = None
     defaults: dict[str, Any] = field(default_factory=dict)
@@ -64,7 +63,7 @@ class Settings:
 
     @classmethod
     def read(cls, command: Command) -> Settings:
-        """Those of the nearest file, for this group of commands."""
+        """The settings in the nearest file for this group of commands."""
         path = find()
         if path is None:
             return cls()
@@ -76,12 +75,15 @@ class Settings:
             )
         except InputError as error:
             return cls(name, error=error)
-        except (ValueError, RecursionError) as error:  # also a number that is too long
+        except (
+            ValueError,
+            RecursionError,
+        ) as error:  # also a number with too many digits
             return cls(name, error=InputError(name, f"not valid TOML ({error})"))
 
 
 def find() -> Path | None:
-    """The nearest file: a bare name in the working directory, absolute above it."""
+    """The nearest file: its name alone in the working directory, an absolute path above it."""
     try:
         here, home = Path.cwd(), Path("~").expanduser()
         for folder in (here, *here.parents):
@@ -89,7 +91,7 @@ def find() -> Path | None:
                 return Path(NAME) if folder == here else folder / NAME
             if folder == home:
                 break
-    except (OSError, RuntimeError):  # a directory that is gone or closed: no project's
+    except (OSError, RuntimeError):  # the directory was removed, or cannot be read
         pass
     return None
 
@@ -103,40 +105,42 @@ def options(command: Command) -> dict[str, TyperOption]:
     }
 
 
-def commands(command: Command, path: Words = ()) -> Iterator[tuple[Words, Command]]:
-    """A command and every one below it, and how they are called."""
+def commands(command: Command, path: CommandPath = ()) -> Iterator[tuple[CommandPath, Command]]:
+    """A command and all commands below it, with their words."""
     yield path, command
     for name, below in getattr(command, "commands", {}).items():
         yield from commands(below, (*path, name))
 
 
-def variables(path: Words, option: str) -> list[str]:
-    """The variables of an option, the one of this command alone first."""
-    reach = [path[:length] for length in range(len(path), 0, -1)]
+def variables(path: CommandPath, option: str) -> list[str]:
+    """The variables of an option, the most specific first."""
+    prefixes = [path[:length] for length in range(len(path), 0, -1)]
     if option in SHARED:
-        reach.append(())
-    return ["_".join((PREFIX, *words, option)).upper().replace("-", "_") for words in reach]
+        prefixes.append(())
+    return ["_".join((PREFIX, *words, option)).upper().replace("-", "_") for words in prefixes]
 
 
 def bind(command: Command) -> None:
-    """Tell click the variables of every option."""
+    """Set the variables of every option for click."""
     for path, one in commands(command):
         for name, option in options(one).items():
             option.envvar = variables(path, name)
-            option.show_envvar = False  # a third of every help otherwise
+            option.show_envvar = False  # they would be a third of every help
             if name == "command-config":
-                option.is_eager = True  # read before the other: see _unless_the_client_says
+                option.is_eager = (
+                    True  # read before bootstrap-server: see _unless_client_settings_do
+                )
             if name == "bootstrap-server":
-                option.show_default = False  # which depends on that file
+                option.show_default = False  # it depends on that file
 
 
 def typed(name: str) -> bool:
-    """Whether a parameter of the command that runs was on its command line."""
+    """Whether a parameter of the running command was on the command line."""
     return get_current_context().get_parameter_source(name) is ParameterSource.COMMANDLINE
 
 
 def origin(context: Context, option: TyperOption) -> str:
-    """Where the value of an option came from that was not typed; empty if it was, or has none."""
+    """The variable or file that a value came from; empty if it was typed or is the default."""
     match context.get_parameter_source(option.name):
         case ParameterSource.ENVIRONMENT:
             return next(name for name in option.envvar or () if os.environ.get(name))
@@ -148,37 +152,39 @@ def origin(context: Context, option: TyperOption) -> str:
 
 @dataclass(frozen=True)
 class _Reader:
-    """Makes click's ``default_map`` out of the tables of a file in a folder."""
+    """Turns the tables of a file in a folder into click's ``default_map``."""
 
     file: str
     folder: str
 
     def defaults(
-        self, command: Command, table: Mapping[str, Any], path: Words, above: Said
+        self, command: Command, table: Mapping[str, Any], path: CommandPath, inherited: Given
     ) -> dict[str, Any]:
-        """Of a command or a group; ``above`` is what the tables around say for all of theirs."""
+        """The values for a command or group; ``inherited`` are those of the enclosing tables."""
         below: Mapping[str, Command] = getattr(command, "commands", {})
         known = set(SHARED) if not path else set(options(command))
         known.update(*(options(one) for one in below.values() if path))
-        said = dict(above)
+        given = dict(inherited)
         for key, value in table.items():
             place = f"[{'.'.join(path)}] {key}" if path else key
             if key in below:
                 if not isinstance(value, dict):
-                    raise InputError(self.file, f"{place}: is a command, expected [{key}]")
+                    raise InputError(
+                        self.file, f"{place}: is a command: expected a section [{key}]"
+                    )
             elif key in known:
-                said[key] = (place, value)
+                given[key] = (place, value)
             else:
                 raise self._unknown(key, value, place, sorted({*known, *below}))
         if below:
             return {
-                name: self.defaults(one, table.get(name, {}), (*path, name), said)
+                name: self.defaults(one, table.get(name, {}), (*path, name), given)
                 for name, one in below.items()
             }
         return {
-            option.name: self._value(name, option, *said[name])
+            option.name: self._value(name, option, *given[name])
             for name, option in options(command).items()
-            if name in said
+            if name in given
         }
 
     def _unknown(self, key: str, value: Any, place: str, known: list[str]) -> InputError:
@@ -189,8 +195,8 @@ class _Reader:
         if any(map(_SECRET.search, (key, *words[1:]))):
             return InputError(
                 self.file,
-                f"{'.'.join(words)}: keep it out of the project, in a file of client properties of "
-                "your own, and name that: --command-config FILE",
+                f"{'.'.join(words)}: does not belong in a project's file: put it into a client "
+                "properties file outside of the project and use --command-config FILE",
             )
         what = "section" if isinstance(value, dict) else "option"
         near = get_close_matches(key, known, 1)
@@ -198,40 +204,40 @@ class _Reader:
         return InputError(self.file, f"{place}: no such {what}, {hint}")
 
     def _value(self, name: str, option: TyperOption, place: str, value: Any) -> Any:
-        """As the command line has it: words, lists of words, or a flag."""
+        """The value as on the command line: a text, a list of texts, or a flag."""
         if option.is_flag:
             if not isinstance(value, bool):
                 raise InputError(self.file, f"{place}: expected true or false")
             return value
         if option.multiple:
             several = value if isinstance(value, list) else [value]
-            return [self._word(option, place, one) for one in several]
-        word = self._word(option, place, value)
-        return _unless_the_client_says(word) if name == "bootstrap-server" else word
+            return [self._text(option, place, one) for one in several]
+        text = self._text(option, place, value)
+        return _unless_client_settings_do(text) if name == "bootstrap-server" else text
 
-    def _word(self, option: TyperOption, place: str, value: Any) -> str:
+    def _text(self, option: TyperOption, place: str, value: Any) -> str:
         if isinstance(value, (date, time)):
             return value.isoformat()
         if isinstance(value, bool) or not isinstance(value, (str, int, float)):
             many = " or a list" if option.multiple else ""
             raise InputError(self.file, f"{place}: expected text or a number{many}")
-        word = str(value)
-        if PATH.fullmatch(option.metavar or "") and word and not _URL.match(word):
-            return os.path.join(self.folder, os.path.expanduser(word))  # noqa: PTH118, PTH111
-        return word
+        text = str(value)
+        if PATH.fullmatch(option.metavar or "") and text and not _URL.match(text):
+            return os.path.join(self.folder, os.path.expanduser(text))  # noqa: PTH118, PTH111
+        return text
 
 
-def _unless_the_client_says(address: str) -> Callable[[], str | None]:
-    """The address in the project's file comes last: a client's settings, a file or variables, that
-    say ``bootstrap.servers`` go before."""
+def _unless_client_settings_do(address: str) -> Callable[[], str | None]:
+    """A default that gives the address of the project's file, unless the client settings (a file or
+    variables) have ``bootstrap.servers``: these take precedence."""
 
-    def ask() -> str | None:
+    def default() -> str | None:
         from partage.properties import read_settings
 
         file = get_current_context().params.get("command_config")
         try:
             return None if "bootstrap.servers" in read_settings(file) else address
-        except InputError:  # for whoever connects to say: the command may have no use for it
+        except InputError:  # reported when connecting: not every command connects
             return address
 
-    return ask
+    return default

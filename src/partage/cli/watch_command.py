@@ -10,7 +10,7 @@ from typing import Annotated, Any
 import typer
 
 from partage.cli import output
-from partage.cli.arguments import RECORDS, CommandConfig, Master, must_be_one_of, one_of
+from partage.cli.arguments import RECORDS, CommandConfig, Master, check_choice, one_of
 
 _PLANS = "leaders|moves"
 
@@ -78,7 +78,7 @@ def watch(
             raise InputError(name, f"{value}: must be at least {least} seconds")
     if not (math.isfinite(alert_above) and alert_above >= 1):
         raise InputError("--alert-above", f"{alert_above:g}: must be 1 or more (busiest / mean)")
-    must_be_one_of(_PLANS, "--plan", plan)
+    check_choice(_PLANS, "--plan", plan)
 
     from partage.pipeline import session
     from partage.pipeline import watch as watching

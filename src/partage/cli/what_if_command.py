@@ -18,7 +18,7 @@ from partage.cli.arguments import (
     Master,
     Overwrite,
     assignor_names,
-    beginning_with,
+    completion_from,
     one_of,
 )
 from partage.cli.group_commands import KAFKA_ASSIGNORS, Mode
@@ -72,7 +72,7 @@ def churn(
         typer.Option(
             metavar="NAME",
             help="Only this assignor (repeatable); Kafka's own four by default.",
-            autocompletion=beginning_with(assignor_names),
+            autocompletion=completion_from(assignor_names),
         ),
     ] = None,
     protocol: Annotated[
@@ -242,8 +242,8 @@ def _answer(
 def _next(value: dict[str, Any]) -> list[str]:
     """After churn, one run of the best assignor; after failures and growth, the plan."""
     if "scenario" not in value:
-        return next_step.again("plan", without=("out", "strategies"), more=("-o", "plan/"))
+        return next_step.same_call("plan", without=("out", "strategies"), more=("-o", "plan/"))
     rows = [row for row in value["percentiles"] if row["measure"] == "unowned_partition_seconds"]
     best = min(rows, key=lambda row: row["p50"])
     chosen = ("--assignor", best["assignor"], "--protocol", best["protocol"])
-    return next_step.again("simulate", without=("assignor", "protocol"), more=chosen)
+    return next_step.same_call("simulate", without=("assignor", "protocol"), more=chosen)
