@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 
 def register(app: typer.Typer) -> None:
-    """Add this room's commands."""
+    """Add the commands for clusters."""
     for command in (expanded(plan), expanded(compare), check, report):
         app.command(rich_help_panel=CLUSTERS)(command)
 
@@ -78,13 +78,13 @@ def plan(
         check_writable(out)
     if picture is not None:
         check_writable_picture(picture)
-    with output.progress(quiet=json) as tell:
-        tell("reading")
+    with output.progress(quiet=json) as progress:
+        progress("reading")
         source = _cluster(cluster, loads.sizes, bootstrap_server, command_config)
-        made = solve(problem_of(source, options, loads), tell)
+        made = solve(problem_of(source, options, loads), progress)
         reasons = None if explain is None else explain_partition(made, explain)
         if out is not None:
-            tell("writing")
+            progress("writing")
             from partage.report.html import render
 
             made.write(out, {REPORT: render(made.document(), directory=out)})
@@ -134,10 +134,10 @@ def compare(
     """
     from partage.brokers.compare import Comparison, deterministic, solve_with_each
 
-    with output.progress(quiet=json) as tell:
+    with output.progress(quiet=json) as progress:
         problem = problem_of(cluster, options, loads)
-        answers = solve_with_each(problem, strategies, tell)
-        found = Comparison(answers, deterministic(problem, answers, tell)).to_json()
+        answers = solve_with_each(problem, strategies, progress)
+        found = Comparison(answers, deterministic(problem, answers, progress)).to_json()
     for figures in found["strategies"].values():
         if "cannot" in figures:
             figures["cannot"] = spelled(figures["cannot"], get_current_context())

@@ -115,8 +115,10 @@ def optimised(lists: Sequence[Sequence[int]]) -> list[list[int]]:
 
 
 def _by_force(problem: Problem) -> bool:
-    """Whether everything is placed anew. Decided by the job, not by what happens to be left to do:
-    the plan's own result is to be treated in the same way."""
+    """Whether all replicas are placed again.
+
+    Decided by the problem, not by the placement, so that a second run is treated the same way.
+    """
     if not problem.usable.all() or problem.options.replication_factor:
         return False
     held = problem.cluster.replicas

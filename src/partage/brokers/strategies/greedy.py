@@ -22,7 +22,7 @@ step 4 runs.
 
 Source: github.com/dimas/kafka-reassign-tool, script of April 2022 (the examples in its README come
 from an older version without step 4). The survey "Kafka reassignment 方案" (sayuan.github.io, 2022)
-says that it counts replicas of all topics together; the script counts them by topic, and so does
+claims that it counts replicas of all topics together; the script counts them by topic, and so does
 this module.
 """
 

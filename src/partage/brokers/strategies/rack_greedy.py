@@ -20,7 +20,7 @@ repeatedly gives some broker one replica more.
 
 The algorithm does not backtrack: the last partitions may find every eligible broker full although a
 solution exists. This is common when racks have different numbers of brokers, as the tool's
-documentation says, and certain with fewer racks than replicas. Nor does the algorithm reliably
+documentation states, and certain with fewer racks than replicas. Nor does the algorithm reliably
 lower a replication factor: step 2 keeps every replica that fits. The tool then writes too many
 replicas; here that is an error. Topics are processed in order of name, in the tool in the order in
 which ZooKeeper lists them.
