@@ -190,3 +190,12 @@ def shuffled(cluster: Json) -> st.SearchStrategy[Json]:
         st.permutations(cluster["brokers"]),
         st.permutations(cluster["partitions"]),
     )
+
+
+def options_of_second_run(options: dict[str, Any]) -> dict[str, Any]:
+    """The options for planning again on the result: brokers are no longer added, and brokers that
+    were removed or replaced stay empty."""
+    again = {k: v for k, v in options.items() if k not in ("add_broker", "replace_broker")}
+    old = [int(text.split("=")[0]) for text in options.get("replace_broker", ())]
+    gone = sorted({*options.get("remove_broker", ()), *old})
+    return again | ({"remove_broker": gone} if gone else {})

@@ -1,7 +1,7 @@
-"""The open problems of the survey "Kafka reassignment 方案" (2022), each settled by a named test.
+"""The open problems of the survey "Kafka reassignment 方案" (2022), each answered by a named test.
 
-The survey's three flows are the strategy ``three-flows``, ours is ``exact``. What the survey shows
-by figures is in ``strategies/test_three_flows.py`` and ``test_exact_named.py``.
+The survey's method is the strategy ``three-flows``, ours is ``exact``. The survey's figures are
+tested in ``strategies/test_three_flows.py`` and ``strategies/test_exact_cases.py``.
 """
 
 from __future__ import annotations

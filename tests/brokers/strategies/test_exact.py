@@ -1,4 +1,5 @@
-"""Strategy ``exact``, stages 0 to 3, against oracles that know only the specification."""
+"""Strategy ``exact`` compared with oracles that implement only the specification: placements
+(stages 1 to 3) and orders (stages 4 to 7)."""
 
 from __future__ import annotations
 
@@ -7,22 +8,27 @@ from types import ModuleType
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import assume, given
 
 from partage.brokers.planning import plan
 from partage.cluster.model import Cluster
 from partage.errors import InputError
 from tests.oracles import brute_force, mip
-from tests.oracles.naive_problem import BadProblemError, read_problem
-from tests.oracles.verify import assert_best_order, assert_best_placement, assert_true_figures
+from tests.oracles.naive_problem import BadProblemError, defects, read_problem
+from tests.oracles.verify import (
+    assert_best_order,
+    assert_best_placement,
+    assert_true_figures,
+    lists_of,
+)
 from tests.profiles import examples
 from tests.strategies import concentrated, jobs
 
 
-def check(
+def check_placement(
     cluster: dict[str, Any], options: dict[str, Any], oracle: ModuleType | None = None
 ) -> None:
-    """``oracle`` None: the fast one wherever it is fast."""
+    """Without ``oracle``, brute force for small clusters, otherwise the MIP."""
     try:
         job = read_problem(cluster, options)
     except BadProblemError:
@@ -37,20 +43,20 @@ def check(
 
 @examples(1200)
 @given(jobs(no_moves=False))
-def test_small_placements(case: tuple[dict[str, Any], dict[str, Any]]) -> None:
-    check(*case)
+def test_placements_of_small_clusters(case: tuple[dict[str, Any], dict[str, Any]]) -> None:
+    check_placement(*case)
 
 
 @examples(800)
 @given(jobs(min_partitions=4, no_moves=False))
-def test_fuller_placements(case: tuple[dict[str, Any], dict[str, Any]]) -> None:
-    check(*case)
+def test_placements_of_more_partitions(case: tuple[dict[str, Any], dict[str, Any]]) -> None:
+    check_placement(*case)
 
 
 @examples(300)
 @given(jobs(max_brokers=10, min_partitions=7, max_partitions=24, no_moves=False))
-def test_larger_placements(case: tuple[dict[str, Any], dict[str, Any]]) -> None:
-    check(*case, mip)
+def test_placements_of_larger_clusters(case: tuple[dict[str, Any], dict[str, Any]]) -> None:
+    check_placement(*case, mip)
 
 
 @pytest.mark.parametrize(
@@ -98,4 +104,39 @@ def test_replicas_scattered_over_unequal_racks(seed: int, options: dict[str, Any
             for n in range(60)
         ],
     }
-    check(cluster, options, mip)
+    check_placement(cluster, options, mip)
+
+
+def check_order(cluster: dict[str, Any], options: dict[str, Any], oracle: ModuleType) -> None:
+    try:
+        job = read_problem(cluster, options)
+    except BadProblemError:
+        assume(False)
+    planned = plan(Cluster.from_json(cluster), **options)
+    assert not defects(job, lists_of(planned))
+    assert_best_order(job, planned, oracle)
+    assert_true_figures(job, planned)
+
+
+@examples(800)
+@given(jobs(no_moves=True))
+def test_orders_of_small_clusters(case: tuple[dict[str, Any], dict[str, Any]]) -> None:
+    check_order(*case, brute_force)
+
+
+@examples(600)
+@given(jobs(min_partitions=4))
+def test_orders_after_moves(case: tuple[dict[str, Any], dict[str, Any]]) -> None:
+    check_order(*case, brute_force)
+
+
+@examples(200)
+@given(jobs(max_brokers=9, min_partitions=7, max_partitions=18, no_moves=True))
+def test_orders_of_larger_clusters(case: tuple[dict[str, Any], dict[str, Any]]) -> None:
+    check_order(*case, mip)
+
+
+@examples(150)
+@given(jobs(max_brokers=9, min_partitions=7, max_partitions=18))
+def test_orders_after_moves_of_larger_clusters(case: tuple[dict[str, Any], dict[str, Any]]) -> None:
+    check_order(*case, mip)

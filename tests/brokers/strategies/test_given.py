@@ -1,4 +1,4 @@
-"""Strategy ``given``: another tool's lists as a plan, measured and cut like any other."""
+"""Strategy ``given``: another tool's lists as a plan, with figures and waves like any other."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ def lists_of(value: Json) -> dict[tuple[str, int], list[int]]:
         pytest.param("3,2", "1 2 3!", "t-0=3,1", {}, "3,1", id="it keeps a dead broker"),
     ],
 )
-def test_the_lists_to_the_letter(
+def test_the_lists_stay_unchanged(
     before: str, brokers: str, words: str, options: Json, after: str
 ) -> None:
     made = plan(cluster_of(before, brokers), reassignment=reassignment(words), **options)
@@ -77,7 +77,7 @@ def test_the_lists_to_the_letter(
 
 
 @pytest.mark.parametrize(
-    ("words", "options", "said"),
+    ("words", "options", "message"),
     [
         ("t-0=1,2", {"remove_broker": 2}, "t-0 has a replica on broker 2, which must be empty"),
         ("t-0=3,1", {"remove_broker": 2}, "t-1 has a replica on broker 2, which must be empty"),
@@ -87,21 +87,23 @@ def test_the_lists_to_the_letter(
         ("t-0=1,3", {"max_moves": 0}, "does not support `max_moves`: exact does"),
     ],
 )
-def test_no_answer_to_what_else_is_asked(words: str, options: Json, said: str) -> None:
+def test_lists_that_contradict_other_options_are_refused(
+    words: str, options: Json, message: str
+) -> None:
     cluster = cluster_of("1,2 2,1", "1 2 3")
     with pytest.raises(CannotError) as refused:
         plan(cluster, reassignment=reassignment(words), **options)
-    assert str(refused.value) == said
+    assert str(refused.value) == message
     assert (
         solve_with_each(problem_of(cluster, reassignment=reassignment(words), **options), [])[
             "given"
         ]
-        == said
+        == message
     )
 
 
 @pytest.mark.parametrize(
-    ("options", "said"),
+    ("options", "message"),
     [
         ({"strategy": "exact"}, "reassignment: the lists decide: leave out `strategy` exact"),
         ({"strategy": "best"}, "reassignment: the lists decide: leave out `strategy` best"),
@@ -112,16 +114,16 @@ def test_no_answer_to_what_else_is_asked(words: str, options: Json, said: str) -
         ),
     ],
 )
-def test_strategy_and_reassignment(options: Json, said: str) -> None:
+def test_strategy_and_reassignment(options: Json, message: str) -> None:
     with pytest.raises(InputError) as refused:
         plan(cluster_of("1,2", "1 2"), **{"reassignment": reassignment("t-0=2,1")} | options)
-    assert str(refused.value) == said
+    assert str(refused.value) == message
     named = plan(cluster_of("1,2", "1 2"), reassignment=reassignment("t-0=2,1"), strategy="given")
     assert text(named.after.replica_lists()) == "2,1"
 
 
 @pytest.mark.parametrize(
-    ("before", "brokers", "words", "options", "said"),
+    ("before", "brokers", "words", "options", "message"),
     [
         ("1,2 2,1", "1 2 3", "t-1=3,1 t-0=1,2", {}, []),
         (
@@ -157,14 +159,12 @@ def test_strategy_and_reassignment(options: Json, said: str) -> None:
         ),
     ],
 )
-def test_what_there_is_to_know(
-    before: str, brokers: str, words: str, options: Json, said: list[str]
-) -> None:
+def test_warnings(before: str, brokers: str, words: str, options: Json, message: list[str]) -> None:
     made = plan(cluster_of(before, brokers), reassignment=reassignment(words), **options)
-    assert made.document()["warnings"] == said
+    assert made.document()["warnings"] == message
 
 
-def test_log_dirs_are_told_of() -> None:
+def test_a_warning_about_log_dirs() -> None:
     value = reassignment("t-0=3,1")
     value["partitions"][0]["log_dirs"] = ["/d/3", "any"]
     made = plan(cluster_of("1,2", "1 2 3"), reassignment=value)
@@ -174,7 +174,8 @@ def test_log_dirs_are_told_of() -> None:
 
 
 def test_more_replicas_than_brokers() -> None:
-    """Nothing can be done for what the file leaves alone; what it names must be possible."""
+    """Partitions that the file does not change are ignored; those that it changes must be
+    possible."""
     cluster = cluster_of("1,2,3 1,2", "1 2 3!")
     made = plan(cluster, reassignment=reassignment("t-0=1,2,3 t-1=2,1"))
     assert made.document()["partitions"]["chosen"] == [False, True]
@@ -199,7 +200,7 @@ def test_the_exact_plan_wrapped_is_optimal() -> None:
     assert wrapped.moves == wrapped.lower_bound == exact.moves
 
 
-def test_beside_the_strategies() -> None:
+def test_compared_with_the_strategies() -> None:
     words = "t-0=3,1 t-1=3,1"
     problem = problem_of(cluster_of("1,2 2,1 1,2 2,1", "1 2 3"), reassignment=reassignment(words))
     answers = solve_with_each(problem)
@@ -215,8 +216,8 @@ def test_beside_the_strategies() -> None:
     assert without == {"given": "needs replica lists: give `reassignment`"}
 
 
-def test_the_job_of_the_others_is_what_the_lists_ask_for() -> None:
-    """Where they change a replication factor, everyone else has to."""
+def test_other_strategies_get_the_factors_of_the_lists() -> None:
+    """If the lists change a replication factor, the other strategies change it too."""
     problem = problem_of(cluster_of("1,2 2,1", "1 2 3"), reassignment=reassignment("t-0=1,2,3"))
     exact = solve_with_each(problem, ["exact"])["exact"]
     assert isinstance(exact, Plan)
@@ -227,10 +228,10 @@ def test_the_job_of_the_others_is_what_the_lists_ask_for() -> None:
 
 
 @st.composite
-def proposals(draw: st.DrawFn, mortal: bool) -> tuple[Json, Json]:
-    """A cluster, and new lists for some of its partitions that Kafka would take."""
+def proposals(draw: st.DrawFn, dead_brokers: bool) -> tuple[Json, Json]:
+    """A cluster, and new lists for some of its partitions that Kafka accepts."""
     cluster = draw(clusters())
-    if not mortal:
+    if not dead_brokers:
         for broker in cluster["brokers"]:
             broker.pop("alive", None)
     live = [b["id"] for b in cluster["brokers"] if b.get("alive", True)]
@@ -241,7 +242,7 @@ def proposals(draw: st.DrawFn, mortal: bool) -> tuple[Json, Json]:
             count = draw(st.integers(1, min(4, len(can))))
             entry = {key: partition[key] for key in ("topic", "partition")}
             entries.append({**entry, "replicas": draw(st.permutations(can))[:count]})
-    if not entries:  # one that is in place
+    if not entries:  # one that changes nothing
         entries = [
             {key: cluster["partitions"][0][key] for key in ("topic", "partition", "replicas")}
         ]
@@ -249,7 +250,7 @@ def proposals(draw: st.DrawFn, mortal: bool) -> tuple[Json, Json]:
 
 
 def files_of(made: Plan) -> tuple[list[Json], Json, Json]:
-    """Waves, reassignment and rollback as they are written."""
+    """Waves, reassignment and rollback, read from the files."""
     with tempfile.TemporaryDirectory() as folder:
         made.write(f"{folder}/plan")
         read = [json.loads(file.read_text()) for file in sorted(Path(folder).glob("plan/waves/*"))]
@@ -261,7 +262,7 @@ def files_of(made: Plan) -> tuple[list[Json], Json, Json]:
 
 
 @examples(60)
-@given(proposals(mortal=False), st.sampled_from([None, 1, 2, 3]))
+@given(proposals(dead_brokers=False), st.sampled_from([None, 1, 2, 3]))
 def test_waves_and_rollback_are_the_lists(job: tuple[Json, Json], batch: int | None) -> None:
     cluster, proposal = job
     today, wanted = lists_of(cluster), lists_of(proposal)
@@ -278,7 +279,7 @@ def test_waves_and_rollback_are_the_lists(job: tuple[Json, Json], batch: int | N
 
 
 @examples(60)
-@given(proposals(mortal=False))
+@given(proposals(dead_brokers=False))
 def test_figures_are_a_plain_recount(job: tuple[Json, Json]) -> None:
     cluster, proposal = job
     lists = {**lists_of(cluster), **lists_of(proposal)}
@@ -304,13 +305,13 @@ def test_figures_are_a_plain_recount(job: tuple[Json, Json]) -> None:
 
 @examples(120)
 @given(
-    proposals(mortal=True),
+    proposals(dead_brokers=True),
     st.sampled_from(
         [{}, {}, {"batch": 1}, {"balance": "bytes"}, {"spread": "topic"}, {"no_moves": True}]
     ),
     st.sampled_from([None, None, 0.0, 1.0, 2.5]),
 )
-def test_check_names_the_rules_that_are_broken_and_nothing_else(
+def test_check_reports_only_broken_rules(
     job: tuple[Json, Json], options: Json, rate: float | None
 ) -> None:
     cluster = Cluster.from_json(job[0])
@@ -330,7 +331,7 @@ def test_check_names_the_rules_that_are_broken_and_nothing_else(
         assert not racks or broken
 
 
-def test_check_names_racks(tmp_path: Path) -> None:
+def test_check_reports_broken_racks(tmp_path: Path) -> None:
     made = plan(cluster_of("1,2 1,2", "1:a 2:b 3:a"), reassignment=reassignment("t-0=1,3 t-1=1,3"))
     made.write(tmp_path / "plan")
     verdict = check(tmp_path / "plan")
@@ -343,7 +344,7 @@ def test_check_names_racks(tmp_path: Path) -> None:
     [("0,1,2 0,1", "t-0=2,1"), ("2,1 0,1", "t-1=1,0"), ("2,0,1 1,0", "t-0=2,0")],
 )
 def test_check_where_a_dead_broker_is_listed_first(before: str, words: str, tmp_path: Path) -> None:
-    """A lone live replica leads, wherever it stands: planner and checker agree on the bound."""
+    """A single live replica leads from any position: planner and checker agree on the bound."""
     made = plan(cluster_of(before, "0 1 2!"), reassignment=reassignment(words))
     made.write(tmp_path / "plan")
     assert check(tmp_path / "plan").defects == [
@@ -352,7 +353,7 @@ def test_check_where_a_dead_broker_is_listed_first(before: str, words: str, tmp_
 
 
 @pytest.mark.parametrize("field", ["replication_factor", "chosen"])
-def test_check_finds_a_forged_job(field: str, tmp_path: Path) -> None:
+def test_check_detects_changed_partitions(field: str, tmp_path: Path) -> None:
     made = plan(cluster_of("1,2 1,2", "1 2 3"), reassignment=reassignment("t-0=1"))
     made.write(tmp_path / "plan")
     assert check(tmp_path / "plan").sound

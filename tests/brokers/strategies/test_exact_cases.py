@@ -1,7 +1,7 @@
-"""Strategy ``exact`` on named cases: a matrix before, a matrix after.
+"""Strategy ``exact`` on named cases.
 
-A matrix is one replica list per partition, as text; ``u:`` starts another topic. What stays free
-in the answer (ties) is not pinned: the figures are, and each answer is held against an oracle too.
+Clusters are written as text (see ``tests.matrices``). The tests assert figures, not the choice
+among ties, and each plan is also compared with an oracle.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from tests.oracles.verify import assert_best_order, assert_best_placement, asser
 
 
 class Outcome:
-    """A plan, held against the oracle on the way."""
+    """A plan, compared with the oracle."""
 
     def __init__(self, matrix: str, brokers: str, **options: Any) -> None:
         cluster = cluster_json(matrix, brokers)
@@ -45,7 +45,7 @@ class Outcome:
         self.worst = max(after_failure(self.job, self.lists), default=0)
 
 
-# ---------------------------------------------------------------- the seed's figures
+# ---------------------------------------------------------------- figures of the survey
 
 
 def test_four_leaders_out_of_two_without_a_move() -> None:
@@ -79,7 +79,7 @@ def test_nothing_to_do() -> None:
 def test_increase_fills_the_empty_brokers() -> None:
     outcome = Outcome("1,2 1,2 1,2 2,1", "1 2 3 4", replication_factor=["3"])
     assert outcome.loads == [3, 3, 3, 3]
-    assert outcome.moves == 6  # four that are new in any case, two that make room
+    assert outcome.moves == 6  # four for the factor, two to even out
 
 
 def test_increase_from_one_to_all() -> None:
@@ -96,7 +96,7 @@ def test_decrease_drops_where_it_is_full() -> None:
 
 
 def test_decrease_where_every_replica_is_on_an_underloaded_broker() -> None:
-    # u-0 must give up 1 or 2, which hold less than their share already: a hole that one move fills.
+    # u-0 must leave broker 1 or 2, which are below average already: one move fills the gap
     outcome = Outcome("3 4 3 4 u: 1,2", "1 2 3 4", replication_factor=["u=1"])
     assert sorted(outcome.loads) == [1, 1, 1, 2]
     assert outcome.moves == 1
@@ -126,17 +126,17 @@ def test_one_broker() -> None:
     assert (outcome.moves, outcome.worst) == (0, 0)
 
 
-def test_one_rack_is_no_rule() -> None:
+def test_one_rack_sets_no_rule() -> None:
     outcome = Outcome("1,2,3 1,2,3 1,2,3 1,2,3", "1:a 2:a 3:a 4:a")
     assert outcome.loads == [3, 3, 3, 3]
     assert outcome.moves == 3
 
 
-def test_factor_one_follows_the_replica() -> None:
+def test_with_factor_one_leaders_follow_the_replicas() -> None:
     outcome = Outcome("1 1 1 1", "1 2 3 4")
     assert outcome.leaders == outcome.loads == [1, 1, 1, 1]
     assert outcome.moves == 3
-    assert outcome.worst == 1  # nobody takes over, so a failure makes no survivor worse
+    assert outcome.worst == 1  # no broker takes over, so a failure adds no leaders
 
 
 def test_one_partition() -> None:
@@ -157,7 +157,7 @@ def test_fewer_replicas_than_brokers() -> None:
     assert outcome.moves == 2
 
 
-# ---------------------------------------------------------------- brokers that come and go
+# ---------------------------------------------------------------- added and removed brokers
 
 
 def test_a_new_broker_takes_its_share_and_nothing_else_moves() -> None:
@@ -176,7 +176,7 @@ def test_a_removed_broker_is_empty() -> None:
     assert outcome.moves == 2
 
 
-def test_a_replacement_takes_exactly_what_the_old_broker_had() -> None:
+def test_a_replacement_takes_exactly_the_old_brokers_replicas() -> None:
     outcome = Outcome("1,2 2,3 3,1", "1:a 2:b 3:c", replace_broker=["3=9"])
     assert outcome.moves == 2
     assert [sorted(a) for a in outcome.lists] == [[1, 2], [2, 9], [1, 9]]
@@ -191,7 +191,7 @@ def test_a_replacement_has_the_rack_and_the_capacity_of_the_old_broker() -> None
     assert planned.figures["replicas_per_broker"] == [2, 4]
 
 
-def test_a_replacement_that_is_there_already_is_not_added() -> None:
+def test_a_replacement_that_already_exists_is_not_added() -> None:
     matrix, brokers = "1,2 2,3 3,1", "1 2 3 4"
     replaced = Outcome(matrix, brokers, replace_broker=["1=4"])
     assert replaced.lists == Outcome(matrix, brokers, remove_broker=[1]).lists
@@ -207,7 +207,7 @@ def test_a_dead_broker_is_emptied_and_never_leads() -> None:
 def test_a_dead_broker_cannot_lead_though_it_must_stay() -> None:
     outcome = Outcome("2,1,3 2,3,1 2", "1 2! 3", no_moves=True)
     assert outcome.leaders == [1, 1]
-    assert outcome.lists[2] == [2]  # nothing else to lead it
+    assert outcome.lists[2] == [2]  # its only replica
 
 
 def test_a_left_out_partition_on_a_removed_broker_is_bad_input() -> None:
@@ -232,7 +232,7 @@ def test_a_left_out_partition_on_a_removed_broker_is_bad_input() -> None:
     ],
     ids=str,
 )
-def test_options_that_make_no_sense_are_bad_input(options: dict[str, Any]) -> None:
+def test_invalid_options_are_bad_input(options: dict[str, Any]) -> None:
     with pytest.raises(InputError):
         plan(cluster_of("1,2", "1 2 3"), **options)
 
@@ -240,7 +240,7 @@ def test_options_that_make_no_sense_are_bad_input(options: dict[str, Any]) -> No
 # ---------------------------------------------------------------- racks
 
 
-def test_a_small_rack_carries_more() -> None:
+def test_a_small_rack_holds_more_replicas_per_broker() -> None:
     outcome = Outcome("1,2 1,2 3,4 3,4", "1:a 2:a 3:a 4:b")
     assert outcome.loads[3] == 4  # every partition must have its second replica in rack b
     assert sorted(outcome.loads[:3]) == [1, 1, 2]
@@ -259,7 +259,7 @@ def test_a_rack_with_too_few_brokers_for_its_share() -> None:
     assert outcome.moves == 1
 
 
-def test_a_rack_without_a_live_broker_is_out_of_play() -> None:
+def test_a_rack_without_a_live_broker_is_ignored() -> None:
     outcome = Outcome("1,3 2,3", "1:a 2:a 3:b!")
     assert [sorted(a) for a in outcome.lists] == [[1, 2], [1, 2]]
 
@@ -273,7 +273,7 @@ def test_left_out_topics_stay_and_count() -> None:
     assert outcome.loads == [2, 2, 2]
 
 
-def test_topics_must_match_whole() -> None:
+def test_the_pattern_must_match_the_whole_topic_name() -> None:
     outcome = Outcome("1 1 tt: 1 1", "1 2 3", topics="t")
     assert outcome.lists[2:] == [[1], [1]]
 
@@ -295,8 +295,8 @@ def test_topic_spread_among_equal_moves() -> None:
 # ---------------------------------------------------------------- leaders and failures
 
 
-def test_pairs_that_are_even_and_yet_not_even_after_a_failure() -> None:
-    # The trap: brokers 2, 3, 4 lead 2, 1, 1 besides; whom broker 1's two leaders go to matters.
+def test_even_pairs_need_not_be_even_after_a_failure() -> None:
+    # brokers 2, 3 and 4 lead 2, 1 and 1 partitions already, so broker 1's leaders must go to 3, 4
     outcome = Outcome("1,2,3 2 2 1,3,4 3 4", "1 2 3 4", no_moves=True)
     assert outcome.worst == 2
     assert [a[1] for a in outcome.lists if len(a) > 1] == [3, 4]
@@ -318,7 +318,7 @@ def test_fewest_leader_changes() -> None:
 
 
 def plain(name: str) -> dict[str, Any]:
-    """The bundled cluster in the plain form, whatever form the file has."""
+    """The bundled cluster in the plain form."""
     value = bundled(name)
     if "brokers" not in value:
         ids = sorted({b for p in value["partitions"] for b in p["replicas"]})
