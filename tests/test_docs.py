@@ -401,17 +401,20 @@ def shared_once(page: str) -> str:
     shared: dict[str, str] = {}
     for line, count in counts.most_common():  # one help per name: the most frequent
         name = line.split("`")[1].rpartition("--")[2].split(" ")[0]
-        if count > 2 and f"--{name}" not in shared.values():
+        if count > 1 and f"--{name}" not in shared.values():
             shared[line] = f"--{name}"
-    intro, first, rest = page.partition("\n## `partage plan`")
-    common = "\n".join(["## Common options", "", *shared])
+    intro, *commands = re.split(r"\n(?=##+ `)", page)
     sections = []
-    for section in rest.split("\n## "):
-        kept = [line for line in section.splitlines() if line not in shared]
-        names = [f"`{shared[line]}`" for line in section.splitlines() if line in shared]
+    for command in commands:
+        kept = [line for line in command.splitlines() if line not in shared]
+        names = [f"`{shared[line]}`" for line in command.splitlines() if line in shared]
+        names.remove("`--help`")  # every command has it
         text = "\n".join(kept).rstrip().removesuffix("**Options**:").rstrip()
-        sections.append(f"{text}\n\n[Common options](#common-options): {', '.join(names)}.\n")
-    return f"{intro}\n{common}\n{first}" + "\n## ".join(sections)
+        if names:
+            text += f"\n\n[Common options](#common-options): {', '.join(names)}."
+        sections.append(f"{text}\n")
+    common = "\n".join(["## Common options", "", *shared])
+    return f"{intro}\n{common}\n\n" + "\n".join(sections)
 
 
 def commands_of(group: Any, before: str = "") -> Iterator[tuple[str, Any]]:
