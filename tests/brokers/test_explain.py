@@ -63,11 +63,13 @@ def test_the_rule_is_named() -> None:
     made = plan(GROWN, remove_broker=[2])
     gone = [r for n in made.before.names for r in explain(made, n).replicas if r.broker == 2]
     assert gone
-    assert {(r.fate, r.why) for r in gone} == {("goes", "broker 2 is to be emptied")}
+    assert {(r.fate, r.why) for r in gone} == {("goes", "broker 2 is being emptied")}
     why = {r.why for n in made.before.names for r in explain(made, n).replicas}
-    assert any(w.startswith("rack a had 2 of them and may have 1: broker ") for w in why)
+    assert any(
+        w.startswith("rack a had 2 replicas of the partition and may have 1: broker ") for w in why
+    )
     assert explain(plan(GROWN, no_moves=True), "kafka-3").replicas[0].why == (
-        "no data moves: only the order may change"
+        "no data moves: only the order of replicas may change"
     )
 
 

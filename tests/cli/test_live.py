@@ -44,7 +44,7 @@ def plan(tmp_path: Path) -> str:
         (("snapshot",), "--bootstrap-server: expected HOST:PORT, here or in PARTAGE_BOOTSTRAP"),
         (("groups",), "--bootstrap-server: expected HOST:PORT"),
         (("plan",), "--bootstrap-server: expected HOST:PORT"),
-        (("plan", "c.json", "--bootstrap-server", "h:1"), "and a CLUSTER: expected one of them"),
+        (("plan", "c.json", "--bootstrap-server", "h:1"), "cannot be combined with a CLUSTER"),
         (
             ("plan", "--bootstrap-server", "h:1", "--sizes", "s"),
             "--sizes: a running cluster",

@@ -46,7 +46,7 @@ def test_a_snapshot() -> None:
     assert any(line[:3] == ["2", "b", "dead"] for line in lines)
     assert "1 partition without a leader: t-1" in text
     assert "1 partition with replicas out of sync: t-0" in text
-    assert "1 partition being reassigned: counted as if they were done: t-1" in text
+    assert "1 partition being reassigned: shown as after the reassignment: t-1" in text
     assert "Replication throttles are set on: 1" in text
     assert "! broker 2: its log dirs cannot be read: away" in text
 

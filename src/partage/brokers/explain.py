@@ -22,6 +22,8 @@ from partage.frames import html_table
 
 Ints = npt.NDArray[np.int64]
 
+_GIVEN = {"stays": "keeps", "goes": "removes", "comes": "adds"}
+
 
 @dataclass(frozen=True)
 class Instead:
@@ -145,11 +147,11 @@ class _Prices:
     def _why(self, broker: int, place: int, fate: str, before: list[int], after: list[int]) -> str:
         problem = self.problem
         if not problem.chosen[self.row]:
-            return "the topic is left out: it stays as it is"
+            return "the topic is excluded and does not change"
         if problem.options.strategy == GIVEN:
-            return "the reassignment leaves it" if fate == "stays" else "the reassignment says so"
+            return f"the given reassignment {_GIVEN[fate]} it"
         if problem.options.no_moves:
-            return "no data moves: only the order may change"
+            return "no data moves: only the order of replicas may change"
         old, new = (
             int((cluster.replicas == place).sum()) for cluster in (self.cluster, self.plan.after)
         )
@@ -157,14 +159,14 @@ class _Prices:
         if fate == "goes":
             return self._why_it_goes(broker, place, before, after, change)
         if fate == "comes":
-            return f"{change}: it costs one move, and a fair share costs at least that"
+            return f"{change}: this takes one move, and a fair share needs at least that"
         return f"staying costs no move; {change}"
 
     def _why_it_goes(
         self, broker: int, place: int, before: list[int], after: list[int], change: str
     ) -> str:
         if self.problem.excluded[place]:
-            return f"broker {broker} is to be emptied"
+            return f"broker {broker} is being emptied"
         if not self.problem.cluster.alive[place]:
             return f"broker {broker} is dead"
         rack = self.cluster.brokers[place].rack
@@ -173,11 +175,11 @@ class _Prices:
             held, most = self._in_rack(place)
             if kept and held > most:
                 return (
-                    f"rack {rack} had {held} of them and may have {most}: "
+                    f"rack {rack} had {held} replicas of the partition and may have {most}: "
                     f"broker {kept[0]} keeps its replica"
                 )
         if len(after) < len(before):
-            return f"the replication factor falls to {len(after)}; {change}"
+            return f"the replication factor is lowered to {len(after)}; {change}"
         return change
 
     def _in_rack(self, place: int) -> tuple[int, int]:
@@ -216,8 +218,8 @@ def _leader(plan: Plan, before: list[int], after: list[int]) -> str:
     if before[0] == after[0]:
         return f"broker {after[0]} stays the leader"
     if before[0] not in after:
-        return f"broker {after[0]} leads: broker {before[0]} holds no replica any more"
-    why = f"to share {what} fairly"
+        return f"broker {after[0]} leads: broker {before[0]} no longer has a replica"
+    why = f"to balance {what}"
     if plan.problem.options.strategy == GIVEN:
-        why = "as the reassignment says"
+        why = "as in the given reassignment"
     return f"broker {after[0]} leads instead of broker {before[0]}, {why}"

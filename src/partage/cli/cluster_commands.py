@@ -1,4 +1,4 @@
-"""plan, compare, check and report: the commands about a cluster in a file."""
+"""plan, compare, check and report: the commands about a cluster and its plan."""
 
 from __future__ import annotations
 
@@ -40,11 +40,13 @@ def plan(
     loads: Loads,
     cluster: Annotated[
         str | None,
-        typer.Argument(metavar="CLUSTER", help=f"{CLUSTER_HELP} None: --bootstrap-server's."),
+        typer.Argument(metavar="CLUSTER", help=f"{CLUSTER_HELP} By default the running cluster."),
     ] = None,
     explain: Annotated[
         str | None,
-        typer.Option(metavar="TOPIC-3", help="Say why each replica of it stays, goes or comes."),
+        typer.Option(
+            metavar="TOPIC-3", help="Explain why each replica of this partition stays or moves."
+        ),
     ] = None,
     out: Annotated[
         str | None, typer.Option("--out", "-o", metavar="DIR", help="Write the plan directory.")
@@ -54,13 +56,11 @@ def plan(
     command_config: CommandConfig = None,
     detailed_exitcode: Annotated[
         bool,
-        typer.Option(
-            "--detailed-exitcode", help="Exit 0: nothing to do, 1: it failed, 2: changes."
-        ),
+        typer.Option("--detailed-exitcode", help="Exit with 0: no changes, 1: error, 2: changes."),
     ] = False,
     json: Json = False,
 ) -> None:
-    """Decide who holds which replica and who leads: the fairest share, with the fewest moves.
+    """Decide which brokers hold and lead each partition: the fairest share, the fewest moves.
 
     Examples:
 
@@ -125,7 +125,7 @@ def compare(
     strategies: Strategies = None,
     json: Json = False,
 ) -> None:
-    """Every strategy on the same job, by every criterion.
+    """Compare the plans of all strategies for the same problem.
 
     Examples:
 
@@ -153,7 +153,7 @@ def compare(
 
 
 def check(plan: PlanArgument, json: Json = False) -> None:
-    """Prove a plan again from its files: feasible, optimal, and the rollback restores.
+    """Check a plan from its files: it is feasible and optimal, and its rollback restores.
 
     Exits 1 on any defect.
 
@@ -190,7 +190,7 @@ def check(plan: PlanArgument, json: Json = False) -> None:
 
 
 def report(plan: PlanArgument, json: Json = False) -> None:
-    """Render plan/report.html again, one file that needs no network.
+    """Write plan/report.html again: one file that needs no network.
 
     Examples:
 
@@ -227,12 +227,14 @@ def report(plan: PlanArgument, json: Json = False) -> None:
 def _cluster(
     path: str | None, sizes: str | None, bootstrap_server: str | None, command_config: str | None
 ) -> str | Cluster:
-    """The cluster's file, or without one the running cluster."""
+    """The path of the cluster's file, or without one the running cluster."""
     from partage.errors import InputError
 
     if path is not None:
         if settings.typed("bootstrap_server") or settings.typed("command_config"):
-            raise InputError("bootstrap_server", "and a CLUSTER: expected one of them")
+            raise InputError(
+                "bootstrap_server", "cannot be combined with a CLUSTER: give one of them"
+            )
         return path
     if sizes is not None:
         raise InputError("sizes", "a running cluster reports its sizes itself")

@@ -1,4 +1,4 @@
-"""what-if: many possible futures on Spark, and their percentiles."""
+"""what-if: simulate many futures on Spark and print percentiles."""
 
 from __future__ import annotations
 
@@ -33,14 +33,16 @@ if TYPE_CHECKING:
     from partage.pipeline.what_ifs import WhatIf
     from partage.pipeline.what_ifs.placements import Placements
 
-Out = Annotated[str | None, typer.Option("--out", "-o", metavar="DIR", help="Where the tables go.")]
-Runs = Annotated[int, typer.Option(metavar="N", help="How many futures to simulate.")]
+Out = Annotated[
+    str | None, typer.Option("--out", "-o", metavar="DIR", help="Write the tables here.")
+]
+Runs = Annotated[int, typer.Option(metavar="N", help="Simulate this many futures.")]
 Seed = Annotated[int, typer.Option(metavar="N", help="The same seed gives the same futures.")]
 
 
 @dataclass(frozen=True)
 class SparkRun:
-    """Where a what-if runs, and where its tables go."""
+    """Where a what-if runs, and where and how its tables are written."""
 
     out: Out = None
     format: Format = "parquet"
@@ -64,20 +66,23 @@ def register(app: typer.Typer) -> None:
 def churn(
     run: SparkRun,
     scenario: Annotated[
-        str, typer.Argument(metavar="SCENARIO", help="What members do over time, as JSON; .gz too.")
+        str,
+        typer.Argument(
+            metavar="SCENARIO", help="The events of the members over time, as JSON; .gz too."
+        ),
     ],
     runs: Runs = 1000,
     assignor: Annotated[
         list[str] | None,
         typer.Option(
             metavar="NAME",
-            help="Only this assignor (repeatable); Kafka's own four by default.",
+            help="Use only this assignor (repeatable); by default Kafka's four.",
             autocompletion=completion_from(assignor_names),
         ),
     ] = None,
     protocol: Annotated[
         list[str] | None,
-        one_of("eager|cooperative", "Only this protocol; both by default."),
+        one_of("eager|cooperative", "Use only this protocol (repeatable); by default both."),
     ] = None,
     mode: Mode = "optimal",
     events: Annotated[
@@ -85,7 +90,7 @@ def churn(
     ] = 5,
     seed: Seed = 0,
 ) -> None:
-    """Let members join, leave, crash and restart at random, under each assignor.
+    """Simulate members that join, leave, crash and restart at random, under each assignor.
 
     Exits 1 if an invariant of the protocol is violated.
 
@@ -98,7 +103,7 @@ def churn(
     from partage.consumers.scenario import Scenario
     from partage.report.what_if_tables import print_churn
 
-    def ask() -> WhatIf:
+    def prepare() -> WhatIf:
         from partage.pipeline.what_ifs.churn import Churn
 
         cases = [
@@ -109,7 +114,7 @@ def churn(
         given = Scenario.read(scenario)
         return Churn(given, tuple(cases), runs, seed, events, mode, scenario).checked()
 
-    _answer(ask, print_churn, run)
+    _run(prepare, print_churn, run)
 
 
 def failures(
@@ -127,7 +132,7 @@ def failures(
     ] = 100,
     seed: Seed = 0,
 ) -> None:
-    """Let every broker, every rack and pairs of brokers fail, today and after each strategy's plan.
+    """Fail every broker, every rack and pairs of brokers, today and after each strategy's plan.
 
     Examples:
 
@@ -136,13 +141,13 @@ def failures(
     """
     from partage.report.what_if_tables import print_failures
 
-    def ask() -> WhatIf:
+    def prepare() -> WhatIf:
         from partage.pipeline.what_ifs.failures import Failures
 
         placed = _placements(problem_of(cluster, options, loads), strategies, run.json)
         return Failures(placed, pairs, seed, cluster).checked()
 
-    _answer(ask, print_failures, run)
+    _run(prepare, print_failures, run)
 
 
 def growth(
@@ -152,7 +157,7 @@ def growth(
     run: SparkRun,
     runs: Runs = 1000,
     factor: Annotated[
-        float, typer.Option(metavar="2", help="Median growth factor of a topic.")
+        float, typer.Option(metavar="2", help="Grow topics by this factor in the median.")
     ] = 2.0,
     sigma: Annotated[
         float,
@@ -170,7 +175,7 @@ def growth(
     strategies: Strategies = None,
     seed: Seed = 0,
 ) -> None:
-    """Let the load of every topic grow at random, today and after each strategy's plan.
+    """Grow the load of every topic at random, today and after each strategy's plan.
 
     Shows how uneven brokers become and how full disks get.
 
@@ -184,19 +189,19 @@ def growth(
 
     limit = float(read_parameter("disk_threshold", Percent.of, disk_threshold))
     if loads.profile is None:
-        raise InputError("profile", "is needed: growth starts from measured loads")
+        raise InputError("profile", "required: growth starts from measured loads")
 
-    def ask() -> WhatIf:
+    def prepare() -> WhatIf:
         from partage.pipeline.what_ifs.growth import Growth
 
         placed = _placements(problem_of(cluster, options, loads), strategies, run.json)
         return Growth(placed, runs, factor, sigma, skew_threshold, limit, seed, cluster).checked()
 
-    _answer(ask, print_growth, run)
+    _run(prepare, print_growth, run)
 
 
 def _placements(problem: Problem, strategies: list[str] | None, json: bool) -> Placements:
-    """Today's placement, and the plans that the strategies make."""
+    """Today's placement and the placements after each strategy's plan."""
     from partage.brokers.compare import solve_with_each
     from partage.pipeline.what_ifs.placements import Placements
 
@@ -204,12 +209,12 @@ def _placements(problem: Problem, strategies: list[str] | None, json: bool) -> P
         return Placements.of(problem, solve_with_each(problem, strategies, progress))
 
 
-def _answer(
-    ask: Callable[[], WhatIf],
+def _run(
+    prepare: Callable[[], WhatIf],
     show: Callable[[dict[str, Any], Console], None],
     run: SparkRun,
 ) -> None:
-    """Check the input before Spark is started, then compute, print and write."""
+    """Check the input before starting Spark, then compute, write and print."""
     from partage.pipeline import session
     from partage.pipeline.sinks import Sink
     from partage.pipeline.what_ifs import MARKER, explore
@@ -219,7 +224,7 @@ def _answer(
         from partage.files import check_writable_directory
 
         check_writable_directory(out, MARKER, run.overwrite)
-    what_if = ask()
+    what_if = prepare()
     with output.bar(quiet=run.json) as progress:
         progress(0, 0, "starting Spark")
         with session(run.master, short=True) as spark:
@@ -240,7 +245,7 @@ def _answer(
 
 
 def _next(value: dict[str, Any]) -> list[str]:
-    """After churn, one run of the best assignor; after failures and growth, the plan."""
+    """After churn: simulate the best assignor; after failures and growth: make the plan."""
     if "scenario" not in value:
         return next_step.same_call("plan", without=("out", "strategies"), more=("-o", "plan/"))
     rows = [row for row in value["percentiles"] if row["measure"] == "unowned_partition_seconds"]

@@ -1,8 +1,8 @@
-"""Tables for the terminal of a running cluster and its groups, a hundred columns wide."""
+"""Terminal tables of a running cluster and its groups, 100 columns wide."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from rich.console import Console
@@ -18,7 +18,7 @@ _OWNED = 6
 
 
 def print_snapshot(found: Mapping[str, Any], console: Console) -> None:
-    """Print a snapshot: a table of brokers, and a line per problem."""
+    """Print a snapshot: a table of brokers and a line for each problem."""
     brokers, partitions = found["brokers"], found["partitions"]
     topics = {one["topic"] for one in partitions}
     replicas = sum(len(one["replicas"]) for one in partitions)
@@ -68,7 +68,7 @@ def _remarks(found: Mapping[str, Any], console: Console) -> None:
     lines = [
         (leaderless, "without a leader", "red"),
         (short, "with replicas out of sync", "yellow"),
-        (found["reassignments"], "being reassigned: counted as if they were done", "yellow"),
+        (found["reassignments"], "being reassigned: shown as after the reassignment", "yellow"),
     ]
     for rows, what, style in lines:
         if rows:
@@ -86,7 +86,7 @@ def _remarks(found: Mapping[str, Any], console: Console) -> None:
 
 
 def print_groups(rows: Sequence[Mapping[str, Any]], console: Console) -> None:
-    """One line for each group; see ``partage groups --json`` for the fields."""
+    """Print one line for each group; the fields are those of ``partage groups --json``."""
     table = _table("group", "state", "assignor")
     for name in ("members", "loads", "lag", "exact", "moves"):
         table.add_column(name, justify="right", no_wrap=True)
@@ -107,43 +107,44 @@ def print_groups(rows: Sequence[Mapping[str, Any]], console: Console) -> None:
         console.print(Text(f"and {len(rows) - _MANY} more groups: --json prints all", "dim"))
     console.print(
         Text(
-            "loads: partitions of the members with fewest and most; exact: the fairest loads, and "
-            "the partitions that would move",
+            "loads: fewest and most partitions of a member; exact: the fairest loads, "
+            "and how many partitions would move",
             "dim",
         )
     )
 
 
 def print_group(row: Mapping[str, Any], console: Console) -> None:
-    """Print the members of one group."""
+    """Print one group: its state, a row for each member, and the lag."""
     head = f"{row['group']}: {row['state']}, {row['type']}, {row['assignor'] or 'no assignor'}"
     console.print(Text(head, "bold"))
     if row["members"] is None:
         console.print(
             Text("Its members cannot be read (share or Streams group, or missing ACL).", "yellow")
         )
-    lag = {
-        (topic, number): value
-        for topic, values in row["lag"].items()
-        for number, value in enumerate(values)
-    }
+    if row["members"]:
+        console.print()
+        console.print(_members(row["members"], row["lag"]))
+    console.print(Text(f"\nLag: {units.plural(row['total_lag'], 'record')}"))
+
+
+def _members(members: Iterable[Mapping[str, Any]], lag: Mapping[str, Sequence[Any]]) -> Table:
+    """``lag``: records, or None where unknown, of each partition of each topic."""
     table = _table("member", "host", "rack", load="right", lag="right")
     table.add_column("partitions")
-    for member in row["members"] or ():
-        own = [tuple(pair) for pair in member["owned"]]
-        known = [value for pair in own if (value := lag.get(pair)) is not None]
+    for member in members:
+        owned = member["owned"]
+        known = [lag[topic][number] for topic, number in owned if number < len(lag.get(topic, ()))]
+        known = [value for value in known if value is not None]
         table.add_row(
             Text(clipped(member["instance_id"] or member["client_id"] or member["id"], _NAME)),
             Text(member["host"]),
             Text(member["rack"] or units.MISSING),
-            units.count(len(own)),
+            units.count(len(owned)),
             units.count(sum(known)) if known else units.MISSING,
-            Text(some([f"{topic}-{number}" for topic, number in own], _OWNED)),
+            Text(some([f"{topic}-{number}" for topic, number in owned], _OWNED)),
         )
-    if row["members"]:
-        console.print()
-        console.print(table)
-    console.print(Text(f"\nLag: {units.plural(row['total_lag'], 'record')}"))
+    return table
 
 
 def _table(*names: str, **justified: Any) -> Table:

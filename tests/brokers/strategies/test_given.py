@@ -369,14 +369,14 @@ def test_explained_by_the_lists() -> None:
     made = plan(cluster_of("1,2 1,2", "1 2 3"), reassignment=reassignment("t-0=2,3"))
     found = explain(made, "t-0")
     assert [(one.broker, one.fate, one.why) for one in found.replicas] == [
-        (1, "goes", "the reassignment says so"),
-        (2, "stays", "the reassignment leaves it"),
-        (3, "comes", "the reassignment says so"),
+        (1, "goes", "the given reassignment removes it"),
+        (2, "stays", "the given reassignment keeps it"),
+        (3, "comes", "the given reassignment adds it"),
     ]
-    assert found.leader == "broker 2 leads: broker 1 holds no replica any more"
+    assert found.leader == "broker 2 leads: broker 1 no longer has a replica"
     swapped = plan(cluster_of("1,2", "1 2"), reassignment=reassignment("t-0=2,1"))
     assert explain(swapped, "t-0").leader == (
-        "broker 2 leads instead of broker 1, as the reassignment says"
+        "broker 2 leads instead of broker 1, as in the given reassignment"
     )
 
 

@@ -2,7 +2,7 @@
 const held = data.loads[0], instead = data.changes.instead;
 const nextBest = instead && { broker: await unpack(instead.broker), cost: await unpack(instead.cost), amount: await unpack(instead.amount) };
 const perRack = members.map((positions) => positions.filter((i) => isUsable.has(i)).length).filter(Boolean);
-// by the rack rule: as many racks as possible, then as few replicas in one as possible
+// the rack rule: use as many racks as possible, then as few replicas per rack as possible
 function mostInRack(replicas) {
   let most = 1;
   if (replicas <= perRack.length) return most;
@@ -11,24 +11,24 @@ function mostInRack(replicas) {
 }
 function whyOf(broker, fate, before, after) {
   const id = ids[broker], rack = rackOf[broker];
-  if (data.changes.no_moves) return "no data moves: only the order may change";
+  if (data.changes.no_moves) return "no data moves: only the order of replicas may change";
   const loads = `broker ${id} goes from ${held.before[broker]} to ${held.after[broker]} replicas`;
   if (fate === "stays") return `staying costs no move; ${loads}`;
-  if (fate === "comes") return `${loads}: it costs one move, and a fair share costs at least that`;
-  if (data.brokers.excluded[broker]) return `broker ${id} is to be emptied`;
+  if (fate === "comes") return `${loads}: this takes one move, and a fair share needs at least that`;
+  if (data.brokers.excluded[broker]) return `broker ${id} is being emptied`;
   if (data.brokers.status[broker] === "dead") return `broker ${id} is dead`;
   const kept = rack < 0 ? undefined : before.find((b) => rackOf[b] === rack && after.includes(b));
   if (kept !== undefined) {
     const had = before.filter((b) => rackOf[b] === rack && isUsable.has(b)).length, most = mostInRack(after.length);
-    if (had > most) return `rack ${data.racks[rack]} had ${had} of them and may have ${most}: broker ${ids[kept]} keeps its replica`;
+    if (had > most) return `rack ${data.racks[rack]} had ${had} replicas of the partition and may have ${most}: broker ${ids[kept]} keeps its replica`;
   }
-  return after.length < before.length ? `the replication factor falls to ${after.length}; ${loads}` : loads;
+  return after.length < before.length ? `the replication factor is lowered to ${after.length}; ${loads}` : loads;
 }
 function leaderOf(before, after) {
   const old = ids[before[0]], now = ids[after[0]];
   if (old === now) return `broker ${now} stays the leader`;
-  if (!after.includes(before[0])) return `broker ${now} leads: broker ${old} holds no replica any more`;
-  return `broker ${now} leads instead of broker ${old}, to share ${data.changes.by_rate ? "bytes in per second" : "leaders"} fairly`;
+  if (!after.includes(before[0])) return `broker ${now} leads: broker ${old} no longer has a replica`;
+  return `broker ${now} leads instead of broker ${old}, to balance ${data.changes.by_rate ? "bytes in per second" : "leaders"}`;
 }
 // `first`: position of the partition's first new replica among all new replicas
 function explanationOf(before, after, first) {
