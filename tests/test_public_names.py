@@ -65,3 +65,9 @@ def test_the_type_checker_sees_the_same_names() -> None:
 def test_the_version() -> None:
     assert re.fullmatch(r"\d+\.\d+\.\d+", partage.__version__)
     assert version("partage") == partage.__version__
+
+
+def test_the_reference_lists_every_public_name() -> None:
+    page = Path(__file__).resolve().parent.parent / "docs" / "reference" / "python.md"
+    listed = re.findall(r"^::: partage\.(\w+)$", page.read_text(encoding="utf-8"), re.MULTILINE)
+    assert sorted(listed) == sorted([*partage.__all__, "testing"])
