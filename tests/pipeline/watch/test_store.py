@@ -52,12 +52,12 @@ def test_a_directory_goes_on_only_as_it_began(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="started with records /records, not /others: name"):
         check(out, Settings("/others", 60))
     with pytest.raises(
-        InputError, match="started with --window 60, not 30: name another directory"
+        InputError, match="started with `window` 60, not 30: name another directory"
     ):
         check(out, Settings("/records", 30))
     (tmp_path / "mine").mkdir()
     (tmp_path / "mine" / "notes.txt").touch()
-    with pytest.raises(InputError, match=r"did not write \(no watch.json of its own\)"):
+    with pytest.raises(InputError, match=r"did not write \(no watch.json written by partage\)"):
         check(str(tmp_path / "mine"), Settings("/records", 60))
 
 
