@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import inspect
 import re
 from importlib.metadata import version
 from pathlib import Path
@@ -71,3 +72,16 @@ def test_the_reference_lists_every_public_name() -> None:
     page = Path(__file__).resolve().parent.parent / "docs" / "reference" / "python.md"
     listed = re.findall(r"^::: partage\.(\w+)$", page.read_text(encoding="utf-8"), re.MULTILINE)
     assert sorted(listed) == sorted([*partage.__all__, "testing"])
+
+
+def test_public_methods_are_described() -> None:
+    missing = [
+        f"{name}.{method}"
+        for name in partage.__all__
+        if inspect.isclass(found := getattr(partage, name))
+        for method, value in vars(found).items()
+        if not method.startswith("_")
+        if callable(getattr(value, "fget", None) or getattr(value, "__func__", value))
+        if not inspect.getdoc(value)
+    ]
+    assert missing == []

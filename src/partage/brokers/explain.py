@@ -54,7 +54,12 @@ class Reason:
 
 @dataclass(frozen=True, repr=False)
 class Explanation:
-    """One partition before and after, with a reason for each replica, current ones first."""
+    """Why the replicas of one partition stay, go or come.
+
+    - ``partition``: ``topic-3``; ``before``, ``after``: broker ids, preferred leader first
+    - ``leader``: a sentence about the leader
+    - ``replicas``: a reason per replica, those of ``before`` first
+    """
 
     partition: str
     before: list[int]
@@ -88,8 +93,10 @@ class Explanation:
 
 
 def explain(plan: Plan, name: str) -> Explanation:
-    """Explain a partition, such as ``topic-3``, of a plan. Raises InputError if it does not
-    exist."""
+    """Explain why each replica of a partition of a plan stays, goes or comes.
+
+    ``name``: the partition as ``topic-3``. Raises InputError if the cluster has no such partition.
+    """
     names = plan.before.names
     if name not in names:
         raise InputError(

@@ -141,6 +141,7 @@ class Group:
 
     @property
     def partitions(self) -> int:
+        """P, the number of partitions of all topics."""
         return int(self.offset[-1])
 
     @cached_property

@@ -201,8 +201,12 @@ class TopicKeys:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class KeyReport:
-    """The topics by name, ascending, and totals of all of them; ``rejected``: rows that are not
-    records."""
+    """The partitioner of each topic, and the effect of other partition counts.
+
+    - ``topics``: each with its partitioner, hottest keys, candidates and a recommendation,
+      by name, ascending
+    - ``records``, ``bytes``: totals of all topics; ``rejected``: rows that are not records
+    """
 
     topics: tuple[TopicKeys, ...]
     records: int
@@ -219,6 +223,7 @@ class KeyReport:
         ]
 
     def to_json(self) -> dict[str, Any]:
+        """The value that ``partage keys --json`` prints."""
         return {
             "topics": {topic.name: topic.to_json() for topic in self.topics},
             "records": self.records,

@@ -100,10 +100,10 @@ class CheckResult:
 
 
 def check(directory: str | os.PathLike[str]) -> CheckResult:
-    """Verify a plan directory.
+    """Verify a plan directory without the planner: its rules, figures, files and proofs.
 
-    Raises InputError if it is not a plan directory or a file cannot be read; whatever else is wrong
-    is a defect of the result.
+    Raises InputError if it is not a plan directory or a file cannot be read; every other problem is
+    a defect of the result.
     """
     try:
         return _check(Path(directory), os.fspath(directory))
