@@ -15,7 +15,7 @@ unexport PYTHONDONTWRITEBYTECODE
 demo: environment java
 	$(RUN) partage demo -o demo
 
-PYTEST := $(RUN) pytest --numprocesses=2 --dist=loadgroup
+PYTEST := $(RUN) pytest --numprocesses=2 --dist=loadgroup --durations=10
 
 # Everything that a change should pass, in minutes. The random tests try the same examples each time.
 test: environment java chromium

@@ -34,6 +34,7 @@ def text_of(notebook: Any) -> list[tuple[str, str]]:
     ]
 
 
+@pytest.mark.long
 @pytest.mark.spark
 def test_cells_print_the_stored_text(tmp_path: Path) -> None:
     stored = nbformat.read(NOTEBOOK, as_version=4)

@@ -160,6 +160,7 @@ def a_cluster(rng: random.Random, brokers: int, partitions: int) -> Json:
     }
 
 
+@pytest.mark.long
 def test_nearly_every_budget_is_met_and_proven() -> None:
     rng = random.Random(2)
     cases = fair = optimal = 0
@@ -354,6 +355,7 @@ def bytes_of(value: Json, job: NaiveProblem, sets: Any) -> int:
     )
 
 
+@pytest.mark.long
 def test_never_more_bytes_than_allowed_and_nearly_always_what_can_be_done() -> None:
     rng = random.Random(8)
     cases = refused = kept = keepable = 0

@@ -69,6 +69,7 @@ def test_the_bundled_topics(run: Run, spark: Any, change_events: str) -> None:
         assert one["keys_moved"] == sum(place(key, count) != at for key, at in own.items())
 
 
+@pytest.mark.long
 @pytest.mark.spark
 def test_the_gate(run: Run, spark: Any, tmp_path: Path) -> None:
     (tmp_path / "r.csv").write_text(CSV)
@@ -115,6 +116,7 @@ def test_what_is_refused_before_spark_starts(run: Run, options: list[str], said:
     assert len(ended.err.splitlines()) == 1
 
 
+@pytest.mark.long
 @pytest.mark.spark
 def test_records_that_are_none(run: Run, spark: Any, tmp_path: Path) -> None:
     header, row, *_ = CSV.splitlines()

@@ -55,6 +55,7 @@ def test_demo(run: Run, spark: Any, tmp_path: Path) -> None:
     }
 
 
+@pytest.mark.long
 def test_demo_in_a_hundred_columns(run: Run, spark: Any) -> None:
     ended = run("demo", "-o", "out")
     assert ended.code == 0
@@ -100,6 +101,7 @@ def test_profile(run: Run, spark: Any, tmp_path: Path) -> None:
     assert refused.err == "partage: --cluster: needs a profile in Parquet, found --format csv\n"
 
 
+@pytest.mark.long
 def test_profile_of_a_part_of_the_time(run: Run, spark: Any, tmp_path: Path) -> None:
     (tmp_path / "records.csv").write_text(CSV)
     records = str(tmp_path / "records.csv")
