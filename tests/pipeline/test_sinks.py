@@ -206,7 +206,7 @@ def test_formats_of_spark(spark: Any, tmp_path: Path, name: str) -> None:
 
 @pytest.mark.spark
 def test_a_format_that_spark_does_not_have(spark: Any, tmp_path: Path) -> None:
-    with pytest.raises(InputError, match=r"^--format nonsense: .*nonsense") as caught:
+    with pytest.raises(InputError, match=r"^format nonsense: .*nonsense") as caught:
         Sink(tmp_path / "out", "mark.json", "nonsense").check(spark)
     assert "\n" not in str(caught.value)
     assert list(tmp_path.iterdir()) == []
@@ -217,6 +217,6 @@ def test_a_table_that_spark_cannot_write_leaves_what_was(spark: Any, tmp_path: P
     sink = written(tmp_path / "out", format="csv", overwrite=True)
     before = tree(tmp_path)
     lists = pa.table({"a": [[1, 2]]})
-    with pytest.raises(InputError, match=r"^--format csv: "):
+    with pytest.raises(InputError, match=r"^format csv: "):
         sink.write(spark, {"keys": KEYS, "lists": lists}, ABOUT)
     assert tree(tmp_path) == before

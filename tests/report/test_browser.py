@@ -277,7 +277,7 @@ def test_leaders_by_rate_are_explained_so(visit):
     for button in page.locator("#rows button").all():
         button.click()
     said = page.locator("tr.why p").all_inner_texts()
-    assert any("to share bytes in per second fairly" in sentence for sentence in said)
+    assert any("to balance bytes in per second" in sentence for sentence in said)
 
 
 def test_an_explanation_opens_and_closes_by_keyboard(visit, grown):
