@@ -276,7 +276,7 @@ def check_pictures(folder: Path) -> None:
         assert shown.read_text("utf-8") == drawn.read_text("utf-8"), f"{shown} is of another run"
 
 
-def test_what_is_not_run_says_why(record_property: Any) -> None:
+def test_skipped_checks_show_why(record_property: Any) -> None:
     every = [fence for page in PAGES for fence in fences(page)]
     left_out = [(fence.place, fence.left_out) for fence in every if fence.left_out]
     left_out += [

@@ -146,7 +146,7 @@ def test_write_directory(tmp_path: Path) -> None:
     assert target.stat().st_mode & 0o777 == 0o755
 
 
-def test_what_fails_leaves_nothing(tmp_path: Path) -> None:
+def test_a_failure_leaves_nothing(tmp_path: Path) -> None:
     def fail() -> None:
         with new_directory(tmp_path / "a", "mark") as folder:
             (folder / "mark").write_text("x")
@@ -157,7 +157,7 @@ def test_what_fails_leaves_nothing(tmp_path: Path) -> None:
     assert list(tmp_path.iterdir()) == []
 
 
-def test_what_fails_leaves_what_was(tmp_path: Path) -> None:
+def test_a_failure_keeps_the_older_file(tmp_path: Path) -> None:
     write_directory(tmp_path / "a", {"mark": OURS, "x": "old"}, "mark")
 
     def interrupt() -> None:
@@ -192,7 +192,7 @@ def test_interrupted_between_the_two_renames(
     assert names(tmp_path) == ["a/mark", "a/x"]
 
 
-def test_what_others_have_put_into_it_is_never_deleted(tmp_path: Path) -> None:
+def test_other_files_in_it_are_never_deleted(tmp_path: Path) -> None:
     write_directory(tmp_path / "a", {"mark": OURS, "x1": "old"}, "mark")
     write_directory(tmp_path / "a", {"mark": OURS, "y": "new"}, "mark", ["x?", "y"])
     (tmp_path / "a/notes.txt").write_text("mine")

@@ -42,7 +42,7 @@ def problem(value: Any, form: Any = Moves) -> str:
     return text.removeprefix("f.json: ")
 
 
-def test_what_matches_becomes_the_struct() -> None:
+def test_matching_json_becomes_the_struct() -> None:
     value = {"moves": [{**MOVE, "rate": 2, "pair": ["t", 0], "racks": {"a": ""}}], "more": 1}
     found = check_json(value, Moves, "f.json")
     assert found == Moves([Move("t", [1, 2], {"a": ""}, 2.0, ("t", 0))])
@@ -82,7 +82,7 @@ def test_what_matches_becomes_the_struct() -> None:
         ({"\ud800": 1}, 'moves[0]."\\ud800": unknown key, expected one of topic'),
     ],
 )
-def test_what_does_not_match_is_named(change: dict[str, Any], expected: str) -> None:
+def test_mismatches_are_named(change: dict[str, Any], expected: str) -> None:
     assert problem({"moves": [{**MOVE, **change}]}).startswith(expected)
 
 

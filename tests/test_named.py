@@ -30,7 +30,7 @@ def modules(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
         sys.modules.pop(name, None)
 
 
-def test_what_the_name_leads_to() -> None:
+def test_names_that_load() -> None:
     assert load_object("named_well:Mine", "--it", dict) == {}
     assert load_object("named_well:Mine", "--it", dict) is not load_object(
         "named_well:Mine", "", dict
@@ -52,7 +52,7 @@ def test_what_the_name_leads_to() -> None:
         (":Mine", "ValueError: Empty module name"),
     ],
 )
-def test_what_leads_nowhere(name: str, problem: str) -> None:
+def test_names_that_do_not_load(name: str, problem: str) -> None:
     with pytest.raises(InputError, match=re.escape(f"--it: {name!r}: {problem}")) as raised:
         load_object(name, "--it", dict)
     assert "\n" not in str(raised.value)

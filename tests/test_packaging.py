@@ -148,7 +148,7 @@ def test_the_sdist_gives_the_same_wheel(built: Path) -> None:
     assert not {name for name in names if "__pycache__" in name or name.startswith(".venv")}
 
 
-def test_what_the_wheel_says_of_itself(built: Path) -> None:
+def test_wheel_metadata(built: Path) -> None:
     with (ROOT / "pyproject.toml").open("rb") as file:
         project = tomllib.load(file)["project"]
     shipped = content(wheel_of(built))
@@ -199,7 +199,7 @@ def test_it_stays_light(bare: Run, tmp_path: Path) -> None:
     ],
     ids=lambda value: value[0] if isinstance(value, list) else "",
 )
-def test_what_works_without_extras(bare: Run, work: Path, words: Sequence[str], shown: str) -> None:
+def test_commands_without_extras(bare: Run, work: Path, words: Sequence[str], shown: str) -> None:
     done = bare("partage", *words, cwd=work)
     assert done.returncode == 0, done.stderr
     assert shown in done.stdout
@@ -224,7 +224,7 @@ def test_what_works_without_extras(bare: Run, work: Path, words: Sequence[str], 
         ("sandbox up", "spark"),
     ],
 )
-def test_what_needs_an_extra_says_which(bare: Run, work: Path, words: str, extra: str) -> None:
+def test_commands_that_need_an_extra_name_it(bare: Run, work: Path, words: str, extra: str) -> None:
     before = sorted(work.iterdir())
     done = bare("partage", *words.split(), cwd=work)
     assert done.returncode == 1

@@ -26,7 +26,7 @@ def test_times(text: str) -> None:
 
 
 @pytest.mark.parametrize("text", ["", "noon", "2025-13-01", "-1", "123456789012345"])
-def test_what_is_no_time(text: str) -> None:
+def test_invalid_times(text: str) -> None:
     with pytest.raises(ValueError, match=r"^expected a time such as "):
         time_of(text)
 

@@ -128,7 +128,7 @@ def test_percent(given_value: Any, value: Fraction) -> None:
 @pytest.mark.parametrize(
     "given_value", ["", "2", "%", "-2%", "1e2%", "2 %%", "2.00001%", -0.1, 10, "x", True, None]
 )
-def test_what_is_not_a_percentage(given_value: Any) -> None:
+def test_invalid_percentages(given_value: Any) -> None:
     with pytest.raises(ValueError, match=r"expected a percentage|must be at least 0%"):
         Percent.of(given_value)
 

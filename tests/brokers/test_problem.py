@@ -178,7 +178,7 @@ def test_the_factor_of_topics_that_are_left_out_stays() -> None:
 
 
 @pytest.mark.parametrize("word", ["", "=", "t=", "=3", "t=0", "t=-1", "t=x", "3.0", "٣", "9" * 20])
-def test_factors_that_are_none(word: str) -> None:
+def test_invalid_factors(word: str) -> None:
     with pytest.raises(InputError, match=r"replication.factor"):
         problem(RACKS, replication_factor=[word])
 

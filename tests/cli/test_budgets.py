@@ -139,7 +139,7 @@ IMPOSSIBLE: list[tuple[tuple[str, ...], str]] = [
 
 
 @pytest.mark.parametrize(("options", "problem"), IMPOSSIBLE, ids=lambda v: " ".join(v)[:50])
-def test_what_cannot_be_done(
+def test_infeasible_budgets(
     run: Run, files_now: Files, disks: str, options: tuple[str, ...], problem: str
 ) -> None:
     before = files_now()
@@ -177,11 +177,11 @@ def test_planned_checked_compared(run: Run, disks: str, options: tuple[str, ...]
 
 
 @pytest.mark.parametrize("size", ["40", "40B", "0.04KB", "0.04k", " 40 "])
-def test_sizes_are_spelled_as_elsewhere(run: Run, disks: str, size: str) -> None:
+def test_sizes_accept_the_usual_units(run: Run, disks: str, size: str) -> None:
     assert run("plan", disks, "--json", "--max-bytes-moved", size).json["bytes_moved"] == 40
 
 
 @pytest.mark.parametrize("part", ["50%", "50 %", "50.0%", " 50% "])
-def test_percentages_are_spelled_freely(run: Run, disks: str, part: str) -> None:
+def test_percentages_accept_both_spellings(run: Run, disks: str, part: str) -> None:
     assert run("plan", disks, "--json", "-o", "plan", "--relieve", part).json["moves"] == 4
     assert run("check", "plan").code == 0

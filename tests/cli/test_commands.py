@@ -92,7 +92,7 @@ def test_compare_prints_one_json_object(run: Run, grown: str) -> None:
     assert all("cannot" not in strategies[name] for name in ("exact", "generate", "leader-flow"))
 
 
-def test_compare_says_why_a_strategy_cannot(run: Run, grown: str) -> None:
+def test_compare_shows_why_a_strategy_fails(run: Run, grown: str) -> None:
     strategies = run(
         "compare", grown, "--remove-broker", "8", "--replication-factor", "2", "--json"
     )
@@ -124,9 +124,7 @@ def test_check_and_report_print_one_json_object(run: Run, grown: str, tmp_path: 
     assert (tmp_path / "p" / "report.html").read_bytes() == drawn
 
 
-def test_check_of_a_plan_that_does_not_hold_ends_with_1(
-    run: Run, grown: str, tmp_path: Path
-) -> None:
+def test_check_of_an_incorrect_plan_exits_with_1(run: Run, grown: str, tmp_path: Path) -> None:
     run("plan", grown, "-o", "p")
     (tmp_path / "p" / "rollback.json").unlink()
     ended = run("check", "p", "--json")
@@ -179,14 +177,14 @@ def test_the_plan_directory(run: Run, grown: str, tmp_path: Path, files_now: Fil
     assert (tmp_path / "p" / "report.html").read_text(encoding="utf-8").startswith("<!doctype html")
 
 
-def test_everybody_may_read_the_plan_directory(run: Run, small: str, tmp_path: Path) -> None:
+def test_the_plan_directory_is_readable_by_all(run: Run, small: str, tmp_path: Path) -> None:
     run("plan", small, "-o", "p")
     run("report", "p")
     for path in [tmp_path / "p", *(tmp_path / "p").rglob("*")]:
         assert path.stat().st_mode & 0o044, path
 
 
-def test_the_reassignment_can_be_planned_on(run: Run, grown: str, tmp_path: Path) -> None:
+def test_a_reassignment_can_be_the_next_input(run: Run, grown: str, tmp_path: Path) -> None:
     run("plan", grown, "-o", "p")
     cluster = json.loads((tmp_path / grown).read_text(encoding="utf-8"))
     after = json.loads((tmp_path / "p/reassignment.json").read_text(encoding="utf-8"))
@@ -209,9 +207,7 @@ def test_the_reassignment_can_be_planned_on(run: Run, grown: str, tmp_path: Path
     assert run("check", "p").code == 0
 
 
-def test_an_older_plan_is_replaced_whole(
-    run: Run, grown: str, small: str, files_now: Files
-) -> None:
+def test_an_older_plan_is_replaced(run: Run, grown: str, small: str, files_now: Files) -> None:
     run("plan", grown, "-o", "p")
     assert "p/waves/030.json" in files_now()
     run("plan", small, "-o", "p")
@@ -220,12 +216,12 @@ def test_an_older_plan_is_replaced_whole(
     assert not [name for name in files_now() if name.startswith(".")]
 
 
-def test_parents_that_are_missing_are_made(run: Run, small: str, tmp_path: Path) -> None:
+def test_missing_parents_are_created(run: Run, small: str, tmp_path: Path) -> None:
     assert run("plan", small, "-o", "a/b/c").code == 0
     assert (tmp_path / "a/b/c/plan.json").is_file()
 
 
-def test_an_empty_directory_is_taken(run: Run, small: str, tmp_path: Path) -> None:
+def test_an_empty_directory_is_used(run: Run, small: str, tmp_path: Path) -> None:
     (tmp_path / "p").mkdir()
     assert run("plan", small, "-o", "p").code == 0
     assert (tmp_path / "p/plan.json").is_file()
@@ -240,7 +236,7 @@ def test_a_link_to_a_plan_directory_stays_a_link(run: Run, small: str, tmp_path:
 
 
 @pytest.mark.parametrize("nth", [1, 2], ids=["the old one stays", "the old one comes back"])
-def test_a_directory_that_cannot_be_exchanged(
+def test_a_directory_that_cannot_be_replaced(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, nth: int
 ) -> None:
     target = tmp_path / "p"
@@ -261,7 +257,7 @@ def test_a_directory_that_cannot_be_exchanged(
     assert [path.name for path in tmp_path.iterdir()] == ["p"]
 
 
-def test_the_same_bytes_every_time(run: Run, grown: str, files_now: Files) -> None:
+def test_output_is_deterministic(run: Run, grown: str, files_now: Files) -> None:
     run("plan", grown, "-o", "one")
     run("plan", grown, "-o", "two")
 
@@ -312,7 +308,7 @@ def test_long_names_and_many_brokers_in_a_hundred_columns(run: Run, tmp_path: Pa
         assert max(map(len, ended.out.splitlines())) <= 100
 
 
-def test_a_plan_that_changes_nothing_says_so(run: Run, tmp_path: Path) -> None:
+def test_a_plan_without_changes(run: Run, tmp_path: Path) -> None:
     text = json.dumps({"partitions": partitions([[1], [2], [3]])})
     (tmp_path / "even.json").write_text(text, encoding="utf-8")
     ended = run("plan", "even.json")
@@ -363,7 +359,7 @@ def test_as_a_process(grown: str, tmp_path: Path) -> None:
     assert ended.stderr == "partage: \\udcff.json: no such file\n"
 
 
-def test_whoever_reads_may_stop_reading(grown: str, tmp_path: Path) -> None:
+def test_a_closed_pipe_is_not_an_error(grown: str, tmp_path: Path) -> None:
     command = f'"{sys.executable}" -m partage plan {grown} | head -1'
     ended = subprocess.run(
         command, shell=True, cwd=tmp_path, capture_output=True, text=True, timeout=120
@@ -372,7 +368,7 @@ def test_whoever_reads_may_stop_reading(grown: str, tmp_path: Path) -> None:
     assert ended.stderr == ""
 
 
-def test_in_a_world_of_ascii(grown: str, tmp_path: Path) -> None:
+def test_ascii_output(grown: str, tmp_path: Path) -> None:
     world = {"PATH": "/usr/bin:/bin", "PYTHONIOENCODING": "ascii", "LC_ALL": "C"}
     for arguments in (("plan", grown, "-o", "p"), ("check", "p"), ("compare", grown)):
         ended = in_a_process(*arguments, cwd=tmp_path, env=world)

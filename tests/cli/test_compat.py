@@ -70,7 +70,7 @@ def test_parameters_and_their_names() -> None:
     assert (count.multiple, count.is_flag, count.expose_value) == (False, False, True)
 
 
-def test_a_usage_error_says_what_and_where() -> None:
+def test_a_usage_error_names_the_option_and_the_problem() -> None:
     with pytest.raises(ClickException) as caught:
         command([])(["x", "--count", "many"], standalone_mode=False)
     error: Any = caught.value

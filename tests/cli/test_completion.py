@@ -51,13 +51,13 @@ def test_values(completed: Callable[..., list[str]]) -> None:
     assert completed("apply", "--on-broker-failure", "c") == ["cancel"]
 
 
-def test_files_are_the_shells_business(completed: Callable[..., list[str]]) -> None:
+def test_files_are_completed_by_the_shell(completed: Callable[..., list[str]]) -> None:
     """Nothing is offered, and the script says ``-o default``: files then."""
     assert completed("plan", "clus") == []
     assert completed("plan", "--profile", "pro") == []
 
 
-def test_a_project_file_with_a_mistake_is_no_matter(
+def test_completion_ignores_a_wrong_project_file(
     completed: Callable[..., list[str]], tmp_path: Path
 ) -> None:
     (tmp_path / "partage.toml").write_text("[pla")

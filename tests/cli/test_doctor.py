@@ -60,7 +60,7 @@ def quick(monkeypatch: pytest.MonkeyPatch) -> Callable[..., None]:
     return call
 
 
-def test_all_is_well(run: Run, quick: Callable[..., None]) -> None:
+def test_everything_is_installed(run: Run, quick: Callable[..., None]) -> None:
     quick("ok", "ok", "absent")
     ended = run("doctor")
     assert (ended.code, ended.err) == (0, "")
@@ -89,7 +89,7 @@ def test_something_is_missing(run: Run, quick: Callable[..., None]) -> None:
     }
 
 
-def test_the_settings_that_hold(
+def test_settings_in_effect(
     run: Run, quick: Callable[..., None], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     quick("ok", "ok", "ok")
@@ -111,7 +111,7 @@ def test_the_settings_that_hold(
     assert "did you mean throttle?" in ended.out
 
 
-def test_what_it_says_next(run: Run, quick: Callable[..., None]) -> None:
+def test_next_step(run: Run, quick: Callable[..., None]) -> None:
     quick("ok", "ok", "ok")
     said = run("doctor", "--bootstrap-server", "h:1").out.splitlines()[-1]
     assert said == "Next: partage snapshot --bootstrap-server h:1 -o cluster.json"
@@ -119,7 +119,7 @@ def test_what_it_says_next(run: Run, quick: Callable[..., None]) -> None:
     assert run("doctor").out.splitlines()[-1] == "Next: partage plan CLUSTER -o plan/"
 
 
-def test_where_no_extra_is_installed(tmp_path: Path) -> None:
+def test_without_extras(tmp_path: Path) -> None:
     def bare(*words: str) -> subprocess.CompletedProcess[str]:
         command = [sys.executable, "-c", BARE, *words]
         return subprocess.run(command, capture_output=True, text=True, timeout=120, cwd=tmp_path)

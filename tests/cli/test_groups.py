@@ -57,7 +57,9 @@ def test_assign_json_has_the_keys_of_the_design(run: Run, group: str) -> None:
 
 
 @pytest.mark.parametrize("mode", ["optimal", "java"])
-def test_assign_tells_who_keeps_gains_and_gives_up(run: Run, group: str, mode: str) -> None:
+def test_assign_shows_what_each_member_keeps_gains_and_revokes(
+    run: Run, group: str, mode: str
+) -> None:
     ended = run("assign", group, "--assignor", "cooperative-sticky", "--mode", mode)
     assert ended.code == 0
     assert ended.out.startswith("cooperative-sticky: 5 partitions, 3 members, loads 0–3, 2 moves")
@@ -94,7 +96,7 @@ def test_assign_tells_who_keeps_gains_and_gives_up(run: Run, group: str, mode: s
         ),
     ],
 )
-def test_what_an_assignor_adds(
+def test_custom_assignors(
     run: Run, tmp_path: Path, assignor: str, group: dict[str, Any], shown: str
 ) -> None:
     topics = list(group["topics"])
@@ -110,7 +112,7 @@ def test_what_an_assignor_adds(
     assert shown in ended.out
 
 
-def test_many_rounds_and_moves_are_cut_short(run: Run, tmp_path: Path) -> None:
+def test_long_tables_are_shortened(run: Run, tmp_path: Path) -> None:
     members: list[dict[str, Any]] = [{"id": "C00", "topics": ["t"]}]
     members += [{"id": f"C{n:02}", "topics": ["t"], "joins_at": 10 * n} for n in range(1, 30)]
     value = {"topics": {"t": 90}, "members": members, "until": 400}
@@ -180,7 +182,7 @@ def test_the_picture(run: Run) -> None:
     assert line[20:].rstrip() == "4" * 26 + "×"
 
 
-def test_who_is_turned_away_is_said(run: Run) -> None:
+def test_members_that_are_rejected_are_shown(run: Run) -> None:
     ended = run("simulate", bundled("strategies-scenario"), "--assignor", "range")
     assert ended.code == 0
     words = " ".join(ended.out.split())

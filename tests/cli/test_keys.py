@@ -109,7 +109,7 @@ def test_the_gate(run: Run, spark: Any, tmp_path: Path) -> None:
     ],
     ids=str,
 )
-def test_what_is_refused_before_spark_starts(run: Run, options: list[str], said: str) -> None:
+def test_errors_before_spark_starts(run: Run, options: list[str], said: str) -> None:
     ended = run("keys", "records.csv", *options)
     assert (ended.code, ended.out) == (2, "")
     assert said in ended.err
@@ -118,7 +118,7 @@ def test_what_is_refused_before_spark_starts(run: Run, options: list[str], said:
 
 @pytest.mark.long
 @pytest.mark.spark
-def test_records_that_are_none(run: Run, spark: Any, tmp_path: Path) -> None:
+def test_files_without_records(run: Run, spark: Any, tmp_path: Path) -> None:
     header, row, *_ = CSV.splitlines()
     (tmp_path / "bad.csv").write_text(f"{header}\n{row.replace('t,0', 't,x')}\n")
     ended = run("keys", str(tmp_path / "bad.csv"), "--partitions", "3", "--json")

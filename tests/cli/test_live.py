@@ -64,7 +64,7 @@ def plan(tmp_path: Path) -> str:
         (("snapshot", "--command-config", "none"), "none: no such file"),
     ],
 )
-def test_what_cannot_be_asked(run: Run, command: tuple[str, ...], said: str) -> None:
+def test_bad_options(run: Run, command: tuple[str, ...], said: str) -> None:
     ended = run(*command)
     assert (ended.code, ended.out) == (2, "")
     assert said in ended.err
@@ -72,7 +72,7 @@ def test_what_cannot_be_asked(run: Run, command: tuple[str, ...], said: str) -> 
 
 
 @pytest.mark.parametrize("command", [("snapshot",), ("groups",), ("plan",)])
-def test_nobody_answers(run: Run, command: tuple[str, ...]) -> None:
+def test_no_broker_reachable(run: Run, command: tuple[str, ...]) -> None:
     ended = run(*command, "--bootstrap-server", "127.0.0.1:1")
     assert (ended.code, ended.out) == (1, "")
     assert ended.err == "partage: Kafka at 127.0.0.1:1: no broker reachable in time\n"

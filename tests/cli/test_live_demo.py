@@ -13,12 +13,12 @@ from partage.cli import live_demo
 from partage.errors import InputError, PartageError
 
 
-def test_it_has_no_use_for_spark() -> None:
+def test_it_runs_without_spark() -> None:
     with pytest.raises(InputError, match=r"--master: cannot be combined with --live, which"):
         live_demo.live_demo("out", "local[1]", json=False)
 
 
-def test_without_the_client_it_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_the_client_it_shows_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
     def nothing(name: str) -> Any:
         return None if name == "kafka" else util.find_spec(name)
 
@@ -27,7 +27,7 @@ def test_without_the_client_it_says_what_to_install(monkeypatch: pytest.MonkeyPa
         live_demo.live_demo("out", None, json=False)
 
 
-def test_without_a_java_it_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_java_it_shows_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
     pytest.importorskip("kafka")
     monkeypatch.setattr(java, "java_version", lambda _: 0)
     with pytest.raises(
@@ -36,7 +36,7 @@ def test_without_a_java_it_says_what_to_install(monkeypatch: pytest.MonkeyPatch)
         live_demo.live_demo("out", None, json=False)
 
 
-def test_it_replaces_no_files_of_others(tmp_path: Path) -> None:
+def test_it_does_not_replace_other_files(tmp_path: Path) -> None:
     pytest.importorskip("kafka")
     (tmp_path / "mine").write_text("")
     with pytest.raises(InputError, match="contains files that partage did not write"):

@@ -97,7 +97,7 @@ def rates(document: Any) -> list[float]:
     return found
 
 
-def test_plan_over_a_part_of_the_time(run: Run, measured: str, tmp_path: Path) -> None:
+def test_plan_for_a_period(run: Run, measured: str, tmp_path: Path) -> None:
     assert rates(plan(run, tmp_path)) == [1.0, 0.5]
     late = plan(run, tmp_path, "--from", "2026-01-01T13:00")
     assert rates(late) == [0.1, 1.0]
@@ -119,12 +119,12 @@ def test_plan_over_a_part_of_the_time(run: Run, measured: str, tmp_path: Path) -
     assert compared.json["strategies"]["exact"]["leaders_per_broker"] == [1, 1]
 
 
-def test_plan_with_sizes_ahead(run: Run, measured: str, tmp_path: Path) -> None:
+def test_plan_with_forecast_sizes(run: Run, measured: str, tmp_path: Path) -> None:
     assert plan(run, tmp_path)["partitions"]["size_bytes"] == [1000, 1000]
     assert plan(run, tmp_path, "--horizon", "30")["partitions"]["size_bytes"] == [1000, 4000]
 
 
-def test_assign_by_what_was_measured(run: Run, measured: str) -> None:
+def test_assign_by_measured_load(run: Run, measured: str) -> None:
     def weights(*options: str) -> Any:
         words = ("assign", "group.json", "--assignor", "weighted", "--profile", "prof", *options)
         return run(*words, "--json").json["weights"]
@@ -178,9 +178,7 @@ def test_assign_by_what_was_measured(run: Run, measured: str) -> None:
         ),
     ],
 )
-def test_what_cannot_be_taken(
-    run: Run, measured: str, words: tuple[str, ...], problem: str
-) -> None:
+def test_bad_loads(run: Run, measured: str, words: tuple[str, ...], problem: str) -> None:
     ended = run(*words)
     assert (ended.code, ended.out) == (2, "")
     assert ended.err.startswith(f"partage: {problem}")

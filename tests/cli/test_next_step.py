@@ -29,7 +29,7 @@ def said(ended: Any) -> list[str]:
     return shlex.split(command)
 
 
-def test_from_a_cluster_to_a_plan_that_is_carried_out(run: Run, small: str, tmp_path: Path) -> None:
+def test_from_a_cluster_to_an_applied_plan(run: Run, small: str, tmp_path: Path) -> None:
     """Each command is run as the one before said it."""
     words = said(run("compare", small, "--add-broker", "4:r 1", "--strategy", "generate"))
     assert words == ["partage", "plan", small, "--add-broker", "4:r 1", "-o", "plan/"]
@@ -41,7 +41,7 @@ def test_from_a_cluster_to_a_plan_that_is_carried_out(run: Run, small: str, tmp_
     ]
 
 
-def test_plan_without_a_place_to_write(run: Run, small: str) -> None:
+def test_plan_without_an_output_directory(run: Run, small: str) -> None:
     options = ("--topics", "t|u", "--no-moves", "--explain", "t-0")
     assert said(run("plan", small, *options)) == [
         *("partage", "plan", small, "--topics", "t|u", "--no-moves", "-o", "plan/")
@@ -53,7 +53,7 @@ def test_the_throttle_of_the_plan(run: Run, small: str) -> None:
     assert said(run("check", "p"))[-2:] == ["--throttle", "7MB"]
 
 
-def test_what_is_set_already_is_not_repeated(
+def test_configured_options_are_not_repeated(
     run: Run, small: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     run("plan", small, "-o", "p")
@@ -68,7 +68,7 @@ def test_what_is_set_already_is_not_repeated(
     assert said(run("plan", small)) == ["partage", "plan", small, "-o", "plan/"]
 
 
-def test_nothing_follows_where_nothing_is_to_do(run: Run, tmp_path: Path) -> None:
+def test_no_next_step_without_moves(run: Run, tmp_path: Path) -> None:
     even = {"partitions": [{"topic": "t", "partition": p, "replicas": [p]} for p in range(3)]}
     (tmp_path / "even.json").write_text(json.dumps(even))
     assert "Next" not in run("plan", "even.json").out
@@ -77,7 +77,7 @@ def test_nothing_follows_where_nothing_is_to_do(run: Run, tmp_path: Path) -> Non
     assert "Next" not in run("check", "p").out
 
 
-def test_nothing_follows_a_plan_that_does_not_hold(run: Run, small: str, tmp_path: Path) -> None:
+def test_no_next_step_after_an_incorrect_plan(run: Run, small: str, tmp_path: Path) -> None:
     run("plan", small, "-o", "p")
     (tmp_path / "p" / "rollback.json").unlink()
     assert "Next" not in run("check", "p").out
@@ -93,7 +93,7 @@ def test_groups(run: Run) -> None:
     assert said(played) == ["partage", "what-if", "churn", scenario, "--mode", "java"]
 
 
-def test_only_people_are_told(run: Run, small: str) -> None:
+def test_only_terminals_show_the_next_step(run: Run, small: str) -> None:
     for words in (
         ("plan", small, "-o", "p"),
         ("compare", small),
@@ -131,7 +131,7 @@ def test_where_the_cluster_is(within: Callable[..., list[str]]) -> None:
     assert within(there, "verify", "p") == ["--bootstrap-server", "HOST:PORT"]
 
 
-def test_of_options_only_those_that_the_next_command_has(
+def test_only_options_of_the_next_command_are_shown(
     within: Callable[..., list[str]],
 ) -> None:
     def plan() -> list[str]:

@@ -59,7 +59,7 @@ def test_check_ends_with_1_where_the_lists_break_a_rule(
     assert "plan.json: t-0: [3, 1] breaks the rack rule" in ended.out
 
 
-def test_compare_has_it_beside_the_strategies(run: Run, small: str, other: str) -> None:
+def test_compare_shows_it_next_to_the_strategies(run: Run, small: str, other: str) -> None:
     found = run("compare", small, "--strategy", "exact", "--reassignment", other, "--json").json
     assert list(found["strategies"]) == ["exact", "given"]
     assert found["strategies"]["given"]["deterministic"] is True
@@ -82,7 +82,7 @@ def test_refusals(run: Run, small: str, other: str, options: tuple[str, ...], sa
     assert (ended.code, ended.out, ended.err) == (2, "", f"partage: {said}\n")
 
 
-def test_a_strategy_of_that_name_needs_lists(run: Run, small: str) -> None:
+def test_the_given_strategy_needs_a_file(run: Run, small: str) -> None:
     ended = run("plan", small, "--strategy", "given")
     assert ended.code == 2
     assert ended.err == "partage: --strategy given: needs replica lists: give --reassignment\n"
@@ -148,9 +148,7 @@ SERVER = ("--bootstrap-server", "h:1")
 
 
 @pytest.mark.usefixtures("running")
-def test_apply_of_what_is_in_place_writes_nothing(
-    run: Run, tmp_path: Path, files_now: Files
-) -> None:
+def test_apply_without_changes_writes_nothing(run: Run, tmp_path: Path, files_now: Files) -> None:
     entry = {"topic": "t", "partition": 0, "replicas": [1, 2], "log_dirs": ["/d/1", "/d/2"]}
     (tmp_path / "now.json").write_text(json.dumps({"version": 1, "partitions": [entry]}))
     before = files_now()
@@ -202,7 +200,7 @@ def test_apply_writes_the_plan_before_it_asks(
 
 
 @pytest.mark.parametrize("command", ["rollback", "verify"])
-def test_the_way_back_is_the_directory(run: Run, other: str, command: str) -> None:
+def test_rollback_uses_the_directory(run: Run, other: str, command: str) -> None:
     pytest.importorskip("kafka")
     ended = run(command, other, "--bootstrap-server", "127.0.0.1:1")
     assert (ended.code, ended.err) == (

@@ -147,7 +147,7 @@ def test_bad_options(
 @pytest.mark.parametrize(
     "name", ["t", "t-9", "none-0", "", "t-", "-0", "t-x", "t-٠", "t-" + "9" * 5000]
 )
-def test_a_partition_that_is_not_there(refused: Refused, small: str, name: str) -> None:
+def test_an_unknown_partition(refused: Refused, small: str, name: str) -> None:
     assert refused("plan", small, "--explain", name, "-o", "out").startswith("--explain ")
 
 
@@ -168,7 +168,7 @@ def test_a_partition_that_is_not_there(refused: Refused, small: str, name: str) 
     ],
     ids=" ".join,
 )
-def test_commands_that_are_none(refused: Refused, small: str, arguments: tuple[str, ...]) -> None:
+def test_unknown_commands(refused: Refused, small: str, arguments: tuple[str, ...]) -> None:
     assert refused(*arguments)
 
 
@@ -208,7 +208,7 @@ def test_bad_clusters(refused: Refused, tmp_path: Path, command: str, name: str)
     assert said.startswith((f"{name}: ", *asked))
 
 
-def test_clusters_that_are_no_files(refused: Refused, tmp_path: Path) -> None:
+def test_clusters_that_are_not_files(refused: Refused, tmp_path: Path) -> None:
     (tmp_path / "folder").mkdir()
     assert refused("plan", "folder") == "folder: is a directory, expected a file"
     assert refused("plan", "none.json") == "none.json: no such file"
@@ -225,7 +225,7 @@ def test_a_file_in_place_of_the_directory(refused: Refused, small: str) -> None:
         assert refused(*command, "-o", f"{small}/p").startswith(f"{small}/p: cannot be written")
 
 
-def test_a_directory_that_holds_other_files(refused: Refused, small: str, tmp_path: Path) -> None:
+def test_a_directory_with_other_files(refused: Refused, small: str, tmp_path: Path) -> None:
     (tmp_path / "mine").mkdir()
     (tmp_path / "mine/thesis.txt").write_text("years of work")
     said = refused("plan", small, "-o", "mine")
@@ -245,24 +245,24 @@ def test_a_hidden_file_is_a_file(refused: Refused, small: str, tmp_path: Path) -
 @pytest.mark.parametrize(
     "out", [".", "..", "/", "/proc/p", "/dev/null", "a" * 300, "", "small.json/.."]
 )
-def test_places_that_cannot_be(refused: Refused, small: str, out: str) -> None:
+def test_impossible_output_paths(refused: Refused, small: str, out: str) -> None:
     assert refused("plan", small, "-o", out)
 
 
 @pytest.mark.skipif(os.geteuid() == 0, reason="root may write everywhere")
-def test_a_directory_that_may_not_be_written(refused: Refused, small: str, tmp_path: Path) -> None:
+def test_a_read_only_directory(refused: Refused, small: str, tmp_path: Path) -> None:
     (tmp_path / "closed").mkdir(mode=0o500)
     assert refused("plan", small, "-o", "closed/p").startswith("closed/p: cannot be written")
 
 
-def test_a_run_that_fails_leaves_the_older_plan(refused: Refused, run: Run, small: str) -> None:
+def test_a_failed_run_keeps_the_older_plan(refused: Refused, run: Run, small: str) -> None:
     assert run("plan", small, "-o", "p").code == 0
     refused("plan", "none.json", "-o", "p")
     refused("plan", small, "--remove-broker", "9", "-o", "p")
     assert run("check", "p").code == 0
 
 
-def test_a_plan_that_cannot_be_leaves_the_older_plan(
+def test_an_infeasible_plan_keeps_the_older_plan(
     run: Run, small: str, tmp_path: Path, files_now: Files
 ) -> None:
     run("plan", small, "-o", "p")
@@ -281,7 +281,7 @@ def test_a_plan_that_cannot_be_leaves_the_older_plan(
 # ---------------------------------------------------------------- check and report
 
 
-def test_what_is_no_plan_directory(refused: Refused, small: str, tmp_path: Path) -> None:
+def test_not_a_plan_directory(refused: Refused, small: str, tmp_path: Path) -> None:
     (tmp_path / "folder").mkdir()
     for command in ("check", "report"):
         for name in ("none", "folder", small, "a" * 300, ""):
@@ -302,7 +302,7 @@ def test_what_is_no_plan_directory(refused: Refused, small: str, tmp_path: Path)
         "[" * 100_000,
     ],
 )
-def test_a_plan_that_cannot_be_drawn(refused: Refused, tmp_path: Path, text: str) -> None:
+def test_a_plan_without_a_report(refused: Refused, tmp_path: Path, text: str) -> None:
     (tmp_path / "p").mkdir()
     (tmp_path / "p/plan.json").write_text(text)
     assert "plan.json" in refused("report", "p")
@@ -310,7 +310,7 @@ def test_a_plan_that_cannot_be_drawn(refused: Refused, tmp_path: Path, text: str
 
 @pytest.mark.parametrize("text", ["[7]", "7"])
 @pytest.mark.parametrize("name", ["compare.json", "measured.json"])
-def test_what_stands_beside_a_plan_and_cannot_be_drawn(
+def test_damaged_files_next_to_a_plan(
     run: Run, small: str, tmp_path: Path, name: str, text: str
 ) -> None:
     run("plan", small, "-o", "p")

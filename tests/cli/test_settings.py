@@ -137,7 +137,7 @@ def test_every_option_from_its_variable_before_the_file(
 
 
 @pytest.mark.parametrize("path", LEAVES)
-def test_the_command_line_before_both(
+def test_the_command_line_comes_first(
     given: Callable[..., dict[str, Any]],
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
@@ -159,13 +159,13 @@ def test_the_command_line_before_both(
     arrived(given(*words, *typed), options)
 
 
-def test_what_is_nowhere_has_its_default(given: Callable[..., dict[str, Any]]) -> None:
+def test_defaults(given: Callable[..., dict[str, Any]]) -> None:
     found = given("plan", "c.json")
     assert (found["leaders"], found["concurrency"], found["json"]) == ("count", "2", False)
     assert not found["add_broker"]
 
 
-def test_a_variable_may_say_no(
+def test_a_variable_can_turn_an_option_off(
     given: Callable[..., dict[str, Any]], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     (tmp_path / "partage.toml").write_text("[plan]\nno-moves = true\n")
@@ -179,7 +179,7 @@ def test_a_variable_may_say_no(
 # ---------------------------------------------------------------- names
 
 
-def test_no_variable_means_two_things() -> None:
+def test_variables_are_unique() -> None:
     theirs = {*map(variable, KNOWN), IVY_SETTINGS, OWN_JARS, "PARTAGE_SPARK_KAFKA"}
     own: dict[str, set[tuple[str, ...]]] = {}
     for path, command in leaves():
@@ -195,7 +195,7 @@ def test_no_variable_means_two_things() -> None:
     assert {"PARTAGE_BOOTSTRAP_SERVER", "PARTAGE_SANDBOX_DIR", "PARTAGE_PLAN_FROM"} <= every
 
 
-def test_it_is_known_which_options_are_paths() -> None:
+def test_options_that_are_paths() -> None:
     for path, command in leaves():
         for name, option in settings.options(command).items():
             metavar = option.metavar or ""
@@ -208,7 +208,7 @@ def test_it_is_known_which_options_are_paths() -> None:
 # ---------------------------------------------------------------- the file
 
 
-def test_the_head_and_the_groups_hold_for_all(
+def test_top_level_and_group_settings_apply_to_their_commands(
     given: Callable[..., dict[str, Any]], tmp_path: Path
 ) -> None:
     (tmp_path / "partage.toml").write_text(
@@ -257,7 +257,7 @@ def test_paths_are_relative_to_the_file(
     assert given("plan", "c.json", "-o", "here")["out"] == "here"
 
 
-def test_the_nearest_file_no_further_up_than_home(
+def test_the_nearest_file_up_to_home(
     given: Callable[..., dict[str, Any]], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     home, project = tmp_path / "home", tmp_path / "home" / "project"
@@ -295,7 +295,7 @@ def test_where_the_cluster_is(
     assert address("--command-config", "with.properties") == "option:1"
 
 
-def test_a_cluster_that_is_typed_goes_before_an_address_that_is_not(
+def test_a_typed_cluster_overrides_a_configured_address(
     run: Run, small: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     (tmp_path / "partage.toml").write_text('bootstrap-server = "h:1"\ncommand-config = "none"\n')
@@ -335,7 +335,7 @@ def test_a_cluster_that_is_typed_goes_before_an_address_that_is_not(
         ),
     ],
 )
-def test_what_the_file_may_not_say(run: Run, tmp_path: Path, text: str, said: str) -> None:
+def test_settings_that_are_not_accepted(run: Run, tmp_path: Path, text: str, said: str) -> None:
     (tmp_path / "partage.toml").write_text(text)
     ended = run("check", "none")
     assert (ended.code, ended.out) == (2, "")
@@ -344,21 +344,21 @@ def test_what_the_file_may_not_say(run: Run, tmp_path: Path, text: str, said: st
     assert "geheim" not in ended.err
 
 
-def test_a_mistake_in_the_file_is_told_first_by_every_command(run: Run, tmp_path: Path) -> None:
+def test_every_command_reports_a_mistake_in_the_file_first(run: Run, tmp_path: Path) -> None:
     (tmp_path / "partage.toml").write_text("[watch]\nwndow = 60")
     for words in (("plan", "--no-such-option"), ("sandbox", "down"), ("profile", "x.csv")):
         assert run(*words).err.startswith("partage: partage.toml: [watch] wndow: no such option")
     assert run("plan", "--help").code == 0
 
 
-def test_a_file_that_cannot_be_read(run: Run, tmp_path: Path) -> None:
+def test_an_unreadable_file(run: Run, tmp_path: Path) -> None:
     (tmp_path / "partage.toml").write_bytes(b"\xff")
     assert run("check", "none").err == "partage: partage.toml: byte 0: not UTF-8\n"
     (tmp_path / "partage.toml").write_text("a = " + "[" * 3000)
     assert run("check", "none").err.startswith("partage: partage.toml: not valid TOML (")
 
 
-def test_a_value_that_is_refused_says_where_it_came_from(
+def test_a_refused_value_shows_its_origin(
     run: Run, small: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     (tmp_path / "partage.toml").write_text("[plan]\nleaders = 'size'\nmax-moves = 'many'\n")
@@ -377,7 +377,7 @@ def test_a_value_that_is_refused_says_where_it_came_from(
     assert ended.err == "partage: --leaders shoe: expected count or rate\n"
 
 
-def test_help_shows_the_projects_values(run: Run, tmp_path: Path) -> None:
+def test_help_shows_configured_values(run: Run, tmp_path: Path) -> None:
     (tmp_path / "partage.toml").write_text("bootstrap-server = 'h:1'\n[plan]\nthrottle = '77MB'\n")
     shown = run("plan", "--help").out
     assert "[default: 77MB]" in shown

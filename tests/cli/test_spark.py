@@ -102,7 +102,7 @@ def test_profile(run: Run, spark: Any, tmp_path: Path) -> None:
 
 
 @pytest.mark.long
-def test_profile_of_a_part_of_the_time(run: Run, spark: Any, tmp_path: Path) -> None:
+def test_profile_of_a_period(run: Run, spark: Any, tmp_path: Path) -> None:
     (tmp_path / "records.csv").write_text(CSV)
     records = str(tmp_path / "records.csv")
     ended = run("profile", records, "--from", "2026-01-01T00:00:05", "--window", "5", "-o", "prof")
@@ -118,7 +118,7 @@ def test_profile_of_a_part_of_the_time(run: Run, spark: Any, tmp_path: Path) -> 
     assert ended.err.startswith("partage: --from noon: expected a time")
 
 
-def test_profile_of_records_that_are_none(run: Run, spark: Any, tmp_path: Path) -> None:
+def test_profile_without_records(run: Run, spark: Any, tmp_path: Path) -> None:
     (tmp_path / "bad.csv").write_text("a,b\n1,2\n")
     (tmp_path / "empty.csv").write_text("")
     for name in ("bad.csv", "empty.csv", "none.csv"):

@@ -15,7 +15,7 @@ PARTAGE = [sys.executable, "-m", "partage"]
 
 
 @pytest.mark.parametrize("more", [(), ("--json",)])
-def test_whoever_reads_has_seen_enough(more: tuple[str, ...]) -> None:
+def test_a_closed_pipe(more: tuple[str, ...]) -> None:
     with subprocess.Popen(
         [*PARTAGE, "plan", CLUSTER, *more], stdout=subprocess.PIPE, stderr=subprocess.PIPE
     ) as process:

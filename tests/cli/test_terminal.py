@@ -74,7 +74,7 @@ def test_colours_on_a_terminal(small: str, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("environment", [{"NO_COLOR": "1"}, {"TERM": "dumb"}], ids=str)
 @pytest.mark.parametrize("words", [("plan", "small.json"), ("plan", "--help")], ids=" ".join)
-def test_no_escape_codes_where_none_are_wanted(
+def test_no_color(
     small: str, tmp_path: Path, words: tuple[str, ...], environment: dict[str, str]
 ) -> None:
     said = on_a_terminal(tmp_path, *words, **environment)
@@ -83,7 +83,7 @@ def test_no_escape_codes_where_none_are_wanted(
     assert max(map(cell_len, said.replace("\r", "").splitlines())) <= 100
 
 
-def test_a_pipe_has_colours_only_if_they_are_asked_for(
+def test_a_pipe_has_colours_only_on_request(
     run: Run, small: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     for words in (("plan", small), ("plan", "--help")):
@@ -141,9 +141,7 @@ def widest(text: str) -> int:
     return max(map(cell_len, text.splitlines()))
 
 
-def test_everything_fits_a_hundred_columns(
-    run: Run, grown: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_output_fits_100_columns(run: Run, grown: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("COLUMNS", "80")  # which a pipe has not
     group, scenario = str(GROUPS / "unequal.json"), str(GROUPS / "deploy-scenario.json")
     widths = {}
@@ -188,14 +186,14 @@ def test_help(run: Run, monkeypatch: pytest.MonkeyPatch, name: str) -> None:
         assert lines[lines.index("Examples:") + 2].startswith(f"partage {name}")
 
 
-def test_help_is_no_wider_than_a_hundred(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_help_fits_100_columns(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("COLUMNS", "230")
     assert widest(run("plan", "--help").out) == 100
     monkeypatch.delenv("COLUMNS")
     assert widest(run("plan", "--help").out) == 100
 
 
-def test_a_long_help_is_in_parts(run: Run) -> None:
+def test_long_help_has_groups(run: Run) -> None:
     shown = run("plan", "--help").out
     parts = re.findall(r"^╭─ (.*?) ─", shown, re.M)
     assert parts == [
@@ -215,7 +213,7 @@ def examples() -> list[Any]:
 
 
 @pytest.mark.parametrize(("name", "line"), examples())
-def test_the_examples_can_be_typed(name: str, line: str) -> None:
+def test_the_examples_run(name: str, line: str) -> None:
     words = shlex.split(line)
     assert words[0] == "partage"
     path = " ".join(words[1:3]) if " ".join(words[1:3]) in COMMANDS else words[1]
@@ -229,7 +227,7 @@ def test_the_examples_can_be_typed(name: str, line: str) -> None:
 
 
 @pytest.mark.parametrize("encoding", ["ascii", "latin-1"])
-def test_what_an_encoding_does_not_have(
+def test_characters_that_the_encoding_lacks(
     run: Run, grown: str, monkeypatch: pytest.MonkeyPatch, encoding: str
 ) -> None:
     run("plan", grown, "-o", "p")

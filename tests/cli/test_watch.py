@@ -120,7 +120,7 @@ def test_an_alert_once_and_a_plan(
 
 
 @pytest.mark.spark
-def test_interrupted_it_ends_in_order_and_goes_on(
+def test_it_stops_cleanly_and_resumes(
     watched: Callable[..., Any], spark: Any, tmp_path: Path
 ) -> None:
     def interrupt() -> None:
@@ -157,7 +157,7 @@ def test_interrupted_it_ends_in_order_and_goes_on(
         (("-o", "records/watch"), "records/watch: is inside the folder of records: name"),
     ],
 )
-def test_what_it_refuses(
+def test_bad_options_of_watch(
     run: Run, small: str, files_now: Files, tmp_path: Path, options: Sequence[str], problem: str
 ) -> None:
     (tmp_path / "records").mkdir()
@@ -172,7 +172,7 @@ def test_what_it_refuses(
 
 
 @pytest.mark.parametrize("records", ["none", "small.json", "kafka://h/t"])
-def test_records_that_do_not_come(run: Run, small: str, records: str) -> None:
+def test_topics_without_records(run: Run, small: str, records: str) -> None:
     ended = run("watch", records, "--cluster", small, "-o", "watch")
     assert (ended.code, ended.out) == (2, "")
     assert ended.err.startswith(f"partage: {records}: ")

@@ -97,7 +97,7 @@ def test_pull_ends_at_large_times() -> None:
     assert sorted(emptied) == emptied
 
 
-def test_what_accumulates_without_an_owner_is_pushed_at_once() -> None:
+def test_unowned_partitions_are_assigned_at_once() -> None:
     produce = {("t", 0): 100.0}
     members = {"a": ScenarioMember("a", ("t",), rate=200.0)}
     spans = [OwnershipSpan(("t", 0), "a", 20.0, 60.0)]

@@ -16,7 +16,7 @@ def asked(slots: tuple[int, ...], may: list[set[int]], weight: list[int], base: 
     return -(-(inside + sum(base[e] for e in slots)) // len(slots))
 
 
-def test_the_level_is_that_of_the_set_that_asks_for_most() -> None:
+def test_level_equals_the_most_demanding_set() -> None:
     rng = random.Random(1)
     raised = 0
     for _ in range(300):

@@ -17,7 +17,7 @@ ORDER = (LOAD, MOVES, SPREAD)
 
 @given(problem=problems(max_items=4), data=st.data())
 @examples(200)
-def test_no_prices_prove_too_much(problem: AssignmentProblem, data: st.DataObject) -> None:
+def test_a_bound_never_exceeds_the_optimum(problem: AssignmentProblem, data: st.DataObject) -> None:
     """Whatever the prices, the bound is at most the weighted cost of the best arrangement."""
     number = st.integers(-30, 30)
     shape = problem.family_base.shape
@@ -48,7 +48,7 @@ def test_no_prices_prove_too_much(problem: AssignmentProblem, data: st.DataObjec
 
 @given(data=st.data())
 @examples(200)
-def test_takeover_bound_is_no_more_than_any_takeover(data: st.DataObject) -> None:
+def test_takeover_bound_never_exceeds_a_takeover(data: st.DataObject) -> None:
     slots = data.draw(st.integers(2, 4))
     number = st.integers(0, 4)
     load = np.array([data.draw(number) for _ in range(slots)])

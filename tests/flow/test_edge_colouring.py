@@ -106,16 +106,16 @@ def _colourable(rows: Rows, limit: int, most: int | None, w: int) -> bool:
 # ---------------------------------------------------------------- named cases
 
 
-def test_no_edge() -> None:
+def test_without_edges_no_colour_is_used() -> None:
     assert coloured([]) == []
     assert fewest_colours(edges_of([]), 1) == 0
 
 
-def test_edges_that_do_not_meet_share_a_colour() -> None:
+def test_disjoint_edges_share_a_colour() -> None:
     assert coloured([(0, [1]), (2, [3])]) == [0, 0]
 
 
-def test_a_vertex_may_be_head_and_tail_at_once() -> None:
+def test_a_vertex_can_be_head_and_tail() -> None:
     assert coloured([(0, [1]), (1, [2]), (2, [0])]) == [0, 0, 0]
 
 
@@ -124,7 +124,7 @@ def test_heavy_edges_take_the_lowest_colours() -> None:
     assert colour(edges, np.array([5, 4, 9]), 1).tolist() == [1, 2, 0]
 
 
-def test_first_fit_is_repaired_where_it_needs_more() -> None:
+def test_first_fit_is_improved_to_the_bound() -> None:
     rows: Rows = [(0, [3]), (1, [4]), (1, [5]), (0, [4])]
     edges = edges_of(rows)
     found = colour(edges, np.array([4, 3, 2, 1]), 1)
@@ -139,7 +139,7 @@ def test_without_a_tail_only_heads_count() -> None:
     assert coloured([(-1, [1]), (-1, [2]), (-1, [1])]) == [0, 0, 1]
 
 
-def test_an_edge_of_more_heads_than_the_limit_has_its_tail_to_itself() -> None:
+def test_an_edge_with_more_heads_than_the_limit_shares_no_colour_at_its_tail() -> None:
     rows: Rows = [(0, [1, 2, 3]), (0, [4]), (0, [5]), (6, [7])]
     found = coloured(rows, 2)
     assert found == [0, 1, 1, 0]
@@ -159,7 +159,7 @@ def test_an_edge_of_more_heads_than_the_limit_has_its_tail_to_itself() -> None:
         ([2, 2, 2, 2], 4, 2),
     ],
 )
-def test_the_bound_packs_what_a_tail_sends(heads: list[int], limit: int, bound: int) -> None:
+def test_the_bound_packs_the_heads_of_a_tail(heads: list[int], limit: int, bound: int) -> None:
     rows: Rows = []
     at = 1
     for count in heads:
@@ -170,13 +170,13 @@ def test_the_bound_packs_what_a_tail_sends(heads: list[int], limit: int, bound: 
     assert colour(edges, np.ones(len(rows), dtype=np.int64), limit).max() + 1 == bound
 
 
-def test_at_most_so_many_edges_of_a_colour() -> None:
+def test_max_edges_per_colour() -> None:
     rows: Rows = [(a, [a + 4]) for a in range(4)]
     assert sorted(coloured(rows, 1, 3)) == [0, 0, 0, 1]
     assert sorted(coloured(rows, 1, 1)) == [0, 1, 2, 3]
 
 
-def test_many_edges_meet_the_bound_with_and_without_most() -> None:
+def test_many_edges_meet_the_bound_with_and_without_max_edges() -> None:
     random = np.random.default_rng(3)
     tails, heads = random.integers(0, 50, 4000), random.integers(50, 60, 4000)
     edges = Edges(60, tails, np.arange(4001), heads)
@@ -209,7 +209,7 @@ def test_several_heads_come_close_to_the_bound() -> None:
     assert (colour(edges, even, 2) == found).all()  # the same every time
 
 
-def test_a_colour_less_is_not_worth_longer_ones() -> None:
+def test_fewer_colours_do_not_make_colours_longer() -> None:
     """Weights far layout: a heavy edge never ends among light ones."""
     random = np.random.default_rng(6)
     n = 300
@@ -221,7 +221,7 @@ def test_a_colour_less_is_not_worth_longer_ones() -> None:
     assert np.sum(np.diff(heaviest) > 0) <= len(heaviest) // 10
 
 
-def test_the_weights_of_a_colour_are_alike() -> None:
+def test_edges_of_a_colour_have_similar_weights() -> None:
     """Every vertex at the limit in every colour; yet little longer than first fit without it."""
     random = np.random.default_rng(7)
     side, each = 20, 30
@@ -253,14 +253,14 @@ def cases(draw: st.DrawFn, edges: int, heads: int) -> tuple[Rows, int, int | Non
 
 @examples(500)
 @given(cases(edges=40, heads=1))
-def test_one_head_each_always_meets_the_bound(case: tuple[Rows, int, int | None]) -> None:
+def test_single_heads_always_meet_the_bound(case: tuple[Rows, int, int | None]) -> None:
     rows, limit, most = case
     assert len(set(coloured(rows, limit, most))) == fewest_colours(edges_of(rows), limit, most)
 
 
 @examples(150)
 @given(cases(edges=6, heads=3))
-def test_few_edges_get_as_few_colours_as_brute_force(case: tuple[Rows, int, int | None]) -> None:
+def test_small_cases_match_brute_force(case: tuple[Rows, int, int | None]) -> None:
     rows, limit, most = case
     fewest = fewest_by_brute_force(rows, limit, most)
     assert fewest_colours(edges_of(rows), limit, most) <= fewest
@@ -269,7 +269,7 @@ def test_few_edges_get_as_few_colours_as_brute_force(case: tuple[Rows, int, int 
 
 @examples(60)
 @given(cases(edges=14, heads=4))
-def test_the_bound_is_never_above_the_integer_program(case: tuple[Rows, int, int | None]) -> None:
+def test_the_bound_never_exceeds_the_integer_program(case: tuple[Rows, int, int | None]) -> None:
     rows, limit, most = case
     fewest = fewest_by_integer_program(rows, limit, most)
     assert fewest_colours(edges_of(rows), limit, most) <= fewest

@@ -83,7 +83,7 @@ def lay_out_by_columns(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.mark.parametrize("in_parts", [False, True])
 @pytest.mark.parametrize("families", [1, 2, 3])
-def test_no_counts_are_more_even(
+def test_counts_are_the_most_even(
     families: int, in_parts: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     if in_parts:
@@ -100,7 +100,7 @@ def test_no_counts_are_more_even(
         assert cost(problem, found) == least(problem)
 
 
-def test_few_pairs_at_a_time_are_as_good(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_small_batches_of_pairs_give_the_same_optimum(monkeypatch: pytest.MonkeyPatch) -> None:
     """Forty rows over sixty slots, from counts that are far from even."""
     draw = np.random.default_rng(1)
     rows, slots = 40, 60

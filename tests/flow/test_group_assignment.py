@@ -74,7 +74,7 @@ def cheapest(problem: GroupProblem) -> tuple[int, int, int]:
 
 
 @pytest.mark.parametrize("few", [False, True])
-def test_no_split_is_cheaper(few: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_split_is_the_cheapest(few: bool, monkeypatch: pytest.MonkeyPatch) -> None:
     if few:
         # one pair of each group at first, one more at a time
         monkeypatch.setattr(group_assignment, "_ALL_PAIRS", 0)
@@ -98,7 +98,9 @@ def wide(draw: random.Random) -> GroupProblem:
 
 
 @pytest.mark.parametrize("seed", range(5))
-def test_few_pairs_priced_are_as_good_as_all(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_pricing_few_pairs_gives_the_same_optimum(
+    seed: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
     problem = wide(random.Random(seed))
     whole = cost(problem, assign_groups(problem))
     solved: list[int] = []

@@ -41,7 +41,7 @@ def built(nodes: int, arcs: list[Arc], amount: int) -> Network:
     return network
 
 
-def test_flow_that_is_pushed_takes_no_arc() -> None:
+def test_pushed_flow_uses_no_arc() -> None:
     network = Network(4, 1)
     network.push(0, 1, 2)
     network.push([0, 1, 1], 3, [1, 2, 3])
@@ -52,7 +52,7 @@ def test_flow_that_is_pushed_takes_no_arc() -> None:
 
 @given(case=networks())
 @examples(300)
-def test_one_cost_after_the_other(case: tuple[int, list[Arc], int]) -> None:
+def test_costs_are_minimised_in_order(case: tuple[int, list[Arc], int]) -> None:
     nodes, arcs, amount = case
     optimum = minimise(built(nodes, arcs, amount))
     graph = nx.MultiDiGraph()
@@ -72,7 +72,7 @@ def test_one_cost_after_the_other(case: tuple[int, list[Arc], int]) -> None:
 
 @given(case=networks())
 @examples(200)
-def test_duals_and_faces_are_those_of_an_optimum(case: tuple[int, list[Arc], int]) -> None:
+def test_duals_and_faces_belong_to_an_optimum(case: tuple[int, list[Arc], int]) -> None:
     network = built(*case)
     optimum = minimise(network)
     if optimum is None:

@@ -64,7 +64,7 @@ def networks(draw: st.DrawFn) -> tuple[int, list[Arc], list[int], list[int]]:
 
 @given(case=networks())
 @examples(500)
-def test_no_flow_costs_less(case: tuple[int, list[Arc], list[int], list[int]]) -> None:
+def test_flow_has_minimum_cost(case: tuple[int, list[Arc], list[int], list[int]]) -> None:
     nodes, arcs, supply, guess = case
     tail, head, capacity, price = (np.array(part) for part in zip(*arcs, strict=True))
     found = cheapest_flow(tail, head, capacity, price, np.array(supply), np.array(guess), 999)
@@ -93,7 +93,7 @@ def test_unequal_supply_and_demand_is_none() -> None:
         assert cheapest_flow(one - 1, one, one, one, np.array(supply), nothing, 9) is None
 
 
-def test_a_good_guess_saves_rounds() -> None:
+def test_warm_start_saves_rounds() -> None:
     """Units 1 to 50 cost 1 to 50 each: as many path lengths, unless the guess knows the last."""
     tail = np.zeros(100, dtype=np.int64)
     price = np.arange(1, 101)
@@ -140,7 +140,9 @@ def test_either_solver_gives_the_same_duals_and_faces(
 @pytest.mark.parametrize("order", ORDERS)
 @given(problem=problems())
 @examples(100)
-def test_shares(problem: AssignmentProblem, order: tuple[str, str, str]) -> None:
+def test_shares_match_the_assignment_solver(
+    problem: AssignmentProblem, order: tuple[str, str, str]
+) -> None:
     def test() -> None:
         answer = assign(problem, order)
         assert cost(problem, chosen_slots(answer.slots), order) == best(problem, order)

@@ -130,7 +130,7 @@ def test_pairs_under_caps(case, data) -> None:  # type: ignore[no-untyped-def]
 
 @given(case=offers(), data=st.data())
 @examples(200)
-def test_the_least_level(case, data) -> None:  # type: ignore[no-untyped-def]
+def test_lowest_level(case, data) -> None:  # type: ignore[no-untyped-def]
     """One less cannot be picked, found however far off the search begins."""
     arcs, quota = pairs_of(case, data)
     base = np.array([data.draw(st.integers(0, 9)) for _ in arcs[3]])

@@ -122,7 +122,7 @@ def test_a_producer_names_its_accumulator() -> None:
 
 
 @pytest.mark.parametrize("producer", [None, object()])
-def test_what_is_not_a_producer_has_no_batches(producer: object) -> None:
+def test_other_clients_have_no_batches(producer: object) -> None:
     assert waiting_batches(producer) is None
 
 

@@ -366,7 +366,7 @@ def test_a_bad_table_is_refused(write: Write, columns: dict[str, Any], problem: 
     assert "\n" not in str(caught.value)
 
 
-def test_what_is_no_profile_is_refused(write: Write, tmp_path: Path) -> None:
+def test_not_a_profile(write: Write, tmp_path: Path) -> None:
     (tmp_path / "file").touch()
     (tmp_path / "other").mkdir()
     for name, problem in (

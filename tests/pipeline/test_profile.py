@@ -73,7 +73,7 @@ def test_the_same_records_give_the_same_bytes(
     ]
 
 
-def test_what_stands_is_kept_when_the_new_one_fails(
+def test_the_older_output_is_kept_when_the_new_one_fails(
     spark: Any, records: Any, write_lines: Callable[..., str], tmp_path: Path
 ) -> None:
     good, bad = write_lines("r.jsonl", *records), write_lines("bad.jsonl", "x")

@@ -115,7 +115,7 @@ def rows_of(tables: dict[str, Any]) -> list[dict[str, Any]]:
     return rows
 
 
-def test_columns_say_the_same(spark: Any, sampled: Path, tmp_path: Path) -> None:
+def test_columns_agree(spark: Any, sampled: Path, tmp_path: Path) -> None:
     samples = [
         ("2026-01-01T00:00:00Z", 0, 1, 100),
         ("2026-01-01T00:00:00Z", 0, 2, 110),
@@ -192,7 +192,7 @@ def test_lags_with_leader_epochs(spark: Any, tmp_path: Path) -> None:
     ]
 
 
-def test_what_is_missing_is_said(spark: Any, write_lines: Write) -> None:
+def test_missing_columns_are_named(spark: Any, write_lines: Write) -> None:
     records = write_lines("r.jsonl", {"topic": "t", "partition": 0, "timestamp": 1, "offset": 1})
     with pytest.raises(InputError, match=r"columns missing: broker, size_bytes \(found: topic,"):
         profile_tables(spark, [], sizes=[records])
@@ -214,7 +214,7 @@ def test_what_is_missing_is_said(spark: Any, write_lines: Write) -> None:
 # ---------------------------------------------------------------------- a part of the time
 
 
-def test_only_what_lies_in_the_period_counts(
+def test_only_records_in_the_period_count(
     spark: Any, records: Any, sampled: Path, write_lines: Write, tmp_path: Path
 ) -> None:
     """Half of the records and two samples of sizes: of what, from when, and how many not."""

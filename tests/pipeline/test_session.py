@@ -379,7 +379,7 @@ LOST = (
         (WAITED.format("EOFException occurred"), "Spark: EOFException occurred"),
     ],
 )
-def test_what_goes_wrong_on_the_workers_is_one_line(text: str, line: str) -> None:
+def test_errors_of_workers_are_one_line(text: str, line: str) -> None:
     with pytest.raises(PartageError) as caught, spark_errors():
         raise PySparkException(text)
     assert str(caught.value) == line

@@ -61,7 +61,7 @@ def test_parquet_is_one_file_per_table(tmp_path: Path) -> None:
     assert told == ABOUT | {"format": "parquet"}
 
 
-def test_what_is_there_is_replaced_only_when_asked(tmp_path: Path) -> None:
+def test_existing_output_is_replaced_only_on_request(tmp_path: Path) -> None:
     careful = written(tmp_path / "out")
     before = tree(tmp_path)
     for refused in (lambda: careful.check(None), lambda: careful.write(None, {"x": KEYS}, ABOUT)):

@@ -69,7 +69,7 @@ def test_numbers_of_partitions(text: str, counts: list[int]) -> None:
 @pytest.mark.parametrize(
     "text", ["", "0", "12,", "12,,24", "-3", "+3", "1_2", "1.5", "twelve", "100001", "1e3", "९"]
 )
-def test_what_is_no_number_of_partitions(text: str) -> None:
+def test_invalid_partition_counts(text: str) -> None:
     with pytest.raises(InputError, match=r"partitions: .*expected numbers of partitions"):
         parse_counts(text)
 

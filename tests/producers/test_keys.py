@@ -82,7 +82,7 @@ def test_numpys_bytes_end_at_their_last_byte_that_is_not_zero() -> None:
     assert listed(Keys.of(given[::2])) == [b"a", b"longer"]
 
 
-def test_what_lies_under_a_null_does_not_count() -> None:
+def test_values_under_a_null_do_not_count() -> None:
     data = pa.py_buffer(b"abcdef")
     offsets = pa.py_buffer(np.array([0, 2, 4, 6], dtype=np.int32))
     valid = pa.py_buffer(np.array([0b101], dtype=np.uint8))
@@ -155,6 +155,6 @@ def test_other_kinds_of_bytes() -> None:
         (pa.table({"key": [b"a"]}), "got pyarrow's Table"),
     ],
 )
-def test_what_is_no_key(keys: Any, problem: str) -> None:
+def test_invalid_keys(keys: Any, problem: str) -> None:
     with pytest.raises(InputError, match=problem):
         partage.partition(keys, 3)

@@ -173,7 +173,7 @@ def test_the_seed_decides(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", [name for name in NAMES if PARTITIONERS[name].keyless])
-def test_each_topic_has_a_state_of_its_own(name: str) -> None:
+def test_each_topic_has_its_own_state(name: str) -> None:
     """What goes to one topic changes nothing for another."""
     options = OPTIONS.get(name, {})
     alone, mixed = (partitioner_named(name, 3, **options) for _ in range(2))

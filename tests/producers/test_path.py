@@ -140,7 +140,7 @@ def test_an_interceptor_may_name_the_partition() -> None:
 
 
 @pytest.mark.parametrize("wrong", [lambda record: 1 / 0, lambda record: None])
-def test_one_that_fails_is_logged_and_the_record_goes_on(
+def test_a_failing_partitioner_is_logged_and_the_record_is_sent(
     wrong: Any, caplog: pytest.LogCaptureFixture
 ) -> None:
     """As it was after the last that did not fail."""
@@ -195,12 +195,12 @@ def test_none_is_none_before_and_after() -> None:
         (ProducerPath(), ProducerRecord("clicks", b"v", partition=-1), "partition: -1"),
     ],
 )
-def test_what_is_no_good(path: ProducerPath, record: ProducerRecord, problem: str) -> None:
+def test_invalid_values(path: ProducerPath, record: ProducerRecord, problem: str) -> None:
     with pytest.raises(InputError, match=problem):
         path.send(record, TOPICS)
 
 
-def test_what_a_serializer_raises_is_raised() -> None:
+def test_errors_of_serializers_are_raised() -> None:
     path = ProducerPath(value_serializer=str.encode)
     with pytest.raises(TypeError):
         path.send(ProducerRecord("orders", 3), TOPICS)
@@ -227,7 +227,7 @@ def test_the_leader_if_the_cluster_is_given() -> None:
     assert path.send(ProducerRecord("orders", b"v", b"k"), TOPICS).leader is None
 
 
-def test_what_has_no_live_replica_gets_keyed_records_only() -> None:
+def test_partitions_without_a_live_replica_get_only_keyed_records() -> None:
     path, known = ProducerPath("round-robin"), cluster()
     found = [path.send(ProducerRecord("lonely", b"v"), known).partition for _ in range(10)]
     assert set(found) == {0, 2}

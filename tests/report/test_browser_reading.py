@@ -132,7 +132,7 @@ CONTRAST = """() => {
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
-def test_text_stands_out_from_what_is_behind_it(visit, scheme):
+def test_text_contrasts_with_its_background(visit, scheme):
     page = visit(
         render(documents.random_plan(partitions=2000), documents.comparison()), scheme=scheme
     )

@@ -62,7 +62,7 @@ def test_compare_with_large_numbers_is_split_rather_than_cut():
     assert max(map(cell_len, text.splitlines())) <= 100
 
 
-def test_the_best_of_a_column_stands_out():
+def test_the_best_of_a_column_is_highlighted():
     text = printed(documents.comparison(), force_terminal=True, color_system="standard")
     placement, leaders = (line for line in text.splitlines() if "exact  " in line)
     assert "\x1b[1;32m      24/24\x1b[0m" in leaders

@@ -79,7 +79,7 @@ def hostile():
     return render(document, comparison, measured)
 
 
-def test_the_page_asks_nobody():
+def test_the_page_makes_no_requests():
     text = render(documents.grown(), documents.comparison(), documents.measurement())
     page = Page(text)
     assert not re.search(r"(?i)(src|href|action)\s*=\s*[\"']?(https?:)?//", text)

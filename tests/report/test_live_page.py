@@ -70,7 +70,7 @@ def test_the_figures_in_words() -> None:
         (("plan", "moves_lower_bound"), 3, "4 moves: not proven minimal, at least 3 needed"),
     ],
 )
-def test_what_went_wrong_is_said(where: tuple[str, str], value: Any, said: str) -> None:
+def test_errors_are_shown(where: tuple[str, str], value: Any, said: str) -> None:
     document = told()
     document[where[0]][where[1]] = value
     bad = [text for kind, text in checks(document) if kind == "bad"]

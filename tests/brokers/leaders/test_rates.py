@@ -55,7 +55,7 @@ def test_one_that_outweighs_all_others() -> None:
     assert stage(found).value == stage(found).bound  # nobody can split a partition
 
 
-def test_partitions_that_lie_on_two_brokers_only() -> None:
+def test_partitions_on_only_two_brokers() -> None:
     # four of five lie on 0 and 1, whoever leads: one of these leads half of theirs at least
     rates = [4, 4, 4, 4, 1]
     found = made([[0, 1], [0, 1], [1, 0], [0, 1], [2, 3]], rates)
@@ -64,7 +64,7 @@ def test_partitions_that_lie_on_two_brokers_only() -> None:
     assert sorted(stage(found).prices["confined"]) == [0, 1]
 
 
-def test_what_stays_counts() -> None:
+def test_kept_replicas_count() -> None:
     # t-0 has one replica: broker 0 leads it in any case, and the rest goes to 1
     rates = [6, 3, 3]
     found = made([[0], [0, 1], [0, 1]], rates)
@@ -92,7 +92,7 @@ def test_equal_rates_give_what_counting_gives() -> None:
     assert found.figures["leaders_per_broker"] == [10, 10]
 
 
-def test_what_is_even_already_is_left_alone() -> None:
+def test_an_even_load_is_not_changed() -> None:
     lists = [[0, 1], [1, 0], [0, 1], [1, 0]]
     found = made(lists, [2, 2, 1, 1])
     assert found.leader_changes == 0

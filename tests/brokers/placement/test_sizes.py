@@ -266,7 +266,7 @@ def test_bytes_are_shared_by_capacity() -> None:
     assert made.settled
 
 
-def test_what_a_full_disk_cannot_take_is_shared_by_the_others() -> None:
+def test_the_other_brokers_share_what_a_full_disk_cannot_hold() -> None:
     """Broker 1 may hold 10 of 90: 40 each for the others, within 2 %."""
     for brokers in ("1/100 2 3", "1:a/100 2:a 3:a"):
         made = partage.plan(cluster_of("2/10 " * 90, brokers), balance="bytes")

@@ -156,7 +156,7 @@ def test_a_rack_that_has_the_partition_gets_no_second() -> None:
     assert lists_of(problem)[0][2] in (4, 5)
 
 
-def test_an_empty_broker_means_that_all_is_placed_anew() -> None:
+def test_an_empty_broker_means_that_everything_is_placed_again() -> None:
     before = "1,2 " * 12
     problem = problem_of(before, "1:a 2:b", add_broker=["3:a", "4:b"])
     lists = lists_of(problem)

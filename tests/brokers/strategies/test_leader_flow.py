@@ -75,7 +75,7 @@ def test_old_and_new_leader_exchange_their_places() -> None:
         pytest.param("1,2", "1 2", id="one partition"),
     ],
 )
-def test_what_is_even_stays(matrix: str, brokers: str) -> None:
+def test_an_even_cluster_does_not_change(matrix: str, brokers: str) -> None:
     assert text(led(problem_of(matrix, brokers))) == matrix
 
 
@@ -117,7 +117,7 @@ def test_no_moves_changes_nothing_about_it() -> None:
         ("1,2 1,2", "1 2", {"replace_broker": ["1=9"]}, "on broker 1, which is removed"),
     ],
 )
-def test_what_needs_moves_is_refused(
+def test_problems_that_need_moves_are_refused(
     matrix: str, brokers: str, options: dict[str, Any], why: str
 ) -> None:
     with pytest.raises(CannotError, match=why):

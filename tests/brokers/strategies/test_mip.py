@@ -91,7 +91,7 @@ def test_window(replicas: int, brokers: int, expected: tuple[int, int]) -> None:
 # ------------------------------------------------------------------ named cases
 
 
-def test_what_is_within_the_window_stays() -> None:
+def test_loads_within_the_window_do_not_change() -> None:
     """19 is below the average of 61 / 3, yet above its nine tenths; ``exact`` moves one to it."""
     matrix = " ".join(["1"] + ["1,2"] * 11 + ["3,1"] * 9 + ["2,3"] * 10)
     problem = problem_of(matrix, "1 2 3")
@@ -104,7 +104,7 @@ def test_followers_keep_their_order_and_new_ones_come_last() -> None:
     assert lists_of(problem) == [[4, 3, 2], [3, 4, 2]]
 
 
-def test_what_has_no_move_keeps_its_list() -> None:
+def test_partitions_without_a_move_keep_their_replica_list() -> None:
     matrix = "2,1,3 3,2,1 1,3,2"
     assert lists_of(problem_of(matrix, "1 2 3")) == [[2, 1, 3], [3, 2, 1], [1, 3, 2]]
 
@@ -146,7 +146,7 @@ def test_the_same_job_again_changes_nothing() -> None:
         ("1 1 2 2", {}, "leaders, 0 to 2 per broker, and gives every broker 1 to 2 replicas"),
     ],
 )
-def test_what_it_cannot_do(matrix: str, options: Json, why: str) -> None:
+def test_unsupported_problems(matrix: str, options: Json, why: str) -> None:
     with pytest.raises(CannotError, match=why):
         mip(problem_of(matrix, "1 2 3", **options))
 

@@ -104,12 +104,12 @@ def test_same_as_the_tool(before: str, brokers: str, options: dict[str, Any], af
         pytest.param("1,2", "1 2", {"no_moves": True}, r"moves replicas by design", id="no moves"),
     ],
 )
-def test_what_it_cannot_do(before: str, brokers: str, options: dict[str, Any], why: str) -> None:
+def test_unsupported_problems(before: str, brokers: str, options: dict[str, Any], why: str) -> None:
     with pytest.raises(CannotError, match=why):
         rack_greedy(problem_of(before, brokers, **options))
 
 
-def test_the_count_of_places_goes_on_from_topic_to_topic() -> None:
+def test_the_position_continues_from_topic_to_topic() -> None:
     """Topics of one partition, always on brokers 1 and 2: they take turns in leading."""
     lists = lists_of(problem_of("aa: 1,2 ab: 1,2 ac: 1,2 ad: 1,2", "1 2"))
     assert Counter(row[0] for row in lists) == {1: 2, 2: 2}

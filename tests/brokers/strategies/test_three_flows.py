@@ -77,7 +77,7 @@ def test_the_figure_of_a_higher_replication_factor() -> None:
 # ------------------------------------------------------------------ replicas
 
 
-def test_what_is_even_stays() -> None:
+def test_an_even_cluster_does_not_change() -> None:
     """2, 2, 1 and 1: the residue nodes would carry one unit, and a replica would move."""
     problem = problem_of("1,2 3,1 2,4", "1 2 3 4")
     assert [set(row) for row in lists_of(problem)] == [{1, 2}, {3, 1}, {2, 4}]
@@ -138,7 +138,7 @@ def test_topics_left_out_stay_and_count() -> None:
     assert sorted(loads(lists, problem)) == [2, 2, 3, 3]
 
 
-def test_what_topics_left_out_keep_uneven_is_evened_as_far_as_the_flow_goes() -> None:
+def test_unevenness_of_excluded_topics_is_reduced_as_far_as_possible() -> None:
     """Broker 3 is 2 above the average and gives nothing, 1 is 1 above and gives that."""
     problem = problem_of("1 1 1 1 1 2 u: 3 3 3 3 3 3", "1 2 3", topics="t")
     assert loads(lists_of(problem), problem) == [4, 2, 6]
@@ -167,7 +167,7 @@ def test_topics_left_out_count_in_the_average_of_their_rack() -> None:
     assert loads(lists_of(problem), problem) == [9, 3, 3]
 
 
-def test_a_rack_that_the_rule_fills_has_an_average_of_its_own() -> None:
+def test_a_rack_filled_by_the_rule_has_its_own_average() -> None:
     """Every partition needs broker 3, the only one in its rack: 4, and 4 / 3 for the others."""
     problem = problem_of("1,3 1,3 1,3 1,3", "1:a 2:a 3:b 4:a")
     lists = lists_of(problem)

@@ -45,7 +45,7 @@ def test_nothing_changes() -> None:
     assert waves([[1, 2], [3]], [[1, 2], [3]]) == []
 
 
-def test_one_wave_where_nobody_meets() -> None:
+def test_disjoint_moves_share_one_wave() -> None:
     found = waves([[1], [2]], [[3], [4]])
     assert rows(found) == [[0, 1]]
     assert (found[0].moves, found[0].bytes, found[0].seconds) == (2, None, None)
@@ -217,7 +217,7 @@ def test_the_load_of_a_wave() -> None:
     assert wave.bytes_out.tolist() == [110, 7, 0, 0, 0]
 
 
-def test_without_a_live_leader_nobody_sends() -> None:
+def test_partitions_without_a_live_leader_send_nothing() -> None:
     before, after = [[1], [1], [1]], [[2], [3], [4]]
     (wave,) = waves(before, after, sizes=[5, 6, 7], dead=(1,))
     assert wave.brokers.tolist() == [2, 3, 4]
@@ -309,7 +309,7 @@ def test_a_disk_that_overflows_already_only_must_not_receive() -> None:
         schedule_on_disks([[1], [2]], [[1], [1]], [10, 4], {1: 5})
 
 
-def test_what_weighs_nothing_goes_anywhere() -> None:
+def test_items_without_weight_go_anywhere() -> None:
     assert len(schedule_on_disks([[1], [2]], [[1], [1]], [10, 0], {1: 5}).waves) == 1
 
 

@@ -48,7 +48,7 @@ def feasible(problem: AssignmentProblem, rows: np.ndarray) -> bool:
 @pytest.mark.parametrize("order", ORDERS)
 @given(problem=problems())
 @examples(400)
-def test_no_arrangement_is_better(problem: AssignmentProblem, order: tuple[str, str, str]) -> None:
+def test_assignment_is_optimal(problem: AssignmentProblem, order: tuple[str, str, str]) -> None:
     answer = assign(problem, order)
     assert feasible(problem, answer.slots)
     assert cost(problem, chosen_slots(answer.slots), order) == best(problem, order)
@@ -57,7 +57,7 @@ def test_no_arrangement_is_better(problem: AssignmentProblem, order: tuple[str, 
 @pytest.mark.parametrize("order", ORDERS)
 @given(problem=problems(max_slots=8, max_items=12))
 @examples(300)
-def test_every_bound_meets_its_value(
+def test_every_bound_equals_its_value(
     problem: AssignmentProblem, order: tuple[str, str, str]
 ) -> None:
     answer = assign(problem, order)
@@ -69,7 +69,7 @@ def test_every_bound_meets_its_value(
 @pytest.mark.parametrize("order", ORDERS)
 @given(problem=violating_problems())
 @examples(250)
-def test_no_arrangement_is_better_where_items_give_up_slots(
+def test_assignment_is_optimal_when_items_give_up_slots(
     problem: AssignmentProblem, order: tuple[str, str, str]
 ) -> None:
     answer = assign(problem, order)
@@ -96,7 +96,7 @@ def test_many_items_give_up_slots(problem: AssignmentProblem, order: tuple[str, 
 @pytest.mark.parametrize("order", ORDERS)
 @given(problem=violating_problems(max_slots=9, max_items=30))
 @examples(150)
-def test_a_few_stand_alone(problem: AssignmentProblem, order: tuple[str, str, str]) -> None:
+def test_items_without_a_class(problem: AssignmentProblem, order: tuple[str, str, str]) -> None:
     """Only those that must give up a slot stand alone, however many they are: the same costs."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(assignment, "_few", lambda items: not items.all())
@@ -178,7 +178,7 @@ def test_omitted_arcs_are_priced(
 
 @given(problem=problems(max_slots=6, max_items=8))
 @examples(150)
-def test_settled_items_stay(problem: AssignmentProblem) -> None:
+def test_a_second_run_moves_nothing(problem: AssignmentProblem) -> None:
     once = assign(problem).slots
     again = assign(replace(problem, own=once))
     assert chosen_slots(again.slots) == chosen_slots(once)

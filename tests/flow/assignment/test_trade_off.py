@@ -92,7 +92,7 @@ def arranged(problem: AssignmentProblem, load: np.ndarray) -> int:
 
 @given(problem=problems(max_slots=4, max_items=4))
 @examples(300)
-def test_fairest_is_the_fairest(problem: AssignmentProblem) -> None:
+def test_fairest_is_optimal(problem: AssignmentProblem) -> None:
     every = reached(problem)
     best = min(squares(problem, load) for load in every)
     trade = fairest(problem)
@@ -106,7 +106,7 @@ def test_fairest_is_the_fairest(problem: AssignmentProblem) -> None:
 
 @given(problem=problems(max_slots=4, max_items=4), data=st.data())
 @examples(200)
-def test_what_is_aimed_at_is_reached(problem: AssignmentProblem, data: st.DataObject) -> None:
+def test_targets_are_reached(problem: AssignmentProblem, data: st.DataObject) -> None:
     every = reached(problem)
     load = data.draw(st.sampled_from(sorted(every)))
     assert arranged(problem, np.array(load)) == every[load]
@@ -117,7 +117,7 @@ def test_what_is_aimed_at_is_reached(problem: AssignmentProblem, data: st.DataOb
 
 @given(problem=problems(max_slots=4, max_items=4), data=st.data())
 @examples(300)
-def test_within_windows_no_fewer_moves_and_none_where_there_is_none(
+def test_moves_within_windows_are_the_fewest_or_infeasible(
     problem: AssignmentProblem, data: st.DataObject
 ) -> None:
     count = st.integers(0, problem.items + 2)
@@ -170,7 +170,7 @@ def test_an_assignment_within_a_window_is_exact(
     assert cost(problem, rows, order[:2]) == best
 
 
-def test_within_windows_classes_nearly_always_see_the_moves() -> None:
+def test_class_network_nearly_always_finds_the_fewest_moves_within_windows() -> None:
     rng = random.Random(5)
     exact = 0
     for _ in range(250):
@@ -195,9 +195,7 @@ def test_within_windows_classes_nearly_always_see_the_moves() -> None:
 
 @given(problem=problems(max_slots=4, max_items=4), moves=st.integers(0, 8))
 @examples(400)
-def test_for_so_many_moves_nothing_fairer_is_promised_than_its_price_proves(
-    problem: AssignmentProblem, moves: int
-) -> None:
+def test_max_moves_bound_never_exceeds_the_optimum(problem: AssignmentProblem, moves: int) -> None:
     every = reached(problem)
     affordable = [squares(problem, load) for load, m in every.items() if m <= moves]
     trade = loads_for(problem, moves)
@@ -214,7 +212,7 @@ def test_for_so_many_moves_nothing_fairer_is_promised_than_its_price_proves(
         assert squares(problem, trade.load) >= min(affordable)
 
 
-def test_for_so_many_moves_nearly_always_the_fairest_and_proven() -> None:
+def test_max_moves_is_nearly_always_optimal_and_proven() -> None:
     rng = random.Random(11)
     cases = fair = proven = 0
     for _ in range(150):
@@ -252,7 +250,7 @@ def test_more_moves_are_never_less_fair(problem: AssignmentProblem) -> None:
     assert loads_for(problem, free.moves).load.tolist() == free.load.tolist()  # type: ignore[union-attr]
 
 
-def test_below_what_the_rules_force_there_is_nothing() -> None:
+def test_fewer_moves_than_the_rules_need_is_infeasible() -> None:
     """Both items must leave zone 0 by one slot each."""
     own = np.array([[0, 1], [0, 1]])
     problem = plain(own, np.array([0, 0, 1, 1]), demand=np.array([2, 2]), zoned=True)
@@ -263,7 +261,7 @@ def test_below_what_the_rules_force_there_is_nothing() -> None:
 
 
 @pytest.mark.parametrize(("moves", "load"), [(0, [9, 0, 0]), (2, [7, 1, 1]), (4, [5, 2, 2])])
-def test_of_equal_brokers_the_emptiest_are_filled_first(moves: int, load: list[int]) -> None:
+def test_the_emptiest_of_equal_brokers_are_filled_first(moves: int, load: list[int]) -> None:
     problem = plain(np.zeros((9, 1), dtype=np.int64), np.zeros(3, dtype=np.int64))
     trade = loads_for(problem, moves)
     assert trade is not None

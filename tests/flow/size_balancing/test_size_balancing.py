@@ -123,7 +123,7 @@ def subsets(slots: int) -> Iterator[np.ndarray]:
 
 @given(problem=sized())
 @examples(300)
-def test_no_arrangement_is_below_the_level_of_any_confined_slots(
+def test_level_bound_never_exceeds_the_optimum(
     problem: AssignmentProblem,
 ) -> None:
     best = min(level(problem, load) for load in reached(problem))
@@ -136,7 +136,7 @@ def test_no_arrangement_is_below_the_level_of_any_confined_slots(
 
 @given(problem=sized(), data=st.data())
 @examples(400)
-def test_no_arrangement_moves_less_than_any_prices_prove(
+def test_moved_bytes_bound_never_exceeds_the_optimum(
     problem: AssignmentProblem, data: st.DataObject
 ) -> None:
     every = reached(problem)
@@ -155,7 +155,7 @@ def test_no_arrangement_moves_less_than_any_prices_prove(
 
 @given(problem=sized(), data=st.data())
 @examples(200)
-def test_no_arrangement_makes_fewer_moves_than_any_prices_prove(
+def test_moves_bound_never_exceeds_the_optimum(
     problem: AssignmentProblem, data: st.DataObject
 ) -> None:
     every = reached(problem, counted=True)
@@ -198,7 +198,7 @@ def test_two_large_items_of_three_share_a_slot() -> None:
     assert tightest(problem, fair_shares(problem))[0] == 9
 
 
-def test_all_of_one_broker_is_on_the_wrong_side() -> None:
+def test_every_item_of_a_broker_on_the_wrong_side() -> None:
     """Slot 0 has 100 too much, so every arrangement moves 100."""
     problem = packing([10] * 20, slots=2, own=[0] * 20)
     low = high = np.array([100, 100])
@@ -207,7 +207,7 @@ def test_all_of_one_broker_is_on_the_wrong_side() -> None:
 
 @given(problem=sized(max_slots=4, max_items=4), data=st.data())
 @examples(150)
-def test_moved_bound_takes_ownership_in_any_order(
+def test_moved_bytes_bound_does_not_depend_on_the_order_of_owners(
     problem: AssignmentProblem, data: st.DataObject
 ) -> None:
     item, slot = problem.owned
@@ -277,9 +277,7 @@ def divisible_level(problem: AssignmentProblem) -> float:
 
 @given(problem=sized(max_slots=5, max_items=4), one=st.booleans())
 @examples(200)
-def test_fair_shares_are_as_level_as_a_linear_program_can(
-    problem: AssignmentProblem, one: bool
-) -> None:
+def test_fair_shares_match_a_linear_program(problem: AssignmentProblem, one: bool) -> None:
     if one:
         problem = replace(problem, demand=np.full_like(problem.demand, problem.demand.max()))
     share = fair_shares(problem)
@@ -350,7 +348,7 @@ def test_sizes_within_their_bands_do_not_change(
     assert chosen_slots(found.slots) == chosen_slots(start)
 
 
-def test_bands_are_nearly_always_reached_where_they_can_be() -> None:
+def test_feasible_bands_are_nearly_always_reached() -> None:
     """The moves are then mostly the fewest possible."""
     rng = random.Random(3)
     cases = reaches = least = 0

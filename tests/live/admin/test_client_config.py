@@ -47,7 +47,7 @@ alone
     }
 
 
-def test_what_is_no_property() -> None:
+def test_invalid_properties() -> None:
     with pytest.raises(InputError, match=r"^f: line 2: expected name=value"):
         parse_properties("a=1\n=2\n", "f")
     with pytest.raises(InputError, match=r"^f: line 1: an invalid"):

@@ -73,7 +73,7 @@ def test_members_and_what_they_have(admin: Any, consumers: dict[str, Any]) -> No
     assert (seen["by pattern"].rack, seen["by pattern"].instance_id) == (None, None)
 
 
-def test_what_an_exact_assignment_would_give_them(admin: Any, consumers: dict[str, Any]) -> None:
+def test_exact_assignment_for_their_members(admin: Any, consumers: dict[str, Any]) -> None:
     """As fair as it is; by racks, which the first says, others may be nearer."""
     described = read(admin).described()
     assert described["loads"] == described["exact"]["loads"] == [3, 3]

@@ -50,7 +50,7 @@ def answering(answer: bytes | None) -> Iterator[str]:
     [None, b"", b"HTTP/1.1 400 Bad Request\r\n\r\n", b"\0\0\0\5\0\0\0\0\0", b"\0\0\0\2\0\0"],
     ids=["silent", "hangs up", "web server", "too short", "no head"],
 )
-def test_what_is_not_certain_is_not_told(
+def test_uncertain_causes_are_not_reported(
     monkeypatch: pytest.MonkeyPatch, answer: bytes | None
 ) -> None:
     monkeypatch.setattr(handshake, "_SECONDS", 0.2)

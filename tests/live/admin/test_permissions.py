@@ -74,7 +74,7 @@ ALL = ["DESCRIBE", "DESCRIBE_CONFIGS", "ALTER", "ALTER_CONFIGS"]
         ),
     ],
 )
-def test_what_is_missing_before_a_change(
+def test_missing_permissions_before_a_change(
     command: str, allowed: list[str] | None, t: Any, u: Any, missing: str | None
 ) -> None:
     """The plan is of topics t, which changes, and u."""
@@ -87,7 +87,7 @@ def test_what_is_missing_before_a_change(
     assert str(raised.value) == f"not allowed: missing {missing}"
 
 
-def test_what_is_hidden() -> None:
+def test_hidden_topics() -> None:
     seen = {"t": ALL, "new": ALL, "old": FORBIDDEN, "older": FORBIDDEN}
     assert acl_to_see_all_topics(Cluster(ALL, seen, ["t", "new", "gone"]), ["t"]) is None
     found = acl_to_see_all_topics(Cluster(ALL, seen, ["t", "old", "older"]), ["t"])

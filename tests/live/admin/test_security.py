@@ -192,7 +192,7 @@ def other_authority(folder: Path) -> str:
         ("mechanism", 2, "sasl.mechanism: 'GSSAPI', expected one of PLAIN"),
     ],
 )
-def test_what_is_wrong_is_told_in_one_line(
+def test_errors_are_one_line(
     secured: Sandbox, tmp_path: Path, wrong: str, code: int, said: str
 ) -> None:
     security, file = secured.security, tmp_path / "client.properties"
@@ -346,7 +346,7 @@ GOES_ON = {
 
 
 @pytest.mark.parametrize("command", LOOKING)
-def test_what_looking_needs(users: Users, plan: Path, command: str) -> None:
+def test_permissions_to_read(users: Users, plan: Path, command: str) -> None:
     needs = documented()[command]
     typed = {"plan": ["plan", "--topics", "orders"], "verify": ["verify", str(plan)]}.get(
         command, [command]
@@ -375,7 +375,7 @@ def test_topics_that_are_hidden_are_noticed(users: Users, tmp_path: Path) -> Non
 
 
 @pytest.mark.parametrize("throttle", [(), ("--throttle", "50MB")], ids=["", "throttled"])
-def test_what_changing_needs(users: Users, plan: Path, throttle: tuple[str, ...]) -> None:
+def test_permissions_to_change(users: Users, plan: Path, throttle: tuple[str, ...]) -> None:
     for command in ("apply", "rollback"):
         needs = documented()[" ".join((command, *throttle[:1]))]
         typed = (command, str(plan), "--yes", *throttle, "--command-config")
@@ -421,7 +421,7 @@ def test_the_commands_of_the_page(secured: Sandbox) -> None:
 
 
 @pytest.mark.spark
-def test_what_reading_records_needs(
+def test_permissions_to_read_records(
     secured: Sandbox,
     users: Users,
     spark: Any,

@@ -192,7 +192,7 @@ def test_groups_with_what_they_have_not_read(kafka: Any, admin: KafkaAdminClient
     assert "readers" in [one["group"] for one in take_snapshot(admin).groups]
 
 
-def test_nobody_there_is_one_line(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_unreachable_broker_is_one_line(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("partage.live.admin.connection._BOOTSTRAP_MS", 500)
     with (
         pytest.raises(PartageError, match=r"^Kafka at 127\.0\.0\.1:1: no broker reachable"),

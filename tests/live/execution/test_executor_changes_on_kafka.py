@@ -256,11 +256,11 @@ def test_moves_to_a_dead_broker_are_planned_again(
         led = re.compile(r"is led by broker [12] instead of 3\b.*")
         assert all(led.fullmatch(why) for why in outcome.problems.values())
         assert (topic.directory / "replan-1.json").exists()
-        anew = ExecutionPlan.read(topic.directory)
+        again = ExecutionPlan.read(topic.directory)
         found = {(one.topic, one.partition): one.replicas for one in topic.state()}
         for key, change in topic.plan.changes.items():
             assert found[key] == change.target
-        assert verify(anew, topic.admin)["differs"] == {}
+        assert verify(again, topic.admin)["differs"] == {}
     finally:
         topic.kafka.start_broker(3)
     until(lambda: len(topic.alive()) == 3)

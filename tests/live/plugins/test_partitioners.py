@@ -536,7 +536,7 @@ def test_one_of_your_own_in_kafka_python(mock: Brokers) -> None:
     assert found == [3, 0]
 
 
-def test_what_is_no_good() -> None:
+def test_invalid_values() -> None:
     with pytest.raises(InputError, match="partitioner: 'best': expected one of"):
         Partitioner("best")
     with pytest.raises(ValueError, match="there is no topic 'none'"):

@@ -128,7 +128,7 @@ def test_nothing_depends_on_how_files_and_tasks_are_cut(
     assert played(frame.coalesce(1)) == found.replays
 
 
-def test_what_is_written(written: tuple[Any, Path]) -> None:
+def test_written_tables(written: tuple[Any, Path]) -> None:
     found, out = written
     value = json.loads((out / "history.json").read_text(encoding="utf-8"))
     assert value["format_version"] == 1
@@ -152,7 +152,7 @@ def test_what_is_written(written: tuple[Any, Path]) -> None:
     assert str(owners[0]["start"]) == "2021-06-08 20:17:50.288000+00:00"
 
 
-def test_what_cannot_be_read_is_one_line(spark: Any, logs: Path, tmp_path: Path) -> None:
+def test_unreadable_input_is_one_line(spark: Any, logs: Path, tmp_path: Path) -> None:
     from partage.pipeline.history import read_history
 
     (tmp_path / "other.log").write_text("2026-01-01 10:00:00 nothing\n")

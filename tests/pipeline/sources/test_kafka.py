@@ -119,7 +119,7 @@ def test_a_profile_of_a_running_cluster(
 @pytest.mark.long
 @pytest.mark.kafka
 @pytest.mark.spark
-def test_what_is_not_there(
+def test_missing_paths(
     spark: Any, filled: str, connector: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv(source.CONNECTOR, str(connector))
@@ -130,7 +130,7 @@ def test_what_is_not_there(
         read_records(spark, [f"kafka://{filled}/no-such-topic"])
 
 
-def test_nobody_listens() -> None:
+def test_no_server_is_reachable() -> None:
     with socket.socket() as bound:
         bound.bind(("127.0.0.1", 0))
         address = f"127.0.0.1:{bound.getsockname()[1]}"
@@ -154,7 +154,7 @@ def test_nobody_listens() -> None:
         ("kafka://h:1/t?config=/no/where", "/no/where: no such file"),
     ],
 )
-def test_urls_that_say_nothing(url: str, problem: str) -> None:
+def test_invalid_urls(url: str, problem: str) -> None:
     with pytest.raises(InputError) as raised:
         source.parse_url(url)
     assert problem in str(raised.value)

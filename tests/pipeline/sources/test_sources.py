@@ -334,7 +334,7 @@ def test_a_column_of_a_wrong_type_is_named(spark: Any, tmp_path: Path) -> None:
     assert message.endswith("column partition must not have type array<bigint>")
 
 
-def test_what_is_missing_empty_or_broken(spark: Any, tmp_path: Path, write_lines: Write) -> None:
+def test_missing_empty_and_damaged_files(spark: Any, tmp_path: Path, write_lines: Write) -> None:
     header = ",".join(NAMES)
     (tmp_path / "empty").mkdir()
     (tmp_path / "empty.parquet").touch()

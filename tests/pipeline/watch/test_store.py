@@ -44,7 +44,7 @@ def test_a_directory_is_one_watchs_alone(tmp_path: Path) -> None:
     assert profile.hot_keys() == []
 
 
-def test_a_directory_goes_on_only_as_it_began(tmp_path: Path) -> None:
+def test_a_directory_resumes_only_with_the_same_settings(tmp_path: Path) -> None:
     out = str(tmp_path / "watch")
     with store_module.opened(out, Settings("/records", 60)):
         pass

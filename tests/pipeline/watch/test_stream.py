@@ -21,7 +21,7 @@ from partage.pipeline.watch import stream
         ("kafka://h:1/t?to=3", "to: a watch has no end: leave it out"),
     ],
 )
-def test_streams_that_are_none(
+def test_not_a_stream(
     named: str, problem: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)

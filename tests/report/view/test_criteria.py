@@ -65,7 +65,7 @@ def test_uneven_counts_are_not_bad_where_something_else_is_balanced():
         ),
     ],
 )
-def test_what_a_budget_proves(limit: str, bound: int, storage: str, moves: str):
+def test_proofs_under_a_budget(limit: str, bound: int, storage: str, moves: str):
     document = documents.grown()
     stage = {"stage": "budget", "value": 7, "bound": bound, "prices": {"limit": limit}}
     document["certificate"]["stages"].insert(3, stage)
