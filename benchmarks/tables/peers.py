@@ -1,4 +1,4 @@
-"""The figures of ``peers.py`` as Markdown: plans, costs, partage's stages, targets.
+"""The figures of ``peers.py`` as Markdown: plans with their costs, partage's stages, targets.
 
 ``results`` has by job the figures of the current placement (``before``) and of each tool, as
 ``peers.measure`` returns them.
@@ -21,10 +21,11 @@ PLAN_HEAD = [
     "leaders",
     "rack violations",
     "topic spread",
+    "planner s",
+    "process s",
+    "peak MB",
     "",
 ]
-
-COST_HEAD = ["job", "tool", "planner s", "process s", "peak MB"]
 
 STAGES = ["replicas", "leaders", "proofs", "waves", "the rest"]
 
@@ -42,7 +43,6 @@ def blocks(results: dict[str, Figures]) -> dict[str, str]:
     stages = [_spent(job, figures) for job, figures in ours if "moves" in figures]
     return {
         "peers, plans": table(PLAN_HEAD, [_plan_line(*row) for row in every], 2),
-        "peers, costs": table(COST_HEAD, [_cost_line(*row) for row in tools], 2),
         "peers, left out": _left_out(results),
         "peers, stages": table(STAGE_HEAD, stages, 1) if stages else "",
         "peers, targets": "\n".join(targets(results)),
@@ -64,7 +64,7 @@ def reads(stage: str) -> bool:
 
 def _plan_line(job: str, tool: str, figures: Figures) -> list[str]:
     if "moves" not in figures:
-        return [job, tool, *["–"] * 6, figures["problem"]]
+        return [job, tool, *["–"] * 9, figures["problem"]]
     worth = [
         "–".join(f"{n:,}" for n in figures["replicas_per_broker"]),
         "–".join(f"{n:,}" for n in figures["leaders_per_broker"]),
@@ -72,7 +72,7 @@ def _plan_line(job: str, tool: str, figures: Figures) -> list[str]:
         str(figures["topic_spread"]),
     ]
     if tool == "before":
-        return [job, "(current)", "", "", *worth, ""]
+        return [job, "(current)", "", "", *worth, "", "", "", ""]
     note = {None: "", True: "proven", False: "not proven"}[figures.get("optimal")]
     if figures["faults"]:
         note = f"{figures['faults']:,} faulty lists"
@@ -83,21 +83,10 @@ def _plan_line(job: str, tool: str, figures: Figures) -> list[str]:
         f"{figures['moves']:,}",
         moved,
         *worth,
-        note,
-    ]
-
-
-def _cost_line(job: str, tool: str, figures: Figures) -> list[str]:
-    if "limit" in figures:
-        return [job, tool, f"> {figures['limit']:g}", "–", "–"]
-    if "moves" not in figures:
-        return [job, tool, *["–"] * 3]
-    return [
-        job,
-        tool,
         f"{figures['planner_seconds']:.2f}",
         f"{figures['process_seconds']:.2f}",
         f"{figures['peak_bytes'] / 1e6:,.0f}",
+        note,
     ]
 
 
