@@ -27,7 +27,7 @@ from partage.brokers.stages import StageName
 from partage.brokers.waves import Wave, WaveSchedule
 from partage.cluster import Cluster
 from partage.cluster.reassignment import Reassignment
-from partage.files import parse_json, read_text, to_json
+from partage.files import to_json
 from partage.frames import Columns, arrow_table, data_frame, html_table
 from partage.units import plural
 
@@ -228,13 +228,12 @@ class Plan:
     @classmethod
     def read(cls, path: str | os.PathLike[str]) -> Self:
         """The plan of a plan directory. Raises InputError for files that are missing or damaged."""
-        file = plan_file.read(path, unchanged=True)
+        file, prices = plan_file.read_with_prices(path, unchanged=True)
         before, after = _placements(file)
-        problem = _problem(file, path, before, after)
-        raw = parse_json(read_text(Path(path) / directory.MARKER), os.fspath(path))
+        problem = _problem(file, before, after)
         stages = [
-            Stage(StageName(one["stage"]), one["value"], one["bound"], one["prices"], one["exact"])
-            for one in raw["certificate"]["stages"]
+            Stage(one.name, one.value, one.bound, its_prices, one.exact)
+            for one, its_prices in zip(file.certificate.stages, prices, strict=True)
         ]
         waves = tuple(_wave(one, path, before) for one in file.waves)
         bound = file.figures.after.waves_lower_bound or 0
@@ -324,9 +323,7 @@ def _placements(file: plan_file.PlanFile) -> tuple[Cluster, Cluster]:
     return before, before.with_replicas(after)
 
 
-def _problem(
-    file: plan_file.PlanFile, path: str | os.PathLike[str], before: Cluster, after: Cluster
-) -> Problem:
+def _problem(file: plan_file.PlanFile, before: Cluster, after: Cluster) -> Problem:
     """The problem that the plan solves, as far as the files have it."""
     options: dict[str, Any] = dict(file.options)
     given = None

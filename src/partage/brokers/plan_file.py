@@ -193,12 +193,21 @@ def read(directory: str | os.PathLike[str], *, unchanged: bool = False) -> PlanF
 
     Raises InputError for a file that is missing, damaged, of another format, or edited.
     """
+    plan, _ = read_with_prices(directory, unchanged=unchanged)
+    return plan
+
+
+def read_with_prices(
+    directory: str | os.PathLike[str], *, unchanged: bool = False
+) -> tuple[PlanFile, list[dict[str, Any]]]:
+    """As ``read``, and the dual values of every stage, whole."""
     path = os.fspath(Path(directory) / MARKER)
     value = parse_json(read_text(path), path)
     plan = parse(value, path)
     if unchanged and plan.fingerprint != fingerprint(value):
         raise InputError(path, "was changed after it was planned: the fingerprint does not match")
-    return plan
+    stages = value.get("certificate", {}).get("stages", [])
+    return plan, [stage.get("prices", {}) for stage in stages]
 
 
 def parse(value: Any, where: str = MARKER) -> PlanFile:
