@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import re
-import warnings
 from collections.abc import Callable, Iterable, Mapping
 from numbers import Integral
 from typing import Any, Generic, Self, TypeVar, overload
 
 from partage.errors import InputError, shown
+from partage.patterns import compile_pattern
 
 Given = TypeVar("Given")
 Value = TypeVar("Value")
@@ -160,10 +160,7 @@ def flag_of(given: Any) -> bool:
 
 def pattern_of(given: str | re.Pattern[str]) -> re.Pattern[str]:
     """A regular expression."""
-    if not isinstance(given, (str, re.Pattern)):
+    text = given.pattern if isinstance(given, re.Pattern) else given
+    if not isinstance(text, str):
         raise ValueError("expected a regular expression as text")
-    try:
-        with warnings.catch_warnings(action="ignore"):  # a later Python may read it otherwise
-            return re.compile(given)
-    except (re.error, RecursionError, OverflowError) as error:
-        raise ValueError(f"is not a regular expression ({error})") from None
+    return compile_pattern(given)

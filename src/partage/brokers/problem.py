@@ -25,6 +25,7 @@ from partage.cluster import Broker, Cluster
 from partage.cluster.broker import MAX_BYTES
 from partage.errors import InputError, shown
 from partage.flow.assignment import LOAD, MOVES, SPREAD, Assignment, AssignmentProblem
+from partage.patterns import matcher
 
 Ints = npt.NDArray[np.int64]
 Bools = npt.NDArray[np.bool_]
@@ -268,7 +269,7 @@ def _brokers(cluster: Cluster, options: PlanOptions) -> _Brokers:
 def _chosen(cluster: Cluster, topics: re.Pattern[str] | None) -> Bools:
     if topics is None:
         return np.ones(cluster.partitions, dtype=np.bool_)
-    match = np.array([topics.fullmatch(name) is not None for name in cluster.topics])
+    match = np.array(list(map(matcher(topics), cluster.topics)))
     if not match.any():
         raise InputError(f"topics {shown(topics.pattern)}", "matches no topic of the cluster")
     return np.asarray(match[cluster.topic], dtype=np.bool_)

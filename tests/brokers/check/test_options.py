@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 import warnings
 from collections.abc import Callable
@@ -11,6 +12,7 @@ from typing import Any
 import pytest
 
 from partage.brokers.check import check
+from partage.brokers.directory import fingerprint
 from partage.brokers.planning import plan
 from tests.brokers.check.plans import LazyPlans
 from tests.brokers.check.tampering import (
@@ -158,3 +160,16 @@ def test_a_pattern_that_python_warns_about(tmp_path: Path) -> None:
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         assert judged(tmp_path / "plan").defects == []
+
+
+@pytest.mark.parametrize("pattern", ["(a|aa)+b", "(?!b)(a|aa)+b"])
+def test_a_pattern_on_which_python_would_backtrack_for_ever(tmp_path: Path, pattern: str) -> None:
+    cluster = cluster_of("1,2 2,1", "1 2")
+    plan(cluster, topics="t").write(tmp_path / "plan")
+    path = tmp_path / "plan/plan.json"
+    document = json.loads(path.read_text(encoding="utf-8"))
+    document["topics"] = ["a" * 249]
+    document["options"]["topics"] = pattern
+    document["fingerprint"] = fingerprint(document)
+    path.write_text(json.dumps(document), encoding="utf-8")
+    assert judged(tmp_path / "plan").defects

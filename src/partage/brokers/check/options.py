@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import re
-import warnings
 from dataclasses import dataclass
 from typing import Any
 
 from partage.brokers.check.plan_columns import MAX_DEFECTS, PlanColumns
 from partage.brokers.directory import MARKER, fingerprint
+from partage.patterns import compile_pattern, matcher
 
 
 def check_fingerprint(plan: PlanColumns) -> list[str]:
@@ -94,10 +93,8 @@ def _partition_defects(plan: PlanColumns) -> list[str]:
 
 def _matching_topics(plan: PlanColumns) -> list[bool]:
     """Whether each topic matches ``--topics``."""
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", FutureWarning)  # of syntax that Python may change one day
-        pattern = re.compile(plan.options.get("topics", "(?s:.*)"))
-    return [pattern.fullmatch(name) is not None for name in plan.topics]
+    matches = matcher(compile_pattern(plan.options.get("topics", "(?s:.*)")))
+    return [matches(name) for name in plan.topics]
 
 
 def _factors(options: dict[str, Any]) -> dict[str, int]:
