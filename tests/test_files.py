@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import gzip
 import os
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
 
-from partage import InputError
+from partage import InputError, files
 from partage.files import (
     check_writable_directory,
     check_writable_picture,
@@ -34,6 +36,37 @@ def test_read_text(tmp_path: Path) -> None:
     ):
         path.write_bytes(content)
         assert read_text(path) == read_text(os.fspath(path)) == text
+
+
+def test_a_file_that_is_too_large(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(files, "MAX_BYTES", 1000)
+    path = tmp_path / "a"
+    for content in (b"x" * 1000, gzip.compress(b"x" * 1000)):
+        path.write_bytes(content)
+        assert read_text(path) == "x" * 1000
+    path.write_bytes(b"x" * 1001)
+    with pytest.raises(InputError, match=r"a: has more than 1,000 bytes"):
+        read_text(path)
+    path.write_bytes(gzip.compress(b"x" * 1001))
+    with pytest.raises(InputError, match=r"a: unpacks to more than 1,000 bytes"):
+        read_text(path)
+
+
+@pytest.mark.long
+def test_a_small_file_that_unpacks_to_six_gigabytes(tmp_path: Path) -> None:
+    """It is refused before it takes the memory."""
+    with gzip.open(tmp_path / "a.gz", "wb", compresslevel=1) as packed:
+        for _ in range(600):
+            packed.write(bytes(10**7))
+    code = f"""
+import resource
+resource.setrlimit(resource.RLIMIT_AS, (4 * 10**9, 4 * 10**9))
+from partage.files import read_text
+read_text({str(tmp_path / "a.gz")!r})
+"""
+    ended = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+    assert "InputError" in ended.stderr.splitlines()[-1]
+    assert ended.stderr.endswith("unpacks to more than 1,000,000,000 bytes\n")
 
 
 def test_a_name_that_ends_in_gz_must_be_gzip(tmp_path: Path) -> None:

@@ -19,10 +19,14 @@ import zlib
 from collections.abc import Collection, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from fnmatch import fnmatchcase
+from io import BytesIO
 from pathlib import Path
 from typing import Any, TypeGuard
 
 from partage.errors import InputError
+
+MAX_BYTES = 10**9
+"""Of a file, and of what a gzip file unpacks to. A cluster of a million partitions has a fifth."""
 
 _GZIP_MAGIC = b"\x1f\x8b"
 _ESCAPED_SURROGATE = re.compile(r"\\u[dD][89a-fA-F]")
@@ -34,27 +38,40 @@ _URL = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://")
 def read_text(path: str | os.PathLike[str]) -> str:
     """The text of a UTF-8 file, decompressed if it is gzip (by content, not by name).
 
-    Raises InputError for a missing or unreadable file, a directory, a broken gzip, or text that is
-    not UTF-8.
+    Raises InputError for a missing or unreadable file, a directory, more than ``MAX_BYTES``, a
+    broken gzip, or text that is not UTF-8.
     """
+    name, raw = os.fspath(path), read_bytes(path)
+    if raw.startswith(_GZIP_MAGIC) or name.endswith(".gz"):
+        try:
+            with gzip.GzipFile(fileobj=BytesIO(raw)) as unpacked:
+                raw = unpacked.read(MAX_BYTES + 1)
+        except (OSError, EOFError, zlib.error) as error:
+            raise InputError(name, f"broken gzip ({error})") from None
+        if len(raw) > MAX_BYTES:
+            raise InputError(name, f"unpacks to more than {MAX_BYTES:,} bytes")
+    try:
+        return raw.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        raise InputError(name, f"byte {error.start}: not UTF-8") from None
+
+
+def read_bytes(path: str | os.PathLike[str]) -> bytes:
+    """The bytes of a file. Raises InputError for a missing or unreadable file, a directory, or more
+    than ``MAX_BYTES``."""
     name = os.fspath(path)
     try:
-        raw = Path(path).read_bytes()
+        with Path(path).open("rb") as file:
+            raw = file.read(MAX_BYTES + 1)
     except FileNotFoundError:
         raise InputError(name, "no such file") from None
     except IsADirectoryError:
         raise InputError(name, "is a directory, expected a file") from None
     except (OSError, ValueError) as error:
         raise InputError(name, f"cannot be read ({_reason(error)})") from None
-    if raw.startswith(_GZIP_MAGIC) or name.endswith(".gz"):
-        try:
-            raw = gzip.decompress(raw)
-        except (OSError, EOFError, zlib.error) as error:
-            raise InputError(name, f"broken gzip ({error})") from None
-    try:
-        return raw.decode("utf-8-sig")
-    except UnicodeDecodeError as error:
-        raise InputError(name, f"byte {error.start}: not UTF-8") from None
+    if len(raw) > MAX_BYTES:
+        raise InputError(name, f"has more than {MAX_BYTES:,} bytes")
+    return raw
 
 
 def parse_json(text: str, where: str) -> Any:
