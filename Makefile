@@ -9,7 +9,7 @@ BENCH := $(UV) run --locked --group bench --extra spark --extra connect --extra 
 # Commands start in half the time where Python may keep what it has compiled.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: demo test test-long test-all test-faults site environment java chromium bench bench-page clean
+.PHONY: demo test test-long test-all test-faults site environment java chromium bench bench-page dist sbom clean
 .DEFAULT_GOAL := demo
 
 demo: environment java
@@ -58,13 +58,22 @@ bench: environment java
 bench-page: environment
 	$(RUN) python benchmarks/page.py
 
+# Wheel and sdist, built with the locked hatchling.
+dist: environment
+	$(RUN) hatchling build
+
+# What partage installs and downloads, jars included, with hashes and licences: CycloneDX and a list in sbom/.
+sbom: environment
+	$(UV) export --quiet --locked --all-extras --no-default-groups --format cyclonedx1.5 \
+		--preview-features sbom-export | $(RUN) python scripts/sbom.py
+
 environment: $(UV)
 	@$(UV) sync --locked --quiet --extra spark --extra connect --extra kafka --extra aiokafka --group bench
 
 # Reached only where there is no uv on the PATH.
 .tools/bin/uv:
 	@python3 -m venv .tools || { echo "partage: python3 -m venv failed: install python3-venv, or uv" >&2; exit 1; }
-	@.tools/bin/pip install --quiet uv
+	@.tools/bin/pip install --quiet --require-hashes -r scripts/uv.txt
 
 java:
 	@scripts/ensure-java
@@ -73,4 +82,4 @@ chromium:
 	@scripts/ensure-chromium
 
 clean:
-	rm -rf .venv .tools .cache demo dist site .coverage
+	rm -rf .venv .tools .cache demo dist sbom site .coverage

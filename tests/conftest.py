@@ -68,22 +68,10 @@ def kafka(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
 
 @pytest.fixture(scope="session")
 def connector() -> Path:
-    """Spark's Kafka connector, one that the registry holds whole: 4.3.0 is not there, and of what
-    4.2.0 needs the token provider is not."""
-    from partage import ivy
+    """Spark's Kafka connector."""
+    from partage.pipeline.sources.kafka import connector
 
-    return ivy.fetched_jars(
-        "spark-kafka-4.2.0-tests",
-        """<dependency org="org.apache.spark" name="spark-sql-kafka-0-10_2.13" rev="4.2.0">
-             <exclude org="org.apache.spark" module="spark-token-provider-kafka-0-10_2.13"/>
-             <exclude org="org.apache.hadoop"/>
-             <exclude org="org.scala-lang" module="scala-library"/>
-           </dependency>
-           <dependency org="org.apache.spark" name="spark-token-provider-kafka-0-10_2.13"
-             rev="4.0.0" transitive="false"/>""",
-        "Spark's Kafka connector",
-        "",
-    )
+    return connector()
 
 
 @pytest.fixture(scope="module")

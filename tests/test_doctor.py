@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Callable
 from importlib import metadata
 from pathlib import Path
@@ -47,7 +48,7 @@ def installed(monkeypatch: pytest.MonkeyPatch) -> Callable[..., None]:
 
 @pytest.fixture(autouse=True)
 def nothing_set(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    for name in ("BOOTSTRAP_SERVERS", "KAFKA_JARS", "IVY_SETTINGS", "SPARK_KAFKA"):
+    for name in ("BOOTSTRAP_SERVERS", "KAFKA_JARS", "MAVEN", "SPARK_KAFKA"):
         monkeypatch.delenv(f"PARTAGE_{name}", raising=False)
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
     monkeypatch.chdir(tmp_path)
@@ -119,24 +120,46 @@ def test_java(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     assert java(needed=True) == Finding("Java", "ok", f"21, {tmp_path / 'jdk'}")
 
 
+@pytest.fixture
+def locks(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """Lock files of one jar each, for the default versions."""
+    monkeypatch.setattr("partage.jars.LOCKS", tmp_path / "locks")
+    (tmp_path / "locks").mkdir()
+    entry = f'{{ sha256 = "{hashlib.sha256(b"jar").hexdigest()}", licence = "MIT" }}'
+    for name in ("kafka-4.3.0", CONNECTOR):
+        (tmp_path / "locks" / f"{name}.toml").write_text(f'"g:jar:1" = {entry}\n')
+
+
+CONNECTOR = "spark-sql-kafka-0-10_2.13-4.1.0"
+
+
+def keep_jar(folder: Path, content: bytes = b"jar") -> Path:
+    folder.mkdir(parents=True, exist_ok=True)
+    (folder / "jar-1.jar").write_bytes(content)
+    return folder
+
+
+@pytest.mark.usefixtures("locks")
 def test_jars(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     assert by_name(jars(spark=False))["sandbox"].state == "absent"
-    kept = tmp_path / "partage" / "kafka-4.3.0"
-    kept.mkdir(parents=True)
+    kept = keep_jar(tmp_path / "partage" / "kafka-4.3.0")
     assert by_name(jars(spark=False))["sandbox"] == Finding("sandbox", "ok", f"jars in {kept}")
+    keep_jar(kept, b"evil")
+    found = by_name(jars(spark=False))["sandbox"]
+    assert (found.state, "SHA-256 is" in found.found) == ("missing", True)
     monkeypatch.setenv("PARTAGE_KAFKA_JARS", str(tmp_path))
-    monkeypatch.setenv("PARTAGE_IVY_SETTINGS", "none.xml")
-    found = by_name(jars(spark=False))
-    assert (found["sandbox"].state, found["PARTAGE_IVY_SETTINGS"].state) == ("missing",) * 2
-    assert "has no Kafka jars" in found["sandbox"].found
+    monkeypatch.setenv("PARTAGE_MAVEN", "http://localhost")
+    both = by_name(jars(spark=False))
+    assert (both["sandbox"].state, both["PARTAGE_MAVEN"].state) == ("missing",) * 2
+    assert "has no Kafka jars" in both["sandbox"].found
+    assert all(one.advice for one in both.values())
 
 
+@pytest.mark.usefixtures("locks")
 def test_the_connector(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     pytest.importorskip("pyspark")
-    release = metadata.version("pyspark")
     assert by_name(jars(spark=True))["connector"].state == "absent"
-    kept = tmp_path / "partage" / f"spark-sql-kafka-0-10_2.13-{release}"
-    kept.mkdir(parents=True)
+    kept = keep_jar(tmp_path / "partage" / CONNECTOR)
     assert by_name(jars(spark=True))["connector"].found == f"jars in {kept}"
     monkeypatch.setenv("PARTAGE_SPARK_KAFKA", str(tmp_path))
     assert by_name(jars(spark=True))["connector"].state == "missing"

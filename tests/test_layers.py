@@ -17,9 +17,9 @@ LAYERS: tuple[tuple[str, ...], ...] = (
         "errors",
         "files",
         "frames",
+        "jars",
         "java",
         "json_input",
-        "ivy",
         "named",
         "patterns",
         "period",
@@ -42,7 +42,7 @@ TOP = ("__init__", "__main__")
 """The package itself and ``python -m partage`` hand on what is anywhere in it."""
 
 SAME_LAYER = {(room, "errors") for room in LAYERS[0]}
-SAME_LAYER |= {("ivy", "java"), ("properties", "files"), ("json_input", "files")}
+SAME_LAYER |= {("properties", "files"), ("json_input", "files")}
 
 ONLY_IN = {
     "pyspark": ("pipeline", "measuring"),

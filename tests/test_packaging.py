@@ -221,7 +221,6 @@ def test_commands_without_extras(bare: Run, work: Path, words: Sequence[str], sh
         ("apply p --bootstrap-server localhost:1", "kafka"),
         ("rollback p --bootstrap-server localhost:1", "kafka"),
         ("verify p --bootstrap-server localhost:1", "kafka"),
-        ("sandbox up", "spark"),
     ],
 )
 def test_commands_that_need_an_extra_name_it(bare: Run, work: Path, words: str, extra: str) -> None:

@@ -17,8 +17,8 @@ from pathlib import Path
 from typing import Literal
 
 import partage
-from partage.errors import PartageError
-from partage.ivy import IVY_SETTINGS
+from partage.errors import InputError, PartageError
+from partage.jars import MIRROR, mirror
 from partage.java import OLDEST_JAVA, find_java, java_version
 
 State = Literal["ok", "missing", "absent"]
@@ -98,28 +98,28 @@ def java(needed: bool) -> Finding:
 
 def jars(spark: bool) -> Iterator[Finding]:
     """Jars that are downloaded when first needed: Spark's Kafka connector, Kafka itself."""
-    settings = os.environ.get(IVY_SETTINGS)
-    if settings and not Path(settings).is_file():
-        yield Finding(
-            IVY_SETTINGS,
-            "missing",
-            f"{settings}: no such file",
-            "correct the variable, or unset it",
-        )
+    try:
+        mirror()
+    except InputError as error:
+        yield Finding(MIRROR, "missing", error.problem, "correct the variable, or unset it")
     if spark:
         from partage.pipeline.sources.kafka import connector_at_hand
 
         yield _jars("connector", connector_at_hand, "when a kafka:// URL is first read")
-    from partage.live.sandbox.jars import jars_at_hand
+    from partage.live.sandbox.jars import kafka_at_hand
 
-    yield _jars("sandbox", jars_at_hand, "by the first partage sandbox up")
+    yield _jars("sandbox", kafka_at_hand, "by the first partage sandbox up")
 
 
 def _jars(name: str, look: Callable[[], Path | None], when: str) -> Finding:
     try:
         folder = look()
     except PartageError as error:
-        return Finding(name, "missing", str(error), "name another folder, or unset the variable")
+        variable = isinstance(error, InputError)
+        advice = (
+            "name another folder, or unset the variable" if variable else "then run doctor again"
+        )
+        return Finding(name, "missing", str(error), advice)
     if folder is None:
         return Finding(name, "absent", f"no jars yet: downloaded {when}")
     return Finding(name, "ok", f"jars in {folder}")

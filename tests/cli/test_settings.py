@@ -13,7 +13,7 @@ from typer.main import get_command
 
 import partage.cli
 from partage.cli import app, settings
-from partage.ivy import IVY_SETTINGS
+from partage.jars import MIRROR
 from partage.live.sandbox.jars import OWN_JARS
 from partage.properties import KNOWN, variable
 
@@ -180,7 +180,7 @@ def test_a_variable_can_turn_an_option_off(
 
 
 def test_variables_are_unique() -> None:
-    theirs = {*map(variable, KNOWN), IVY_SETTINGS, OWN_JARS, "PARTAGE_SPARK_KAFKA"}
+    theirs = {*map(variable, KNOWN), MIRROR, OWN_JARS, "PARTAGE_SPARK_KAFKA"}
     own: dict[str, set[tuple[str, ...]]] = {}
     for path, command in leaves():
         for option in settings.options(command):

@@ -79,7 +79,7 @@ def _settings(context: typer.Context) -> Iterator[Finding]:
 
 def _known(context: typer.Context) -> set[str]:
     """Every variable that partage reads."""
-    from partage.ivy import IVY_SETTINGS
+    from partage.jars import MIRROR
     from partage.live.sandbox.jars import OWN_JARS
     from partage.properties import KNOWN, PASSWORD, USERNAME, variable
 
@@ -89,7 +89,7 @@ def _known(context: typer.Context) -> set[str]:
         for option in settings.options(command)
         for name in settings.variables(path, option)
     )
-    others = IVY_SETTINGS, OWN_JARS, USERNAME, PASSWORD, "PARTAGE_SPARK_KAFKA"
+    others = MIRROR, OWN_JARS, USERNAME, PASSWORD, "PARTAGE_SPARK_KAFKA"
     return {*options, *map(variable, KNOWN), *others}
 
 

@@ -14,7 +14,6 @@ pytest.importorskip("kafka")
 from kafka import KafkaAdminClient, KafkaProducer
 from kafka.admin import NewTopic
 
-from partage import ivy
 from partage.errors import InputError
 from partage.period import Period
 from partage.pipeline import read_records
@@ -182,26 +181,26 @@ def test_a_clients_settings(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> 
 
 
 def test_where_the_connector_comes_from(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    asked: list[tuple[str, str]] = []
+    asked: list[str] = []
 
-    def jars(name: str, dependencies: str, what: str, instead: str) -> Path:
-        asked.append((name, dependencies))
+    def fetch(name: str, *_: str) -> Path:
+        asked.append(name)
         return tmp_path
 
-    monkeypatch.setattr(ivy, "fetched_jars", jars)
+    monkeypatch.setattr(source, "fetched_jars", fetch)
     monkeypatch.delenv(source.CONNECTOR, raising=False)
-    import pyspark
-
+    for release, expected in (("4.1.0", "4.1.1"), ("4.2.3", "4.2.0"), ("4.10.0", "4.2.0")):
+        monkeypatch.setattr(source, "version", lambda _, release=release: release)
+        source.connector()
+        assert asked[-1] == f"spark-sql-kafka-0-10_2.13-{expected}"
+    monkeypatch.setenv(source.CONNECTOR, "4.1.1")
     source.connector()
-    assert asked[-1][0] == f"spark-sql-kafka-0-10_2.13-{pyspark.__version__}"
-    monkeypatch.setenv(source.CONNECTOR, "org.example:connector:7.1")
-    source.connector()
-    assert 'org="org.example" name="connector" rev="7.1"' in asked[-1][1]
+    assert asked[-1] == "spark-sql-kafka-0-10_2.13-4.1.1"
     monkeypatch.setenv(source.CONNECTOR, str(tmp_path))
     with pytest.raises(InputError, match="has no spark-sql-kafka"):
         source.connector()
     (tmp_path / "spark-sql-kafka-0-10_2.13-4.2.0.jar").touch()
     assert source.connector() == tmp_path
-    monkeypatch.setenv(source.CONNECTOR, "4.2.0")
-    with pytest.raises(InputError, match="expected a folder, or coordinates such as org"):
+    monkeypatch.setenv(source.CONNECTOR, "org.example:connector:7.1")
+    with pytest.raises(InputError, match=r"'org.example.*': expected a folder of jars, or one of"):
         source.connector()

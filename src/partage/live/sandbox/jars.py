@@ -11,8 +11,8 @@ import re
 from collections.abc import Callable
 from pathlib import Path
 
-from partage import ivy
 from partage.errors import InputError
+from partage.jars import fetched_jars, jars_at_hand, locked_versions
 
 KAFKA = "4.3.0"
 """The version that a sandbox runs by default."""
@@ -21,49 +21,39 @@ OWN_JARS = "PARTAGE_KAFKA_JARS"
 
 _CORE = "kafka_2.13-"
 
-# Most dependencies of kafka-tools belong to Connect, which nothing here starts.
-# log4j-slf4j-impl is in Kafka's archive but not among its dependencies; nodes log through it.
-_DEPENDENCIES = """\
-    <dependency org="org.apache.kafka" name="kafka_2.13" rev="{version}"/>
-    <dependency org="org.apache.kafka" name="kafka-tools" rev="{version}">
-      <exclude org="org.apache.kafka" module="connect-runtime"/>
-    </dependency>
-    <dependency org="org.apache.logging.log4j" name="log4j-slf4j-impl" rev="2.25.4"/>"""
-
 
 def kafka_jars(
     version: str | None = None, progress: Callable[[str], None] = lambda _: None
 ) -> Path:
     """The folder of the jars that run a broker of this version, downloaded if necessary.
 
-    Raises InputError for a version that is not supported or a folder without Kafka's jars,
-    PartageError if PySpark, Java or the network is missing.
+    Raises InputError for a version without a lock file or a folder without Kafka's jars,
+    PartageError if the jars cannot be downloaded or are not the locked ones.
     """
-    if version is not None and not re.fullmatch(r"([4-9]|[1-9]\d)\.\d{1,3}\.\d{1,3}", version):
-        raise InputError("kafka", f"{version!r}: expected 4.0.0 or later, such as {KAFKA}")
     if own := own_jars():
         found = kafka_version(own)
         if version not in (None, found):
             raise InputError("kafka", f"{version}: the jars in {own} ({OWN_JARS}) are {found}")
         return own
-    version = version or KAFKA
-    return ivy.fetched_jars(
-        _name(version),
-        _DEPENDENCIES.format(version=version),
-        f"Kafka {version}",
-        f"{OWN_JARS} can name a folder of its jars",
-        progress,
-    )
+    version = KAFKA if version is None else version
+    if version not in (known := locked_versions("kafka")):
+        raise InputError(
+            "kafka",
+            f"{version!r}: expected one of {', '.join(known)}; {OWN_JARS} can name a folder with "
+            "the jars of another version",
+        )
+    what, instead = f"Kafka {version}", f"{OWN_JARS} can name a folder of its jars"
+    return fetched_jars(_name(version), what, instead, progress)
 
 
-def jars_at_hand() -> Path | None:
+def kafka_at_hand() -> Path | None:
     """The folder of the default version's jars, None if they are not downloaded yet. Raises
-    InputError if ``PARTAGE_KAFKA_JARS`` names a folder without Kafka's jars."""
+    InputError if ``PARTAGE_KAFKA_JARS`` names a folder without Kafka's jars, PartageError if jars
+    are not the locked ones."""
     if own := own_jars():
         kafka_version(own)
         return own
-    folder = ivy.cache_folder(_name(KAFKA))
-    return folder if folder.is_dir() else None
+    return jars_at_hand(_name(KAFKA), f"Kafka {KAFKA}")
 
 
 def own_jars() -> Path | None:

@@ -10,8 +10,8 @@
 
 Only the length of a value is kept, although the connector fetches the values. The session's
 connector is used if it has one. Otherwise jars are added to the session: those that
-``PARTAGE_SPARK_KAFKA`` names (a folder of jars, or Maven coordinates), or the connector of
-PySpark's version from Maven Central.
+``PARTAGE_SPARK_KAFKA`` names (a folder of jars, or a version), or the newest connector that is not
+newer than PySpark, from Maven Central.
 """
 
 from __future__ import annotations
@@ -30,8 +30,8 @@ from py4j.protocol import Py4JError
 from pyspark.errors import AnalysisException, PySparkException
 from pyspark.sql import functions as sf
 
-from partage import ivy
 from partage.errors import InputError, PartageError
+from partage.jars import fetched_jars, jars_at_hand, locked_versions
 from partage.period import ALWAYS, Period
 from partage.pipeline.records import canonical
 from partage.pipeline.session import is_connect
@@ -45,7 +45,7 @@ CONNECTOR = "PARTAGE_SPARK_KAFKA"
 
 _PARAMETERS = ("from", "to", "config")
 _TOPIC = re.compile(r"[\w.*-]{1,249}", re.ASCII)
-_COORDINATES = re.compile(r"([\w.-]+):([\w.-]+):([\w.-]+)", re.ASCII)
+_NAME = "spark-sql-kafka-0-10_2.13"
 
 # Spark gives no details of an error whose class only the workers know. The driver has listed the
 # topics by then, so it is reading that fails.
@@ -53,13 +53,6 @@ _FORBIDDEN = re.compile(r"TopicAuthorizationException|Not authorized to access|\
 
 # Spark sets these itself and refuses them.
 _NOT_OURS = ("auto.offset.reset", "bootstrap.servers", "enable.auto.commit", "interceptor.classes")
-
-# Without the libraries that Spark itself has.
-_DEPENDENCY = """\
-    <dependency org="{organisation}" name="{name}" rev="{version}">
-      <exclude org="org.apache.hadoop"/>
-      <exclude org="org.scala-lang" module="scala-library"/>
-    </dependency>"""
 
 
 @dataclass(frozen=True)
@@ -193,36 +186,42 @@ def connector() -> Path:
     wanted = _wanted()
     if isinstance(wanted, Path):
         return wanted
-    organisation, name, number = wanted
-    return ivy.fetched_jars(
-        f"{name}-{number}",
-        _DEPENDENCY.format(organisation=organisation, name=name, version=number),
-        f"Spark's Kafka connector {number}",
-        f"{CONNECTOR} can name a folder of its jars, or other coordinates",
-    )
+    instead = f"{CONNECTOR} can name a folder of its jars"
+    return fetched_jars(f"{_NAME}-{wanted}", _described(wanted), instead)
 
 
 def connector_at_hand() -> Path | None:
-    """The folder of the connector's jars if they are there, without fetching. Raises InputError."""
+    """The folder of the connector's jars if they are there, without fetching. Raises InputError,
+    PartageError."""
     wanted = _wanted()
-    folder = wanted if isinstance(wanted, Path) else ivy.cache_folder(f"{wanted[1]}-{wanted[2]}")
-    return folder if folder.is_dir() else None
+    if isinstance(wanted, Path):
+        return wanted
+    return jars_at_hand(f"{_NAME}-{wanted}", _described(wanted))
 
 
-def _wanted() -> Path | tuple[str, ...]:
-    """The configured folder of jars, or coordinates: organisation, name, version."""
+def _described(number: str) -> str:
+    return f"Spark's Kafka connector {number}"
+
+
+def _wanted() -> Path | str:
+    """The configured folder of jars, or the connector's version."""
     configured = os.environ.get(CONNECTOR, "")
     if configured and (folder := Path(configured).expanduser()).is_dir():
         if not any(folder.glob("spark-sql-kafka-*.jar")):
             raise InputError(CONNECTOR, f"{configured}: has no spark-sql-kafka-….jar")
         return folder.absolute()
-    default = f"org.apache.spark:spark-sql-kafka-0-10_2.13:{version('pyspark')}"
-    found = _COORDINATES.fullmatch(configured or default)
-    if found is None:
+    known = locked_versions(_NAME)
+    if configured and configured not in known:
         raise InputError(
-            CONNECTOR, f"{configured!r}: expected a folder, or coordinates such as {default}"
+            CONNECTOR, f"{configured!r}: expected a folder of jars, or one of {', '.join(known)}"
         )
-    return found.groups()
+    release = _release(version("pyspark"))
+    return configured or max((one for one in known if _release(one) <= release), key=_release)
+
+
+def _release(number: str) -> tuple[int, ...]:
+    """Major and minor version."""
+    return tuple(int(part) for part in number.split(".")[:2])
 
 
 def _check_listening(url: KafkaUrl) -> None:
