@@ -179,14 +179,16 @@ def throttle(
         partage throttle plan/ 100MB --concurrency 4
     """
     from partage.errors import InputError, PartageError
-    from partage.live.execution.execution_plan import ExecutionPlan
+    from partage.live.execution.execution_plan import Direction
     from partage.live.execution.journal import is_locked
     from partage.live.execution.overrides import Overrides
+    from partage.live.execution.proven_plan import read_proven
 
     if rate is None and concurrency is None:
         raise InputError("RATE", "expected for instance 100MB, auto, or --concurrency N")
     overrides = Overrides(_rate(rate, "rate"), _checked_count(concurrency))
-    directory = ExecutionPlan.read(plan).directory
+    # a rollback may be running
+    directory = read_proven(plan, Direction.ROLLBACK).directory
     if not is_locked(directory):  # a run would remove overrides from before it began
         raise PartageError(
             f"{plan}: is not being applied now: use --throttle of partage apply instead"
@@ -257,14 +259,12 @@ def _execute(
     """Check, confirm and run a plan; exits 0 if it is done, 1 otherwise."""
     from partage.live.admin.connection import Connection
     from partage.live.execution.execute import execute
-    from partage.live.execution.execution_plan import Direction, ExecutionPlan
     from partage.live.execution.executor import REQUEST_MS, Interrupts, check_failure_choice
+    from partage.live.execution.proven_plan import read_proven
 
     rate, concurrency = _rate(options.throttle, "throttle"), _checked_count(options.concurrency)
     check_failure_choice(options.on_failure, direction)
-    plan = ExecutionPlan.read(directory)
-    if direction is Direction.ROLLBACK:
-        plan = plan.reversed()
+    plan = read_proven(directory, direction)
     connection = Connection.of(bootstrap_server, command_config)
     handler = Interrupts()
     with ExitStack() as stack:

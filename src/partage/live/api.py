@@ -61,13 +61,13 @@ def apply(
     ``on_broker_failure``: cancel, replan, wait or stop; the cluster as in ``partage.snapshot``.
 
     Raises PartageError if the plan cannot start, one line per reason, and if another process
-    applies it; InputError for a directory that is not a plan.
+    applies it; InputError for a directory that is not a plan or breaks a rule (``partage.check``).
     """
     from partage.live.execution.execute import execute
-    from partage.live.execution.execution_plan import ExecutionPlan
+    from partage.live.execution.proven_plan import read_proven
 
     options = _options(throttle, concurrency) | {"on_broker_failure": on_broker_failure}
-    read = ExecutionPlan.read(plan)
+    read = read_proven(plan)
     with _connected(bootstrap_server, command_config, admin) as client:
         return execute(read, client, progress=progress, clock=clock, sleep=sleep, **options)
 
@@ -90,10 +90,11 @@ def rollback(
     Arguments and errors as of ``partage.apply``; ``on_broker_failure``: cancel, wait or stop.
     """
     from partage.live.execution.execute import execute
-    from partage.live.execution.execution_plan import ExecutionPlan
+    from partage.live.execution.execution_plan import Direction
+    from partage.live.execution.proven_plan import read_proven
 
     options = _options(throttle, concurrency) | {"on_broker_failure": on_broker_failure}
-    read = ExecutionPlan.read(plan).reversed()
+    read = read_proven(plan, Direction.ROLLBACK)
     with _connected(bootstrap_server, command_config, admin) as client:
         return execute(read, client, progress=progress, clock=clock, sleep=sleep, **options)
 

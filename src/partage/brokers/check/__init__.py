@@ -11,7 +11,8 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -57,6 +58,9 @@ _CHECKS: tuple[tuple[str, Callable[[PlanColumns], list[str]]], ...] = (
 )
 """What each check verifies, and its function, which returns the defects."""
 
+_OF_PROOFS = (check_figures, check_certificate)
+_OF_NEW_PLACEMENT = (check_rules, check_waves, check_wave_limits)
+
 
 @dataclass(repr=False)
 class CheckResult:
@@ -99,46 +103,89 @@ class CheckResult:
         return html_table(self.summary(), ("", "check"), lines)
 
 
+@dataclass(frozen=True)
+class RuleDefects:
+    """Defects without those of figures and proofs. ``files``: of the original placement, the
+    options, and the files; ``placement``: of the new placement and its waves."""
+
+    files: list[str]
+    placement: list[str]
+
+
 def check(directory: str | os.PathLike[str]) -> CheckResult:
     """Verify a plan directory without the planner: its rules, figures, files and proofs.
 
     Raises InputError if it is not a plan directory or a file cannot be read; every other problem is
     a defect of the result.
     """
-    try:
-        return _check(Path(directory), os.fspath(directory))
-    except OSError as error:
-        where = os.fspath(error.filename or directory)
-        raise InputError(where, f"cannot be read ({error.strerror})") from None
-
-
-def _check(root: Path, name: str) -> CheckResult:
-    if not root.is_dir():
-        problem = "is a file" if root.exists() else "no such directory"
-        raise InputError(name, f"{problem}, expected a plan directory")
-    if not (root / MARKER).is_file():
-        raise InputError(name, f"has no {MARKER}: not a plan directory")
     result = CheckResult()
-    try:
-        plan = PlanColumns(read_json(root, MARKER), root)
-    except MalformedError as error:
-        result.defects.append(_one_line(str(error)))
-        return result
-    for verified, find_defects in _CHECKS:
-        try:
-            found = find_defects(plan)
-        except MalformedError as error:
-            found = [str(error)]
-        except (*MISSHAPEN, AssertionError, RecursionError, re.error) as error:
-            found = [f"{MARKER}: malformed ({type(error).__name__}: {error})"]
-        result.defects.extend(map(_one_line, found))
-        if not found:
-            result.held.append(verified)
+    with _readable(directory) as root:
+        plan = _read(root, result.defects)
+        if plan is None:
+            return result
+        for verified, find_defects in _CHECKS:
+            found = _defects(find_defects, plan)
+            result.defects.extend(found)
+            if not found:
+                result.held.append(verified)
     if result.sound:
         result.optimal = plan.value["figures"]["after"]["optimal"]
         result.changes = plan.value["changes"]
         result.throttle = plan.value["options"].get("throttle")
     return result
+
+
+def rule_defects(directory: str | os.PathLike[str]) -> RuleDefects:
+    """Every check of a plan directory but those of figures and proofs: what must hold before the
+    plan is applied, optimal or not.
+
+    Raises InputError as ``check`` does.
+    """
+    found = RuleDefects([], [])
+    with _readable(directory) as root:
+        plan = _read(root, found.files)
+        if plan is not None:
+            for _, find_defects in _CHECKS:
+                if find_defects not in _OF_PROOFS:
+                    placement = find_defects in _OF_NEW_PLACEMENT
+                    group = found.placement if placement else found.files
+                    group += _defects(find_defects, plan)
+    return found
+
+
+@contextmanager
+def _readable(directory: str | os.PathLike[str]) -> Iterator[Path]:
+    """Raise InputError unless it is a plan directory, and for files that cannot be read."""
+    root, name = Path(directory), os.fspath(directory)
+    try:
+        if not root.is_dir():
+            problem = "is a file" if root.exists() else "no such directory"
+            raise InputError(name, f"{problem}, expected a plan directory")
+        if not (root / MARKER).is_file():
+            raise InputError(name, f"has no {MARKER}: not a plan directory")
+        yield root
+    except OSError as error:
+        where = os.fspath(error.filename or directory)
+        raise InputError(where, f"cannot be read ({error.strerror})") from None
+
+
+def _read(root: Path, defects: list[str]) -> PlanColumns | None:
+    """The columns of plan.json; None, with a defect, if it is malformed."""
+    try:
+        return PlanColumns(read_json(root, MARKER), root)
+    except MalformedError as error:
+        defects.append(_one_line(str(error)))
+        return None
+
+
+def _defects(find_defects: Callable[[PlanColumns], list[str]], plan: PlanColumns) -> list[str]:
+    try:
+        found = find_defects(plan)
+    except MalformedError as error:
+        found = [str(error)]
+    except (*MISSHAPEN, AssertionError, RecursionError, re.error) as error:
+        found = [f"{MARKER}: malformed ({type(error).__name__}: {error})"]
+    return [_one_line(defect) for defect in found]
 
 
 def _one_line(defect: str) -> str:

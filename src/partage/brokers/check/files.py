@@ -64,15 +64,17 @@ def _differences(
 def _check_replans(plan: PlanColumns) -> list[str]:
     keys = [(plan.topics[t], n) for t, n in zip(plan.topic.tolist(), plan.number, strict=True)]
     rows = zip(keys, plan.before, plan.after, strict=True)
-    changing = {key: before for key, before, after in rows if before != after}
+    lists = {key: (before, after) for key, before, after in rows if before != after}
+    changing = {key: after for key, (_, after) in lists.items()}
+    excluded = [b["id"] for b in plan.value["brokers"] if b["excluded"]]
     for path in replans(plan.root):
         value = read_json(plan.root, path.name)
-        problem = replan_problem(value, changing)
+        problem = replan_problem(value, changing, excluded)
         if problem is not None:
             return [f"{path.name}: cannot have been written by a run ({problem})"]
         for entry in value["partitions"]:
             key = entry["topic"], entry["partition"]
-            if changing[key] == entry["replicas"]:
+            if lists[key][0] == entry["replicas"]:
                 del changing[key]  # its original list: no later run changes it
     return []
 

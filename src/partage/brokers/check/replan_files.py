@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Container
+from collections.abc import Iterable, Mapping, Sized
 from pathlib import Path
 from typing import Any
 
@@ -31,18 +31,29 @@ def replans(directory: str | os.PathLike[str]) -> list[Path]:
     return [found[number] for number in sorted(found)]
 
 
-def replan_problem(value: Any, changing: Container[tuple[str, int]]) -> str | None:
-    """Why no run can have written this value, while the partitions ``changing`` (topic, partition)
-    were still to change; None if a run can."""
+def replan_problem(
+    value: Any, changing: Mapping[tuple[str, int], Sized], excluded: Iterable[int]
+) -> str | None:
+    """Why no run can have written this value; None if one can.
+
+    ``changing``: the replicas that partitions (topic, partition) were to get that had still to
+    change, of which a run keeps the number; ``excluded``: brokers that must not get any.
+    """
     problem = mismatch(value, _REPLAN)
     if problem is not None:
         return problem
+    forbidden = {*excluded, *value["without"]}
     seen = set()
     for entry in value["partitions"]:
-        key = entry["topic"], entry["partition"]
+        key, replicas = (entry["topic"], entry["partition"]), entry["replicas"]
+        name = f"{key[0]}-{key[1]}"
         if key not in changing:
-            return f"the plan does not change {key[0]}-{key[1]}"
+            return f"the plan does not change {name}"
         if key in seen:
-            return f"{key[0]}-{key[1]} is listed twice"
+            return f"{name} is listed twice"
+        if len(replicas) != len(changing[key]):
+            return f"{name} has {len(replicas)} replicas, expected {len(changing[key])}"
+        if unusable := sorted(forbidden.intersection(replicas)):
+            return f"{name} has a replica on broker {unusable[0]}, which is dead or excluded"
         seen.add(key)
     return None

@@ -39,7 +39,8 @@ class ExecutionPlan:
 
     ``original_replicas``: of every partition of the plan's cluster, unchanged ones included;
     ``excluded``: brokers that should end up empty; ``dead``: brokers that did not answer when the
-    plan, or a replan, was made; ``concurrency`` and ``batch`` as ``partage plan`` was given them.
+    plan, or a replan, was made; ``concurrency`` and ``batch`` as ``partage plan`` was given them;
+    ``warnings``: rules that it breaks, where that does not forbid the run (``proven_plan.py``).
     """
 
     directory: str
@@ -52,6 +53,7 @@ class ExecutionPlan:
     dead: tuple[int, ...] = ()
     concurrency: int = 2
     batch: int | None = None
+    warnings: tuple[str, ...] = ()
 
     @classmethod
     def read(cls, directory: str | os.PathLike[str]) -> Self:
@@ -89,14 +91,15 @@ class ExecutionPlan:
             batch=batch if isinstance(batch, int) else None,
         )
         for path in replans(directory):
-            plan = plan._with_replan(path)
+            plan = plan.with_replan(path)
         return plan
 
-    def _with_replan(self, path: Path) -> Self:
+    def with_replan(self, path: Path) -> Self:
         """The plan with the targets of a replan file. Raises InputError for a file that no run can
         have written."""
         value = _json(path)
-        problem = replan_problem(value, self.changes)
+        wanted = {key: change.target for key, change in self.changes.items()}
+        problem = replan_problem(value, wanted, self.excluded)
         if problem is not None:
             raise InputError(str(path), f"was not written by a run ({problem})")
         changes = dict(self.changes)
@@ -112,16 +115,6 @@ class ExecutionPlan:
         kept = (tuple(key for key in wave if key not in entries) for wave in self.waves)
         new = (tuple(waves[number]) for number in sorted(waves))
         return replace(self, changes=changes, waves=(*filter(None, kept), *new), dead=dead)
-
-    def reload(self) -> Self:
-        """The directory as it is now, with the write rates known so far."""
-        fresh = self.read(self.directory)
-        rates = {key: change.bytes_per_second for key, change in self.changes.items()}
-        changes = {
-            key: replace(change, bytes_per_second=rates.get(key, change.bytes_per_second))
-            for key, change in fresh.changes.items()
-        }
-        return replace(fresh, changes=changes)
 
     def reversed(self) -> ExecutionPlan:
         """The plan that undoes this one, last wave first."""

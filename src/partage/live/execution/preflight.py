@@ -108,7 +108,7 @@ def preflight(
     ``throttle`` is in bytes per second; ``submitted``: partitions whose reassignment an earlier run
     of the plan has requested; ``replanned``: moves to a dead broker will be planned again.
     """
-    found = Preflight()
+    found = Preflight(warnings=list(plan.warnings))
     states = {state.key: state for state in cluster.partitions}
     _check_cluster_id(plan, cluster, found)
     _check_placement(plan, states, set(submitted), found)

@@ -119,7 +119,7 @@ class Progress:
         if not chosen:
             return None
         file, moves = replan_without(plan, cluster, dead, chosen, self.concurrency)
-        self.plan = self.plan.reload()
+        self.plan = self.plan.with_replan(file)
         kept = (tuple(key for key in wave if key not in chosen) for wave in self.remaining_waves)
         new = (tuple(key for key in wave if key in chosen) for wave in self.plan.waves)
         self._waves[self.wave :] = [*filter(None, kept), *filter(None, new)]
