@@ -11,6 +11,7 @@ from msgspec import UNSET, Meta, Struct, UnsetType
 
 from partage.errors import InputError
 from partage.json_input import Count, Name, Text, check_json, read_json, shown
+from partage.printable import is_printable
 
 
 class Move(Struct, forbid_unknown_fields=True):
@@ -38,7 +39,7 @@ def problem(value: Any, form: Any = Moves) -> str:
         check_json(value, form, "f.json")
     text = str(refused.value)
     assert text.startswith("f.json: ")
-    assert text.isprintable()
+    assert is_printable(text)
     return text.removeprefix("f.json: ")
 
 

@@ -23,6 +23,7 @@ LAYERS: tuple[tuple[str, ...], ...] = (
         "named",
         "patterns",
         "period",
+        "printable",
         "properties",
         "units",
     ),
@@ -42,6 +43,7 @@ TOP = ("__init__", "__main__")
 """The package itself and ``python -m partage`` hand on what is anywhere in it."""
 
 SAME_LAYER = {(room, "errors") for room in LAYERS[0]}
+SAME_LAYER |= {(room, "printable") for room in ("errors", "files", "frames", "json_input")}
 SAME_LAYER |= {("properties", "files"), ("json_input", "files")}
 
 ONLY_IN = {

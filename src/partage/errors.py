@@ -6,6 +6,8 @@ import re
 from collections.abc import Callable, Iterable
 from typing import Any, TypeVar
 
+from partage.printable import is_printable, printable
+
 Value = TypeVar("Value")
 _LONG = 60
 
@@ -14,6 +16,9 @@ class PartageError(Exception):
     """The request failed or does not hold: one clear line, exit code 1."""
 
     exit_code = 1
+
+    def __str__(self) -> str:
+        return printable(super().__str__())
 
     @property
     def lines(self) -> list[str]:
@@ -30,7 +35,7 @@ class SeveralError(PartageError):
 
     @property
     def lines(self) -> list[str]:
-        return self._reasons
+        return [printable(reason) for reason in self._reasons]
 
 
 class InputError(PartageError):
@@ -68,5 +73,7 @@ def read_parameter(name: str, read: Callable[[Any], Value], given: Any) -> Value
 def shown(value: object) -> str:
     """A value as a message shows it: in quotes where it would not stand out as one word."""
     text = str(value)
-    plain = 0 < len(text) <= _LONG and text.isprintable() and not re.search(r"[\s'\"`]", text)
-    return text if plain else repr(text[:_LONG] if isinstance(value, str) else value)[: 2 * _LONG]
+    plain = 0 < len(text) <= _LONG and is_printable(text) and not re.search(r"[\s'\"`]", text)
+    if plain:
+        return text
+    return printable(repr(text[:_LONG] if isinstance(value, str) else value)[: 2 * _LONG])

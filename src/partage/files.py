@@ -21,16 +21,16 @@ from contextlib import contextmanager, suppress
 from fnmatch import fnmatchcase
 from io import BytesIO
 from pathlib import Path
-from typing import Any, TypeGuard
+from typing import Any
 
 from partage.errors import InputError
+from partage.printable import printable_json
 
 MAX_BYTES = 10**9
 """Of a file, and of what a gzip file unpacks to. A cluster of a million partitions has a fifth."""
 
 _GZIP_MAGIC = b"\x1f\x8b"
 _ESCAPED_SURROGATE = re.compile(r"\\u[dD][89a-fA-F]")
-_CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f]")
 _HEAD_BYTES = 1000
 _URL = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://")
 
@@ -97,18 +97,14 @@ def parse_json(text: str, where: str) -> Any:
     return value
 
 
-def is_name(value: Any) -> TypeGuard[str]:
-    """Whether a value is text without control characters, which a terminal would interpret."""
-    return type(value) is str and not _CONTROL.search(value)
-
-
 def to_json(value: Any, *, indent: int | None = None) -> str:
-    """JSON text with a final newline, the same for the same value; refuses NaN."""
+    """JSON text with a final newline, the same for the same value; refuses NaN. In ASCII but for
+    letters: a terminal that shows the file obeys nothing in it."""
     separators = (",", ":") if indent is None else None
-    return (
-        json.dumps(value, indent=indent, separators=separators, allow_nan=False, ensure_ascii=False)
-        + "\n"
+    text = json.dumps(
+        value, indent=indent, separators=separators, allow_nan=False, ensure_ascii=False
     )
+    return printable_json(text) + "\n"
 
 
 def write_text(path: str | os.PathLike[str], text: str, *, private: bool = False) -> None:

@@ -12,6 +12,7 @@ from importlib import import_module
 from typing import Any
 
 from partage.errors import PartageError
+from partage.printable import printable
 
 Columns = Mapping[str, Sequence[Any]]
 """Values by column name, all columns of the same length."""
@@ -32,17 +33,21 @@ def arrow_table(columns: Columns) -> Any:
 
 def html_table(caption: str, header: Iterable[str], rows: Sequence[Sequence[Any]]) -> str:
     """An HTML table of the first ``HTML_ROWS`` rows, with the number of the rows left out."""
-    head = "".join(f"<th>{escape(name)}</th>" for name in header)
+    head = "".join(f"<th>{_cell(name)}</th>" for name in header)
     body = "".join(
-        "<tr>" + "".join(f"<td>{escape(str(value))}</td>" for value in row) + "</tr>"
+        "<tr>" + "".join(f"<td>{_cell(value)}</td>" for value in row) + "</tr>"
         for row in rows[:HTML_ROWS]
     )
     if len(rows) > HTML_ROWS:
         caption += f" (the first {HTML_ROWS} of {len(rows):,} rows)"
     return (
-        f"<table><caption>{escape(caption)}</caption>"
+        f"<table><caption>{_cell(caption)}</caption>"
         f"<thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
     )
+
+
+def _cell(value: Any) -> str:
+    return escape(printable(str(value)))
 
 
 def changed_fields(value: Any) -> str:

@@ -41,18 +41,19 @@ from msgspec import Meta, Struct, UnsetType
 
 from partage.errors import InputError
 from partage.files import parse_json, read_text
+from partage.printable import UNPRINTABLE, is_printable
 
 _MISMATCHES = (msgspec.ValidationError, RecursionError, UnicodeEncodeError)
 """What ``msgspec.convert`` raises; the last one for half of a surrogate pair in a key."""
 
 MAX_INT32 = 2**31 - 1
 
-_NO_CONTROL = r"\A[^\x00-\x1f\x7f-\x9f]{%s}\Z"
+_PRINTABLE = rf"\A[^{UNPRINTABLE}]{{%s}}\Z"
 
-Text: TypeAlias = Annotated[str, Meta(pattern=_NO_CONTROL % "0,", description="printable text")]
-"""Text without control characters, which would drive the terminal that prints it."""
+Text: TypeAlias = Annotated[str, Meta(pattern=_PRINTABLE % "0,", description="printable text")]
+"""Text whose characters are all visible and harmless where it is shown."""
 Name: TypeAlias = Annotated[
-    str, Meta(pattern=_NO_CONTROL % "1,", description="non-empty printable text")
+    str, Meta(pattern=_PRINTABLE % "1,", description="non-empty printable text")
 ]
 Int32: TypeAlias = Annotated[int, Meta(ge=-(2**31), le=MAX_INT32)]
 Int64: TypeAlias = Annotated[int, Meta(ge=-(2**63), le=2**63 - 1)]
@@ -83,7 +84,7 @@ def shown(value: Any) -> str:
     """A value as a message quotes it: JSON on one line, cut after 60 characters."""
     try:
         text = json.dumps(value, ensure_ascii=False)
-        if not text.isprintable():
+        if not is_printable(text):
             text = json.dumps(value)
     except TypeError:  # a Python value that JSON does not have
         text = ascii(value)
@@ -145,7 +146,7 @@ def _matches(value: Any, form: Any) -> bool:
 
 def _key(key: Any) -> str:
     """A key as a part of a path: quoted where it would not be readable."""
-    return key if isinstance(key, str) and key.isprintable() and len(key) <= 60 else shown(key)
+    return key if is_printable(key) and len(key) <= 60 else shown(key)
 
 
 def _is_struct(form: Any) -> bool:

@@ -112,7 +112,7 @@ BAD_OPTIONS: list[tuple[tuple[str, ...], str]] = [
         ("--concurrency", str(2**63)),
         "--concurrency 9223372036854775808: expected a whole number",
     ),
-    (("--add-broker", "9:\x1b[31m"), "--add-broker '9:\\x1b[31m': expected a rack: text without"),
+    (("--add-broker", "9:\x1b[31m"), "--add-broker '9:\\x1b[31m': expected a rack: printable"),
     (("--concurrency", "two"), "--concurrency"),
     (("--concurrency", "1.5"), "--concurrency"),
     (("--throttle", "fast"), "--throttle fast: expected a rate such as 50MB or 50MB/s"),
@@ -213,7 +213,7 @@ def test_clusters_that_are_not_files(refused: Refused, tmp_path: Path) -> None:
     assert refused("plan", "folder") == "folder: is a directory, expected a file"
     assert refused("plan", "none.json") == "none.json: no such file"
     assert refused("plan", "a" * 400).endswith("cannot be read (File name too long)")
-    assert refused("plan", "two\nlines.json") == "two lines.json: no such file"
+    assert refused("plan", "two\nlines.json") == "two\\nlines.json: no such file"
 
 
 # ---------------------------------------------------------------- where nothing can be written

@@ -8,9 +8,14 @@ from typing import Any
 
 import numpy as np
 from rich.console import Console
+from rich.padding import Padding
+from rich.table import Table
+from rich.text import Text
 
 from partage.measured_loads import HotKey
+from partage.printable import is_printable
 from partage.report import printing
+from partage.report.printing import PrintableConsole
 from partage.report.profile_tables import print_profile
 
 
@@ -70,3 +75,42 @@ def test_keys_and_topics_are_no_markup() -> None:
     print_profile(measured, None, to)
     assert "[bold]t" in printed(to)
     assert "[/red]" in printed(to)
+
+
+# rich itself drops a few control characters, among them BEL
+HOSTILE = "\x1b]52;c;aGk=\x07\u202e[red]:bomb:\x00\x9b31m\u200b\ud800"
+SHOWN = r"\x1b]52;c;aGk=\u202e[red]:bomb:\x00\x9b31m\u200b\ud800"
+
+
+def shown(*renderables: Any, **options: Any) -> str:
+    out = io.StringIO()
+    PrintableConsole(file=out, width=200, **options).print(*renderables)
+    return out.getvalue()
+
+
+def test_every_text_is_printable_wherever_it_is() -> None:
+    table = Table(title=Text(HOSTILE), caption=HOSTILE, box=None)
+    table.add_column(Text(HOSTILE), footer=HOSTILE)
+    table.add_row(HOSTILE)
+    table.add_row(Padding(Text(HOSTILE), (0, 1)))
+    for one in (HOSTILE, Text(HOSTILE), Text("a ").append(HOSTILE, "bold"), table):
+        out = shown(one)
+        assert SHOWN[:20] in out
+        assert is_printable(out.replace("\n", ""))
+    assert shown(HOSTILE) == shown(Text(HOSTILE)) == f"{SHOWN}\n"
+    assert shown(table).count(SHOWN[:20]) == 5
+
+
+def test_an_escape_sequence_has_the_style_of_its_text() -> None:
+    text = Text("a").append("\x1bb", "bold").append("c\nd")
+    styled = shown(text, force_terminal=True, color_system="standard")
+    assert styled == "a\x1b[1m\\x1bb\x1b[0mc\nd\n"
+
+
+def test_a_cell_keeps_its_width() -> None:
+    table = Table(box=None, padding=0)
+    table.add_column(width=6)
+    table.add_column()
+    table.add_row(Text("\x1b\x1b\x1b"), "|")
+    assert {line.index("|") for line in shown(table).splitlines() if "|" in line} == {6}
+    assert "\\x1b" in shown(table)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple, Self
 
-from partage.files import is_name
+from partage.printable import is_printable
 from partage.units import MAX_COUNT, count_of
 
 
@@ -32,8 +32,8 @@ class NewBroker(NamedTuple):
                 raise ValueError("expected the rack after the colon")
         elif isinstance(given, tuple) and len(given) == 2:
             identity, rack = given
-        if not is_name(rack or ""):
-            raise ValueError("expected a rack: text without control characters")
+        if not is_printable(rack or ""):
+            raise ValueError("expected a rack: printable text")
         return cls(broker_id(identity), rack or None)
 
     def __str__(self) -> str:

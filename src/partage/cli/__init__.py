@@ -184,4 +184,4 @@ def _code(error: PartageError | ClickException, context: Context | None) -> int:
 def _print_error(message: str) -> None:
     if not message:  # partage without a command: its help is printed already
         return
-    print(f"partage: {' '.join(message.split())}", file=sys.stderr)
+    output.print_aside(f"partage: {' '.join(message.split())}")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -244,5 +243,5 @@ def _cluster(
     with Connection.of(bootstrap_server, command_config).admin() as admin:
         found = take_snapshot(admin, groups=False, throttles=False)
     for warning in found.warnings:
-        print(f"! {warning}", file=sys.stderr)
+        output.print_aside(f"! {warning}")
     return found.cluster()

@@ -94,8 +94,10 @@ def demo(
 
 
 def _chapter(title: str, json: bool) -> None:
+    from rich.text import Text
+
     if not json:
-        output.console().print(f"\n[bold]{title}[/]", highlight=False)
+        output.console().print(Text(f"\n{title}", "bold"))
 
 
 def _measured(cluster: Cluster, directory: str, master: str | None, json: bool) -> Profile:

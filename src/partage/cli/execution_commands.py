@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json as json_text
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
@@ -365,9 +364,7 @@ def _run_progress(
     if as_json:
 
         def print_line(update: Any) -> None:
-            line = {"event": "progress", **vars(update)}
-            sys.stdout.write(json_text.dumps(line, separators=(",", ":")) + "\n")
-            sys.stdout.flush()
+            output.print_json({"event": "progress", **vars(update)})
 
         yield print_line
         return
@@ -376,7 +373,7 @@ def _run_progress(
 
         def show_line(update: Any) -> None:
             if update.note:
-                print(f"… {update.note}", file=sys.stderr, flush=True)
+                output.print_aside(f"… {update.note}")
             else:
                 show(progress_line(update, forward=forward))
 

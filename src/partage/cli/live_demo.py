@@ -21,6 +21,8 @@ def live_demo(out: str, master: str | None, json: bool) -> None:
     if find_spec("kafka") is None:
         raise PartageError("kafka-python is not installed: pip install 'partage[kafka]'")
     find_java("demo --live")
+    from rich.text import Text
+
     from partage.brokers.directory import MARKER as PLAN_FILE
     from partage.brokers.directory import REPORT
     from partage.demo.expansion import MARKER, PLAN, expand
@@ -41,7 +43,7 @@ def live_demo(out: str, master: str | None, json: bool) -> None:
         output.print_json({"page": page, **results})
         return
     console = output.console()
-    console.print(f"[bold]{headline(results)}[/]\n", highlight=False)
+    console.print(Text(f"{headline(results)}\n", "bold"))
     console.print(lead(results) + "\n", highlight=False)
     for verdict, text in checks(results):
         console.print(f"{'✓' if verdict == 'good' else '✗'} {text}", highlight=False)

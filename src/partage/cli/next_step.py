@@ -10,11 +10,11 @@ import shlex
 from collections.abc import Collection
 from typing import Any
 
-from rich.console import Console
 from typer.core import TyperArgument
 
 from partage.cli import output, settings
 from partage.cli.compat import Command, get_current_context
+from partage.report.printing import PrintableConsole
 
 _CLUSTER_OPTIONS = (
     ("--bootstrap-server", "bootstrap_server"),
@@ -25,7 +25,7 @@ THROTTLE = "50MB"
 """The example shown where no throttle is known."""
 
 
-def show(console: Console, *words: str, written: str | None = None) -> None:
+def show(console: PrintableConsole, *words: str, written: str | None = None) -> None:
     """Print an empty line, then ``Written: plan/   Next: partage check plan/``, or one of the two.
 
     A command is never wrapped: if both do not fit into one line, they are printed in two.

@@ -22,7 +22,10 @@ from pathlib import Path
 from typing import Any
 
 import typer
-from rich.console import Console
+from rich.text import Text
+
+from partage.printable import printable
+from partage.report.printing import PrintableConsole
 
 WIDTH = 100
 
@@ -32,10 +35,10 @@ _ASCII = {
 }
 
 
-def console() -> Console:
+def console() -> PrintableConsole:
     """The console for tables, on stdout."""
     width = None if sys.stdout.isatty() else WIDTH
-    return Console(width=width, color_system="auto" if _coloured() else None)
+    return PrintableConsole(width=width, color_system="auto" if _coloured() else None)
 
 
 def _coloured() -> bool:
@@ -91,14 +94,25 @@ def _in_ascii(error: UnicodeError) -> tuple[str, int]:
     ), error.end
 
 
-def print_line(console: Console, line: str) -> None:
+def print_line(console: PrintableConsole, line: str) -> None:
     """Print a line without wrapping it, so that it can be copied."""
-    console.print(line, highlight=False, markup=False, soft_wrap=True)
+    console.print(line, highlight=False, soft_wrap=True)
+
+
+def print_plain(line: str) -> None:
+    """Print a line on stdout at once, so that the reader of a pipe gets it."""
+    print(printable(line), flush=True)
+
+
+def print_aside(line: str) -> None:
+    """Print a line that is not the result on stderr: progress, a warning, an error."""
+    print(printable(line), file=sys.stderr, flush=True)
 
 
 def print_json(value: Any) -> None:
     """Print one JSON object on stdout, in ASCII, so that every encoding can represent it."""
     sys.stdout.write(json.dumps(value, separators=(",", ":"), allow_nan=False) + "\n")
+    sys.stdout.flush()
 
 
 @contextmanager
@@ -107,8 +121,8 @@ def progress(quiet: bool = False) -> Iterator[Callable[[str], None]]:
     if quiet or not _animated():
         yield lambda _: None
         return
-    with Console(stderr=True).status("starting") as status:
-        yield lambda step: status.update(step)
+    with PrintableConsole(stderr=True).status("starting") as status:
+        yield lambda step: status.update(Text(step))
 
 
 @contextmanager
@@ -123,14 +137,14 @@ def bar(quiet: bool = False) -> Iterator[Callable[[int, int, str], None]]:
         def line(_done: int, _total: int, label: str) -> None:
             if label not in seen:
                 seen.add(label)
-                print(f"… {label}", file=sys.stderr, flush=True)
+                print_aside(f"… {label}")
 
         yield line
         return
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
-    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn())
-    err = Console(stderr=True)
+    columns = (TextColumn("{task.description}", markup=False), BarColumn(), MofNCompleteColumn())
+    err = PrintableConsole(stderr=True)
     with Progress(*columns, TimeElapsedColumn(), console=err, transient=True) as drawn:
         tasks: dict[str, Any] = {}
 

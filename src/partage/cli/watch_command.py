@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import sys
 from contextlib import ExitStack
 from typing import Annotated, Any
 
@@ -102,10 +101,9 @@ def watch(
         if json:
             output.print_json(event)
         elif event["event"] == "stopped":
-            print(watch_lines.end(event), file=sys.stderr)
+            output.print_aside(watch_lines.end(event))
         elif line := watch_lines.line(event):
-            print(line)
-        sys.stdout.flush()  # so that the reader of a pipe gets it at once
+            output.print_plain(line)
 
     def render_page(document: dict[str, Any], directory: str) -> str:
         return render(document, directory=directory)

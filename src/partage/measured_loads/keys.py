@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from partage.printable import is_printable
+
 
 @dataclass(frozen=True)
 class HotKey:
@@ -24,4 +26,4 @@ def shown_key(key: bytes) -> str:
         text = key.decode("utf-8")
     except UnicodeDecodeError:
         return f"0x{key.hex()}"
-    return text if text.isprintable() else f"0x{key.hex()}"
+    return text if is_printable(text) else f"0x{key.hex()}"

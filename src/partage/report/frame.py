@@ -11,6 +11,9 @@ from importlib.resources import files
 from typing import Any
 
 import jinja2
+from markupsafe import Markup
+
+from partage.printable import printable, printable_values
 
 
 @cache
@@ -20,6 +23,7 @@ def template(name: str) -> jinja2.Template:
         loader=jinja2.PackageLoader("partage.report", "page"),
         autoescape=True,
         undefined=jinja2.StrictUndefined,
+        finalize=_visible,
         trim_blocks=True,
         lstrip_blocks=True,
     )
@@ -48,8 +52,14 @@ def policy(css: str, script: str | None = None) -> str:
 
 def script_json(value: Any) -> str:
     """JSON that is safe inside a script element, whatever its strings contain."""
-    text = json.dumps(value, separators=(",", ":"), allow_nan=False)  # ASCII: no U+2028 either
+    text = json.dumps(printable_values(value), separators=(",", ":"), allow_nan=False)
     return text.replace("&", "\\u0026").replace("<", "\\u003c").replace(">", "\\u003e")
+
+
+def _visible(value: Any) -> Any:
+    """What a template prints: text of ours that is HTML already, or text from anywhere."""
+    made = not isinstance(value, str) or isinstance(value, Markup)
+    return value if made else printable(value, lines=True)
 
 
 def _tight(text: str) -> str:

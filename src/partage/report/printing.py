@@ -1,19 +1,61 @@
 """The common look of everything printed: tables, titles, notes, shortened lists.
 
-Names are ``Text``, never markup: a key or a group may be called ``[red]``.
+Nothing is markup: a key or a group may be called ``[red]``. Of what ``PrintableConsole`` writes, a
+terminal obeys its own styles only.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import accumulate
+from typing import Any
 
 from rich import box
-from rich.console import Console
+from rich.console import Console, ConsoleOptions, RenderableType
 from rich.padding import Padding
+from rich.protocol import rich_cast
+from rich.segment import Segment
 from rich.table import Table
-from rich.text import Text
+from rich.text import Span, Text
+
+from partage.printable import is_printable, printable
 
 _NAMES = 8
+
+
+class PrintableConsole(Console):
+    """A console on which every text is printable and no text is markup or an emoji's name."""
+
+    def __init__(self, **options: Any) -> None:
+        super().__init__(markup=False, emoji=False, **options)
+
+    def render(
+        self, renderable: RenderableType, options: ConsoleOptions | None = None
+    ) -> Iterator[Segment]:
+        """The segments of a renderable. rich renders each of its parts by a call of this method, so
+        every text passes here, before it is wrapped and aligned."""
+        renderable = rich_cast(renderable)
+        if isinstance(renderable, Text):
+            renderable = printable_text(renderable)
+        yield from super().render(renderable, options)
+
+    def render_str(self, text: str, **options: Any) -> Text:
+        """A string as text, printable."""
+        return printable_text(super().render_str(text, **options))
+
+
+def printable_text(text: Text) -> Text:
+    """The text with its styles, with escape sequences for what is not printable but line ends."""
+    if is_printable(text.plain.replace("\n", "")):
+        return text
+    pieces = [printable(one, lines=True) for one in text.plain]
+    place = [0, *accumulate(map(len, pieces))]
+    found = text.blank_copy("".join(pieces))
+    found.spans = [
+        Span(place[span.start], place[min(span.end, len(pieces))], span.style)
+        for span in text.spans
+    ]
+    return found
 
 
 def table() -> Table:

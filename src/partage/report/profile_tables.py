@@ -124,9 +124,11 @@ def _print_lags(profile: Profile, console: Console) -> None:
 
 def print_totals(totals: Mapping[str, int], console: Console) -> None:
     """Print the totals in one line."""
-    console.print(
-        f"[bold]{units.count(totals['records'])} records[/], {units.size(totals['bytes'])}, "
-        f"{totals['topics']} topics, {totals['partitions']} partitions, "
+    line = Text(f"{units.count(totals['records'])} records", "bold")
+    counts = (
+        units.size(totals["bytes"]),
+        f"{totals['topics']} topics",
+        f"{totals['partitions']} partitions",
         f"{units.count(totals['rejected'])} rejected",
-        highlight=False,
     )
+    console.print(line.append(f", {', '.join(counts)}", "not bold"))

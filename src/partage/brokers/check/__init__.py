@@ -26,6 +26,7 @@ from partage.brokers.check.wave_limits import check_wave_limits
 from partage.brokers.directory import MARKER
 from partage.errors import MISSHAPEN, InputError
 from partage.frames import html_table
+from partage.printable import printable
 from partage.units import plural
 
 _MAX_DEFECT_LENGTH = 500
@@ -191,5 +192,5 @@ def _defects(find_defects: Callable[[PlanColumns], list[str]], plan: PlanColumns
 def _one_line(defect: str) -> str:
     """The defect on one line of limited length: a forged name may contain line ends and control
     characters."""
-    shown = "".join(c if c.isprintable() else repr(c)[1:-1] for c in defect[:_MAX_DEFECT_LENGTH])
+    shown = printable(defect[:_MAX_DEFECT_LENGTH])
     return shown if len(defect) <= _MAX_DEFECT_LENGTH else f"{shown} …"

@@ -17,6 +17,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 
 from partage.errors import InputError
+from partage.printable import is_printable
 
 BROKERS = 3
 MOST_BROKERS = 30
@@ -72,7 +73,7 @@ def layout(brokers: int | None, racks: Sequence[str] | None) -> list[Node]:
 
 def checked(rack: str | None, option: str) -> str | None:
     """The name of a rack, stripped. Raises InputError if it is blank or not printable."""
-    if rack is not None and not (rack.strip() and rack.isprintable()):
+    if rack is not None and not (rack.strip() and is_printable(rack)):
         raise InputError(option, f"{rack!r}: expected the name of a rack")
     return None if rack is None else rack.strip()
 
