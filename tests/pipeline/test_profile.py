@@ -119,7 +119,7 @@ def _run(remote: str, *arguments: str) -> tuple[str, str]:
         env=os.environ | {"SPARK_REMOTE": remote},
         capture_output=True,
         text=True,
-        timeout=120,
+        timeout=300,
         check=True,
     )
     return run.stdout, run.stderr

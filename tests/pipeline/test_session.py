@@ -231,7 +231,7 @@ def run(standalone: Standalone, *words: str) -> subprocess.CompletedProcess[str]
         cwd=standalone.folder,
         capture_output=True,
         text=True,
-        timeout=180,
+        timeout=300,
     )
 
 

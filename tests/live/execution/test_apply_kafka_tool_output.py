@@ -118,7 +118,7 @@ def test_generated_by_kafka_applied_in_batches_and_rolled_back(
 
     code, out, _ = partage("apply", "proposal.txt", "--batch", "2", "--yes")  # once more
     assert code == 0
-    assert out.startswith("Goes on with proposal-plan\n")
+    assert out.startswith("Resuming proposal-plan\n")
     assert events("submitted") == len(waves)
     assert partage("verify", "proposal-plan")[0] == 0
 

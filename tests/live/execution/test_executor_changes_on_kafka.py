@@ -234,7 +234,7 @@ def test_the_rate_follows_the_clusters_health(
         monkeypatch.setattr(rate_control, "MAX_RATE", 100 * START)
         Overrides(throttle=AUTO).write(str(topic.directory))
         assert background.outcome() == Outcome("done")
-        assert max(one.throttle or 0 for one in topic.updates) > 4 * START
+        assert max(one.throttle or 0 for one in topic.updates) >= 4 * START
         assert topic.throttles() == ({}, {})
     finally:
         remove(topic.admin, other)

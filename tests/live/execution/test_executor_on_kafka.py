@@ -96,8 +96,9 @@ def test_an_interrupt_lets_the_wave_finish(topic_in_waves: Topic) -> None:
     assert waves > 1
     background = topic.begun()
     assert set(topic.throttles()[0]) == {1, 2, 3}
-    Overrides(throttle=100 * SIZE).write(str(topic.directory))  # so that it ends soon
     topic.interrupts()
+    until(lambda: "finishing this wave; interrupt again to cancel it" in topic.notes())
+    Overrides(throttle=100 * SIZE).write(str(topic.directory))  # so that it ends soon
     outcome = background.outcome()
     assert (outcome.state, outcome.waves_left) == ("stopped", waves - 1)
     assert topic.throttles() == ({}, {})

@@ -31,7 +31,7 @@ class Member:
         self.name = spec["name"]
         self.events: list[dict[str, Any]] = []
         self.ended_at: float | None = None
-        path = os.pathsep.join([str(Path(partage.__file__).parents[1]), str(HERE)])
+        path = os.pathsep.join(map(str, [Path(partage.__file__).parents[1], HERE, HERE.parents[2]]))
         self._errors = open(spec["errors"], "wb") if "errors" in spec else subprocess.DEVNULL  # noqa: SIM115, PTH123
         self._process = subprocess.Popen(
             [sys.executable, str(HERE / "member.py"), json.dumps(spec)],
