@@ -163,6 +163,9 @@ class Case:
         common = lcm(*self.threads.values())
         self.scale = {p: common // n for p, n in self.threads.items()}
         self.tag_keys = sorted({key for m in group.members for key in m.tags})
+        self.at_home: dict[str | None, set[tuple[str, int]]] = {p: set() for p in self.processes}
+        for member in group.members:
+            self.at_home[member.process] |= {tuple(x) for x in (*member.owned, *member.standbys)}
 
     def active_cost(self, runs: dict[tuple[str, int], str]) -> tuple[int, ...]:
         process = Counter(self.members[m].process for m in runs.values())
@@ -172,12 +175,17 @@ class Case:
             t not in self.owner or self.members[self.owner[t]].process != self.members[m].process
             for t, m in runs.items()
         )
+        cold = sum(
+            t in self.stateful and t not in self.at_home[self.members[m].process]
+            for t, m in runs.items()
+        )
         return (
             sum(self.scale[p] * n * n for p, n in process.items()),
             sum(n * n for n in Counter(runs.values()).values()),
+            sum(self.scale[p] * n * n for (_, p), n in of_kind.items()),
+            cold,
             left,
             moved,
-            sum(self.scale[p] * n * n for (_, p), n in of_kind.items()),
         )
 
     def best_actives(self) -> tuple[int, ...]:
@@ -191,16 +199,12 @@ class Case:
         self, runs: dict[tuple[str, int], str], held: dict[tuple[str, int], tuple[str, ...]]
     ) -> tuple[int, ...]:
         load = Counter(self.members[m].process for m in runs.values())
-        at_home: dict[str, set[tuple[str, int]]] = {p: set() for p in self.processes}
-        for member in self.members.values():
-            assert member.process is not None
-            at_home[member.process] |= {tuple(x) for x in (*member.owned, *member.standbys)}
         tags = {m.process: m.tags for m in self.members.values()}
         shared = [0] * len(self.tag_keys)
         new = 0
         for task, processes in held.items():
             load.update(processes)
-            new += sum(task not in at_home[p] for p in processes)
+            new += sum(task not in self.at_home[p] for p in processes)
             everywhere = [self.members[runs[task]].process, *processes]
             for level in range(len(shared)):
                 keys = self.tag_keys[: level + 1]

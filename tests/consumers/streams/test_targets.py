@@ -1,4 +1,4 @@
-"""Target processes by costs per task, against enumeration."""
+"""Target processes by evenness and costs per task, against enumeration."""
 
 from __future__ import annotations
 
@@ -6,12 +6,15 @@ import random
 from collections import Counter
 from itertools import product
 from math import lcm
+from typing import Any, TypeAlias
 
 import numpy as np
 
-from partage.consumers.streams.targets import choose_targets
+from partage.consumers.streams.targets import Even, choose_targets
 from partage.consumers.streams.tasks import Tasks
 from partage.group.model import NO_MEMBER
+
+Table: TypeAlias = list[list[int]]
 
 
 def small(draw: random.Random) -> tuple[Tasks, list[bool], list[list[list[int]]]]:
@@ -41,44 +44,76 @@ def small(draw: random.Random) -> tuple[Tasks, list[bool], list[list[list[int]]]
     return tasks, [of_kind[k] for k in kind], tables
 
 
-def measure(
-    tasks: Tasks,
-    stateful: list[bool],
-    tables: list[list[list[int]]],
-    first: bool,
-    home: list[int | None],
-) -> tuple[int, ...]:
-    """What is minimised, in order."""
-    threads = Counter(tasks.process.tolist())
-    weight = {p: lcm(*threads.values()) // n for p, n in threads.items()}
-    placed = [(t, p) for t, p in enumerate(home) if p is not None]
+class Measure:
+    """What criteria are worth for processes ``home`` of the tasks, in their order."""
 
-    def uneven(label: list[int]) -> int:
-        load = Counter((label[t], p) for t, p in placed)
-        return sum(weight[p] * n * n for (_, p), n in load.items())
+    def __init__(self, tasks: Tasks, stateful: list[bool], criteria: list[Even | Table]) -> None:
+        self.criteria, self.stateful = criteria, stateful
+        self.kind, self.process = tasks.kind.tolist(), tasks.process.tolist()
+        self.open_to = tasks.open_to.tolist()
+        self.threads = Counter(self.process)
 
-    costs = [sum(table[t][p] for t, p in placed) for table in tables]
-    kinds = uneven(tasks.kind.tolist())
-    together = uneven([0] * len(home)), uneven([int(s) for s in stateful])
-    return (*together, kinds, *costs) if first else (*together, *costs, kinds)
+    def uneven(self, label: list[Any], home: list[int | None]) -> int:
+        scale = lcm(*self.threads.values())
+        load = Counter((label[t], p) for t, p in enumerate(home) if p is not None)
+        return sum(scale // self.threads[p] * n * n for (_, p), n in load.items())
+
+    def on_threads(self, home: list[int | None]) -> int:
+        """The least sum of squares of the tasks per thread."""
+        reached = {(0,) * len(self.process)}
+        for task, place in enumerate(home):
+            if place is not None:
+                able = [
+                    thread
+                    for thread, process in enumerate(self.process)
+                    if process == place and self.open_to[self.kind[task]][thread]
+                ]
+                reached = {(*n[:at], n[at] + 1, *n[at + 1 :]) for n in reached for at in able}
+        return min(sum(n * n for n in loads) for loads in reached)
+
+    def __call__(self, way: tuple[int | None, ...]) -> tuple[int, ...]:
+        home, found = list(way), []
+        for criterion in self.criteria:
+            if criterion is Even.PROCESSES:
+                found.append(self.uneven([0] * len(home), home))
+            elif criterion is Even.THREADS:
+                found.append(self.on_threads(home))
+            elif criterion is Even.SUBTOPOLOGIES:
+                found.append(self.uneven(self.kind, home))
+            elif criterion is Even.STATE:
+                # apart where threads of a process are open to different subtopologies
+                label = [
+                    (is_stateful, tuple(self.open_to[kind][t] for t in self.of(p)))
+                    for is_stateful, kind, p in zip(self.stateful, self.kind, home, strict=True)
+                ]
+                found.append(self.uneven(label, home))
+            else:
+                found.append(sum(criterion[t][p] for t, p in enumerate(home) if p is not None))
+        return tuple(found)
+
+    def of(self, process: int | None) -> list[int]:
+        return [thread for thread, at in enumerate(self.process) if at == process]
 
 
 def test_no_placement_costs_less() -> None:
     draw = random.Random(9)
     ways = 0
-    for turn in range(400):
+    for _ in range(400):
         tasks, stateful, tables = small(draw)
-        first = turn % 2 == 0
-        costs = [np.array(table, dtype=np.int64) for table in tables]
-        found = choose_targets(tasks, np.array(stateful), costs, first)
+        evens = draw.sample(list(Even), draw.randint(0, len(Even)))
+        criteria: list[Even | Table] = [*evens, *tables]
+        if draw.random() < 0.7:
+            draw.shuffle(criteria)
+        given = [c if isinstance(c, Even) else np.array(c, dtype=np.int64) for c in criteria]
+        found = choose_targets(tasks, np.array(stateful), given)
         able: list[list[int | None]] = []
         for kind in tasks.kind.tolist():
             threads = np.flatnonzero(tasks.open_to[kind])
             able.append(sorted(set(tasks.process[threads].tolist())) or [None])
         home = [None if p == NO_MEMBER else p for p in found.tolist()]
         assert all(p in of_task for p, of_task in zip(home, able, strict=True))
-        best = min(measure(tasks, stateful, tables, first, list(way)) for way in product(*able))
-        assert measure(tasks, stateful, tables, first, home) == best
+        measure = Measure(tasks, stateful, criteria)
+        assert measure(tuple(home)) == min(map(measure, product(*able)))
         ways += len(list(product(*able)))
     assert ways > 10_000
 
@@ -94,5 +129,5 @@ def test_the_last_tasks_of_the_fullest_thread_leave() -> None:
         tag=np.zeros((0, 2), dtype=np.int64),
     )
     moves = np.tile([0, 1], (6, 1))
-    home = choose_targets(tasks, np.ones(6, dtype=np.bool_), [moves])
+    home = choose_targets(tasks, np.ones(6, dtype=np.bool_), [Even.PROCESSES, moves])
     assert home.tolist() == [0, 0, 1, 1, 0, 1]

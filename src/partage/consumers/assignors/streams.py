@@ -6,10 +6,12 @@ is a thread of the process that it names; the capacity of a process is its numbe
 ``tags`` of a process are where it runs (its rack, where no process has tags). Loads are counted in
 tasks. One round decides in four steps:
 
-1. Each active task gets a *target* process. By default ``streams.tasks`` chooses it: processes
-   even, then the fewest changes. With ``rack_aware`` or ``lags`` ``streams.targets`` does:
-   processes even, stateful tasks even, then the least cost of KIP-925, then the fewest targets that
-   have not caught up, then the fewest changes.
+1. Each active task gets a *target* process (``streams.targets``): tasks even per process, then per
+   thread, then those of each subtopology per process; then the most stateful tasks where their
+   state is, on their process or on one with a standby; then the fewest changes. With ``lags``,
+   state may move without a pause: stateful tasks are even, too, before their state counts, and a
+   target should have caught up. With ``rack_aware`` stateful tasks are even, then the costs of
+   KIP-925 come before state; with ``min_traffic`` subtopologies are the last to be even.
 2. Standbys are placed on other processes than the target, spread by tags.
 3. With ``lags``, a task whose target has not caught up runs elsewhere while the target warms up
    (``streams.warmups``, KIP-441). Warm-ups are reported separately from standbys, but members list
@@ -27,8 +29,8 @@ StickyTaskAssignor has 1 and 10.
 Differences from Kafka, whose default is HighAvailabilityTaskAssignor:
 
 - Kafka assigns tasks round robin and balances them by single moves, stateful tasks first,
-  regardless of the previous owner. Here all tasks together are balanced first, and every task that
-  can stay stays.
+  regardless of the previous owner. Here evenness and state are decided together, exactly, and every
+  task that can stay stays.
 - Kafka counts non-overlap against that round-robin assignment, with the loads of the processes
   fixed. Here it counts against the previous owner, and is the least among all equally even loads.
 - ``balance_subtopology``: Kafka caps a subtopology's tasks per process at its share, rounded up.
@@ -51,8 +53,9 @@ import numpy.typing as npt
 
 from partage.consumers.assignment import Assignment, Warmups
 from partage.consumers.streams.config import UNKNOWN_LAG, StreamsConfig
-from partage.consumers.streams.targets import choose_targets
-from partage.consumers.streams.tasks import assign_actives, assign_standbys, place_standbys
+from partage.consumers.streams.standbys import place_standbys
+from partage.consumers.streams.targets import Criterion, Even, choose_targets
+from partage.consumers.streams.threads import assign_actives, assign_standbys
 from partage.consumers.streams.topology import Topology
 from partage.consumers.streams.warmups import StateLags, WarmupPlan, plan_round
 from partage.group import Group
@@ -72,7 +75,7 @@ def streams(group: Group) -> Assignment:
     app = Topology.of(group, config)
     tasks = app.tasks
     notes: list[str] = []
-    cross_rack, lags = _cross_rack(app, notes), _lags(app)
+    cross_rack, lags = _cross_rack(app, notes), state_lags(app)
     active, now = _round(app, cross_rack, lags)
     owner = np.full(group.partitions, NO_MEMBER, dtype=np.int64)
     owner[app.row] = active[app.task]
@@ -105,17 +108,11 @@ def _round(
     app: Topology, cross_rack: Ints | None, lags: StateLags | None
 ) -> tuple[Ints, WarmupPlan]:
     """[T] the thread that runs each task this round, and the processes of all copies."""
-    tasks, config = app.tasks, app.config
-    if cross_rack is None and lags is None:
-        active = assign_actives(tasks)
-        target = tasks.process_of(active)
-        return active, WarmupPlan.without_waiting(target, _standbys(app, target, lags))
-    subtopologies_first = cross_rack is not None and config.rack_strategy == "balance_subtopology"
-    target = choose_targets(tasks, app.stateful, _costs(app, cross_rack, lags), subtopologies_first)
+    target = choose_targets(app.tasks, app.stateful, target_criteria(app, cross_rack, lags))
     now = WarmupPlan.without_waiting(target, _standbys(app, target, lags))
     if lags is not None:
-        now = plan_round(tasks, now, app.stateful, lags, config.max_warmup_replicas)
-    return assign_actives(tasks.pinned(now.active)), now
+        now = plan_round(app.tasks, now, app.stateful, lags, app.config.max_warmup_replicas)
+    return assign_actives(app.tasks, now.active), now
 
 
 def _cross_rack(app: Topology, notes: list[str]) -> Ints | None:
@@ -129,29 +126,38 @@ def _cross_rack(app: Topology, notes: list[str]) -> Ints | None:
     return app.cross_rack()
 
 
-def _lags(app: Topology) -> StateLags | None:
+def state_lags(app: Topology) -> StateLags | None:
+    """The lags of the group, None where they are not given."""
     if app.config.lags is None:
         return None
     able = app.tasks.open_process[app.tasks.kind]
     return StateLags(app.lag(), able, app.config.acceptable_recovery_lag)
 
 
-def _costs(app: Topology, cross_rack: Ints | None, lags: StateLags | None) -> list[Ints]:
-    """[T, N] each: the costs that targets minimise, one after the other."""
+def target_criteria(
+    app: Topology, cross_rack: Ints | None, lags: StateLags | None
+) -> list[Criterion]:
+    """What targets are chosen by, the most important first."""
     tasks, config = app.tasks, app.config
     stateful = app.stateful[:, np.newaxis]
     ran_on = tasks.process_of(tasks.owner)[:, np.newaxis]
-    moves = ran_on != np.arange(len(tasks.threads))
-    costs: list[Ints] = []
+    moves = (ran_on != np.arange(len(tasks.threads))).astype(np.int64)
+    subtopologies = cross_rack is None or config.rack_strategy == "balance_subtopology"
+    state = cross_rack is not None or lags is not None
+    costs: list[Criterion] = []
     if cross_rack is not None:
         of_state = config.traffic_cost * cross_rack + config.non_overlap_cost * moves
         costs.append(np.where(stateful, of_state, cross_rack))
-    behind: Ints = (~tasks.holds).astype(np.int64)
-    if lags is not None:
+    if lags is None:
+        costs += [(stateful & ~tasks.holds).astype(np.int64), moves]
+    else:
         waits = stateful & ~lags.may_run
-        costs.append(waits.astype(np.int64))
         behind = np.where(waits, np.minimum(lags.lag, _MAX_LAG), 0)
-    return [*costs, moves.astype(np.int64), behind]
+        costs += [waits.astype(np.int64), moves, behind]
+    first = {Even.SUBTOPOLOGIES: subtopologies, Even.STATE: state}
+    before = [even for even, comes_first in first.items() if comes_first]
+    after = [even for even, comes_first in first.items() if not comes_first]
+    return [Even.PROCESSES, Even.THREADS, *before, *costs, *after]
 
 
 def _standbys(app: Topology, target: Ints, lags: StateLags | None) -> Bools:

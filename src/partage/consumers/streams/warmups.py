@@ -125,12 +125,13 @@ def _keep_standbys_caught_up(tasks: Tasks, now: WarmupPlan, lags: StateLags, lef
     copies = now.standby | now.warmup
     copies[runs, now.active[runs]] = True
     load = np.bincount(now.active[runs], minlength=len(tasks.threads)) + now.standby.sum(axis=0)
-    task, process = np.nonzero(now.standby & ~lags.caught_up)
+    caught_up = lags.caught_up
+    task, process = np.nonzero(now.standby & ~caught_up)
     order = lags.by_need(task, process)
     kept = 0
     for at, to in zip(task[order].tolist(), process[order].tolist(), strict=True):
         free = lags.able[at] & ~copies[at] & (lags.lag[at] < lags.lag[at, to])
-        ready = free & lags.caught_up[at]
+        ready = free & caught_up[at]
         if not free.any():
             continue
         weight = load * tasks.scale if ready.any() else lags.lag[at]
