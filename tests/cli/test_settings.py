@@ -199,7 +199,7 @@ def test_options_that_are_paths() -> None:
     for path, command in leaves():
         for name, option in settings.options(command).items():
             metavar = option.metavar or ""
-            choice = re.fullmatch(r"[a-z]+(\|[a-z]+)+", metavar)
+            choice = re.fullmatch(r"[a-z0-9]+(\|[a-z0-9]+)+", metavar)
             known = option.is_flag or choice or metavar in NOT_PATHS
             known = known or settings.PATH.fullmatch(metavar)
             assert known, f"{path} --{name} {metavar}: a path or not?"

@@ -27,6 +27,7 @@ from partage.cli import (
     history_command,
     live_commands,
     output,
+    partition_command,
     record_commands,
     sandbox_commands,
     settings,
@@ -60,6 +61,7 @@ app = typer.Typer(
 cluster_commands.register(app)
 group_commands.register(app)
 record_commands.register(app)
+partition_command.register(app)
 history_command.register(app)
 what_if_command.register(app)
 live_commands.register(app)

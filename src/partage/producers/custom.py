@@ -18,6 +18,7 @@ import numpy as np
 import numpy.typing as npt
 
 from partage.errors import InputError, PartageError
+from partage.measured_loads import shown_key
 from partage.producers.keys import Ints, Keys
 from partage.producers.model import SerializedRecord, Topic
 
@@ -75,9 +76,19 @@ class Checked(Partitioner):
 
     def partition(self, record: SerializedRecord, topic: Topic) -> int:
         own = self._own
-        if isinstance(own, Partitioner):
-            return self._checked(own.partition(record, topic), topic)
-        return self._checked(own(record.key_bytes, topic.partitions), topic)
+        try:
+            if isinstance(own, Partitioner):
+                number = own.partition(record, topic)
+            else:
+                number = own(record.key_bytes, topic.partitions)
+        except PartageError:
+            raise
+        except Exception as error:
+            problem = " ".join(f"{type(error).__name__}: {error}".split())
+            raise PartageError(
+                f"{self.name} failed on key {shown_key(record.key_bytes or b'')!r}: {problem}"
+            ) from error
+        return self._checked(number, topic)
 
     def new_batch(self, record: SerializedRecord, topic: Topic, previous: int) -> int:
         if isinstance(self._own, Partitioner):
