@@ -40,7 +40,8 @@ class Budgeted:
     - ``sharing``: the problem solved, which may be one that aims at the loads ``aim`` [E]
     - ``slots`` [I, any]: the answer, which may differ from ``share.slots`` to move fewer bytes
     - ``kind``: the limit that takes effect, None without one; ``fair``: the loads without limits
-    - ``trade``: the loads aimed at, and their prices; ``low``, ``high`` [E]: a tolerance's windows
+    - ``trade``: the loads aimed at, and their prices
+    - ``windows``: those of the tolerance, None without one
     """
 
     sharing: AssignmentProblem
@@ -50,8 +51,17 @@ class Budgeted:
     kind: str | None = None
     fair: Trade | None = None
     trade: Trade | None = None
-    low: Ints | None = None
-    high: Ints | None = None
+    windows: Windows | None = None
+
+
+@dataclass(frozen=True, eq=False)
+class Windows:
+    """The loads that a tolerance allows, ``low`` to ``high`` [E], and the prices [E] that prove how
+    many moves they need."""
+
+    low: Ints
+    high: Ints
+    slot_price: Ints
 
 
 def within_limits(sharing: AssignmentProblem, order: Sequence[str], limits: Limits) -> Budgeted:
@@ -87,13 +97,11 @@ def _within_moves(
     sharing: AssignmentProblem, order: Sequence[str], limits: Limits, fair: Trade, moves: int | None
 ) -> Budgeted:
     """The best counts within the tolerance and with at most ``moves``."""
-    trade, kind = fair, None
-    low = high = None
+    trade, kind, windows = fair, None, None
     found: Budgeted | None = None
     if limits.tolerance:
-        low, high = fair_window(sharing, fair.slot_price, limits.tolerance)
-        found = _within_windows(sharing, order, fair, low, high)
-        trade, kind = found.trade or fair, found.kind
+        found = _within_windows(sharing, order, fair, limits.tolerance)
+        trade, kind, windows = found.trade or fair, found.kind, found.windows
     allowed = moves
     for _ in range(_CORRECTIONS):
         if allowed is not None and trade.moves > allowed:
@@ -102,7 +110,7 @@ def _within_moves(
                 break
             trade, kind, found = fewer, MAX_MOVES, None
         if found is None:
-            found = _aim_at(sharing, order, fair, trade, kind, low, high)
+            found = _aim_at(sharing, order, fair, trade, kind, windows)
         made = found.sharing.costs(found.share.slots)[MOVES]
         if moves is None or made <= moves:
             return found
@@ -115,32 +123,35 @@ def _within_moves(
     if fewest > moves or bound is None:
         raise CannotError(f"`max_moves` {moves}: the rules alone force {fewest}")
     trade = replace(bound, load=sharing.loads(slots), moves=fewest)
-    return _aim_at(sharing, order, fair, trade, MAX_MOVES, low, high)
+    return _aim_at(sharing, order, fair, trade, MAX_MOVES, windows)
 
 
 def _within_windows(
-    sharing: AssignmentProblem, order: Sequence[str], fair: Trade, low: Ints, high: Ints
+    sharing: AssignmentProblem, order: Sequence[str], fair: Trade, tolerance: Fraction
 ) -> Budgeted:
-    """The fewest moves to loads between ``low`` and ``high`` [E], then the fairest of these loads;
-    without ``kind`` where the fairest loads of all need no more moves."""
+    """The fewest moves to loads within the tolerance, then the fairest of these loads; without
+    ``kind`` where the fairest loads of all need no more moves."""
+    low, high = fair_window(sharing, fair.slot_price, tolerance)
     trade = loads_within(sharing, low, high)
     assert trade is not None, "the fairest loads are within their windows"
+    windows = Windows(low, high, trade.slot_price)
     if trade.moves < fair.moves:
-        found = _aim_at(sharing, order, fair, trade, TOLERANCE, low, high)
+        found = _aim_at(sharing, order, fair, trade, TOLERANCE, windows)
         costs = found.sharing.costs(found.slots)
         if costs[LOAD] == 0 and costs[MOVES] == trade.moves:
             return found
-    plain = _aim_at(sharing, order, fair, fair, None, None, None)
+    plain = _aim_at(sharing, order, fair, fair, None, windows)
     plain_moves = sharing.costs(plain.slots)[MOVES]
     if plain_moves == trade.moves:
         return plain
     # no assignment has these loads and moves: here items of equal demand are not interchangeable
     exact = assign(replace(sharing, window=(low, high)), (MOVES, LOAD, SPREAD))
     moves = sharing.costs(exact.slots)[MOVES]
+    windows = Windows(low, high, exact.prices[MOVES][0])
     if plain_moves == moves:
-        return plain
-    trade = Trade(sharing.loads(exact.slots), moves, 0, exact.prices[MOVES][0])
-    return _aim_at(sharing, order, fair, trade, TOLERANCE, low, high)
+        return replace(plain, windows=windows)
+    trade = Trade(sharing.loads(exact.slots), moves, 0, windows.slot_price)
+    return _aim_at(sharing, order, fair, trade, TOLERANCE, windows)
 
 
 def _fewest(sharing: AssignmentProblem) -> tuple[Ints, int]:
@@ -155,15 +166,14 @@ def _aim_at(
     fair: Trade,
     trade: Trade,
     kind: str | None,
-    low: Ints | None,
-    high: Ints | None,
+    windows: Windows | None,
 ) -> Budgeted:
     if kind is None:
         found = assign(sharing, order)
-        return Budgeted(sharing, found, found.slots, fair=fair)
+        return Budgeted(sharing, found, found.slots, fair=fair, windows=windows)
     aim = aimed(sharing, trade.load)
     found = assign(aim, order)
-    return Budgeted(aim, found, found.slots, trade.load, kind, fair, trade, low, high)
+    return Budgeted(aim, found, found.slots, trade.load, kind, fair, trade, windows)
 
 
 def _within_bytes(

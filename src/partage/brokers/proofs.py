@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from partage.brokers.budget import MAX_MOVES, TOLERANCE
+from partage.brokers.budget import MAX_BYTES, MAX_MOVES, TOLERANCE
 from partage.brokers.figures import Placement
 from partage.brokers.leaders import Led
 from partage.brokers.leaders.rates import RateProof, scaled
@@ -67,7 +67,7 @@ def prove_placement(problem: Problem, after: Cluster) -> list[Stage]:
     if problem.options.by_size:
         return _prove_sizes(problem, after)
     found = _prove_share(problem, after)
-    if problem.budgeted.kind is not None:
+    if problem.options.limits.any:
         found.append(_prove_budget(problem, after))
     return found
 
@@ -96,32 +96,31 @@ def _prove_share(problem: Problem, after: Cluster) -> list[Stage]:
 
 
 def _prove_budget(problem: Problem, after: Cluster) -> Stage:
-    """The objective under the limit in effect: the fewest moves within a tolerance, or the fairest
-    loads for a number of moves. For bytes the bound is the fairest loads without a limit, which may
-    be out of reach."""
-    sharing, budgeted = problem.sharing, problem.budgeted
-    fair, trade, kind = budgeted.fair, budgeted.trade, budgeted.kind
-    assert fair is not None
-    assert kind is not None
+    """The objective under the limits, whether or not one of them takes effect.
+
+    Within a tolerance the moves are the fewest. Where that is too many, or without a tolerance, the
+    loads are the fairest for a number of moves. For a limit on bytes the bound is the fairest loads
+    without a limit, which may be out of reach.
+    """
+    sharing, budgeted, limits = problem.sharing, problem.budgeted, problem.options.limits
+    fair, windows = budgeted.fair, budgeted.windows
+    assert fair is not None, "there are limits"
     value = sharing.costs(problem.broker_slot[after.replicas[problem.items]])
+    usual = TOLERANCE if windows else MAX_BYTES if limits.moves is None else MAX_MOVES
+    kind = budgeted.kind or usual
     prices: dict[str, Any] = {"limit": kind, "load_weights": sharing.weight.tolist()}
+    if windows is not None:
+        prices |= {"fair": pack(fair.slot_price), "within": pack(windows.slot_price)}
     if kind == TOLERANCE:
-        assert trade is not None
-        assert budgeted.low is not None
-        assert budgeted.high is not None
-        prices |= {"brokers": pack(trade.slot_price), "fair": pack(fair.slot_price)}
-        bound = fewest_moves(sharing, budgeted.low, budgeted.high, trade.slot_price)
+        assert windows is not None, "they come with the tolerance"
+        bound = fewest_moves(sharing, windows.low, windows.high, windows.slot_price)
         return Stage(StageName.BUDGET, value[MOVES], bound, prices, exact=False)
-    if kind == MAX_MOVES:
-        assert trade is not None
-        assert problem.options.max_moves is not None
-        slot_price, move_price, allowed = (
-            trade.slot_price,
-            trade.move_price,
-            problem.options.max_moves,
-        )
-    else:
-        slot_price, move_price, allowed = fair.slot_price, 0, 0
+    slot_price, move_price, allowed = fair.slot_price, 0, 0
+    if budgeted.kind == MAX_MOVES:
+        assert budgeted.trade is not None, "it says what is aimed at"
+        assert limits.moves is not None, "it takes effect"
+        slot_price, move_price = budgeted.trade.slot_price, budgeted.trade.move_price
+        allowed = limits.moves
     prices |= {"brokers": pack(slot_price), "move_price": move_price}
     bound = fairest_loads_for(sharing, slot_price, move_price) - move_price * allowed
     return Stage(StageName.BUDGET, value[LOAD], bound, prices, exact=False)
@@ -151,7 +150,8 @@ def _prove_sizes(problem: Problem, after: Cluster) -> list[Stage]:
 
 
 def prove_leaders(problem: Problem, after: Cluster, led: Led) -> list[Stage]:
-    """Leaders and failures of ``after``, compared with the optimum for its sets (``led``)."""
+    """Leaders and failures of ``after``, compared with the optimum for its sets; ``led``: its order
+    and the proofs."""
     placement = Placement(after, problem.usable)
     place = problem.slot_brokers
     counts = placement.leader_counts()[place]
@@ -167,28 +167,14 @@ def prove_leaders(problem: Problem, after: Cluster, led: Led) -> list[Stage]:
                 {"brokers": pack(led.leaders.price)},
             )
         )
-    failure = placement.after_failure()
-    ours = np.array_equal(after.replicas, after.with_replicas(led.replicas).replicas)
+    failure = led.failure
     prices: dict[str, Any] = {}
-    if ours and led.failure.floor is not None:
-        prices = {"pairs": pack(led.failure.floor[0]), "brokers": pack(led.failure.floor[1])}
-    stages.append(
-        Stage(
-            StageName.FAILURE,
-            failure["max"],
-            led.failure.ideal if ours else failure["ideal"],
-            prices,
-        )
-    )
-    if ours:
-        stages.append(
-            Stage(
-                StageName.FAILURE_BALANCE,
-                led.failure.value,
-                led.failure.bound,
-                {"pairs": pack(led.failure.pair_price), "brokers": pack(led.failure.slot_price)},
-            )
-        )
+    if failure.floor is not None:
+        prices = {"pairs": pack(failure.floor[0]), "brokers": pack(failure.floor[1])}
+    worst = placement.after_failure()["max"]
+    stages.append(Stage(StageName.FAILURE, worst, failure.ideal, prices))
+    prices = {"pairs": pack(failure.pair_price), "brokers": pack(failure.slot_price)}
+    stages.append(Stage(StageName.FAILURE_BALANCE, failure.value, failure.bound, prices))
     return stages
 
 

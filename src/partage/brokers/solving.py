@@ -12,7 +12,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from partage.brokers.figures import Placement, changed_rows, one_width, rack_violations
-from partage.brokers.leaders import Led, lead
+from partage.brokers.leaders import Led, lead, prove_order
 from partage.brokers.limiting_constraints import limiting_constraints
 from partage.brokers.options import BUDGET, EXACT, GIVEN, PlanOptions
 from partage.brokers.placement.disks import disk_overflow
@@ -42,7 +42,7 @@ def solve(problem: Problem, progress: Progress | None = None) -> Plan:
     stages: list[Stage] = []
     if not problem.options.no_moves:
         stages += prove_placement(problem, after)
-    stages += prove_leaders(problem, after, led)
+    stages += prove_leaders(problem, after, led or prove_order(problem, after.replicas))
     placement = Placement(after, problem.usable)
     ideal = next(stage.bound for stage in stages if stage.name == StageName.FAILURE)
     report("scheduling waves")
@@ -84,11 +84,11 @@ def _refuse(options: PlanOptions) -> None:
         raise CannotError("does not support `balance` bytes: exact and bin-packing do")
 
 
-def _decide(strategy: Strategy, problem: Problem) -> tuple[Cluster, Led]:
-    """The strategy's placement, and the best leaders for its replica sets."""
+def _decide(strategy: Strategy, problem: Problem) -> tuple[Cluster, Led | None]:
+    """The strategy's placement; for replica sets their best order, which is proven with it."""
     answer = strategy.decide(problem)
-    led = lead(problem, answer)
-    return problem.cluster.with_replicas(answer if strategy.ordered else led.replicas), led
+    led = None if strategy.ordered else lead(problem, answer)
+    return problem.cluster.with_replicas(answer if led is None else led.replicas), led
 
 
 def _settled(

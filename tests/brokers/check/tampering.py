@@ -320,7 +320,8 @@ def add_stage_tamperings(tamperings: Tamperings, name: str) -> None:
 
     def respell(spell: Callable[[str], Any]) -> Callable[[Files, Value], None]:
         def forge(f: Files, stage: Value) -> None:
-            stage["prices"]["brokers"] = spell(stage["prices"]["brokers"])
+            key = "brokers" if "brokers" in stage["prices"] else "within"
+            stage["prices"][key] = spell(stage["prices"][key])
 
         return forge
 

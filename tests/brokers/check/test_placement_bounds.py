@@ -19,6 +19,7 @@ from partage.brokers.strategies import STRATEGIES, Strategy
 from partage.flow.certificate import pack
 from tests.brokers.check.plans import LIMITED, LazyPlans
 from tests.brokers.check.tampering import (
+    PLACEMENT,
     Files,
     Tamperings,
     Value,
@@ -138,12 +139,11 @@ def an_aim_that_no_limit_asks_for(f: Files) -> None:
 @TAMPERED.add
 def an_aim_where_everything_is_fair(f: Files) -> None:
     """Loads counted from an aim are as fair as one likes."""
-    if any(stage["stage"] == "budget" for stage in f.plan["certificate"]["stages"]):
+    if "aim" in a_stage(f, "replicas")["prices"]:
         not_here()
-    stage = a_stage(f, "replicas")
-    if "aim" in stage["prices"]:
-        not_here()
-    stage["prices"]["aim"] = [1] * len(stage["prices"]["load_weights"])
+    for name in PLACEMENT:
+        stage = f.stage(name)
+        stage["prices"]["aim"] = [1] * len(stage["prices"]["load_weights"])
 
 
 @TAMPERED.add

@@ -113,7 +113,11 @@ def test_malformed_values_are_found(sound_plans: LazyPlans, name: str) -> None:
     ("path", "value", "said"),
     [
         (("brokers", 2, "alive"), "no", "brokers[2].alive: 'no', expected true or false"),
-        (("brokers", 0, "capacity"), 0, "brokers[0].capacity: 0, expected a number above 0"),
+        (
+            ("brokers", 0, "capacity"),
+            0,
+            "brokers[0].capacity: 0, expected a number above 0, at most 1e9",
+        ),
         (("cluster_id",), False, "cluster_id: False, expected text"),
         (("options", "hidden"), 1, "options.hidden: unknown key"),
         (("partitions", "chosen", 1), 1, "partitions.chosen[1]: 1, expected true or false"),

@@ -20,8 +20,9 @@ from partage.brokers.check.certificate import check_certificate
 from partage.brokers.check.figures import check_figures
 from partage.brokers.check.files import check_files, check_waves
 from partage.brokers.check.options import check_fingerprint, check_options
-from partage.brokers.check.plan_columns import MalformedError, PlanColumns, read_json
+from partage.brokers.check.plan_columns import PlanColumns, read_json
 from partage.brokers.check.rules import check_rules
+from partage.brokers.check.schema import MalformedError
 from partage.brokers.check.wave_limits import check_wave_limits
 from partage.brokers.directory import MARKER
 from partage.errors import MISSHAPEN, InputError

@@ -17,7 +17,6 @@ from partage.brokers.check.placement_model import PlacementModel
 from partage.brokers.check.plan_columns import Ints, Lists, PlanColumns
 from partage.brokers.check.racks import keeps_rack_rule
 from partage.brokers.check.schema import identical
-from partage.brokers.check.units import DEFAULT_BYTES_TOLERANCE, fraction_of
 from partage.brokers.directory import MARKER
 
 
@@ -92,8 +91,8 @@ def _must_be_settled(plan: PlanColumns) -> bool:
     bound, changing nothing is optimal and costs nothing. An exact plan without changes is its own
     second run, unless the search for what fits the disks ends at its time limit.
     """
-    if not plan.exact:
-        return bool(plan.given_lists)
+    if not plan.asked.exact:
+        return plan.asked.given
     met = all(s["exact"] and s["value"] == s["bound"] for s in plan.stages.values())
     return met or (plan.before == plan.after and all(disk is None for disk in plan.disk))
 
@@ -101,8 +100,7 @@ def _must_be_settled(plan: PlanColumns) -> bool:
 def _is_met(plan: PlanColumns, stage: Any) -> bool:
     """Whether a stage meets its bound, as far as ``optimal`` asks for it."""
     if stage["stage"] == "bytes":
-        width = fraction_of(plan.options.get("tolerance", DEFAULT_BYTES_TOLERANCE))
-        limit = stage["bound"] * (1 + width) + max(stage["prices"]["load_weights"])
+        limit = stage["bound"] * (1 + plan.asked.tolerance) + max(stage["prices"]["load_weights"])
         return bool(stage["value"] <= limit)
     counts = stage["exact"] or stage["stage"] in ("budget", "bytes moved")
     return not counts or bool(stage["value"] == stage["bound"])
@@ -110,11 +108,11 @@ def _is_met(plan: PlanColumns, stage: Any) -> bool:
 
 def _moves_lower_bound(plan: PlanColumns) -> int:
     """The proven bound; where bytes are balanced, the moves that the rules force."""
-    if plan.by_size and not plan.no_moves:
+    if plan.asked.by_size:
         return PlacementModel(plan).forced_moves()
     bound = int(plan.stages["moves"]["bound"]) if "moves" in plan.stages else 0
     # where disks keep the loads from being fairest, fewer moves may be enough
-    return min(bound, plan.moves) if plan.exact else bound
+    return min(bound, plan.moves) if plan.asked.exact else bound
 
 
 def _placement_figures(plan: PlanColumns, lists: Lists, failure_bound: int) -> dict[str, Any]:

@@ -5,9 +5,18 @@ from __future__ import annotations
 from collections.abc import Iterator
 from pathlib import Path
 
-from partage.brokers.check.plan_columns import MAX_DEFECTS, MalformedError, PlanColumns, read_json
+from partage.brokers.check.plan_columns import MAX_DEFECTS, PlanColumns, read_json
 from partage.brokers.check.replan_files import replan_problem, replans
-from partage.brokers.check.schema import COUNT, IDS, ONE, TEXT, Schema, identical, mismatch
+from partage.brokers.check.schema import (
+    COUNT,
+    IDS,
+    ONE,
+    TEXT,
+    MalformedError,
+    Schema,
+    identical,
+    mismatch,
+)
 from partage.brokers.directory import MARKER, REASSIGNMENT, ROLLBACK, wave_name
 
 _REASSIGNMENT: Schema = {

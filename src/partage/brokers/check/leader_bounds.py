@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from partage.brokers.check.failures import leaders_after_failures, loose_failure_bound
+from partage.brokers.check.failures import leaders_after_failures
 from partage.brokers.check.plan_columns import PlanColumns
 from partage.brokers.check.recount import Recount
 from partage.flow.certificate import overflow_bound, picking_bound, takeover_bound, unpack
@@ -23,8 +23,7 @@ def leader_bounds(plan: PlanColumns, found: Recount) -> None:
         _check_counts(choices, found)
     takeovers = _Takeovers(choices, fixed_leaders=by_rate)
     _check_failure(takeovers, found)
-    if "failure balance" in plan.stages:
-        _check_failure_balance(takeovers, found)
+    _check_failure_balance(takeovers, found)
 
 
 class _Choices:
@@ -33,8 +32,8 @@ class _Choices:
     - ``sets``: usable slots of each partition's replicas, ascending; ``leader`` [P] slot of the
       preferred leader, -1 where it is not usable; ``counts`` [E] leaders
     - ``free``: rows with a choice: chosen partitions with two usable replicas or more
-    - ``fixed``: the other rows, with the slot of their leader, if that is usable; ``base`` [E],
-      ``pair_base`` [E, E]: their leaders, and their takeovers by leader and follower
+    - ``fixed``: the other rows, with the slot that leads them, if any can; ``base`` [E]: how many
+      each leads; ``pair_base`` [E, E]: their takeovers by preferred leader and follower
     """
 
     def __init__(self, plan: PlanColumns) -> None:
@@ -52,10 +51,11 @@ class _Choices:
         self.base = np.zeros(slots, dtype=np.int64)
         self.pair_base = np.zeros((slots, slots), dtype=np.int64)
         follower = plan.slot_of[plan.first_followers(plan.after)]
-        for i, leader in self.fixed:
+        for _, leader in self.fixed:
             self.base[leader] += 1
-            if follower[i] >= 0:
-                self.pair_base[leader, follower[i]] += 1
+        for i in rest:
+            if self.leader[i] >= 0 and follower[i] >= 0:
+                self.pair_base[self.leader[i], follower[i]] += 1
 
     def _fixed_leader(self, row: int) -> int:
         """A lone usable replica leads, even if a dead broker's is listed before it."""
@@ -68,7 +68,7 @@ class _Takeovers:
     ``fixed_leaders`` only from today's leaders.
 
     - ``level`` [E, E] leaders after a failure, by failed slot and survivor; ``worst``: the most
-    - ``quota`` [E] leaders of partitions with a choice
+    - ``free``: rows with a choice and a usable leader; ``quota`` [E]: how many each broker leads
     - ``leader``, ``follower``, ``base``, ``offered`` [O], for each pair: its slots, the leaders
       that the follower has without it, the partitions that could be taken over
     - ``arcs``: which partitions offer which pairs, as arguments of the bounds
@@ -79,10 +79,10 @@ class _Takeovers:
         slots = choices.slots
         self.level = leaders_after_failures(choices.plan, choices.plan.after)
         self.worst = int(self.level.max(initial=0))
-        self.quota = np.zeros(slots, dtype=np.int64)
-        np.add.at(self.quota, choices.leader[choices.free], 1)
+        self.free = [i for i in choices.free if choices.leader[i] >= 0]
+        self.quota = np.bincount(choices.leader[self.free], minlength=slots)
         triples: list[tuple[int, int, int]] = []
-        for k, i in enumerate(choices.free):
+        for k, i in enumerate(self.free):
             for b in [int(choices.leader[i])] if fixed_leaders else choices.sets[i]:
                 triples.extend((k, b, f) for f in choices.sets[i] if f != b)
         item, leader, follower = np.array(triples, dtype=np.int64).reshape(-1, 3).T
@@ -93,7 +93,7 @@ class _Takeovers:
         self.arcs: dict[str, Any] = {
             "item": item,
             "option": option,
-            "items": len(choices.free),
+            "items": len(self.free),
             "option_slot": self.leader,
             "quota": self.quota,
         }
@@ -128,8 +128,8 @@ def _check_failure(takeovers: _Takeovers, found: Recount) -> None:
 
     Its bound follows from prices or, without any, from filling the survivors evenly.
     """
-    choices, stages = takeovers.choices, takeovers.choices.plan.stages
-    stage = stages["failure"]
+    choices = takeovers.choices
+    stage = choices.plan.stages["failure"]
     found.values["failure"] = takeovers.worst
     if stage["prices"]:
         over = overflow_bound(
@@ -142,11 +142,8 @@ def _check_failure(takeovers: _Takeovers, found: Recount) -> None:
         return
     offered = np.zeros_like(choices.pair_base)
     offered[takeovers.leader, takeovers.follower] = takeovers.offered
-    bounds = {takeover_bound(takeovers.quota, choices.counts, choices.pair_base, offered)}
-    if "failure balance" not in stages:
-        bounds.add(loose_failure_bound(choices.plan, choices.plan.after))
-    if stage["bound"] not in bounds:
-        found.compare_bound(stage, max(bounds))
+    bound = takeover_bound(takeovers.quota, choices.counts, choices.pair_base, offered)
+    found.compare_bound(stage, bound)
 
 
 def _check_failure_balance(takeovers: _Takeovers, found: Recount) -> None:
@@ -177,9 +174,10 @@ def _check_rates(choices: _Choices, found: Recount) -> None:
     for i, leader in choices.fixed:
         base[leader] += rates[i]
     found.values["leader rate"] = max(load)
-    inside = {int(plan.slot_of[plan.place[b]]) for b in stage["prices"]["confined"]}
-    if not inside or -1 in inside:
-        found.defect("leader rate: confined must name usable brokers")
+    named = stage["prices"]["confined"]
+    inside = {int(plan.slot_of[plan.place[b]]) for b in named}
+    if not inside or -1 in inside or named != sorted(set(named)):
+        found.defect("leader rate: confined must name usable brokers, ascending")
         return
     confined = sum(rates[i] for i in choices.free if set(choices.sets[i]) <= inside)
     confined += sum(base[s] for s in inside)

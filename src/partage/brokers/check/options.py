@@ -2,105 +2,112 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections import Counter
+from collections.abc import Iterator
 from typing import Any
 
 from partage.brokers.check.plan_columns import MAX_DEFECTS, PlanColumns
 from partage.brokers.directory import MARKER, fingerprint
-from partage.patterns import compile_pattern, matcher
 
 
 def check_fingerprint(plan: PlanColumns) -> list[str]:
     """Defects of the fingerprint and the strategy's name."""
     if plan.value["fingerprint"] != fingerprint(plan.value):
         return [f"{MARKER}: fingerprint does not match the cluster and options in plan.json"]
-    expected = plan.options.get("strategy", "exact")
-    if plan.value["strategy"] != expected:
-        return [_by_options("strategy", plan.value["strategy"], expected)]
+    if plan.value["strategy"] != plan.asked.strategy:
+        return [_by_options("strategy", plan.value["strategy"], plan.asked.strategy)]
     return []
 
 
 def check_options(plan: PlanColumns) -> list[str]:
-    """Defects of the brokers added and excluded, the partitions chosen and their factors."""
-    asked = _AskedBrokers.of(plan.options)
-    found = [defect for entry in plan.value["brokers"] for defect in asked.defects(entry)]
-    missing = asked.named - set(plan.ids)
-    if missing:
-        found.append(f"{MARKER}: brokers: {min(missing)} is missing, which the options name")
-    return (found + _partition_defects(plan))[:MAX_DEFECTS]
+    """Defects of the brokers added and excluded, the partitions chosen, their factors, and of
+    options that the planner refuses for this cluster."""
+    found = [*_broker_defects(plan), *_partition_defects(plan), *_refused(plan)]
+    return found[:MAX_DEFECTS]
 
 
-@dataclass(frozen=True)
-class _AskedBrokers:
-    """Broker ids in the options: ``removed``, ``added`` with their racks, ``replacing`` others."""
-
-    removed: set[int]
-    added: dict[int, str | None]
-    replacing: set[int]
-
-    @classmethod
-    def of(cls, options: dict[str, Any]) -> _AskedBrokers:
-        replaced = [word.split("=") for word in options.get("replace_broker", [])]
-        added: dict[int, str | None] = {}
-        for word in options.get("add_broker", []):
-            number, _, rack = word.partition(":")
-            added[int(number)] = rack or None
-        removed = {int(b) for b in options.get("remove_broker", [])}
-        return cls(
-            removed | {int(old) for old, _ in replaced}, added, {int(n) for _, n in replaced}
-        )
-
-    @property
-    def named(self) -> set[int]:
-        return self.removed | set(self.added) | self.replacing
-
-    def defects(self, entry: dict[str, Any]) -> list[str]:
-        """Where an entry of ``brokers`` is not as the options ask."""
-        b = entry["id"]
-        expected: dict[str, Any] = {"excluded": b in self.removed}
-        if b in self.added:
-            expected |= {"rack": self.added[b], "added": True}
-        elif b not in self.replacing:  # a replacement may be new or one of the cluster's
-            expected["added"] = False
-        return [
-            _by_options(f"broker {b}: {key}", entry[key], value)
-            for key, value in expected.items()
-            if entry[key] != value
-        ]
+def _broker_defects(plan: PlanColumns) -> Iterator[str]:
+    asked, entries = plan.asked, {b["id"]: b for b in plan.value["brokers"]}
+    emptied = [*asked.removed, *asked.replaced]
+    wanted = {*emptied, *asked.added, *asked.replaced.values()}
+    if missing := wanted - set(entries):
+        yield f"{MARKER}: brokers: {min(missing)} is missing, which the options name"
+        return
+    if len(set(emptied)) < len(emptied):
+        yield f"{MARKER}: options: a broker is removed twice"
+    if both := set(emptied) & {*asked.added, *asked.replaced.values()}:
+        yield f"{MARKER}: options: broker {min(both)} is removed and added"
+    for identity, entry in entries.items():
+        expected = {"excluded": identity in emptied} | _expected_of_new(plan, entries, identity)
+        for key, value in expected.items():
+            if entry[key] != value:
+                yield _by_options(f"broker {identity}: {key}", entry[key], value)
+    held = {b for row in plan.before for b in row}
+    for identity, entry in entries.items():
+        if entry["added"] and identity in held:
+            yield f"{MARKER}: broker {identity}: is added, but has replicas before"
 
 
-def _partition_defects(plan: PlanColumns) -> list[str]:
-    matches = _matching_topics(plan)
-    factors = _factors(plan.options)
+def _expected_of_new(
+    plan: PlanColumns, entries: dict[int, dict[str, Any]], identity: int
+) -> dict[str, Any]:
+    """What a broker that the options add must be like; of others, that they are not added."""
+    asked = plan.asked
+    if identity in asked.added:
+        known = [b for b in entries.values() if not b["added"]]
+        capacity = Counter(b["capacity"] for b in known).most_common(1)
+        disks = Counter(b["disk_bytes"] for b in known)
+        return {
+            "added": True,
+            "alive": True,
+            "rack": asked.added[identity],
+            "capacity": capacity[0][0] if known else None,
+            "disk_bytes": None if None in disks or not known else disks.most_common(1)[0][0],
+        }
+    olds = [old for old, new in asked.replaced.items() if new == identity]
+    if not olds:
+        return {"added": False}
+    if not entries[identity]["added"]:
+        return {}  # one of the cluster's
+    old = entries[olds[0]]
+    return {key: old[key] for key in ("rack", "capacity", "disk_bytes")} | {"alive": True}
+
+
+def _partition_defects(plan: PlanColumns) -> Iterator[str]:
+    asked, matches = plan.asked, [plan.asked.may_change(name) for name in plan.topics]
     # a given reassignment sets the factors, and leaves out what fits on no brokers
-    given = plan.given_lists and not plan.no_moves
+    given = asked.given and not asked.no_moves
     lists = plan.after if given else plan.before
-    found = []
     for i, name in enumerate(plan.names):
         topic = int(plan.topic[i])
         unchanged = plan.before[i] == plan.after[i]
         too_many = given and unchanged and len(plan.before[i]) > len(plan.slots)
         chosen = matches[topic] and not too_many
         if bool(plan.chosen[i]) is not chosen:
-            found.append(_by_options(f"{name}: chosen", bool(plan.chosen[i]), chosen))
+            yield _by_options(f"{name}: chosen", bool(plan.chosen[i]), chosen)
         factor = len(plan.before[i])
         if chosen:
-            factor = factors.get(plan.topics[topic], factors.get("", len(lists[i])))
+            general = asked.factors.get(None, len(lists[i]))
+            factor = asked.factors.get(plan.topics[topic], general)
         if plan.factor[i] != factor:
-            found.append(_by_options(f"{name}: replication_factor", plan.factor[i], factor))
-    return found
+            yield _by_options(f"{name}: replication_factor", plan.factor[i], factor)
 
 
-def _matching_topics(plan: PlanColumns) -> list[bool]:
-    """Whether each topic matches ``--topics``."""
-    matches = matcher(compile_pattern(plan.options.get("topics", "(?s:.*)")))
-    return [matches(name) for name in plan.topics]
-
-
-def _factors(options: dict[str, Any]) -> dict[str, int]:
-    """``--replication-factor`` by topic; the general one under an empty name."""
-    words = [word.rpartition("=") for word in options.get("replication_factor", [])]
-    return {topic: int(number) for topic, _, number in words}
+def _refused(plan: PlanColumns) -> Iterator[str]:
+    """What the planner refuses for this cluster."""
+    asked, matches = plan.asked, [plan.asked.may_change(name) for name in plan.topics]
+    if not any(matches):
+        yield f"{MARKER}: options.topics: matches no topic"
+    chosen = {plan.topics[t] for t in plan.topic[plan.chosen].tolist()}
+    for topic in asked.factors:
+        if topic is not None and topic not in chosen:
+            yield f"{MARKER}: options.replication_factor: topic {topic!r} is not chosen"
+    if asked.leaders == "rate" and plan.rates is None:
+        yield f"{MARKER}: options.leaders: rate needs bytes_per_second"
+    if (asked.by_size or asked.max_bytes is not None) and not plan.sized:
+        yield f"{MARKER}: options: bytes are limited or balanced, but no size is known"
+    if asked.relieve is not None and all(disk is None for disk in plan.disk):
+        yield f"{MARKER}: options.relieve: no disk is known"
 
 
 def _by_options(what: str, stated: object, expected: object) -> str:

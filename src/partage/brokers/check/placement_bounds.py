@@ -4,22 +4,20 @@ from __future__ import annotations
 
 from fractions import Fraction
 from math import ceil, floor
-from typing import Any
 
 import numpy as np
 
+from partage.brokers.check.asked import Asked
 from partage.brokers.check.placement_model import PlacementModel
-from partage.brokers.check.plan_columns import Ints, MalformedError, PlanColumns
+from partage.brokers.check.plan_columns import Ints, PlanColumns
 from partage.brokers.check.recount import Recount
-from partage.brokers.check.units import fraction_of
+from partage.brokers.check.schema import MalformedError
 from partage.brokers.directory import MARKER
 from partage.flow.certificate import assignment_bound, unpack
 from partage.flow.size_certificate import moved_bound
 
 _COST = {"replicas": "load", "moves": "moves", "topic spread": "spread"}
 """The cost that each stage proves a bound on, as its ``weights`` name it."""
-
-_LIMITS = ("tolerance", "max-moves", "max-bytes-moved")
 
 _MAX_AIM = 2**31
 """More replicas than a broker ever has: loads less an aim up to here are exact in 64 bits."""
@@ -28,25 +26,49 @@ _MAX_AIM = 2**31
 def placement_bounds(plan: PlanColumns, order: tuple[str, ...], found: Recount) -> None:
     """Check the placement's stages, in the order in which they count, and the limits on moves."""
     model = PlacementModel(plan)
+    aim = _aim(plan, order)
     proven: dict[str, int] = {}
     for position, name in enumerate(order):
-        _check_stage(model, order[: position + 1], proven, found)
+        _check_stage(model, aim, order[: position + 1], proven, found)
         if name not in proven:  # a later bound needs this one
             break
     if "budget" in plan.stages:
-        _check_budget(model, found)
+        _check_budget(model, found, aimed=aim is not None)
     found.defects += model.broken_limits()
 
 
+def _aim(plan: PlanColumns, order: tuple[str, ...]) -> Ints | None:
+    """[E] the loads that a budget aims at, the same in every stage; None without an aim."""
+    aims = [plan.stages[name]["prices"].get("aim") for name in order]
+    if all(aim is None for aim in aims):
+        return None
+    if "budget" not in plan.stages or len(aims[0] or ()) != len(plan.slots):
+        raise MalformedError(f"{MARKER}: certificate: aim: no budget sets this one")
+    if any(aim != aims[0] for aim in aims):
+        raise MalformedError(f"{MARKER}: certificate: aim: differs between stages")
+    if max(map(abs, aims[0])) > _MAX_AIM:
+        raise MalformedError(f"{MARKER}: certificate: aim: no loads reach it")
+    return np.array(aims[0], dtype=np.int64)
+
+
 def _check_stage(
-    model: PlacementModel, order: tuple[str, ...], proven: dict[str, int], found: Recount
+    model: PlacementModel,
+    aim: Ints | None,
+    order: tuple[str, ...],
+    proven: dict[str, int],
+    found: Recount,
 ) -> None:
     """Check the last stage of ``order``; ``proven``: the bounds of those before it, and then its
     own."""
     plan, name = model.plan, order[-1]
     stage = plan.stages[name]
     prices, use, cost = stage["prices"], stage["prices"]["weights"], _COST[order[-1]]
-    weight, aim = _weight_and_aim(model, stage, found)
+    if aim is None:
+        weight, aim = model.load_weights(stage, found), np.zeros(len(plan.slots), dtype=np.int64)
+    else:
+        weight = np.ones(len(plan.slots), dtype=np.int64)
+        if prices["load_weights"] != weight.tolist():
+            found.defect(f"load_weights of {name} must be 1, because it has an aim")
     if not _weights_prove(use, order):
         found.defect(f"weights of {name} are {use}, which prove nothing about {name}")
         return
@@ -82,20 +104,6 @@ def _squares(weight: Ints, load: Ints) -> int:
     return sum(int(w) * int(x) ** 2 for w, x in zip(weight.tolist(), load.tolist(), strict=True))
 
 
-def _weight_and_aim(model: PlacementModel, stage: Any, found: Recount) -> tuple[Ints, Ints]:
-    """[E] the load weights of a stage, and the loads that a budget aims at (0 without one)."""
-    prices, slots = stage["prices"], len(model.plan.slots)
-    if "aim" not in prices:
-        return model.load_weights(stage, found), np.zeros(slots, dtype=np.int64)
-    if "budget" not in model.plan.stages or len(prices["aim"]) != slots:
-        raise MalformedError(f"{MARKER}: certificate: {stage['stage']}: no budget sets this aim")
-    if max(map(abs, prices["aim"])) > _MAX_AIM:
-        raise MalformedError(f"{MARKER}: certificate: {stage['stage']}: no loads reach this aim")
-    if prices["load_weights"] != [1] * slots:
-        found.defect(f"load_weights of {stage['stage']} must be 1, because it has an aim")
-    return np.array(prices["load_weights"], dtype=np.int64), np.array(prices["aim"], dtype=np.int64)
-
-
 def _bound(
     model: PlacementModel,
     base: Ints,
@@ -128,42 +136,62 @@ def _load_bound(model: PlacementModel, weight: Ints, price: Ints, move_price: in
     return _bound(model, model.fixed.sum(axis=0), weight, use, price, family_price)
 
 
-def _check_budget(model: PlacementModel, found: Recount) -> None:
-    """What the limit leaves to optimise: the fewest moves within a tolerance, or the fairest loads
+def _check_budget(model: PlacementModel, found: Recount, *, aimed: bool) -> None:
+    """What the limits leave to optimise: the fewest moves within a tolerance, or the fairest loads
     for so many moves."""
     plan, stage = model.plan, model.plan.stages["budget"]
-    prices = stage["prices"]
+    prices, asked = stage["prices"], plan.asked
     weight, limit = model.load_weights(stage, found), prices["limit"]
-    if limit not in _LIMITS or plan.options.get(limit.replace("-", "_")) is None:
+    if limit not in _limits(asked):
         found.defect(f"budget: limit is {limit!r}, which the options do not ask for")
         return
+    fewest = _check_tolerance(model, weight, found) if asked.tolerance else None
     if limit == "tolerance":
-        _check_tolerance(model, weight, found)
+        assert fewest is not None, "the tolerance is above 0"
+        found.values["budget"] = plan.moves
+        found.compare_bound(stage, fewest)
         return
     move_price = prices["move_price"]
     if move_price < 0 or (move_price and limit != "max-moves"):
         found.defect(f"budget: move_price is {move_price}, which proves nothing")
         return
     slot_price = unpack(prices["brokers"], len(plan.slots))
-    allowed = plan.options["max_moves"] if limit == "max-moves" else 0
+    allowed = asked.max_moves or 0
     bound = _load_bound(model, weight, slot_price, move_price) - move_price * allowed
-    found.values["budget"] = _squares(weight, model.count.sum(axis=0))
+    value = found.values["budget"] = _squares(weight, model.count.sum(axis=0))
     found.compare_bound(stage, bound)
+    # without an aim, the other stages prove the fewest moves of all fairest plans; with one they
+    # prove it for these loads, and a price of moves for all loads that are as fair
+    least = not aimed or move_price > 0
+    too_many = fewest is None or (limit == "max-moves" and fewest > allowed)
+    if value == bound and not (least and too_many):
+        found.defect(f"budget: nothing proves that {limit} is what limits the plan")
 
 
-def _check_tolerance(model: PlacementModel, weight: Ints, found: Recount) -> None:
-    plan, stage = model.plan, model.plan.stages["budget"]
-    prices = stage["prices"]
-    slot_price, fair = (unpack(prices[key], len(plan.slots)) for key in ("brokers", "fair"))
+def _limits(asked: Asked) -> list[str]:
+    """The limits that the options ask for, as a budget names them."""
+    given = {
+        "tolerance": asked.tolerance > 0,
+        "max-moves": asked.max_moves is not None,
+        "max-bytes-moved": asked.max_bytes is not None,
+    }
+    return [name for name, is_given in given.items() if is_given]
+
+
+def _check_tolerance(model: PlacementModel, weight: Ints, found: Recount) -> int:
+    """The bound on the moves of any placement within the tolerance; loads outside are a defect if
+    the tolerance is what limits the plan."""
+    plan, prices = model.plan, model.plan.stages["budget"]["prices"]
+    within, fair = (unpack(prices[key], len(plan.slots)) for key in ("within", "fair"))
     if not _are_fair(model, weight, fair):
         found.defect("budget: no fair loads have these prices")
     load, fixed = model.count.sum(axis=0), model.fixed.sum(axis=0)
-    low, high = _windows(model, weight, fair, fraction_of(plan.options["tolerance"]))
+    low, high = _windows(model, weight, fair, plan.asked.tolerance)
     # full disks may ask for other counts
-    unlimited = all(disk is None for disk in plan.disk)
-    if unlimited and ((load < low).any() or (load > high).any()):
+    bound_to_windows = prices["limit"] == "tolerance" and all(disk is None for disk in plan.disk)
+    if bound_to_windows and ((load < low).any() or (load > high).any()):
         found.defects.append(f"{MARKER}: a broker's replicas are outside the tolerance")
-    bound = moved_bound(
+    return moved_bound(
         size=np.ones_like(model.demand),
         demand=model.demand,
         least=model.least,
@@ -173,10 +201,8 @@ def _check_tolerance(model: PlacementModel, weight: Ints, found: Recount) -> Non
         base_size=fixed,
         low=low,
         high=high,
-        price=slot_price,
+        price=within,
     )
-    found.values["budget"] = plan.moves
-    found.compare_bound(stage, bound)
 
 
 def _are_fair(model: PlacementModel, weight: Ints, price: Ints) -> bool:

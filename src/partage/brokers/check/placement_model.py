@@ -7,19 +7,11 @@ from typing import Any
 
 import numpy as np
 
-from partage.brokers.check.plan_columns import (
-    Bools,
-    Ints,
-    MalformedError,
-    PlanColumns,
-)
+from partage.brokers.check.plan_columns import MAX_WEIGHT, Bools, Ints, PlanColumns
 from partage.brokers.check.racks import max_per_rack
 from partage.brokers.check.recount import Recount
-from partage.brokers.check.units import size_in_bytes
+from partage.brokers.check.schema import MalformedError
 from partage.brokers.directory import MARKER
-
-_MAX_WEIGHT = 20_000
-"""The largest load weight, see docs/proofs.md."""
 
 
 class PlacementModel:
@@ -67,12 +59,12 @@ class PlacementModel:
     def broken_limits(self) -> list[str]:
         """The limits on what is moved that the placement breaks."""
         plan, found = self.plan, []
-        max_moves, max_bytes = (plan.options.get(key) for key in ("max_moves", "max_bytes_moved"))
-        if max_moves is not None and plan.moves > max_moves:
-            found.append(f"{MARKER}: {plan.moves} moves, at most {max_moves} are allowed")
-        if max_bytes is not None and plan.bytes_moved > size_in_bytes(max_bytes, "max_bytes_moved"):
+        most_moves, most_bytes = plan.asked.max_moves, plan.asked.max_bytes
+        if most_moves is not None and plan.moves > most_moves:
+            found.append(f"{MARKER}: {plan.moves} moves, at most {most_moves} are allowed")
+        if most_bytes is not None and plan.bytes_moved > most_bytes:
             moved = plan.bytes_moved
-            found.append(f"{MARKER}: {moved} bytes are moved, at most {max_bytes} are allowed")
+            found.append(f"{MARKER}: {moved} bytes are moved, at most {most_bytes} are allowed")
         return found
 
     def in_zones(self) -> Ints:
@@ -93,7 +85,7 @@ class PlacementModel:
     def movable(self) -> Bools:
         """[I] the items that may move: all, except that relieving disks does not repair items that
         only break the rack rule."""
-        if self.plan.relieve is None:
+        if self.plan.asked.relieve is None:
             return np.ones(len(self.items), dtype=np.bool_)
         held = self.in_zones()
         wrong = (held < self.least[:, None]) | (held > self.most[:, None])
@@ -119,8 +111,8 @@ class PlacementModel:
         largest = max(plan.capacity[s] for s in plan.slots)
         expected = [largest / plan.capacity[s] for s in plan.slots]
         scale = math.lcm(*(x.denominator for x in expected))
-        if scale * max(expected) > _MAX_WEIGHT:
-            scale = math.floor(_MAX_WEIGHT / max(expected))
+        if scale * max(expected) > MAX_WEIGHT:
+            scale = math.floor(MAX_WEIGHT / max(expected))
         if weight.tolist() != [round(x * scale) for x in expected]:
             found.defect(f"load_weights of {stage['stage']} are not in proportion to 1 / capacity")
         return weight

@@ -10,8 +10,9 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from partage.brokers.check.asked import Asked
 from partage.brokers.check.plan_schema import PLAN
-from partage.brokers.check.schema import identical, mismatch
+from partage.brokers.check.schema import MalformedError, identical, mismatch
 from partage.brokers.directory import FORMAT_VERSION, MARKER
 from partage.errors import MISSHAPEN, InputError
 from partage.files import parse_json, read_text
@@ -20,12 +21,14 @@ Ints = npt.NDArray[np.int64]
 Bools = npt.NDArray[np.bool_]
 Lists = list[list[int]]
 
+MAX_WEIGHT = 20_000
+"""The largest load weight: of the smallest capacity, in relation to the largest."""
+
+MAX_BYTES = 2**60
+"""An exbibyte: more than a cluster holds, so that sums are exact in 64 bits."""
+
 MAX_DEFECTS = 20
 """Defects that a check reports, where each partition may have one."""
-
-
-class MalformedError(Exception):
-    """A file of the plan directory lacks a field or has a value of another type."""
 
 
 def read_json(root: Path, name: str) -> Any:
@@ -44,6 +47,7 @@ def read_json(root: Path, name: str) -> Any:
 class PlanColumns:
     """The columns of plan.json, checked against its schema; B brokers, E usable ones, P partitions.
 
+    - ``asked``: what the options ask for
     - ``ids``, ``rack``, ``disk``, ``capacity`` [B], ``alive``, ``usable`` [B]: neither dead nor
       excluded; ``place``: position of each broker id
     - ``slots`` [E]: positions of the usable brokers; ``slot_of`` [B + 1]: the inverse, -1 for the
@@ -59,21 +63,13 @@ class PlanColumns:
         try:
             _check_schema(value)
             self.value = value
-            self._read_options(value["options"])
+            self.asked = Asked.of(value["options"])
             self._read_brokers(value["brokers"])
             self._read_topics(value["topics"], value["partitions"]["topic"])
             self._read_partitions(value["partitions"])
         except MISSHAPEN as error:
             problem = f"malformed ({type(error).__name__}: {error})"
             raise MalformedError(f"{MARKER}: {problem}") from None
-
-    def _read_options(self, options: dict[str, Any]) -> None:
-        self.options = options
-        self.no_moves = options.get("no_moves", False)
-        self.relieve = options.get("relieve")
-        self.by_size = options.get("balance") == "bytes" or self.relieve is not None
-        self.exact = self.value["strategy"] == "exact"
-        self.given_lists = self.value["strategy"] == "given"
 
     def _read_brokers(self, brokers: list[dict[str, Any]]) -> None:
         self.ids = [b["id"] for b in brokers]
@@ -82,10 +78,17 @@ class PlanColumns:
         self.place = {b: i for i, b in enumerate(self.ids)}
         self.rack = [b["rack"] for b in brokers]
         self.disk = [b["disk_bytes"] for b in brokers]
+        if None in self.rack and set(self.rack) != {None}:
+            raise MalformedError(f"{MARKER}: brokers: some have a rack and others have none")
         self.capacity = [Fraction(str(b["capacity"])) for b in brokers]
         self.alive = np.array([b["alive"] for b in brokers], dtype=np.bool_)
         self.usable = self.alive & ~np.array([b["excluded"] for b in brokers], dtype=np.bool_)
         self.slots = np.flatnonzero(self.usable)
+        if not len(self.slots):
+            raise MalformedError(f"{MARKER}: brokers: none is left, all are removed or dead")
+        capacities = [self.capacity[s] for s in self.slots.tolist()]
+        if max(capacities) > MAX_WEIGHT * min(capacities):
+            raise MalformedError(f"{MARKER}: brokers: capacities differ by more than {MAX_WEIGHT}")
         self.slot_of = np.full(len(self.ids) + 1, -1)
         self.slot_of[self.slots] = np.arange(len(self.slots))
 
@@ -110,6 +113,9 @@ class PlanColumns:
         self.rates = part["bytes_per_second"]
         self.before: Lists = part["before"]
         self.after: Lists = part["after"]
+        held = np.maximum(self.factor, [len(row) for row in self.before]).astype(object)
+        if int((held * self.size).sum()) > MAX_BYTES:
+            raise MalformedError(f"{MARKER}: partitions.size_bytes: more than an exbibyte in all")
         self.names = [
             f"{self.topics[t]}-{p}" for t, p in zip(self.topic.tolist(), self.number, strict=True)
         ]

@@ -6,12 +6,15 @@ Fields that a check recounts are ``ANY``: comparing them with the recount includ
 from __future__ import annotations
 
 from partage.brokers.check.schema import (
-    ABOVE_0,
     ANY,
+    BYTES,
+    CAPACITY,
     COUNT,
     FLAG,
     FROM_1,
     IDS,
+    INT_32,
+    NAME,
     RATE,
     TEXT,
     WHOLE,
@@ -25,7 +28,7 @@ _OPTIONS: Schema = {
     "replace_broker?": [TEXT],
     "replication_factor?": [TEXT],
     "topics?": TEXT,
-    "strategy?": TEXT,
+    "strategy?": NAME,
     "reassignment?": TEXT,
     "no_moves?": FLAG,
     "balance?": TEXT,
@@ -40,21 +43,21 @@ _OPTIONS: Schema = {
     "throttle?": TEXT,
 }
 _BROKER: Schema = {
-    "id": COUNT,
-    "rack": OrNull(TEXT),
-    "disk_bytes": OrNull(COUNT),
-    "capacity": ABOVE_0,
+    "id": INT_32,
+    "rack": OrNull(NAME),
+    "disk_bytes": OrNull(BYTES),
+    "capacity": CAPACITY,
     "alive": FLAG,
     "excluded": FLAG,
     "added": FLAG,
 }
 _PARTITIONS: Schema = {
     "topic": [COUNT],
-    "partition": [COUNT],
-    "size_bytes": [OrNull(COUNT)],
+    "partition": [INT_32],
+    "size_bytes": [OrNull(BYTES)],
     "bytes_per_second": OrNull([RATE]),
     "chosen": [FLAG],
-    "replication_factor": [COUNT],
+    "replication_factor": [INT_32],
     "before": [IDS],
     "after": [[WHOLE]],  # check_rules does the rest
 }
@@ -89,6 +92,7 @@ _PRICES: Schema = {
     "aim?": [WHOLE],
     "limit?": TEXT,
     "fair?": TEXT,
+    "within?": TEXT,
     "move_price?": WHOLE,
     "confined?": [COUNT],
     "low?": TEXT,

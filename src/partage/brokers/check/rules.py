@@ -25,7 +25,7 @@ def _defects(plan: PlanColumns, row: int) -> list[str]:
         return [malformed]
     if not plan.chosen[row]:
         rules = _LEFT_OUT
-    elif plan.no_moves:
+    elif plan.asked.no_moves:
         rules = _WITHOUT_MOVES
     else:
         rules = _CHOSEN
@@ -63,7 +63,7 @@ def _wrong_factor(plan: PlanColumns, row: int) -> str | None:
 def _breaks_rack_rule(plan: PlanColumns, row: int) -> str | None:
     new, sizes = plan.after[row], plan.rack_sizes
     # other strategies, and relieving disks, may leave a set that breaks the rule as it is
-    may_stay = not plan.exact or plan.relieve is not None
+    may_stay = not plan.asked.exact or plan.asked.relieve is not None
     kept = may_stay and sorted(plan.before[row]) == sorted(new)
     if not sizes or kept or _unusable(plan, row):
         return None
@@ -84,7 +84,7 @@ _CHOSEN: tuple[_Rule, ...] = (_on_unusable_broker, _wrong_factor, _breaks_rack_r
 
 
 def _overfull_disks(plan: PlanColumns) -> list[str]:
-    if plan.no_moves:
+    if plan.asked.no_moves:
         return []
     used = dict.fromkeys(plan.ids, 0)
     for brokers, size in zip(plan.after, plan.size.tolist(), strict=True):

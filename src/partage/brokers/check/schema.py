@@ -15,6 +15,10 @@ from reprlib import repr as shortened
 from typing import Any
 
 
+class MalformedError(Exception):
+    """A file of the plan directory lacks a field, or has a value that no plan has."""
+
+
 @dataclass(frozen=True)
 class Leaf:
     """A scalar (or a list checked as a whole): what is expected, in words, and the test for it."""
@@ -33,6 +37,10 @@ class OrNull:
 Schema = Leaf | OrNull | list["Schema"] | dict[str, "Schema"]
 
 
+def _within(value: Any, most: int) -> bool:
+    return type(value) is int and 0 <= value <= most
+
+
 def _is_broker_list(value: Any) -> bool:
     whole = type(value) is list and all(type(one) is int and one >= 0 for one in value)
     return whole and 0 < len(value) == len(set(value))
@@ -46,7 +54,13 @@ WHOLE = Leaf("a whole number", lambda value: type(value) is int)
 COUNT = Leaf("a whole number from 0", lambda value: type(value) is int and value >= 0)
 FROM_1 = Leaf("a whole number from 1", lambda value: type(value) is int and value > 0)
 RATE = Leaf("a number from 0", lambda value: type(value) in (int, float) and 0 <= value < inf)
-ABOVE_0 = Leaf("a number above 0", lambda value: type(value) in (int, float) and 0 < value < inf)
+CAPACITY = Leaf(
+    "a number above 0, at most 1e9",
+    lambda value: type(value) in (int, float) and 0 < value <= 10**9,
+)
+NAME = Leaf("text", lambda value: type(value) is str and value != "")
+INT_32 = Leaf("a whole number from 0 to 2147483647", lambda value: _within(value, 2**31 - 1))
+BYTES = Leaf("a whole number from 0 to 2**60", lambda value: _within(value, 2**60))
 IDS = Leaf("a list of different broker ids", _is_broker_list)
 
 

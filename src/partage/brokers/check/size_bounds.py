@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from fractions import Fraction
 from math import floor
 from typing import Any
 
@@ -10,7 +11,6 @@ import numpy as np
 from partage.brokers.check.placement_model import PlacementModel
 from partage.brokers.check.plan_columns import Bools, Ints, PlanColumns
 from partage.brokers.check.recount import Recount
-from partage.brokers.check.units import DEFAULT_BYTES_TOLERANCE, fraction_of
 from partage.brokers.directory import MARKER
 from partage.flow.certificate import unpack
 from partage.flow.size_certificate import level_bound, moved_bound
@@ -23,7 +23,7 @@ def size_bounds(plan: PlanColumns, found: Recount) -> None:
     """Check the stages ``bytes`` and ``bytes moved``, and the limits on moves."""
     sizes = _Sizes(plan)
     found.defects += sizes.model.broken_limits()
-    if plan.relieve is None:
+    if plan.asked.relieve is None:
         _check_level(sizes, found)
     else:
         _check_relief(sizes, found)
@@ -71,7 +71,7 @@ class _Sizes:
     def allowed(self) -> Ints:
         """[E] the bytes that each disk may hold with ``--relieve``; more than there are where the
         disk's size is not known."""
-        part = fraction_of(self.plan.relieve or "100%")
+        part = Fraction(1) if self.plan.asked.relieve is None else self.plan.asked.relieve
         unlimited = int((self.plan.size * self.plan.factor).sum()) + 1
         disks = [self.plan.disk[s] for s in self.plan.slots.tolist()]
         return np.array([unlimited if disk is None else floor(disk * part) for disk in disks])
@@ -82,6 +82,8 @@ def _check_level(sizes: _Sizes, found: Recount) -> None:
     plan, stage = sizes.plan, sizes.plan.stages["bytes"]
     weight = sizes.model.load_weights(stage, found)
     confined = np.isin(np.array(plan.ids)[plan.slots], stage["prices"]["confined"])
+    if np.array(plan.ids)[plan.slots][confined].tolist() != stage["prices"]["confined"]:
+        found.defect("bytes: confined must name usable brokers, ascending")
     weighed = zip(weight.tolist(), sizes.load.tolist(), strict=True)
     found.values["bytes"] = max(w * x for w, x in weighed)
     bound = level_bound(**sizes.arguments, weight=weight, confined=confined)
@@ -91,7 +93,9 @@ def _check_level(sizes: _Sizes, found: Recount) -> None:
 def _check_relief(sizes: _Sizes, found: Recount) -> None:
     plan = sizes.plan
     for s in plan.slots[sizes.load > sizes.allowed].tolist():
-        found.defects.append(f"{MARKER}: broker {plan.ids[s]}: its disk stays above {plan.relieve}")
+        found.defects.append(
+            f"{MARKER}: broker {plan.ids[s]}: its disk stays above the limit of relieve"
+        )
 
 
 def _check_bytes_moved(sizes: _Sizes, found: Recount) -> None:
@@ -101,10 +105,10 @@ def _check_bytes_moved(sizes: _Sizes, found: Recount) -> None:
     low, high, price = (unpack(prices[key], len(plan.slots)) for key in ("low", "high", "brokers"))
     if (sizes.load < low).any() or (sizes.load > high).any():
         found.defect("bytes moved: a broker's bytes are outside its band")
-    if plan.relieve is None:
+    if plan.asked.relieve is None:
         _check_band_widths(plan, low, high, found)
     elif (low > 0).any() or (high < sizes.allowed).any():
-        found.defect(f"bytes moved: a band is narrower than 0% to {plan.relieve} of the disk")
+        found.defect("bytes moved: a band is narrower than relieve allows")
     bound = moved_bound(**sizes.arguments, current=sizes.sits, low=low, high=high, price=price)
     found.values["bytes moved"] = plan.bytes_moved
     found.compare_bound(stage, bound)
@@ -112,7 +116,7 @@ def _check_bytes_moved(sizes: _Sizes, found: Recount) -> None:
 
 def _check_band_widths(plan: PlanColumns, low: Ints, high: Ints, found: Recount) -> None:
     """No band may be narrower than the tolerance: in a narrower band more bytes must move."""
-    width = fraction_of(plan.options.get("tolerance", DEFAULT_BYTES_TOLERANCE))
+    width = plan.asked.tolerance
     for s, a, b in zip(plan.slots.tolist(), low.tolist(), high.tolist(), strict=True):
         if b * max(1 - width, 0) < a * (1 + width) - _ROUNDING and b != plan.disk[s]:
             broker = plan.ids[s]

@@ -18,7 +18,6 @@ from dataclasses import dataclass, field
 from partage.brokers.check.files import read_reassignment
 from partage.brokers.check.plan_columns import MAX_DEFECTS, PlanColumns
 from partage.brokers.check.schema import identical
-from partage.brokers.check.units import size_in_bytes
 from partage.brokers.directory import MARKER, wave_name
 
 
@@ -170,9 +169,7 @@ class _Limits:
 
     @classmethod
     def of(cls, plan: PlanColumns) -> _Limits:
-        throttle = plan.options.get("throttle")
-        rate = None if throttle is None else size_in_bytes(throttle, "throttle")
-        return cls(plan.options.get("concurrency", 2), plan.options.get("batch"), rate)
+        return cls(plan.asked.concurrency, plan.asked.batch, plan.asked.throttle)
 
     def broken(self, load: _Load, partitions: int) -> list[str]:
         """The limits that a wave breaks."""

@@ -15,6 +15,7 @@ followers.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -84,6 +85,29 @@ def lead(problem: Problem, replicas: Ints) -> Led:
     return Led(_ordered(problem, lists, chosen, pair), proof_of_leaders, failure)
 
 
+def prove_order(problem: Problem, lists: Ints) -> Led:
+    """The lists [P, R] as they are, and how far their order is from the best one for these sets."""
+    kept = _kept_order(problem, lists)
+    choices = Choices.of(problem, lists, kept)
+    leader = problem.broker_slot[lists[choices.open, 0]]
+    proof_of_leaders: LeaderProof | RateProof
+    if problem.options.leaders == "rate":
+        _, proof_of_leaders = lead_by_rate(problem, choices, kept, leader)
+    else:
+        _, proof_of_leaders = _lead_by_count(choices, leader)
+    # takeovers are from the preferred leaders as they are, usable or not
+    takeovers = _Takeovers.of(problem, Choices.of(problem, lists, lists), lists.shape[1], leader)
+    slots = len(choices.base)
+    follower = problem.broker_slot[next_live(lists[choices.open], problem.usable)]
+    pair = np.zeros((slots, slots), dtype=np.int64)
+    np.add.at(pair, (leader[takeovers.rows], follower[takeovers.rows]), 1)
+    worst = takeovers.worst(pair)
+    answer = takeovers.pick(worst)
+    assert answer is not None, "this order has this worst survivor"
+    _, pair_price, slot_price = answer
+    return Led(lists, proof_of_leaders, takeovers.proof(worst, pair, pair_price, slot_price))
+
+
 def _kept_order(problem: Problem, replicas: Ints) -> Ints:
     """The sets as lists: current replicas in their order, then new ones by broker id. If only one
     replica is usable, it comes first, since no other can lead."""
@@ -121,76 +145,144 @@ def _lead_by_count(choices: Choices, today: Ints) -> tuple[Ints, LeaderProof]:
     return leader, LeaderProof(int((load * load).sum()), bound, price)
 
 
+@dataclass(frozen=True, eq=False)
+class _Takeovers:
+    """The ordered pairs (leader, first follower) that open rows can choose, for fixed leaders per
+    broker.
+
+    - ``rows``: positions in ``choices.open``; ``item`` (position in ``rows``), ``first``,
+      ``second`` [A]: the pairs of each row, as slots; ``option`` [A]: position in ``codes`` [O]
+    - ``quota``, ``load`` [E]: leaders of these rows, and of all
+    - ``option_base`` [O]: leaders of the follower, without the picks; ``offered`` [O]
+    - ``ideal``: a lower bound on the worst survivor's leaders, by counting
+    """
+
+    pair_base: Ints
+    rows: Ints
+    item: Ints
+    first: Ints
+    second: Ints
+    codes: Ints
+    option: Ints
+    quota: Ints
+    load: Ints
+    option_base: Ints
+    offered: Ints
+    ideal: int
+
+    @classmethod
+    def of(cls, problem: Problem, choices: Choices, width: int, leader: Ints) -> _Takeovers:
+        """``leader``: the slot that leads each open row; -1: none, so nothing is taken over."""
+        slots = len(choices.base)
+        item, first, second = choices.pairs(width)
+        allowed = leader[item] >= 0
+        if problem.options.leaders == "rate":
+            allowed = leader[item] == first
+        rows = np.flatnonzero(leader >= 0)
+        item, first, second = item[allowed], first[allowed], second[allowed]
+        quota = np.bincount(leader[rows], minlength=slots).astype(np.int64)
+        load = choices.base + quota
+        codes, option = np.unique(first * slots + second, return_inverse=True)
+        offered = np.zeros(slots * slots, dtype=np.int64)
+        offered[codes] = np.bincount(option, minlength=len(codes))
+        follower_load = load[None, :] + choices.pair_base
+        return cls(
+            pair_base=choices.pair_base,
+            rows=rows,
+            item=np.searchsorted(rows, item),
+            first=first,
+            second=second,
+            codes=codes,
+            option=option.astype(np.int64),
+            quota=quota,
+            load=load,
+            option_base=follower_load.ravel()[codes],
+            offered=offered[codes],
+            ideal=takeover_bound(quota, load, choices.pair_base, offered.reshape(slots, slots)),
+        )
+
+    @property
+    def option_slot(self) -> Ints:
+        """[O] the slot that fails."""
+        return np.asarray(self.codes // len(self.load))
+
+    def worst(self, pair: Ints) -> int:
+        """Leaders of the worst survivor, with ``pair`` [E, E] takeovers."""
+        level = self.load[None, :] + self.pair_base + pair
+        np.fill_diagonal(level, 0)
+        return int(level.max(initial=0))
+
+    def pick(self, worst: int, changes: tuple[Ints, ...] = ()) -> tuple[Ints, Ints, Ints] | None:
+        """The picks with the least squares, no survivor above ``worst``, and their prices."""
+        caps = worst - self.option_base
+        offers = (self.item, self.option, len(self.rows), self.option_slot)
+        return pick_pairs(*offers, self.option_base, caps, self.quota, changes)
+
+    def least_worst(self) -> int:
+        """The least worst survivor that any picks reach, where it is above ``ideal``."""
+        offers = (self.item, self.option, len(self.rows), self.option_slot)
+        return least_level(*offers, self.option_base, self.quota, infeasible=self.ideal)
+
+    def proof(
+        self, worst: int, pair: Ints, pair_price: Ints, slot_price: Ints, *, floored: bool = False
+    ) -> FailureProof:
+        """The proof for ``pair`` [E, E] takeovers; ``floored``: prove that ``worst`` is the least,
+        where counting does not."""
+        value, rest = failure_squares(self.load, self.pair_base, pair, self.codes)
+        offers: dict[str, Any] = {
+            "item": self.item,
+            "option": self.option,
+            "items": len(self.rows),
+            "option_slot": self.option_slot,
+            "quota": self.quota,
+        }
+        bound = rest + picking_bound(
+            **offers,
+            option_base=self.option_base,
+            option_cap=np.minimum(worst - self.option_base, self.offered),
+            option_price=pair_price,
+            slot_price=slot_price,
+        )
+        ideal, floor = self.ideal, None
+        if floored and worst > ideal:
+            caps = worst - 1 - self.option_base
+            floor = overflow_prices(
+                self.item, self.option, len(self.rows), self.option_slot, caps, self.quota
+            )
+            pair_floor, slot_floor = floor
+            over = overflow_bound(
+                **offers, option_cap=caps, option_price=pair_floor, slot_price=slot_floor
+            )
+            ideal = worst if over >= 1 else ideal
+        return FailureProof(worst, ideal, value, bound, pair_price, slot_price, floor)
+
+
 def _pair(
     problem: Problem, choices: Choices, lists: Ints, leader: Ints
 ) -> tuple[Ints, FailureProof]:
     """First followers and, when balancing by count, the leader of each partition. Returns [I] pairs
     (leader slot * E + follower slot)."""
     slots = len(choices.base)
-    count = len(choices.open)
-    item, first, second = choices.pairs(lists.shape[1])
-    if problem.options.leaders == "rate":
-        allowed = leader[item] == first
-        item, first, second = item[allowed], first[allowed], second[allowed]
-    quota = np.bincount(leader, minlength=slots).astype(np.int64)
-    load = choices.base + quota
-    codes, option = np.unique(first * slots + second, return_inverse=True)
-    offered = np.zeros(slots * slots, dtype=np.int64)
-    offered[codes] = np.bincount(option, minlength=len(codes))
-    ideal = takeover_bound(quota, load, choices.pair_base, offered.reshape(slots, slots))
-    option_slot, taker = codes // slots, codes % slots
-    option_base = load[taker] + choices.pair_base[option_slot, taker]
+    takeovers = _Takeovers.of(problem, choices, lists.shape[1], leader)
+    item, first, second = takeovers.item, takeovers.first, takeovers.second
     before = problem.cluster.replicas
     same_set = _same_sets(before, lists)[choices.open]
     today = problem.broker_slot[before[choices.open, 0]]
     next_today = problem.broker_slot[next_live(before[choices.open], problem.usable)]
     leader_change = (first != today[item]).astype(np.int64)
     order_change = leader_change | (second != next_today[item])
-    order_change = np.where(same_set[item], order_change, 0)
-    offers = (item, option.astype(np.int64), count, option_slot)
-    changes = (leader_change, order_change)
-    worst = ideal
-    answer = pick_pairs(*offers, option_base, worst - option_base, quota, changes)
+    changes = (leader_change, np.where(same_set[item], order_change, 0))
+    worst = takeovers.ideal
+    answer = takeovers.pick(worst, changes)
     if answer is None:
-        worst = least_level(*offers, option_base, quota, infeasible=ideal)
-        answer = pick_pairs(*offers, option_base, worst - option_base, quota, changes)
+        worst = takeovers.least_worst()
+        answer = takeovers.pick(worst, changes)
         assert answer is not None, "an order with this worst survivor exists"
     picked, pair_price, slot_price = answer
     pair = np.zeros((slots, slots), dtype=np.int64)
     np.add.at(pair, (first[picked], second[picked]), 1)
-    value, rest = failure_squares(load, choices.pair_base, pair, codes)
-    bound = rest + picking_bound(
-        item=item,
-        option=option.astype(np.int64),
-        items=count,
-        option_base=option_base,
-        option_cap=np.minimum(worst - option_base, np.bincount(option, minlength=len(codes))),
-        option_price=pair_price,
-        option_slot=option_slot,
-        slot_price=slot_price,
-        quota=quota,
-    )
-    floor = None
-    if worst > ideal:
-        caps = worst - 1 - option_base
-        floor = overflow_prices(*offers, caps, quota)
-        if (
-            overflow_bound(
-                item=item,
-                option=option.astype(np.int64),
-                items=count,
-                option_cap=caps,
-                option_price=floor[0],
-                option_slot=option_slot,
-                slot_price=floor[1],
-                quota=quota,
-            )
-            >= 1
-        ):
-            ideal = worst
-    chosen = first[picked] * slots + second[picked]
-    proof = FailureProof(worst, ideal, value, bound, pair_price, slot_price, floor)
-    return chosen, proof
+    proof = takeovers.proof(worst, pair, pair_price, slot_price, floored=True)
+    return first[picked] * slots + second[picked], proof
 
 
 def failure_squares(load: Ints, pair_base: Ints, pair: Ints, codes: Ints) -> tuple[int, int]:

@@ -53,7 +53,7 @@ def _storage(plan: PlanData) -> Criterion:
     rating, note = _even("replicas", difference)
     if rating == "bad" and (other := _balanced_instead_of_replicas(plan)):
         rating, note = "limit", f"balanced by {other}, not by count"
-    elif rating == "bad" and plan.stage(StageName.BUDGET) is not None:
+    elif rating == "bad" and _is_limited(plan):
         rating, note = "limit", _within_limit(plan)
     elif rating == "bad" and plan.proven(StageName.REPLICAS):
         rating = "limit" if plan.file.binding else "good"
@@ -87,6 +87,12 @@ def _balanced_instead_of_replicas(plan: PlanData) -> str:
     if plan.options.get("relieve"):
         return "disk usage"
     return "bytes" if plan.options.get("balance") == "bytes" else ""
+
+
+def _is_limited(plan: PlanData) -> bool:
+    """Whether a limit on moves or balance takes effect: loads are then counted from an aim."""
+    stage = plan.stage(StageName.REPLICAS)
+    return stage is not None and stage.prices.aim is not None
 
 
 def _within_limit(plan: PlanData) -> str:

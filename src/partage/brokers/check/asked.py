@@ -1,0 +1,247 @@
+"""The options in plan.json, parsed and combined as the planner must, without its parser.
+
+What needs no cluster is refused here; ``options.py`` compares the rest with the brokers and
+partitions. Sizes and percentages are exact numbers.
+"""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from collections.abc import Callable
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any
+
+from partage.brokers.check.schema import MalformedError
+from partage.brokers.directory import MARKER
+from partage.patterns import compile_pattern, matcher
+
+_MAX_COUNT = 2**31 - 1
+_LIMITS = ("relieve", "max_moves", "max_bytes_moved", "tolerance")
+_NEED_MOVES = ("remove_broker", "replace_broker", "replication_factor")
+_CHOICES = {
+    "balance": ("replicas", "bytes"),
+    "leaders": ("count", "rate"),
+    "spread": ("cluster", "topic"),
+}
+_BYTES_TOLERANCE = Fraction(2, 100)
+_EXACT, _GIVEN = "exact", "given"
+_BALANCE_BYTES = (_EXACT, "bin-packing", _GIVEN)
+"""The strategies that balance bytes."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Asked:
+    """What the options ask for.
+
+    - ``added``: rack of each broker to add, by id; ``removed``: ids; ``replaced``: new id by old
+    - ``factors``: replication factor by topic, the general one under None
+    - ``topics``: whether a topic's name matches
+    - ``tolerance``, ``relieve``: as fractions; ``max_bytes``, ``throttle``: in bytes
+    """
+
+    strategy: str
+    added: dict[int, str | None]
+    removed: tuple[int, ...]
+    replaced: dict[int, int]
+    factors: dict[str | None, int]
+    topics: Callable[[str], bool]
+    no_moves: bool
+    balance: str
+    leaders: str
+    spread: str
+    relieve: Fraction | None
+    max_moves: int | None
+    max_bytes: int | None
+    tolerance: Fraction
+    concurrency: int
+    batch: int | None
+    throttle: int | None
+
+    @classmethod
+    def of(cls, options: dict[str, Any]) -> Asked:
+        """The options of plan.json. Raises MalformedError for those that the planner refuses."""
+        words = _Words(options)
+        balance = words.choice("balance")
+        usual = _BYTES_TOLERANCE if balance == "bytes" else Fraction(0)
+        relieve = words.one("relieve", _fraction)
+        if relieve is not None and not 0 < relieve <= 1:
+            raise _refused("relieve", options["relieve"])
+        asked = cls(
+            strategy=options.get("strategy", _EXACT),
+            added=words.mapping("add_broker", _new_broker),
+            removed=tuple(words.several("remove_broker", _broker)),
+            replaced=words.mapping("replace_broker", _replacement),
+            factors=words.mapping("replication_factor", _factor),
+            topics=words.one("topics", _pattern) or (lambda topic: True),
+            no_moves=options.get("no_moves", False),
+            balance=balance,
+            leaders=words.choice("leaders"),
+            spread=words.choice("spread"),
+            relieve=relieve,
+            max_moves=words.one("max_moves", lambda n: _counted(n, 0)),
+            max_bytes=words.one("max_bytes_moved", lambda text: _bytes(text, rate=False)),
+            tolerance=usual if (found := words.one("tolerance", _fraction)) is None else found,
+            concurrency=words.one("concurrency", _counted) or 2,
+            batch=words.one("batch", _counted),
+            throttle=words.one("throttle", lambda text: _bytes(text, rate=True)),
+        )
+        asked._check_combinations(options)
+        return asked
+
+    @property
+    def by_size(self) -> bool:
+        """Whether bytes are balanced or disks relieved, not replicas counted."""
+        return self.balance == "bytes" or self.relieve is not None
+
+    @property
+    def exact(self) -> bool:
+        """Whether the plan claims to be the best there is."""
+        return self.strategy == _EXACT
+
+    @property
+    def given(self) -> bool:
+        """Whether the replica lists are another tool's."""
+        return self.strategy == _GIVEN
+
+    @property
+    def limited(self) -> bool:
+        """Whether replica counts may give up balance to move less."""
+        limits = (self.max_moves, self.max_bytes)
+        return not self.by_size and (self.tolerance > 0 or limits != (None, None))
+
+    def may_change(self, topic: str) -> bool:
+        """Whether the partitions of a topic may change."""
+        return self.topics(topic)
+
+    def _check_combinations(self, options: dict[str, Any]) -> None:
+        limits = [name for name in _LIMITS if name in options]
+        by_bytes = ["balance"] if self.balance == "bytes" else []
+        moves = [name for name in _NEED_MOVES if options.get(name)]
+        tolerance = [name for name in limits if name == "tolerance"]
+        forbidden = (
+            (self.no_moves, "no_moves", [*moves, *limits, *by_bytes]),
+            (self.relieve is not None, "relieve", [*by_bytes, *tolerance]),
+            (self.spread == "topic", "spread", [*limits, *by_bytes]),
+            (not self.exact, "strategy", limits),
+            (self.strategy not in _BALANCE_BYTES, "strategy", by_bytes),
+        )
+        for asked, name, others in forbidden:
+            if asked and others:
+                problem = f"cannot be combined with {name}"
+                raise MalformedError(f"{MARKER}: options.{others[0]}: {problem}")
+        if self.given is not ("reassignment" in options):
+            raise MalformedError(f"{MARKER}: options.reassignment: goes with strategy {_GIVEN}")
+
+
+class _Words:
+    """The options as text and numbers, read one by one. Raises MalformedError."""
+
+    def __init__(self, options: dict[str, Any]) -> None:
+        self.options = options
+
+    def one(self, name: str, read: Callable[[Any], Any]) -> Any:
+        """The value of an option, or None where it is not given."""
+        return self._read(name, self.options[name], read) if name in self.options else None
+
+    def several(self, name: str, read: Callable[[Any], Any]) -> list[Any]:
+        """The values of an option that may be repeated; none of them twice."""
+        values = [self._read(name, word, read) for word in self.options.get(name, [])]
+        if len(set(values)) < len(values):
+            raise MalformedError(f"{MARKER}: options.{name}: a value is given twice")
+        return values
+
+    def mapping(self, name: str, read: Callable[[Any], tuple[Any, Any]]) -> dict[Any, Any]:
+        """The pairs of an option that may be repeated, none of them with the same key."""
+        pairs = self.several(name, read)
+        found = dict(pairs)
+        if len(found) < len(pairs):
+            raise MalformedError(f"{MARKER}: options.{name}: a value is given twice")
+        return found
+
+    def choice(self, name: str) -> str:
+        """One of the words of a choice, the first where none is given."""
+        words = _CHOICES[name]
+        found: str = self.options.get(name, words[0])
+        if found not in words:
+            raise _refused(name, found)
+        return found
+
+    @staticmethod
+    def _read(name: str, word: Any, read: Callable[[Any], Any]) -> Any:
+        try:
+            return read(word)
+        except (ValueError, OverflowError):
+            raise _refused(name, word) from None
+
+
+def _refused(name: str, word: Any) -> MalformedError:
+    return MalformedError(f"{MARKER}: options.{name}: {word!r} is refused by the planner")
+
+
+def _matched(pattern: str, text: str) -> re.Match[str]:
+    match = re.fullmatch(pattern, text.strip(), re.ASCII | re.IGNORECASE)
+    if match is None:
+        raise ValueError
+    return match
+
+
+def _fraction(text: str) -> Fraction:
+    """``2%`` as 1/50: up to three digits before the point, up to four after it."""
+    return Fraction(_matched(r"([0-9]{1,3}(\.[0-9]{1,4})?) ?%", text)[1]) / 100
+
+
+def _bytes(text: str, *, rate: bool) -> int:
+    """``2TB``, ``1.5 GiB``: a number and a decimal unit (binary with an i), in whole bytes."""
+    match = _matched(r"([0-9]{1,15}(?:\.[0-9]{1,6})?)\s*([kmgtp]?)(i?)b?(/s)?", text)
+    if match[4] and not rate:
+        raise ValueError
+    power = " kmgtp".index(match[2].lower() or " ")
+    return _at_least(int(Fraction(match[1]) * (1024 if match[3] else 1000) ** power), 1)
+
+
+def _at_least(number: int, least: int) -> int:
+    if number < least:
+        raise ValueError
+    return number
+
+
+def _counted(number: int, least: int = 1) -> int:
+    if number > _MAX_COUNT:
+        raise ValueError
+    return _at_least(number, least)
+
+
+def _number(word: str, least: int) -> int:
+    if re.fullmatch(r"[0-9]{1,10}", word) is None:
+        raise ValueError
+    return _counted(int(word), least)
+
+
+def _broker(word: str) -> int:
+    return _number(word, 0)
+
+
+def _new_broker(word: str) -> tuple[int, str | None]:
+    """``9:c`` or ``9``."""
+    number, colon, rack = word.partition(":")
+    if bool(colon) != bool(rack) or any(unicodedata.category(c) == "Cc" for c in rack):
+        raise ValueError
+    return _broker(number), rack or None
+
+
+def _replacement(word: str) -> tuple[int, int]:
+    """``3=9``."""
+    old, new = word.split("=")
+    return _broker(old), _broker(new)
+
+
+def _factor(word: str) -> tuple[str | None, int]:
+    """``3`` or ``topic=3``."""
+    topic, equals, number = word.rpartition("=")
+    return topic if equals else None, _number(number, 1)
+
+
+def _pattern(text: str) -> Callable[[str], bool]:
+    return matcher(compile_pattern(text))

@@ -1,0 +1,62 @@
+"""Which stages a plan has: they follow from its options, whatever its strategy.
+
+The objective is one, so a plan of another strategy is held against the same stages as an exact one.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from partage.brokers.check.asked import Asked
+
+_PLACEMENT = {"weights", "load_weights", "brokers"}
+_PRICES: dict[str, list[set[str]]] = {
+    "replicas": [_PLACEMENT],
+    "moves": [_PLACEMENT],
+    "topic spread": [_PLACEMENT],
+    "bytes": [{"confined", "load_weights"}],
+    "bytes moved": [{"brokers", "low", "high"}],
+    "leaders": [{"brokers"}],
+    "leader rate": [{"confined"}],
+    "failure": [set(), {"pairs", "brokers"}],
+    "failure balance": [{"pairs", "brokers"}],
+}
+
+
+def stages_of(asked: Asked) -> dict[str, bool]:
+    """The stages of a plan with these options in the order in which they count, and whether each is
+    exact: solved by a flow, not by a search with a bound."""
+    found = dict.fromkeys(placement_stages(asked), not asked.by_size)
+    if "topic spread" in found:
+        # a limit on bytes may cost topic spread; how much is found by a search
+        found["topic spread"] = asked.max_bytes is None
+    if asked.limited:
+        found["budget"] = False
+    by_rate = asked.leaders == "rate"
+    found["leader rate" if by_rate else "leaders"] = not by_rate
+    return found | {"failure": True, "failure balance": True}
+
+
+def prices_fit(asked: Asked, stage: dict[str, Any]) -> bool:
+    """Whether a stage has exactly the prices that its bound needs."""
+    name, keys = stage["stage"], set(stage["prices"])
+    if name == "budget":
+        within = {"fair", "within"} if asked.tolerance else set()
+        loads = set() if stage["prices"].get("limit") == "tolerance" else {"brokers", "move_price"}
+        return keys == {"limit", "load_weights"} | within | loads
+    if name in ("replicas", "moves", "topic spread"):
+        keys -= {"topics", "aim"}  # where topics or a limit set prices of their own
+    return keys in _PRICES[name]
+
+
+def placement_stages(asked: Asked) -> tuple[str, ...]:
+    """Those that choose the replica sets, without limits on what moves."""
+    if asked.no_moves:
+        return ()
+    if asked.relieve is not None:
+        return ("bytes moved",)
+    if asked.balance == "bytes":
+        return ("bytes", "bytes moved")
+    if asked.spread == "topic":
+        return ("topic spread", "replicas", "moves")
+    return ("replicas", "moves", "topic spread")
