@@ -34,7 +34,7 @@ from partage.cli import (
     watch_command,
     what_if_command,
 )
-from partage.cli.compat import ClickException, Context, get_current_context
+from partage.cli.compat import ClickException, Command, Context, get_current_context
 from partage.cli.spelling import respell
 from partage.errors import PartageError
 
@@ -93,12 +93,7 @@ def _before_any_command(
 def main() -> None:
     """Run a command and exit with its code; print a user's mistake as one line, not a traceback."""
     output.replace_unencodable()
-    command = get_command(app)
-    settings.bind(command)
-    for path, one in settings.commands(command):
-        one.context_class = output.Context
-        if path and one.callback is not None:
-            one.callback = _checked(one.callback)
+    command = _command()
     completing = "_PARTAGE_COMPLETE" in os.environ
     configured = settings.Settings() if completing else settings.Settings.read(command)
     try:
@@ -139,6 +134,17 @@ def main() -> None:
         _print_error(f"{error.filename or 'output'}: {error.strerror or error}")
         code = 2 if error.filename else 1
     sys.exit(code if isinstance(code, int) else 0)
+
+
+def _command() -> Command:
+    """All commands, with their variables and the form of their errors."""
+    command = get_command(app)
+    settings.bind(command)
+    for path, one in settings.commands(command):
+        one.context_class = output.Context
+        if path and one.callback is not None:
+            one.callback = _checked(one.callback)
+    return command
 
 
 def _discard_stdout() -> None:
