@@ -88,6 +88,17 @@ def test_offset_beyond_the_end(tmp_path: Path) -> None:
             "line 6: orders-0 is listed twice",
         ),
         (PRINTED.replace("orders          1", "orders          x"), "line 6: partition 'x'"),
+        (PRINTED.replace("-OFFSET  LAG", "-OFFSET"), "no lags found"),
+        ("GROUP PARTITION LOG-END-OFFSET LAG TOPIC\n", "line 1: columns missing: TOPIC"),
+        (
+            "GROUP PARTITION LAG TOPIC LOG-END-OFFSET\n",
+            "line 1: columns missing: PARTITION, LAG",
+        ),
+        (
+            "GROUP  TOPIC  PARTITION  CURRENT-OFFSET  LOG-END-OFFSET  LAG\n"
+            "g      t      0          1               2\n",
+            "line 2: columns missing: LAG",
+        ),
     ],
 )
 def test_refused_lags(tmp_path: Path, text: str, problem: str) -> None:

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import os
 import re
+from collections.abc import Container
 
 from partage.errors import InputError
 from partage.files import read_text
@@ -33,13 +34,15 @@ def read_lags(path: str | os.PathLike[str], group: str | None = None) -> Lags:
     for number, line in enumerate(read_text(path).splitlines(), 1):
         if line.startswith("GROUP ") and all(name in line.split() for name in _NEEDED):
             # a group's name may have spaces, so columns are counted from where the topic starts
-            start = re.search(r" (TOPIC) ", line).start(1)  # type: ignore[union-attr]
+            start = line.find(" TOPIC ") + 1
             names = line[start:].split()
+            _check_columns(names if start else [], where, number)
             continue
         values = line[start:].split()
         if not names or len(values) < len(_NEEDED) or line.startswith(_OF_GROUPS):
             continue
         row = dict(zip(names, values, strict=False))
+        _check_columns(row, where, number)
         lags = by_group.setdefault(line[:start].strip(), {}).setdefault(row["TOPIC"], {})
         partition = _count(row["PARTITION"], where, number, "partition")
         end = row["LOG-END-OFFSET"] if row["LAG"] == "-" else row["LAG"]
@@ -56,6 +59,12 @@ def read_lags(path: str | os.PathLike[str], group: str | None = None) -> Lags:
     if group is not None and group not in by_group:
         raise InputError(where, f"has no group {group!r}: {', '.join(sorted(by_group))}")
     return by_group[group] if group is not None else next(iter(by_group.values()))
+
+
+def _check_columns(found: Container[str], where: str, line: int) -> None:
+    missing = [name for name in _NEEDED if name not in found]
+    if missing:
+        raise InputError(where, f"line {line}: columns missing: {', '.join(missing)}")
 
 
 def _count(text: str, where: str, line: int, what: str) -> int:

@@ -304,6 +304,15 @@ def test_a_generation_in_no_log_is_noted() -> None:
     assert "generations 2, 3: in none of the logs" in unknown(history)
 
 
+def test_two_billion_generations_in_no_log_are_counted() -> None:
+    last = 2**31 - 1
+    history = one_group(
+        {"a.log": [joined(0, "a-1", 1), added(0, "t-0"), joined(9, "a-1", last), added(9, "")]}
+    )
+    expected = f"generations 2, 3, 4, 5, 6, 7, 8, 9 and {last - 10} more: in none of the logs"
+    assert expected in unknown(history)
+
+
 def test_a_line_without_a_group_belongs_to_the_only_one_of_its_file() -> None:
     """librdkafka's JoinGroup response has no group and comes before the first line that has it."""
     head = "%7|1767323045.678|{}|c#consumer-1| [thrd:main]: "

@@ -191,3 +191,34 @@ def test_events_survive_json() -> None:
     ]
     for one in events(*lines):
         assert Event.from_json(one.to_json()) == one
+
+
+@pytest.mark.parametrize("digits", ["9" * 5000, "2147483648", "3000000000", "99999999999999"])
+@pytest.mark.parametrize(
+    "line",
+    [
+        JAVA + "Successfully joined group with generation {}",
+        JAVA + "Finished assignment for group at generation {}: {{}}",
+        JAVA + "Executing onJoinComplete with generation {} and memberId m",
+        JAVA + "Adding newly assigned partitions: t-{}",
+        JAVA + "Sending JoinGroup (sessionTimeoutMs={})",
+        PYTHON + "Successfully joined group g with generation {}",
+        PYTHON + "Finished assignment for group g: {{'m': ConsumerProtocolAssignment("
+        "version=1, assigned_partitions=[('t', [{}])], user_data=b'')}}",
+        PYTHON + "Sending JoinGroup (JoinGroupRequest(group_id='g', session_timeout_ms={}))",
+        LIBRDKAFKA.format("GRPASSIGNMENT") + "List with {} partition(s):",
+        LIBRDKAFKA.format("SUBSCRIPTION")
+        + "effective subscription list changed from 0 to {} topic",
+        LIBRDKAFKA.format("ASSIGN") + 'Group "g" range assignment for {} member(s) finished',
+    ],
+)
+def test_a_number_that_kafka_cannot_have_written(line: str, digits: str) -> None:
+    ((number, reason),) = rejected(line.format(digits))
+    assert number == 1
+    assert "is not a number up to " in reason
+
+
+def test_a_partition_number_that_would_make_a_long_list() -> None:
+    text = JAVA + "Adding newly assigned partitions: t-{}"
+    assert events(text.format(99_999))
+    assert rejected(text.format(100_000)) == [(1, "'100000' is not a number up to 99999")]

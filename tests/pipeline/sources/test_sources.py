@@ -396,3 +396,14 @@ def test_all_but_parquet_is_kept(spark: Any, tmp_path: Path, change_events: str)
 
     read_rows(spark, [change_events, str(lines)], RECORDS, keep)
     assert [frame.count() for frame in kept] == [1]
+
+
+def test_fields_of_more_than_128_kilobytes(spark: Any, tmp_path: Path) -> None:
+    """A key may have that; a first line that has it is not a header."""
+    path = tmp_path / "a.csv"
+    path.write_text(f"{','.join(NAMES)}\nt,0,1,2026-01-01,{'k' * 200_000},9\n")
+    ((*_, key, size),) = _good(spark, str(path))
+    assert (len(key), size) == (200_000, 9)
+    path.write_text(f"{'x' * 200_000},{','.join(NAMES)}\n")
+    with pytest.raises(InputError, match=r"a\.csv: its first line is not a header \(field larger"):
+        _good(spark, str(path))

@@ -6,12 +6,16 @@ kafka-python: none). ``members`` finds out which member of the group it is.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator
 from dataclasses import asdict, dataclass, field, fields
 from enum import StrEnum
 from typing import Any, ClassVar, Protocol
 
 Partition = tuple[str, int]
+
+MAX_PARTITIONS = 100_000
+"""Of a topic in a log. A line with a higher number is damaged: every one below would be listed."""
 
 HEARTBEATS_SEEN = "heartbeats_seen"
 """A setting that no line contains: the seconds between a consumer's heartbeats."""
@@ -137,3 +141,16 @@ class ClientLog(Protocol):
 
 class Unreadable(Exception):  # noqa: N818
     """Why a line cannot be read."""
+
+
+def number_of(digits: str, most: int = 2**31 - 1) -> int:
+    """A number in a line. Raises Unreadable for text that is not a number, and for one above
+    ``most``, which Kafka cannot have written."""
+    if not re.fullmatch(r"-?[0-9]{1,12}", digits) or int(digits) > most:
+        raise Unreadable(f"{digits[:20]!r} is not a number up to {most}")
+    return int(digits)
+
+
+def partition_of(topic: str, digits: str) -> Partition:
+    """A topic and the number of a partition. Raises Unreadable."""
+    return topic, number_of(digits, MAX_PARTITIONS - 1)

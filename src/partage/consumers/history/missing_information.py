@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence, Set
-from itertools import pairwise
+from itertools import chain, islice, pairwise
 
 from partage.consumers.history.generations import Generations
 from partage.consumers.history.model import HEARTBEAT_INTERVAL, SESSION_TIMEOUT, MemberSession
@@ -71,14 +71,10 @@ def _generations(generations: Generations) -> list[str]:
     keys = [one.key for one in generations]
     if keys and keys[0][1] > 1:
         found.append(f"the logs begin in generation {keys[0][1]}: the ones before are unknown")
-    missing = [
-        str(number)
-        for one, other in pairwise(keys)
-        if one[0] == other[0]
-        for number in range(one[1] + 1, other[1])
-    ]
-    if missing:
-        found.append(f"generations {_some(missing)}: in none of the logs")
+    gaps = [range(a[1] + 1, b[1]) for a, b in pairwise(keys) if a[0] == b[0]]
+    if missing := sum(map(len, gaps)):
+        first = [str(number) for number in islice(chain.from_iterable(gaps), _MAX_NAMES)]
+        found.append(f"generations {_some(first, missing)}: in none of the logs")
     for one in generations:
         if one.plan is None:
             found += [
@@ -96,6 +92,8 @@ def _zone(zones: Set[bool]) -> list[str]:
     return []
 
 
-def _some(names: Sequence[str]) -> str:
-    more = f" and {len(names) - _MAX_NAMES} more" if len(names) > _MAX_NAMES else ""
+def _some(names: Sequence[str], count: int | None = None) -> str:
+    """The first names, and how many more of the ``count`` there are (default: all are given)."""
+    rest = (len(names) if count is None else count) - _MAX_NAMES
+    more = f" and {rest} more" if rest > 0 else ""
     return ", ".join(names[:_MAX_NAMES]) + more

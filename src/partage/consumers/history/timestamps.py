@@ -43,11 +43,11 @@ def parse_timestamp(line: str) -> Timestamp | None:
         fraction, zone = rest[5:]
         try:
             moment = datetime(int(year), month, day, hour, minute, min(second, 59), tzinfo=UTC)
-        except ValueError:
+            if zone and zone != "Z":
+                sign = -1 if zone[0] == "-" else 1
+                moment -= sign * timedelta(hours=int(zone[1:3]), minutes=int(zone[-2:]))
+        except (ValueError, OverflowError):
             return None
-        if zone and zone != "Z":
-            sign = -1 if zone[0] == "-" else 1
-            moment -= sign * timedelta(hours=int(zone[1:3]), minutes=int(zone[-2:]))
         return Timestamp(round(moment.timestamp()) * MICROSECONDS + _micros(fraction), bool(zone))
     return None
 

@@ -50,7 +50,10 @@ def read(spark: SparkSession, files: Files) -> DataFrame:
 
 
 def _names(header: str, row_type: RowType, where: str) -> list[str]:
-    names = [name.strip() for name in next(csv.reader([header.lstrip("\ufeff")]), [])]
+    try:
+        names = [name.strip() for name in next(csv.reader([header.lstrip("\ufeff")]), [])]
+    except csv.Error as error:  # a field of more than 131,072 characters
+        raise InputError(where, f"its first line is not a header ({error})") from None
     for name in names:
         if name in row_type.input_columns and names.count(name) > 1:
             raise InputError(where, f"column {name} occurs twice")

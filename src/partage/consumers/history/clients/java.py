@@ -28,7 +28,15 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
-from partage.consumers.history.events import Event, EventKind, Partition, Rejected, Unreadable
+from partage.consumers.history.events import (
+    Event,
+    EventKind,
+    Partition,
+    Rejected,
+    Unreadable,
+    number_of,
+    partition_of,
+)
 from partage.consumers.history.timestamps import Timestamp, parse_timestamp
 
 _CONSUMER = re.compile(
@@ -169,7 +177,7 @@ class JavaLog:
         seconds = {
             name: int(settings[key]) / 1000
             for key, name in _SECONDS.items()
-            if settings.get(key, "").isdigit()
+            if re.fullmatch(r"\d{1,10}", settings.get(key, ""), re.ASCII)
         }
         if not seconds or settings.get("group.id", "null") == "null":
             return
@@ -233,12 +241,12 @@ def _joined(rest: str, message: str) -> Iterator[dict[str, Any]]:
     if found := _GENERATION.search(message):
         yield {
             "kind": EventKind.JOINED,
-            "generation": int(found[1]),
+            "generation": number_of(found[1]),
             "member": found[2],
             "assignor": found[3],
         }
     elif rest.isdigit():  # older clients
-        yield {"kind": EventKind.JOINED, "generation": int(rest)}
+        yield {"kind": EventKind.JOINED, "generation": number_of(rest)}
     else:
         raise Unreadable("no generation where one is expected")
 
@@ -247,12 +255,15 @@ def _complete(_: str, message: str) -> Iterator[dict[str, Any]]:
     found = _COMPLETE.search(message)
     if found is None:
         raise Unreadable("no generation and memberId where they are expected")
-    yield {"kind": EventKind.JOINED, "generation": int(found[1]), "member": found[2]}
+    yield {"kind": EventKind.JOINED, "generation": number_of(found[1]), "member": found[2]}
 
 
 def _timeout(_: str, message: str) -> Iterator[dict[str, Any]]:
     if found := re.search(r"sessionTimeoutMs=(\d+)", message):
-        yield {"kind": EventKind.SETTINGS, "settings": {"session_timeout": int(found[1]) / 1000}}
+        yield {
+            "kind": EventKind.SETTINGS,
+            "settings": {"session_timeout": number_of(found[1]) / 1000},
+        }
 
 
 def _subscriptions(rest: str, _: str) -> Iterator[dict[str, Any]]:
@@ -278,7 +289,7 @@ def _plan(rest: str, _: str) -> Iterator[dict[str, Any]]:
     plan = {found["id"]: _partitions(found["held"]) for found in _OF_MEMBER.finditer(body)}
     if body and (not plan or not listed.rstrip().endswith("}")):
         raise Unreadable("the assignment is incomplete or in an unknown form")
-    yield {"kind": EventKind.PLAN, "generation": int(number or -1), "plan": plan}
+    yield {"kind": EventKind.PLAN, "generation": number_of(number or "-1"), "plan": plan}
 
 
 def _updated(_: str, message: str) -> Iterator[dict[str, Any]]:
@@ -328,4 +339,4 @@ def _pairs(parts: Iterable[str]) -> Iterator[Partition]:
         found = _NAME.fullmatch(part.strip())
         if found is None:
             raise Unreadable(f"{part.strip()[:60]!r} is not a topic and partition")
-        yield found[1], int(found[2])
+        yield partition_of(found[1], found[2])

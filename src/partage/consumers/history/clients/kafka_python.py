@@ -21,7 +21,15 @@ import re
 from collections.abc import Callable, Iterator
 from typing import Any, ClassVar
 
-from partage.consumers.history.events import Event, EventKind, Partition, Rejected, Unreadable
+from partage.consumers.history.events import (
+    Event,
+    EventKind,
+    Partition,
+    Rejected,
+    Unreadable,
+    number_of,
+    partition_of,
+)
 from partage.consumers.history.timestamps import parse_timestamp
 
 _PARTITION = re.compile(r"TopicPartition\(topic='([^']*)', partition=(\d+)\)")
@@ -110,14 +118,14 @@ def _joined(found: re.Match[str]) -> Iterator[EventFields]:
     yield {
         "kind": EventKind.JOINED,
         "group": found[1],
-        "generation": int(found[2]),
+        "generation": number_of(found[2]),
         "member": found[3],
         "assignor": found[4],
     }
 
 
 def _joined_before_3(found: re.Match[str]) -> Iterator[EventFields]:
-    yield {"kind": EventKind.JOINED, "group": found[1], "generation": int(found[2])}
+    yield {"kind": EventKind.JOINED, "group": found[1], "generation": number_of(found[2])}
 
 
 def _cooperative(found: re.Match[str]) -> Iterator[EventFields]:
@@ -169,7 +177,7 @@ def _plan(found: re.Match[str]) -> Iterator[EventFields]:
     plan = {
         member["id"]: tuple(
             sorted(
-                (topic, int(number))
+                partition_of(topic, number.strip())
                 for topic, numbers in _OF_TOPIC.findall(member["held"])
                 for number in numbers.split(",")
                 if number.strip()
@@ -183,7 +191,7 @@ def _plan(found: re.Match[str]) -> Iterator[EventFields]:
 
 
 def _timeout(found: re.Match[str]) -> Iterator[EventFields]:
-    settings = {"session_timeout": int(found[2]) / 1000}
+    settings = {"session_timeout": number_of(found[2]) / 1000}
     yield {"kind": EventKind.SETTINGS, "group": found[1], "settings": settings}
 
 
@@ -260,7 +268,7 @@ _MUST = (
 def _partitions(listed: str) -> tuple[Partition, ...]:
     if listed in ("set()", "frozenset()"):
         return ()
-    found = tuple(sorted((topic, int(number)) for topic, number in _PARTITION.findall(listed)))
+    found = tuple(sorted(partition_of(*pair) for pair in _PARTITION.findall(listed)))
     if not found or len(found) != listed.count("("):
         raise Unreadable("its partitions are in an unknown form")
     return found

@@ -24,7 +24,16 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
-from partage.consumers.history.events import Event, EventKind, Partition, Rejected
+from partage.consumers.history.events import (
+    MAX_PARTITIONS,
+    Event,
+    EventKind,
+    Partition,
+    Rejected,
+    Unreadable,
+    number_of,
+    partition_of,
+)
 from partage.consumers.history.timestamps import parse_timestamp
 
 _LINE = re.compile(
@@ -101,12 +110,16 @@ class LibrdkafkaLog:
         message = found["message"]
         if group := _GROUP.search(message):
             handle.group = group[1]
-        if handle.plan is not None:
-            if _into_plan(handle, found["facility"], message):
-                return
-            yield from self._end_plan(handle, name)
-        cut = handle.listed
-        events, problem = _read(handle, number, text, found["facility"], message)
+        try:
+            if handle.plan is not None:
+                if _into_plan(handle, found["facility"], message):
+                    return
+                yield from self._end_plan(handle, name)
+            cut = handle.listed
+            events, problem = _read(handle, number, text, found["facility"], message)
+        except Unreadable as why:
+            yield Rejected(self.source, number, text, str(why))
+            return
         yield from self._events(handle, name, number, text, events)
         if problem is _INCOMPLETE and cut is not None:
             yield Rejected(self.source, cut.number, cut.text, problem)
@@ -176,8 +189,8 @@ def _read(
         case "SUBSCRIPTION":
             return _subscription(handle, message), ""
         case "ASSIGN" if found := _RUN.search(message):
+            handle.plan_head = (number, text, found[2], number_of(found[3]))
             handle.plan, handle.member = {}, ""
-            handle.plan_head = (number, text, found[2], int(found[3]))
         case _:
             pass
     return _simple_event(handle, facility, message), ""
@@ -195,7 +208,7 @@ def _simple_event(handle: _Handle, facility: str, message: str) -> list[Fields]:
 
 def _join_group(handle: _Handle, message: str) -> tuple[list[Fields], str]:
     if found := _JOINED.search(message):
-        handle.generation = int(found[1])
+        handle.generation = number_of(found[1])
         if handle.generation < 0:
             return [], ""
         joined = {"generation": handle.generation, "assignor": found[2], "member": found[3]}
@@ -213,9 +226,9 @@ def _assignment(handle: _Handle, number: int, text: str, message: str) -> tuple[
         # Partitions removed while it closes are revoked, not assigned to others.
         kind = EventKind.REVOKED if handle.closing else EventKind.HELD
         event = {"kind": kind, "cooperative": bool(handle.cooperative), "text": text}
-        handle.listed = _List(number, text, int(found[1]), event)
+        handle.listed = _List(number, text, number_of(found[1]), event)
     elif handle.listed is not None and (found := _PLACE.search(message)):
-        handle.listed.places.append((found[1], int(found[2])))
+        handle.listed.places.append(partition_of(found[1], found[2]))
     else:
         return [], "a partition of a group assignment where none is expected"
     listed = handle.listed
@@ -231,9 +244,9 @@ def _assignment(handle: _Handle, number: int, text: str, message: str) -> tuple[
 
 def _subscription(handle: _Handle, message: str) -> list[Fields]:
     if found := re.search(r"effective subscription list changed from \d+ to (\d+) topic", message):
-        handle.topics, handle.subscribed = {}, int(found[1])
+        handle.topics, handle.subscribed = {}, number_of(found[1])
     elif found := _TOPIC.search(message):
-        handle.topics[found[1]] = int(found[2])
+        handle.topics[found[1]] = number_of(found[2], MAX_PARTITIONS)
         if len(handle.topics) == handle.subscribed:
             topics = tuple(sorted(handle.topics))
             return [{"kind": EventKind.SUBSCRIBED, "topics": topics, "counts": dict(handle.topics)}]
@@ -250,7 +263,7 @@ def _into_plan(handle: _Handle, facility: str, message: str) -> bool:
         handle.plan[found[1]] = []
         return True
     if handle.member and (found := _PLACE.search(message)):
-        handle.plan[handle.member].append((found[1], int(found[2])))
+        handle.plan[handle.member].append(partition_of(found[1], found[2]))
         return True
     return False
 
