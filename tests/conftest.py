@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 import partage
+from partage import redaction
 from tests import profiles
 
 profiles.register()
@@ -25,6 +26,12 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
             item.add_marker(pytest.mark.xdist_group("spark"))
         elif item.get_closest_marker("kafka") and item.path.stem != "test_docs":
             item.add_marker(pytest.mark.xdist_group(item.path.stem))
+
+
+@pytest.fixture(autouse=True)
+def no_hidden_values(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What one test hides, as a secret, another may show."""
+    monkeypatch.setattr(redaction, "_hidden", set())
 
 
 @pytest.fixture

@@ -25,6 +25,7 @@ LAYERS: tuple[tuple[str, ...], ...] = (
         "period",
         "printable",
         "properties",
+        "redaction",
         "units",
     ),
     ("flow",),
@@ -44,6 +45,7 @@ TOP = ("__init__", "__main__")
 
 SAME_LAYER = {(room, "errors") for room in LAYERS[0]}
 SAME_LAYER |= {(room, "printable") for room in ("errors", "files", "frames", "json_input")}
+SAME_LAYER |= {("errors", "redaction"), ("properties", "redaction")}
 SAME_LAYER |= {("properties", "files"), ("json_input", "files")}
 
 ONLY_IN = {

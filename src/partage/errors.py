@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable
 from typing import Any, TypeVar
 
 from partage.printable import is_printable, printable
+from partage.redaction import redacted
 
 Value = TypeVar("Value")
 _LONG = 60
@@ -18,7 +19,7 @@ class PartageError(Exception):
     exit_code = 1
 
     def __str__(self) -> str:
-        return printable(super().__str__())
+        return printable(redacted(super().__str__()))
 
     @property
     def lines(self) -> list[str]:
@@ -35,7 +36,7 @@ class SeveralError(PartageError):
 
     @property
     def lines(self) -> list[str]:
-        return [printable(reason) for reason in self._reasons]
+        return [printable(redacted(reason)) for reason in self._reasons]
 
 
 class InputError(PartageError):

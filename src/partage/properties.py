@@ -2,8 +2,10 @@
 
 The file has Java's format, and the names are those of Kafka's clients. The same settings can be
 environment variables: ``PARTAGE_SASL_JAAS_CONFIG`` is ``sasl.jaas.config``. The file has priority.
-``PARTAGE_SASL_USERNAME`` and ``PARTAGE_SASL_PASSWORD`` can replace ``sasl.jaas.config``. Messages
-never contain values, since these may be secrets.
+``PARTAGE_SASL_USERNAME`` and ``PARTAGE_SASL_PASSWORD`` can replace ``sasl.jaas.config``.
+
+Messages name a setting, its file and line, and what is accepted. They never contain its value, nor
+a name that is not one of Kafka's: a value that was cut into two lines goes on as a name.
 """
 
 from __future__ import annotations
@@ -11,9 +13,13 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Iterator, Mapping
+from contextlib import suppress
+from dataclasses import dataclass, field
+from typing import TypeAlias
 
 from partage.errors import InputError
 from partage.files import read_text
+from partage.redaction import hide
 
 PREFIX = "PARTAGE_"
 USERNAME, PASSWORD = "PARTAGE_SASL_USERNAME", "PARTAGE_SASL_PASSWORD"
@@ -37,28 +43,145 @@ KNOWN = (
 )
 """The supported settings."""
 
+UNSUPPORTED = (
+    "security.providers",
+    *(
+        f"sasl.{name}"
+        for name in (
+            "client.callback.handler.class",
+            "kerberos.kinit.cmd",
+            "kerberos.min.time.before.relogin",
+            "kerberos.service.name",
+            "kerberos.ticket.renew.jitter",
+            "kerberos.ticket.renew.window.factor",
+            "login.callback.handler.class",
+            "login.class",
+            "login.connect.timeout.ms",
+            "login.read.timeout.ms",
+            "login.refresh.buffer.seconds",
+            "login.refresh.min.period.seconds",
+            "login.refresh.window.factor",
+            "login.refresh.window.jitter",
+            "login.retry.backoff.max.ms",
+            "login.retry.backoff.ms",
+            "oauthbearer.assertion.algorithm",
+            "oauthbearer.client.credentials.client.id",
+            "oauthbearer.client.credentials.client.secret",
+            "oauthbearer.clock.skew.seconds",
+            "oauthbearer.expected.audience",
+            "oauthbearer.expected.issuer",
+            "oauthbearer.header.urlencode",
+            "oauthbearer.jwks.endpoint.url",
+            "oauthbearer.scope",
+            "oauthbearer.scope.claim.name",
+            "oauthbearer.sub.claim.name",
+            "oauthbearer.token.endpoint.url",
+        )
+    ),
+    *(
+        f"ssl.{name}"
+        for name in (
+            "cipher.suites",
+            "enabled.protocols",
+            "engine.factory.class",
+            "keymanager.algorithm",
+            "keystore.password",
+            "protocol",
+            "provider",
+            "secure.random.implementation",
+            "trustmanager.algorithm",
+            "truststore.password",
+        )
+    ),
+)
+"""Security settings of Kafka's clients that partage does not support, for messages that name them.
+"""
+
+_KEYWORDS = frozenset(
+    (
+        *("", "PLAINTEXT", "SSL", "SASL_PLAINTEXT", "SASL_SSL"),
+        *("PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512", "GSSAPI", "OAUTHBEARER"),
+        *("PEM", "JKS", "PKCS12", "HTTPS", "TRUE", "FALSE"),
+    )
+)
+"""Values that are no secrets."""
+
+NAME = re.compile(r"[a-z0-9_-]{1,20}(\.[a-z0-9_-]{1,20})+")
+"""What names of settings look like."""
+
+_ADDRESS = re.compile(r"(?:[A-Za-z_]+://)?(?:[A-Za-z0-9._-]+|\[[0-9a-fA-F:.%]+\]):\d{1,5}")
+
+_JAAS_PASSWORD = re.compile(r"""(?i)\bpassword\s*=\s*["']?((?:[^"'\\;\s]|\\.)+)""")
+"""The password in a value of ``sasl.jaas.config``."""
+
 _LOGIN_MODULES = "org.apache.kafka.common.security"
+
+
+@dataclass(frozen=True)
+class Setting:
+    """The value of a setting. ``place``: ``client.properties: line 3: sasl.mechanism``, or a
+    variable. The value may be a secret, so messages never contain it."""
+
+    place: str
+    value: str = field(repr=False)
+
+
+Settings: TypeAlias = Mapping[str, Setting]
+"""Settings by name."""
+
+
+def addresses(text: str) -> list[str]:
+    """The addresses in a list of brokers, ``HOST:PORT,HOST:PORT``; a protocol may precede the host.
+
+    Raises ValueError that names the first other part by its position: it may be a login.
+    """
+    found = [one.strip() for one in text.split(",")]
+    for position, one in enumerate(found, 1):
+        if not _ADDRESS.fullmatch(one):
+            which = f", not part {position} of {len(found)}" if len(found) > 1 else ""
+            login = ", and the login in a client properties file" if "@" in one else ""
+            raise ValueError(f"expected HOST:PORT[,HOST:PORT]{which}{login}")
+    return found
+
+
+def _hide(name: str, value: str) -> None:
+    """Hide a value unless it is a keyword, a number, or made to be seen."""
+    if value.strip().upper() in _KEYWORDS or value.strip().isdecimal() or name == "client.id":
+        return
+    with suppress(ValueError):
+        if name == "bootstrap.servers" and addresses(value):
+            return
+    hide(value)
+    for password in _JAAS_PASSWORD.findall(value):
+        hide(password)
 
 
 def read_settings(
     path: str | os.PathLike[str] | None, environment: Mapping[str, str] | None = None
-) -> dict[str, str]:
+) -> dict[str, Setting]:
     """The settings of a properties file, completed from the environment.
 
     Raises InputError for a file that cannot be read or parsed, and for a user without a password.
     """
     environment = os.environ if environment is None else environment
     variables = {name: variable(name) for name in KNOWN}
-    found = {name: environment[key] for name, key in variables.items() if environment.get(key)}
+    found = {
+        name: Setting(key, environment[key])
+        for name, key in variables.items()
+        if environment.get(key)
+    }
     if path is not None:
         found |= parse_properties(read_text(path), os.fspath(path))
-    wants_login = found.get("security.protocol", "").strip().upper().startswith("SASL")
+    for name, setting in found.items():
+        _hide(name, setting.value)
+    protocol = found["security.protocol"].value if "security.protocol" in found else ""
+    wants_login = protocol.strip().upper().startswith("SASL")
     if wants_login and "sasl.jaas.config" not in found and "sasl.mechanism" in found:
-        found |= _login(found["sasl.mechanism"], environment)
+        found |= _login(found["sasl.mechanism"].value, environment)
     return found
 
 
-def _login(mechanism: str, environment: Mapping[str, str]) -> dict[str, str]:
+def _login(mechanism: str, environment: Mapping[str, str]) -> dict[str, Setting]:
     """``sasl.jaas.config`` from the variables with user name and password, if they are set."""
     user, password = environment.get(USERNAME, ""), environment.get(PASSWORD, "")
     if not user and not password:
@@ -67,9 +190,10 @@ def _login(mechanism: str, environment: Mapping[str, str]) -> dict[str, str]:
         raise InputError(
             PASSWORD if user else USERNAME, "is missing: a login needs user name and password"
         )
+    hide(password)
     quoted = (re.sub(r'([\\"])', r"\\\1", word) for word in (user, password))
     module = login_module(mechanism.strip().upper(), 'username="{}" password="{}"'.format(*quoted))
-    return {"sasl.jaas.config": module}
+    return {"sasl.jaas.config": Setting(PASSWORD, module)}
 
 
 def login_module(mechanism: str, options: str) -> str:
@@ -84,24 +208,31 @@ def variable(setting: str) -> str:
     return PREFIX + setting.upper().replace(".", "_")
 
 
-def parse_properties(text: str, where: str) -> dict[str, str]:
+def parse_properties(text: str, where: str) -> dict[str, Setting]:
     """``java.util.Properties``: ``name=value``, ``name: value`` or ``name value`` to a line;
     ``#`` and ``!`` start a comment, a trailing backslash continues a line. Raises InputError."""
-    found: dict[str, str] = {}
-    for number, line in _logical_lines(text):
+    found: dict[str, Setting] = {}
+    for lines, line in _logical_lines(text):
         name, value = _split(line)
         if not name:
-            raise InputError(where, f"line {number}: expected name=value")
+            raise InputError(where, f"{lines}: expected name=value")
         try:
-            found[_unescaped(name)] = _unescaped(value)
+            name, value = _unescaped(name), _unescaped(value)
         except ValueError:
-            raise InputError(where, f"line {number}: an invalid \\u escape") from None
+            raise InputError(where, f"{lines}: an invalid \\u escape") from None
+        # a name that no client knows may be part of a value that was cut
+        known = name if name in KNOWN or name in UNSUPPORTED else "unknown setting"
+        found[name] = Setting(f"{where}: {lines}: {known}", value)
+        if known != name and not NAME.fullmatch(name):
+            hide(name)
     return found
 
 
-def _logical_lines(text: str) -> Iterator[tuple[int, str]]:
-    """(number, line) without comments and blank lines, continued ones joined."""
+def _logical_lines(text: str) -> Iterator[tuple[str, str]]:
+    """("line 3", line) without comments and blank lines; ("lines 3–4", line) where continued ones
+    are joined."""
     whole, start = "", 0
+    number = 0
     for number, physical in enumerate(text.splitlines(), 1):
         line = physical.lstrip(" \t\f")
         if not whole:
@@ -112,10 +243,14 @@ def _logical_lines(text: str) -> Iterator[tuple[int, str]]:
         if slashes % 2:
             whole += line[:-1]
             continue
-        yield start, whole + line
+        yield _lines(start, number), whole + line
         whole = ""
     if whole:
-        yield start, whole
+        yield _lines(start, number), whole
+
+
+def _lines(first: int, last: int) -> str:
+    return f"line {first}" if first == last else f"lines {first}–{last}, joined by a backslash"
 
 
 def _split(line: str) -> tuple[str, str]:

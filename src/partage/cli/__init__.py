@@ -93,6 +93,7 @@ def _before_any_command(
 def main() -> None:
     """Run a command and exit with its code; print a user's mistake as one line, not a traceback."""
     output.replace_unencodable()
+    output.redact_other_messages()
     command = _command()
     completing = "_PARTAGE_COMPLETE" in os.environ
     configured = settings.Settings() if completing else settings.Settings.read(command)

@@ -14,6 +14,7 @@ from typer.core import TyperArgument
 
 from partage.cli import output, settings
 from partage.cli.compat import Command, get_current_context
+from partage.redaction import redacted
 from partage.report.printing import PrintableConsole
 
 _CLUSTER_OPTIONS = (
@@ -34,6 +35,7 @@ def show(console: PrintableConsole, *words: str, written: str | None = None) -> 
     parts += [f"Next: {shlex.join(('partage', *words))}"] if words else []
     if not parts:
         return
+    parts = [redacted(part) for part in parts]
     line = "   ".join(parts)
     output.print_line(console, "\n" + ("\n".join(parts) if len(line) > console.width else line))
 

@@ -11,20 +11,24 @@ from __future__ import annotations
 import codecs
 import inspect
 import json
+import logging
 import os
 import shutil
 import sys
 import textwrap
+import traceback
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from io import TextIOWrapper
 from pathlib import Path
+from types import TracebackType
 from typing import Any
 
 import typer
 from rich.text import Text
 
 from partage.printable import printable
+from partage.redaction import redacted
 from partage.report.printing import PrintableConsole
 
 WIDTH = 100
@@ -101,12 +105,28 @@ def print_line(console: PrintableConsole, line: str) -> None:
 
 def print_plain(line: str) -> None:
     """Print a line on stdout at once, so that the reader of a pipe gets it."""
-    print(printable(line), flush=True)
+    print(printable(redacted(line)), flush=True)
 
 
 def print_aside(line: str) -> None:
     """Print a line that is not the result on stderr: progress, a warning, an error."""
-    print(printable(line), file=sys.stderr, flush=True)
+    print(printable(redacted(line)), file=sys.stderr, flush=True)
+
+
+def redact_other_messages() -> None:
+    """Print tracebacks, and what libraries log, printable and without secrets."""
+
+    class Formatter(logging.Formatter):
+        def format(self, record: logging.LogRecord) -> str:
+            return printable(redacted(super().format(record)), lines=True)
+
+    def show(kind: type[BaseException], error: BaseException, trace: TracebackType | None) -> None:
+        text = "".join(traceback.format_exception(kind, error, trace))
+        sys.stderr.write(printable(redacted(text), lines=True))
+
+    sys.excepthook = show
+    if logging.lastResort is not None:
+        logging.lastResort.setFormatter(Formatter())
 
 
 def print_json(value: Any) -> None:

@@ -71,6 +71,10 @@ _CLUSTER: Mapping[str, str] = {
     _SHUFFLES: "64",
 }
 
+_SECRET = re.compile("(?i)secret|password|token|access.?key|credential|jaas")
+"""Settings that must not be in the command line of a Java process, which every user can read; as
+those that Spark itself hides (``spark.redaction.regex``)."""
+
 _FAST_START = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
 """Only Java's first compiler: a third faster for runs of seconds, slower for runs of minutes."""
 
@@ -190,7 +194,8 @@ def _open(url: str, connect: bool, short: bool, config: Mapping[str, str]) -> Sp
     if starts_java:
         # On a cluster the user has settings, which these would override.
         given = {**settings, **config} if local else {**_APP_NAME, "spark.master": url}
-        _start_java(SparkConf(loadDefaults=False).setAll(list(given.items())))
+        public = [(key, value) for key, value in given.items() if not _SECRET.search(key)]
+        _start_java(SparkConf(loadDefaults=False).setAll(public))
     if not connect:
         conf = SparkConf()
         for key, value in settings.items():

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ssl
+from collections.abc import Mapping
 from pathlib import Path
 
 import pytest
@@ -12,12 +13,21 @@ pytest.importorskip("kafka")
 from partage.errors import InputError
 from partage.live.admin.client_config import client_config
 from partage.live.admin.connection import Connection
-from partage.properties import KNOWN, parse_properties, read_settings
+from partage.properties import KNOWN, Setting, Settings, parse_properties, read_settings
 
 PLAIN = (
     'org.apache.kafka.common.security.plain.PlainLoginModule required username="u" password="p";'
 )
 SCRAM = "org.apache.kafka.common.security.scram.ScramLoginModule required "
+
+
+def settings_of(values: Mapping[str, str]) -> Settings:
+    """Settings of a file f."""
+    return {name: Setting(f"f: {name}", value) for name, value in values.items()}
+
+
+def values(settings: Settings) -> dict[str, str]:
+    return {name: one.value for name, one in settings.items()}
 
 
 def test_the_forms_of_a_line() -> None:
@@ -35,7 +45,7 @@ g\ h=\tx\u00e9\\
 empty=
 alone
 """
-    assert parse_properties(text, "f") == {
+    assert values(parse_properties(text, "f")) == {
         "a": "1",
         "b": "2",
         "c": "3",
@@ -58,21 +68,37 @@ def test_the_file_comes_before_the_environment(tmp_path: Path) -> None:
     file = tmp_path / "client.properties"
     file.write_text("client.id=file\n")
     said = {"PARTAGE_CLIENT_ID": "variable", "PARTAGE_SECURITY_PROTOCOL": "SSL", "OTHER": "x"}
-    assert read_settings(file, said) == {"client.id": "file", "security.protocol": "SSL"}
-    assert read_settings(None, {f"PARTAGE_{KNOWN[0].upper().replace('.', '_')}": "h:1"}) == {
-        "bootstrap.servers": "h:1"
+    assert read_settings(file, said) == {
+        "client.id": Setting(f"{file}: line 1: client.id", "file"),
+        "security.protocol": Setting("PARTAGE_SECURITY_PROTOCOL", "SSL"),
     }
+    assert values(
+        read_settings(None, {f"PARTAGE_{KNOWN[0].upper().replace('.', '_')}": "h:1"})
+    ) == {"bootstrap.servers": "h:1"}
+
+
+def test_the_place_of_a_setting() -> None:
+    text = "\n# c\nsasl.mechanism=PLAIN\\\n  x\nssl.protocol=TLS\nabc+/=\n"
+    places = [one.place for one in parse_properties(text, "f").values()]
+    assert places == [
+        "f: lines 3–4, joined by a backslash: sasl.mechanism",
+        "f: line 5: ssl.protocol",
+        "f: line 6: unknown setting",
+    ]
+    assert "PLAIN" not in repr(parse_properties(text, "f"))
 
 
 def test_plain_and_scram() -> None:
     config = client_config(
-        {
-            "security.protocol": "sasl_plaintext",
-            "sasl.mechanism": "PLAIN",
-            "sasl.jaas.config": PLAIN,
-            "metric.reporters": "x",
-            "request.timeout.ms": "5000",
-        },
+        settings_of(
+            {
+                "security.protocol": "sasl_plaintext",
+                "sasl.mechanism": "PLAIN",
+                "sasl.jaas.config": PLAIN,
+                "metric.reporters": "x",
+                "request.timeout.ms": "5000",
+            }
+        ),
         "f",
     )
     assert config == {
@@ -82,41 +108,39 @@ def test_plain_and_scram() -> None:
         "sasl_plain_password": "p",
         "request_timeout_ms": 5000,
     }
-    config = client_config(
-        {
-            "security.protocol": "SASL_PLAINTEXT",
-            "sasl.mechanism": "SCRAM-SHA-512",
-            "sasl.jaas.config": SCRAM + r"""password='a "b;c' username="d\"e" tokenauth=false;""",
-        },
-        "f",
-    )
+    jaas = SCRAM + r"""password='a "b;c' username="d\"e" tokenauth=false;"""
+    login = {"sasl.mechanism": "SCRAM-SHA-512", "sasl.jaas.config": jaas}
+    config = client_config(settings_of({"security.protocol": "SASL_PLAINTEXT"} | login), "f")
     assert (config["sasl_plain_username"], config["sasl_plain_password"]) == ('d"e', 'a "b;c')
 
 
 @pytest.mark.parametrize(
     ("settings", "said"),
     [
-        ({"security.protocol": "TLS"}, "security.protocol: 'TLS', expected one of PLAINTEXT"),
+        ({"security.protocol": "TLS"}, "f: security.protocol: expected one of PLAINTEXT"),
         ({"security.protocol": "SASL_SSL"}, "sasl.mechanism is missing"),
-        ({"sasl.mechanism": "GSSAPI"}, "sasl.mechanism: 'GSSAPI', expected one of PLAIN"),
+        ({"sasl.mechanism": "GSSAPI"}, "f: sasl.mechanism: expected one of PLAIN"),
         ({"sasl.mechanism": "PLAIN"}, "sasl.jaas.config is missing"),
         ({"sasl.mechanism": "PLAIN", "sasl.jaas.config": "secret"}, "expected a login module"),
-        ({"sasl.mechanism": "SCRAM-SHA-256", "sasl.jaas.config": PLAIN}, "the ScramLoginModule"),
-        ({"ssl.cipher.suites": "X"}, "ssl.cipher.suites: partage does not support this setting"),
-        ({"request.timeout.ms": "soon"}, "request.timeout.ms: 'soon', expected a number"),
+        (
+            {"sasl.mechanism": "SCRAM-SHA-256", "sasl.jaas.config": PLAIN},
+            "expected the ScramLoginModule",
+        ),
+        ({"ssl.cipher.suites": "X"}, "ssl.cipher.suites: partage does not support this security"),
+        ({"request.timeout.ms": "soon"}, "f: request.timeout.ms: expected a number"),
         (
             {"security.protocol": "SSL", "ssl.truststore.location": "a.jks"},
-            "ssl.truststore.type is JKS, expected PEM",
+            "ssl.truststore.type is missing, expected PEM",
         ),
         (
             {"security.protocol": "SSL", "ssl.truststore.type": "PEM"}
             | {"ssl.truststore.location": "not-there.pem"},
-            "not-there.pem: no such file",
+            "f: ssl.truststore.location: the file: no such file",
         ),
         (
             {"security.protocol": "SSL", "ssl.truststore.type": "PEM"}
             | {"ssl.truststore.certificates": "secret"},
-            "the certificates or the key cannot be used",
+            "f: ssl.truststore.certificates: the certificates cannot be used",
         ),
         (
             {"security.protocol": "SSL", "ssl.keystore.type": "PEM", "ssl.keystore.key": "secret"},
@@ -128,17 +152,17 @@ def test_an_unsupported_setting_is_named_without_secrets(
     settings: dict[str, str], said: str
 ) -> None:
     with pytest.raises(InputError) as raised:
-        client_config({"security.protocol": "SASL_PLAINTEXT"} | settings, "f")
+        client_config(settings_of({"security.protocol": "SASL_PLAINTEXT"} | settings), "f")
     assert said in str(raised.value)
     assert "secret" not in str(raised.value)
 
 
 def test_tls_checks_certificates_and_names() -> None:
-    context = client_config({"security.protocol": "SSL"}, "f")["ssl_context"]
+    context = client_config(settings_of({"security.protocol": "SSL"}), "f")["ssl_context"]
     assert context.verify_mode == ssl.CERT_REQUIRED
     assert context.check_hostname
     unnamed = {"security.protocol": "SSL", "ssl.endpoint.identification.algorithm": ""}
-    context = client_config(unnamed, "f")["ssl_context"]
+    context = client_config(settings_of(unnamed), "f")["ssl_context"]
     assert context.verify_mode == ssl.CERT_REQUIRED
     assert not context.check_hostname
 
@@ -154,7 +178,7 @@ def test_where_the_cluster_is(tmp_path: Path) -> None:
         InputError, match=r"^bootstrap_server: expected HOST:PORT, here or in PARTAGE"
     ):
         Connection.of(None, None, {})
-    with pytest.raises(InputError, match="'localhost': expected HOST:PORT"):
+    with pytest.raises(InputError, match=r"^bootstrap_server: expected HOST:PORT\[,HOST:PORT\]$"):
         Connection.of("localhost", None, {})
 
 

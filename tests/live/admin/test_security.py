@@ -172,8 +172,8 @@ def other_authority(folder: Path) -> str:
 @pytest.mark.parametrize(
     ("wrong", "code", "said"),
     [
-        ("password", 1, "the login of user admin is refused"),
-        ("plain password", 1, "the login of user admin is refused"),
+        ("password", 1, "the login is refused: check user name and password"),
+        ("plain password", 1, "the login is refused: check user name and password"),
         ("authority", 1, "its certificate is not accepted: unable to get local issuer certificate"),
         ("host name", 1, "its certificate is not accepted: Hostname mismatch"),
         ("plaintext to TLS", 1, "the listener uses TLS, but security.protocol is PLAINTEXT"),
@@ -185,11 +185,11 @@ def other_authority(folder: Path) -> str:
         ("TLS to plaintext", 1, "does not use TLS, but security.protocol is SASL_SSL"),
         ("TLS to a login", 1, "the listener requires SASL, but security.protocol is SSL"),
         ("no certificate", 1, "it ended the TLS handshake (sslv3 alert bad certificate)"),
-        ("JKS", 2, "ssl.truststore.type is JKS, expected PEM"),
-        ("no file", 2, "none.pem: no such file"),
+        ("JKS", 2, "ssl.truststore.type is missing, expected PEM"),
+        ("no file", 2, "ssl.truststore.location: the file: no such file"),
         ("no properties", 2, "client.properties: no such file"),
         ("no password", 2, "sasl.jaas.config: expected a login module"),
-        ("mechanism", 2, "sasl.mechanism: 'GSSAPI', expected one of PLAIN"),
+        ("mechanism", 2, "sasl.mechanism: expected one of PLAIN"),
     ],
 )
 def test_errors_are_one_line(
@@ -489,7 +489,7 @@ def test_variables_are_enough_and_secrets_stay_secret(
     assert [one.code for one in ended] == [0] * len(ended)
     monkeypatch.setenv("PARTAGE_SASL_PASSWORD", "hunter2")
     refused = run("snapshot")
-    assert (refused.code, "login of user admin is refused" in refused.err) == (1, True)
+    assert (refused.code, "the login is refused" in refused.err) == (1, True)
     monkeypatch.delenv("PARTAGE_SASL_PASSWORD")
     alone = run("snapshot")
     assert (alone.code, alone.err) == (

@@ -142,12 +142,12 @@ def test_no_server_is_reachable() -> None:
     [
         ("kafka://h:9092", "expected kafka://HOST:PORT/TOPIC"),
         ("kafka:///t", "expected kafka://HOST:PORT/TOPIC"),
-        ("kafka://h/t", "'h': expected HOST:PORT"),
-        ("kafka://h:1,:2/t", "':2': expected HOST:PORT"),
-        ("kafka://h:1/t,", "'': is not a valid topic name"),
-        ("kafka://h:1/a b", "'a b': is not"),
-        ("kafka://h:1/t?since=3", "'since=3': expected each of from, to, config at most once"),
-        ("kafka://h:1/t?from=3&from=4", "'from=4': expected each"),
+        ("kafka://h/t", "h/t: expected HOST:PORT"),
+        ("kafka://h:1,:2/t", "expected HOST:PORT[,HOST:PORT], not part 2 of 2"),
+        ("kafka://h:1/t,", "expected topics: 1 to 249 letters, digits"),
+        ("kafka://h:1/a b", "a b: expected topics: 1 to 249"),
+        ("kafka://h:1/t?since=3", "?since=3: expected each of from, to, config at most once"),
+        ("kafka://h:1/t?from=3&from=4", "expected each of from, to, config at most once"),
         ("kafka://h:1/t?from=noon", "from noon: expected a time such as"),
         ("kafka://h:1/t?from=5&to=5", "to 5: must be later than 5"),
         ("kafka://h:1/t?config=/no/where", "/no/where: no such file"),
@@ -175,9 +175,10 @@ def test_a_clients_settings(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> 
     urls = source.configured(paths, str(file))
     assert urls[2:] == paths[2:]
     for parsed in map(source.parse_url, urls[:2]):
-        assert parsed.config == {"security.protocol": "SASL_SSL", "sasl.jaas.config": "secret"}
+        found = {name: one.value for name, one in parsed.config.items()}
+        assert found == {"security.protocol": "SASL_SSL", "sasl.jaas.config": "secret"}
         assert "secret" not in repr(parsed)
-    assert source.parse_url(paths[0]).config["security.protocol"] == "SSL"
+    assert source.parse_url(paths[0]).config["security.protocol"].value == "SSL"
 
 
 def test_where_the_connector_comes_from(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

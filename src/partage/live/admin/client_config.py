@@ -11,14 +11,14 @@ import os
 import re
 import ssl
 import tempfile
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 from partage.errors import InputError
 from partage.files import read_text
-from partage.properties import KNOWN
+from partage.properties import KNOWN, Setting, Settings
 
 _PROTOCOLS = ("PLAINTEXT", "SSL", "SASL_PLAINTEXT", "SASL_SSL")
 _MECHANISMS = ("PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512")
@@ -32,18 +32,18 @@ _JAAS = re.compile(
 _OPTION = re.compile(r"""(\w+)\s*=\s*("(?:[^"\\]|\\.)*"|'(?:[^'\\]|\\.)*'|[^\s;"']+)""")
 
 
-def client_config(settings: Mapping[str, str], where: str) -> dict[str, Any]:
-    """The settings of kafka-python. Raises InputError that names the setting."""
+def client_config(settings: Settings, where: str) -> dict[str, Any]:
+    """The settings of kafka-python. Raises InputError that names the setting and its place."""
     config: dict[str, Any] = {}
-    for name in settings:
+    for name, setting in settings.items():
         guarded = name.startswith(("ssl.", "sasl.", "security."))
         if guarded and name not in KNOWN and name not in _JAVA_ONLY:
-            raise InputError(where, f"{name}: partage does not support this setting")
+            raise InputError(setting.place, "partage does not support this security setting")
     if "client.id" in settings:
-        config["client_id"] = settings["client.id"]
+        config["client_id"] = settings["client.id"].value
     if "request.timeout.ms" in settings:
-        config["request_timeout_ms"] = _positive(settings, "request.timeout.ms", where)
-    protocol = _one_of(settings, "security.protocol", _PROTOCOLS, where) or "PLAINTEXT"
+        config["request_timeout_ms"] = _positive(settings["request.timeout.ms"])
+    protocol = _one_of(settings.get("security.protocol"), _PROTOCOLS) or "PLAINTEXT"
     config["security_protocol"] = protocol
     if protocol.startswith("SASL"):
         config |= _sasl(settings, where)
@@ -55,8 +55,8 @@ def client_config(settings: Mapping[str, str], where: str) -> dict[str, Any]:
 # ---------------------------------------------------------------------- security
 
 
-def _sasl(settings: Mapping[str, str], where: str) -> dict[str, Any]:
-    mechanism = _one_of(settings, "sasl.mechanism", _MECHANISMS, where)
+def _sasl(settings: Settings, where: str) -> dict[str, Any]:
+    mechanism = _one_of(settings.get("sasl.mechanism"), _MECHANISMS)
     if mechanism is None:
         raise InputError(
             where, f"sasl.mechanism is missing: expected one of {', '.join(_MECHANISMS)}"
@@ -64,18 +64,18 @@ def _sasl(settings: Mapping[str, str], where: str) -> dict[str, Any]:
     jaas = settings.get("sasl.jaas.config")
     if jaas is None:
         raise InputError(where, "sasl.jaas.config is missing: expected the user name and password")
-    match = _JAAS.fullmatch(jaas)
+    match = _JAAS.fullmatch(jaas.value)
     options = dict(_OPTION.findall(match["options"])) if match else {}
     if "username" not in options or "password" not in options:
         raise InputError(
-            where,
-            'sasl.jaas.config: expected a login module, "required", username="…" and password="…";',
+            jaas.place,
+            'expected a login module, "required", username="…" and password="…";',
         )
     assert match is not None
     expected = "Plain" if mechanism == "PLAIN" else "Scram"
     if match["module"] != expected:
         raise InputError(
-            where, f"sasl.jaas.config: {mechanism} goes with the {expected}LoginModule"
+            jaas.place, f"expected the {expected}LoginModule, which goes with {mechanism}"
         )
     return {
         "sasl_mechanism": mechanism,
@@ -84,59 +84,76 @@ def _sasl(settings: Mapping[str, str], where: str) -> dict[str, Any]:
     }
 
 
-def _ssl_context(settings: Mapping[str, str], where: str) -> ssl.SSLContext:
-    algorithm = settings.get("ssl.endpoint.identification.algorithm", "https").strip()
-    if algorithm.lower() not in ("", "https"):
-        raise InputError(
-            where,
-            "ssl.endpoint.identification.algorithm: expected https, or nothing to turn it off",
-        )
+def _ssl_context(settings: Settings, where: str) -> ssl.SSLContext:
+    algorithm = settings.get("ssl.endpoint.identification.algorithm")
+    named = "https" if algorithm is None else algorithm.value.strip().lower()
+    if algorithm is not None and named not in ("", "https"):
+        raise InputError(algorithm.place, "expected https, or nothing to turn it off")
     context = ssl.create_default_context()
-    context.check_hostname = bool(algorithm)
+    context.check_hostname = bool(named)
     context.verify_mode = ssl.CERT_REQUIRED
-    try:
-        _trust(context, settings, where)
-        _identify(context, settings, where)
-    except (ssl.SSLError, ValueError) as error:
-        reason = getattr(error, "reason", None) or type(error).__name__
-        raise InputError(where, f"the certificates or the key cannot be used ({reason})") from None
+    _trust(context, settings)
+    _identify(context, settings, where)
     return context
 
 
-def _trust(context: ssl.SSLContext, settings: Mapping[str, str], where: str) -> None:
+def _trust(context: ssl.SSLContext, settings: Settings) -> None:
     inline = settings.get("ssl.truststore.certificates")
-    location = _pem(settings, "ssl.truststore", where)
-    if inline is None and location is None:
+    location = _pem(settings, "ssl.truststore")
+    given = inline or location
+    if given is None:
         return  # the certificates that the system trusts
-    context.load_verify_locations(cadata=inline or read_text(str(location)))
+    with _ssl_errors(given.place, "the certificates"):
+        context.load_verify_locations(cadata=given.value if inline else _read(given))
 
 
-def _identify(context: ssl.SSLContext, settings: Mapping[str, str], where: str) -> None:
+def _identify(context: ssl.SSLContext, settings: Settings, where: str) -> None:
     chain, key = (settings.get(f"ssl.keystore.{part}") for part in ("certificate.chain", "key"))
-    location = _pem(settings, "ssl.keystore", where)
-    password = settings.get("ssl.key.password", "")
+    location = _pem(settings, "ssl.keystore")
+    password = settings["ssl.key.password"].value if "ssl.key.password" in settings else ""
     if (chain is None) != (key is None):
         raise InputError(where, "ssl.keystore.certificate.chain and ssl.keystore.key go together")
     if chain is not None and key is not None:
-        with _private_file(f"{key}\n{chain}\n") as path:
+        with (
+            _ssl_errors(key.place, "the certificate or the key"),
+            _private_file(f"{key.value}\n{chain.value}\n") as path,
+        ):
             context.load_cert_chain(path, password=password)
     elif location is not None:
-        read_text(location)  # raises InputError for a missing file
-        context.load_cert_chain(location, password=password)
+        _read(location)
+        with _ssl_errors(location.place, "the certificate or the key"):
+            context.load_cert_chain(location.value, password=password)
 
 
-def _pem(settings: Mapping[str, str], store: str, where: str) -> str | None:
+@contextmanager
+def _ssl_errors(place: str, what: str) -> Iterator[None]:
+    try:
+        yield
+    except (ssl.SSLError, ValueError) as error:
+        reason = getattr(error, "reason", None) or type(error).__name__
+        raise InputError(place, f"{what} cannot be used ({reason})") from None
+
+
+def _pem(settings: Settings, store: str) -> Setting | None:
     """The location of a store. Raises InputError unless it is PEM."""
-    location = settings.get(f"{store}.location")
-    kind = settings.get(f"{store}.type", "JKS").upper()
-    inline = any(name in settings for name in (f"{store}.certificates", f"{store}.key"))
-    if kind != "PEM" and (location is not None or inline):
+    location, kind = (settings.get(f"{store}.{part}") for part in ("location", "type"))
+    inline = (settings.get(f"{store}.{part}") for part in ("certificates", "key"))
+    used = next((one for one in (location, *inline) if one is not None), None)
+    if used is not None and (kind is None or kind.value.strip().upper() != "PEM"):
         raise InputError(
-            where,
-            f"{store}.type is {kind}, expected PEM: convert JKS to PKCS12 with "
-            "keytool -importkeystore, and that to PEM with openssl pkcs12",
+            (kind or used).place,
+            f"{store}.type is {'missing' if kind is None else 'not PEM'}, expected PEM: convert "
+            "JKS to PKCS12 with keytool -importkeystore, and that to PEM with openssl pkcs12",
         )
     return location
+
+
+def _read(location: Setting) -> str:
+    """The text of the file that a setting names."""
+    try:
+        return read_text(location.value)
+    except InputError as error:
+        raise InputError(location.place, f"the file: {error.problem}") from None
 
 
 @contextmanager
@@ -154,22 +171,19 @@ def _private_file(text: str) -> Iterator[str]:
 # ---------------------------------------------------------------------- words
 
 
-def _one_of(
-    settings: Mapping[str, str], name: str, choices: tuple[str, ...], where: str
-) -> str | None:
-    value = settings.get(name)
-    if value is None:
+def _one_of(setting: Setting | None, choices: tuple[str, ...]) -> str | None:
+    if setting is None:
         return None
-    if value.strip().upper() not in choices:
-        raise InputError(where, f"{name}: {value!r}, expected one of {', '.join(choices)}")
-    return value.strip().upper()
+    word = setting.value.strip().upper()
+    if word not in choices:
+        raise InputError(setting.place, f"expected one of {', '.join(choices)}")
+    return word
 
 
-def _positive(settings: Mapping[str, str], name: str, where: str) -> int:
-    value = settings[name].strip()
-    if not re.fullmatch(r"[1-9]\d{0,8}", value):
-        raise InputError(where, f"{name}: {value!r}, expected a number of milliseconds")
-    return int(value)
+def _positive(setting: Setting) -> int:
+    if not re.fullmatch(r"[1-9]\d{0,8}", setting.value.strip(), re.ASCII):
+        raise InputError(setting.place, "expected a number of milliseconds")
+    return int(setting.value)
 
 
 def _unquoted(value: str) -> str:

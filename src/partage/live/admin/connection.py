@@ -21,12 +21,12 @@ from partage.errors import InputError, PartageError
 from partage.live.admin import handshake, permissions
 from partage.live.admin.client_config import client_config
 from partage.live.compat_kafka_python import learn_brokers
-from partage.properties import read_settings
+from partage.properties import addresses, read_settings
+from partage.redaction import redacted
 
 T = TypeVar("T")
 
 _BOOTSTRAP_MS = 15_000
-_ADDRESS = re.compile(r"(?:\w+://)?(?:[^\s:\[\]]+|\[[0-9a-fA-F:]+\]):\d{1,5}")
 
 
 class Admin(permissions.NamingAdminClient):
@@ -56,15 +56,17 @@ class Connection:
         """From options, a properties file and the environment. Raises InputError."""
         settings = read_settings(command_config, environment)
         where = "the environment" if command_config is None else os.fspath(command_config)
-        servers = bootstrap_server or settings.get("bootstrap.servers")
-        if not servers:
+        given = settings.get("bootstrap.servers")
+        if not bootstrap_server and given is None:
             raise InputError(
                 "bootstrap_server", "expected HOST:PORT, here or in PARTAGE_BOOTSTRAP_SERVERS"
             )
-        for address in servers.split(","):
-            if not _ADDRESS.fullmatch(address.strip()):
-                raise InputError("bootstrap_server", f"{address!r}: expected HOST:PORT")
-        return cls(servers, client_config(settings, where))
+        place = "bootstrap_server" if bootstrap_server or given is None else given.place
+        try:
+            servers = addresses(bootstrap_server or (given.value if given is not None else ""))
+        except ValueError as error:
+            raise InputError(place, str(error)) from None
+        return cls(",".join(servers), client_config(settings, where))
 
     @contextmanager
     def admin(self, **defaults: Any) -> Iterator[KafkaAdminClient]:
@@ -133,7 +135,7 @@ def ask_together_or_singly(
 
 
 def describe_error(error: BaseException | type[BaseException]) -> str:
-    """An error of kafka-python as text."""
+    """An error of kafka-python as text, without secrets."""
     kind = error if isinstance(error, type) else type(error)
     text = "" if isinstance(error, type) else str(error.args[0] if error.args else "")
     if issubclass(kind, kafka_errors.AuthorizationError):
@@ -146,7 +148,7 @@ def describe_error(error: BaseException | type[BaseException]) -> str:
     name = kind.__name__.removesuffix("Error")
     spaced = re.sub(r"(?<=[a-z])(?=[A-Z])", " ", name).lower()
     text = " ".join(text.split())
-    return f"{spaced} ({text})"[:300] if text else spaced
+    return redacted(f"{spaced} ({text})")[:300] if text else spaced
 
 
 _WORDS: tuple[tuple[type[BaseException], str], ...] = (

@@ -97,7 +97,7 @@ def _log_in(listener: socket.socket, protocol: str, config: Mapping[str, Any]) -
             answer = _response(listener, _SASL_AUTHENTICATE, struct.pack(">i", len(token)) + token)
             (code,) = struct.unpack_from(">h", answer)
             if code:
-                raise _RefusalError(f"the login of user {config['sasl_plain_username']} is refused")
+                raise _RefusalError("the login is refused: check user name and password")
             (length,) = struct.unpack_from(">h", answer, 2)
             steps.receive(answer[4 + max(length, 0) + 4 :])
     except KafkaError as error:

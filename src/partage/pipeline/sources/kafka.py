@@ -19,7 +19,7 @@ from __future__ import annotations
 import os
 import re
 import socket
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from importlib.metadata import version
 from pathlib import Path
@@ -35,7 +35,8 @@ from partage.jars import fetched_jars, jars_at_hand, locked_versions
 from partage.period import ALWAYS, Period
 from partage.pipeline.records import canonical
 from partage.pipeline.session import is_connect
-from partage.properties import read_settings
+from partage.properties import NAME, Settings, addresses, read_settings
+from partage.redaction import without_login
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -63,28 +64,32 @@ class KafkaUrl:
     servers: str
     topics: tuple[str, ...]
     period: Period = ALWAYS
-    config: Mapping[str, str] = field(default_factory=dict, repr=False)
+    config: Settings = field(default_factory=dict)
 
 
 def parse_url(url: str) -> KafkaUrl:
     """Parse a URL; InputError names the faulty part."""
+    shown = without_login(url)
     found = re.fullmatch(rf"{SCHEME}([^/?]+)/([^?]+)(?:\?(.*))?", url)
     if found is None:
-        raise InputError(url, f"expected {SCHEME}HOST:PORT/TOPIC[,TOPIC][?from=TIME&to=TIME]")
+        raise InputError(shown, f"expected {SCHEME}HOST:PORT/TOPIC[,TOPIC][?from=TIME&to=TIME]")
     servers, listed, query = found.groups()
-    for server in servers.split(","):
-        if not re.fullmatch(r"(\[[0-9A-Fa-f:]+\]|[\w.-]+):\d{1,5}", server):
-            raise InputError(url, f"{server!r}: expected HOST:PORT")
+    try:
+        addresses(servers)
+    except ValueError as error:
+        raise InputError(shown, str(error)) from None
     topics = tuple(listed.split(","))
     for topic in topics:
         if not _TOPIC.fullmatch(topic):
-            raise InputError(url, f"{topic!r}: is not a valid topic name")
+            raise InputError(
+                shown, "expected topics: 1 to 249 letters, digits, '.', '_', '-' or '*' each"
+            )
     given: dict[str, str] = {}
     for part in (query or "").split("&") if query else ():
         name, equals, value = part.partition("=")
         if name not in _PARAMETERS or not equals or name in given:
             raise InputError(
-                url, f"{part!r}: expected each of {', '.join(_PARAMETERS)} at most once"
+                shown, f"expected each of {', '.join(_PARAMETERS)} at most once after the ?"
             )
         given[name] = unquote(value)
     period = Period.of(given.get("from"), given.get("to"), (f"{url}: from", f"{url}: to"))
@@ -165,7 +170,11 @@ def _load(spark: SparkSession, url: KafkaUrl) -> DataFrame:
 
 
 def _options(url: KafkaUrl) -> dict[str, str]:
-    options = {f"kafka.{k}": v for k, v in url.config.items() if k not in _NOT_OURS}
+    options = {
+        f"kafka.{name}": setting.value
+        for name, setting in url.config.items()
+        if name not in _NOT_OURS and NAME.fullmatch(name)
+    }
     options["kafka.bootstrap.servers"] = url.servers
     if any("*" in topic for topic in url.topics):
         patterns = (re.escape(topic).replace(r"\*", ".*") for topic in url.topics)

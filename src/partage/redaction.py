@@ -1,0 +1,51 @@
+"""Secrets are shown nowhere, also where a message of a library or of Java quotes them.
+
+partage's own messages never contain the value of a client's setting (``partage.properties``). This
+is the second line of defence: who reads a secret passes it to ``hide``, and every error, log line
+and suggested command goes through ``redacted``. In addition, ``redacted`` removes what is a secret
+by its place: user and password of a URL, and parameters such as ``token=…``.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from urllib.parse import quote
+
+HIDDEN = "***"
+
+_SHORTEST = 4
+"""Shorter values would be found in half of all words."""
+
+_hidden: set[str] = set()
+
+_LOGIN = re.compile(r"(?<=://)[^\s'\"]*@")
+_PARAMETER = re.compile(
+    r"(?P<name>\b[\w.-]*(?:token|passw(?:or)?d|secret|signature|credential|access.?key)[\w.-]*=)"
+    r"(?!\"…\")(?P<value>\"[^\"]*\"|'[^']*'|[^\s;&,'\"]+)",
+    re.IGNORECASE,
+)
+
+
+def hide(value: str) -> None:
+    """Never show this text again, in any of the forms in which messages quote it. Of a text of
+    several lines (PEM), each line is hidden."""
+    for line in value.splitlines():
+        text = line.strip()
+        if len(text) >= _SHORTEST:
+            inside = json.dumps(text)[1:-1], json.dumps(text, ensure_ascii=False)[1:-1]
+            _hidden.update((text, *inside, repr(text)[1:-1], quote(text), quote(text, safe="")))
+
+
+def redacted(text: str) -> str:
+    """The text without secrets."""
+    for value in sorted(_hidden, key=len, reverse=True):  # one may contain another
+        text = text.replace(value, HIDDEN)
+    text = _LOGIN.sub(f"{HIDDEN}@", text)
+    return _PARAMETER.sub(rf"\g<name>{HIDDEN}", text)
+
+
+def without_login(url: str) -> str:
+    """A URL without user and password, whatever characters these have."""
+    scheme, colon, rest = url.partition("://")
+    return f"{scheme}{colon}{HIDDEN}@{rest.rpartition('@')[2]}" if "@" in rest else url

@@ -1,0 +1,65 @@
+"""Secrets in messages of others: hidden in every form in which a message quotes them."""
+
+from __future__ import annotations
+
+import json
+from urllib.parse import quote
+
+import pytest
+
+from partage.errors import InputError, PartageError, SeveralError
+from partage.redaction import HIDDEN, hide, redacted, without_login
+
+
+@pytest.mark.parametrize("secret", ["hunter22", 'a "b" \\c', "größe 1", "it's=&%", "  padded  "])
+@pytest.mark.parametrize("quoted", [str, json.dumps, repr, ascii, quote, lambda one: f"<{one}>"])
+def test_a_hidden_value_is_shown_in_no_form(secret: str, quoted: object) -> None:
+    assert callable(quoted)
+    text = f"refused: {quoted(secret)} at line 1"
+    assert redacted(text) == text
+    hide(secret)
+    shown = redacted(text)
+    assert secret.strip() not in shown
+    assert HIDDEN in shown or quoted is ascii
+    assert shown.startswith("refused: ")
+    assert shown.endswith(" at line 1")
+
+
+def test_a_value_within_another_and_lines() -> None:
+    hide("hunter")
+    hide("hunter22")
+    hide("-----BEGIN KEY-----\nMIIEvQIBADAN\nBgkqhkiG9w==\n")
+    hide("abc")
+    hide("")
+    assert redacted("hunter22, hunter, BgkqhkiG9w==, abc") == "***, ***, ***, abc"
+
+
+@pytest.mark.parametrize(
+    ("text", "shown"),
+    [
+        ("kafka://me:pw@h:1/t: no", "kafka://***@h:1/t: no"),
+        ("s3a://KEY:SE/CR@ET@bucket/a b@c", "s3a://***@bucket/a b@c"),
+        ("sc://h:1/;token=abc;user_id=me", "sc://h:1/;token=***;user_id=me"),
+        (
+            "--conf spark.hadoop.fs.s3a.secret.key=abc d",
+            "--conf spark.hadoop.fs.s3a.secret.key=*** d",
+        ),
+        ("a PASSWORD='x y' b", "a PASSWORD=*** b"),
+        ('expected password="…";', 'expected password="…";'),
+        ("topic a@b, key=value", "topic a@b, key=value"),
+    ],
+)
+def test_secrets_by_their_place(text: str, shown: str) -> None:
+    assert redacted(text) == shown
+
+
+def test_a_url_without_its_login() -> None:
+    assert without_login("kafka://a:b/c d@e@h:1/t") == "kafka://***@h:1/t"
+    assert without_login("kafka://h:1/t") == "kafka://h:1/t"
+
+
+def test_errors_show_no_secret() -> None:
+    hide("hunter22")
+    assert str(PartageError("Kafka says hunter22")) == "Kafka says ***"
+    assert str(InputError("f: hunter22", "no")) == "f: ***: no"
+    assert SeveralError(["a hunter22", "b"]).lines == ["a ***", "b"]
