@@ -11,6 +11,7 @@ How it behaves like Kafka:
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from types import SimpleNamespace
@@ -76,6 +77,7 @@ class FakeCluster:
         self.requests: list[list[Key]] = []
         self.now = 0.0
         self.admin = FakeAdminClient(self)
+        self._topics_made = Counter[str]()
         self._actions: list[tuple[float, Callable[[], None]]] = []
 
     # ------------------------------------------------------------------ time
@@ -113,8 +115,19 @@ class FakeCluster:
         """Give all replicas of a partition this many bytes."""
         self._partitions[key].size = size
 
+    def create_topic(self, topic: str, replicas: Sequence[Sequence[int]]) -> None:
+        """A topic with these replicas by partition, empty and with a new id."""
+        for number, own in enumerate(replicas):
+            self._partitions[topic, number] = _Partition(list(own), list(own), 0.0, own[0])
+        self._topics_made[topic] += 1
+
+    def reassign(self, key: Key, target: Sequence[int] | None) -> None:
+        """Reassign a partition, as another tool would; None cancels."""
+        self._reassign(key, None if target is None else list(target))
+
     def delete_topic(self, topic: str) -> None:
         self._partitions = {k: one for k, one in self._partitions.items() if k[0] != topic}
+        self.configs.pop(("topic", topic), None)
 
     # ------------------------------------------------------------------ state
 
@@ -228,7 +241,12 @@ class FakeAdminClient:
                     }
                 )
         return [
-            {"name": topic, "error_code": 0, "partitions": partitions}
+            {
+                "name": topic,
+                "topic_id": f"{topic}-{self._cluster._topics_made[topic]}",
+                "error_code": 0,
+                "partitions": partitions,
+            }
             for topic, partitions in found.items()
         ]
 

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Any
 
 from partage.live.admin.states import BrokerState, Key, LogDir, PartitionState, Snapshot, Throttles
 from partage.live.execution.changes import Change
 from partage.live.execution.execution_plan import ExecutionPlan
+from partage.live.execution.preflight import preflight
 
 MB = 10**6
 
@@ -58,3 +60,26 @@ def three_brokers() -> Snapshot:
         for number in range(3)
     )
     return Snapshot("id", datetime(2026, 1, 1, tzinfo=UTC), 1, brokers, partitions, Throttles())
+
+
+def errors(
+    plan: ExecutionPlan, cluster: Snapshot, throttle: int | None = None, resumed: bool = False
+) -> list[str]:
+    submitted = plan.changes if resumed else ()
+    return preflight(plan, cluster, throttle=throttle, submitted=submitted).errors
+
+
+def with_partition(number: int, **changed: object) -> Snapshot:
+    cluster = three_brokers()
+    states = list(cluster.partitions)
+    states[number] = replace(states[number], **changed)  # type: ignore[arg-type]
+    return replace(cluster, partitions=tuple(states))
+
+
+def with_broker(number: int, **changed: object) -> Snapshot:
+    cluster = three_brokers()
+    brokers = [
+        replace(broker, **changed) if broker.id == number else broker  # type: ignore[arg-type]
+        for broker in cluster.brokers
+    ]
+    return replace(cluster, brokers=tuple(brokers))

@@ -435,3 +435,73 @@ def test_a_preferred_leader_that_is_not_in_sync(tmp_path: Path) -> None:
     outcome = scenario.run()
     assert outcome.state == "differs"
     assert outcome.problems == {"t-0": "is led by broker 2 instead of 3: broker 3 is not in sync"}
+
+
+def created_again(scenario: Scenario, replicas: tuple[int, ...] = (1, 2)) -> None:
+    """Delete topic t and create it again, with the throttle lists of another tool."""
+    cluster = scenario.cluster
+    count = len([key for key in cluster.replicas if key[0] == "t"])
+    cluster.delete_topic("t")
+    cluster.create_topic("t", [replicas] * count)
+    cluster.configs["topic", "t"] = {"leader.replication.throttled.replicas": "0:9"}
+
+
+@pytest.mark.parametrize("moment", [0.5, 2, 5, 9, 10, 11, 12, 15, 19, 20])
+@pytest.mark.parametrize("replicas", [(1, 2), (2, 1), (3, 2), (5, 6)])
+def test_a_topic_created_again_during_a_run(
+    tmp_path: Path, moment: float, replicas: tuple[int, ...]
+) -> None:
+    """Whatever replicas the new one has, they stay, and so does its configuration."""
+    changes = [*moves(((1, 2), (3, 2)), ((1, 2), (4, 2))), Change("u", 0, (1, 2), (3, 2), 10 * MB)]
+    scenario = Scenario(tmp_path, changes)
+    scenario.cluster.configs["topic", "t"] = {"follower.replication.throttled.replicas": "1:7"}
+    scenario.cluster.at(moment, lambda: created_again(scenario, replicas))
+    outcome = known_ids(scenario).run()
+    assert outcome.state == "differs"
+    assert set(outcome.problems) == {"t-0", "t-1"}
+    assert "its topic was deleted and created again" in outcome.problems.values()
+    lists = scenario.lists()
+    assert lists == {("t", 0): replicas, ("t", 1): replicas, ("u", 0): (3, 2)}
+    assert scenario.cluster.throttles == {
+        ("topic", "t"): {"leader.replication.throttled.replicas": "0:9"}
+    }
+    requested = len(scenario.cluster.requests)
+    scenario.plan = scenario.plan.reversed()
+    scenario.run()
+    assert scenario.lists() == lists | {("u", 0): (1, 2)}
+    assert all(key[0] == "u" for keys in scenario.cluster.requests[requested:] for key in keys)
+    assert set(scenario.cluster.throttles) == {("topic", "t")}
+
+
+def known_ids(scenario: Scenario) -> Scenario:
+    """The scenario with the topic ids that ``execute`` would have read."""
+    described = scenario.cluster.admin.describe_topics()
+    scenario.plan = scenario.plan.with_topic_ids({t["name"]: t["topic_id"] for t in described})
+    return scenario
+
+
+def test_others_cancel_or_take_away_a_move(tmp_path: Path) -> None:
+    changes = moves(((1, 2), (3, 2)), ((1, 2), (4, 2)), ((1, 2), (3, 1)))
+    scenario = Scenario(tmp_path, changes, waves=[[("t", 0), ("t", 1)], [("t", 2)]])
+    cluster = scenario.cluster
+    cluster.at(3, lambda: cluster.reassign(("t", 0), None))
+    cluster.at(3, lambda: cluster.reassign(("t", 1), (5, 6)))
+    with no_throttle_left(scenario):
+        outcome = scenario.run()
+    assert outcome.problems == {
+        "t-0": "someone else cancelled it",
+        "t-1": "someone else moved it to [5, 6]",
+    }
+    # Kafka leaves a cancelled partition's replicas in the order of the target
+    assert scenario.lists() == {("t", 0): (2, 1), ("t", 1): (5, 6), ("t", 2): (3, 1)}
+
+
+def test_min_insync_replicas_is_raised_meanwhile(tmp_path: Path) -> None:
+    """A wave that would leave fewer replicas is skipped; others go on."""
+    changes = moves(((1, 2, 3), (4, 2, 3)), ((1, 2, 3), (1, 2)), ((1, 2, 3), (5, 2, 3)))
+    scenario = Scenario(tmp_path, changes)
+    scenario.cluster.at(5, lambda: setattr(scenario.cluster, "min_insync_replicas", 3))
+    with no_throttle_left(scenario):
+        outcome = scenario.run()
+    assert outcome.problems == {"t-1": "min.insync.replicas of its topic is 3 now"}
+    assert list(scenario.lists().values()) == [(4, 2, 3), (1, 2, 3), (5, 2, 3)]

@@ -8,73 +8,22 @@ import pytest
 
 pytest.importorskip("kafka")
 
-from partage.live.admin.states import LogDir, PartitionState, Snapshot
+from partage.live.admin.states import LogDir
 from partage.live.execution.changes import Change, MoveStatus
 from partage.live.execution.execution_plan import ExecutionPlan
 from partage.live.execution.preflight import preflight
-from tests.live.execution.builders import MB, plan_of, three_brokers
-
-
-def errors(
-    plan: ExecutionPlan, cluster: Snapshot, throttle: int | None = None, resumed: bool = False
-) -> list[str]:
-    submitted = plan.changes if resumed else ()
-    return preflight(plan, cluster, throttle=throttle, submitted=submitted).errors
-
-
-def with_partition(number: int, **changed: object) -> Snapshot:
-    cluster = three_brokers()
-    states = list(cluster.partitions)
-    states[number] = replace(states[number], **changed)  # type: ignore[arg-type]
-    return replace(cluster, partitions=tuple(states))
-
-
-def with_broker(number: int, **changed: object) -> Snapshot:
-    cluster = three_brokers()
-    brokers = [
-        replace(broker, **changed) if broker.id == number else broker  # type: ignore[arg-type]
-        for broker in cluster.brokers
-    ]
-    return replace(cluster, brokers=tuple(brokers))
+from tests.live.execution.builders import (
+    MB,
+    errors,
+    plan_of,
+    three_brokers,
+    with_broker,
+    with_partition,
+)
 
 
 def test_nothing_to_object(plan: ExecutionPlan) -> None:
     assert errors(plan, three_brokers()) == []
-
-
-def test_another_cluster(plan: ExecutionPlan) -> None:
-    other = replace(three_brokers(), cluster_id="other")
-    assert errors(plan, other) == ["the plan was made for cluster id, this is other"]
-
-
-def test_a_partition_elsewhere(plan: ExecutionPlan) -> None:
-    elsewhere = tuple(reversed(plan.changes["t", 0].target))
-    (error,) = errors(plan, with_partition(0, replicas=elsewhere))
-    listed = ",".join(map(str, elsewhere))
-    assert error.startswith(
-        f"the cluster has changed since the plan was made: t-0 is on {listed}, not 1,2"
-    )
-
-
-def test_a_deleted_partition(plan: ExecutionPlan) -> None:
-    cluster = three_brokers()
-    cluster = replace(cluster, partitions=cluster.partitions[1:])
-    (error,) = errors(plan, cluster)
-    assert "t-0 does not exist" in error
-    resumed = preflight(plan, cluster, throttle=None, submitted=[("t", 1)])
-    assert resumed.errors == []
-    assert resumed.warnings == ["deleted since the plan was begun: t-0 does not exist"]
-
-
-def test_new_topics_and_partitions_are_only_mentioned(plan: ExecutionPlan) -> None:
-    cluster = three_brokers()
-    new = PartitionState("new", 0, (1,), 1, (1,)), PartitionState("t", 3, (1, 2), 1, (1, 2))
-    found = preflight(plan, replace(cluster, partitions=(*cluster.partitions, *new)), throttle=None)
-    assert found.errors == []
-    assert found.warnings == [
-        "topics that are not in the plan: new",
-        "partitions that are not in the plan: t-3",
-    ]
 
 
 def test_changes_that_are_done(plan: ExecutionPlan) -> None:

@@ -157,7 +157,7 @@ def read_partitions(
                 at = TopicPartition(topic["name"], partition["partition_index"])
                 found.pop(at, None)
                 if at not in unsure:
-                    found[at] = _partition(topic["name"], partition, before)
+                    found[at] = _partition(topic, partition, before)
         wanted = sorted({at.topic for at in unsure}.intersection(*([topics] if topics else [])))
         if not wanted:
             return tuple(found[at] for at in sorted(found))
@@ -191,6 +191,13 @@ def read_throttles(
     return found
 
 
+def read_topic_ids(admin: KafkaAdminClient, topics: Sequence[str]) -> dict[str, str]:
+    """The ids of those topics that exist, where Kafka has ids."""
+    described = _describe_topics(admin, topics)
+    ids = {topic["name"]: _topic_id(topic) for topic in described if not topic["error_code"]}
+    return {topic: found for topic, found in ids.items() if found is not None}
+
+
 # ---------------------------------------------------------------------- parts
 
 
@@ -202,23 +209,31 @@ def _describe_topics(admin: KafkaAdminClient, topics: Sequence[str] | None) -> l
     return found
 
 
+def _topic_id(topic: dict[str, Any]) -> str | None:
+    found = topic.get("topic_id")
+    return str(found) if found and getattr(found, "int", True) else None
+
+
 def _partition(
-    topic: str, described: dict[str, Any], reassigned: dict[TopicPartition, dict[str, list[int]]]
+    topic: dict[str, Any],
+    described: dict[str, Any],
+    reassigned: dict[TopicPartition, dict[str, list[int]]],
 ) -> PartitionState:
     number = described["partition_index"]
-    moving = reassigned.get(TopicPartition(topic, number))
+    moving = reassigned.get(TopicPartition(topic["name"], number))
     adding = tuple(moving["adding_replicas"]) if moving else ()
     removing = tuple(moving["removing_replicas"]) if moving else ()
     listed = moving["replicas"] if moving else described["replica_nodes"]
     leader = described["leader_id"]
     return PartitionState(
-        topic=topic,
+        topic=topic["name"],
         partition=number,
         replicas=tuple(broker for broker in listed if broker not in removing),
         leader=leader if leader >= 0 else None,
         isr=tuple(sorted(described["isr_nodes"])),
         adding=adding,
         removing=removing,
+        topic_id=_topic_id(topic),
     )
 
 

@@ -91,7 +91,8 @@ class PartitionIdentity:
 class PartitionState(PartitionIdentity):
     """A partition. ``replicas``: its brokers, preferred leader first, or the target of its
     reassignment, with the brokers that it is ``adding`` and ``removing``. ``sizes``: bytes by
-    broker."""
+    broker. ``topic_id``: another one if the topic is deleted and created again, None where Kafka
+    has no ids (before 2.8)."""
 
     replicas: tuple[int, ...]
     leader: int | None
@@ -99,11 +100,17 @@ class PartitionState(PartitionIdentity):
     adding: tuple[int, ...] = ()
     removing: tuple[int, ...] = ()
     sizes: dict[int, int] = field(default_factory=dict)
+    topic_id: str | None = None
 
     @property
     def current(self) -> tuple[int, ...]:
         """The brokers of the target, and those that are being removed."""
         return (*self.replicas, *(b for b in self.removing if b not in self.replicas))
+
+    def is_other_topic(self, topic_id: str | None) -> bool:
+        """Whether its topic is not the one with this id: that was deleted, and another created with
+        its name. False where an id is unknown."""
+        return None not in (topic_id, self.topic_id) and topic_id != self.topic_id
 
     @property
     def size_bytes(self) -> int | None:

@@ -15,7 +15,7 @@ class MoveStatus(Enum):
     MOVING = "moving"
     DONE = "done"
     GONE = "gone"
-    """The topic or the partition no longer exists."""
+    """The topic or the partition no longer exists; perhaps another topic has its name now."""
     ELSEWHERE = "elsewhere"
     """On other replicas than origin and target, or being reassigned by someone else."""
 
@@ -23,13 +23,14 @@ class MoveStatus(Enum):
 @dataclass(frozen=True)
 class Change(PartitionIdentity):
     """A partition's replicas before (``origin``) and after (``target``): broker ids, preferred
-    leader first. ``size_bytes`` of one replica and the measured ``bytes_per_second`` written to the
-    partition are None where unknown."""
+    leader first. ``size_bytes`` of one replica, the measured ``bytes_per_second`` written to the
+    partition, and the ``topic_id`` are None where unknown."""
 
     origin: tuple[int, ...]
     target: tuple[int, ...]
     size_bytes: int | None = None
     bytes_per_second: float | None = None
+    topic_id: str | None = None
 
     @property
     def adding(self) -> tuple[int, ...]:
@@ -42,7 +43,7 @@ class Change(PartitionIdentity):
         The replicas may be in another order than ``origin``: when Kafka cancels a reassignment, it
         removes the new replicas and leaves the others in the order of the target.
         """
-        if state is None:
+        if state is None or state.is_other_topic(self.topic_id):
             return MoveStatus.GONE
         if state.adding or state.removing:
             moves = state.replicas == self.target

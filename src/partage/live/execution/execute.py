@@ -40,6 +40,7 @@ def execute(
     """
     check_failure_choice(on_broker_failure, plan.direction)
     with Journal.open(plan.directory) as journal:
+        plan = plan.with_topic_ids(journal.topic_ids)
         try:
             ready = prepare(
                 plan,
@@ -56,8 +57,11 @@ def execute(
             restore_leftovers(admin, journal)
             raise
         confirm(ready)
+        topics = {state.topic: state.topic_id for state in ready.cluster.partitions}
+        planned = {topic for topic, _ in plan.original_replicas}
+        ids = {t: one for t, one in topics.items() if one is not None and t in planned}
         return Executor(
-            ready.plan,
+            ready.plan.with_topic_ids(ids),
             admin,
             journal,
             throttle=throttle,

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from functools import cached_property
 from pathlib import Path
@@ -40,7 +40,9 @@ class ExecutionPlan:
     ``original_replicas``: of every partition of the plan's cluster, unchanged ones included;
     ``excluded``: brokers that should end up empty; ``dead``: brokers that did not answer when the
     plan, or a replan, was made; ``concurrency`` and ``batch`` as ``partage plan`` was given them;
-    ``warnings``: rules that it breaks, where that does not forbid the run (``proven_plan.py``).
+    ``topic_ids`` where known: another topic of the same name is not the plan's; ``racks`` of the
+    brokers that may get replicas; ``warnings``: rules that it breaks, where that does not forbid
+    the run (``proven_plan.py``).
     """
 
     directory: str
@@ -53,6 +55,8 @@ class ExecutionPlan:
     dead: tuple[int, ...] = ()
     concurrency: int = 2
     batch: int | None = None
+    topic_ids: Mapping[str, str] = field(default_factory=dict)
+    racks: Mapping[int, str | None] = field(default_factory=dict)
     warnings: tuple[str, ...] = ()
 
     @classmethod
@@ -89,6 +93,7 @@ class ExecutionPlan:
             dead=tuple(broker.id for broker in file.brokers if not broker.alive),
             concurrency=concurrency if isinstance(concurrency, int) else 2,
             batch=batch if isinstance(batch, int) else None,
+            racks={broker.id: broker.rack for broker in file.brokers if broker.usable},
         )
         for path in replans(directory):
             plan = plan.with_replan(path)
@@ -115,6 +120,15 @@ class ExecutionPlan:
         kept = (tuple(key for key in wave if key not in entries) for wave in self.waves)
         new = (tuple(waves[number]) for number in sorted(waves))
         return replace(self, changes=changes, waves=(*filter(None, kept), *new), dead=dead)
+
+    def with_topic_ids(self, topic_ids: Mapping[str, str]) -> Self:
+        """The plan for the topics with these ids; ids that it has already stay."""
+        known = {**topic_ids, **self.topic_ids}
+        changes = {
+            key: replace(change, topic_id=known.get(change.topic))
+            for key, change in self.changes.items()
+        }
+        return replace(self, topic_ids=known, changes=changes)
 
     def reversed(self) -> ExecutionPlan:
         """The plan that undoes this one, last wave first."""

@@ -30,11 +30,12 @@ from kafka import KafkaAdminClient
 from partage.errors import CannotError, InputError
 from partage.live.admin.snapshot import take_snapshot
 from partage.live.admin.states import Key, Snapshot
+from partage.live.execution.assumptions import lowered_below_min_isr, lowered_topics
 from partage.live.execution.changes import Change, MoveStatus
 from partage.live.execution.copy_meter import CopyMeter
 from partage.live.execution.execution_plan import Direction, ExecutionPlan
 from partage.live.execution.failure_detector import FailureDetector
-from partage.live.execution.health import Health, HealthMonitor
+from partage.live.execution.health import Health, HealthMonitor, read_min_isr
 from partage.live.execution.journal import Journal
 from partage.live.execution.leader_election import elect_preferred_leaders
 from partage.live.execution.outcome import Outcome
@@ -118,7 +119,7 @@ class Executor:
         """Run all waves. Raises what kafka-python raises, after restoring the throttles."""
         progress = self._progress
         Overrides.clear(self._directory)
-        self._journal.write("started", direction=self._direction, throttle=self._requested_throttle)
+        self._journal.start(progress.plan, self._requested_throttle)
         outcome = Outcome()
         try:
             while progress.remaining_waves:
@@ -169,7 +170,8 @@ class Executor:
         ready = self._wait_until_ready(changes)
         if ready is None:
             return False
-        changes = self._cancel_opposite_moves(ready)
+        ready = self._progress.pending(keys := [c.key for c in ready], self._admin.states(keys))
+        changes = self._cancel_opposite_moves(self._without_lowered(ready))
         rates = {c.key: r for c in changes if (r := c.bytes_per_second) is not None}
         meter = CopyMeter(self._admin.client, changes, rates, self._clock)
         alive = self._admin.alive_brokers()
@@ -207,6 +209,18 @@ class Executor:
                 self._notify(changes, f"waiting: {health}")
             self._pause()
         return None
+
+    def _without_lowered(self, changes: list[Change]) -> list[Change]:
+        """The changes without those that would now leave fewer replicas than
+        min.insync.replicas."""
+        if lowered := lowered_topics(changes):
+            min_isr = read_min_isr(self._admin, lowered)
+            self._progress.skipped |= {
+                change.key: f"min.insync.replicas of its topic is {min_isr[change.topic]} now"
+                for change in changes
+                if lowered_below_min_isr(change, min_isr)
+            }
+        return [change for change in changes if change.key not in self._progress.skipped]
 
     def _ignored_brokers(self, alive: Iterable[int]) -> set[int]:
         """Dead brokers whose replicas need not be in sync, where the run continues without them:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 
 from kafka import errors as kafka_errors
 from kafka.admin import ConfigResource, ConfigResourceType
@@ -93,10 +94,7 @@ def health_of(lagging: Iterable[PartitionState], admin: RetryingAdmin) -> Health
     states = sorted(lagging, key=lambda state: state.key)
     if not states:
         return Health()
-    topics = sorted({state.topic for state in states})
-    min_isr: dict[str, int] = {}
-    for part in chunks(topics, CHUNK):
-        min_isr |= _min_isr(admin, part)
+    min_isr = read_min_isr(admin, {state.topic for state in states})
     return Health(
         tuple(state.name for state in states),
         tuple(state.name for state in states if len(state.isr) < min_isr.get(state.topic, 1)),
@@ -107,7 +105,7 @@ def _first(names: Sequence[str]) -> str:
     return names[0] + (", …" if len(names) > 1 else "")
 
 
-def _min_isr(admin: RetryingAdmin, topics: Sequence[str]) -> dict[str, int]:
+def read_min_isr(admin: RetryingAdmin, topics: Iterable[str]) -> dict[str, int]:
     """min.insync.replicas by topic, without topics that are deleted or may not be read."""
 
     def read(some: Sequence[str]) -> dict[str, int]:
@@ -120,4 +118,7 @@ def _min_isr(admin: RetryingAdmin, topics: Sequence[str]) -> dict[str, int]:
             if _MIN_ISR in configs
         }
 
-    return admin.retry(lambda: ask_together_or_singly(read, topics, _REFUSALS))
+    found: dict[str, int] = {}
+    for part in chunks(sorted(topics), CHUNK):
+        found |= admin.retry(partial(ask_together_or_singly, read, part, _REFUSALS))
+    return found

@@ -20,7 +20,9 @@ from typing import Any, BinaryIO, Self
 from partage.brokers.directory import JOURNAL
 from partage.errors import MISSHAPEN, InputError, PartageError
 from partage.live.admin.states import Key, Throttles
+from partage.live.execution.execution_plan import ExecutionPlan
 
+_STARTED = "started"
 _THROTTLES_SAVED = "throttles saved"
 _THROTTLES_RESTORED = "throttles restored"
 _SUBMITTED = "submitted"
@@ -122,6 +124,24 @@ class Journal:
         self.close()
 
     # ------------------------------------------------------------------ what runs recorded
+
+    def start(self, plan: ExecutionPlan, throttle: int | str | None) -> None:
+        """Record that a run begins, with the ids that topics had when the first one began."""
+        self.write(
+            _STARTED,
+            direction=plan.direction,
+            throttle=throttle,
+            topic_ids={t: one for t, one in plan.topic_ids.items() if t not in self.topic_ids},
+        )
+
+    @property
+    def topic_ids(self) -> dict[str, str]:
+        """The ids that topics had when the first run began."""
+        found: dict[str, str] = {}
+        for entry in self.entries:
+            if entry["event"] == _STARTED:
+                found = entry.get("topic_ids", {}) | found
+        return found
 
     def save_throttles(self, throttles: Throttles) -> None:
         """Record throttles as they are before this run changes them. An empty value: not set."""

@@ -40,7 +40,10 @@ def _wrongly_led(plan: ExecutionPlan, admin: RetryingAdmin) -> dict[Key, Partiti
     return {
         key: state
         for key, state in admin.states(plan.changes).items()
-        if not state.adding and not state.removing and state.leader != state.replicas[0]
+        if not state.adding
+        and not state.removing
+        and state.leader != state.replicas[0]
+        and not state.is_other_topic(plan.changes[key].topic_id)
     }
 
 

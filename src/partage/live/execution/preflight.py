@@ -1,15 +1,13 @@
-"""What is checked before a run changes anything.
-
-A plan is made for one cluster at one moment. If the cluster has changed since, the plan could do
-something that was not reviewed, so the run refuses to start and names the first differences. New
-topics do not concern the plan; they are only mentioned.
+"""What is checked before a run changes anything: ACLs, what the plan assumed about the cluster
+(``assumptions.py``), reassignments of others, brokers and disks that receive, and the throttle.
 """
 
 from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
+from functools import partial
 
 from kafka import KafkaAdminClient
 
@@ -17,9 +15,17 @@ from partage.errors import SeveralError
 from partage.live.admin.permissions import NEEDS, require_acls
 from partage.live.admin.snapshot import take_snapshot
 from partage.live.admin.states import BrokerState, Key, PartitionState, Snapshot
+from partage.live.execution.assumptions import (
+    Findings,
+    compare_assumptions,
+    lowered_topics,
+    some,
+)
 from partage.live.execution.changes import MoveStatus
 from partage.live.execution.execution_plan import ExecutionPlan
+from partage.live.execution.health import read_min_isr
 from partage.live.execution.rescheduling import reschedule
+from partage.live.execution.retrying_admin import RetryingAdmin
 from partage.live.execution.write_rates import (
     MEASUREMENT_SECONDS,
     required_bandwidth,
@@ -27,14 +33,6 @@ from partage.live.execution.write_rates import (
 )
 
 _SHOWN = 3
-
-
-@dataclass(frozen=True)
-class Preflight:
-    """``errors``: why the run may not start; ``warnings``: what its operator should know."""
-
-    errors: list[str] = field(default_factory=list)
-    warnings: list[str] = field(default_factory=list)
 
 
 @dataclass(frozen=True)
@@ -74,7 +72,12 @@ def prepare(
     submitted = set(submitted)
     if concurrency is not None:
         plan = reschedule(plan, cluster, concurrency)
-    found = preflight(plan, cluster, throttle=None, submitted=submitted, replanned=replanned)
+    lowered = lowered_topics(plan.changes.values())
+    min_isr = read_min_isr(RetryingAdmin(admin, 1.0, clock, sleep), lowered) if lowered else {}
+    check = partial(
+        preflight, cluster=cluster, submitted=submitted, replanned=replanned, min_isr=min_isr
+    )
+    found = check(plan, throttle=None)
     _raise_errors(found, plan)
     if throttle is None:
         return Ready(plan, cluster, found.warnings)
@@ -84,13 +87,13 @@ def prepare(
         plan, admin, cluster.partitions, progress=progress, clock=clock, sleep=sleep
     )
     rate = throttle if isinstance(throttle, int) else None
-    found = preflight(plan, cluster, throttle=rate, submitted=submitted, replanned=replanned)
+    found = check(plan, throttle=rate)
     _raise_errors(found, plan)
     required, *_ = busiest_broker(plan, {state.key: state for state in cluster.partitions})
     return Ready(plan, cluster, found.warnings, required, source)
 
 
-def _raise_errors(found: Preflight, plan: ExecutionPlan) -> None:
+def _raise_errors(found: Findings, plan: ExecutionPlan) -> None:
     if found.errors:
         raise SeveralError(f"{plan.directory}: {error}" for error in found.errors)
 
@@ -102,17 +105,17 @@ def preflight(
     throttle: int | None,
     submitted: Iterable[Key] = (),
     replanned: bool = False,
-) -> Preflight:
+    min_isr: Mapping[str, int] | None = None,
+) -> Findings:
     """Whether the plan can start, or resume, on ``cluster`` as it is now.
 
     ``throttle`` is in bytes per second; ``submitted``: partitions whose reassignment an earlier run
-    of the plan has requested; ``replanned``: moves to a dead broker will be planned again.
+    of the plan has requested; ``replanned``: moves to a dead broker will be planned again;
+    ``min_isr``: min.insync.replicas of topics whose replication factor goes down.
     """
-    found = Preflight(warnings=list(plan.warnings))
+    found = Findings(warnings=list(plan.warnings))
     states = {state.key: state for state in cluster.partitions}
-    _check_cluster_id(plan, cluster, found)
-    _check_placement(plan, states, set(submitted), found)
-    _check_new_partitions(plan, states, found)
+    compare_assumptions(plan, cluster, set(submitted), min_isr or {}, found)
     _check_other_reassignments(plan, cluster, set(submitted), found)
     _check_targets(plan, cluster, states, found, replanned)
     _check_disks(plan, cluster, states, found)
@@ -121,58 +124,8 @@ def preflight(
     return found
 
 
-def _check_cluster_id(plan: ExecutionPlan, cluster: Snapshot, found: Preflight) -> None:
-    if plan.cluster_id is None:
-        found.warnings.append(
-            "the plan has no cluster id: only its partitions were compared with this cluster"
-        )
-    elif plan.cluster_id != cluster.cluster_id:
-        found.errors.append(
-            f"the plan was made for cluster {plan.cluster_id}, this is {cluster.cluster_id}"
-        )
-
-
-def _check_placement(
-    plan: ExecutionPlan, states: Mapping[Key, PartitionState], submitted: set[Key], found: Preflight
-) -> None:
-    differences: list[str] = []
-    deleted: list[str] = []
-    for key, original in plan.original_replicas.items():
-        name, state = f"{key[0]}-{key[1]}", states.get(key)
-        change = plan.changes.get(key)
-        if state is None:
-            # a plan that has begun continues without partitions that were deleted since
-            (deleted if submitted else differences).append(f"{name} does not exist")
-        elif change is None:
-            if state.replicas != original:
-                differences.append(f"{name} is on {_ids(state.replicas)}, not {_ids(original)}")
-        elif state.replicas not in (change.origin, change.target) and (
-            key not in submitted or change.status(state) is MoveStatus.ELSEWHERE
-        ):
-            differences.append(f"{name} is on {_ids(state.replicas)}, not {_ids(change.origin)}")
-    if differences:
-        found.errors.append(
-            f"the cluster has changed since the plan was made: {_some(differences)}; plan again"
-        )
-    if deleted:
-        found.warnings.append(f"deleted since the plan was begun: {_some(deleted)}")
-
-
-def _check_new_partitions(
-    plan: ExecutionPlan, states: Mapping[Key, PartitionState], found: Preflight
-) -> None:
-    planned = {topic for topic, _ in plan.original_replicas}
-    topics = sorted({topic for topic, _ in states} - planned)
-    if topics:
-        found.warnings.append(f"topics that are not in the plan: {_some(topics)}")
-    new = sorted(states.keys() - plan.original_replicas.keys())
-    partitions = [f"{topic}-{number}" for topic, number in new if topic in planned]
-    if partitions:
-        found.warnings.append(f"partitions that are not in the plan: {_some(partitions)}")
-
-
 def _check_other_reassignments(
-    plan: ExecutionPlan, cluster: Snapshot, submitted: set[Key], found: Preflight
+    plan: ExecutionPlan, cluster: Snapshot, submitted: set[Key], found: Findings
 ) -> None:
     others = []
     for state in cluster.reassigning:
@@ -181,7 +134,7 @@ def _check_other_reassignments(
             others.append(state.name)
     if others:
         found.errors.append(
-            f"someone else is reassigning {_some(others)}: wait until it ends, or cancel it"
+            f"someone else is reassigning {some(others)}: wait until it ends, or cancel it"
         )
 
 
@@ -189,7 +142,7 @@ def _check_targets(
     plan: ExecutionPlan,
     cluster: Snapshot,
     states: Mapping[Key, PartitionState],
-    found: Preflight,
+    found: Findings,
     replanned: bool,
 ) -> None:
     brokers = {broker.id: broker for broker in cluster.brokers}
@@ -213,7 +166,7 @@ def _check_disks(
     plan: ExecutionPlan,
     cluster: Snapshot,
     states: Mapping[Key, PartitionState],
-    found: Preflight,
+    found: Findings,
 ) -> None:
     """Wave by wave: new replicas arrive before old ones are deleted."""
     free = {
@@ -249,7 +202,7 @@ def _free_bytes(broker: BrokerState) -> int | None:
 
 
 def _check_throttle(
-    plan: ExecutionPlan, throttle: int, states: Mapping[Key, PartitionState], found: Preflight
+    plan: ExecutionPlan, throttle: int, states: Mapping[Key, PartitionState], found: Findings
 ) -> None:
     required, broker, wave, verb = busiest_broker(plan, states)
     if required >= throttle:
@@ -276,12 +229,3 @@ def busiest_broker(
                 if load > busiest[0]:
                     busiest = (load, broker, number, verb)
     return busiest
-
-
-def _ids(brokers: Iterable[int]) -> str:
-    return ",".join(map(str, brokers))
-
-
-def _some(names: list[str]) -> str:
-    more = f" and {len(names) - _SHOWN} more" if len(names) > _SHOWN else ""
-    return ", ".join(names[:_SHOWN]) + more

@@ -8,6 +8,7 @@ after the others.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -17,6 +18,11 @@ from partage.live.execution.changes import Change, MoveStatus
 from partage.live.execution.execution_plan import ExecutionPlan
 from partage.live.execution.replanning import replan_without, replannable
 from partage.live.execution.rescheduling import reschedule
+
+TAKEN_AWAY_ROUNDS = 5
+"""How many times in a row a partition must be seen without the requested reassignment."""
+
+RECREATED = "its topic was deleted and created again"
 
 
 @dataclass(frozen=True)
@@ -46,6 +52,7 @@ class Progress:
         self.wave = 0
         self.skipped: dict[Key, str] = {}
         self._waves = list(plan.waves)
+        self._strayed = Counter[Key]()
 
     @property
     def waves(self) -> int:
@@ -70,7 +77,7 @@ class Progress:
             change = self.plan.changes[key]
             status = change.status(states.get(key))
             if status is MoveStatus.GONE:
-                self.skipped[key] = "it no longer exists"
+                self._skip_gone(key, states)
             elif status is MoveStatus.ELSEWHERE and not change.must_be_cancelled_first(states[key]):
                 self.skipped[key] = f"someone else moved it to {list(states[key].replicas)}"
             elif status is not MoveStatus.DONE and key not in self.skipped:
@@ -85,11 +92,28 @@ class Progress:
         for change in changes:
             if change.key in self.skipped:
                 continue
-            if change.key not in states:
-                self.skipped[change.key] = "it no longer exists"
-            elif not change.is_complete(states[change.key]):
+            state = states.get(change.key)
+            if state is None or change.status(state) is MoveStatus.GONE:
+                self._skip_gone(change.key, states)
+            elif self._is_taken_away(change, state):
+                back = change.status(state) is MoveStatus.WAITING
+                other = "cancelled it" if back else f"moved it to {list(state.replicas)}"
+                self.skipped[change.key] = f"someone else {other}"
+            elif not change.is_complete(state):
                 found.append(change)
         return found
+
+    def _is_taken_away(self, change: Change, state: PartitionState) -> bool:
+        """Whether the requested reassignment is no longer in progress, or is another one. Brokers
+        learn of a request, or of its end, a moment later: only what stays so counts."""
+        if change.status(state) in (MoveStatus.MOVING, MoveStatus.DONE):
+            del self._strayed[change.key]
+        else:
+            self._strayed[change.key] += 1
+        return self._strayed[change.key] >= TAKEN_AWAY_ROUNDS
+
+    def _skip_gone(self, key: Key, states: Mapping[Key, PartitionState]) -> None:
+        self.skipped[key] = RECREATED if key in states else "it no longer exists"
 
     def reschedule(self, cluster: Snapshot, concurrency: int) -> int:
         """Schedule the remaining waves again; returns how many there are. Raises CannotError where

@@ -22,7 +22,7 @@ from kafka.admin import ConfigResource, ConfigResourceType
 
 from partage.errors import PartageError
 from partage.live.admin.connection import alive_brokers, chunks
-from partage.live.admin.snapshot import CHUNK, read_throttles
+from partage.live.admin.snapshot import CHUNK, read_throttles, read_topic_ids
 from partage.live.admin.states import RATES, TOPIC_THROTTLES, Throttles
 from partage.live.execution.changes import Change
 from partage.live.execution.journal import Journal
@@ -138,7 +138,15 @@ class ReplicationThrottles:
         return done
 
     def _alter_topics(self, lists: Mapping[str, Mapping[str, str]], delete: bool = False) -> None:
-        """Set the lists of topics, with ``delete`` also remove those that are not named."""
+        """Set the lists of topics, with ``delete`` also remove those that are not named. A topic
+        that was deleted and created again keeps its lists: ours went with the old one."""
+        known = self._journal.topic_ids
+        now = read_topic_ids(self._admin, sorted(lists))
+        lists = {
+            topic: own
+            for topic, own in lists.items()
+            if now.get(topic, "") in ("", known.get(topic, now.get(topic)))
+        }
         resources = [
             ConfigResource(
                 ConfigResourceType.TOPIC,
