@@ -9,6 +9,12 @@ import pytest
 pytest.importorskip("kafka")
 
 import partage
+from partage.brokers.directory import JOURNAL
+from partage.errors import InputError
+from partage.live.admin.states import RATES
+from partage.live.execution.execute import execute
+from partage.live.execution.execution_plan import ExecutionPlan
+from partage.live.execution.executor import Interrupts
 from partage.testing import FakeCluster
 
 ORIGINAL = {(topic, n): (1, 2) for topic in ("t", "u") for n in range(2)}
@@ -32,3 +38,67 @@ def test_a_topic_created_again_between_two_runs(tmp_path: Path, replicas: tuple[
         wanted = moved if run is partage.apply else ORIGINAL
         assert live.replicas == wanted | recreated
     assert live.throttles == {}
+
+
+@pytest.fixture
+def cluster() -> FakeCluster:
+    return FakeCluster({("t", n): (1, 2) for n in range(6)}, brokers=[1, 2, 3, 4])
+
+
+@pytest.fixture
+def begun(tmp_path: Path, cluster: FakeCluster) -> Path:
+    """A plan whose run was stopped in the middle; a broker had a throttle of its own before."""
+    cluster.configs["broker", "1"] = dict.fromkeys(RATES, "777777")
+    directory = tmp_path / "plan"
+    partage.plan(partage.snapshot(admin=cluster.admin, sleep=cluster.sleep)).write(directory)
+    interrupts = Interrupts()
+    cluster.at(5, interrupts)
+    cluster.at(6, interrupts)
+    plan = ExecutionPlan.read(directory)
+    execute(
+        plan,
+        cluster.admin,
+        throttle=10**6,
+        interrupts=interrupts,
+        clock=cluster.clock,
+        sleep=cluster.sleep,
+    )
+    return directory
+
+
+def rolled_back(directory: Path, cluster: FakeCluster) -> list[str]:
+    """Roll back; gives the warnings."""
+    warnings: list[str] = []
+    outcome = execute(
+        ExecutionPlan.read(directory).reversed(),
+        cluster.admin,
+        confirm=lambda ready: warnings.extend(ready.warnings),
+        clock=cluster.clock,
+        sleep=cluster.sleep,
+    )
+    assert outcome.state == "done"
+    assert set(cluster.replicas.values()) == {(1, 2)}
+    return warnings
+
+
+@pytest.mark.parametrize("damage", [b'{"at":"x","event":"submitt', b"\x00" * 50, b"[]", b""])
+def test_a_damaged_journal_stops_apply_but_not_rollback(
+    begun: Path, cluster: FakeCluster, damage: bytes
+) -> None:
+    path = begun / JOURNAL
+    lines = path.read_bytes().splitlines()
+    numbers = [at for at, line in enumerate(lines) if b'"submitted"' in line]
+    for at in numbers:
+        lines[at] = damage
+    path.write_bytes(b"\n".join(lines) + b"\n")
+    with pytest.raises(InputError, match="partage rollback goes on without it"):
+        partage.apply(begun, admin=cluster.admin, clock=cluster.clock, sleep=cluster.sleep)
+    warnings = rolled_back(begun, cluster)
+    assert [one for one in warnings if f"line {numbers[0] + 1}: is not a journal entry" in one]
+    assert cluster.configs["broker", "1"] == dict.fromkeys(RATES, "777777")
+
+
+def test_rollback_without_a_journal_of_ours(begun: Path, cluster: FakeCluster) -> None:
+    (begun / JOURNAL).write_bytes(b"years of work\n")
+    rolled_back(begun, cluster)
+    assert (begun / JOURNAL).read_bytes().startswith(b"years of work\n")

@@ -67,16 +67,42 @@ def test_a_journal_removed_before_it_is_locked_is_opened_again(
     assert path.read_bytes().count(b"\n") == 2
 
 
-@pytest.mark.parametrize("line", [b'{"at":', b'{"at":"x"}', b"[]", b"1", b'"event"', b"\xff", b""])
+@pytest.mark.parametrize(
+    "line",
+    [
+        *(b'{"at":', b'{"at":"x"}', b"[]", b"1", b'"event"', b"\xff", b"", b"[" * 100_000),
+        b'{"at":"x","event":"throttles sav3d","brokers":{},"topics":{}}',
+        b'{"at":"x","event":"throttles saved","brokers":{}}',
+        b'{"at":"x","event":"throttles saved","brokers":{"one":{}},"topics":{}}',
+        b'{"at":"x","event":"throttles saved","brokers":{"1":{"rate":5}},"topics":{}}',
+        b'{"at":"x","event":"throttles restored","brokers":[[]],"topics":[]}',
+        b'{"at":"x","event":"submitted","partitions":[["t"]]}',
+        b'{"at":"x","event":"submitted","partitions":[["t",99999999999]]}',
+        b'{"at":"x","event":7}',
+    ],
+)
 def test_a_damaged_line(tmp_path: Path, line: bytes) -> None:
     path = tmp_path / JOURNAL
     path.write_bytes(WHOLE + line + b"\n" + WHOLE + b'{"cut')
     before = path.read_bytes()
     with pytest.raises(InputError) as refused:
         Journal.open(tmp_path)
-    assert str(refused.value) == f"{path}: line 2: is not a journal entry"
+    assert str(refused.value).startswith(f"{path}: line 2: is not a journal entry")
+    assert str(refused.value).endswith(": partage rollback goes on without it")
     assert path.read_bytes() == before
     assert not is_locked(tmp_path)
+    with Journal.open(tmp_path, tolerant=True) as journal:
+        assert [entry["event"] for entry in journal.entries] == ["started", "started"]
+        (damaged,) = journal.damaged
+        assert damaged.startswith("line 2: is not a journal entry")
+
+
+def test_a_journal_with_damaged_lines_alone_is_kept(tmp_path: Path) -> None:
+    path = tmp_path / JOURNAL
+    path.write_bytes(b"thesis\n")
+    with Journal.open(tmp_path, tolerant=True) as journal:
+        assert not journal.entries
+    assert path.read_bytes() == b"thesis\n"
 
 
 def test_a_journal_that_cannot_be_opened(tmp_path: Path) -> None:

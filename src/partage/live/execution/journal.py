@@ -18,14 +18,17 @@ from pathlib import Path
 from typing import Any, BinaryIO, Self
 
 from partage.brokers.directory import JOURNAL
-from partage.errors import MISSHAPEN, InputError, PartageError
+from partage.errors import InputError, PartageError
+from partage.files import MAX_BYTES
 from partage.live.admin.states import Key, Throttles
 from partage.live.execution.execution_plan import ExecutionPlan
-
-_STARTED = "started"
-_THROTTLES_SAVED = "throttles saved"
-_THROTTLES_RESTORED = "throttles restored"
-_SUBMITTED = "submitted"
+from partage.live.execution.journal_entries import (
+    STARTED,
+    SUBMITTED,
+    THROTTLES_RESTORED,
+    THROTTLES_SAVED,
+    parse_entries,
+)
 
 
 def _now() -> datetime:
@@ -66,31 +69,29 @@ def _open_locked(path: Path) -> BinaryIO:
         raise InputError(str(path), f"cannot be written ({error.strerror})") from None
 
 
-def _parse(text: bytes, path: Path) -> list[dict[str, Any]]:
-    entries = []
-    for number, line in enumerate(text.splitlines(), 1):
-        try:
-            entry = json.loads(line)
-            entry["event"]
-        except MISSHAPEN:
-            raise InputError(str(path), f"line {number}: is not a journal entry") from None
-        entries.append(entry)
-    return entries
-
-
 class Journal:
     """``with Journal.open(directory) as journal``. Raises PartageError if another run holds it,
-    InputError for a file that is not a journal or cannot be written."""
+    InputError for a file that is not a journal or cannot be written.
 
-    def __init__(self, path: Path, clock: Callable[[], datetime] = _now) -> None:
+    ``damaged``: lines that are not entries, with their numbers. They are an InputError too, unless
+    the journal is opened ``tolerant``: for a rollback, which can do without it."""
+
+    def __init__(
+        self, path: Path, clock: Callable[[], datetime] = _now, tolerant: bool = False
+    ) -> None:
         self.path = path
         self._clock = clock
         self._file = _open_locked(path)
         try:
             self._file.seek(0)
-            text = self._file.read()
+            text = self._file.read(MAX_BYTES + 1)
+            if len(text) > MAX_BYTES:
+                raise InputError(str(path), f"has more than {MAX_BYTES:,} bytes")
             complete = text.rfind(b"\n") + 1
-            self.entries = _parse(text[:complete], path)
+            self.entries, self.damaged = parse_entries(text[:complete])
+            if self.damaged and not tolerant:
+                problem = "partage rollback goes on without it"
+                raise InputError(str(path), f"{self.damaged[0]}: {problem}")
             if complete < len(text):
                 self._file.truncate(complete)
         except BaseException:
@@ -98,9 +99,9 @@ class Journal:
             raise
 
     @classmethod
-    def open(cls, directory: str | os.PathLike[str]) -> Self:
+    def open(cls, directory: str | os.PathLike[str], tolerant: bool = False) -> Self:
         """The journal of a plan directory, created if there is none."""
-        return cls(Path(directory) / JOURNAL)
+        return cls(Path(directory) / JOURNAL, tolerant=tolerant)
 
     def write(self, event: str, **fields: Any) -> None:
         """Append a line; it is on disk when this returns."""
@@ -112,7 +113,7 @@ class Journal:
 
     def close(self) -> None:
         """Release the lock; a journal without a line is removed first."""
-        if not self.entries:
+        if not self.entries and not self.damaged:
             with suppress(OSError):  # already removed, or in a directory that is read-only
                 self.path.unlink()
         self._file.close()
@@ -128,7 +129,7 @@ class Journal:
     def start(self, plan: ExecutionPlan, throttle: int | str | None) -> None:
         """Record that a run begins, with the ids that topics had when the first one began."""
         self.write(
-            _STARTED,
+            STARTED,
             direction=plan.direction,
             throttle=throttle,
             topic_ids={t: one for t, one in plan.topic_ids.items() if t not in self.topic_ids},
@@ -139,21 +140,21 @@ class Journal:
         """The ids that topics had when the first run began."""
         found: dict[str, str] = {}
         for entry in self.entries:
-            if entry["event"] == _STARTED:
+            if entry["event"] == STARTED:
                 found = entry.get("topic_ids", {}) | found
         return found
 
     def save_throttles(self, throttles: Throttles) -> None:
         """Record throttles as they are before this run changes them. An empty value: not set."""
         self.write(
-            _THROTTLES_SAVED,
+            THROTTLES_SAVED,
             brokers={str(broker): own for broker, own in throttles.brokers.items()},
             topics=throttles.topics,
         )
 
     def throttles_restored(self, brokers: list[int], topics: list[str]) -> None:
         """Record that these have their throttles of before."""
-        self.write(_THROTTLES_RESTORED, brokers=brokers, topics=topics)
+        self.write(THROTTLES_RESTORED, brokers=brokers, topics=topics)
 
     @property
     def saved_throttles(self) -> Throttles:
@@ -161,12 +162,12 @@ class Journal:
         yet. An empty value: not set."""
         found = Throttles()
         for entry in self.entries:
-            if entry["event"] == _THROTTLES_SAVED:
+            if entry["event"] == THROTTLES_SAVED:
                 for broker, own in entry["brokers"].items():
                     found.brokers.setdefault(int(broker), own)
                 for topic, own in entry["topics"].items():
                     found.topics.setdefault(topic, own)
-            elif entry["event"] == _THROTTLES_RESTORED:
+            elif entry["event"] == THROTTLES_RESTORED:
                 for broker in entry["brokers"]:
                     found.brokers.pop(int(broker), None)
                 for topic in entry["topics"]:
@@ -175,7 +176,7 @@ class Journal:
 
     def submit(self, keys: list[Key]) -> None:
         """Record partitions whose reassignment is about to be requested."""
-        self.write(_SUBMITTED, partitions=[list(key) for key in keys])
+        self.write(SUBMITTED, partitions=[list(key) for key in keys])
 
     @property
     def submitted(self) -> set[Key]:
@@ -183,6 +184,6 @@ class Journal:
         return {
             (topic, number)
             for entry in self.entries
-            if entry["event"] == _SUBMITTED
+            if entry["event"] == SUBMITTED
             for topic, number in entry["partitions"]
         }
