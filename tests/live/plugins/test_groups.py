@@ -123,13 +123,20 @@ CASES = {
 }
 
 
+DAILY = "kafka-python cooperative-sticky"
+"""The one that ``make test`` runs."""
+
+
 @pytest.fixture(scope="module")
-def lives(start: Callable[..., Consumers]) -> dict[str, Future[Life]]:
-    """All of them at the same time: they mostly wait."""
+def lives(
+    start: Callable[..., Consumers], request: pytest.FixtureRequest
+) -> dict[str, Future[Life]]:
+    """Those of the selected tests at the same time: they mostly wait."""
+    tests = [item for item in request.session.items if item.path == request.path]
+    names = CASES if any(item.get_closest_marker("long") for item in tests) else [DAILY]
     with ThreadPoolExecutor(4) as pool:
         return {
-            name: pool.submit(live, start(6), [assignor], client)
-            for name, (assignor, client) in CASES.items()
+            name: pool.submit(live, start(6), [CASES[name][0]], CASES[name][1]) for name in names
         }
 
 
@@ -171,7 +178,7 @@ def test_members_keep_as_many_partitions_as_possible(
 
 
 def test_cooperative_revokes_only_partitions_that_move(lives: dict[str, Future[Life]]) -> None:
-    first = lives["kafka-python cooperative-sticky"].result().first
+    first = lives[DAILY].result().first
     assert first is not None
     assert [len(partitions) for partitions in first.calls("revoked")][:2] == [3, 1]
     assert [len(partitions) for partitions in first.calls("assigned")] == [6, 1, 3]
