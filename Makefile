@@ -9,7 +9,7 @@ BENCH := $(UV) run --locked --group bench --extra spark --extra connect --extra 
 # Commands start in half the time where Python may keep what it has compiled.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: demo test test-long test-all test-faults site environment java chromium bench bench-page dist sbom clean
+.PHONY: demo test test-long test-failed test-all test-faults site environment java chromium bench bench-page dist sbom clean
 .DEFAULT_GOAL := demo
 
 demo: environment java
@@ -31,6 +31,10 @@ RANDOM_SEED := $(shell od -An -N4 -tu4 /dev/urandom | tr -d ' ')
 test-long: environment java chromium
 	$(PYTEST) -m "long or random or hypothesis" --hypothesis-profile=thorough \
 		--hypothesis-seed=$(RANDOM_SEED) $(COVERAGE)
+
+# The tests that failed in the last run, one at a time.
+test-failed: environment java chromium
+	$(RUN) pytest --last-failed --last-failed-no-failures=none --hypothesis-profile=thorough
 
 # Both, and how much of the source they cover.
 test-all: environment
