@@ -173,6 +173,7 @@ def check(plan: PlanArgument, json: Json = False) -> None:
                 "optimal": verdict.optimal,
                 "held": verdict.held,
                 "defects": verdict.defects,
+                "not_proven": verdict.not_proven,
             }
         )
     else:
@@ -181,6 +182,8 @@ def check(plan: PlanArgument, json: Json = False) -> None:
             console.print(Text.assemble(("✓", "green"), f" {line}"))
         for line in verdict.defects:
             console.print(Text.assemble(("✗", "red"), f" {line}"), soft_wrap=True)
+        for line in verdict.not_proven:
+            console.print(Text.assemble(("○", "yellow"), f" not proven: {line}"))
         console.print(verdict.summary())
         if verdict.sound and verdict.changes:
             rate = next_step.throttle_options("apply", rate=verdict.throttle)

@@ -101,6 +101,7 @@ def test_result_in_a_notebook(sound_plans: LazyPlans) -> None:
     result = check(sound_plans[next(iter(SOUND))].directory)
     assert repr(result) == f"<CheckResult: {result.summary()}>"
     assert result._repr_html_().count("<td>✓</td>") == len(result.held)
+    assert result._repr_html_().count("<td>not proven: ") == len(result.not_proven) > 0
     result.defects += ["plan.json: <first>", "plan.json: second"]
     assert repr(result) == (
         "<CheckResult: The plan is not valid. 2 defects, first: plan.json: <first>>"

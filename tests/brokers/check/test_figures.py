@@ -126,7 +126,7 @@ def test_a_plan_that_changes_nothing_is_settled(tmp_path: Path) -> None:
     assert denied(made, tmp_path, "settled", False) == said
 
 
-ABOUT_LOST = "of partitions with no live replica to copy from"
+ABOUT_LOST = "'N partitions have no live replica'"
 
 
 @pytest.mark.parametrize(
@@ -140,16 +140,13 @@ ABOUT_LOST = "of partitions with no live replica to copy from"
 )
 def test_lost_partitions_must_be_in_the_warnings(tmp_path: Path, told: list[str]) -> None:
     made = plan(lost())
-    lost_2 = "2 partitions have no live replica to copy from"
-    stated = [line.partition(",")[0] for line in told]
-    said = [f"plan.json: warnings {ABOUT_LOST}: {stated}, expected {[lost_2]}"]
+    said = [f"plan.json: warnings {ABOUT_LOST}: {[line[0] for line in told]}, expected ['2']"]
     assert denied(made, tmp_path, "warnings", told) == said
 
 
 def test_partitions_that_are_not_lost_must_not_be_in_the_warnings(tmp_path: Path) -> None:
     told = ["1 partitions have no live replica to copy from, among them t-0: …"]
-    stated = ["1 partitions have no live replica to copy from"]
-    said = [f"plan.json: warnings {ABOUT_LOST}: {stated}, expected []"]
+    said = [f"plan.json: warnings {ABOUT_LOST}: ['1'], expected []"]
     assert denied(plan(cluster_of("1,2 2,1", "1 2")), tmp_path, "warnings", told) == said
 
 

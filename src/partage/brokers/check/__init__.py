@@ -19,6 +19,7 @@ from pathlib import Path
 from partage.brokers.check.certificate import check_certificate
 from partage.brokers.check.figures import check_figures
 from partage.brokers.check.files import check_files, check_waves
+from partage.brokers.check.not_proven import not_proven
 from partage.brokers.check.options import check_fingerprint, check_options
 from partage.brokers.check.plan_columns import PlanColumns, read_json
 from partage.brokers.check.rules import check_rules
@@ -70,6 +71,8 @@ class CheckResult:
 
     - ``held``: what was verified, in words
     - ``defects``: what is wrong, a line each
+    - ``not_proven``: what the plan states and its files cannot prove, a line each: places in
+      plan.json, and what about them is taken as given; empty if there is a defect
     - ``optimal``: the plan has no defect and every exact stage meets its bound
     - ``changes``: there is something to apply
     - ``throttle``: the option of the plan
@@ -77,6 +80,7 @@ class CheckResult:
 
     held: list[str] = field(default_factory=list)
     defects: list[str] = field(default_factory=list)
+    not_proven: list[str] = field(default_factory=list)
     optimal: bool = False
     changes: bool = False
     throttle: str | None = None
@@ -102,6 +106,7 @@ class CheckResult:
 
     def _repr_html_(self) -> str:
         lines = [["✗", defect] for defect in self.defects] + [["✓", one] for one in self.held]
+        lines += [["?", f"not proven: {one}"] for one in self.not_proven]
         return html_table(self.summary(), ("", "check"), lines)
 
 
@@ -131,6 +136,7 @@ def check(directory: str | os.PathLike[str]) -> CheckResult:
             if not found:
                 result.held.append(verified)
     if result.sound:
+        result.not_proven = [_one_line(line) for line in not_proven(plan)]
         result.optimal = plan.value["figures"]["after"]["optimal"]
         result.changes = plan.value["changes"]
         result.throttle = plan.value["options"].get("throttle")

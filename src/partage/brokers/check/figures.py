@@ -13,6 +13,7 @@ from partage.brokers.check.failures import (
     leaders_after_rack_failure,
     loose_failure_bound,
 )
+from partage.brokers.check.known_warnings import check_warnings
 from partage.brokers.check.placement_model import PlacementModel
 from partage.brokers.check.plan_columns import Ints, Lists, PlanColumns
 from partage.brokers.check.racks import keeps_rack_rule
@@ -21,7 +22,7 @@ from partage.brokers.directory import MARKER
 
 
 def check_figures(plan: PlanColumns) -> list[str]:
-    """Defects of ``figures``, ``gaps`` and of the warning about lost partitions."""
+    """Defects of ``figures``, ``gaps`` and ``warnings``."""
     stated, gaps = plan.value["figures"], _gaps(plan)
     before = _placement_figures(plan, plan.before, loose_failure_bound(plan, plan.before))
     after = _placement_figures(plan, plan.after, plan.stages["failure"]["bound"])
@@ -30,7 +31,7 @@ def check_figures(plan: PlanColumns) -> list[str]:
         *_differences("figures.after.", stated["after"], after),
         *_differences("", plan.value, {"gaps": gaps}),
         *_differences("figures.after.", stated["after"], _plan_figures(plan, gaps)),
-        *_lost_partitions(plan),
+        *check_warnings(plan),
     ]
 
 
@@ -55,7 +56,7 @@ def _plan_figures(plan: PlanColumns, gaps: dict[str, float]) -> dict[str, Any]:
         "binding": plan.value["binding"],
         "gaps": gaps,
     }
-    if _must_be_settled(plan):
+    if must_be_settled(plan):
         figures["settled"] = True
     return figures
 
@@ -72,19 +73,7 @@ def _gaps(plan: PlanColumns) -> dict[str, float]:
     return gaps | ({"waves": round(waves / bound - 1, 6)} if waves > bound else {})
 
 
-def _lost_partitions(plan: PlanColumns) -> list[str]:
-    """The warning about partitions without a live replica must be there, with their number, if and
-    only if there are some."""
-    what = "no live replica to copy from"
-    lost = sum(not any(plan.alive[plan.place[b]] for b in brokers) for brokers in plan.before)
-    expected = [f"{lost} partitions have {what}"] if lost else []
-    stated = [warning.partition(",")[0] for warning in plan.value["warnings"] if what in warning]
-    if stated == expected:
-        return []
-    return [f"{MARKER}: warnings of partitions with {what}: {stated}, expected {expected}"]
-
-
-def _must_be_settled(plan: PlanColumns) -> bool:
+def must_be_settled(plan: PlanColumns) -> bool:
     """Whether it follows, without a second run, that one would change nothing.
 
     A given reassignment is there by then. Where every stage of an exact plan is exact and meets its

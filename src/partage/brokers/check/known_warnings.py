@@ -1,0 +1,65 @@
+"""Warnings that follow from plan.json itself: each must be there, with its number, if and only if
+it applies. Others come from files that are not kept."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Iterator
+
+from partage.brokers.check.plan_columns import MAX_WEIGHT, PlanColumns
+from partage.brokers.directory import MARKER
+
+
+def check_warnings(plan: PlanColumns) -> list[str]:
+    """Defects of ``warnings``."""
+    stated: list[str] = plan.value["warnings"]
+    found = []
+    for pattern, number in _expected(plan):
+        matches = (re.match(pattern, warning) for warning in stated)
+        numbers = [match[1] for match in matches if match is not None]
+        expected = [str(number)] if number else []
+        if numbers != expected:
+            about = pattern.replace(r"(\d+)", "N")
+            found.append(f"{MARKER}: warnings {about!r}: {numbers}, expected {expected}")
+    return found
+
+
+def _expected(plan: PlanColumns) -> Iterator[tuple[str, int | str]]:
+    """How each warning begins, with its number, and what that must be; 0: no warning."""
+    asked = plan.asked
+    alive = {b for b, is_alive in zip(plan.ids, plan.alive.tolist(), strict=True) if is_alive}
+    known = [size is not None for size in plan.value["partitions"]["size_bytes"]]
+    yield r"(\d+) partitions have no live replica", sum(not alive & {*row} for row in plan.before)
+    yield r"(\d+) partitions have no known size", known.count(False) if any(known) else 0
+    out = [not asked.may_change(plan.topics[t]) for t in plan.topic.tolist()]
+    stuck = [left and not alive >= {*row} for left, row in zip(out, plan.before, strict=True)]
+    what = r"(\d+) partitions of the topics left out have a replica on a dead broker"
+    yield what, 0 if asked.no_moves else sum(stuck)
+    yield from _about_capacities(plan)
+    if asked.given and not asked.no_moves:
+        yield from _about_given_lists(plan, alive)
+
+
+def _about_capacities(plan: PlanColumns) -> Iterator[tuple[str, int | str]]:
+    added = any(broker["added"] for broker in plan.value["brokers"])
+    several = len(set(plan.capacity)) > 1
+    yield "added brokers count with (capacity)", "capacity" if added and several else 0
+    several = len(set(plan.disk)) > 1
+    of_added = [b["disk_bytes"] for b in plan.value["brokers"] if b["added"]]
+    disk = "an unlimited disk" if None in of_added[:1] else "a disk"
+    yield "added brokers count with (an unlimited disk|a disk)", disk if added and several else 0
+    largest = max(plan.capacity[s] for s in plan.slots.tolist())
+    shares = [largest / plan.capacity[s] for s in plan.slots.tolist()]
+    rounded = math.lcm(*(share.denominator for share in shares)) * max(shares) > MAX_WEIGHT
+    yield "(capacities) have no small common measure", "capacities" if rounded else 0
+
+
+def _about_given_lists(plan: PlanColumns, alive: set[int]) -> Iterator[tuple[str, int | str]]:
+    rows = list(zip(plan.chosen.tolist(), plan.before, plan.after, strict=True))
+    others = sum(chosen and len(old) != len(new) for chosen, old, new in rows)
+    yield r"another replication factor for (\d+) partitions", others
+    held_up = sum(
+        chosen and bool({*new} - {*old}) and not alive >= {*new} for chosen, old, new in rows
+    )
+    yield r"a replica stays on a dead broker while others move: (\d+) partitions", held_up

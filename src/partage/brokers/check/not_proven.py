@@ -1,0 +1,34 @@
+"""What a plan states and ``check`` cannot prove from its files.
+
+Every leaf of plan.json is either proven, so that another value is a defect, or named here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from partage.brokers.check.figures import must_be_settled
+from partage.brokers.check.plan_columns import PlanColumns
+from partage.brokers.check.replan_files import replans
+from partage.brokers.directory import REPORT
+
+
+def not_proven(plan: PlanColumns) -> Iterator[str]:
+    """A line each: places in plan.json, separated by commas, a colon, and what is not proven."""
+    asked = plan.asked
+    yield "cluster_id, brokers, topics, partitions: that they are the cluster's"
+    yield "options: that they are what you want"
+    yield "partage, binding, loads, warnings: sentences that plan.json cannot show"
+    if not (asked.exact or asked.given):
+        yield f"strategy, figures.after.strategy: that {asked.strategy} made the placement"
+    if not must_be_settled(plan):
+        yield "figures.after.settled: that a second run changes nothing"
+    if "fair" in plan.stages.get("budget", {"prices": {}})["prices"]:
+        yield "stage budget: that racks and brokers allow the fair counts that the tolerance widens"
+        yield "stage budget: that no loads within the tolerance, for as few moves, are fairer"
+    yield "stage leaders: that no other replica sets, as good before, allow better leaders"
+    yield "figures.after.leader_changes: that no plan as good changes fewer leaders or orders"
+    for path in replans(plan.root):
+        yield f"{path.name}: the moves that a run planned again"
+    if (plan.root / REPORT).exists():
+        yield f"{REPORT}: what it shows"

@@ -1,0 +1,154 @@
+"""Forged plans: none that is worse than the best passes as optimal, and every leaf of plan.json is
+proven or named as not proven."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Iterator
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from partage.brokers.check import CheckResult
+from partage.brokers.plan import Plan
+from tests.brokers.check.forgery import PLACEMENT, best_values, forged, problems
+from tests.brokers.check.plans import LIMITED, SOUND, LazyPlans
+from tests.brokers.check.tampering import Files, judged
+from tests.profiles import seeds
+
+Path_ = tuple[Any, ...]
+
+PROVEN_PARTS = (
+    *("brokers.excluded", "brokers.added", "partitions.chosen", "partitions.after"),
+    "partitions.replication_factor",
+)
+"""What follows from the options, of the parts that are the input."""
+
+
+@pytest.mark.parametrize("seed", seeds(160))
+def test_no_forgery_passes_as_optimal(seed: int, tmp_path: Path) -> None:
+    """What passes is as good as the best plan for its own cluster and options."""
+    for name, directory in forged(random.Random(seed), tmp_path):
+        if judged(directory).optimal:
+            assert_as_good(directory, name)
+
+
+def assert_as_good(directory: Path, name: str) -> None:
+    made = Plan.read(directory)
+    best = best_values(made)
+    values = {stage.name.value: stage.value for stage in made.stages}
+    if any("aim" in stage.prices for stage in made.stages):
+        values = {name: value for name, value in values.items() if name == "budget"}
+    for stage in (*PLACEMENT, "budget", "bytes moved"):
+        value, proven = best.get(stage, (0, False))
+        assert stage not in values or not proven or values[stage] == value, (name, stage)
+
+
+# ---------------------------------------------------------------- every leaf
+
+
+def leaves(value: Any, path: Path_ = ()) -> Iterator[Path_]:
+    """The paths of all scalars, and of what is empty."""
+    if isinstance(value, dict) and value:
+        for key, inner in value.items():
+            yield from leaves(inner, (*path, key))
+    elif isinstance(value, list) and value:
+        for place, inner in enumerate(value):
+            yield from leaves(inner, (*path, place))
+    else:
+        yield path
+
+
+def kind_of(path: Path_) -> str:
+    """The path without positions in lists."""
+    return ".".join(key for key in path if isinstance(key, str))
+
+
+def at(value: Any, path: Path_) -> Any:
+    for key in path:
+        value = value[key]
+    return value
+
+
+def others(value: Any) -> list[Any]:
+    """Other values of the same type, and of none."""
+    match value:
+        case bool():
+            return [not value]
+        case None:
+            return [7, "x", []]
+        case int():
+            return [value + 1, value - 1, 0 if value else 2, 2 * value + 3]
+        case float():
+            return [value + 0.5, 0.0 if value else 2.0]
+        case str():
+            return [value + "x", "", value[:-1]]
+        case list():
+            return [[1], ["x"]]
+        case dict():
+            return [{"moves": 0.5}]
+    raise AssertionError(value)
+
+
+def is_named(kind: str, verdict: CheckResult) -> bool:
+    """Whether what is not proven has the leaf, or what it is part of."""
+    named = {place for line in verdict.not_proven for place in line.partition(": ")[0].split(", ")}
+    parts = kind.split(".")
+    prefixes = {".".join(parts[:n]) for n in range(1, len(parts) + 1)}
+    return kind not in PROVEN_PARTS and not named.isdisjoint(prefixes)
+
+
+def assert_leaves_are_proven_or_named(files: Files, rng: random.Random, samples: int) -> None:
+    """Another value at a leaf, sealed again, is a defect unless the leaf is named, or it is a price
+    that proves the same bound."""
+    by_kind: dict[str, list[Path_]] = {}
+    for path in leaves(files.plan):
+        by_kind.setdefault(kind_of(path), []).append(path)
+    for kind, paths in by_kind.items():
+        for path in rng.sample(paths, min(samples, len(paths))):
+            for value in others(at(files.plan, path)):
+                inner = at(files.plan, path[:-1])
+                inner[path[-1]] = value
+                if kind != "fingerprint":
+                    files.seal()
+                verdict = judged(files.write())
+                files.restore()
+                if verdict.sound:
+                    said = (path, value)
+                    assert is_named(kind, verdict) or ".prices." in kind, said
+        assert_cannot_be_left_out(files, rng.choice(paths))
+
+
+def assert_cannot_be_left_out(files: Files, path: Path_) -> None:
+    """A key that is left out, or an entry of a list, is a defect unless it is named."""
+    inner = at(files.plan, path[:-1])
+    del inner[path[-1]]
+    kind = kind_of(path)
+    if kind != "fingerprint":
+        with suppress(KeyError):
+            files.seal()
+    verdict = judged(files.write())
+    files.restore()
+    if verdict.sound:
+        assert is_named(kind, verdict) or ".prices." in kind, path
+
+
+@pytest.mark.parametrize("name", [*SOUND, *LIMITED])
+def test_every_leaf_is_proven_or_named(
+    sound_plans: LazyPlans, limited_plans: LazyPlans, name: str
+) -> None:
+    files = (sound_plans if name in SOUND else limited_plans)[name]
+    rng = random.Random(name)
+    assert_leaves_are_proven_or_named(files, rng, max(1, len(seeds(4))))
+
+
+@pytest.mark.parametrize("seed", seeds(60))
+def test_every_leaf_of_small_plans_is_proven_or_named(seed: int, tmp_path: Path) -> None:
+    rng = random.Random(seed)
+    _, made = next(problems(rng))
+    made.write(tmp_path / "plan")
+    files = Files(tmp_path / "plan")
+    assert judged(tmp_path / "plan").defects == []
+    assert_leaves_are_proven_or_named(files, rng, len(seeds(8)))
