@@ -21,6 +21,7 @@ LAYERS: tuple[tuple[str, ...], ...] = (
         "java",
         "json_input",
         "named",
+        "outputs",
         "patterns",
         "period",
         "printable",
@@ -46,7 +47,7 @@ TOP = ("__init__", "__main__")
 SAME_LAYER = {(room, "errors") for room in LAYERS[0]}
 SAME_LAYER |= {(room, "printable") for room in ("errors", "files", "frames", "json_input")}
 SAME_LAYER |= {("errors", "redaction"), ("properties", "redaction")}
-SAME_LAYER |= {("properties", "files"), ("json_input", "files")}
+SAME_LAYER |= {(room, "files") for room in ("json_input", "outputs", "properties")}
 
 ONLY_IN = {
     "pyspark": ("pipeline", "measuring"),

@@ -21,6 +21,7 @@ import pyarrow.parquet as pq
 
 from partage.errors import InputError
 from partage.measured_loads import Profile
+from partage.outputs import LIST
 from partage.pipeline.sinks import Sink
 
 ABOUT = {"format_version": 1, "partage": "0.1"}
@@ -52,6 +53,7 @@ def written(folder: Path, **options: Any) -> Sink:
 def test_parquet_is_one_file_per_table(tmp_path: Path) -> None:
     told = Sink(tmp_path / "out", "mark.json").write(None, {"keys": KEYS, "none": EMPTY}, ABOUT)
     assert sorted(tree(tmp_path)) == [
+        f"out/{LIST}",
         "out/keys/part-00000.parquet",
         "out/mark.json",
         "out/none/part-00000.parquet",
@@ -71,7 +73,7 @@ def test_existing_output_is_replaced_only_on_request(tmp_path: Path) -> None:
     bold = Sink(tmp_path / "out", "mark.json", overwrite=True)
     bold.check(None)
     bold.write(None, {"x": KEYS}, ABOUT)
-    assert sorted(tree(tmp_path)) == ["out/mark.json", "out/x/part-00000.parquet"]
+    assert sorted(tree(tmp_path)) == [f"out/{LIST}", "out/mark.json", "out/x/part-00000.parquet"]
 
 
 def test_other_peoples_files_are_never_replaced(tmp_path: Path) -> None:
@@ -189,7 +191,7 @@ def test_formats_of_spark(spark: Any, tmp_path: Path, name: str) -> None:
     assert list(tmp_path.iterdir()) == []
     assert sink.write(spark, {"keys": KEYS, "none": EMPTY}, ABOUT)["format"] == name
     out = tmp_path / "a b" / "out"
-    assert sorted(path.name for path in out.iterdir()) == ["keys", "mark.json", "none"]
+    assert sorted(path.name for path in out.iterdir()) == [LIST, "keys", "mark.json", "none"]
 
     def text(value: bytes | None) -> Any:
         return value if name == "orc" or value is None else base64.b64encode(value).decode()

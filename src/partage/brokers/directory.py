@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from partage.errors import InputError
-from partage.files import check_writable_directory, write_directory
+from partage.outputs import check_directory, write_directory
 
 FORMAT_VERSION = 1
 MARKER = "plan.json"
@@ -27,12 +27,6 @@ OVERRIDES = "overrides.json"
 
 COMPARE, MEASURED = "compare.json", "measured.json"
 """Optional input of the report besides the plan."""
-
-NAMES = (
-    *(MARKER, REASSIGNMENT, ROLLBACK, "waves", REPORT, COMPARE, MEASURED),
-    *(JOURNAL, OVERRIDES, "replan-*.json"),
-)
-"""Every file that partage writes to a plan directory."""
 
 
 def fingerprint(value: dict[str, Any]) -> str:
@@ -56,17 +50,17 @@ def wave_name(number: int) -> str:
 
 def check_writable(directory: str | os.PathLike[str]) -> None:
     """Raise InputError now, before long work, if ``write`` would refuse the directory."""
-    check_writable_directory(directory, MARKER, names=NAMES)
-    if (Path(directory) / JOURNAL).exists():
+    if directory and os.path.lexists(Path(directory) / JOURNAL):
         raise InputError(
             os.fspath(directory),
             f"was applied, and its {JOURNAL} is needed to resume it or roll it back: "
             "name another directory",
         )
+    check_directory(directory, MARKER)
 
 
 def write(directory: str | os.PathLike[str], files: Mapping[str, str]) -> None:
     """Write the directory whole or not at all: text by file name. One with a journal is never
     replaced. Raises InputError."""
     check_writable(directory)
-    write_directory(directory, files, MARKER, NAMES)
+    write_directory(directory, files, MARKER)

@@ -71,12 +71,12 @@ def plan(
     from partage.brokers.directory import REPORT, check_writable
     from partage.brokers.explain import explain as explain_partition
     from partage.brokers.solving import solve
-    from partage.files import check_writable_picture, write_text
+    from partage.outputs import check_file, write_file
 
     if out is not None:
         check_writable(out)
     if picture is not None:
-        check_writable_picture(picture)
+        check_file(picture, "picture")
     with output.progress(quiet=json) as progress:
         progress("reading")
         source = _cluster(cluster, loads.sizes, bootstrap_server, command_config)
@@ -92,7 +92,7 @@ def plan(
         from partage.report.units import plural
 
         title = f"{made.figures['strategy']}: {plural(made.moves, 'move')}"
-        write_text(picture, placement_svg(made.before, made.after, title))
+        write_file(picture, placement_svg(made.before, made.after, title))
     changes = bool(len(made.changed))
     if json:
         extra = {} if reasons is None else {"explain": reasons.to_json()}
@@ -202,7 +202,8 @@ def report(plan: PlanArgument, json: Json = False) -> None:
 
     from partage.brokers.directory import COMPARE, MARKER, MEASURED, REPORT
     from partage.errors import MISSHAPEN, InputError
-    from partage.files import parse_json, read_text, write_text
+    from partage.files import parse_json, read_text
+    from partage.outputs import write_file
     from partage.report.html import render
 
     def value(name: str) -> Any:
@@ -219,7 +220,7 @@ def report(plan: PlanArgument, json: Json = False) -> None:
         problem = f"cannot be rendered ({type(error).__name__}: {error})"
         raise InputError(str(Path(plan) / MARKER), problem) from None
     path = str(Path(plan) / REPORT)
-    write_text(path, page)
+    write_file(path, page, root=plan)
     if json:
         output.print_json({"report": path})
     else:

@@ -65,14 +65,15 @@ def demo(
     began = time.perf_counter()
     from partage.brokers.directory import check_writable
     from partage.cluster import Cluster
-    from partage.files import check_writable_directory
     from partage.measured_loads import MARKER
+    from partage.outputs import check_directory, refuse_link
     from partage.report.comparison_tables import print_compare
     from partage.report.page.measured import summary
 
     folder = Path(out or "demo")
     profile_dir, plan_dir = str(folder / "profile"), str(folder / "plan")
-    check_writable_directory(profile_dir, MARKER)
+    refuse_link(folder)
+    check_directory(profile_dir, MARKER)
     check_writable(plan_dir)
     with as_file(_DATA / "cluster-grown.json") as path:
         cluster = Cluster.read(path)

@@ -95,13 +95,13 @@ def assign(
     """
     from partage.consumers.assign import assign as assign_group
     from partage.errors import read_parameter
-    from partage.files import check_writable_picture, write_text
     from partage.group import Group
+    from partage.outputs import check_file, write_file
     from partage.units import Percent
 
     _check_weight_options(lag, profile, of_group, weight_by, bool(since or until or rate != "mean"))
     if picture is not None:
-        check_writable_picture(picture)
+        check_file(picture, "picture")
     given = _weighted(
         Group.read(group), lag, of_group, profile, weight_by, since=since, until=until, rate=rate
     )
@@ -110,7 +110,7 @@ def assign(
     if picture is not None:
         from partage.report.pictures import assignment_svg
 
-        write_text(picture, assignment_svg(found, assignor))
+        write_file(picture, assignment_svg(found, assignor))
     if json:
         output.print_json(found.to_json())
         return
@@ -194,17 +194,17 @@ def simulate(
             --assignor cooperative-sticky --protocol cooperative
     """
     from partage.consumers.simulation import simulate as run_simulation
-    from partage.files import check_writable_picture, write_text
+    from partage.outputs import check_file, write_file
 
     if by is not None:
         check_choice(PICTURE_ROWS, "--by", by)
     if picture is not None:
-        check_writable_picture(picture)
+        check_file(picture, "picture")
     found = run_simulation(scenario, assignor, protocol, mode)
     if picture is not None:
         from partage.report.pictures import simulation_svg
 
-        write_text(picture, simulation_svg(found))
+        write_file(picture, simulation_svg(found))
     if json:
         output.print_json(found.to_json())
     else:

@@ -64,9 +64,9 @@ def history(
         from partage.pipeline.history import MARKER, read_history, write_history
 
         if out is not None:
-            from partage.files import check_writable_directory
+            from partage.outputs import check_directory
 
-            check_writable_directory(out, MARKER, overwrite)
+            check_directory(out, MARKER, overwrite)
         with session(master, short=True) as spark:
             if out is None:
                 found = read_history(spark, logs, group=group, progress=progress)

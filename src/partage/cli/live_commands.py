@@ -33,16 +33,18 @@ def snapshot(
         partage snapshot --bootstrap-server localhost:9092 -o cluster.json
         partage snapshot --bootstrap-server kafka:9093 --command-config me.properties
     """
-    from partage.files import to_json, write_text
     from partage.live.admin.connection import Connection
     from partage.live.admin.snapshot import take_snapshot
+    from partage.outputs import check_file, json_with_checksum, write_file
     from partage.report.live_tables import print_snapshot
 
+    if out is not None:
+        check_file(out, "out")
     connection = Connection.of(bootstrap_server, command_config)
     with output.progress(quiet=json) as progress, connection.admin() as admin:
         found = take_snapshot(admin, progress=progress).to_json()
     if out is not None:
-        write_text(out, to_json(found, indent=1))
+        write_file(out, json_with_checksum(found, indent=1))
     if json:
         output.print_json(found)
         return

@@ -13,8 +13,9 @@ PAGE = "live.html"
 def live_demo(out: str, master: str | None, json: bool) -> None:
     """Expand a real cluster under load and write the results into the directory ``out``."""
     from partage.errors import InputError, PartageError
-    from partage.files import check_writable_directory, new_directory, parse_json, read_text
+    from partage.files import parse_json, read_text
     from partage.java import find_java
+    from partage.outputs import check_directory, new_directory, write_file
 
     if master is not None:
         raise InputError("--master", "cannot be combined with --live, which does not use Spark")
@@ -30,14 +31,14 @@ def live_demo(out: str, master: str | None, json: bool) -> None:
     from partage.report.live_page import checks, headline, lead
     from partage.report.live_page import render as render_live
 
-    check_writable_directory(out, MARKER)
+    check_directory(out, MARKER)
     with interrupts.once(), new_directory(out, MARKER) as folder:
         with output.progress(quiet=json) as progress:
             results = expand(folder, progress=progress)
         plan = folder / PLAN
         document = parse_json(read_text(plan / PLAN_FILE), str(plan / PLAN_FILE))
-        (plan / REPORT).write_text(render(document), encoding="utf-8")
-        (folder / PAGE).write_text(render_live(results), encoding="utf-8")
+        write_file(plan / REPORT, render(document), new=True)
+        write_file(folder / PAGE, render_live(results), new=True)
     page = str(Path(out) / PAGE)
     if json:
         output.print_json({"page": page, **results})

@@ -80,12 +80,12 @@ def profile(
     """
     from partage.cluster import Cluster
     from partage.errors import InputError
-    from partage.files import check_writable_directory
     from partage.measured_loads import MARKER, Profile
+    from partage.outputs import check_directory
     from partage.period import Period
     from partage.report.profile_tables import print_profile, print_totals
 
-    check_writable_directory(out, MARKER, overwrite)
+    check_directory(out, MARKER, overwrite)
     if cluster is not None and format.lower() != "parquet":
         raise InputError("--cluster", f"needs a profile in Parquet, found --format {format}")
     period = Period.of(since, until)

@@ -221,9 +221,9 @@ def _run(
 
     out = run.out
     if out is not None:
-        from partage.files import check_writable_directory
+        from partage.outputs import check_directory
 
-        check_writable_directory(out, MARKER, run.overwrite)
+        check_directory(out, MARKER, run.overwrite)
     what_if = prepare()
     with output.bar(quiet=run.json) as progress:
         progress(0, 0, "starting Spark")

@@ -28,7 +28,7 @@ from partage.demo import figures
 from partage.demo.delivery import count_delivery
 from partage.demo.traffic import Traffic
 from partage.errors import PartageError
-from partage.files import to_json, write_text
+from partage.files import to_json
 from partage.java import find_java
 from partage.live.admin.connection import Connection
 from partage.live.admin.snapshot import take_snapshot
@@ -42,6 +42,7 @@ from partage.live.execution.progress import ProgressUpdate
 from partage.live.execution.verify import verify
 from partage.live.sandbox import Sandbox
 from partage.live.sandbox.jars import kafka_jars
+from partage.outputs import write_file
 
 FORMAT_VERSION = 1
 MARKER = "live.json"
@@ -121,7 +122,7 @@ def expand(
                 results = _under_traffic(folder, size, sandbox, traffic, progress)
             progress("stopping Kafka")
     results["seconds"] = round(time.monotonic() - began, 1)
-    write_text(folder / MARKER, to_json(results, indent=1))
+    write_file(folder / MARKER, to_json(results, indent=1), new=True)
     return results
 
 
@@ -166,7 +167,7 @@ def _under_traffic(
 
     with Connection.of(sandbox.bootstrap_servers).admin() as admin:
         before = take_snapshot(admin, progress=progress)
-    write_text(folder / BEFORE, to_json(before.to_json(), indent=1))
+    write_file(folder / BEFORE, to_json(before.to_json(), indent=1), new=True)
     for rack in _ADDED_RACKS:
         since = timeline.now()
         progress("adding a broker")
@@ -183,7 +184,7 @@ def _under_traffic(
         progress("verifying")
         _wait(traffic, size.quiet)
         after = take_snapshot(admin)
-    write_text(folder / AFTER, to_json(after.to_json(), indent=1))
+    write_file(folder / AFTER, to_json(after.to_json(), indent=1), new=True)
     until = timeline.now()
     progress("reading the remaining records")
     _read_all(traffic)

@@ -13,7 +13,6 @@ own path, such as Iceberg, is refused.
 from __future__ import annotations
 
 import os
-import tempfile
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -24,7 +23,8 @@ import pyarrow.parquet as pq
 from pyspark.sql import functions as sf
 
 from partage.errors import InputError
-from partage.files import check_writable_directory, new_directory, to_json
+from partage.files import to_json
+from partage.outputs import check_directory, new_directory, scratch_folder, write_file
 from partage.pipeline.session import spark_errors
 
 if TYPE_CHECKING:
@@ -48,7 +48,7 @@ class Sink:
 
     def check(self, spark: SparkSession) -> None:
         """Raise InputError now, before long work, if writing would fail."""
-        check_writable_directory(self.path, self.marker, self.overwrite)
+        check_directory(self.path, self.marker, self.overwrite)
         if self.format == PARQUET:
             return
         if self.format.lower() == "iceberg":
@@ -56,8 +56,8 @@ class Sink:
                 self._where,
                 "its tables record their own path, which partage renames",
             )
-        with _beside(self.path) as folder:
-            self._by_spark(spark, pa.table({"row": [1]}), Path(folder) / "trial")
+        with scratch_folder(self.path) as folder:
+            self._by_spark(spark, pa.table({"row": [1]}), folder / "trial")
 
     def write(
         self, spark: SparkSession, tables: Mapping[str, pa.Table], about: Mapping[str, Any]
@@ -73,7 +73,7 @@ class Sink:
                     pq.write_table(table, file, compression="zstd")
                 else:
                     self._by_spark(spark, table, directory / name)
-            (directory / self.marker).write_text(to_json(document, indent=2), encoding="utf-8")
+            write_file(directory / self.marker, to_json(document, indent=2), new=True)
         return document
 
     @property
@@ -100,11 +100,3 @@ class Sink:
 def _as_text(frame: DataFrame, schema: pa.Schema) -> DataFrame:
     binary = [field.name for field in schema if pa.types.is_binary(field.type)]
     return frame.withColumns({name: sf.base64(name) for name in binary}) if binary else frame
-
-
-def _beside(path: str | os.PathLike[str]) -> tempfile.TemporaryDirectory[str]:
-    """A temporary folder in the nearest existing parent of the directory."""
-    parent = Path(path).resolve().parent
-    while not parent.is_dir():
-        parent = parent.parent
-    return tempfile.TemporaryDirectory(prefix=".trial.", dir=parent)

@@ -20,6 +20,7 @@ from typing import Any
 from markupsafe import Markup
 
 from partage.brokers.directory import COMPARE, MARKER, MEASURED
+from partage.outputs import markup_with_checksum
 from partage.report import units
 from partage.report.frame import asset, policy, script_json, template
 from partage.report.page.changes import changes, first_rows, included_rows
@@ -97,7 +98,7 @@ def render(
         "waves": timing,
         "changes": changed,
     }
-    return template("page.html").render(
+    page = template("page.html").render(
         plan=plan,
         units=units,
         marks=MARKS,
@@ -124,6 +125,7 @@ def render(
         measured=measured_load(measured, place(MEASURED)),
         steps=steps(plan, directory),
     )
+    return markup_with_checksum(page)
 
 
 def _script() -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import fcntl
 import json
+import os
 from pathlib import Path
 from typing import Any
 
@@ -83,7 +84,7 @@ def test_a_journal_removed_before_it_is_locked_is_opened_again(
 )
 def test_a_damaged_line(tmp_path: Path, line: bytes) -> None:
     path = tmp_path / JOURNAL
-    path.write_bytes(WHOLE + line + b"\n" + WHOLE + b'{"cut')
+    path.write_bytes(WHOLE + line + b"\n" + WHOLE + b'{"at":"20')
     before = path.read_bytes()
     with pytest.raises(InputError) as refused:
         Journal.open(tmp_path)
@@ -105,6 +106,15 @@ def test_a_journal_with_damaged_lines_alone_is_kept(tmp_path: Path) -> None:
     assert path.read_bytes() == b"thesis\n"
 
 
+def test_a_rollback_keeps_an_end_that_no_run_has_cut(tmp_path: Path) -> None:
+    path = tmp_path / JOURNAL
+    path.write_bytes(WHOLE + b"mine")
+    with Journal.open(tmp_path, tolerant=True) as journal:
+        assert journal.damaged == ["line 2: is not a journal entry"]
+        journal.write("started")
+    assert path.read_bytes().startswith(WHOLE + b"mine\n" + b'{"at":')
+
+
 def test_a_journal_that_cannot_be_opened(tmp_path: Path) -> None:
     (tmp_path / JOURNAL).mkdir()
     with pytest.raises(InputError, match=r"journal\.jsonl: cannot be read \(Is a directory\)"):
@@ -120,14 +130,68 @@ def test_a_line_that_was_cut_short_is_ignored(tmp_path: Path) -> None:
     with Journal.open(tmp_path) as journal:
         journal.submit([("t", 0)])
     path = tmp_path / JOURNAL
-    path.write_bytes(path.read_bytes() + b'{"event":"submitted","partitions":[["t"')
+    cut = path.read_bytes() + b'{"at":"2026-01-01T00:00:00Z","event":"submitted","partitions":[["t"'
+    path.write_bytes(cut)
     with Journal.open(tmp_path) as journal:
         assert journal.submitted == {("t", 0)}
+        assert path.read_bytes() == cut  # a run that is refused leaves the file alone
         journal.write("wave done", wave=1)
     assert [json.loads(line)["event"] for line in path.read_text().splitlines()] == [
         "submitted",
         "wave done",
     ]
+
+
+@pytest.mark.parametrize("length", range(1, len(WHOLE)))
+def test_an_entry_is_recognised_wherever_it_was_cut(tmp_path: Path, length: int) -> None:
+    path = tmp_path / JOURNAL
+    path.write_bytes(WHOLE + WHOLE[:length])
+    with Journal.open(tmp_path) as journal:
+        assert len(journal.entries) == 1
+    assert path.read_bytes() == WHOLE + WHOLE[:length]
+    with Journal.open(tmp_path) as journal:
+        journal.write("ended")
+    assert path.read_bytes().startswith(WHOLE + b'{"at":"')
+    assert path.read_bytes().count(b"\n") == 2
+
+
+@pytest.mark.parametrize("before", [b"", WHOLE])
+@pytest.mark.parametrize("mine", [b"my notes", b"{}", b'{"event":"x"', b"\0" * 40, b'{"at":"x'])
+def test_text_that_no_run_has_cut_stays(tmp_path: Path, before: bytes, mine: bytes) -> None:
+    path = tmp_path / JOURNAL
+    path.write_bytes(before + mine)
+    with pytest.raises(InputError, match=r"line \d: is not a journal entry: partage rollback"):
+        Journal.open(tmp_path)
+    assert path.read_bytes() == before + mine
+
+
+@pytest.mark.parametrize("to", ["theirs", "folder", "nothing"])
+def test_a_link_is_not_opened(tmp_path: Path, to: str) -> None:
+    plan = tmp_path / "plan"
+    plan.mkdir()
+    (tmp_path / "theirs").write_bytes(b"mine")
+    (tmp_path / "folder").mkdir()
+    (plan / JOURNAL).symlink_to(tmp_path / to)
+    with pytest.raises(InputError, match=r"journal\.jsonl: is a symbolic link"):
+        Journal.open(plan)
+    assert (plan / JOURNAL).is_symlink()
+    assert (tmp_path / "theirs").read_bytes() == b"mine"
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["folder", "plan", "theirs"]
+
+
+def test_a_journal_with_another_name_is_not_changed(tmp_path: Path) -> None:
+    (tmp_path / "theirs").write_bytes(WHOLE)
+    (tmp_path / JOURNAL).hardlink_to(tmp_path / "theirs")
+    with pytest.raises(InputError, match="has another name"):
+        Journal.open(tmp_path)
+    assert (tmp_path / "theirs").read_bytes() == WHOLE
+
+
+def test_a_pipe_does_not_hang(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / JOURNAL)
+    assert not is_locked(tmp_path)
+    with pytest.raises(InputError, match="is not a regular file"):
+        Journal.open(tmp_path)
 
 
 def test_throttles_that_are_not_restored_yet(tmp_path: Path) -> None:

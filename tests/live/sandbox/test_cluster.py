@@ -266,10 +266,13 @@ def test_a_sandbox_moved_while_it_runs(running_controller: tuple[Path, Any]) -> 
     assert not moved.exists()
 
 
-def test_a_link_to_a_sandbox_is_the_sandbox(running_controller: tuple[Path, Any]) -> None:
+def test_a_link_to_a_sandbox_is_not_followed(running_controller: tuple[Path, Any]) -> None:
     folder, node = running_controller
     link = folder.with_name("link")
     link.symlink_to(folder)
-    assert Sandbox.open(link).to_json()["controller"]["pid"] == node.pid
-    assert Sandbox.open(link).down() == (["controller"], [])
+    for attempt in (Sandbox.open, Sandbox.start):
+        with pytest.raises(InputError, match="link: is a symbolic link: name what it points to"):
+            attempt(link)
+    assert exists(node.pid)
+    assert Sandbox.open(folder).down() == (["controller"], [])
     assert not exists(node.pid)

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import os
 import random
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -46,31 +49,35 @@ def test_killed_at_any_write_it_ends_with_the_same_files(
     assert ["alert", "closed", "closed"] in [said[n : n + 3] for n in range(len(said))]
     assert any(name.endswith("plan.json") for name in whole)
 
-    replace = Path.replace
+    real = {name: getattr(os, name) for name in ("link", "rename", "replace")}
     for kill_at in range(100):
         left = kill_at
 
-        def dying(self: Path, target: Path) -> Path:
-            nonlocal left
-            left -= 1
-            if left == -1:
-                raise Killed
-            return replace(self, target)
+        def dying(name: str) -> Callable[..., None]:
+            def call(*places: Any, **folders: int) -> None:
+                nonlocal left
+                left -= 1
+                if left == -1:
+                    raise Killed
+                real[name](*places, **folders)
+
+            return call
 
         out, events = tmp_path / f"killed-{kill_at}", []
         with store_module.opened(str(out), Settings("feed", WINDOW)):
             pass
-        monkeypatch.setattr(Path, "replace", dying)
-        try:
-            fed(out, cluster_file, feed, events)
-        except Killed:
-            monkeypatch.setattr(Path, "replace", replace)
-            for place, sums in written(out).items():
-                assert plain.closed[place] == sums, "readable at any moment, nothing doubled"
-            fed(out, cluster_file, feed, events)
-        else:
-            monkeypatch.setattr(Path, "replace", replace)
-            break
+        with monkeypatch.context() as patched:
+            for name in real:
+                patched.setattr(os, name, dying(name))
+            try:
+                fed(out, cluster_file, feed, events)
+            except Killed:
+                pass
+            else:
+                break
+        for place, sums in written(out).items():
+            assert plain.closed[place] == sums, "readable at any moment, nothing doubled"
+        fed(out, cluster_file, feed, events)
         assert tables(out) == whole
         # said again where the kill was between the word and the commit, but never unsaid
         alerts = [event["at"] for event in events if event["event"] == "alert"]

@@ -20,15 +20,20 @@ _REPLAN: Schema = {
     "partitions": [{"topic": TEXT, "partition": COUNT, "replicas": IDS, "wave": COUNT}],
 }
 
+_NAME = re.compile(r"replan-([1-9]\d{0,8})\.json")
+
 
 def replans(directory: str | os.PathLike[str]) -> list[Path]:
     """The replan files of a plan directory, in the order of their numbers."""
-    found = {
-        int(match[1]): path
-        for path in Path(directory).glob("replan-*.json")
-        if (match := re.fullmatch(r"replan-(\d{1,9})\.json", path.name))
-    }
-    return [found[number] for number in sorted(found)]
+    found = [path for path in Path(directory).glob("replan-*.json") if _NAME.fullmatch(path.name)]
+    return sorted(found, key=replan_number)
+
+
+def replan_number(file: Path) -> int:
+    """The number in the name of a replan file."""
+    match = _NAME.fullmatch(file.name)
+    assert match is not None
+    return int(match[1])
 
 
 def replan_problem(

@@ -2,8 +2,9 @@
 whatever ended the one before.
 
 Every line is one JSON object with ``at`` (UTC) and ``event``. A line is on disk before the step
-that it announces is taken; a line that a crash cut short is ignored. One run at a time holds the
-journal. A journal without a line is removed: the plan was refused and has not begun.
+that it announces is taken; a line that a crash cut short is ignored, and removed when the next one
+is written. One run at a time holds the journal. A journal without a line is removed: the plan was
+refused and has not begun.
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ from __future__ import annotations
 import fcntl
 import json
 import os
+import re
 from collections.abc import Callable
 from contextlib import ExitStack, suppress
 from datetime import UTC, datetime
@@ -29,10 +31,18 @@ from partage.live.execution.journal_entries import (
     THROTTLES_SAVED,
     parse_entries,
 )
+from partage.outputs import open_to_append, remove_file
+
+_START = b'{"at":"0000-00-00T00:00:00Z","event":"'
+"""How every entry begins; 0 stands for a digit."""
 
 
 def _now() -> datetime:
     return datetime.now(UTC)
+
+
+def _without_waiting(path: str, flags: int) -> int:
+    return os.open(path, flags | os.O_NONBLOCK)  # a named pipe would wait for a writer
 
 
 def is_locked(directory: str | os.PathLike[str]) -> bool:
@@ -40,7 +50,7 @@ def is_locked(directory: str | os.PathLike[str]) -> bool:
     cannot be read."""
     path = Path(directory) / JOURNAL
     try:
-        with path.open("rb") as file:
+        with open(path, "rb", opener=_without_waiting) as file:
             fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
     except FileNotFoundError:
         return False
@@ -56,17 +66,22 @@ def _open_locked(path: Path) -> BinaryIO:
     try:
         while True:
             with ExitStack() as opened:
-                file = opened.enter_context(path.open("a+b"))
+                file = opened.enter_context(open_to_append(path, root=path.parent))
                 fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
                 # the run that had it may have removed it between our open and our lock
                 with suppress(FileNotFoundError):
-                    if os.path.samestat(os.fstat(file.fileno()), path.stat()):
+                    if os.path.samestat(os.fstat(file.fileno()), path.lstat()):
                         opened.pop_all()
                         return file
     except BlockingIOError:
         raise PartageError(f"{path.parent}: another partage process is applying it") from None
     except OSError as error:
         raise InputError(str(path), f"cannot be written ({error.strerror})") from None
+
+
+def _was_cut(text: bytes) -> bool:
+    """Whether the text is the start of an entry."""
+    return re.sub(rb"\d", b"0", text[: len(_START)]) == _START[: len(text)]
 
 
 class Journal:
@@ -82,6 +97,8 @@ class Journal:
         self.path = path
         self._clock = clock
         self._file = _open_locked(path)
+        self._cut_at: int | None = None
+        self._unended = False
         try:
             self._file.seek(0)
             text = self._file.read(MAX_BYTES + 1)
@@ -89,11 +106,15 @@ class Journal:
                 raise InputError(str(path), f"has more than {MAX_BYTES:,} bytes")
             complete = text.rfind(b"\n") + 1
             self.entries, self.damaged = parse_entries(text[:complete])
+            if complete < len(text) and _was_cut(text[complete:]):
+                self._cut_at = complete
+            elif complete < len(text):
+                number = len(self.entries) + len(self.damaged) + 1
+                self.damaged.append(f"line {number}: is not a journal entry")
+                self._unended = True
             if self.damaged and not tolerant:
                 problem = "partage rollback goes on without it"
                 raise InputError(str(path), f"{self.damaged[0]}: {problem}")
-            if complete < len(text):
-                self._file.truncate(complete)
         except BaseException:
             self._file.close()
             raise
@@ -106,6 +127,12 @@ class Journal:
     def write(self, event: str, **fields: Any) -> None:
         """Append a line; it is on disk when this returns."""
         entry = {"at": self._clock().strftime("%Y-%m-%dT%H:%M:%SZ"), "event": event, **fields}
+        if self._cut_at is not None:
+            self._file.truncate(self._cut_at)
+            self._cut_at = None
+        elif self._unended:
+            self._file.write(b"\n")
+            self._unended = False
         self.entries.append(entry)
         self._file.write(json.dumps(entry, separators=(",", ":")).encode() + b"\n")
         self._file.flush()
@@ -113,9 +140,9 @@ class Journal:
 
     def close(self) -> None:
         """Release the lock; a journal without a line is removed first."""
-        if not self.entries and not self.damaged:
-            with suppress(OSError):  # already removed, or in a directory that is read-only
-                self.path.unlink()
+        if not self.entries and not self.damaged and self._cut_at is None:
+            with suppress(InputError):  # in a directory that is read-only
+                remove_file(self.path, root=self.path.parent)
         self._file.close()
 
     def __enter__(self) -> Self:

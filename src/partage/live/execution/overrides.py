@@ -12,7 +12,8 @@ from typing import TypeGuard
 
 from partage.brokers.directory import OVERRIDES
 from partage.errors import MISSHAPEN, InputError
-from partage.files import parse_json, read_text, to_json, write_text
+from partage.files import parse_json, read_text
+from partage.outputs import json_with_checksum, remove_file, write_file
 from partage.units import AUTO
 
 
@@ -42,7 +43,7 @@ class Overrides:
             return cls()
         value = parse_json(read_text(path), str(path))
         try:
-            return cls(**value)
+            return cls(**{name: one for name, one in value.items() if name != "checksum"})
         except MISSHAPEN as error:
             raise InputError(str(path), f"is not a run override ({error})") from None
 
@@ -53,9 +54,10 @@ class Overrides:
             before.throttle if self.throttle is None else self.throttle,
             before.concurrency if self.concurrency is None else self.concurrency,
         )
-        write_text(Path(directory) / OVERRIDES, to_json(asdict(merged)))
+        path = Path(directory) / OVERRIDES
+        write_file(path, json_with_checksum(asdict(merged)), root=directory)
 
     @staticmethod
     def clear(directory: str) -> None:
-        """Remove the overrides of an earlier run."""
-        (Path(directory) / OVERRIDES).unlink(missing_ok=True)
+        """Remove the overrides of an earlier run. Raises InputError for a file of someone else."""
+        remove_file(Path(directory) / OVERRIDES, root=directory)

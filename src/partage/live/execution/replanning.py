@@ -18,16 +18,17 @@ from pathlib import Path
 
 import numpy as np
 
-from partage.brokers.check.replan_files import replans
+from partage.brokers.check.replan_files import replan_number, replans
 from partage.brokers.options import PlanOptions
 from partage.brokers.problem import Problem
 from partage.brokers.solving import solve
 from partage.cluster import Cluster
 from partage.errors import CannotError
-from partage.files import to_json, write_text
+from partage.files import to_json
 from partage.live.admin.states import Key, Snapshot
 from partage.live.execution.changes import Change, MoveStatus
 from partage.live.execution.execution_plan import ExecutionPlan
+from partage.outputs import write_file
 
 
 def blocking_brokers(change: Change, dead: Collection[int]) -> set[int]:
@@ -65,7 +66,9 @@ def replan_without(
     or no live replica to copy from."""
     problem = _problem(plan, cluster, dead, keys, concurrency)
     planned = solve(problem)
-    path = Path(plan.directory) / f"replan-{len(replans(plan.directory)) + 1}.json"
+    earlier = replans(plan.directory)
+    number = replan_number(earlier[-1]) + 1 if earlier else 1
+    path = Path(plan.directory) / f"replan-{number}.json"
     placed = problem.cluster
     after = planned.after.replica_lists()
     wave = {row: n for n, one in enumerate(planned.waves, 1) for row in one.rows.tolist()}
@@ -78,7 +81,8 @@ def replan_without(
         }
         for row in np.flatnonzero(problem.chosen).tolist()
     ]
-    write_text(path, to_json({"version": 1, "without": sorted(dead), "partitions": entries}))
+    text = to_json({"version": 1, "without": sorted(dead), "partitions": entries})
+    write_file(path, text, new=True, root=plan.directory)
     return path, planned.moves
 
 

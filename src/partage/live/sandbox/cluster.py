@@ -7,10 +7,9 @@ elsewhere.
 from __future__ import annotations
 
 import os
-import shutil
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from pathlib import Path
+from pathlib import Path, PurePath
 from typing import Any, Self
 
 from partage.errors import InputError
@@ -18,9 +17,17 @@ from partage.live.sandbox import process
 from partage.live.sandbox.folder import check_usable, locked
 from partage.live.sandbox.jars import kafka_jars, kafka_version
 from partage.live.sandbox.launch import Nodes, Progress
-from partage.live.sandbox.nodes import CONTROLLER, MOST_BROKERS, Node, checked, layout
+from partage.live.sandbox.nodes import (
+    CONTROLLER,
+    MOST_BROKERS,
+    WRITTEN_BY_A_NODE,
+    Node,
+    checked,
+    layout,
+)
 from partage.live.sandbox.security import FILES, FOLDER
 from partage.live.sandbox.state import MARKER, State, random_id
+from partage.outputs import make_folder, refuse_link, remove_file, remove_known
 
 
 def _silent(_: str) -> None:
@@ -57,7 +64,7 @@ class Sandbox(Nodes):
         """
         sandbox = cls(directory, [Node(CONTROLLER), *layout(brokers, racks)])
         check_usable(sandbox.directory, sandbox._folder)
-        sandbox._folder.mkdir(exist_ok=True)
+        make_folder(sandbox._folder)
         with locked(sandbox.directory, sandbox._folder):
             new = not sandbox._marker.exists()
             if not new:
@@ -171,7 +178,7 @@ class Sandbox(Nodes):
             try:
                 self._bring_up([added], progress)
             except BaseException:
-                shutil.rmtree(self._folder / added.name, ignore_errors=True)
+                remove_known(self._folder / added.name, WRITTEN_BY_A_NODE)
                 del self._nodes[added.id]
                 self._write()
                 raise
@@ -214,6 +221,7 @@ class Sandbox(Nodes):
             yield
 
     def _read(self) -> None:
+        refuse_link(self.directory)
         if not self._marker.exists():
             raise InputError(self.directory, f"there is no sandbox (no {MARKER})")
         state = State.read(self._marker, str(Path(self.directory) / MARKER))
@@ -229,12 +237,16 @@ class Sandbox(Nodes):
 
     def _remove(self) -> list[str]:
         """Remove the sandbox's files, its marker last; returns the names of other files."""
-        for node in self._nodes.values():
-            shutil.rmtree(self._folder / node.name, ignore_errors=True)
+        left = {
+            node.name: remove_known(self._folder / node.name, WRITTEN_BY_A_NODE)
+            for node in self._nodes.values()
+        }
         if self.secure:
-            self.security.remove()
-        self._marker.unlink(missing_ok=True)
-        left = sorted(path.name for path in self._folder.iterdir())
-        if not left:
+            left[FOLDER] = self.security.remove()
+        remove_file(self._marker, root=self._folder, recognised=True)
+        others = sorted(path.name for path in self._folder.iterdir())
+        if not others:
             self._folder.rmdir()
-        return left
+        return [
+            str(PurePath(name) / file) for name in others for file in left.get(name, ()) or [""]
+        ]

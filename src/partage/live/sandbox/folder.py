@@ -9,8 +9,8 @@ from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
 from partage.errors import InputError, PartageError
-from partage.files import check_writable_directory
 from partage.live.sandbox.state import MARKER
+from partage.outputs import check_directory, refuse_link
 
 
 def check_usable(directory: str, folder: Path) -> None:
@@ -20,8 +20,9 @@ def check_usable(directory: str, folder: Path) -> None:
     """
     if not directory:
         raise InputError("dir", "the name of the folder is empty")
+    refuse_link(directory)
     if not (folder / MARKER).is_file():
-        check_writable_directory(directory, MARKER)
+        check_directory(directory, MARKER)
     if not folder.parent.is_dir():
         raise InputError(directory, f"there is no folder {folder.parent}")
     if "," in str(folder):

@@ -13,12 +13,11 @@ import os
 import subprocess
 import time
 from collections.abc import Callable, Iterable, Sequence
-from contextlib import ExitStack, suppress
+from contextlib import ExitStack
 from dataclasses import replace
 from pathlib import Path
 
 from partage.errors import PartageError
-from partage.files import write_text
 from partage.java import find_java
 from partage.live.sandbox import process
 from partage.live.sandbox.jars import kafka_jars
@@ -27,6 +26,7 @@ from partage.live.sandbox.nodes import CONTROLLER, Node, bound
 from partage.live.sandbox.security import LISTENERS, Security
 from partage.live.sandbox.settings import JAVA_OPTIONS, PLAINTEXT, settings_of, to_properties
 from partage.live.sandbox.state import MARKER, State
+from partage.outputs import keep_previous, lines_with_checksum, make_folder, write_file
 
 _START_SECONDS = 180.0
 _STOP_SECONDS = 30.0
@@ -122,13 +122,12 @@ class Nodes:
             node = self._nodes[number]
             home = self._folder / node.name
             log = home / "server.log"
-            with suppress(FileNotFoundError):
-                log.replace(home / "server.log.1")
+            keep_previous(log, root=self._folder)
             command = [
                 str(java),
                 "-Xmx384m" if node.id else "-Xmx256m",
                 *JAVA_OPTIONS,
-                f"-Djava.io.tmpdir={home}",
+                f"-Djava.io.tmpdir={home}/tmp",
                 f"-XX:ErrorFile={home}/java-error.log",
                 *("-cp", f"{jars}/*"),
                 *self._command_ending(node).split(" ", 1),
@@ -139,10 +138,11 @@ class Nodes:
     def _write_settings(self, node: Node) -> None:
         security = self.security.settings(node) if self.secure else {}
         home = self._folder / node.name
-        home.mkdir(exist_ok=True)
+        for folder in (home, home / "tmp"):
+            make_folder(folder, root=self._folder)
         settings = settings_of(node, self._nodes, home, self.listeners, security)
-        text = to_properties(settings)
-        write_text(home / "server.properties", text, private=self.secure)
+        text = lines_with_checksum(to_properties(settings))
+        write_file(home / "server.properties", text, private=self.secure, root=self._folder)
 
     def _format(self, ids: Iterable[int], java: Sequence[str]) -> None:
         """Format new data folders with Kafka's storage tool, all at the same time."""

@@ -11,6 +11,7 @@ and starts again with another port.
 
 from __future__ import annotations
 
+import re
 import socket
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -25,6 +26,19 @@ MOST_BROKERS = 30
 
 CONTROLLER = 0
 HOST = "127.0.0.1"
+
+WRITTEN_BY_A_NODE = re.compile(
+    r"""
+    server\.(properties|log(\.1)?) | java-error\.log | tmp/[^/]+\.(so|dylib|lck|tmp)
+    | data/(meta\.properties|bootstrap\.checkpoint|[a-z-]+-checkpoint)(\.tmp)?
+    | data/\.(lock|kafka_cleanshutdown)(\.tmp)?
+    | data/[^/]+-\d+(\.[0-9a-f]+-(delete|future|stray))?/
+      ( \d{20}(-\d{10})?\.[a-z]+(\.[a-z]+)*
+      | (partition\.metadata|leader-epoch-checkpoint|quorum-state|\.lock)(\.tmp)? )
+    """,
+    re.VERBOSE,
+)
+"""Paths in the folder of a node that partage, Kafka and Java write."""
 
 
 @dataclass(frozen=True)

@@ -27,7 +27,7 @@ def spawn(command: Sequence[str], log: Path) -> int:
 
     Appends its output to ``log``. Returns its process id.
     """
-    append = os.O_WRONLY | os.O_CREAT | os.O_APPEND
+    append = os.O_WRONLY | os.O_CREAT | os.O_NOFOLLOW | os.O_APPEND
     pid = os.posix_spawn(
         command[0],
         list(command),

@@ -11,8 +11,8 @@ them, readable by the owner only.
 
 from __future__ import annotations
 
+import re
 import secrets
-import shutil
 import subprocess
 import tempfile
 from collections.abc import Iterator, Mapping, Sequence
@@ -20,9 +20,17 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from partage.errors import PartageError
-from partage.files import parse_json, read_text, to_json, write_text
+from partage.files import parse_json, read_text
 from partage.live.sandbox.nodes import HOST, Node
 from partage.live.sandbox.settings import to_properties
+from partage.outputs import (
+    json_with_checksum,
+    lines_with_checksum,
+    make_folder,
+    remove_file,
+    remove_known,
+    write_file,
+)
 from partage.properties import login_module
 
 FOLDER = "security"
@@ -45,6 +53,7 @@ _AUTHORITY = "ca.pem"
 _PASSWORDS = "passwords.json"
 _USERS = "users.args"
 _DAYS = "3650"
+_WRITTEN = re.compile(r"passwords\.json|users\.args|[a-z-]+\.(pem|properties)")
 
 _CERTIFICATES = f"""\
 [req]
@@ -67,20 +76,21 @@ class Security:
     """The certificates, users and client properties of the sandbox in a folder."""
 
     def __init__(self, sandbox: Path) -> None:
+        self._sandbox = sandbox
         self.folder = sandbox / FOLDER
 
     def make(self) -> None:
         """Generate certificates and passwords. Raises PartageError if openssl is missing."""
-        self.folder.mkdir(mode=0o700, exist_ok=True)  # may be left from a failed start
+        make_folder(self.folder, root=self._sandbox, private=True)
         passwords = {user: secrets.token_urlsafe(18) for user in (ADMIN, GUEST)}
-        self._write(_PASSWORDS, to_json(passwords))
+        self._write(_PASSWORDS, json_with_checksum(passwords))
         with tempfile.TemporaryDirectory() as temporary:
             for name, text in _certificates(Path(temporary)).items():
-                self._write(name, text)
+                self._write(name, lines_with_checksum(text))
 
-    def remove(self) -> None:
-        """Remove the folder."""
-        shutil.rmtree(self.folder, ignore_errors=True)
+    def remove(self) -> list[str]:
+        """Remove the folder, and return the paths of other files in it, which stay."""
+        return remove_known(self.folder, _WRITTEN)
 
     def settings(self, node: Node) -> dict[str, object]:
         """A node's settings in addition to those without security."""
@@ -124,11 +134,11 @@ class Security:
             '"' + word.replace("\\", "\\\\").replace('"', '\\"') + '"'
             for word in (*arguments, *(part for one in scram for part in ("--add-scram", one)))
         )
-        self._write(_USERS, "\n".join(quoted))
+        self._write(_USERS, lines_with_checksum("\n".join(quoted)))
         try:
             yield f"@{self.folder / _USERS}"
         finally:
-            (self.folder / _USERS).unlink(missing_ok=True)
+            remove_file(self.folder / _USERS, root=self._sandbox)
 
     def client(self, user: str, listener: str) -> dict[str, object]:
         """The settings of a client. Only admin has a certificate, for the SSL listener."""
@@ -147,19 +157,19 @@ class Security:
         """Write the client properties, with the addresses of each listener."""
         for name, (user, listener) in FILES.items():
             settings = {"bootstrap.servers": servers[listener], **self.client(user, listener)}
-            self._write(name, to_properties(settings))
+            self._write(name, lines_with_checksum(to_properties(settings)))
 
     @property
     def _passwords(self) -> dict[str, str]:
         path = self.folder / _PASSWORDS
         found: dict[str, str] = parse_json(read_text(path), str(path))
-        return found
+        return {user: found[user] for user in (ADMIN, GUEST)}
 
     def _pem(self, store: str, name: str) -> dict[str, object]:
         return {f"ssl.{store}.type": "PEM", f"ssl.{store}.location": self.folder / name}
 
     def _write(self, name: str, text: str) -> None:
-        write_text(self.folder / name, text, private=True)
+        write_file(self.folder / name, text, private=True, root=self._sandbox)
 
 
 def _certificates(folder: Path) -> dict[str, str]:

@@ -9,8 +9,9 @@ from pathlib import Path
 from typing import Self
 
 from partage.errors import MISSHAPEN, InputError
-from partage.files import parse_json, read_text, to_json, write_text
+from partage.files import parse_json, read_text, to_json
 from partage.live.sandbox.nodes import CONTROLLER, Node
+from partage.outputs import write_file
 
 MARKER = "sandbox.json"
 FORMAT_VERSION = 1
@@ -27,7 +28,7 @@ class State:
     nodes: tuple[Node, ...]
 
     def write(self, path: Path) -> None:
-        """Write the file atomically."""
+        """Write the file atomically; one that is there was read before."""
         state = {
             "format_version": FORMAT_VERSION,
             "kafka": self.kafka,
@@ -36,7 +37,7 @@ class State:
             "secure": self.secure,
             "nodes": [asdict(node) for node in self.nodes],
         }
-        write_text(path, to_json(state, indent=1))
+        write_file(path, to_json(state, indent=1), root=path.parent, recognised=True)
 
     @classmethod
     def read(cls, path: Path, where: str) -> Self:

@@ -37,16 +37,17 @@ import pyarrow.parquet as pq
 
 import partage
 from partage.errors import InputError, PartageError
-from partage.files import (
-    check_writable_directory,
-    new_directory,
-    parse_json,
-    read_text,
-    to_json,
-    write_text,
-)
+from partage.files import parse_json, read_text, to_json
 from partage.measured_loads import FORMAT_VERSION as PROFILE_VERSION
 from partage.measured_loads import MARKER as PROFILE
+from partage.outputs import (
+    check_directory,
+    json_with_checksum,
+    make_folder,
+    new_directory,
+    refuse_link,
+    write_file,
+)
 from partage.pipeline.profile import SCHEMAS
 from partage.pipeline.watch import windows
 
@@ -64,6 +65,12 @@ _HOUR = 3600
 _WINDOWS_A_FILE = 60
 _BATCH = pa.field("batch", pa.int64())
 _PART = "part-00000.parquet"
+_TABLES = {
+    "partitions": SCHEMAS["partitions"],
+    "keys": SCHEMAS["keys"],
+    "windows": windows.SCHEMA,
+    "rejected": SCHEMAS["rejected"].append(_BATCH),
+}
 
 
 @dataclass(frozen=True)
@@ -102,13 +109,15 @@ class State:
 
 def check(out: str, settings: Settings) -> None:
     """Raise InputError now, before Spark starts, if ``opened`` would refuse the directory."""
-    check_writable_directory(out, MARKER)
+    marker = Path(out) / MARKER
+    refuse_link(out)
+    if not marker.is_file():
+        check_directory(out, MARKER)
     if Path(out).resolve().is_relative_to(settings.records):
         raise InputError(
             out,
             "is inside the folder of records: name a directory outside of it",
         )
-    marker = Path(out) / MARKER
     if marker.is_file():
         _check_settings(out, marker, settings)
 
@@ -123,12 +132,14 @@ def opened(out: str, settings: Settings) -> Iterator[Store]:
     marker = Path(out) / MARKER
     if not marker.is_file():
         _create(out, settings)
-    lock = os.open(marker, os.O_RDONLY)
+    lock = os.open(marker, os.O_RDONLY | os.O_NOFOLLOW)
     try:
         try:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except OSError:
             raise PartageError(f"{out}: another partage watch is using this directory") from None
+        for name in (*_TABLES, PLANS, _CHECKPOINT):
+            make_folder(Path(out) / name, root=out)  # and none of them is a link
         yield Store(Path(out), settings)
     finally:
         os.close(lock)
@@ -180,10 +191,11 @@ class Store:
             rows = closed.filter(pc.equal(place, begin))
             file = self._windows_file(begin)
             if file.exists():
-                before = _read(file)
+                before = _read(file, windows.SCHEMA)
                 kept = before.filter(pc.less(windows.starts(before), first))
                 rows = pa.concat_tables([kept, rows])
-            _write(file, rows.sort_by([(name, "ascending") for name in rows.column_names[:3]]))
+            order = [(name, "ascending") for name in rows.column_names[:3]]
+            self._write(file, rows.sort_by(order))
 
     def windows_between(self, begin: int, end: int) -> pa.Table:
         """The closed windows that start at or after ``begin`` and before ``end``."""
@@ -192,7 +204,7 @@ class Store:
         for place in range(begin // span * span, end, span):
             file = self._windows_file(place)
             if file.exists():
-                table = _read(file)
+                table = _read(file, windows.SCHEMA)
                 start = windows.starts(table)
                 inside = pc.and_(pc.greater_equal(start, begin), pc.less(start, end))
                 tables.append(table.filter(inside))
@@ -202,18 +214,18 @@ class Store:
         """Keep rejected rows; the oldest are dropped when there are too many."""
         file = self.path / "rejected" / _PART
         numbered = rows.append_column(_BATCH, pa.array([batch] * rows.num_rows, pa.int64()))
-        before = _read(file)
+        before = _read(file, _TABLES["rejected"])
         before = before.filter(pc.less(before["batch"], batch))
         table = pa.concat_tables([before, numbered])
-        _write(file, table.slice(max(0, table.num_rows - REJECTED_KEPT)))
+        self._write(file, table.slice(max(0, table.num_rows - REJECTED_KEPT)))
 
     def partitions(self) -> pa.Table:
         """The current ``partitions`` of the profile."""
-        return _read(self.path / "partitions" / _PART)
+        return _read(self.path / "partitions" / _PART, _TABLES["partitions"])
 
     def write_profile(self, partitions: pa.Table, state: State, begin: int, end: int) -> None:
         """The profile of the closed windows from ``begin`` to ``end``."""
-        _write(self.path / "partitions" / _PART, partitions)
+        self._write(self.path / "partitions" / _PART, partitions)
         about = {
             "format_version": PROFILE_VERSION,
             "partage": partage.__version__,
@@ -231,13 +243,19 @@ class Store:
             },
             "watch": counts(state),
         }
-        write_text(self.path / PROFILE, to_json(about, indent=2))
+        write_file(self.path / PROFILE, json_with_checksum(about, indent=2), root=self.path)
 
     def commit(self, state: State) -> None:
         """Commit the batch."""
         figures = {f.name: getattr(state, f.name) for f in fields(state) if f.name != "open"}
         text = json.dumps(figures).encode()
-        _write(self.path / _STATE, state.open.replace_schema_metadata({_METADATA: text}))
+        self._write(self.path / _STATE, state.open.replace_schema_metadata({_METADATA: text}))
+
+    def _write(self, file: Path, table: pa.Table) -> None:
+        """Replace a file that was read and recognised before, or that is new."""
+        out = io.BytesIO()
+        pq.write_table(table, out, compression="zstd")
+        write_file(file, out.getvalue(), root=self.path, recognised=True)
 
     @property
     def _file_span(self) -> int:
@@ -279,20 +297,14 @@ def _create(out: str, settings: Settings) -> None:
         "window_seconds": settings.window,
     }
     with new_directory(out, MARKER) as directory:
-        empty = {
-            "partitions": SCHEMAS["partitions"],
-            "keys": SCHEMAS["keys"],
-            "windows": windows.SCHEMA,
-            "rejected": SCHEMAS["rejected"].append(_BATCH),
-        }
-        for name, schema in empty.items():
+        for name, schema in _TABLES.items():
             (directory / name).mkdir()
             # so that the table can be read before it has rows
             pq.write_table(schema.empty_table(), directory / name / _PART)
         (directory / PLANS).mkdir()
         none = SCHEMAS["partitions"].empty_table()
         Store(directory, settings).write_profile(none, State(), 0, 0)
-        (directory / MARKER).write_text(to_json(about, indent=2), encoding="utf-8")
+        write_file(directory / MARKER, to_json(about, indent=2), new=True)
 
 
 def _check_settings(out: str, marker: Path, settings: Settings) -> None:
@@ -312,7 +324,7 @@ def _check_settings(out: str, marker: Path, settings: Settings) -> None:
 
 
 def _read_state(file: Path) -> State:
-    table = _read(file)
+    table = _read(file, windows.SCHEMA)
     figures = json.loads((table.schema.metadata or {}).get(_METADATA, b"{}"))
     try:
         return State(**figures, open=table.replace_schema_metadata(None).cast(windows.SCHEMA))
@@ -324,21 +336,13 @@ def _floor(values: pa.ChunkedArray, step: int) -> pa.ChunkedArray:
     return pc.multiply(pc.divide(values, step), step)  # integers from 0
 
 
-def _read(file: Path) -> pa.Table:
+def _read(file: Path, schema: pa.Schema) -> pa.Table:
     try:
         # From bytes: a folder named topic=a in the path must not become a column.
-        return pq.read_table(io.BytesIO(file.read_bytes()))
+        table = pq.read_table(io.BytesIO(file.read_bytes()))
     except (pa.ArrowException, OSError) as error:
         reason = (str(error).strip().splitlines() or ["no reason"])[0][:200]
         raise InputError(os.fspath(file), f"is not a readable table ({reason})") from None
-
-
-def _write(file: Path, table: pa.Table) -> None:
-    """Whole or not at all."""
-    new = file.with_name(f".{file.name}.new")
-    try:
-        pq.write_table(table, new, compression="zstd")
-        new.replace(file)
-    except OSError as error:
-        reason = error.strerror or str(error)
-        raise PartageError(f"{file}: cannot be written ({reason})") from None
+    if table.schema.names != schema.names:
+        raise InputError(os.fspath(file), "is not a table of a watch")
+    return table

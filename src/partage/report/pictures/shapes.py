@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
+from partage.outputs import markup_with_checksum
 from partage.report.frame import template
 
 WIDTH, LEFT, MARGIN = 900, 120, 16
@@ -103,7 +104,7 @@ def svg(title: str, shapes: Iterable[Shape], height: float, width: int = WIDTH) 
     shown = template("picture.svg").render(
         title=title, heading=heading, shapes=shapes, height=height, width=width
     )
-    return f"{shown}\n"
+    return markup_with_checksum(shown)
 
 
 def colour(index: int) -> str:
