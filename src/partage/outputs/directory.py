@@ -51,7 +51,7 @@ def check_directory(path: Name, marker: str, overwrite: bool = True) -> None:
 def new_directory(path: Name, marker: str, overwrite: bool = True) -> Iterator[Path]:
     """A temporary directory to fill; it becomes ``path`` on success and is removed otherwise.
 
-    ``marker``: the file that says what kind of directory it is. An existing directory is replaced
+    ``marker``: the file that shows the kind of directory. An existing directory is replaced
     only if partage wrote it with this marker, no one has changed it, and ``overwrite`` is True.
     Raises InputError.
     """
