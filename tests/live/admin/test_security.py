@@ -38,6 +38,7 @@ from partage.live.sandbox.jars import kafka_jars
 from partage.live.sandbox.security import MECHANISMS
 from partage.live.sandbox.settings import to_properties
 from partage.properties import login_module
+from tests.command_lines import watched
 
 pytestmark = [pytest.mark.long, pytest.mark.kafka]
 
@@ -475,17 +476,21 @@ def test_variables_are_enough_and_secrets_stay_secret(
     }.items():
         monkeypatch.setenv(f"PARTAGE_{name}", value)
     plan, file = str(tmp_path / "plan"), str(tmp_path / "cluster.json")
-    ended = [
-        run("snapshot", "-o", file, "--json"),
-        run("snapshot"),
-        run("groups", "--json"),
-        run("plan", "--topics", "orders", "-o", plan),
-        run("apply", plan, "--yes", "--json"),
-        run("verify", plan, "--json"),
-        run("rollback", plan, "--yes"),
-        run("sandbox", "up", "--dir", secured.directory),
-        run("sandbox", "up", "--dir", secured.directory, "--json"),
-    ]
+    secured.stop_broker(2)
+    with watched() as lines:
+        secured.start_broker(2)
+        ended = [
+            run("snapshot", "-o", file, "--json"),
+            run("snapshot"),
+            run("groups", "--json"),
+            run("plan", "--topics", "orders", "-o", plan),
+            run("apply", plan, "--yes", "--json"),
+            run("verify", plan, "--json"),
+            run("rollback", plan, "--yes"),
+            run("sandbox", "up", "--dir", secured.directory),
+            run("sandbox", "up", "--dir", secured.directory, "--json"),
+        ]
+    assert any("kafka.Kafka" in line for line in lines)
     assert [one.code for one in ended] == [0] * len(ended)
     monkeypatch.setenv("PARTAGE_SASL_PASSWORD", "hunter2")
     refused = run("snapshot")
@@ -506,7 +511,7 @@ def test_variables_are_enough_and_secrets_stay_secret(
     assert {"plan.json", "journal.jsonl", "cluster.json"} <= {path.name for path in files}
     logs = [*Path(secured.directory).glob("*/server.log"), Path(secured.directory, "sandbox.json")]
     assert len(logs) == len(secured.brokers) + 2
-    for text in (said, *(path.read_text(errors="replace") for path in (*files, *logs))):
+    for text in (said, *lines, *(path.read_text(errors="replace") for path in (*files, *logs))):
         for secret in secrets:
             assert secret not in text
 
