@@ -23,12 +23,18 @@ from partage.units import plural
 
 MAX_PARTITIONS = 100_000
 MAX_HEARTBEATS = 3_000_000
-MAX_NUMBER = 1e12
+LEAST_NUMBER, MOST_NUMBER = 0.001, 1e9
+"""Of a time or a rate that is not 0: milliseconds to decades. Beyond, adding one to the clock of a
+simulation would not move it."""
 BUFFER = 500
 """Records that fit into a member's buffer if the broker pushes: as many as a poll returns
 (``max.poll.records``)."""
 
-_Number: TypeAlias = Annotated[float, Meta(ge=0, le=MAX_NUMBER, description="a number from 0")]
+_NUMBER_WORDS = f"0, or a number from {LEAST_NUMBER:g} to {MOST_NUMBER:,.0f}"
+_MOMENT_WORDS = f"a number from 0 to {MOST_NUMBER:,.0f}"
+_Number: TypeAlias = Annotated[float, Meta(ge=0, le=MOST_NUMBER, description=_NUMBER_WORDS)]
+_Moment: TypeAlias = Annotated[float, Meta(ge=0, le=MOST_NUMBER, description=_MOMENT_WORDS)]
+_MOMENTS = ("joins_at", "leaves_at", "crashes_at", "latency")
 
 
 @dataclass(frozen=True, repr=False)
@@ -110,9 +116,9 @@ class Scenario:
 class _MemberEntry(Struct, forbid_unknown_fields=True):
     id: Name
     topics: list[Text]
-    joins_at: _Number | None = None
-    leaves_at: _Number | None = None
-    crashes_at: _Number | None = None
+    joins_at: _Moment | None = None
+    leaves_at: _Moment | None = None
+    crashes_at: _Moment | None = None
     rate: _Number | None = None
     poll_timeout_ms: _Number | None = None
     buffer: _Number | None = None
@@ -135,7 +141,7 @@ class _ScenarioFile(Struct, forbid_unknown_fields=True):
     heartbeat_interval: _Number | None = None
     rebalance_timeout: _Number | None = None
     initial_delay: _Number | None = None
-    latency: _Number | None = None
+    latency: _Moment | None = None
     racks: dict[str, list[list[Text]]] | None = None
     generation: Count = 0
     in_step: bool = False
@@ -144,6 +150,7 @@ class _ScenarioFile(Struct, forbid_unknown_fields=True):
 def _scenario(file: _ScenarioFile, where: str) -> Scenario:
     """The scenario of a file, after the rules between its fields are checked."""
     _check_topics(file, where)
+    _check_numbers(file, where)
     given = _given(file) | {"members": tuple(_members(file.members, where))}
     scenario = Scenario(**given)
     for name in ("until", "session_timeout", "heartbeat_interval", "rebalance_timeout"):
@@ -168,6 +175,16 @@ def _check_topics(file: _ScenarioFile, where: str) -> None:
     for topic, rows in (file.racks or {}).items():
         if len(rows) != file.topics[topic]:
             raise InputError(where, f"racks.{topic}: expected {file.topics[topic]} lists of racks")
+
+
+def _check_numbers(file: _ScenarioFile, where: str) -> None:
+    numbers = [("", _given(file)), ("produce.", file.produce or {})]
+    numbers += [(f"members[{at}].", _given(entry)) for at, entry in enumerate(file.members)]
+    for place, fields in numbers:
+        for name, value in fields.items():
+            small = isinstance(value, float) and 0 < value < LEAST_NUMBER
+            if small and name not in _MOMENTS:
+                raise InputError(where, f"{place}{name}: {value:g}: expected {_NUMBER_WORDS}")
 
 
 def _members(entries: list[_MemberEntry], where: str) -> list[ScenarioMember]:
