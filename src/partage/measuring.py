@@ -8,10 +8,13 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, TypeAlias
 
 from partage.cluster import Cluster
+from partage.errors import read_parameter
 from partage.measured_loads import Profile
 from partage.period import Period
-from partage.producers.candidates import THRESHOLD, KeyReport, partition_counts
+from partage.producers.candidates import KeyReport, partition_counts
 from partage.producers.fitting import hash_named
+from partage.producers.recommendation import MOVE_COST
+from partage.units import Percent
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -76,7 +79,7 @@ def keys(
     partitioner: str | Sequence[str] = (),
     cluster: Cluster | Path | Mapping[str, int] | None = None,
     consumers: int | None = None,
-    threshold: float = THRESHOLD,
+    move_cost: float | str = MOVE_COST,
     command_config: Path | None = None,
     spark: SparkSession | None = None,
     master: str | None = None,
@@ -85,10 +88,11 @@ def keys(
     """Detect the partitioner of each topic with Spark, and evaluate other partition counts.
 
     - ``records``: files, folders, patterns, or ``kafka://HOST:PORT/TOPIC``
-    - ``partitions``: the counts to evaluate; ``partitioner``: the hashes to evaluate them with,
-      default: the one that wrote the topic
+    - ``partitions``: the counts to evaluate; ``partitioner``: those to evaluate them with, also
+      your own as ``module:Class``; default: the one that wrote the topic
     - ``cluster``: a cluster, its file, or the partition count by topic
-    - ``consumers``, ``threshold`` (max/mean): what the recommended count has to satisfy
+    - ``consumers``: how many the recommended count should keep busy; ``move_cost``: the gain in
+      busy consumers that is worth moving all keys, 1 or ``"100%"``
     - ``command_config``, ``spark``, ``master``, ``progress``: as for ``partage.profile``
 
     Raises InputError, and PartageError where Spark or Java is missing.
@@ -106,7 +110,7 @@ def keys(
             [hash_named(name) for name in names],
             known=_counts(cluster),
             consumers=consumers,
-            threshold=threshold,
+            move_cost=float(read_parameter("move_cost", Percent.of, move_cost)),
             progress=progress,
         )
 

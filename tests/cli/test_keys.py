@@ -97,6 +97,8 @@ def test_the_gate(run: Run, spark: Any, tmp_path: Path) -> None:
         (["--partitions", "twelve"], "--partitions: 'twelve'"),
         (["--partitions", "12", "--partitioner", "md5"], "--partitioner: 'md5': expected one of"),
         (["--partitions", "12", "--partitioner", "random"], "does not use the key"),
+        (["--partitions", "12", "--partitioner", "no_such:One"], "'no_such:One': ModuleNotFound"),
+        (["--partitions", "12", "--move-cost", "-5%"], "--move-cost -5%: expected a percentage"),
         (["--partitions", "12", "--partitioner", "murmur2,"], "--partitioner: ''"),
         (
             ["--partitions", "12", "--fail-above", "0.5"],

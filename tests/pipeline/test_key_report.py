@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+import zlib
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping
 from pathlib import Path
@@ -15,7 +16,7 @@ pytest.importorskip("pyspark")
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from partage.errors import InputError
+from partage.errors import InputError, PartageError
 from partage.pipeline import accepted, hashed, key_report, per_key, placed, read_records
 from tests.written_topics import ORACLES, Record, detected, raw, topics
 
@@ -137,7 +138,7 @@ def test_partitioners_consumers_and_known_numbers(spark: Any, tmp_path: Path) ->
         ["sarama", "consistent"],
         known={"sarama": 20},
         consumers=40,
-        threshold=4.0,
+        move_cost=0.0,
     ).topics[0]
     assert [(one.partitions, one.partitioner) for one in found.candidates] == [
         (count, name) for count in (30, 6, 60) for name in ("fnv1a", "crc32")
@@ -146,12 +147,57 @@ def test_partitioners_consumers_and_known_numbers(spark: Any, tmp_path: Path) ->
         expected = moved_and_loads(TOPICS["sarama"], one.partitioner, one.partitions)
         assert one.loads["bytes"].tolist() == expected["bytes"]
         assert one.keys_moved == expected["keys_moved"]
-    assert (found.recommended.partitions, found.recommended.partitioner) == (60, "fnv1a")
-    assert "the smallest for 40 consumers" in found.recommended.reason
+    best = max(
+        (one for one in found.candidates if one.partitions >= 20),
+        key=lambda one: min(one.loads[m].sum() / one.loads[m].max() for m in ("records", "bytes")),
+    )
+    chosen = found.recommended
+    assert (chosen.partitions, chosen.partitioner) == (best.partitions, best.partitioner)
+    assert " of 40 consumers busy, today " in found.recommended.reason
     # written with 12 partitions, so the 20 it is said to have came later
     assert found.detection.evidence["partitions"] == 20
     with pytest.raises(InputError, match="cluster: sarama has 3 partitions, but a record is on"):
         key_report(spark, [path], [6], known={"sarama": 3})
+
+
+OWN = """
+import zlib
+from partage.producers import Partitioner
+
+class Own(Partitioner):
+    def partition(self, record, topic):
+        return zlib.adler32(record.key_bytes) % topic.partitions
+
+def outside(key, partitions):
+    return -1
+"""
+
+
+def test_your_own_partitioner(spark: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its module is in a directory that no worker looks into."""
+    (tmp_path / "own_partitioner.py").write_text(OWN)
+    monkeypatch.chdir(tmp_path)
+    path = tmp_path / "r.parquet"
+    write_parquet(path, every({name: TOPICS[name] for name in ("sarama", "java-half-null")}))
+    found = key_report(spark, [path], [5, 24], ["own_partitioner:Own", "murmur2"])
+    for topic in found.topics:
+        keyed = [record for record in TOPICS[topic.name] if record[2] is not None]
+        latest = {record[2]: record for record in sorted(keyed, key=lambda one: (one[1], one[0]))}
+        for one in topic.candidates:
+            if one.partitioner != "own_partitioner:Own":
+                continue
+            expected = Counter(zlib.adler32(record[2]) % one.partitions for record in keyed)
+            free = len(TOPICS[topic.name]) - len(keyed)
+            assert int(one.loads["records"].sum()) == len(TOPICS[topic.name])
+            for number in range(one.partitions):
+                without_key = int(one.loads["records"][number]) - expected[number]
+                assert free // one.partitions <= without_key <= free // one.partitions + 1
+            assert one.keys == len(latest)
+            assert one.keys_moved == sum(
+                zlib.adler32(key) % one.partitions != record[0] for key, record in latest.items()
+            )
+    with pytest.raises(PartageError, match=r"outside returned partition -1: expected 0 to 4"):
+        key_report(spark, [path], [5], ["own_partitioner:outside"])
 
 
 def test_each_key_is_hashed_once(spark: Any, tmp_path: Path) -> None:

@@ -13,9 +13,9 @@ from partage.producers.candidates import (
     HotKey,
     KeyReport,
     TopicKeys,
-    recommended,
     too_hot,
 )
+from partage.producers.recommendation import recommended
 from partage.report.keys_tables import bars, print_keys
 from tests.written_topics import detected, topics
 
@@ -47,7 +47,7 @@ def topic(name: str, *partitioners: str, of: str = "java") -> TopicKeys:
         keys=300,
         hot_keys=(HOT,),
         candidates=tried,
-        recommended=recommended(tried[:: len(partitioners)], today),
+        recommended=recommended(tried, today, "murmur2", [HOT]),
     )
 
 
@@ -68,7 +68,8 @@ def test_a_topic_that_one_hash_explains() -> None:
     assert row[-1] == "murmur2"
     # one hash explains all: no remark, and it need not be named again
     assert text.count("murmur2") == 3
-    assert "• orders → 40: none is within 1.5, this is the least uneven" in text
+    assert "• orders: stay at 12, which keeps 12.0 of 12 consumers busy" in text
+    assert "→ 12 now" in text
     assert "0xffff" in text
     assert "✓" not in text
 

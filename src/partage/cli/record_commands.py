@@ -143,7 +143,7 @@ def keys(
         str | None,
         typer.Option(
             metavar="NAME,…",
-            help="Partitioners to evaluate; default: the one that wrote the topic.",
+            help="Partitioners to evaluate, or module:Class; default: the one that wrote it.",
         ),
     ] = None,
     fail_above: Annotated[
@@ -154,9 +154,16 @@ def keys(
         int | None,
         typer.Option(
             metavar="N",
-            help="Recommend enough partitions for N consumers; default: as many as today.",
+            help="Keep N consumers busy; default: as many as there are partitions today.",
         ),
     ] = None,
+    move_cost: Annotated[
+        str,
+        typer.Option(
+            metavar="100%",
+            help="Gain in busy consumers that is worth moving all keys to other partitions.",
+        ),
+    ] = "100%",
     cluster: Annotated[
         str | None,
         typer.Option(metavar="FILE", help="A cluster, for the partition counts of topics."),
@@ -175,9 +182,10 @@ def keys(
     import math
 
     from partage.cluster import Cluster
-    from partage.errors import InputError
-    from partage.producers.candidates import THRESHOLD, parse_counts, partition_counts
+    from partage.errors import InputError, read_parameter
+    from partage.producers.candidates import parse_counts, partition_counts
     from partage.producers.fitting import hash_named
+    from partage.units import Percent
 
     counts = parse_counts(partitions)
     names = [] if partitioner is None else [hash_named(n.strip()) for n in partitioner.split(",")]
@@ -185,6 +193,7 @@ def keys(
         raise InputError("--fail-above", f"{fail_above:g}: must be 1 or more (max/mean)")
     if consumers is not None and consumers < 1:
         raise InputError("--consumers", f"{consumers}: must be at least 1")
+    cost = float(read_parameter("move_cost", Percent.of, move_cost))
     known = None if cluster is None else partition_counts(Cluster.read(cluster))
     with output.bar(quiet=json) as progress:
         progress(0, 0, "starting Spark")
@@ -199,7 +208,7 @@ def keys(
                 names,
                 known=known,
                 consumers=consumers,
-                threshold=THRESHOLD if fail_above is None else fail_above,
+                move_cost=cost,
                 progress=progress,
             )
     above = [] if fail_above is None else found.above(fail_above)

@@ -23,19 +23,18 @@ from partage.pipeline.sources import read_records
 from partage.producers.candidates import (
     MAX_PARTITIONS,
     MEASURES,
-    THRESHOLD,
     Candidate,
     HotKey,
     KeyReport,
     TopicKeys,
     evenly,
     hashed_keys,
-    recommended,
     too_hot,
 )
 from partage.producers.detection import TopicCounts
-from partage.producers.fitting import EMPTY_IS_NULL, HASHES, hash_named
+from partage.producers.fitting import EMPTY_IS_NULL, HASHES, hash_named, is_custom
 from partage.producers.keys import Ints
+from partage.producers.recommendation import MOVE_COST, recommended
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -57,16 +56,16 @@ def key_report(
     *,
     known: Mapping[str, int] | None = None,
     consumers: int | None = None,
-    threshold: float = THRESHOLD,
+    move_cost: float = MOVE_COST,
     progress: Progress | None = None,
 ) -> KeyReport:
     """Measure the records under ``paths`` and evaluate each count of ``partitions`` for every
     topic.
 
-    ``partitioners``: the hashes to evaluate; default: the one that wrote the topic, or murmur2 if
-    no known hash did. ``known``: the partition counts of topics. ``consumers`` and ``threshold``
-    (max/mean) decide the recommendation. Raises InputError for input that cannot be read or has no
-    valid record.
+    ``partitioners``: the hashes to evaluate, and your own as ``module:Class``; default: the one
+    that wrote the topic, or murmur2 if no known hash did. ``known``: the partition counts of
+    topics. ``consumers`` and ``move_cost``: see ``producers.recommendation``. Raises InputError for
+    input that cannot be read or has no valid record, PartageError if a partitioner fails.
     """
     hashes = list(dict.fromkeys(map(hash_named, partitioners)))
     with spark_errors(), Cache() as cached:
@@ -91,13 +90,13 @@ def key_report(
             moved = _what_ifs(spark, keys, partitions, asked)
     topics = []
     for topic, own in facts.items():
-        detection, hot = detections[topic], hot_keys.get(topic, ())
+        detection = detections[topic]
+        hot = hashed_keys(hot_keys.get(topic, ()), detection.leading)
         tried = [
             _candidate(moved.get((topic, count, name), []), count, name, own, hot)
             for count in partitions
             for name in asked[topic]
         ]
-        first = [one for one in tried if one.partitioner == asked[topic][0]]
         unseen = (0, detection.partitions - own.partitions)
         today = {name: np.pad(getattr(own, name), unseen) for name in MEASURES}
         topics.append(
@@ -106,9 +105,16 @@ def key_report(
                 detection=detection,
                 today=today,
                 keys=own.keys,
-                hot_keys=hashed_keys(hot, detection.leading),
+                hot_keys=hot,
                 candidates=tuple(tried),
-                recommended=recommended(first, today, threshold, consumers),
+                recommended=recommended(
+                    tried,
+                    today,
+                    detection.partitioner,
+                    hot,
+                    consumers=consumers,
+                    move_cost=move_cost,
+                ),
             )
         )
     return KeyReport(
@@ -193,24 +199,29 @@ def _what_ifs(
     asked: Mapping[str, Sequence[str]],
 ) -> dict[tuple[str, int, str], Rows]:
     """The rows of each topic, number of partitions and hash."""
+    custom = {name for names in asked.values() for name in names if is_custom(name)}
+    tried = [(name, count) for name in sorted(custom) for count in partitions]
+    if tried:
+        keys = keys.transform(placements.with_custom, tried)
+
+    def what_if(name: str, count: int) -> tuple[int, int | None, int | None, bool]:
+        if is_custom(name):
+            return count, None, tried.index((name, count)), False
+        return count, POSITION[name], None, name in EMPTY_IS_NULL
+
     what_ifs = spark.createDataFrame(
         [
-            (
-                topic,
-                [
-                    (count, POSITION[name], name in EMPTY_IS_NULL)
-                    for count in partitions
-                    for name in names
-                ],
-            )
+            (topic, [what_if(name, count) for count in partitions for name in names])
             for topic, names in asked.items()
         ],
         placements.WHAT_IFS,
     )
-    names = list(HASHES)
+    hashes = list(HASHES)
     found: dict[tuple[str, int, str], Rows] = {}
     for row in keys.transform(placements.candidates, what_ifs).toArrow().to_pylist():
-        found.setdefault((row["topic"], row["partitions"], names[row["hash"]]), []).append(row)
+        own = row["custom"]
+        name = hashes[row["hash"]] if own is None else tried[own][0]
+        found.setdefault((row["topic"], row["partitions"], name), []).append(row)
     return found
 
 

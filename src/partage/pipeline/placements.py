@@ -12,16 +12,22 @@ do not depend on the order of the records.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+import sys
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pyarrow as pa
+from pyspark.cloudpickle import register_pickle_by_value
 from pyspark.sql import Window
 from pyspark.sql import functions as sf
 
+from partage.named import load_object
 from partage.pipeline.measure import record_bytes
+from partage.producers.custom import Partitioner
 from partage.producers.fitting import HASHES
 from partage.producers.keys import Keys
+from partage.producers.partition import partition
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame
@@ -31,9 +37,11 @@ RULES = "topic string, partitions int, rules array<struct<hash: int, partitions:
 ``HASHES``."""
 
 WHAT_IFS = (
-    "topic string, what_ifs array<struct<partitions: int, hash: int, empty_is_null: boolean>>"
+    "topic string, what_ifs array<struct<"
+    "partitions: int, hash: int, custom: int, empty_is_null: boolean>>"
 )
-"""A row per topic: the partition counts to try, each with a hash."""
+"""A row per topic: the partition counts to try, each with a ``hash`` or with ``custom``, a position
+in the array of ``with_custom``."""
 
 _THOUSAND = 1000
 _COUNTED = ("keys", "records", "bytes", "keys_moved", "records_moved")
@@ -89,6 +97,34 @@ def hashed(keys: DataFrame) -> DataFrame:
     return keys.withColumn("hashes", hashes("key")).select(
         *keys.columns, *(sf.col("hashes")[name].alias(name) for name in HASHES)
     )
+
+
+def with_custom(keys: DataFrame, tried: Sequence[tuple[str, int]]) -> DataFrame:
+    """Rows with a ``key`` → the same rows with ``custom``, an array of partitions: one for each
+    (``module:Class``, partition count) of ``tried``; null for a null key.
+
+    Each worker asks a new partitioner once per distinct key.
+    """
+    partitioners = [(_by_value(load_object(n, "partitioner", Partitioner)), c) for n, c in tried]
+
+    def places(keys: pa.Array) -> pa.Array:
+        there = keys.drop_null()
+        columns = [partition(there, count, own) for own, count in partitioners]
+        flat = np.stack(columns, axis=1).ravel().astype(np.int32)
+        length = np.where(np.asarray(keys.is_valid()), len(partitioners), 0)
+        ends = np.concatenate(([0], np.cumsum(length))).astype(np.int32)
+        offsets = pa.array(ends, mask=np.append(np.asarray(keys.is_null()), False))
+        return pa.ListArray.from_arrays(offsets, pa.array(flat))
+
+    return keys.withColumn("custom", sf.arrow_udf(places, "array<int>")("key"))
+
+
+def _by_value(own: Any) -> Any:
+    """A user's object that workers get with its code: its module may exist here only."""
+    module = getattr(own, "__module__", None) or type(own).__module__
+    if not module.startswith("partage."):
+        register_pickle_by_value(sys.modules[module])
+    return own
 
 
 def loads(per_key: DataFrame) -> DataFrame:
@@ -194,13 +230,15 @@ def hottest(per_key: DataFrame, totals: DataFrame, top: int) -> DataFrame:
 def candidates(hashed: DataFrame, what_ifs: DataFrame) -> DataFrame:
     """``hashed`` and ``WHAT_IFS`` → the load of each partition under each candidate.
 
-    topic, partitions, hash, partition, keys, records, bytes, keys_moved, records_moved. The
+    topic, partitions, hash, custom, partition, keys, records, bytes, keys_moved, records_moved. The
     partition is null for an empty key that the hash treats as none; records without a key are left
     out.
     """
     what_if = sf.col("what_if")
     free = what_if["empty_is_null"] & (sf.octet_length("key") == 0)
     to = _hash(what_if["hash"]) % what_if["partitions"]
+    if "custom" in hashed.columns:
+        to = sf.coalesce(sf.get("custom", what_if["custom"]), to)
     return (
         hashed.where(sf.col("key").isNotNull())
         .join(sf.broadcast(what_ifs), "topic")
@@ -215,7 +253,10 @@ def candidates(hashed: DataFrame, what_ifs: DataFrame) -> DataFrame:
             sf.count_if("moved").alias("keys_moved"),
             _sum_if(sf.col("moved"), "records").alias("records_moved"),
         )
-        .select("topic", "what_if.partitions", "what_if.hash", "partition", *_COUNTED)
+        .select(
+            *("topic", "what_if.partitions", "what_if.hash", "what_if.custom", "partition"),
+            *_COUNTED,
+        )
     )
 
 

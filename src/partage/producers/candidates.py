@@ -1,4 +1,4 @@
-"""Other partition counts for a topic: loads, skew, moved keys, and a recommendation.
+"""Other partition counts for a topic: loads, skew, moved keys.
 
 *Skew* is the load of the fullest partition divided by the mean, by records or by bytes. No count
 splits one key: with n partitions the fullest has at least the hottest key, so the skew is at least
@@ -6,10 +6,6 @@ n times that key's share (``limit``). The number of consumers that can work at f
 divided by the skew (``busy``); it grows with n until the hottest key alone keeps a consumer busy.
 
 Records without a key can go anywhere; they are counted as evenly distributed.
-
-Recommended is the smallest count with a skew within the threshold that is not below the topic's
-(it cannot shrink) or the number of consumers. If there is none, it is the count with the lowest
-skew: a hot key, or keys of unequal size, skew more partitions more.
 """
 
 from __future__ import annotations
@@ -29,9 +25,6 @@ from partage.producers.detection import Detection
 from partage.producers.fitting import EMPTY_IS_NULL
 from partage.producers.keys import Ints
 from partage.units import plural
-
-THRESHOLD = 1.5
-"""The default of the highest skew that a recommendation accepts."""
 
 MEASURES = ("records", "bytes")
 
@@ -131,23 +124,25 @@ class Candidate:
         skew = ", ".join(f"{value:.2f} by {name}" for name, value in self.skew.items())
         return (
             f"<Candidate of {plural(self.partitions, 'partition')} with {self.partitioner}: "
-            f"skew {skew}; {_percent(self.moved)} of the keys move>"
+            f"skew {skew}; {percent(self.moved)} of the keys move>"
         )
 
 
 @dataclass(frozen=True)
 class Recommendation:
-    """The recommended candidate, and the reason."""
+    """A candidate, or today's count and partitioner (``stay``), and the reason."""
 
     partitions: int
     partitioner: str
     reason: str
+    stay: bool
 
     def to_json(self) -> dict[str, Any]:
         return {
             "partitions": self.partitions,
             "partitioner": self.partitioner,
             "reason": self.reason,
+            "stay": self.stay,
         }
 
 
@@ -166,6 +161,12 @@ class TopicKeys:
     hot_keys: tuple[HotKey, ...]
     candidates: tuple[Candidate, ...]
     recommended: Recommendation
+
+    def recommends(self, candidate: Candidate) -> bool:
+        """Whether this candidate is the recommended one."""
+        best = self.recommended
+        wanted = best.partitions, best.partitioner
+        return not best.stay and wanted == (candidate.partitions, candidate.partitioner)
 
     @property
     def unspreadable(self) -> dict[str, float]:
@@ -195,7 +196,7 @@ class TopicKeys:
         return (
             f"{self.name}: written by {self.detection.partitioner}, "
             f"{plural(self.detection.partitions, 'partition')}, "
-            f"{self.recommended.partitions} recommended"
+            f"{'stay' if self.recommended.stay else f'{self.recommended.partitions} recommended'}"
         )
 
 
@@ -286,10 +287,7 @@ class KeyReport:
         for name in ("keys", "keys_moved", "records_moved"):
             columns[name] = [getattr(one, name) for one in candidates]
         columns["recommended"] = [
-            (one.partitions, one.partitioner)
-            == (topic.recommended.partitions, topic.recommended.partitioner)
-            for topic in self.topics
-            for one in topic.candidates
+            topic.recommends(one) for topic in self.topics for one in topic.candidates
         ]
         return columns
 
@@ -352,52 +350,7 @@ def too_hot(hot_keys: Sequence[HotKey], partitions: int) -> tuple[HotKey, ...]:
     return tuple(hot for hot in hot_keys if max(hot.share.values()) * partitions > 1)
 
 
-def recommended(
-    candidates: Sequence[Candidate],
-    today: Mapping[str, Ints],
-    threshold: float = THRESHOLD,
-    consumers: int | None = None,
-) -> Recommendation:
-    """The best of the candidates (at least one, all of one partitioner) for a topic whose present
-    loads are ``today``. ``consumers``: how many should work at the same time; None: as many as
-    there are partitions."""
-    now = len(today["records"])
-    need = now if consumers is None else max(now, consumers)
-    ascending = sorted(candidates, key=lambda one: one.partitions)
-    enough = [one for one in ascending if one.partitions >= need]
-    within = [one for one in enough if one.skew[one.worst] <= threshold]
-    if within:
-        scope = f"not below today's {now}" if need == now else f"for {need} consumers"
-        one, why = within[0], f"the smallest {scope} and within {threshold:g}"
-    elif enough:
-        one = min(enough, key=lambda one: one.skew[one.worst])
-        why = f"none is within {threshold:g}, this is the least uneven"
-    else:
-        scope = f"below today's {now}" if need == now else f"too few for {need} consumers"
-        one, why = ascending[-1], f"the largest requested, though {scope}"
-    reasons = [
-        f"{why}: max/mean of {one.worst} {one.skew[one.worst]:.2f}, "
-        f"today {max_over_mean(today[one.worst]):.2f}"
-    ]
-    if one.skew[one.worst] > threshold:
-        reasons.append(_cause(one, threshold))
-    if one.keys_moved:
-        reasons.append(f"{_percent(one.moved)} of the keys change partition")
-    return Recommendation(one.partitions, one.partitioner, "; ".join(reasons))
-
-
-def _cause(one: Candidate, threshold: float) -> str:
-    """The cause of a skew: one hot key, or large keys on the same partition."""
-    name = one.worst
-    if one.limit[name] <= threshold:
-        return "large keys are on the same partition"
-    hottest = max(one.hot_keys, key=lambda hot: hot.share[name])
-    share = f"{_percent(hottest.share[name])} of the {name}"
-    key = shown_key(hottest.key) or EMPTY
-    return f"{key} alone, {share}, makes it at least {one.limit[name]:.2f}"
-
-
-def _percent(share: float) -> str:
+def percent(share: float) -> str:
     return f"{100 * share:.1f} %"
 
 

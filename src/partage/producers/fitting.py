@@ -30,7 +30,7 @@ import numpy.typing as npt
 from partage.errors import InputError
 from partage.producers.hash_partitioner import KeyHash
 from partage.producers.keys import Bools, Ints
-from partage.producers.partitioners import ALIASES, PARTITIONERS
+from partage.producers.partitioners import ALIASES, PARTITIONERS, partitioner_named
 from partage.producers.partitioners.consistent import CONSISTENT
 from partage.producers.partitioners.fnv1a import FNV1A, FNV1A_REFERENCE
 from partage.producers.partitioners.murmur2 import MURMUR2
@@ -88,17 +88,26 @@ class PlacementGroups:
 
 
 def hash_named(name: str) -> str:
-    """The name in ``HASHES`` of a partitioner's hash. Raises InputError if it has none."""
+    """The name in ``HASHES`` of a partitioner's hash; ``module:Class`` is its own name. Raises
+    InputError if there is no such partitioner, or if it has no hash."""
     if name in HASHES:
+        return name
+    if is_custom(name):
+        partitioner_named(name)
         return name
     spec = PARTITIONERS.get(ALIASES.get(name, name))
     if spec is None:
         expected = ", ".join(dict.fromkeys([*HASHES, *PARTITIONERS]))
-        raise InputError("partitioner", f"{name!r}: expected one of {expected}")
+        raise InputError("partitioner", f"{name!r}: expected one of {expected}, or module:Class")
     for known, key_hash in HASHES.items():
         if spec.key_hash is key_hash:
             return known
     raise InputError("partitioner", f"{name!r}: does not use the key, nothing to compute")
+
+
+def is_custom(name: str) -> bool:
+    """Whether the name is that of a user's partitioner."""
+    return ":" in name
 
 
 def significant(explained: int, placements: int, chance: float, tried: int) -> bool:

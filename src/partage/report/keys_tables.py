@@ -64,7 +64,8 @@ def print_keys(found: KeyReport, console: Console, fail_above: float | None = No
     for topic in shown:
         one = topic.recommended
         by = f" by {one.partitioner}" if _by_another(topic) else ""
-        console.print(_named(topic.name, f" → {one.partitions}{by}: {one.reason}"))
+        what = f": stay at {one.partitions}, which" if one.stay else f" → {one.partitions}{by}:"
+        console.print(_named(topic.name, f"{what} {one.reason}"))
     if len(found.topics) > len(shown):
         _note(f"and {len(found.topics) - len(shown)} more topics: --json lists all", console)
     _hot(shown, console)
@@ -120,11 +121,11 @@ def _candidates(topics: Sequence[TopicKeys], fail_above: float | None) -> Table:
         return Text(_ratio(value), "red" if above else "")
 
     for topic in topics:
-        now, recommended = topic.detection.partitions, topic.recommended
+        now, stay = topic.detection.partitions, topic.recommended.stay
         skews = [max_over_mean(topic.today[name]) for name in MEASURES]
         table.add_row(
             Text(printing.clipped(topic.name, _NAME)),
-            f"{now} now",
+            Text(f"{'→ ' if stay else ''}{now} now", "bold" if stay else ""),
             *map(_ratio, skews),
             "",
             units.decimal(gini(topic.today["bytes"])),
@@ -133,8 +134,7 @@ def _candidates(topics: Sequence[TopicKeys], fail_above: float | None) -> Table:
             bars(topic.today["bytes"], width),
         )
         for one in topic.candidates:
-            name = (one.partitions, one.partitioner)
-            chosen = name == (recommended.partitions, recommended.partitioner)
+            chosen = topic.recommends(one)
             table.add_row(
                 Text(f"  {one.partitioner}" if _by_another(topic) else "", "dim"),
                 Text(f"{'→ ' if chosen else ''}{one.partitions}", "bold" if chosen else ""),
