@@ -22,7 +22,22 @@ pytestmark = pytest.mark.usefixtures("no_variables")
 Run = Callable[..., Any]
 
 NOT_PATHS = {
-    *("0.5", "1.2", "1.5", "12,24,48", "2", "2%", "5%", "80%", "85%", "DAYS", "HOST:PORT", "ID"),
+    *(
+        "0.5",
+        "1,5,30",
+        "1.2",
+        "1.5",
+        "100%",
+        "12,24,48",
+        "2",
+        "2%",
+        "5%",
+        "80%",
+        "85%",
+        "DAYS",
+        "HOST:PORT",
+        "ID",
+    ),
     *("ID:RACK", "N", "NAME", "NAME,…", "N|TOPIC=N", "OLD=NEW", "RATE", "RATE|auto", "REGEX"),
     *("SECONDS", "SIZE", "TIME", "TOPIC-3", "URL", "VERSION", "a,b,c"),
 }

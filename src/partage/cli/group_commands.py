@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -181,6 +182,13 @@ def simulate(
         one_of(PICTURE_ROWS, "What each line of the picture on the terminal shows."),
     ] = None,
     picture: Picture = None,
+    commit_interval: Annotated[
+        str,
+        typer.Option(
+            metavar="1,5,30",
+            help="Commit intervals to compare: records read again after a crash.",
+        ),
+    ] = "1,5,30",
     json: Json = False,
 ) -> None:
     """Simulate a consumer group over time: its rebalances, owners and lag.
@@ -200,18 +208,29 @@ def simulate(
         check_choice(PICTURE_ROWS, "--by", by)
     if picture is not None:
         check_file(picture, "picture")
+    intervals = _intervals(commit_interval)
     found = run_simulation(scenario, assignor, protocol, mode)
     if picture is not None:
         from partage.report.pictures import simulation_svg
 
         write_file(picture, simulation_svg(found))
     if json:
-        output.print_json(found.to_json())
+        output.print_json(found.to_json(intervals))
     else:
         from partage.report.group_tables import print_simulation
 
         console = output.console()
-        print_simulation(found, console, by)
+        print_simulation(found, console, by, intervals)
         this = next_step.same_call("what-if", "churn", without=("assignor", "protocol"))
         next_step.show(console, *this)
     raise typer.Exit(1 if found.violations else 0)
+
+
+def _intervals(text: str) -> list[float]:
+    """Parse ``1,5,30``: seconds, each once, ascending."""
+    from partage.errors import InputError, shown
+
+    parts = [part.strip() for part in text.split(",")]
+    if not all(re.fullmatch(r"[0-9]{1,6}(\.[0-9]{1,3})?", part) and float(part) for part in parts):
+        raise InputError(f"--commit-interval {shown(text)}", "expected seconds, as in 1,5,30")
+    return sorted(set(map(float, parts)))

@@ -16,7 +16,7 @@ What the members hold gives the ownership spans, and these give the lag of every
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
@@ -33,6 +33,7 @@ from partage.consumers.protocol import (
     make_leader,
 )
 from partage.consumers.protocol.leader import Leader
+from partage.consumers.read_again import COMMIT_INTERVALS, read_again
 from partage.consumers.record_flow import (
     LagCurve,
     OwnershipSpan,
@@ -129,8 +130,15 @@ class Simulation:
         loop."""
         return empty_polls(self.spans, self.lag, self.produce, self.members, self.scenario.until)
 
-    def to_json(self) -> dict[str, Any]:
-        """The JSON object that ``simulate --json`` prints."""
+    def read_again(self, commit_interval: float) -> dict[Partition, float]:
+        """Records by partition that are read twice because a member crashed, if members commit
+        every ``commit_interval`` seconds."""
+        rounds = [(one.at, one.assignment.keys()) for one in self.rounds]
+        spans, lag = self.spans, self.lag
+        return read_again(spans, rounds, lag, self.produce, self.members, commit_interval)
+
+    def to_json(self, commit_intervals: Sequence[float] = COMMIT_INTERVALS) -> dict[str, Any]:
+        """The JSON object that ``simulate --json`` prints; ``commit_intervals`` in seconds."""
         return {
             "rounds": [found.to_json() for found in self.rounds],
             "unowned_partition_seconds": round(self.unowned, 3),
@@ -148,6 +156,15 @@ class Simulation:
                 for name, found in self.pushed.items()
             },
             "empty_polls": self.empty_polls,
+            "read_again": [
+                {
+                    "commit_interval": interval,
+                    "records": round(sum(found.values()), 3),
+                    "partitions": {f"{t}-{n}": round(found[t, n], 3) for t, n in sorted(found)},
+                }
+                for interval in commit_intervals
+                for found in (self.read_again(interval),)
+            ],
             "refused": dict(self.refused),
             "invariants": list(self.violations) if self.violations else "hold",
         }

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 import numpy as np
 import numpy.typing as npt
@@ -11,6 +11,7 @@ from rich.table import Table
 from rich.text import Text
 
 from partage.consumers.assignment import Assignment
+from partage.consumers.read_again import COMMIT_INTERVALS
 from partage.consumers.simulation import Simulation
 from partage.group import Group
 from partage.group.model import NO_MEMBER
@@ -123,8 +124,13 @@ def _waiting(found: Assignment, console: Console) -> None:
         console.print(Text(f"  and {len(rows) - _ROUNDS} more"))
 
 
-def print_simulation(found: Simulation, console: Console, by: str | None = None) -> None:
-    """Print the rounds, the timeline, and the records that members processed."""
+def print_simulation(
+    found: Simulation,
+    console: Console,
+    by: str | None = None,
+    commit_intervals: Sequence[float] = COMMIT_INTERVALS,
+) -> None:
+    """Print the rounds, the timeline, and the records that members processed, or read again."""
     console.print(
         Text(
             f"{found.assignor}, {found.protocol}: {units.plural(len(found.rounds), 'round')}, "
@@ -151,6 +157,7 @@ def print_simulation(found: Simulation, console: Console, by: str | None = None)
     print_timeline(found, console, by or ("partition" if few else "member"))
     if any(found.produce.values()):
         _records(found, console)
+        _read_again(found, console, commit_intervals)
     for member, why in found.refused.items():
         console.print(Text(f"\n{member} was rejected: {why}", "yellow"))
     if found.violations:
@@ -179,6 +186,21 @@ def _records(found: Simulation, console: Console) -> None:
             Text(f"{units.count(pushed.overrun)} records" if late else "", "red"),
         )
     for column in table.columns[1:]:
+        column.justify = "right"
+    console.print()
+    console.print(table)
+
+
+def _read_again(found: Simulation, console: Console, intervals: Sequence[float]) -> None:
+    """Records between the last commit and a crash, where members crash."""
+    totals = [found.read_again(interval) for interval in intervals]
+    if not any(totals):
+        return
+    table = _table("commit every", "read again after a crash", "partitions")
+    for interval, again in zip(intervals, totals, strict=True):
+        records = units.plural(round(sum(again.values())), "record")
+        table.add_row(f"{interval:g} s", records, str(len(again)))
+    for column in table.columns:
         column.justify = "right"
     console.print()
     console.print(table)
