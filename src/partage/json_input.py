@@ -58,6 +58,7 @@ Name: TypeAlias = Annotated[
 Int32: TypeAlias = Annotated[int, Meta(ge=-(2**31), le=MAX_INT32)]
 Int64: TypeAlias = Annotated[int, Meta(ge=-(2**63), le=2**63 - 1)]
 Count: TypeAlias = Annotated[int, Meta(ge=0, le=MAX_INT32)]
+Base64: TypeAlias = Annotated[bytes, Meta(description="Base64")]
 Form = TypeVar("Form")
 
 

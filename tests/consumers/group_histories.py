@@ -20,7 +20,7 @@ from partage.consumers.protocol import (
     SimulatedConsumer,
     make_leader,
 )
-from partage.consumers.protocol.leader import Leader, Subscriptions, group_of
+from partage.consumers.protocol.leader import Instances, Leader, Subscriptions, group_of
 from partage.consumers.protocol.messages import Answer, Partitions, Request
 
 TOPICS = {"a": 3, "b": 4, "c": 1}
@@ -176,7 +176,7 @@ def hand_over(topics: Mapping[str, int], decides: str = "sticky") -> Leader:
     """A deliberately wrong leader: partitions go to their new owner at once, while the old one
     still holds them."""
 
-    def lead(assignor: str, members: Subscriptions) -> Mapping[str, Partitions]:
+    def lead(assignor: str, members: Subscriptions, _: Instances) -> Mapping[str, Partitions]:
         decided = assign(group_of(topics, members, ASSIGNORS[assignor]), decides)
         return {member: tuple(held) for member, held in decided.as_dict().items()}
 

@@ -28,7 +28,7 @@ AssignorOption = Annotated[
     typer.Option(
         "--assignor",
         metavar="NAME",
-        help="range, roundrobin, sticky, cooperative-sticky, …, or module:Class.",
+        help="range, roundrobin, sticky, …, the name of Kafka's class, or module:Class.",
         autocompletion=completion_from(assignor_names),
     ),
 ]
@@ -95,6 +95,7 @@ def assign(
         partage assign group.json --assignor weighted --lag lag.txt --max-skew 5%
     """
     from partage.consumers.assign import assign as assign_group
+    from partage.consumers.assignors import assignor_name
     from partage.errors import read_parameter
     from partage.group import Group
     from partage.outputs import check_file, write_file
@@ -107,6 +108,7 @@ def assign(
         Group.read(group), lag, of_group, profile, weight_by, since=since, until=until, rate=rate
     )
     skew = None if max_skew is None else float(read_parameter("max_skew", Percent.of, max_skew))
+    assignor = assignor_name(assignor)
     found = assign_group(given, assignor, mode, max_skew=skew)
     if picture is not None:
         from partage.report.pictures import assignment_svg

@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Callable
 from dataclasses import replace
+
+import numpy as np
 
 from partage.consumers.assignment import Assignment
 from partage.consumers.assignors import Assignor, check_mode, find_assignor
+from partage.consumers.custom import MemberAssignor, PartitionAssignor
 from partage.errors import InputError
 from partage.group import Group
 from partage.group.model import NO_MEMBER
@@ -28,6 +32,9 @@ def assign(
     - ``max_skew``: for weighted, how far the highest load may stay above its lower bound, as a
       fraction of the bound (0.05 is 5%)
 
+    A custom assignor (``PartitionAssignor``) is called as in clients: every member has an instance
+    with its ``config``, and that of the first member assigns.
+
     A cooperative assignor withholds the partitions that another member must revoke first (KIP-429).
     Raises InputError for an unknown name, for a mode or an option that the assignor does not have,
     and for group data that it cannot use.
@@ -48,11 +55,33 @@ def run_assignor(
 ) -> Assignment:
     """The assignment for one round. An assignor without modes does not receive ``mode``; the
     options must be those of the assignor."""
+    if assignor.create is not None:
+        return _run_members(assignor, assignor.create, group)
     arguments = {"mode": mode, **options} if assignor.modes else options
     decided = assignor.decide(group, **arguments)
     if not isinstance(decided, Assignment):
         decided = Assignment(group, decided, decided)
     return withhold(decided) if assignor.cooperative else decided
+
+
+def _run_members(
+    assignor: Assignor, create: Callable[[], PartitionAssignor], group: Group
+) -> Assignment:
+    """One round in which every member has its own instance of a custom assignor."""
+    joined, members = [], []
+    for member in group.members:
+        mine = MemberAssignor(create, assignor.label, member.id, member.config)
+        sent = mine.subscription(tuple(member.topics), member.user_data)
+        joined.append(replace(member, topics=tuple(sent.topics), user_data=sent.user_data))
+        members.append(mine)
+    group = replace(group, members=joined)
+    owner = members[0].assign(group) if members else np.full(group.partitions, NO_MEMBER)
+    decided = Assignment(group, owner, owner)
+    found = withhold(decided) if assignor.cooperative else decided
+    generation = max((member.generation for member in group.members), default=0) + 1
+    for member, mine in zip(group.members, members, strict=True):
+        mine.on_assignment(found.of(member.id), max(generation, 1))
+    return found
 
 
 def withhold(decided: Assignment) -> Assignment:

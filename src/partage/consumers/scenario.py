@@ -18,7 +18,7 @@ from msgspec import Meta, Struct
 
 from partage.errors import InputError
 from partage.frames import changed_fields
-from partage.json_input import Count, Int32, Name, Text, check_json, read_json
+from partage.json_input import Base64, Count, Int32, Name, Text, check_json, read_json
 from partage.units import plural
 
 MAX_PARTITIONS = 100_000
@@ -46,6 +46,8 @@ class ScenarioMember:
     - ``poll_timeout_ms``: how long a poll waits for records
     - ``buffer``: records that fit into its buffer if the broker pushes
     - ``assignors``: its own list, empty for the assignor of the simulation
+    - ``config``: its consumer's configuration, for custom assignors and failover; ``user_data``:
+      sent with the subscription, whatever its assignor would send
     """
 
     id: str
@@ -60,6 +62,8 @@ class ScenarioMember:
     rack: str | None = None
     priority: int | None = None
     assignors: tuple[str, ...] = ()
+    config: Mapping[str, Any] = field(default_factory=dict)
+    user_data: bytes | None = None
 
     @property
     def ends_at(self) -> float:
@@ -126,6 +130,8 @@ class _MemberEntry(Struct, forbid_unknown_fields=True):
     rack: Text | None = None
     priority: Int32 | None = None
     assignors: list[Text] | None = None
+    config: dict[str, Any] | None = None
+    user_data: Base64 | None = None
 
 
 class _ScenarioFile(Struct, forbid_unknown_fields=True):

@@ -21,7 +21,9 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
-from partage.consumers.assignors import Assignor, check_mode, find_assignor
+from partage.consumers.assignors import Assignor, assignor_name, check_mode, find_assignor
+from partage.consumers.assignors.failover import priority_of
+from partage.consumers.custom import MemberAssignor
 from partage.consumers.protocol import (
     COOPERATIVE,
     PROTOCOLS,
@@ -233,11 +235,11 @@ def simulate(
     scenario = scenario if isinstance(scenario, Scenario) else Scenario.read(scenario)
     if protocol not in PROTOCOLS:
         raise InputError(f"protocol {shown(protocol)}", f"expected one of {', '.join(PROTOCOLS)}")
-    names = {assignor}.union(*(member.assignors for member in scenario.members))
-    # One instance of each for the whole run: a custom assignor keeps its state between rounds.
+    assignor = assignor_name(assignor)
+    names = {assignor}.union(*(map(assignor_name, member.assignors) for member in scenario.members))
     assignors = {name: find_assignor(name) for name in sorted(names)}
     check_mode(mode, assignors)
-    run = _Run(scenario, assignor, protocol, _leader(scenario, assignors, mode))
+    run = _Run(scenario, assignor, protocol, assignors, _leader(scenario, assignors, mode))
     run.play()
     return Simulation(
         scenario=scenario,
@@ -263,9 +265,17 @@ def _leader(scenario: Scenario, assignors: Mapping[str, Assignor], mode: str) ->
 class _Run:
     """Plays a scenario and records what changes with every event."""
 
-    def __init__(self, scenario: Scenario, assignor: str, protocol: str, lead: Leader) -> None:
+    def __init__(
+        self,
+        scenario: Scenario,
+        assignor: str,
+        protocol: str,
+        assignors: Mapping[str, Assignor],
+        lead: Leader,
+    ) -> None:
         self.scenario = scenario
         self.protocol = protocol
+        self.assignors = assignors
         self.network = Network(
             Coordinator(scenario.generation, initial_delay=scenario.initial_delay),
             lambda: scenario.latency,
@@ -299,20 +309,28 @@ class _Run:
         self, number: int, member: ScenarioMember, assignor: str, lead: Leader
     ) -> SimulatedConsumer:
         scenario = self.scenario
+        names = tuple(map(assignor_name, member.assignors)) or (assignor,)
+        custom = {name: self.assignors[name] for name in names}
         stagger = 1 if scenario.in_step else (number + 1) / len(scenario.members)
         return SimulatedConsumer(
             member.id,
             member.topics,
-            member.assignors or (assignor,),
+            names,
             lead,
             protocol=self.protocol,
             instance_id=member.instance_id,
             rack=member.rack,
-            priority=member.priority,
+            priority=priority_of(member.id, member.priority, member.config, member.user_data),
             session_timeout=scenario.session_timeout,
             rebalance_timeout=scenario.rebalance_timeout,
             heartbeat_interval=scenario.heartbeat_interval,
             first_heartbeat_after=scenario.heartbeat_interval * stagger,
+            instances={
+                name: MemberAssignor(of.create, of.label, member.id, member.config)
+                for name, of in custom.items()
+                if of.create is not None
+            },
+            user_data=member.user_data,
         )
 
     def _schedule(self, member: ScenarioMember, consumer: SimulatedConsumer) -> None:

@@ -10,7 +10,7 @@ from typing import Annotated, Any, TypeAlias
 from msgspec import Meta, Struct
 
 from partage.group.member import NO_GENERATION, Member
-from partage.json_input import Count, Int32, Int64, Name, Text, check_json, read_json
+from partage.json_input import Base64, Count, Int32, Int64, Name, Text, check_json, read_json
 
 _Pair: TypeAlias = Annotated[tuple[str, Int32], Meta(description="[topic, partition]")]
 
@@ -30,6 +30,8 @@ class _MemberEntry(Struct, forbid_unknown_fields=True):
     tags: dict[str, Text] | None = None
     standbys: _Pairs | None = None
     left_at_ms: Int64 | None = None
+    config: dict[str, Any] | None = None
+    user_data: Base64 | None = None
 
 
 class _GroupFile(Struct, forbid_unknown_fields=True):
@@ -81,4 +83,6 @@ def _member(entry: _MemberEntry) -> Member:
         tags=entry.tags or {},
         standbys=entry.standbys or [],
         left_at_ms=entry.left_at_ms,
+        config=entry.config or {},
+        user_data=entry.user_data,
     )

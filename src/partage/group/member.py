@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -24,7 +25,8 @@ class Member:
     - ``priority``: for failover, the highest number first
     - ``process``, ``tags``: for streams, the client whose thread the member is, and its location;
       ``standbys``: the partitions of which it has standby replicas, including warm-ups
-    - ``user_data``: sent with the subscription, for custom assignors
+    - ``config``: its consumer's configuration, for custom assignors and failover
+    - ``user_data``: sent with the subscription, whatever its assignor would send
     - ``left_at_ms``: for connect, when the worker left; None: it has not left
     """
 
@@ -38,6 +40,7 @@ class Member:
     process: str | None = None
     tags: Mapping[str, str] = field(default_factory=dict)
     standbys: Sequence[tuple[str, int]] = ()
+    config: Mapping[str, Any] = field(default_factory=dict)
     user_data: bytes | None = None
     left_at_ms: int | None = None
 

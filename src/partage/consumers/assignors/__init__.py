@@ -9,12 +9,19 @@ states
   withholds what must be revoked first
 - ``modes``: the values of its ``mode`` argument, the default first; most assignors have none
 - ``options``: the names of its other arguments
+- ``create``: for a custom assignor, of which every member has an instance; ``label`` names it in
+  messages
+
+Kafka's class names are names, too, with or without their packages (``KAFKA_CLASSES``).
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from copy import deepcopy
 from dataclasses import dataclass
+from functools import partial
+from inspect import isabstract
 
 import numpy as np
 import numpy.typing as npt
@@ -30,7 +37,8 @@ from partage.consumers.assignors.streams import streams
 from partage.consumers.assignors.weighted import weighted
 from partage.consumers.custom import PartitionAssignor, run_custom_assignor
 from partage.errors import InputError, shown
-from partage.named import load_object
+from partage.group import Group
+from partage.named import load_attribute
 
 MODES = ("optimal", "java")
 """The exact or best known assignment, or that of the Java class of the same name."""
@@ -46,6 +54,8 @@ class Assignor:
     cooperative: bool = False
     modes: tuple[str, ...] = ()
     options: tuple[str, ...] = ()
+    create: Callable[[], PartitionAssignor] | None = None
+    label: str = ""
 
 
 ASSIGNORS: dict[str, Assignor] = {
@@ -61,19 +71,49 @@ ASSIGNORS: dict[str, Assignor] = {
 }
 
 
+KAFKA_CLASSES = {
+    "org.apache.kafka.clients.consumer.RangeAssignor": "range",
+    "org.apache.kafka.clients.consumer.RoundRobinAssignor": "roundrobin",
+    "org.apache.kafka.clients.consumer.StickyAssignor": "sticky",
+    "org.apache.kafka.clients.consumer.CooperativeStickyAssignor": "cooperative-sticky",
+    "org.apache.kafka.streams.processor.internals.StreamsPartitionAssignor": "streams",
+    "org.apache.kafka.connect.runtime.distributed.IncrementalCooperativeAssignor": "connect",
+    "com.github.grantneale.kafka.LagBasedPartitionAssignor": "lag",
+}
+"""Names by Java class."""
+
+_BY_CLASS = {
+    **KAFKA_CLASSES,
+    **{path.rpartition(".")[2]: name for path, name in KAFKA_CLASSES.items()},
+}
+
+
+def assignor_name(name: str) -> str:
+    """The name of the assignor of a Java class, with or without its package; any other name as it
+    is."""
+    return _BY_CLASS.get(name, name)
+
+
 def find_assignor(name: str) -> Assignor:
-    """The assignor of that name, or a new instance of the ``PartitionAssignor`` at
+    """The assignor of that name, of that Java class, or the ``PartitionAssignor`` at
     ``module:Class``. Raises InputError, which lists the registered names."""
+    name = assignor_name(name)
     if name in ASSIGNORS:
         return ASSIGNORS[name]
     if ":" not in name:
         raise InputError(
             f"assignor {shown(name)}", f"expected one of {', '.join(ASSIGNORS)}, or module:Class"
         )
-    found = load_object(name, "assignor", PartitionAssignor)
-    if not isinstance(found, PartitionAssignor):
+    found = load_attribute(name, "assignor")
+    is_class = isinstance(found, type) and issubclass(found, PartitionAssignor)
+    if not is_class and not isinstance(found, PartitionAssignor):
         raise InputError(f"assignor {shown(name)}", "is not a subclass of PartitionAssignor")
-    return _custom(found)
+    if is_class and isabstract(found):
+        missing = ", ".join(sorted(found.__abstractmethods__))
+        raise InputError(f"assignor {shown(name)}", f"does not define {missing}")
+    if not isinstance(getattr(found, "name", None), str):
+        raise InputError(f"assignor {shown(name)}", "has no name: expected a text")
+    return _custom(found if is_class else partial(deepcopy, found), found.cooperative, name)
 
 
 def check_mode(mode: str, assignors: Mapping[str, Assignor]) -> None:
@@ -94,8 +134,13 @@ def register(assignor: PartitionAssignor) -> None:
     """Add a custom assignor under its name. Raises InputError where the name is taken."""
     if assignor.name in ASSIGNORS:
         raise InputError("register", f"an assignor {assignor.name!r} already exists")
-    ASSIGNORS[assignor.name] = _custom(assignor)
+    ASSIGNORS[assignor.name] = _custom(
+        partial(deepcopy, assignor), assignor.cooperative, assignor.name
+    )
 
 
-def _custom(assignor: PartitionAssignor) -> Assignor:
-    return Assignor(lambda group: run_custom_assignor(assignor, group), assignor.cooperative)
+def _custom(create: Callable[[], PartitionAssignor], cooperative: bool, label: str) -> Assignor:
+    def decide(group: Group) -> npt.NDArray[np.int64]:
+        return run_custom_assignor(create(), group)
+
+    return Assignor(decide, cooperative, create=create, label=label)

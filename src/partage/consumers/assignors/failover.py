@@ -11,9 +11,14 @@ Source: F. Hussonnois, "Comprendre et implémenter des stratégies d'assignation
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from typing import Any
+
 import numpy as np
 import numpy.typing as npt
 
+from partage.consumers.user_data import read_priority
+from partage.errors import InputError, shown
 from partage.group import Group
 from partage.group.model import NO_MEMBER
 
@@ -23,12 +28,30 @@ DEFAULT_PRIORITY = 2**31 - 1
 
 def failover(group: Group) -> npt.NDArray[np.int64]:
     """[P] the member of each partition."""
-    priority = np.array(
-        [DEFAULT_PRIORITY if m.priority is None else m.priority for m in group.members]
-    )
+    given = [priority_of(m.id, m.priority, m.config, m.user_data) for m in group.members]
+    priority = np.array([DEFAULT_PRIORITY if one is None else one for one in given])
     # members are sorted by id, so that a stable sort gives ties to the lowest id
     ranked = np.argsort(-priority, kind="stable")
     subscribed = group.subscribes[group.class_of[ranked]]  # [M, T]
     first = ranked[subscribed.argmax(axis=0)]
     of_topic = np.where(subscribed.any(axis=0), first, NO_MEMBER)
     return np.asarray(of_topic[group.topic], dtype=np.int64)
+
+
+def priority_of(
+    member: str, priority: int | None, config: Mapping[str, Any], user_data: bytes | None
+) -> int | None:
+    """A member's priority: the one given, that of its configuration or that of its user data. None
+    where there is none. Raises InputError."""
+    if priority is not None:
+        return priority
+    if CONFIG not in config:
+        return read_priority(user_data).value
+    try:
+        found = int(str(config[CONFIG]))
+    except ValueError:
+        found = DEFAULT_PRIORITY + 1
+    if not -DEFAULT_PRIORITY <= found <= DEFAULT_PRIORITY:
+        where = f"member {member!r}: config.{CONFIG}"
+        raise InputError(where, f"{shown(config[CONFIG])}: expected a whole number of 32 bits")
+    return found

@@ -20,7 +20,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from enum import Enum
 
-from partage.consumers.protocol.leader import Leader
+from partage.consumers.protocol.leader import Instances, Leader
 from partage.consumers.protocol.messages import (
     COOPERATIVE,
     Answer,
@@ -66,6 +66,7 @@ class SimulatedConsumer:
 
     - ``callbacks``: those called so far
     - ``lead``: computes the assignment when this member leads
+    - ``instances``: its custom assignors by name; ``user_data``: sent for all its assignors
     - ``first_heartbeat_after``: seconds from an assignment to the first heartbeat (default: the
       interval)
     - ``held``: its partitions; ``held_since``: the generation that assigned them
@@ -87,6 +88,8 @@ class SimulatedConsumer:
         rebalance_timeout: float = 300.0,
         heartbeat_interval: float = 3.0,
         first_heartbeat_after: float | None = None,
+        instances: Instances | None = None,
+        user_data: bytes | None = None,
     ) -> None:
         self.client = client
         self.topics = tuple(topics)
@@ -102,6 +105,7 @@ class SimulatedConsumer:
         self.first_heartbeat_after = (
             heartbeat_interval if first_heartbeat_after is None else first_heartbeat_after
         )
+        self.instances, self.user_data = instances or {}, user_data
         self.phase = Phase.OUT
         self.member_id = ""
         self.generation = -1
@@ -113,6 +117,7 @@ class SimulatedConsumer:
         self._waits_for: Request | None = None
         self._heartbeat_at = math.inf
         self._again = False
+        self._assignor = ""
 
     # -- called by its application
 
@@ -192,6 +197,11 @@ class SimulatedConsumer:
                 self.held_since,
                 self.rack,
                 self.priority,
+                {
+                    name: mine.subscription(self.topics, self.user_data)
+                    for name, mine in self.instances.items()
+                },
+                self.user_data,
             ),
             self.session_timeout,
             self.rebalance_timeout,
@@ -200,8 +210,10 @@ class SimulatedConsumer:
 
     def _joined(self, answer: Joined) -> list[Request]:
         self.member_id, self.generation = answer.member_id, answer.generation
-        self.phase = Phase.SYNCING
-        decided = None if answer.members is None else self.lead(answer.assignor, answer.members)
+        self.phase, self._assignor = Phase.SYNCING, answer.assignor
+        decided = None
+        if answer.members is not None:
+            decided = self.lead(answer.assignor, answer.members, self.instances)
         self._waits_for = Sync(
             self.client, self.member_id, self.instance_id, self.generation, decided
         )
@@ -216,6 +228,8 @@ class SimulatedConsumer:
         new, gone = assigned - self.held, self.held - assigned
         self.held_since = answer.generation
         self._remembered = tuple(sorted(assigned))
+        if self._assignor in self.instances:
+            self.instances[self._assignor].on_assignment(self._remembered, answer.generation)
         self._give_up("revoked", gone, answer.generation)
         self.held = assigned
         self.callbacks.append(Callback("assigned", tuple(sorted(new)), answer.generation))

@@ -14,17 +14,22 @@ depends on the protocol:
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from typing import TypeAlias
 
 from partage.consumers.assign import run_assignor, withhold
+from partage.consumers.assignment import Assignment
 from partage.consumers.assignors import ASSIGNORS, Assignor
+from partage.consumers.custom import MemberAssignor
 from partage.consumers.protocol.messages import COOPERATIVE, EAGER, Partitions, Subscription
 from partage.group import Group, Member
 
 Subscriptions: TypeAlias = Mapping[str, tuple[str | None, Subscription]]
 """(instance id, subscription) by member id."""
-Leader: TypeAlias = Callable[[str, Subscriptions], Mapping[str, Partitions]]
-"""(assignor, subscriptions) → partitions by member id."""
+Instances: TypeAlias = Mapping[str, MemberAssignor]
+"""The custom assignors of one member, by name."""
+Leader: TypeAlias = Callable[[str, Subscriptions, Instances], Mapping[str, Partitions]]
+"""(assignor, subscriptions, custom assignors of the leading member) → partitions by member id."""
 
 
 def make_leader(
@@ -37,16 +42,32 @@ def make_leader(
 ) -> Leader:
     """A leader that knows these topics, with their partition counts, and these assignors."""
 
-    def lead(assignor: str, subscriptions: Subscriptions) -> Mapping[str, Partitions]:
+    def lead(
+        assignor: str, subscriptions: Subscriptions, instances: Instances
+    ) -> Mapping[str, Partitions]:
         chosen = assignors[assignor]
-        group = group_of(topics, subscriptions, chosen, racks=racks, weights=weights)
-        found = run_assignor(chosen, group, mode)
+        sent = {id: (of, _as_sent(assignor, one)) for id, (of, one) in subscriptions.items()}
+        group = group_of(topics, sent, chosen, racks=racks, weights=weights)
         cooperative = any(s.protocol == COOPERATIVE for _, s in subscriptions.values())
-        if cooperative and not chosen.cooperative:
+        if assignor in instances:
+            owner = instances[assignor].assign(group)
+            found = Assignment(group, owner, owner)
+        else:
+            found = run_assignor(chosen, group, mode)
+        if cooperative or chosen.cooperative:
             found = withhold(found)
         return {member: tuple(held) for member, held in found.as_dict().items()}
 
     return lead
+
+
+def _as_sent(assignor: str, sent: Subscription) -> Subscription:
+    """What a member sends for this assignor."""
+    custom = sent.custom.get(assignor)
+    if custom is None:
+        return sent
+    rack = custom.rack or sent.rack
+    return replace(sent, topics=tuple(custom.topics), rack=rack, user_data=custom.user_data)
 
 
 def group_of(
@@ -70,6 +91,7 @@ def group_of(
                 rack=sent.rack,
                 instance_id=instance_id,
                 priority=sent.priority,
+                user_data=sent.user_data,
             )
             for member_id, (instance_id, sent) in subscriptions.items()
         ],

@@ -11,6 +11,8 @@ from dataclasses import dataclass, field
 from enum import Enum
 from typing import TypeAlias
 
+from partage.consumers.custom import Subscription as CustomSubscription
+
 Partition: TypeAlias = tuple[str, int]
 Partitions: TypeAlias = tuple[Partition, ...]
 
@@ -41,6 +43,8 @@ class Subscription:
     - ``owned``: the partitions that it holds; empty with the eager protocol
     - ``remembered``: its last assignment, which a sticky assignor keeps in its user data
     - ``generation``: of both, -1 for none
+    - ``custom``: by custom assignor, what its instance sends
+    - ``user_data``: of the scenario's member, for all assignors
     """
 
     topics: tuple[str, ...]
@@ -50,6 +54,8 @@ class Subscription:
     generation: int = -1
     rack: str | None = None
     priority: int | None = None
+    custom: Mapping[str, CustomSubscription] = field(default_factory=dict)
+    user_data: bytes | None = None
 
 
 @dataclass(frozen=True)

@@ -25,7 +25,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from partage.consumers.assignors import MODES, check_mode, find_assignor
+from partage.consumers.assignors import MODES, assignor_name, check_mode, find_assignor
 from partage.consumers.scenario import Scenario
 from partage.consumers.simulation import Simulation, simulate
 from partage.errors import InputError
@@ -83,7 +83,7 @@ class Churn:
         check_mode(self.mode, {name: find_assignor(name) for name in sorted(names)})
         for assignor, protocol in self.cases:
             simulate(self.scenario, assignor, protocol, self._mode(assignor))
-        return self
+        return replace(self, cases=tuple((assignor_name(a), p) for a, p in self.cases))
 
     def _mode(self, assignor: str) -> str:
         """The mode where the assignor, or one that a member lists, has it; else the default."""
@@ -92,7 +92,8 @@ class Churn:
 
     def _assignors(self, assignor: str) -> set[str]:
         """The assignors of a case: its own and those that members list."""
-        return {assignor}.union(*(member.assignors for member in self.scenario.members))
+        listed = (member.assignors for member in self.scenario.members)
+        return {assignor_name(name) for name in {assignor}.union(*listed)}
 
     @property
     def rows(self) -> int:
