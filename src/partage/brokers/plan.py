@@ -19,7 +19,7 @@ import numpy.typing as npt
 from partage.brokers import directory, plan_file
 from partage.brokers.figures import Placement, changed_rows, new_replicas
 from partage.brokers.options import EXACT, PlanOptions
-from partage.brokers.placement.sizes import forced_moves
+from partage.brokers.placement.sizes import forced_moves, within_bands
 from partage.brokers.plan_tables import brokers_table, moves_table, waves_table
 from partage.brokers.problem import Problem
 from partage.brokers.proofs import Stage
@@ -81,8 +81,8 @@ class Plan:
 
     @property
     def optimal(self) -> bool:
-        """Whether every exact stage meets its bound, and every search for the data to move; see
-        ``gaps`` for the others."""
+        """Whether every exact stage meets its bound, and every search for the data to move, with
+        every broker in its band; see ``gaps`` for the others."""
         return all(map(self._met, self.stages))
 
     def _met(self, stage: Stage) -> bool:
@@ -90,6 +90,8 @@ class Plan:
             # within the tolerance; a byte more or less is rounding
             limit = stage.bound * (1 + self.problem.options.limits.tolerance)
             return bool(stage.value <= limit + max(stage.prices["load_weights"]))
+        if stage.name == StageName.BYTES_MOVED and not within_bands(self.problem, self.after):
+            return False
         searched = not stage.exact and stage.name not in (StageName.BUDGET, StageName.BYTES_MOVED)
         return searched or stage.value == stage.bound
 

@@ -2,9 +2,15 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import numpy as np
 import pytest
 
+from partage.brokers.options import PlanOptions
+from partage.brokers.problem import Problem
+from partage.flow.certificate import pack
+from tests.brokers.check.forgery import planned
 from tests.brokers.check.plans import LazyPlans
 from tests.brokers.check.tampering import (
     Files,
@@ -15,7 +21,11 @@ from tests.brokers.check.tampering import (
     assert_found,
     changed_price,
     first_changed,
+    judged,
 )
+from tests.matrices import cluster_of
+
+BALANCED = PlanOptions(balance="bytes")
 
 TAMPERED = Tamperings()
 add_stage_tamperings(TAMPERED, "bytes")
@@ -116,3 +126,32 @@ def a_size_forged(f: Files) -> None:
 @pytest.mark.parametrize("name", TAMPERED)
 def test_limits_cannot_be_exceeded(limited_plans: LazyPlans, name: str) -> None:
     assert_found(TAMPERED[name], limited_plans)
+
+
+def test_bands_around_other_bytes(tmp_path: Path) -> None:
+    """Every broker holds its fair share; a band that is moved up makes a useless move look
+    needed."""
+    cluster = cluster_of("1/10 " * 10 + "2/10 " * 10, "1 2")
+    problem = Problem.resolve(cluster, PlanOptions(balance="bytes", tolerance="20%"))
+    lists = cluster.replicas.copy()
+    lists[-1] = 0
+    planned(problem, lists).write(tmp_path / "plan")
+    files = Files(tmp_path / "plan")
+    assert not judged(tmp_path / "plan").optimal
+    prices = files.stage("bytes moved")["prices"]
+    prices |= {"low": pack(np.array([110, 50])), "high": pack(np.array([150, 90]))}
+    files.stage("bytes moved")["bound"] = 10
+    files.after.update(bytes_moved_lower_bound=10, optimal=True)
+    defects = judged(files.write()).defects
+    said = "plan.json: certificate: bytes moved: the band of broker {} is not what is asked for"
+    assert {said.format(1), said.format(2)} <= set(defects)
+
+
+def test_an_empty_broker_is_not_in_its_band(tmp_path: Path) -> None:
+    """The fullest of sixty brokers is within 2 % of the bound, whether or not one is empty."""
+    rows = " ".join(f"{b}/100" for b in range(2, 61))
+    problem = Problem.resolve(cluster_of(rows, " ".join(map(str, range(1, 61)))), BALANCED)
+    made = planned(problem, problem.cluster.replicas)
+    made.write(tmp_path / "plan")
+    assert judged(tmp_path / "plan").defects == []
+    assert made.optimal is judged(tmp_path / "plan").optimal is False

@@ -18,6 +18,7 @@ from partage.brokers.check.placement_model import PlacementModel
 from partage.brokers.check.plan_columns import Ints, Lists, PlanColumns
 from partage.brokers.check.racks import keeps_rack_rule
 from partage.brokers.check.schema import identical
+from partage.brokers.check.size_bounds import within_bands
 from partage.brokers.directory import MARKER
 
 
@@ -91,6 +92,8 @@ def _is_met(plan: PlanColumns, stage: Any) -> bool:
     if stage["stage"] == "bytes":
         limit = stage["bound"] * (1 + plan.asked.tolerance) + max(stage["prices"]["load_weights"])
         return bool(stage["value"] <= limit)
+    if stage["stage"] == "bytes moved" and not within_bands(plan):
+        return False
     counts = stage["exact"] or stage["stage"] in ("budget", "bytes moved")
     return not counts or bool(stage["value"] == stage["bound"])
 

@@ -77,10 +77,15 @@ class PlacementModel:
         """[zones] the fewest and the most replicas in each zone, over all placements."""
         zones = int(self.zone.max()) + 1
         stay = np.bincount(self.zone, self.fixed.sum(axis=0), minlength=zones).astype(np.int64)
+        must, can = self.in_zones_at_least_and_most()
+        return stay + must.sum(axis=0), stay + can.sum(axis=0)
+
+    def in_zones_at_least_and_most(self) -> tuple[Ints, Ints]:
+        """[I, zones] the fewest and the most replicas of each item in each zone."""
+        zones = int(self.zone.max()) + 1
         can = np.minimum(np.bincount(self.zone, minlength=zones), self.most[:, None])
         elsewhere = can.sum(axis=1, keepdims=True) - can
-        must = np.maximum(self.least[:, None], self.demand[:, None] - elsewhere)
-        return stay + must.sum(axis=0), stay + can.sum(axis=0)
+        return np.maximum(self.least[:, None], self.demand[:, None] - elsewhere), can
 
     def movable(self) -> Bools:
         """[I] the items that may move: all, except that relieving disks does not repair items that
@@ -101,18 +106,19 @@ class PlacementModel:
         return int((self.demand - np.minimum(kept, self.demand - missing))[free].sum())
 
     def load_weights(self, stage: dict[str, Any], found: Recount) -> Ints:
-        """[E] the load weights of a stage.
+        """[E] the load weights of a stage; adds a defect if they are others."""
+        weight = self.weights()
+        if weight.tolist() != stage["prices"]["load_weights"]:
+            found.defect(f"load_weights of {stage['stage']} are not in proportion to 1 / capacity")
+        return weight
 
-        Adds a defect unless they are 1 / capacity as whole numbers up to 20,000: in proportion if
-        such numbers exist, else rounded on the finest scale.
-        """
+    def weights(self) -> Ints:
+        """[E] 1 / capacity as whole numbers up to 20,000: in proportion if such numbers exist, else
+        rounded on the finest scale."""
         plan = self.plan
-        weight = np.array(stage["prices"]["load_weights"], dtype=np.int64)
         largest = max(plan.capacity[s] for s in plan.slots)
         expected = [largest / plan.capacity[s] for s in plan.slots]
         scale = math.lcm(*(x.denominator for x in expected))
         if scale * max(expected) > MAX_WEIGHT:
             scale = math.floor(MAX_WEIGHT / max(expected))
-        if weight.tolist() != [round(x * scale) for x in expected]:
-            found.defect(f"load_weights of {stage['stage']} are not in proportion to 1 / capacity")
-        return weight
+        return np.array([round(x * scale) for x in expected], dtype=np.int64)

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from fractions import Fraction
+from functools import cached_property
 from math import floor
 from typing import Any
 
 import numpy as np
 
+from partage.brokers.check.fair_bytes import Floats, fair_bytes
 from partage.brokers.check.placement_model import PlacementModel
 from partage.brokers.check.plan_columns import Bools, Ints, PlanColumns
 from partage.brokers.check.recount import Recount
@@ -15,8 +17,11 @@ from partage.brokers.directory import MARKER
 from partage.flow.certificate import unpack
 from partage.flow.size_certificate import level_bound, moved_bound
 
-_ROUNDING = 4
-"""Bytes by which the ends of a band, rounded to whole bytes, may be off."""
+_NO_DISK = 2**62
+"""Bytes on a disk whose size is not known."""
+
+_SAME = 1e-9
+"""By what share the ends of a band may be off, besides a byte of rounding."""
 
 
 def size_bounds(plan: PlanColumns, found: Recount) -> None:
@@ -69,12 +74,30 @@ class _Sizes:
 
     @property
     def allowed(self) -> Ints:
-        """[E] the bytes that each disk may hold with ``--relieve``; more than there are where the
-        disk's size is not known."""
+        """[E] the bytes that each disk may hold, with ``--relieve`` a part of it."""
         part = Fraction(1) if self.plan.asked.relieve is None else self.plan.asked.relieve
-        unlimited = int((self.plan.size * self.plan.factor).sum()) + 1
         disks = [self.plan.disk[s] for s in self.plan.slots.tolist()]
-        return np.array([unlimited if disk is None else floor(disk * part) for disk in disks])
+        return np.array([_NO_DISK if disk is None else floor(disk * part) for disk in disks])
+
+    @property
+    def rounding(self) -> Floats:
+        """[E] how far the ends of a band may be off: they are computed from fractions."""
+        if self.plan.asked.relieve is not None:
+            return np.zeros(len(self.load))
+        return np.asarray(1 + self.load * _SAME, dtype=np.float64)
+
+    @cached_property
+    def bands(self) -> tuple[Ints, Ints]:
+        """[E] the least and the most bytes that the options allow on each broker."""
+        plan, allowed = self.plan, self.allowed
+        if plan.asked.relieve is not None:
+            return np.zeros_like(allowed), allowed
+        weight = self.model.weights()
+        fair = fair_bytes(self.model, weight, self.arguments["base_size"])
+        width = float(plan.asked.tolerance)
+        high = np.ceil(fair * (1 + width) - 0.5).astype(np.int64)
+        low = np.floor(np.maximum(fair * (1 - width), 0) + 0.5).astype(np.int64)
+        return np.clip(np.minimum(low, high), 0, allowed), np.minimum(high, allowed)
 
 
 def _check_level(sizes: _Sizes, found: Recount) -> None:
@@ -103,21 +126,20 @@ def _check_bytes_moved(sizes: _Sizes, found: Recount) -> None:
     plan, stage = sizes.plan, sizes.plan.stages["bytes moved"]
     prices = stage["prices"]
     low, high, price = (unpack(prices[key], len(plan.slots)) for key in ("low", "high", "brokers"))
-    if (sizes.load < low).any() or (sizes.load > high).any():
-        found.defect("bytes moved: a broker's bytes are outside its band")
-    if plan.asked.relieve is None:
-        _check_band_widths(plan, low, high, found)
-    elif (low > 0).any() or (high < sizes.allowed).any():
-        found.defect("bytes moved: a band is narrower than relieve allows")
+    least, most = sizes.bands
+    wanted = np.minimum(least, sizes.load), np.maximum(most, sizes.load)  # widened to the load
+    for stated, expected in zip((low, high), wanted, strict=True):
+        for s in plan.slots[np.abs(stated - expected) > sizes.rounding].tolist():
+            found.defect(f"bytes moved: the band of broker {plan.ids[s]} is not what is asked for")
     bound = moved_bound(**sizes.arguments, current=sizes.sits, low=low, high=high, price=price)
     found.values["bytes moved"] = plan.bytes_moved
     found.compare_bound(stage, bound)
 
 
-def _check_band_widths(plan: PlanColumns, low: Ints, high: Ints, found: Recount) -> None:
-    """No band may be narrower than the tolerance: in a narrower band more bytes must move."""
-    width = plan.asked.tolerance
-    for s, a, b in zip(plan.slots.tolist(), low.tolist(), high.tolist(), strict=True):
-        if b * max(1 - width, 0) < a * (1 + width) - _ROUNDING and b != plan.disk[s]:
-            broker = plan.ids[s]
-            found.defect(f"bytes moved: the band of broker {broker} is narrower than the tolerance")
+def within_bands(plan: PlanColumns) -> bool:
+    """Whether every broker's bytes are in its band. On its edge, where rounding decides, the plan's
+    own word counts."""
+    sizes = _Sizes(plan)
+    least, most = sizes.bands
+    edge = sizes.rounding if plan.value["figures"]["after"]["optimal"] else -sizes.rounding
+    return bool(((sizes.load >= least - edge) & (sizes.load <= most + edge)).all())

@@ -21,6 +21,7 @@ from partage.brokers.placement.integer_program import (
     solve_within_disks,
 )
 from partage.brokers.problem import Problem
+from partage.cluster import Cluster
 from partage.errors import CannotError
 from partage.flow.assignment import MOVES, AssignmentProblem
 from partage.flow.size_balancing import (
@@ -192,6 +193,13 @@ def size_bands(problem: Problem, load: Ints) -> tuple[Ints, Ints]:
     """[E] the bands, widened to the ``load`` [E] where it is outside."""
     low, high = bands(problem).at(float(problem.options.limits.tolerance))
     return np.minimum(low, load), np.maximum(high, load)
+
+
+def within_bands(problem: Problem, after: Cluster) -> bool:
+    """Whether every broker's bytes are in the band that the options ask for."""
+    load = problem.sharing.size_on(problem.broker_slot[after.replicas[problem.items]])
+    low, high = bands(problem).at(float(problem.options.limits.tolerance))
+    return bool(((low <= load) & (load <= high)).all())
 
 
 def forced_moves(problem: Problem) -> int:
