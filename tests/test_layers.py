@@ -20,6 +20,7 @@ LAYERS: tuple[tuple[str, ...], ...] = (
         "jars",
         "java",
         "json_input",
+        "kafka_names",
         "named",
         "outputs",
         "patterns",
@@ -47,6 +48,7 @@ TOP = ("__init__", "__main__")
 SAME_LAYER = {(room, "errors") for room in LAYERS[0]}
 SAME_LAYER |= {(room, "printable") for room in ("errors", "files", "frames", "json_input")}
 SAME_LAYER |= {("errors", "redaction"), ("properties", "redaction")}
+SAME_LAYER |= {("json_input", "kafka_names")}
 SAME_LAYER |= {(room, "files") for room in ("json_input", "outputs", "properties")}
 
 ONLY_IN = {

@@ -41,6 +41,7 @@ from msgspec import Meta, Struct, UnsetType
 
 from partage.errors import InputError
 from partage.files import parse_json, read_text
+from partage.kafka_names import MAX_LENGTH, TOPIC, TOPIC_RULE
 from partage.printable import UNPRINTABLE, is_printable
 
 _MISMATCHES = (msgspec.ValidationError, RecursionError, UnicodeEncodeError)
@@ -50,11 +51,18 @@ MAX_INT32 = 2**31 - 1
 
 _PRINTABLE = rf"\A[^{UNPRINTABLE}]{{%s}}\Z"
 
-Text: TypeAlias = Annotated[str, Meta(pattern=_PRINTABLE % "0,", description="printable text")]
+Text: TypeAlias = Annotated[
+    str, Meta(pattern=_PRINTABLE % f"0,{MAX_LENGTH}", description="printable text")
+]
 """Text whose characters are all visible and harmless where it is shown."""
 Name: TypeAlias = Annotated[
-    str, Meta(pattern=_PRINTABLE % "1,", description="non-empty printable text")
+    str, Meta(pattern=_PRINTABLE % f"1,{MAX_LENGTH}", description="non-empty printable text")
 ]
+TopicName: TypeAlias = Annotated[
+    str, Meta(pattern=rf"\A{TOPIC}\Z", description=f"a topic of {TOPIC_RULE}")
+]
+InstanceId: TypeAlias = Annotated[str, Meta(pattern=rf"\A({TOPIC})?\Z", description=TOPIC_RULE)]
+"""``group.instance.id``; empty for none."""
 Int32: TypeAlias = Annotated[int, Meta(ge=-(2**31), le=MAX_INT32)]
 Int64: TypeAlias = Annotated[int, Meta(ge=-(2**63), le=2**63 - 1)]
 Count: TypeAlias = Annotated[int, Meta(ge=0, le=MAX_INT32)]

@@ -9,7 +9,6 @@ its position in ``broker_ids`` and a topic its position in ``topics``; a replica
 from __future__ import annotations
 
 import os
-import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -22,6 +21,7 @@ import numpy.typing as npt
 from partage.cluster.broker import MAX_BROKER_ID, MAX_BYTES, UNKNOWN, Broker
 from partage.errors import InputError
 from partage.frames import Columns, arrow_table, data_frame, html_table
+from partage.kafka_names import TOPIC_RULE, is_topic
 from partage.units import plural
 
 if TYPE_CHECKING:
@@ -29,8 +29,6 @@ if TYPE_CHECKING:
 
 Ints = npt.NDArray[np.int64]
 Bools = npt.NDArray[np.bool_]
-
-_TOPIC_NAME = re.compile(r"[A-Za-z0-9._-]{1,249}")
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -113,11 +111,8 @@ class Cluster:
         if count == 0:
             raise InputError(where, "no partitions: nothing to plan")
         for name in set(topics):
-            if not _TOPIC_NAME.fullmatch(name):
-                raise InputError(
-                    where,
-                    f"topic {name[:60]!r}: a name has 1 to 249 letters, digits, '.', '_' or '-'",
-                )
+            if not is_topic(name):
+                raise InputError(where, f"topic {name[:60]!r}: a name has {TOPIC_RULE}")
         names, topic = np.unique(np.array(topics, dtype=np.str_), return_inverse=True)
         number = np.array(partitions, dtype=np.int64)
         size = (

@@ -18,7 +18,17 @@ from msgspec import Meta, Struct
 
 from partage.errors import InputError
 from partage.frames import changed_fields
-from partage.json_input import Base64, Count, Int32, Name, Text, check_json, read_json
+from partage.json_input import (
+    Base64,
+    Count,
+    InstanceId,
+    Int32,
+    Name,
+    Text,
+    TopicName,
+    check_json,
+    read_json,
+)
 from partage.units import plural
 
 MAX_PARTITIONS = 100_000
@@ -119,14 +129,14 @@ class Scenario:
 
 class _MemberEntry(Struct, forbid_unknown_fields=True):
     id: Name
-    topics: list[Text]
+    topics: list[TopicName]
     joins_at: _Moment | None = None
     leaves_at: _Moment | None = None
     crashes_at: _Moment | None = None
     rate: _Number | None = None
     poll_timeout_ms: _Number | None = None
     buffer: _Number | None = None
-    instance_id: Text | None = None
+    instance_id: InstanceId | None = None
     rack: Text | None = None
     priority: Int32 | None = None
     assignors: list[Text] | None = None
@@ -137,7 +147,7 @@ class _MemberEntry(Struct, forbid_unknown_fields=True):
 class _ScenarioFile(Struct, forbid_unknown_fields=True):
     accepted: ClassVar[str] = "a scenario, an object with topics, members, until"
 
-    topics: dict[Name, Count]
+    topics: dict[TopicName, Count]
     members: Annotated[
         list[_MemberEntry], Meta(min_length=1, description="a list with at least one member")
     ]

@@ -10,9 +10,20 @@ from typing import Annotated, Any, TypeAlias
 from msgspec import Meta, Struct
 
 from partage.group.member import NO_GENERATION, Member
-from partage.json_input import Base64, Count, Int32, Int64, Name, Text, check_json, read_json
+from partage.json_input import (
+    Base64,
+    Count,
+    InstanceId,
+    Int32,
+    Int64,
+    Name,
+    Text,
+    TopicName,
+    check_json,
+    read_json,
+)
 
-_Pair: TypeAlias = Annotated[tuple[str, Int32], Meta(description="[topic, partition]")]
+_Pair: TypeAlias = Annotated[tuple[Text, Int32], Meta(description="[topic, partition]")]
 
 
 _Pairs: TypeAlias = Annotated[list[_Pair], Meta(description="a list of [topic, partition]")]
@@ -20,14 +31,14 @@ _Pairs: TypeAlias = Annotated[list[_Pair], Meta(description="a list of [topic, p
 
 class _MemberEntry(Struct, forbid_unknown_fields=True):
     id: Name
-    topics: list[Text]
-    instance_id: Text | None = None
+    topics: list[TopicName]
+    instance_id: InstanceId | None = None
     rack: Text | None = None
     owned: _Pairs | None = None
     generation: Int32 | None = None
     priority: Int32 | None = None
     process: Text | None = None
-    tags: dict[str, Text] | None = None
+    tags: dict[Text, Text] | None = None
     standbys: _Pairs | None = None
     left_at_ms: Int64 | None = None
     config: dict[str, Any] | None = None
@@ -35,7 +46,7 @@ class _MemberEntry(Struct, forbid_unknown_fields=True):
 
 
 class _GroupFile(Struct, forbid_unknown_fields=True):
-    topics: dict[Name, Count]
+    topics: dict[TopicName, Count]
     members: list[_MemberEntry]
     racks: dict[str, list[list[Text]]] | None = None
     weights: dict[str, list[int]] | None = None

@@ -14,6 +14,7 @@ from collections.abc import Container
 
 from partage.errors import InputError
 from partage.files import read_text
+from partage.kafka_names import TOPIC_RULE, is_topic
 
 Lags = dict[str, dict[int, int]]
 
@@ -43,6 +44,8 @@ def read_lags(path: str | os.PathLike[str], group: str | None = None) -> Lags:
             continue
         row = dict(zip(names, values, strict=False))
         _check_columns(row, where, number)
+        if not is_topic(row["TOPIC"]):
+            raise InputError(where, f"line {number}: topic {row['TOPIC']!r}: expected {TOPIC_RULE}")
         lags = by_group.setdefault(line[:start].strip(), {}).setdefault(row["TOPIC"], {})
         partition = _count(row["PARTITION"], where, number, "partition")
         end = row["LOG-END-OFFSET"] if row["LAG"] == "-" else row["LAG"]
