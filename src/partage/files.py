@@ -8,7 +8,6 @@ import os
 import re
 import zlib
 from io import BytesIO
-from pathlib import Path
 from typing import Any
 
 from partage.errors import InputError
@@ -36,18 +35,23 @@ def read_text(path: str | os.PathLike[str]) -> str:
             raise InputError(name, f"broken gzip ({error})") from None
         if len(raw) > MAX_BYTES:
             raise InputError(name, f"unpacks to more than {MAX_BYTES:,} bytes")
+    return decoded(raw, name)
+
+
+def decoded(raw: bytes, where: str) -> str:
+    """UTF-8 as text. Raises InputError for anything else."""
     try:
         return raw.decode("utf-8-sig")
     except UnicodeDecodeError as error:
-        raise InputError(name, f"byte {error.start}: not UTF-8") from None
+        raise InputError(where, f"byte {error.start}: not UTF-8") from None
 
 
-def read_bytes(path: str | os.PathLike[str]) -> bytes:
-    """The bytes of a file. Raises InputError for a missing or unreadable file, a directory, or more
-    than ``MAX_BYTES``."""
-    name = os.fspath(path)
+def read_bytes(path: str | os.PathLike[str] | int) -> bytes:
+    """The bytes of a file, or of one that is open. Raises InputError for a missing or unreadable
+    file, a directory, or more than ``MAX_BYTES``."""
+    name = str(path) if isinstance(path, int) else os.fspath(path)
     try:
-        with Path(path).open("rb") as file:
+        with open(path, "rb", closefd=not isinstance(path, int)) as file:
             raw = file.read(MAX_BYTES + 1)
     except FileNotFoundError:
         raise InputError(name, "no such file") from None

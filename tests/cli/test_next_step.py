@@ -57,9 +57,11 @@ def test_configured_options_are_not_repeated(
     run: Run, small: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     run("plan", small, "-o", "p")
+    monkeypatch.setenv("PARTAGE_SETTINGS", "partage.toml")
     (tmp_path / "partage.toml").write_text("bootstrap-server = 'h:1'\n[apply]\nthrottle = '9MB'\n")
     assert said(run("check", "p")) == ["partage", "apply", "p"]
     (tmp_path / "partage.toml").unlink()
+    monkeypatch.delenv("PARTAGE_SETTINGS")
     for name in ("PARTAGE_BOOTSTRAP_SERVERS", "PARTAGE_BOOTSTRAP_SERVER"):
         with monkeypatch.context() as only_here:
             only_here.setenv(name, "h:1")

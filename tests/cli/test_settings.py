@@ -13,6 +13,7 @@ from typer.main import get_command
 
 import partage.cli
 from partage.cli import app, settings
+from partage.cli.settings_file import VARIABLE, must_be_named
 from partage.jars import MIRROR
 from partage.live.sandbox.jars import OWN_JARS
 from partage.properties import KNOWN, variable
@@ -116,6 +117,12 @@ def toml(value: Any) -> str:
     return f'"{value}"' if isinstance(value, str) else str(value)
 
 
+@pytest.fixture
+def named(no_variables: None, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The file is named by the variable, so that it may set everything."""
+    monkeypatch.setenv(VARIABLE, "partage.toml")
+
+
 def section(path: tuple[str, ...], values: dict[str, Any]) -> str:
     lines = [f"{name} = {toml(value)}" for name, value in values.items()]
     return "\n".join((f"[{'.'.join(path)}]", *lines, ""))
@@ -125,15 +132,25 @@ def section(path: tuple[str, ...], values: dict[str, Any]) -> str:
 
 
 @pytest.mark.parametrize("path", LEAVES)
+@pytest.mark.parametrize("found", [True, False], ids=["found", "named"])
 def test_every_option_from_the_file(
-    given: Callable[..., dict[str, Any]], tmp_path: Path, path: tuple[str, ...]
+    given: Callable[..., dict[str, Any]],
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    path: tuple[str, ...],
+    found: bool,
 ) -> None:
     words, options = command_line(path)
+    if found:
+        options = {name: one for name, one in options.items() if not must_be_named(name, "")}
+    else:
+        monkeypatch.setenv(VARIABLE, "partage.toml")
     values = samples(options)
     (tmp_path / "partage.toml").write_text(section(path, {n: v[0] for n, v in values.items()}))
     arrived(given(*words), options)
 
 
+@pytest.mark.usefixtures("named")
 @pytest.mark.parametrize("path", LEAVES)
 def test_every_option_from_its_variable_before_the_file(
     given: Callable[..., dict[str, Any]],
@@ -151,6 +168,7 @@ def test_every_option_from_its_variable_before_the_file(
     arrived(given(*words), options)
 
 
+@pytest.mark.usefixtures("named")
 @pytest.mark.parametrize("path", LEAVES)
 def test_the_command_line_comes_first(
     given: Callable[..., dict[str, Any]],
@@ -195,7 +213,7 @@ def test_a_variable_can_turn_an_option_off(
 
 
 def test_variables_are_unique() -> None:
-    theirs = {*map(variable, KNOWN), MIRROR, OWN_JARS, "PARTAGE_SPARK_KAFKA"}
+    theirs = {*map(variable, KNOWN), MIRROR, OWN_JARS, VARIABLE, "PARTAGE_SPARK_KAFKA"}
     own: dict[str, set[tuple[str, ...]]] = {}
     for path, command in leaves():
         for option in settings.options(command):
@@ -223,6 +241,7 @@ def test_options_that_are_paths() -> None:
 # ---------------------------------------------------------------- the file
 
 
+@pytest.mark.usefixtures("named")
 def test_top_level_and_group_settings_apply_to_their_commands(
     given: Callable[..., dict[str, Any]], tmp_path: Path
 ) -> None:
@@ -255,17 +274,17 @@ def test_paths_are_relative_to_the_file(
     given: Callable[..., dict[str, Any]], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     (tmp_path / "partage.toml").write_text(
-        'command-config = "c/me.properties"\n[plan]\nout = "plan/"\nprofile = "/else"\n'
+        '[plan]\nsizes = "c/x"\nout = "plan/"\nprofile = "/else"\n'
         'topics = "a/b"\n[profile]\nsizes = ["x.txt", "s3://b/x", "~/x"]\n'
     )
     found = given("plan", "c.json")
-    assert (found["out"], found["command_config"]) == ("plan/", "c/me.properties")
+    assert (found["out"], found["sizes"]) == ("plan/", "c/x")
     (tmp_path / "deep" / "er").mkdir(parents=True)
     monkeypatch.chdir(tmp_path / "deep" / "er")
     monkeypatch.setenv("HOME", "/home/me")
     found = given("plan", "c.json")
     assert found["out"] == f"{tmp_path}/plan/"
-    assert found["command_config"] == f"{tmp_path}/c/me.properties"
+    assert found["sizes"] == f"{tmp_path}/c/x"
     assert (found["profile"], found["topics"]) == ("/else", "a/b")
     sizes = given("profile", "-o", "p")["sizes"]
     assert sizes == [f"{tmp_path}/x.txt", "s3://b/x", "/home/me/x"]
@@ -288,6 +307,7 @@ def test_the_nearest_file_up_to_home(
     assert (found["batch"], found["throttle"]) == (None, "5MB")  # one file, not a mixture
 
 
+@pytest.mark.usefixtures("named")
 def test_where_the_cluster_is(
     given: Callable[..., dict[str, Any]], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -310,6 +330,7 @@ def test_where_the_cluster_is(
     assert address("--command-config", "with.properties") == "option:1"
 
 
+@pytest.mark.usefixtures("named")
 def test_a_typed_cluster_overrides_a_configured_address(
     run: Run, small: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -350,6 +371,7 @@ def test_a_typed_cluster_overrides_a_configured_address(
         ),
     ],
 )
+@pytest.mark.usefixtures("named")
 def test_settings_that_are_not_accepted(run: Run, tmp_path: Path, text: str, said: str) -> None:
     (tmp_path / "partage.toml").write_text(text)
     ended = run("check", "none")
@@ -392,6 +414,7 @@ def test_a_refused_value_shows_its_origin(
     assert ended.err == "partage: --leaders shoe: expected count or rate\n"
 
 
+@pytest.mark.usefixtures("named")
 def test_help_shows_configured_values(run: Run, tmp_path: Path) -> None:
     (tmp_path / "partage.toml").write_text("bootstrap-server = 'h:1'\n[plan]\nthrottle = '77MB'\n")
     shown = run("plan", "--help").out

@@ -159,6 +159,9 @@ def _checked(callback: Callable[..., Any]) -> Callable[..., Any]:
     @wraps(callback)
     def call(*arguments: Any, **named: Any) -> Any:
         context = get_current_context()
+        if context.command.name != "doctor":
+            for file in context.obj.ignored:
+                output.print_aside(f"! {file.name}: {file.reason}: ignored; {file.advice}")
         try:
             if context.obj.error is not None and context.command.name != "doctor":
                 raise context.obj.error

@@ -13,6 +13,7 @@ import typer
 
 from partage.cli import next_step, output, settings
 from partage.cli.arguments import GETTING_STARTED, BootstrapServer, CommandConfig, Json
+from partage.cli.settings_file import NAME, VARIABLE
 
 if TYPE_CHECKING:
     from partage.doctor import Finding
@@ -59,13 +60,14 @@ def _settings(context: typer.Context) -> Iterator[Finding]:
 
     file, error = context.obj.file, context.obj.error
     if error is not None:
-        yield Finding(
-            settings.NAME, "missing", str(error), "correct it: no other command runs until then"
-        )
+        yield Finding(NAME, "missing", str(error), "correct it: no other command runs until then")
     elif file is None:
-        yield Finding(settings.NAME, "absent", "none in this folder or above")
+        counts = " counts" if context.obj.ignored else ""
+        yield Finding(NAME, "absent", f"none{counts} in this folder or above")
     else:
-        yield Finding(settings.NAME, "ok", file)
+        yield Finding(NAME, "ok", file)
+    for one in context.obj.ignored:
+        yield Finding("ignored", "absent", f"{one.name}: {one.reason}", one.advice)
     known = _known(context)
     names = sorted(name for name in os.environ if name.startswith(f"{settings.PREFIX}_"))
     used = [name for name in names if name in known]
@@ -89,7 +91,7 @@ def _known(context: typer.Context) -> set[str]:
         for option in settings.options(command)
         for name in settings.variables(path, option)
     )
-    others = MIRROR, OWN_JARS, USERNAME, PASSWORD, "PARTAGE_SPARK_KAFKA"
+    others = VARIABLE, MIRROR, OWN_JARS, USERNAME, PASSWORD, "PARTAGE_SPARK_KAFKA"
     return {*options, *map(variable, KNOWN), *others}
 
 

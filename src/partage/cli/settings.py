@@ -1,9 +1,8 @@
 """Options from ``PARTAGE_*`` variables and from a project's ``partage.toml``.
 
-An option that is not on the command line is read from its variable, then from the nearest
-``partage.toml``: in the working directory or above it, but not above the home directory. click
-implements this order (``envvar`` and ``default_map``). This module gives click the names of the
-variables, and the values of the file once every name in it is known.
+An option that is not on the command line is read from its variable, then from the settings file
+(``settings_file``). click implements this order (``envvar`` and ``default_map``). This module gives
+click the names of the variables, and the values of the file once every name in it is known.
 
 Names follow the commands. ``--leaders`` of ``plan`` is ``PARTAGE_PLAN_LEADERS``, or ``leaders``
 below ``[plan]``. A command of a group has two forms of each: ``--dir`` of ``sandbox up`` is
@@ -25,16 +24,14 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import date, time
 from difflib import get_close_matches
-from pathlib import Path
 from typing import Any, TypeAlias
 
 from typer.core import TyperOption
 
 from partage.cli.compat import Command, Context, ParameterSource, get_current_context
+from partage.cli.settings_file import VARIABLE, Ignored, must_be_named, settings_file
 from partage.errors import InputError
-from partage.files import read_text
 
-NAME = "partage.toml"
 PREFIX = "PARTAGE"
 
 SHARED = ("bootstrap-server", "command-config", "master")
@@ -55,45 +52,32 @@ Given: TypeAlias = Mapping[str, tuple[str, Any]]
 
 @dataclass(frozen=True)
 class Settings:
-    """The project's file: its path, its values as click's ``default_map``, the error in it."""
+    """The settings file: its path, its values as click's ``default_map``, the error in it, and
+    files that were ignored."""
 
     file: str | None = None
     defaults: dict[str, Any] = field(default_factory=dict)
     error: InputError | None = None
+    ignored: tuple[Ignored, ...] = ()
 
     @classmethod
     def read(cls, command: Command) -> Settings:
-        """The settings in the nearest file for this group of commands."""
-        path = find()
-        if path is None:
-            return cls()
-        name = str(path)
+        """The settings in the file that counts, for this group of commands."""
         try:
-            table = tomllib.loads(read_text(name))
-            return cls(
-                name, _Reader(name, name.removesuffix(NAME)).defaults(command, table, (), {})
-            )
+            file, ignored = settings_file()
         except InputError as error:
-            return cls(name, error=error)
-        except (
-            ValueError,
-            RecursionError,
-        ) as error:  # also a number with too many digits
-            return cls(name, error=InputError(name, f"not valid TOML ({error})"))
-
-
-def find() -> Path | None:
-    """The nearest file: its name alone in the working directory, an absolute path above it."""
-    try:
-        here, home = Path.cwd(), Path("~").expanduser()
-        for folder in (here, *here.parents):
-            if (folder / NAME).is_file():
-                return Path(NAME) if folder == here else folder / NAME
-            if folder == home:
-                break
-    except (OSError, RuntimeError):  # the directory was removed, or cannot be read
-        pass
-    return None
+            return cls(error.where, error=error)
+        if file is None:
+            return cls(ignored=ignored)
+        try:
+            table = tomllib.loads(file.text)
+            values = _Reader(file.name, os.path.dirname(file.name), file.found)  # noqa: PTH120
+            return cls(file.name, values.defaults(command, table, (), {}), ignored=ignored)
+        except InputError as error:
+            return cls(file.name, error=error, ignored=ignored)
+        except (ValueError, RecursionError) as error:  # also a number with too many digits
+            problem = InputError(file.name, f"not valid TOML ({error})")
+            return cls(file.name, error=problem, ignored=ignored)
 
 
 def options(command: Command) -> dict[str, TyperOption]:
@@ -156,6 +140,7 @@ class _Reader:
 
     file: str
     folder: str
+    found: bool
 
     def defaults(
         self, command: Command, table: Mapping[str, Any], path: CommandPath, inherited: Given
@@ -172,6 +157,12 @@ class _Reader:
                     raise InputError(
                         self.file, f"{place}: is a command: expected a section [{key}]"
                     )
+            elif key in known and self.found and must_be_named(key, value):
+                raise InputError(
+                    self.file,
+                    f"{place}: not accepted from a file that was found: use the option, its "
+                    f"variable, or {VARIABLE}=FILE",
+                )
             elif key in known:
                 given[key] = (place, value)
             else:

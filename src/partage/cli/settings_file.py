@@ -1,0 +1,126 @@
+"""Which settings file counts: the one that ``PARTAGE_SETTINGS`` names, or the nearest
+``partage.toml``, in the working directory or above it, but not above the home directory.
+
+A file that is found may be a stranger's. In a folder of several users anyone may have put it there,
+so one that does not belong to the user or to root, or that others can write, is ignored. A
+repository that the user has cloned belongs to the user, but other people wrote its files. So no
+file that is found may confirm anything, name where to log in, or name code to run: see
+``must_be_named``. The file that the variable names is the user's own decision: it may set
+everything.
+"""
+
+from __future__ import annotations
+
+import os
+import pwd
+import stat
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from partage.errors import InputError
+from partage.files import decoded, read_bytes
+
+NAME = "partage.toml"
+VARIABLE = "PARTAGE_SETTINGS"
+
+_CONFIRMS = ("overwrite", "yes")
+_LOGS_IN = ("bootstrap-server", "command-config", "master")
+_MAY_BE_CODE = ("assignor", "partitioner")
+
+
+@dataclass(frozen=True)
+class SettingsFile:
+    """A file that counts. ``found``: by searching, not named by the variable."""
+
+    name: str
+    text: str
+    found: bool
+
+
+@dataclass(frozen=True)
+class Ignored:
+    """A file that does not count: its name, why, and what to do about it."""
+
+    name: str
+    reason: str
+    advice: str
+
+
+def must_be_named(option: str, value: Any) -> bool:
+    """Whether an option may not have this value in a file that was found by searching."""
+    values = value if isinstance(value, list) else [value]
+    code = option in _MAY_BE_CODE and any(":" in str(one) for one in values)
+    return code or option in (*_CONFIRMS, *_LOGS_IN)
+
+
+def settings_file() -> tuple[SettingsFile | None, tuple[Ignored, ...]]:
+    """The file that counts, and those before it that do not. Raises InputError where it cannot be
+    read."""
+    if named := os.environ.get(VARIABLE):
+        try:
+            return SettingsFile(named, decoded(read_bytes(named), named), found=False), ()
+        except InputError as error:
+            raise InputError(f"{VARIABLE}: {named}", error.problem) from None
+    ignored: list[Ignored] = []
+    for path in _candidates():
+        file = _opened(path)
+        if isinstance(file, SettingsFile):
+            return file, tuple(ignored)
+        if file is not None:
+            ignored.append(file)
+    return None, tuple(ignored)
+
+
+def _candidates() -> Iterator[Path]:
+    """The name alone in the working directory, absolute paths above it."""
+    try:
+        here, home = Path.cwd(), Path("~").expanduser()
+    except (OSError, RuntimeError):  # the directory was removed, or the user has no home
+        return
+    for folder in (here, *here.parents):
+        yield Path(NAME) if folder == here else folder / NAME
+        if folder == home:
+            return
+
+
+def _opened(path: Path) -> SettingsFile | Ignored | None:
+    """The file; None if there is none. What is checked and what is read is the same open file."""
+    name = str(path)
+    try:
+        link = path.lstat()
+        opened = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+    except (FileNotFoundError, NotADirectoryError):
+        return None
+    except OSError as error:
+        return Ignored(name, f"cannot be read ({error.strerror})", "make it readable, or remove it")
+    try:
+        found = os.fstat(opened)
+        if stat.S_ISDIR(found.st_mode):
+            return None
+        ignored = _distrusted(name, link, found)
+        return ignored or SettingsFile(name, decoded(read_bytes(opened), name), found=True)
+    finally:
+        os.close(opened)
+
+
+def _distrusted(name: str, link: os.stat_result, found: os.stat_result) -> Ignored | None:
+    """Why the file may be a stranger's. ``link``: the symbolic link to it, or the file itself."""
+    remedy = f"if you trust it: {VARIABLE}={name}"
+    if not stat.S_ISREG(found.st_mode):
+        return Ignored(name, "is not a regular file", "remove it")
+    for one in (link, found):
+        if one.st_uid not in (0, os.geteuid()):
+            return Ignored(name, f"belongs to {_user(one.st_uid)}, neither you nor root", remedy)
+    for writable, others in ((stat.S_IWOTH, "everyone"), (stat.S_IWGRP, "its group")):
+        if found.st_mode & writable:
+            return Ignored(name, f"can be written by {others}", f"chmod go-w {name}")
+    return None
+
+
+def _user(number: int) -> str:
+    try:
+        return pwd.getpwuid(number).pw_name
+    except KeyError:
+        return f"user {number}"
