@@ -76,6 +76,19 @@ def test_the_replays_beside_what_happened() -> None:
     assert float(same[2]) == pytest.approx(19.3, abs=0.5)
     assert "Not possible: streams, connect (--json shows why)" in lines
     assert not any(line.startswith("connect") for line in lines)
+    # the last thing that is said, with the numbers below
+    last = lines.index(
+        "None of Kafka's assignors would have saved any of the 19.3 s without an owner"
+    )
+    numbers = [line.rsplit(maxsplit=2) for line in lines[last + 4 :]]
+    assert [row[0].strip() for row in numbers][:2] == [
+        "as in the logs",
+        "range, which was used, replayed",
+    ]
+    assert numbers[0][1:] == ["19.3", "s"]
+    assert float(numbers[1][1]) == replays["range"]["eager"]["unowned_partition_seconds"].__round__(
+        1
+    )
 
 
 def test_a_member_without_a_name_and_without_rounds() -> None:

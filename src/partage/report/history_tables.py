@@ -15,6 +15,7 @@ from rich.text import Text
 from partage.consumers.history import History, RecordedRound, Rejected
 from partage.consumers.history.model import seconds
 from partage.consumers.history.replay import as_simulation
+from partage.consumers.history.saving import Saving, saving_of
 from partage.consumers.history.timestamps import format_timestamp
 from partage.consumers.protocol import PROTOCOLS
 from partage.report import printing, units
@@ -58,6 +59,10 @@ def print_history(
     if history.unknown:
         console.print(Text("\nUnknown from the logs", "bold"))
         console.print(_unknown(history.unknown, names))
+    if saving := saving_of(history, replays):
+        console.print(Text(f"\n{saving.sentence}", "bold"))
+        console.print()
+        console.print(_saving(saving))
 
 
 def _head(history: History, console: Console) -> None:
@@ -187,6 +192,20 @@ def _replays(history: History, replays: Replays) -> Table:
         if not _cannot(by_protocol):
             results = (by_protocol[protocol] for protocol in PROTOCOLS)
             table.add_row(assignor, *chain(*map(_cells, results)))
+    return table
+
+
+def _saving(saving: Saving) -> Table:
+    """The numbers below the sentence."""
+    rows = {"as in the logs": saving.observed_seconds}
+    if saving.used is not None and saving.used_seconds is not None:
+        rows[f"{saving.used}, which was used, replayed"] = saving.used_seconds
+    if saving.assignor != saving.used:
+        rows[f"{saving.assignor}, replayed"] = saving.seconds
+    table = _table("", "no owner")
+    table.columns[1].justify = "right"
+    for name, found in rows.items():
+        table.add_row(name, f"{found:,.1f} s")
     return table
 
 

@@ -8,6 +8,7 @@
 - ``missing_information.py``: what the logs do not contain
 - ``groups.py``: all of these together; ``model.py``: the result
 - ``replay.py``: the same membership with other assignors and protocols
+- ``saving.py``: what another assignor would have saved
 """
 
 from partage.consumers.history.events import Event, Rejected

@@ -20,6 +20,7 @@ import pyarrow as pa
 import partage
 from partage.consumers.history import Event, History, Rejected, histories
 from partage.consumers.history.clients import CLIENTS
+from partage.consumers.history.saving import saving_of
 from partage.errors import InputError
 from partage.pipeline.history.lines import parsed
 from partage.pipeline.history.replays import played, scenarios
@@ -51,7 +52,8 @@ class Found:
         return {
             "sources": list(self.sources),
             "groups": {
-                name: history.to_json() | {"replay": self.replays.get(name, {})}
+                name: history.to_json()
+                | {"replay": self.replays.get(name, {}), "saving": self._saving(name)}
                 for name, history in self.groups.items()
             },
             "rejected": len(self.rejected),
@@ -60,6 +62,10 @@ class Found:
                 for one in self.rejected[:_FIRST]
             ],
         }
+
+    def _saving(self, name: str) -> dict[str, Any] | None:
+        found = saving_of(self.groups[name], self.replays.get(name, {}))
+        return None if found is None else found.to_json()
 
 
 def read_history(

@@ -1,0 +1,88 @@
+"""What another assignor would have saved: time without an owner, from the replays of a history.
+
+Compared are the assignors of Kafka's consumers, each under the protocol that it speaks. A replay is
+compared with a replay: that of the assignor which the group used, if the logs name it; otherwise
+with the logs themselves.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from partage.consumers.history.model import History, seconds
+
+KAFKA: Mapping[str, str] = {
+    "cooperative-sticky": "cooperative",
+    "sticky": "eager",
+    "roundrobin": "eager",
+    "range": "eager",
+}
+"""The protocol of each of Kafka's assignors; of equals the first is named."""
+
+_LEAST = 0.01
+"""The smallest share that counts as a saving."""
+
+
+@dataclass(frozen=True)
+class Saving:
+    """The assignor with the least time without an owner, in partition-seconds.
+
+    - ``saved``: the share that it saves, 0 if nothing does
+    - ``seconds``: in its replay; ``observed_seconds``: in the logs
+    - ``used``: the group's assignor; None: the logs name none, several, or none of Kafka's
+    - ``used_seconds``: in the replay of ``used``
+    """
+
+    assignor: str
+    saved: float
+    seconds: float
+    observed_seconds: float
+    used: str | None
+    used_seconds: float | None
+
+    def to_json(self) -> dict[str, Any]:
+        """The JSON object ``saving`` of a group."""
+        return asdict(self) | {"saved": round(self.saved, 4)}
+
+    @property
+    def sentence(self) -> str:
+        """The saving as a sentence."""
+        total = f"{self.observed_seconds:,.1f} s without an owner"
+        if self.saved:
+            return f"{self.assignor} would have saved {100 * self.saved:.0f} % of the {total}"
+        return f"None of Kafka's assignors would have saved any of the {total}"
+
+
+def saving_of(
+    history: History, replays: Mapping[str, Mapping[str, Mapping[str, Any]]]
+) -> Saving | None:
+    """The saving by a group's replays (by assignor and protocol); None if no partition was without
+    an owner, or none of the replays is of Kafka's assignors."""
+    observed = seconds(sum(history.unowned.values()))
+    replayed = {
+        name: float(found["unowned_partition_seconds"])
+        for name, protocol in KAFKA.items()
+        if "cannot" not in (found := replays.get(name, {}).get(protocol, {"cannot": ""}))
+    }
+    if not observed or not replayed:
+        return None
+    best = min(replayed, key=replayed.__getitem__)
+    used = _used(history)
+    saved = 1 - replayed[best] / (replayed.get(used or "") or observed)
+    if best == used or saved < _LEAST:
+        saved = 0.0
+    return Saving(best, saved, replayed[best], observed, used, replayed.get(used or ""))
+
+
+def _used(history: History) -> str | None:
+    """The assignor of all rounds; where logs name only the protocol, the one that speaks it."""
+    rounds = {(r.assignor, r.protocol) for r in history.rounds if r.generation is not None}
+    if len(rounds) != 1:
+        return None
+    ((assignor, protocol),) = rounds
+    if assignor is not None:
+        return assignor if KAFKA.get(assignor) == protocol else None
+    speakers = [name for name, spoken in KAFKA.items() if spoken == protocol]
+    return speakers[0] if len(speakers) == 1 else None

@@ -1,0 +1,121 @@
+"""What another assignor would have saved."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from partage.consumers.history import History, RecordedRound
+from partage.consumers.history.replay import cases, replay, scenario_of
+from partage.consumers.history.saving import Saving, saving_of
+from partage.consumers.simulation import simulate
+from tests.consumers.history.test_replay import WEEKS
+
+PAIRS = {
+    ("range", "eager"),
+    ("roundrobin", "eager"),
+    ("sticky", "eager"),
+    ("cooperative-sticky", "cooperative"),
+}
+
+
+def history(observed: float, *used: tuple[str | None, str | None]) -> History:
+    """With so many partition-seconds without an owner, and a round per (assignor, protocol)."""
+    rounds = tuple(
+        RecordedRound(at, at, protocol, assignor) for at, (assignor, protocol) in enumerate(used)
+    )
+    return replace(WEEKS, unowned={("t", 0): round(observed * 1e6)}, rounds=rounds)
+
+
+def replays(**unowned: float) -> dict[str, dict[str, Any]]:
+    """By assignor; under the protocol that it does not speak everything is free."""
+    found: dict[str, dict[str, Any]] = {}
+    for name, protocol in PAIRS:
+        other = "eager" if protocol == "cooperative" else "cooperative"
+        key = name.replace("-", "_")
+        result = (
+            {"unowned_partition_seconds": unowned[key]} if key in unowned else {"cannot": "why"}
+        )
+        found[name] = {protocol: result, other: {"unowned_partition_seconds": 0.0}}
+    found["failover"] = {"eager": {"unowned_partition_seconds": 0.0}}
+    return found
+
+
+def test_a_saving() -> None:
+    one = history(19.3, ("range", "eager"), ("range", "eager"))
+    found = saving_of(one, replays(range=20.0, sticky=18.0, cooperative_sticky=3.2))
+    assert found == Saving(
+        "cooperative-sticky", pytest.approx(0.84), 3.2, pytest.approx(19.3), "range", 20.0
+    )
+    assert found.sentence == (
+        "cooperative-sticky would have saved 84 % of the 19.3 s without an owner"
+    )
+    assert found.to_json()["saved"] == 0.84
+
+
+@pytest.mark.parametrize(
+    "used",
+    [
+        [("sticky", "eager")],
+        [("range", "eager"), ("sticky", "eager")],
+        [("mine", "eager")],
+        [("range", "cooperative")],
+        [(None, "eager")],
+        [],
+    ],
+    ids=str,
+)
+def test_nothing_else_saves(used: list[tuple[str | None, str | None]]) -> None:
+    found = saving_of(history(5.0, *used), replays(range=5.2, sticky=4.99))
+    assert found is not None
+    assert (found.assignor, found.saved) == ("sticky", 0)
+    assert found.used == ("sticky" if used == [("sticky", "eager")] else None)
+    assert found.sentence.startswith("None of Kafka's assignors would have saved any of the 5.0 s")
+
+
+def test_the_protocol_names_the_assignor() -> None:
+    found = saving_of(history(3.1, (None, "cooperative")), replays(cooperative_sticky=3.0, range=1))
+    assert found is not None
+    assert (found.used, found.used_seconds) == ("cooperative-sticky", 3.0)
+    assert found.saved == pytest.approx(2 / 3)
+
+
+def test_without_a_gap_or_a_replay() -> None:
+    assert saving_of(history(0.0), replays(range=1.0)) is None
+    assert saving_of(history(1.0), {}) is None
+    assert saving_of(history(1.0), replays()) is None
+
+
+@given(
+    st.floats(0.001, 1e6),
+    st.dictionaries(st.sampled_from(sorted(PAIRS)), st.floats(0.001, 1e6), min_size=1),
+    st.sampled_from([None, *sorted(PAIRS)]),
+)
+def test_no_other_assignor_saves_more(
+    observed: float, unowned: dict[tuple[str, str], float], used: tuple[str, str] | None
+) -> None:
+    one = history(observed, *([] if used is None else [used]))
+    found = saving_of(one, replays(**{k[0].replace("-", "_"): v for k, v in unowned.items()}))
+    assert found is not None
+    baseline = unowned.get(used, one.unowned["t", 0] / 1e6) if used else one.unowned["t", 0] / 1e6
+    shares = [1 - value / baseline for value in unowned.values()]
+    expected = max(shares)
+    assert found.seconds == min(unowned.values())
+    assert found.saved == pytest.approx(expected if expected >= 0.01 else 0.0)
+
+
+def test_of_a_history_with_a_rolling_restart() -> None:
+    """The replays are the simulations; the least of the four pairs is named."""
+    scenario = scenario_of(WEEKS)
+    own: dict[str, dict[str, Any]] = {}
+    for assignor, protocol in cases():
+        own.setdefault(assignor, {})[protocol] = replay(scenario, assignor, protocol)
+    simulated = {pair: simulate(scenario, *pair).unowned for pair in sorted(PAIRS)}
+    found = saving_of(history(1000.0, ("range", "eager")), own)
+    assert found is not None
+    assert found.seconds == pytest.approx(min(simulated.values()), abs=0.001)
+    assert found.used_seconds == pytest.approx(simulated["range", "eager"], abs=0.001)
