@@ -234,6 +234,23 @@ def pages() -> list[Any]:
     ]
 
 
+def test_every_test_that_a_page_names_exists() -> None:
+    named = [
+        (page, path, test)
+        for page in PAGES
+        for path, test in re.findall(
+            r"`(tests/[\w/]+\.py)::(\w+)`", page.read_text(encoding="utf-8")
+        )
+    ]
+    assert len(named) > 20
+    missing = [
+        f"{page.name}: {path}::{test}"
+        for page, path, test in named
+        if f"\ndef {test}(" not in (ROOT / path).read_text(encoding="utf-8")
+    ]
+    assert missing == []
+
+
 @pytest.mark.parametrize("page", pages())
 def test_commands_and_snippets_run(
     page: Path, folder: Path, request: pytest.FixtureRequest
