@@ -96,6 +96,10 @@ def test_another_format_is_named() -> None:
         (lambda d: d["brokers"].reverse(), "brokers: the ids must ascend"),
         (lambda d: d["certificate"]["stages"][0].update(stage="x"), r"stages\[0\]\.stage: "),
         (lambda d: d["waves"][1]["brokers"].__setitem__(0, 99), r"waves\[1\]\.brokers: "),
+        (
+            lambda d: d["waves"][1].update(file="../../x.json"),
+            r"waves\[1\]\.file: expected waves/002",
+        ),
         (lambda d: d["waves"][1]["bytes_in"].pop(), r"waves\[1\]\.bytes_in: \d entries"),
     ],
 )

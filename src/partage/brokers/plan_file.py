@@ -14,7 +14,7 @@ from typing import Any, ClassVar, TypeAlias
 
 import msgspec
 
-from partage.brokers.directory import FORMAT_VERSION, MARKER, fingerprint
+from partage.brokers.directory import FORMAT_VERSION, MARKER, fingerprint, wave_name
 from partage.brokers.stages import StageName
 from partage.errors import InputError
 from partage.files import parse_json, read_text
@@ -244,6 +244,8 @@ def _inconsistency(plan: PlanFile) -> str | None:
 
 def _wave_inconsistency(waves: Sequence[PlanWave], known: Iterable[int]) -> str | None:
     for i, wave in enumerate(waves):
+        if wave.file != wave_name(i + 1):
+            return f"waves[{i}].file: expected {wave_name(i + 1)}"
         brokers = wave.brokers
         if brokers is None:
             continue

@@ -71,6 +71,15 @@ sandbox_commands.register(app)
 doctor_command.register(app)
 demo_command.register(app)
 
+_NETS: dict[type[Exception], str] = {
+    MemoryError: "not enough memory for this input",
+    RecursionError: "the input is nested too deep to be processed",
+    OverflowError: "the input has a number too large to be processed",
+}
+"""For what no reader has refused. The long tests make sure that there is none but memory."""
+
+_LONGEST_ERROR = 1500
+
 INTERRUPTED = 128 + signal.SIGINT
 """The exit code after Ctrl-C, as in shells."""
 
@@ -129,6 +138,9 @@ def main() -> None:
             raise
         _discard_stdout()  # the reader of the pipe has closed it
         code = 0
+    except (MemoryError, RecursionError, OverflowError) as error:
+        _print_error(_NETS[type(error)])
+        code = 1
     except OSError as error:
         # with a name: a file that could not be read; without: stdout or stderr
         _discard_stdout()
@@ -196,4 +208,7 @@ def _code(error: PartageError | ClickException, context: Context | None) -> int:
 def _print_error(message: str) -> None:
     if not message:  # partage without a command: its help is printed already
         return
-    output.print_aside(f"partage: {' '.join(message.split())}")
+    line = " ".join(message.split())
+    if len(line) > _LONGEST_ERROR:  # the place is at the start, the advice at the end
+        line = f"{line[: _LONGEST_ERROR // 2]} … {line[-_LONGEST_ERROR // 2 :]}"
+    output.print_aside(f"partage: {line}")

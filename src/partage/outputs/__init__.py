@@ -37,12 +37,14 @@ from partage.outputs.file import (
     write_file,
 )
 from partage.outputs.folder import make_folder, refuse_link, remove_known
+from partage.outputs.place import is_of_the_disk
 
 __all__ = [
     "CHECKSUM",
     "LIST",
     "check_directory",
     "check_file",
+    "is_of_the_disk",
     "json_with_checksum",
     "keep_previous",
     "lines_with_checksum",

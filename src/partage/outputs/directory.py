@@ -22,14 +22,13 @@ from typing import Any
 from partage.errors import InputError
 from partage.files import parse_json, read_text, to_json
 from partage.outputs.checksum import verdict_on
-from partage.outputs.place import LINK, Name, reason, reported, temporary_name
+from partage.outputs.place import LINK, Name, is_of_the_disk, reason, reported, temporary_name
 
 LIST = ".partage.json"
 FORMAT_VERSION = 1
 
 _URL = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://")
 _READ = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
-_OF_THE_DISK = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO, errno.EROFS}
 
 
 def check_directory(path: Name, marker: str, overwrite: bool = True) -> None:
@@ -263,6 +262,6 @@ def _exchange(target: Path, new: Path, old: Path, name: str, marker: str) -> Non
 
 def _is_about(error: OSError, scratch: Path) -> bool:
     """Whether it is about the files written here; what fills the directory may use a network."""
-    if error.errno in _OF_THE_DISK:
+    if is_of_the_disk(error):
         return True
     return isinstance(error.filename, str | Path) and Path(error.filename).is_relative_to(scratch)

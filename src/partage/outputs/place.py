@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import secrets
 from collections.abc import Iterator
@@ -29,6 +30,14 @@ def reported(name: str) -> Iterator[None]:
         yield
     except (OSError, ValueError) as error:  # ValueError: NUL in a path, half of a surrogate pair
         raise InputError(name, f"cannot be written ({reason(error)})") from None
+
+
+_OF_THE_DISK = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO, errno.EROFS}
+
+
+def is_of_the_disk(error: OSError) -> bool:
+    """Whether a disk is full or cannot be written, not a connection that fails."""
+    return error.errno in _OF_THE_DISK
 
 
 def reason(error: Exception) -> str:

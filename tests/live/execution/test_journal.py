@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import errno
 import fcntl
 import json
 import os
 from pathlib import Path
 from typing import Any
+from unittest.mock import Mock
 
 import pytest
 
@@ -14,6 +16,7 @@ pytest.importorskip("kafka")
 
 from partage.brokers.directory import JOURNAL
 from partage.errors import InputError, PartageError
+from partage.live.admin.connection import one_line_errors
 from partage.live.admin.states import Throttles
 from partage.live.execution.journal import Journal, is_locked
 
@@ -207,3 +210,16 @@ def test_throttles_that_are_not_restored_yet(tmp_path: Path) -> None:
         )
         journal.throttles_restored([1], ["t", "u"])
         assert journal.saved_throttles == Throttles()
+
+
+@pytest.mark.parametrize("kind", [errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EROFS])
+def test_a_full_disk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, kind: int) -> None:
+    """It is the journal's, although it happens while Kafka is connected."""
+    words = os.strerror(kind)
+    with one_line_errors("h:9092"), Journal.open(tmp_path) as journal:
+        journal.write("started")
+        monkeypatch.setattr(os, "fsync", Mock(side_effect=OSError(kind, words)))
+        with pytest.raises(PartageError) as raised:
+            journal.write("ended")
+    expected = f"{tmp_path / JOURNAL}: cannot be written ({words}): run the same command again"
+    assert str(raised.value).startswith(expected)

@@ -104,7 +104,9 @@ def _trust(context: ssl.SSLContext, settings: Settings) -> None:
     if given is None:
         return  # the certificates that the system trusts
     with _ssl_errors(given.place, "the certificates"):
-        context.load_verify_locations(cadata=given.value if inline else _read(given))
+        text = given.value if inline else _read(given)
+        # between certificates there may be names of their authorities, in any language
+        context.load_verify_locations(cadata=text.encode("ascii", "ignore").decode())
 
 
 def _identify(context: ssl.SSLContext, settings: Settings, where: str) -> None:

@@ -21,6 +21,7 @@ from partage.errors import InputError, PartageError
 from partage.live.admin import handshake, permissions
 from partage.live.admin.client_config import client_config
 from partage.live.compat_kafka_python import learn_brokers
+from partage.outputs import is_of_the_disk
 from partage.properties import addresses, read_settings
 from partage.redaction import redacted
 
@@ -99,6 +100,8 @@ def one_line_errors(servers: str) -> Iterator[None]:
     except kafka_errors.KafkaError as error:
         raise PartageError(f"Kafka at {servers}: {describe_error(error)}") from None
     except OSError as error:
+        if error.filename is not None or is_of_the_disk(error):
+            raise  # of a file, or of the output
         raise PartageError(f"Kafka at {servers}: {error.strerror or error}") from None
 
 

@@ -125,16 +125,24 @@ class Journal:
         return cls(Path(directory) / JOURNAL, tolerant=tolerant)
 
     def write(self, event: str, **fields: Any) -> None:
-        """Append a line; it is on disk when this returns."""
+        """Append a line; it is on disk when this returns. Raises PartageError where that cannot
+        be."""
         entry = {"at": self._clock().strftime("%Y-%m-%dT%H:%M:%SZ"), "event": event, **fields}
+        self.entries.append(entry)
+        try:
+            self._append(json.dumps(entry, separators=(",", ":")).encode() + b"\n")
+        except OSError as error:
+            problem = f"cannot be written ({error.strerror}): run the same command again after that"
+            raise PartageError(f"{self.path}: {problem}") from None
+
+    def _append(self, line: bytes) -> None:
         if self._cut_at is not None:
             self._file.truncate(self._cut_at)
             self._cut_at = None
         elif self._unended:
             self._file.write(b"\n")
             self._unended = False
-        self.entries.append(entry)
-        self._file.write(json.dumps(entry, separators=(",", ":")).encode() + b"\n")
+        self._file.write(line)
         self._file.flush()
         os.fsync(self._file.fileno())
 
@@ -143,7 +151,8 @@ class Journal:
         if not self.entries and not self.damaged and self._cut_at is None:
             with suppress(InputError):  # in a directory that is read-only
                 remove_file(self.path, root=self.path.parent)
-        self._file.close()
+        with suppress(OSError):  # what could not be written is reported already
+            self._file.close()
 
     def __enter__(self) -> Self:
         return self
