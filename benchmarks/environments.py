@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import hashlib
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -24,10 +25,16 @@ RUNNERS = HERE / "peers"
 SECONDS = 300
 """Time limit of each step that uses the network or builds."""
 
-BUBUKU = "0.10.48"
-BUBUKU_HASH = "c3ed29efebf34f4c03043075eab2f308d4d250b0e092d786c022a8ee9e467a96"
-KAFKA_UTILS = "4.1.0"
-KAFKA_UTILS_HASH = "bd74de6cf5c48740a9bd3899a9de1b41ffd6a8e06963f7fccf9d52b1d62e1f17"
+
+def _pinned(peer: str) -> str:
+    """The version of a peer in its requirements: ``peers/PEER.txt``, with hashes."""
+    text = (RUNNERS / f"{peer}.txt").read_text(encoding="utf-8")
+    (version,) = re.findall(rf"^{peer}==(\S+)", text, re.MULTILINE)
+    return version
+
+
+BUBUKU = _pinned("bubuku")
+KAFKA_UTILS = _pinned("kafka-utils")
 KAFKA = "4.3.1"
 
 MAVEN = "https://repo1.maven.org/maven2/"
@@ -84,9 +91,7 @@ def bubuku() -> list[str]:
     """
 
     def make(folder: Path) -> None:
-        (folder / "build.txt").write_text("setuptools<72\n", encoding="utf-8")
-        constraint = ["--build-constraints", str(folder / "build.txt")]
-        _install(folder, [f"bubuku=={BUBUKU} --hash=sha256:{BUBUKU_HASH}"], constraint)
+        _install(folder, "bubuku")
 
     python = environment(f"bubuku-{BUBUKU}", make) / "venv" / "bin" / "python"
     return [str(python), str(RUNNERS / "run_bubuku.py")]
@@ -96,9 +101,7 @@ def kafka_utils() -> list[str]:
     """The command of kafka-utils' runner, with the dependencies of its planner."""
 
     def make(folder: Path) -> None:
-        package = f"kafka-utils=={KAFKA_UTILS} --hash=sha256:{KAFKA_UTILS_HASH}"
-        needs = ["kafka-python==1.4.7", "PyYAML==6.0.3", "typing-extensions>=4"]
-        _install(folder, [package, *needs], [])
+        _install(folder, "kafka-utils")
 
     python = environment(f"kafka-utils-{KAFKA_UTILS}", make) / "venv" / "bin" / "python"
     return [str(python), str(RUNNERS / "run_kafka_utils.py")]
@@ -139,16 +142,16 @@ def environment(name: str, make: Callable[[Path], None]) -> Path:
     return folder
 
 
-def _install(folder: Path, requirements: list[str], options: list[str]) -> None:
-    """Create a virtual environment of this Python with exactly these packages."""
+def _install(folder: Path, peer: str) -> None:
+    """Create a virtual environment of this Python with exactly the packages of ``peers/PEER.txt``,
+    and what builds them of ``peers/build.txt``."""
     uv = shutil.which("uv") or str(HERE.parent / ".tools" / "bin" / "uv")
-    requirements_file = folder / "requirements.txt"
-    requirements_file.write_text("\n".join(requirements) + "\n", encoding="utf-8")
     venv = folder / "venv"
     call([uv, "venv", "--quiet", "--python", sys.executable, str(venv)])
     python = str(venv / "bin" / "python")
     install = [uv, "pip", "install", "--quiet", "--no-deps", "--python", python]
-    call([*install, *options, "-r", str(requirements_file)])
+    hashes = ["--require-hashes", "--build-constraints", str(RUNNERS / "build.txt")]
+    call([*install, *hashes, "-r", str(RUNNERS / f"{peer}.txt")])
 
 
 def download(address: str, file: Path, digest: str) -> None:

@@ -25,6 +25,8 @@ PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["
 LOCK = tomllib.loads((ROOT / "uv.lock").read_text(encoding="utf-8"))["package"]
 WORKFLOWS = sorted((ROOT / ".github" / "workflows").glob("*.yml"))
 
+PINNED = sorted([*ROOT.glob("scripts/*.txt"), *ROOT.glob("benchmarks/peers/*.txt")])
+
 ALWAYS = "always"
 """Stands for the dependencies that every installation has."""
 
@@ -113,6 +115,14 @@ def test_uv_is_pinned_by_hash() -> None:
     assert installs
     assert all("--require-hashes" in one for one in installs)
     assert "sync --locked" in makefile
+
+
+@pytest.mark.parametrize("file", PINNED, ids=lambda path: path.stem)
+def test_every_pinned_requirement_has_a_hash(file: Path) -> None:
+    text = file.read_text(encoding="utf-8").replace("\\\n", " ")
+    assert text
+    for line in text.splitlines():
+        assert re.fullmatch(r"[\w-]+==\S+(\s+--hash=sha256:[0-9a-f]{64})+", line)
 
 
 @pytest.mark.parametrize("workflow", WORKFLOWS, ids=lambda path: path.stem)
