@@ -17,17 +17,19 @@ import numpy as np
 import numpy.typing as npt
 
 from partage.brokers import directory, plan_file
+from partage.brokers.budget import TOLERANCE, fair_window
 from partage.brokers.figures import Placement, changed_rows, new_replicas
 from partage.brokers.options import EXACT, PlanOptions
 from partage.brokers.placement.sizes import forced_moves, within_bands
 from partage.brokers.plan_tables import brokers_table, moves_table, waves_table
-from partage.brokers.problem import Problem
+from partage.brokers.problem import Problem, keeps_rules
 from partage.brokers.proofs import Stage
 from partage.brokers.stages import StageName
 from partage.brokers.waves import Wave, WaveSchedule
 from partage.cluster import Cluster
 from partage.cluster.reassignment import Reassignment
 from partage.files import to_json
+from partage.flow.certificate import unpack
 from partage.frames import Columns, arrow_table, data_frame, html_table
 from partage.units import plural
 
@@ -81,9 +83,9 @@ class Plan:
 
     @property
     def optimal(self) -> bool:
-        """Whether every exact stage meets its bound, and every search for the data to move, with
-        every broker in its band; see ``gaps`` for the others."""
-        return all(map(self._met, self.stages))
+        """Whether every stage meets its bound, with all rules kept and every broker within the
+        tolerance; only leader rates may be above theirs (see ``gaps``)."""
+        return all(map(self._met, self.stages)) and keeps_rules(self.problem, self.after)
 
     def _met(self, stage: Stage) -> bool:
         if stage.name == StageName.BYTES:
@@ -92,8 +94,15 @@ class Plan:
             return bool(stage.value <= limit + max(stage.prices["load_weights"]))
         if stage.name == StageName.BYTES_MOVED and not within_bands(self.problem, self.after):
             return False
-        searched = not stage.exact and stage.name not in (StageName.BUDGET, StageName.BYTES_MOVED)
-        return searched or stage.value == stage.bound
+        if stage.prices.get("limit") == TOLERANCE and not self._within_tolerance(stage):
+            return False  # full disks asked for other counts
+        return stage.name == StageName.LEADER_RATE or stage.value == stage.bound
+
+    def _within_tolerance(self, stage: Stage) -> bool:
+        sharing, width = self.problem.sharing, self.problem.options.limits.tolerance
+        load = sharing.loads(self.problem.broker_slot[self.after.replicas[self.problem.items]])
+        low, high = fair_window(sharing, unpack(stage.prices["fair"], sharing.slots), width)
+        return bool(((low <= load) & (load <= high)).all())
 
     @property
     def bytes_moved(self) -> int | None:

@@ -18,7 +18,7 @@ import numpy as np
 import numpy.typing as npt
 
 from partage.brokers.budget import Budgeted, within_limits
-from partage.brokers.figures import one_width
+from partage.brokers.figures import one_width, rack_violations
 from partage.brokers.option_values import NewBroker, Replacement
 from partage.brokers.options import GIVEN, PlanOptions
 from partage.cluster import Broker, Cluster
@@ -189,6 +189,18 @@ class Problem:
     def again(self, after: Cluster) -> Problem:
         """The same problem on the result of a plan: a stable strategy changes nothing."""
         return replace(self, cluster=after, added=np.zeros_like(self.added), warnings=[])
+
+
+def keeps_rules(problem: Problem, after: Cluster) -> bool:
+    """Whether no chosen partition breaks the rack rule, and none is led by a broker that is not
+    usable while others could lead it."""
+    chosen, usable = problem.chosen, np.append(problem.usable, False)
+    on = usable[after.replicas]
+    if (chosen & (on.sum(axis=1) > 1) & ~on[:, 0]).any():
+        return False
+    if problem.options.no_moves or problem.options.relieve is not None:
+        return True  # what breaks the rule may stay
+    return not (rack_violations(after, problem.usable) & chosen).any()
 
 
 def capacity_weights(capacity: Sequence[Fraction]) -> tuple[Ints, bool]:

@@ -14,6 +14,7 @@ from partage.brokers.check.failures import (
     loose_failure_bound,
 )
 from partage.brokers.check.known_warnings import check_warnings
+from partage.brokers.check.placement_bounds import within_tolerance
 from partage.brokers.check.placement_model import PlacementModel
 from partage.brokers.check.plan_columns import Ints, Lists, PlanColumns
 from partage.brokers.check.racks import keeps_rack_rule
@@ -52,7 +53,8 @@ def _plan_figures(plan: PlanColumns, gaps: dict[str, float]) -> dict[str, Any]:
         "waves": len(plan.value["waves"]),
         "bytes_moved_lower_bound": plan.stages.get("bytes moved", {}).get("bound"),
         "moves_lower_bound": _moves_lower_bound(plan),
-        "optimal": all(_is_met(plan, stage) for stage in plan.stages.values()),
+        "optimal": all(_is_met(plan, stage) for stage in plan.stages.values())
+        and _keeps_rules(plan),
         "strategy": plan.value["strategy"],
         "binding": plan.value["binding"],
         "gaps": gaps,
@@ -94,8 +96,24 @@ def _is_met(plan: PlanColumns, stage: Any) -> bool:
         return bool(stage["value"] <= limit)
     if stage["stage"] == "bytes moved" and not within_bands(plan):
         return False
-    counts = stage["exact"] or stage["stage"] in ("budget", "bytes moved")
-    return not counts or bool(stage["value"] == stage["bound"])
+    if stage["prices"].get("limit") == "tolerance" and not within_tolerance(plan):
+        return False  # full disks asked for other counts
+    return stage["stage"] == "leader rate" or bool(stage["value"] == stage["bound"])
+
+
+def _keeps_rules(plan: PlanColumns) -> bool:
+    """Whether no chosen partition breaks the rack rule, and none is led by a broker that is not
+    usable while others could lead it."""
+    racks_matter = plan.rack_sizes and not plan.asked.no_moves and plan.asked.relieve is None
+    for row in np.flatnonzero(plan.chosen).tolist():
+        places = [plan.place[b] for b in plan.after[row]]
+        usable = [bool(plan.usable[place]) for place in places]
+        if sum(usable) > 1 and not usable[0]:
+            return False
+        racks = Counter(plan.rack[place] for place in places)
+        if racks_matter and not keeps_rack_rule(racks.values(), plan.rack_sizes.values()):
+            return False
+    return True
 
 
 def _moves_lower_bound(plan: PlanColumns) -> int:

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from partage.brokers.check.figures import must_be_settled
 from partage.brokers.check.plan_columns import PlanColumns
 from partage.brokers.check.replan_files import replans
-from partage.brokers.directory import REPORT
+from partage.brokers.directory import COMPARE, JOURNAL, MEASURED, OVERRIDES, REPORT
 
 
 def not_proven(plan: PlanColumns) -> Iterator[str]:
@@ -28,7 +28,14 @@ def not_proven(plan: PlanColumns) -> Iterator[str]:
         yield "stage budget: that no loads within the tolerance, for as few moves, are fairer"
     yield "stage leaders: that no other replica sets, as good before, allow better leaders"
     yield "figures.after.leader_changes: that no plan as good changes fewer leaders or orders"
+    for name, stage in plan.stages.items():
+        if stage["value"] > stage["bound"]:
+            yield f"stage {name}: that {stage['value']} is the least; its bound is {stage['bound']}"
+    waves, fewest = len(plan.value["waves"]), plan.value["figures"]["after"]["waves_lower_bound"]
+    if waves > fewest:
+        yield f"waves: that {waves} are the fewest; their bound is {fewest}"
     for path in replans(plan.root):
         yield f"{path.name}: the moves that a run planned again"
-    if (plan.root / REPORT).exists():
-        yield f"{REPORT}: what it shows"
+    for name in (REPORT, COMPARE, MEASURED, JOURNAL, OVERRIDES):
+        if (plan.root / name).exists():
+            yield f"{name}: what it says"

@@ -185,12 +185,11 @@ def _check_tolerance(model: PlacementModel, weight: Ints, found: Recount) -> int
     within, fair = (unpack(prices[key], len(plan.slots)) for key in ("within", "fair"))
     if not _are_fair(model, weight, fair):
         found.defect("budget: no fair loads have these prices")
-    load, fixed = model.count.sum(axis=0), model.fixed.sum(axis=0)
-    low, high = _windows(model, weight, fair, plan.asked.tolerance)
     # full disks may ask for other counts
     bound_to_windows = prices["limit"] == "tolerance" and all(disk is None for disk in plan.disk)
-    if bound_to_windows and ((load < low).any() or (load > high).any()):
+    if bound_to_windows and not within_tolerance(plan):
         found.defects.append(f"{MARKER}: a broker's replicas are outside the tolerance")
+    low, high = _windows(model, weight, fair, plan.asked.tolerance)
     return moved_bound(
         size=np.ones_like(model.demand),
         demand=model.demand,
@@ -198,11 +197,20 @@ def _check_tolerance(model: PlacementModel, weight: Ints, found: Recount) -> int
         most=model.most,
         current=model.sits,
         zone=model.zone,
-        base_size=fixed,
+        base_size=model.fixed.sum(axis=0),
         low=low,
         high=high,
         price=within,
     )
+
+
+def within_tolerance(plan: PlanColumns) -> bool:
+    """Whether every broker's replicas are within the tolerance around the fair counts."""
+    model = PlacementModel(plan)
+    fair = unpack(plan.stages["budget"]["prices"]["fair"], len(plan.slots))
+    low, high = _windows(model, model.weights(), fair, plan.asked.tolerance)
+    load = model.count.sum(axis=0)
+    return bool(((low <= load) & (load <= high)).all())
 
 
 def _are_fair(model: PlacementModel, weight: Ints, price: Ints) -> bool:

@@ -44,6 +44,11 @@ def _changed_though_left_out(plan: PlanColumns, row: int) -> str | None:
     return None if same else "its broker list changes, although it is not chosen"
 
 
+def _on_removed_broker(plan: PlanColumns, row: int) -> str | None:
+    removed = {*plan.asked.removed, *plan.asked.replaced} & {*plan.after[row]}
+    return f"is left out, but on broker {min(removed)}, which must be empty" if removed else None
+
+
 def _moved_without_moves(plan: PlanColumns, row: int) -> str | None:
     same = sorted(plan.before[row]) == sorted(plan.after[row])
     return None if same else "replicas move, although the options ask for no moves"
@@ -78,7 +83,7 @@ def _unusable(plan: PlanColumns, row: int) -> list[int]:
 
 
 _Rule = Callable[[PlanColumns, int], str | None]
-_LEFT_OUT: tuple[_Rule, ...] = (_changed_though_left_out,)
+_LEFT_OUT: tuple[_Rule, ...] = (_changed_though_left_out, _on_removed_broker)
 _WITHOUT_MOVES: tuple[_Rule, ...] = (_moved_without_moves,)
 _CHOSEN: tuple[_Rule, ...] = (_on_unusable_broker, _wrong_factor, _breaks_rack_rule)
 
