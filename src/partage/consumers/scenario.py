@@ -56,6 +56,7 @@ class ScenarioMember:
     - ``poll_timeout_ms``: how long a poll waits for records
     - ``buffer``: records that fit into its buffer if the broker pushes
     - ``assignors``: its own list, empty for the assignor of the simulation
+    - ``process``, ``tags``: for streams, the client whose thread the member is, and its location
     - ``config``: its consumer's configuration, for custom assignors and failover; ``user_data``:
       sent with the subscription, whatever its assignor would send
     """
@@ -72,6 +73,8 @@ class ScenarioMember:
     rack: str | None = None
     priority: int | None = None
     assignors: tuple[str, ...] = ()
+    process: str | None = None
+    tags: Mapping[str, str] = field(default_factory=dict)
     config: Mapping[str, Any] = field(default_factory=dict)
     user_data: bytes | None = None
 
@@ -85,6 +88,15 @@ class ScenarioMember:
         return changed_fields(self)
 
 
+@dataclass(frozen=True)
+class Restore:
+    """``records`` in the state of a task; ``rate``: how many a process restores per second, of each
+    task."""
+
+    records: float
+    rate: float
+
+
 @dataclass(frozen=True, repr=False)
 class Scenario:
     """What happens to a group over time. ``read`` and ``from_json`` raise InputError.
@@ -94,6 +106,8 @@ class Scenario:
     - ``racks``: by topic, for each partition the racks of its replicas
     - ``generation``: that of the group before the first member joins
     - ``in_step``: whether all members send their heartbeats at the same moments
+    - ``streams``, ``connect``: of the application, as in GROUP.json
+    - ``restore``: how a Streams process restores the state of a task, None: unknown
     """
 
     topics: Mapping[str, int]
@@ -108,6 +122,9 @@ class Scenario:
     racks: Mapping[str, list[list[str]]] | None = None
     generation: int = 0
     in_step: bool = False
+    streams: Mapping[str, Any] | None = None
+    connect: Mapping[str, Any] | None = None
+    restore: Restore | None = None
 
     @classmethod
     def read(cls, path: str | os.PathLike[str]) -> Scenario:
@@ -140,8 +157,15 @@ class _MemberEntry(Struct, forbid_unknown_fields=True):
     rack: Text | None = None
     priority: Int32 | None = None
     assignors: list[Text] | None = None
+    process: Text | None = None
+    tags: dict[str, Text] | None = None
     config: dict[str, Any] | None = None
     user_data: Base64 | None = None
+
+
+class _RestoreEntry(Struct, forbid_unknown_fields=True):
+    records: _Number
+    rate: _Number
 
 
 class _ScenarioFile(Struct, forbid_unknown_fields=True):
@@ -161,6 +185,9 @@ class _ScenarioFile(Struct, forbid_unknown_fields=True):
     racks: dict[str, list[list[Text]]] | None = None
     generation: Count = 0
     in_step: bool = False
+    streams: dict[str, Any] | None = None
+    connect: dict[str, Any] | None = None
+    restore: _RestoreEntry | None = None
 
 
 def _scenario(file: _ScenarioFile, where: str) -> Scenario:
@@ -168,6 +195,10 @@ def _scenario(file: _ScenarioFile, where: str) -> Scenario:
     _check_topics(file, where)
     _check_numbers(file, where)
     given = _given(file) | {"members": tuple(_members(file.members, where))}
+    if file.restore is not None:
+        if file.restore.rate <= 0:
+            raise InputError(where, "restore.rate: expected more than 0 records per second")
+        given["restore"] = Restore(file.restore.records, file.restore.rate)
     scenario = Scenario(**given)
     for name in ("until", "session_timeout", "heartbeat_interval", "rebalance_timeout"):
         if getattr(scenario, name) <= 0:

@@ -16,11 +16,13 @@ What the members hold gives the ownership spans, and these give the lag of every
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
+from partage.consumers.applications import Application
+from partage.consumers.applications.registry import APPLICATIONS
 from partage.consumers.assignors import Assignor, assignor_name, check_mode, find_assignor
 from partage.consumers.assignors.failover import priority_of
 from partage.consumers.custom import MemberAssignor
@@ -59,7 +61,7 @@ class SimulatedRound:
 
     ``added``, ``revoked`` and ``lost`` are the callbacks of the members on the way to this round.
     ``lost`` also has the partitions of members that the coordinator removed without their
-    knowledge.
+    knowledge. ``details``: with Streams and Connect, what waits (``Application.details``).
     """
 
     at: float
@@ -68,6 +70,7 @@ class SimulatedRound:
     added: Held = field(default_factory=dict)
     revoked: Held = field(default_factory=dict)
     lost: Held = field(default_factory=dict)
+    details: Mapping[str, Any] = field(default_factory=dict)
 
     def to_json(self) -> dict[str, Any]:
         """The JSON object in ``rounds``."""
@@ -79,6 +82,7 @@ class SimulatedRound:
                 name: {member: [list(p) for p in held[member]] for member in sorted(held)}
                 for name, held in parts.items()
             },
+            **self.details,
         }
 
 
@@ -90,6 +94,8 @@ class Simulation:
     - ``moved``: how often a partition moved to another member
     - ``refused``: by member that the coordinator refused, its error message
     - ``violations``: broken guarantees of the protocol, in sentences
+    - ``restoring``: with Streams, task-seconds in which active tasks restored their state; None
+      where the scenario has no ``restore``
     """
 
     scenario: Scenario
@@ -101,6 +107,7 @@ class Simulation:
     moved: int
     refused: Mapping[str, str]
     violations: tuple[str, ...]
+    restoring: float | None = None
 
     @cached_property
     def produce(self) -> dict[Partition, float]:
@@ -145,6 +152,7 @@ class Simulation:
             "rounds": [found.to_json() for found in self.rounds],
             "unowned_partition_seconds": round(self.unowned, 3),
             "moved": self.moved,
+            **({} if self.restoring is None else {"restoring_task_seconds": self.restoring}),
             "lag": {
                 f"{topic}-{number}": [[round(at, 3), round(lag, 3)] for at, lag in curve]
                 for (topic, number), curve in self.lag.items()
@@ -227,7 +235,8 @@ def simulate(
     - ``scenario``: a Scenario, or the path of a SCENARIO.json file
     - ``assignor``: for the members that do not list their own assignors; a registered name or
       ``module:Class``
-    - ``protocol``: ``eager`` or ``cooperative``: what members revoke, and when
+    - ``protocol``: ``eager`` or ``cooperative``: what members revoke, and when; streams and connect
+      are always cooperative
     - ``mode``: as for ``partage.assign``; applies to the assignors that have modes
 
     Raises InputError for an unknown name and for a mode that no assignor of the scenario has.
@@ -239,10 +248,16 @@ def simulate(
     names = {assignor}.union(*(map(assignor_name, member.assignors) for member in scenario.members))
     assignors = {name: find_assignor(name) for name in sorted(names)}
     check_mode(mode, assignors)
-    run = _Run(scenario, assignor, protocol, assignors, _leader(scenario, assignors, mode))
+    application = APPLICATIONS.get(assignor)
+    if application is not None:
+        _check_application(scenario, assignor, names)
+        protocol = COOPERATIVE
+    run = _Run(
+        scenario, assignor, protocol, assignors, _leader(scenario, assignors, mode), application
+    )
     run.play()
     return Simulation(
-        scenario=scenario,
+        scenario=run.scenario,
         assignor=assignor,
         protocol=protocol,
         rounds=tuple(run.rounds),
@@ -251,7 +266,17 @@ def simulate(
         moved=run.moved,
         refused=run.refused,
         violations=tuple(run.violations),
+        restoring=run.restoring,
     )
+
+
+def _check_application(scenario: Scenario, assignor: str, names: Collection[str]) -> None:
+    """Raise InputError where Streams or Connect cannot be simulated."""
+    if getattr(scenario, assignor) is None:
+        raise InputError(f"assignor {assignor}", f"the scenario has no {assignor} object")
+    if len(names) > 1:
+        others = ", ".join(sorted(set(names) - {assignor}))
+        raise InputError(f"assignor {assignor}", f"members list other assignors, too: {others}")
 
 
 def _leader(scenario: Scenario, assignors: Mapping[str, Assignor], mode: str) -> Leader:
@@ -272,14 +297,18 @@ class _Run:
         protocol: str,
         assignors: Mapping[str, Assignor],
         lead: Leader,
+        application: type[Application] | None = None,
     ) -> None:
-        self.scenario = scenario
         self.protocol = protocol
         self.assignors = assignors
         self.network = Network(
             Coordinator(scenario.generation, initial_delay=scenario.initial_delay),
             lambda: scenario.latency,
         )
+        self.application: Application | None = None
+        if application is not None:
+            self.application = application(scenario, lambda: self.network.now)
+        self.scenario = scenario = self.application.scenario if self.application else scenario
         self.rounds: list[SimulatedRound] = []
         self.spans: list[OwnershipSpan] = []
         self.unowned = 0.0
@@ -316,7 +345,7 @@ class _Run:
             member.id,
             member.topics,
             names,
-            lead,
+            self._leader_of(member.id, lead),
             protocol=self.protocol,
             instance_id=member.instance_id,
             rack=member.rack,
@@ -332,6 +361,12 @@ class _Run:
             },
             user_data=member.user_data,
         )
+
+    def _leader_of(self, client: str, lead: Leader) -> Leader:
+        application = self.application
+        if application is None:
+            return lead
+        return lambda _, subscriptions, __: application.lead(client, subscriptions)
 
     def _schedule(self, member: ScenarioMember, consumer: SimulatedConsumer) -> None:
         at, until = self.network.at, self.scenario.until
@@ -349,6 +384,8 @@ class _Run:
             self._observe()
         network.now = until
         self._count_unowned()
+        if self.application is not None:
+            self.application.end()
         for partition, holders in self._holders.items():
             self._end_span(partition, holders[0], self._start[partition])
         self.spans.sort(key=lambda span: (span.partition, span.start))
@@ -411,6 +448,29 @@ class _Run:
         new = coordinator.generation != known
         if new and coordinator.state in (State.STABLE, State.EMPTY):
             self._begin_round(coordinator.generation)
+            if self.application is not None and coordinator.state is State.STABLE:
+                self._follow_application(self.application)
+
+    def _follow_application(self, application: Application) -> None:
+        """Record what waits, and schedule the rebalance that the application asks for."""
+        self.rounds[-1].details = application.details
+        if application.rejoin_after is None:
+            return
+        generation = self.network.coordinator.generation
+
+        def rejoin() -> None:
+            coordinator = self.network.coordinator
+            leader = coordinator.members.get(coordinator.leader or "")
+            if coordinator.generation == generation and leader is not None:
+                self.network.rejoin(leader.client)
+
+        self.network.at(self.network.now + application.rejoin_after, rejoin)
+
+    @property
+    def restoring(self) -> float | None:
+        """Task-seconds in which active tasks restored their state."""
+        found = self.application.restoring if self.application is not None else None
+        return None if found is None else round(found, 3)
 
     def _begin_round(self, generation: int) -> SimulatedRound:
         """Record the present assignment, with the callbacks collected so far, as a round."""

@@ -12,7 +12,7 @@ from rich.text import Text
 
 from partage.consumers.assignment import Assignment
 from partage.consumers.read_again import COMMIT_INTERVALS
-from partage.consumers.simulation import Simulation
+from partage.consumers.simulation import SimulatedRound, Simulation
 from partage.group import Group
 from partage.group.model import NO_MEMBER
 from partage.report import printing, units
@@ -139,15 +139,20 @@ def print_simulation(
         )
     )
     console.print(f"{found.unowned:,.1f} partition-seconds without an owner", highlight=False)
+    if found.restoring is not None:
+        console.print(f"{found.restoring:,.1f} task-seconds restoring state", highlight=False)
     console.print()
-    table = _table("", "at", "generation", "added", "revoked", "lost")
+    waits = [_waits(one) for one in found.rounds]
+    table = _table("", "at", "generation", "added", "revoked", "lost", *["waits"] * any(waits))
     table.columns[2].justify = "right"
+    table.columns[-1].no_wrap = any(waits)
     for number, one in list(enumerate(found.rounds, 1))[:_ROUNDS]:
         table.add_row(
             f"{number}",
             f"{one.at:,.2f} s",
             str(one.generation),
             *(Text(lines_of(held, _LONG)) for held in (one.added, one.revoked, one.lost)),
+            *[waits[number - 1]] * any(waits),
         )
     console.print(table)
     if len(found.rounds) > _ROUNDS:
@@ -170,6 +175,18 @@ def print_simulation(
                 "green",
             )
         )
+
+
+def _waits(one: SimulatedRound) -> str:
+    """What waits after a round of Streams or Connect."""
+    details = one.details
+    if details.get("delay_ms"):
+        what = "lost tasks" if details["lost_tasks_wait"] else "balancing"
+        return f"{what}: {units.duration(details['delay_ms'] / 1000)}"
+    if details.get("waiting"):
+        due = units.duration(details["probing_rebalance_ms"] / 1000)
+        return f"{units.plural(details['waiting'], 'copy', 'copies')}: {due}"
+    return ""
 
 
 def _records(found: Simulation, console: Console) -> None:

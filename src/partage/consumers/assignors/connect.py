@@ -179,6 +179,11 @@ def _row(group: Group, task: tuple[str, int]) -> int:
 # -- reading the group's ``connect``
 
 
+def configured_tasks(group: Group) -> list[tuple[str, int]]:
+    """(connector, number) of the tasks in a group's ``connect``, ascending. Raises InputError."""
+    return _settings(group).tasks
+
+
 _Milliseconds: TypeAlias = Annotated[
     int, Meta(ge=0, le=MAX_MS, description="a whole number from 0")
 ]

@@ -133,6 +133,10 @@ class SimulatedConsumer:
         self._again = self.phase in (Phase.JOINING, Phase.SYNCING)
         return []
 
+    def rejoin(self) -> list[Request]:
+        """Ask for a rebalance, unless one is under way."""
+        return self._join() if self.phase is Phase.MEMBER else []
+
     def close(self) -> list[Request]:
         """Revoke everything and leave. A static member does not leave: the group keeps its entry.
         During a rebalance its partitions are lost: other members may own them by the end."""
@@ -202,6 +206,7 @@ class SimulatedConsumer:
                     for name, mine in self.instances.items()
                 },
                 self.user_data,
+                self.client,
             ),
             self.session_timeout,
             self.rebalance_timeout,

@@ -45,6 +45,7 @@ class Subscription:
     - ``generation``: of both, -1 for none
     - ``custom``: by custom assignor, what its instance sends
     - ``user_data``: of the scenario's member, for all assignors
+    - ``client``: the process that sends it
     """
 
     topics: tuple[str, ...]
@@ -56,6 +57,7 @@ class Subscription:
     priority: int | None = None
     custom: Mapping[str, CustomSubscription] = field(default_factory=dict)
     user_data: bytes | None = None
+    client: str = ""
 
 
 @dataclass(frozen=True)

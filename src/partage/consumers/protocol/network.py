@@ -63,6 +63,11 @@ class Network:
             self._send(client, self.processes[client].close())
             self.crash(client)
 
+    def rejoin(self, client: str) -> None:
+        """Let a process ask for a rebalance, if it still runs."""
+        if client in self.processes:
+            self._send(client, self.processes[client].rejoin())
+
     def crash(self, client: str) -> None:
         """End a process without a LeaveGroup request."""
         self.touched.add(client)
