@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 import signal
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from functools import wraps
 from typing import Annotated, Any
 
@@ -36,7 +36,7 @@ from partage.cli import (
 )
 from partage.cli.compat import ClickException, Command, Context, get_current_context
 from partage.cli.spelling import respell
-from partage.errors import PartageError
+from partage.errors import InputError, PartageError, shown
 
 _HELP = """Plan Kafka rebalances with provably the fewest replica moves, run them, undo them.
 
@@ -177,6 +177,7 @@ def _checked(callback: Callable[..., Any]) -> Callable[..., Any]:
         try:
             if context.obj.error is not None and context.command.name != "doctor":
                 raise context.obj.error
+            _refuse_unusable(context.params)
             return callback(*arguments, **named)
         except PartageError as error:
             respell(error, context)
@@ -184,6 +185,23 @@ def _checked(callback: Callable[..., Any]) -> Callable[..., Any]:
             raise
 
     return call
+
+
+def _refuse_unusable(parameters: Mapping[str, Any]) -> None:
+    """Raise InputError for a text that cannot be a name of a file: with NUL, or half of a surrogate
+    pair. A settings file may contain these."""
+    for name, value in parameters.items():
+        for text in value if isinstance(value, (list, tuple)) else [value]:
+            if isinstance(text, str) and ("\0" in text or not _is_encodable(text)):
+                raise InputError(f"{name} {shown(text)}", "contains NUL or half of a character")
+
+
+def _is_encodable(text: str) -> bool:
+    try:
+        os.fsencode(text)
+    except UnicodeEncodeError:
+        return False
+    return True
 
 
 def _message(error: ClickException) -> str:

@@ -91,7 +91,7 @@ def parse_url(url: str) -> KafkaUrl:
             raise InputError(
                 shown, f"expected each of {', '.join(_PARAMETERS)} at most once after the ?"
             )
-        given[name] = unquote(value)
+        given[name] = unquote(value, errors="surrogateescape")
     period = Period.of(given.get("from"), given.get("to"), (f"{url}: from", f"{url}: to"))
     return KafkaUrl(url, servers, topics, period, read_settings(given.get("config")))
 
@@ -100,7 +100,7 @@ def configured(paths: Sequence[str], command_config: str | None) -> list[str]:
     """The same paths; URLs among them without ``config`` get this properties file."""
     if command_config is None:
         return list(paths)
-    parameter = f"config={quote(command_config)}"
+    parameter = f"config={quote(os.fsencode(command_config))}"
     return [
         f"{path}{'&' if '?' in path else '?'}{parameter}"
         if path.startswith(SCHEME) and not re.search(r"[?&]config=", path)
