@@ -16,6 +16,7 @@ pytest.importorskip("kafka")
 
 from kafka import KafkaAdminClient
 from kafka import errors as kafka_errors
+from kafka.admin import ConfigResource
 from kafka.cluster import ClusterMetadata
 from kafka.consumer.subscription_state import SubscriptionState
 from kafka.coordinator.assignors.abstract import AbstractPartitionAssignor, RebalanceProtocol
@@ -31,6 +32,7 @@ from kafka.structs import TopicPartition
 
 from partage.live.compat_kafka_python import (
     PatchedAdminClient,
+    accept_all_brokers,
     learn_brokers,
     owned_partitions,
     send_to_coordinators,
@@ -284,3 +286,16 @@ def test_a_request_from_a_schema() -> None:
     request = ConsumerGroupDescribeRequest(group_ids=["g"], include_authorized_operations=False)
     assert request.API_KEY == 69
     assert list(request.group_ids) == ["g"]
+
+
+def test_all_brokers_are_a_resource() -> None:
+    admin = KafkaAdminClient.__new__(KafkaAdminClient)
+    for _ in range(2):  # the second call changes nothing
+        accept_all_brokers(admin)
+    everyone, one, topic = (
+        ConfigResource(kind, name)
+        for kind, name in (("BROKER", ""), ("BROKER", "1"), ("TOPIC", "t"))
+    )
+    by_broker, others = admin._group_config_resources([everyone, one, topic])
+    assert dict(by_broker) == {1: [one]}
+    assert others == [topic, everyone]

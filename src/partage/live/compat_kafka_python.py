@@ -62,6 +62,22 @@ class PatchedAdminClient(KafkaAdminClient):  # type: ignore[misc]  # has no type
         return super()._describe_configs_process_responses(responses, config_filter)
 
 
+def accept_all_brokers(admin: KafkaAdminClient) -> None:
+    """Let the client read and change the configuration of all brokers together, which Kafka names
+    with an empty text; the original takes only numbers."""
+    group = getattr(admin, "_group_config_resources", None)
+    if group is None or getattr(group, "accepts_all_brokers", False):
+        return
+
+    def grouped(resources: Iterable[Any]) -> tuple[Any, list[Any]]:
+        resources = list(resources)
+        brokers, others = group([one for one in resources if one.name])
+        return brokers, [*others, *(one for one in resources if not one.name)]
+
+    grouped.accepts_all_brokers = True  # type: ignore[attr-defined]
+    admin._group_config_resources = grouped
+
+
 def learn_brokers(admin: KafkaAdminClient, brokers: Collection[int]) -> None:
     """Refresh the client's metadata if it lacks one of these brokers: it cannot send requests to
     brokers that are new, or back, for up to five minutes otherwise."""

@@ -323,10 +323,10 @@ class FakeAdminClient:
             own = self._cluster.configs.get((kind.lower(), resource.name), {})
             values = {
                 name: {"value": own[name], "config_source": f"DYNAMIC_{kind}_CONFIG"}
-                for name in resource.configs
+                for name in resource.configs or own
                 if name in own
             }
-            if _MIN_ISR in resource.configs:
+            if _MIN_ISR in (resource.configs or ()):
                 default = str(self._cluster.min_insync_replicas)
                 values[_MIN_ISR] = {"value": default, "config_source": "DEFAULT_CONFIG"}
             found.setdefault(kind.lower(), {})[resource.name] = values
@@ -366,7 +366,7 @@ class FakeAdminClient:
         results: dict[str, dict[str, str]] = {}
         for resource in config_resources:
             kind = resource.resource_type.name.lower()
-            if kind == "broker":
+            if kind == "broker" and resource.name:  # an empty name: all brokers
                 self._need_running(int(resource.name))
             results.setdefault(kind, {})[resource.name] = self._alter(kind, resource)
         return results

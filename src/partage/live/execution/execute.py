@@ -4,17 +4,22 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
+from contextlib import suppress
 
 from kafka import KafkaAdminClient
+from kafka.errors import KafkaError
 
-from partage.errors import SeveralError
+from partage.errors import PartageError, SeveralError
+from partage.live.admin.connection import alive_brokers
+from partage.live.execution.claim import Claim
 from partage.live.execution.execution_plan import Direction, ExecutionPlan
-from partage.live.execution.executor import Executor, Interrupts, check_failure_choice
+from partage.live.execution.executor import POLL_SECONDS, Executor, Interrupts, check_failure_choice
 from partage.live.execution.journal import Journal
 from partage.live.execution.outcome import Outcome
 from partage.live.execution.preflight import Ready, prepare
 from partage.live.execution.progress import ProgressUpdate
-from partage.live.execution.throttles import restore_leftovers
+from partage.live.execution.retrying_admin import RetryingAdmin
+from partage.live.execution.throttles import ReplicationThrottles
 
 _SHOWN = 3
 """Damaged lines of a journal that a run names."""
@@ -39,13 +44,16 @@ def execute(
     ``throttle``: bytes per second, or "auto"; ``confirm`` is called before anything changes, and
     may raise; ``steps`` reports the checks, ``progress`` the run.
 
-    Raises SeveralError with the reasons not to start, and what kafka-python raises.
+    Raises SeveralError with the reasons not to start, PartageError if another plan is being applied
+    to the cluster, and what kafka-python raises.
     """
     check_failure_choice(on_broker_failure, plan.direction)
     with Journal.open(plan.directory, tolerant=plan.direction is Direction.ROLLBACK) as journal:
         plan = plan.with_topic_ids(journal.topic_ids)
         # without a whole journal, what the cluster does to the plan's partitions is taken for ours
         submitted = set(plan.changes) if journal.damaged else journal.submitted
+        retrying = RetryingAdmin(admin, POLL_SECONDS, clock, sleep)
+        claim = Claim(retrying, journal, lambda note: progress(_note(plan, note)))
         try:
             ready = prepare(
                 plan,
@@ -59,24 +67,45 @@ def execute(
                 sleep=sleep,
             )
         except SeveralError:
-            restore_leftovers(admin, journal)
+            _restore_leftovers(admin, journal, claim)
             raise
         ready.warnings.extend(
             f"{journal.path.name}: {line}: ignored; a throttle that was saved there is not restored"
             for line in journal.damaged[:_SHOWN]
         )
         confirm(ready)
-        topics = {state.topic: state.topic_id for state in ready.cluster.partitions}
-        planned = {topic for topic, _ in plan.original_replicas}
-        ids = {t: one for t, one in topics.items() if one is not None and t in planned}
-        return Executor(
-            ready.plan.with_topic_ids(ids),
-            admin,
-            journal,
-            throttle=throttle,
-            on_failure=on_broker_failure,
-            progress=progress,
-            interrupts=interrupts,
-            clock=clock,
-            sleep=sleep,
-        ).run()
+        claim.take(lambda: sleep(POLL_SECONDS))
+        try:
+            return Executor(
+                _with_topic_ids(ready),
+                admin,
+                journal,
+                throttle=throttle,
+                on_failure=on_broker_failure,
+                progress=progress,
+                interrupts=interrupts,
+                clock=clock,
+                sleep=sleep,
+            ).run()
+        finally:
+            with suppress(KafkaError, PartageError):  # the next run of this plan removes it
+                claim.release()
+
+
+def _note(plan: ExecutionPlan, note: str) -> ProgressUpdate:
+    return ProgressUpdate(0, len(plan.waves), 0, 0, 0, note=note)
+
+
+def _restore_leftovers(admin: KafkaAdminClient, journal: Journal, claim: Claim) -> None:
+    """Restore the throttles that a killed run left, and remove its claim, if no reassignment is in
+    progress that they should limit: for a command that is refused, and does not get to do it."""
+    if journal.entries and not admin.list_partition_reassignments():
+        ReplicationThrottles(admin, journal).restore(alive_brokers(admin.describe_cluster()))
+        claim.release()
+
+
+def _with_topic_ids(ready: Ready) -> ExecutionPlan:
+    """The plan for the topics that exist now, where an earlier run did not record their ids."""
+    planned = {topic for topic, _ in ready.plan.original_replicas}
+    ids = {one.topic: one.topic_id for one in ready.cluster.partitions if one.topic in planned}
+    return ready.plan.with_topic_ids({t: one for t, one in ids.items() if one is not None})

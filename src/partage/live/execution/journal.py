@@ -25,6 +25,7 @@ from partage.files import MAX_BYTES
 from partage.live.admin.states import Key, Throttles
 from partage.live.execution.execution_plan import ExecutionPlan
 from partage.live.execution.journal_entries import (
+    CLAIMED,
     STARTED,
     SUBMITTED,
     THROTTLES_RESTORED,
@@ -179,6 +180,16 @@ class Journal:
             if entry["event"] == STARTED:
                 found = entry.get("topic_ids", {}) | found
         return found
+
+    def take_claim(self, name: str) -> None:
+        """Record the claim on the cluster (``claim.py``), if it is not recorded yet."""
+        if self.claim is None:
+            self.write(CLAIMED, name=name)
+
+    @property
+    def claim(self) -> str | None:
+        """The claim on the cluster that this plan's runs take; None before the first."""
+        return next((e["name"] for e in self.entries if e["event"] == CLAIMED), None)
 
     def save_throttles(self, throttles: Throttles) -> None:
         """Record throttles as they are before this run changes them. An empty value: not set."""

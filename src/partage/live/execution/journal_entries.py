@@ -13,6 +13,7 @@ from partage.json_input import Count, check_json
 Entry = dict[str, Any]
 
 STARTED = "started"
+CLAIMED = "claimed"
 THROTTLES_SAVED = "throttles saved"
 THROTTLES_RESTORED = "throttles restored"
 SUBMITTED = "submitted"
@@ -28,6 +29,17 @@ class _Event(Struct):
 
 class _Started(_Event):
     topic_ids: dict[str, str] = {}
+
+
+class _Claimed(_Event):
+    # the configuration of this name is removed at the end
+    name: Annotated[
+        str,
+        Meta(
+            pattern=r"\Apartage\.run\.[A-Za-z0-9-]{1,60}\.[0-9a-f]{1,16}\Z",
+            description="a claim on the cluster",
+        ),
+    ]
 
 
 class _Saved(_Event):
@@ -46,6 +58,7 @@ class _Partitions(_Event):
 
 _FORMS: dict[str, type[_Event]] = {
     STARTED: _Started,
+    CLAIMED: _Claimed,
     THROTTLES_SAVED: _Saved,
     THROTTLES_RESTORED: _Restored,
     SUBMITTED: _Partitions,

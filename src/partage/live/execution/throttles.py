@@ -21,7 +21,7 @@ from kafka import errors as kafka_errors
 from kafka.admin import ConfigResource, ConfigResourceType
 
 from partage.errors import PartageError
-from partage.live.admin.connection import alive_brokers, chunks
+from partage.live.admin.connection import chunks
 from partage.live.admin.snapshot import CHUNK, read_throttles, read_topic_ids
 from partage.live.admin.states import RATES, TOPIC_THROTTLES, Throttles
 from partage.live.execution.changes import Change
@@ -131,7 +131,7 @@ class ReplicationThrottles:
             operations = _operations(own, RATES, delete)
             resource = ConfigResource(ConfigResourceType.BROKER, str(broker), operations)
             try:
-                self._alter([resource])
+                alter_configs(self._admin, [resource])
             except kafka_errors.KafkaError:
                 continue  # it does not answer; a refusal would be in the response
             done.append(broker)
@@ -156,19 +156,23 @@ class ReplicationThrottles:
             for topic, own in sorted(lists.items())
         ]
         for part in chunks(resources, CHUNK):
-            self._alter(list(part))
+            alter_configs(self._admin, list(part))
 
-    def _alter(self, resources: list[ConfigResource]) -> None:
-        response = self._admin.alter_configs(resources, raise_on_unknown=False)
-        for kind, results in response.items():
-            for name, result in results.items():
-                # a topic that is deleted takes its settings with it
-                if result == "OK" or "UnknownTopicOrPartition" in result:
-                    continue
-                error = _error(result)
-                if issubclass(error, kafka_errors.RetriableError):
-                    raise error(result)
-                raise PartageError(f"{kind} {name}: its throttle cannot be set: {result}")
+
+def alter_configs(admin: KafkaAdminClient, resources: list[ConfigResource]) -> None:
+    """Change configurations. Raises PartageError where Kafka refuses, and what kafka-python raises;
+    topics that no longer exist are left out."""
+    response = admin.alter_configs(resources, raise_on_unknown=False)
+    for kind, results in response.items():
+        for name, result in results.items():
+            # a topic that is deleted takes its settings with it
+            if result == "OK" or "UnknownTopicOrPartition" in result:
+                continue
+            error = _error(result)
+            if issubclass(error, kafka_errors.RetriableError):
+                raise error(result)
+            where = f"{kind} {name}".strip()
+            raise PartageError(f"{where}: its configuration cannot be changed: {result}")
 
 
 def _error(text: str) -> type[BaseException]:
@@ -176,14 +180,6 @@ def _error(text: str) -> type[BaseException]:
     name = re.search(r"\w+Error", text.partition("]")[2])
     found = getattr(kafka_errors, name[0], None) if name else None
     return found if isinstance(found, type) else PartageError
-
-
-def restore_leftovers(admin: KafkaAdminClient, journal: Journal) -> None:
-    """Restore the throttles that a killed run left, if no reassignment is in progress that they
-    should limit: for a command that is refused, and does not get to do it itself."""
-    saved = journal.saved_throttles
-    if (saved.brokers or saved.topics) and not admin.list_partition_reassignments():
-        ReplicationThrottles(admin, journal).restore(alive_brokers(admin.describe_cluster()))
 
 
 def _replica_lists(changes: Iterable[Change]) -> tuple[dict[str, list[str]], dict[str, list[str]]]:

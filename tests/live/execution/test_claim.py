@@ -1,0 +1,141 @@
+"""Two plans on one cluster: one is applied, the other refused, and no configuration is left."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+pytest.importorskip("kafka")
+
+import partage
+from partage.errors import PartageError
+from partage.live.execution.claim import Claim
+from partage.live.execution.journal import Journal
+from partage.live.execution.progress import ProgressUpdate
+from partage.live.execution.retrying_admin import RetryingAdmin
+from partage.testing import FakeCluster
+from tests.live.execution.builders import Clock
+
+ORIGINAL = {(topic, n): (1, 2) for topic in ("t", "u") for n in range(2)}
+ALL_BROKERS = ("broker", "")
+THEIRS = "partage.run.elsewhere.0a"
+
+
+@pytest.fixture
+def cluster() -> FakeCluster:
+    live = FakeCluster(ORIGINAL, range(1, 5))
+    live.configs["broker", "3"] = {"follower.replication.throttled.rate": "9000000"}
+    return live
+
+
+def planned(live: FakeCluster, directory: Path) -> Path:
+    partage.plan(partage.snapshot(admin=live.admin), spread="topic", concurrency=1).write(directory)
+    return directory
+
+
+def apply(live: FakeCluster, directory: Path, **options: Any) -> Any:
+    times: Any = {"clock": live.clock, "sleep": live.sleep, "throttle": "1MB"} | options
+    return partage.apply(directory, admin=live.admin, **times)
+
+
+def claimed(live: FakeCluster, directory: Path) -> Claim:
+    admin = RetryingAdmin(live.admin, 1.0, live.clock, live.sleep)
+    return Claim(admin, Journal.open(directory), lambda _: None)
+
+
+def test_a_claim_during_the_run(cluster: FakeCluster, tmp_path: Path) -> None:
+    before, seen = dict(cluster.throttles), set[str]()
+    directory = planned(cluster, tmp_path / "plan")
+    cluster.at(10, lambda: seen.update(cluster.configs[ALL_BROKERS]))
+    assert apply(cluster, directory).state == "done"
+    (name,) = seen
+    assert name.startswith("partage.run.")
+    assert cluster.throttles == before
+
+
+def test_another_plan_is_refused(cluster: FakeCluster, tmp_path: Path) -> None:
+    directory = planned(cluster, tmp_path / "plan")
+    cluster.configs[ALL_BROKERS] = {THEIRS: "1"}
+    before = dict(cluster.throttles)
+    with pytest.raises(PartageError) as refused:
+        apply(cluster, directory)
+    assert "from host elsewhere" in str(refused.value)
+    assert f"--delete-config {THEIRS}" in str(refused.value)
+    assert (cluster.requests, cluster.throttles) == ([], before)
+    assert not (directory / "journal.jsonl").exists()
+
+
+def test_the_same_plan_goes_on_after_a_kill(cluster: FakeCluster, tmp_path: Path) -> None:
+    directory = planned(cluster, tmp_path / "plan")
+    with Journal.open(directory) as journal:
+        journal.take_claim(THEIRS)
+    cluster.configs[ALL_BROKERS] = {THEIRS: "1"}
+    assert apply(cluster, directory).state == "done"
+    assert cluster.configs[ALL_BROKERS] == {}
+
+
+def test_a_refused_command_removes_what_a_kill_left(cluster: FakeCluster, tmp_path: Path) -> None:
+    directory = planned(cluster, tmp_path / "plan")
+    with Journal.open(directory) as journal:
+        journal.take_claim(THEIRS)
+    cluster.configs[ALL_BROKERS] = {THEIRS: "1"}
+    cluster.reassign(("t", 0), (4, 3))
+    cluster.sleep(1000)
+    with pytest.raises(PartageError, match="the cluster has changed"):
+        apply(cluster, directory)
+    assert cluster.configs[ALL_BROKERS] == {}
+
+
+def test_two_at_the_same_moment(cluster: FakeCluster, tmp_path: Path) -> None:
+    """Both have looked before either has set its claim: at most one goes on."""
+    first, second = (claimed(cluster, planned(cluster, tmp_path / name)) for name in "ab")
+    alter = cluster.admin.alter_configs
+    refused = []
+
+    def meanwhile(*resources: Any, **options: Any) -> Any:
+        cluster.admin.alter_configs = alter  # type: ignore[method-assign]
+        second.take(lambda: None)
+        return alter(*resources, **options)
+
+    cluster.admin.alter_configs = meanwhile  # type: ignore[method-assign]
+    try:
+        first.take(lambda: None)
+    except PartageError as error:
+        refused.append(str(error))
+    assert len(refused) == 1
+    assert len(cluster.configs[ALL_BROKERS]) == 1
+    second.release()
+    assert cluster.configs[ALL_BROKERS] == {}
+
+
+@pytest.mark.parametrize("moment", range(6, 40, 2))
+def test_another_plan_at_any_moment(cluster: FakeCluster, tmp_path: Path, moment: int) -> None:
+    """Whenever it starts after the first one's checks, it changes nothing, and the first one ends as if it were alone."""
+    first, second = planned(cluster, tmp_path / "first"), planned(cluster, tmp_path / "second")
+    before, refused = dict(cluster.throttles), []
+
+    def other() -> None:
+        with pytest.raises(PartageError) as error:
+            apply(cluster, second, clock=(own := Clock()), sleep=own.sleep)
+        refused.append(str(error.value))
+
+    cluster.at(moment, other)
+    assert apply(cluster, first).state == "done"
+    assert cluster.now > 40
+    assert len(refused) == 1
+    assert not (second / "journal.jsonl").exists()
+    assert cluster.throttles == before
+
+
+def test_without_the_acl_the_run_goes_on(cluster: FakeCluster, tmp_path: Path) -> None:
+    directory = planned(cluster, tmp_path / "plan")
+    cluster.configs_forbidden = True
+    updates: list[ProgressUpdate] = []
+    outcome = apply(cluster, directory, throttle=None, progress=updates.append)
+    assert outcome.state == "done"
+    assert updates[0].note == (
+        "another partage on this cluster will not be noticed: not allowed: missing ACL: "
+        "AlterConfigs on the cluster"
+    )
