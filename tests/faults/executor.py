@@ -9,7 +9,7 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -20,17 +20,24 @@ LONGEST_SECONDS = 150.0
 class Executor:
     """A running command. ``output``: its JSON lines, each with its time (monotonic seconds)."""
 
-    def __init__(self, command: str, plan: Path, servers: str, options: Sequence[str]) -> None:
+    def __init__(
+        self,
+        command: str,
+        plan: Path,
+        servers: str,
+        options: Sequence[str],
+        environment: Mapping[str, str],
+    ) -> None:
         self.output: list[tuple[float, dict[str, Any]]] = []
         self.command, self.began = command, time.monotonic()
         self._journal = plan / "journal.jsonl"
         self._steps_before = self._steps()
-        self._errors = plan.parent / "stderr.txt"
+        self._errors = plan.parent / f"{plan.name}-stderr.txt"
         words = [command, str(plan), "--yes", "--json", *options]
         with self._errors.open("wb") as errors:
             self._process = subprocess.Popen(
                 [sys.executable, "-m", "partage", *words],
-                env={**os.environ, "PARTAGE_BOOTSTRAP_SERVERS": servers},
+                env={**os.environ, "PARTAGE_BOOTSTRAP_SERVERS": servers, **environment},
                 stdin=subprocess.DEVNULL,
                 stdout=subprocess.PIPE,
                 stderr=errors,
@@ -47,6 +54,11 @@ class Executor:
     @property
     def runs(self) -> bool:
         return self._process.poll() is None
+
+    @property
+    def errors(self) -> str:
+        """What it printed besides: why it was refused."""
+        return self._errors.read_text()
 
     @property
     def outcome(self) -> dict[str, Any]:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
+from pathlib import Path
 
 from tests.faults.executor import Executor
 from tests.faults.trial import Trial
@@ -174,6 +175,95 @@ def moved_by_another_tool(trial: Trial) -> None:
     trial.finish()
 
 
+def topic_created_again(trial: Trial) -> None:
+    """A topic is deleted and created with the same name; the plan is then rolled back, too."""
+    executor = trial.begin()
+    trial.moving(executor)
+    trial.create_topic_again()
+    if trial.rng.random() < 0.5:
+        trial.kill(executor)
+    trial.end(executor)
+    trial.finish()
+    trial.judge_created_again()
+    trial.finish("rollback")
+    trial.judge_created_again()
+
+
+def two_executors(trial: Trial) -> None:
+    """The plan is applied from two directories, as on two machines; one may be killed, and then
+    holds its claim until it resumes."""
+    copy = trial.copy_of_plan()
+    first = trial.begin()
+    time.sleep(trial.rng.uniform(0.0, 6.0))
+    second = trial.begin(plan=copy)
+    if trial.rng.random() < 0.5:
+        trial.kill(first)
+    trial.end(first)
+    trial.end(second)
+    refused = [one for one in (first, second) if "another plan is being applied" in one.errors]
+    both = first.output and second.output
+    # one after the other is no conflict: the second finds the plan done
+    assert not both or first.output[-1][0] < second.output[0][0], f"both: {first}, {second}"
+    trial.figures.counts["executors refused beside another"] += len(refused)
+    trial.finish()
+
+
+def disk_full(trial: Trial) -> None:
+    """The disk of a broker that receives replicas fills: Kafka stops it."""
+    executor = trial.begin(slow=True)
+    how = "stopped by a full disk"
+    broker, at = break_busy_broker(trial, executor, how)
+    trial.await_report(executor, broker, at)
+    if trial.rng.random() < 0.5:
+        trial.kill_now(executor)
+    trial.broker_up(broker, how, at)
+    trial.end(executor)
+    trial.finish(trial.rng.choice(["apply", "rollback"]))
+
+
+def min_insync_replicas_raised(trial: Trial) -> None:
+    """Producers need all three replicas while partitions move; perhaps kill -9."""
+    executor = trial.begin()
+    trial.moving(executor)
+    trial.require_more_in_sync()
+    if trial.rng.random() < 0.5:
+        trial.kill(executor)
+    trial.end(executor)
+    trial.finish(trial.rng.choice(["apply", "rollback"]))
+
+
+def rolling_upgrade(trial: Trial) -> None:
+    """Every broker is stopped in order and started again, one after the other."""
+    executor = trial.begin(slow=True)
+    trial.moving(executor)
+    for broker in trial.cluster.ids:
+        at = trial.broker_down(broker, "restarted")
+        trial.broker_up(broker, "restarted", at)
+    trial.end(executor)
+    trial.finish()
+
+
+def controller_changes_at_each_step(trial: Trial) -> None:
+    """The active controller dies again and again, a step of the journal later each time."""
+    executor = trial.begin()
+    for step in range(1, trial.some(4, 8)):
+        if not executor.reach_step(step):
+            break
+        trial.controller_down()()
+    trial.end(executor)
+    trial.finish()
+
+
+def clock_jumps(trial: Trial) -> None:
+    """The executor's clock jumps an hour, forth and back, all the time; perhaps kill -9."""
+    environment = {"PYTHONPATH": str(Path(__file__).parent / "jumping_clock")}
+    executor = trial.begin(environment=environment)
+    if trial.rng.random() < 0.5:
+        trial.kill(executor)
+    trial.end(executor)
+    trial.finish(environment=environment)
+
+
 KINDS: tuple[Callable[[Trial], None], ...] = (
     executor_killed,
     broker_killed,
@@ -188,6 +278,13 @@ KINDS: tuple[Callable[[Trial], None], ...] = (
     partitions_added,
     broker_dies_and_wait_or_stop,
     moved_by_another_tool,
+    topic_created_again,
+    two_executors,
+    disk_full,
+    min_insync_replicas_raised,
+    rolling_upgrade,
+    controller_changes_at_each_step,
+    clock_jumps,
 )
 
 

@@ -9,6 +9,7 @@ from the start.
 from __future__ import annotations
 
 import os
+import resource
 import signal
 import socket
 from collections.abc import Iterable
@@ -82,6 +83,12 @@ class Proxied(Sandbox):
         pid = self._broker(broker).pid
         assert pid is not None
         os.kill(pid, how)
+
+    def fill_disk(self, broker: int) -> None:
+        """Let all its files grow no further: every write fails, and Kafka ends the broker."""
+        pid = self._broker(broker).pid
+        assert pid is not None
+        resource.prlimit(pid, resource.RLIMIT_FSIZE, (1, 1))
 
     def kill_controller(self) -> None:
         """Kill the dedicated controller; another one takes over if it was active."""

@@ -13,7 +13,7 @@ import shutil
 import signal
 import time
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import combinations
 from pathlib import Path
@@ -184,12 +184,26 @@ class Trial:
         """A random number; the least in a short trial."""
         return least if self._short else self.rng.randint(least, most)
 
-    def begin(self, command: str = "apply", *options: str, slow: bool = False) -> Executor:
-        """Start the executor; ``slow``: with a throttle at which no move ends soon."""
+    def begin(
+        self,
+        command: str = "apply",
+        *options: str,
+        slow: bool = False,
+        plan: Path | None = None,
+        environment: Mapping[str, str] | None = None,
+    ) -> Executor:
+        """Start the executor; ``slow``: with a throttle at which no move ends soon; ``plan``: in
+        another directory."""
         self.figures.counts["commands"] += 1
         self._command = command
         rate = ("--throttle", f"{self._slow if slow else self._rate}B")
-        executor = Executor(command, self._plan, self.cluster.bootstrap_servers, [*rate, *options])
+        executor = Executor(
+            command,
+            plan or self._plan,
+            self.cluster.bootstrap_servers,
+            [*rate, *options],
+            environment or {},
+        )
         self._executors.append(executor)
         return executor
 
@@ -231,10 +245,12 @@ class Trial:
         executor.signal(signal.SIGINT)
         self.figures.counts["interrupts"] += 1
 
-    def finish(self, command: str = "apply") -> None:
+    def finish(
+        self, command: str = "apply", *, environment: Mapping[str, str] | None = None
+    ) -> None:
         """Repeat the command until the plan is done."""
         for _ in range(_ATTEMPTS):
-            executor = self.begin(command)
+            executor = self.begin(command, environment=environment)
             code = executor.wait()
             self.count(executor)
             self.log(str(executor))
@@ -262,12 +278,20 @@ class Trial:
         return [key for one in self._observer.reassigning() if (key := tuple(one)) in self._after]
 
     def broker_down(self, broker: int, how: str) -> float:
-        """``killed``, ``stopped``, ``cut off``, or ``cut off from the executor``; returns when."""
+        """``killed``, ``restarted`` (stopped in order), ``stopped`` (it hangs), ``stopped by a full
+        disk``, ``cut off``, or ``cut off from the executor``; returns when."""
         at = time.monotonic()
         if how == "killed":
             self.cluster.kill_broker(broker)
         elif how == "stopped":
             self.cluster.signal_broker(broker, signal.SIGSTOP)
+        elif how == "stopped by a full disk":
+            self.cluster.fill_disk(broker)
+            while self.cluster.is_up(broker):
+                assert time.monotonic() < at + 60.0, "it goes on without writing"
+                time.sleep(0.1)
+        elif how == "restarted":
+            self.cluster.stop_broker(broker)
         elif how == "cut off":
             self.cluster.proxies.cut(broker, lambda client: client != "observer")
         else:
@@ -278,7 +302,7 @@ class Trial:
 
     def broker_up(self, broker: int, how: str, since: float) -> None:
         """Bring it back, and wait until every partition has enough replicas in sync."""
-        if how == "killed":
+        if how in ("killed", "restarted", "stopped by a full disk"):
             self.cluster.start_broker(broker)
         elif how == "stopped":
             self.cluster.signal_broker(broker, signal.SIGCONT)
@@ -340,6 +364,45 @@ class Trial:
             admin.delete_topics([topic])
         self.log(f"topic {topic} deleted")
         self.figures.counts["topics deleted"] += 1
+
+    def create_topic_again(self) -> None:
+        """Delete a topic and create it with the same name, other replicas and other throttles."""
+        self.delete_topic()
+        (topic,) = self._deleted
+        lists = [self.rng.sample(self.cluster.ids, 3) for key in self._before if key[0] == topic]
+        theirs = {self.rng.choice(LISTS): "*"}
+        deadline = time.monotonic() + 30.0
+        with self._observer.admin() as admin:
+            while topic in admin.list_topics():
+                assert time.monotonic() < deadline, f"{topic} is never deleted"
+                time.sleep(0.1)
+            admin.create_topics({topic: {"assignments": dict(enumerate(lists)), "configs": theirs}})
+        self._again = topic, lists, theirs
+        self.log(f"topic {topic} created again on {lists}")
+        self.figures.counts["topics created again"] += 1
+
+    def judge_created_again(self) -> None:
+        """Check that the new topic has its own replicas and throttles, and is not reassigned."""
+        topic, lists, theirs = self._again
+        with self._observer.admin() as admin:
+            (described,) = admin.describe_topics([topic])
+        found = {one["partition_index"]: one["replica_nodes"] for one in described["partitions"]}
+        assert found == dict(enumerate(lists)), f"{topic} was moved: {found}, not {lists}"
+        configured = self._observer.configured([topic], [])["topic", topic]
+        assert configured == theirs, f"settings of {topic} differ: {configured}, not {theirs}"
+        assert topic not in {key[0] for key in map(tuple, self._observer.reassigning())}
+
+    def copy_of_plan(self) -> Path:
+        """The plan in another directory, as on another machine."""
+        return Path(shutil.copytree(self._plan, self._folder / "copy"))
+
+    def require_more_in_sync(self) -> None:
+        """Raise min.insync.replicas to 3, as many as the partitions have."""
+        for topic in sorted({topic for topic, _ in self._before}):
+            self._configured["topic", topic]["min.insync.replicas"] = "3"
+            self._observer.configure("topic", topic, {"min.insync.replicas": "3"})
+        self.log("min.insync.replicas raised to 3")
+        self.figures.counts["min.insync.replicas raised"] += 1
 
     def add_partitions(self) -> None:
         """Add two partitions to a topic, which are not in the plan."""

@@ -112,7 +112,8 @@ def test_two_at_the_same_moment(cluster: FakeCluster, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("moment", range(6, 40, 2))
 def test_another_plan_at_any_moment(cluster: FakeCluster, tmp_path: Path, moment: int) -> None:
-    """Whenever it starts after the first one's checks, it changes nothing, and the first one ends as if it were alone."""
+    """Whenever it starts after the first one's checks, it changes nothing, and the first one ends
+    as if it were alone."""
     first, second = planned(cluster, tmp_path / "first"), planned(cluster, tmp_path / "second")
     before, refused = dict(cluster.throttles), []
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -10,13 +11,14 @@ pytest.importorskip("kafka")
 
 import partage
 from partage.brokers.directory import JOURNAL
-from partage.errors import InputError
+from partage.errors import InputError, PartageError
 from partage.live.admin.states import RATES
 from partage.live.execution.execute import execute
 from partage.live.execution.execution_plan import ExecutionPlan
 from partage.live.execution.executor import Interrupts
 from partage.testing import FakeCluster
 
+MISSING = "missing ACL: AlterConfigs on the cluster"
 ORIGINAL = {(topic, n): (1, 2) for topic in ("t", "u") for n in range(2)}
 
 
@@ -24,7 +26,7 @@ ORIGINAL = {(topic, n): (1, 2) for topic in ("t", "u") for n in range(2)}
 def test_a_topic_created_again_between_two_runs(tmp_path: Path, replicas: tuple[int, int]) -> None:
     """It is neither moved nor rolled back, whatever replicas it has; its neighbour is."""
     live = FakeCluster(ORIGINAL, range(1, 5))
-    times = {"clock": live.clock, "sleep": live.sleep}
+    times: Any = {"clock": live.clock, "sleep": live.sleep}
     partage.plan(partage.snapshot(admin=live.admin), spread="topic").write(tmp_path)
     assert partage.apply(tmp_path, admin=live.admin, **times).state == "done"
     moved = dict(live.replicas)
@@ -102,3 +104,24 @@ def test_rollback_without_a_journal_of_ours(begun: Path, cluster: FakeCluster) -
     (begun / JOURNAL).write_bytes(b"years of work\n")
     rolled_back(begun, cluster)
     assert (begun / JOURNAL).read_bytes().startswith(b"years of work\n")
+
+
+@pytest.mark.parametrize("moment", range(3, 48, 3))
+def test_the_acl_for_throttles_is_taken_away(tmp_path: Path, moment: int) -> None:
+    """The run ends with the reason; once the ACL is back, the same command does the rest and
+    restores all throttles, those of another tool too."""
+    live = FakeCluster(ORIGINAL, range(1, 5))
+    live.configs["broker", "3"] = {"follower.replication.throttled.rate": "9000000"}
+    before = dict(live.throttles)
+    options: Any = {"admin": live.admin, "clock": live.clock, "sleep": live.sleep}
+    partage.plan(partage.snapshot(admin=live.admin), spread="topic", concurrency=1).write(tmp_path)
+    live.at(moment, lambda: setattr(live, "configs_forbidden", True))
+    for _ in range(2):  # a second run is refused as well
+        with pytest.raises(PartageError, match=MISSING):
+            partage.apply(tmp_path, throttle="1MB", **options)
+    live.configs_forbidden = False
+    live.sleep(60)
+    assert partage.apply(tmp_path, throttle="1MB", **options).state == "done"
+    assert live.throttles == before
+    assert partage.rollback(tmp_path, throttle="1MB", **options).state == "done"
+    assert (live.replicas, live.throttles) == (ORIGINAL, before)

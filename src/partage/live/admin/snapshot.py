@@ -192,8 +192,8 @@ def read_throttles(
 
 
 def read_topic_ids(admin: KafkaAdminClient, topics: Sequence[str]) -> dict[str, str]:
-    """The ids of those topics that exist, where Kafka has ids."""
-    described = _describe_topics(admin, topics)
+    """The ids of those topics that exist and may be described, where Kafka has ids."""
+    described = [one for part in chunks(topics, CHUNK) for one in admin.describe_topics(list(part))]
     ids = {topic["name"]: _topic_id(topic) for topic in described if not topic["error_code"]}
     return {topic: found for topic, found in ids.items() if found is not None}
 

@@ -21,7 +21,7 @@ from kafka import errors as kafka_errors
 from kafka.admin import ConfigResource, ConfigResourceType
 
 from partage.errors import PartageError
-from partage.live.admin.connection import chunks
+from partage.live.admin.connection import chunks, describe_error
 from partage.live.admin.snapshot import CHUNK, read_throttles, read_topic_ids
 from partage.live.admin.states import RATES, TOPIC_THROTTLES, Throttles
 from partage.live.execution.changes import Change
@@ -82,15 +82,22 @@ class ReplicationThrottles:
 
     def restore(self, alive: Iterable[int]) -> list[int]:
         """Restore all saved throttles; returns the brokers that do not answer, whose throttles stay
-        until a later run reaches them."""
+        until a later run reaches them. Raises PartageError where Kafka refuses; what it does not
+        refuse is restored."""
         before = self._journal.saved_throttles
         reachable = sorted(set(before.brokers) & set(alive))
-        self._restore_topics(before, before.topics)
+        topics, refused = sorted(before.topics), None
+        try:
+            self._restore_topics(before, topics)
+        except PartageError as error:
+            topics, refused = [], error
         restored = self._alter_brokers({b: before.brokers[b] for b in reachable}, delete=True)
-        if restored or before.topics:
-            self._journal.throttles_restored(restored, sorted(before.topics))
+        if restored or topics:
+            self._journal.throttles_restored(restored, topics)
         for broker in restored:
             self._set.brokers.pop(broker, None)
+        if refused is not None:
+            raise refused
         return sorted(set(before.brokers) - set(restored))
 
     def restore_topics(self, topics: Iterable[str]) -> None:
@@ -171,6 +178,8 @@ def alter_configs(admin: KafkaAdminClient, resources: list[ConfigResource]) -> N
             error = _error(result)
             if issubclass(error, kafka_errors.RetriableError):
                 raise error(result)
+            if issubclass(error, kafka_errors.AuthorizationError):
+                result = f"{describe_error(error('AlterConfigs'))}: grant it and run again"
             where = f"{kind} {name}".strip()
             raise PartageError(f"{where}: its configuration cannot be changed: {result}")
 
