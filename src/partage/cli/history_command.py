@@ -58,15 +58,16 @@ def history(
 
     if by is not None:
         check_choice(PICTURE_ROWS, "--by", by)
+    if out is not None:
+        from partage.outputs import check_directory
+        from partage.pipeline.history import MARKER
+
+        check_directory(out, MARKER, overwrite)
     with output.bar(quiet=json) as progress:
         progress(0, 0, "starting Spark")
         from partage.pipeline import session
-        from partage.pipeline.history import MARKER, read_history, write_history
+        from partage.pipeline.history import read_history, write_history
 
-        if out is not None:
-            from partage.outputs import check_directory
-
-            check_directory(out, MARKER, overwrite)
         with session(master, short=True) as spark:
             if out is None:
                 found = read_history(spark, logs, group=group, progress=progress)

@@ -110,7 +110,8 @@ class State:
 def check(out: str, settings: Settings) -> None:
     """Raise InputError now, before Spark starts, if ``opened`` would refuse the directory."""
     marker = Path(out) / MARKER
-    refuse_link(out)
+    for name in ("", *_TABLES, PLANS, _CHECKPOINT, MARKER):
+        refuse_link(Path(out) / name)
     if not marker.is_file():
         check_directory(out, MARKER)
     if Path(out).resolve().is_relative_to(settings.records):
@@ -139,7 +140,7 @@ def opened(out: str, settings: Settings) -> Iterator[Store]:
         except OSError:
             raise PartageError(f"{out}: another partage watch is using this directory") from None
         for name in (*_TABLES, PLANS, _CHECKPOINT):
-            make_folder(Path(out) / name, root=out)  # and none of them is a link
+            make_folder(Path(out) / name, root=out)
         yield Store(Path(out), settings)
     finally:
         os.close(lock)
