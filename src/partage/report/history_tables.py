@@ -198,6 +198,8 @@ def _replays(history: History, replays: Replays) -> Table:
 def _saving(saving: Saving) -> Table:
     """The numbers below the sentence."""
     rows = {"as in the logs": saving.observed_seconds}
+    if saving.crash_seconds:
+        rows["  of it until crashed members were removed"] = saving.crash_seconds
     if saving.used is not None and saving.used_seconds is not None:
         rows[f"{saving.used}, which was used, replayed"] = saving.used_seconds
     if saving.assignor != saving.used:

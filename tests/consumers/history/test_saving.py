@@ -13,6 +13,7 @@ from partage.consumers.history import History, RecordedRound
 from partage.consumers.history.replay import cases, replay, scenario_of
 from partage.consumers.history.saving import Saving, saving_of
 from partage.consumers.simulation import simulate
+from tests.consumers.history.history_logs import one_group, recorded
 from tests.consumers.history.test_replay import WEEKS
 
 PAIRS = {
@@ -49,7 +50,7 @@ def test_a_saving() -> None:
     one = history(19.3, ("range", "eager"), ("range", "eager"))
     found = saving_of(one, replays(range=20.0, sticky=18.0, cooperative_sticky=3.2))
     assert found == Saving(
-        "cooperative-sticky", pytest.approx(0.84), 3.2, pytest.approx(19.3), "range", 20.0
+        "cooperative-sticky", pytest.approx(0.84), 3.2, pytest.approx(19.3), "range", 20.0, 0.0
     )
     assert found.sentence == (
         "cooperative-sticky would have saved 84 % of the 19.3 s without an owner"
@@ -82,6 +83,28 @@ def test_the_protocol_names_the_assignor() -> None:
     assert found is not None
     assert (found.used, found.used_seconds) == ("cooperative-sticky", 3.0)
     assert found.saved == pytest.approx(2 / 3)
+
+
+def test_waits_for_crashed_members() -> None:
+    """Of the bundled logs: c crashes with three partitions, 6 s before the others go on."""
+    one = one_group(recorded("java-eager-whole"))
+    (crashed,) = (member for member in one.members if member.ended == "gone")
+    held = [span for span in one.owned if span.member == crashed.id and span.end == crashed.ends]
+    gaps = [
+        min(
+            after.start
+            for after in one.owned
+            if after.partition == span.partition and after.start >= span.end
+        )
+        - span.end
+        for span in held
+    ]
+    found = saving_of(one, replays(range=1.0))
+    assert found is not None
+    assert len(held) == 3
+    expected = sum(min(gap / 1e6, one.settings["session_timeout"]) for gap in gaps)
+    assert found.crash_seconds == pytest.approx(expected)
+    assert 0 < found.crash_seconds < found.observed_seconds
 
 
 def test_without_a_gap_or_a_replay() -> None:

@@ -9,9 +9,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
+from itertools import zip_longest
 from typing import Any
 
-from partage.consumers.history.model import History, seconds
+from partage.consumers.history.events import Partition
+from partage.consumers.history.model import SESSION_TIMEOUT, History, seconds
 
 KAFKA: Mapping[str, str] = {
     "cooperative-sticky": "cooperative",
@@ -33,6 +35,8 @@ class Saving:
     - ``seconds``: in its replay; ``observed_seconds``: in the logs
     - ``used``: the group's assignor; None: the logs name none, several, or none of Kafka's
     - ``used_seconds``: in the replay of ``used``
+    - ``crash_seconds``: of ``observed_seconds``, those within a session timeout after a crash,
+      which no assignor saves
     """
 
     assignor: str
@@ -41,10 +45,14 @@ class Saving:
     observed_seconds: float
     used: str | None
     used_seconds: float | None
+    crash_seconds: float
 
     def to_json(self) -> dict[str, Any]:
         """The JSON object ``saving`` of a group."""
-        return asdict(self) | {"saved": round(self.saved, 4)}
+        return asdict(self) | {
+            "saved": round(self.saved, 4),
+            "crash_seconds": round(self.crash_seconds, 6),
+        }
 
     @property
     def sentence(self) -> str:
@@ -73,7 +81,23 @@ def saving_of(
     saved = 1 - replayed[best] / (replayed.get(used or "") or observed)
     if best == used or saved < _LEAST:
         saved = 0.0
-    return Saving(best, saved, replayed[best], observed, used, replayed.get(used or ""))
+    crash = _after_crashes(history)
+    return Saving(best, saved, replayed[best], observed, used, replayed.get(used or ""), crash)
+
+
+def _after_crashes(history: History) -> float:
+    """Partition-seconds without an owner until crashed members were removed."""
+    timeout = history.settings.get("session_timeout", SESSION_TIMEOUT)
+    gone = {member.id: member.ends for member in history.members if member.ended == "gone"}
+    spans = sorted(history.owned, key=lambda span: (span.partition, span.start))
+    waits: dict[Partition, float] = {}
+    for span, after in zip_longest(spans, spans[1:]):
+        ends = gone.get(span.member)
+        if ends is not None and span.end >= ends:
+            taken = after is not None and after.partition == span.partition
+            wait = seconds((after.start if taken else history.until) - span.end)
+            waits[span.partition] = waits.get(span.partition, 0.0) + min(max(wait, 0.0), timeout)
+    return sum(min(wait, seconds(history.unowned.get(p, 0))) for p, wait in waits.items())
 
 
 def _used(history: History) -> str | None:
