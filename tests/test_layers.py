@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -197,3 +198,23 @@ def test_it_would_be_noticed(tmp_path: Path) -> None:
         ("pyspark.sql", 5, False),
         ("partage.report", 7, True),
     ]
+
+
+SINKS = ("cli/output.py", "__main__.py", "demo/traffic_client.py", "cli/compat.py")
+"""The only modules that write to stdout and stderr: what they write is printable."""
+
+
+@pytest.mark.parametrize("path", MODULES, ids=dotted)
+def test_output_has_one_way_out(path: Path) -> None:
+    if path.relative_to(ROOT).as_posix() in SINKS:
+        return
+    found = []
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        if isinstance(node, ast.Call):
+            name = ast.unparse(node.func)
+            writes = re.fullmatch(
+                r"print|(rich\.)?Console|sys\.std(out|err)\.(buffer\.)?write", name
+            )
+            if writes or (name == "typer.echo" and not isinstance(node.args[0], ast.JoinedStr)):
+                found.append(f"line {node.lineno}: {name}")
+    assert found == [], "use partage.cli.output"

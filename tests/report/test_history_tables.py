@@ -13,7 +13,9 @@ from rich.console import Console
 
 from partage.consumers.history import Event, History, Rejected, events_of, histories
 from partage.consumers.history.replay import cases, replay, scenario_of
+from partage.printable import is_printable
 from partage.report.history_tables import labels, print_history, print_rejected
+from partage.report.printing import PrintableConsole
 
 LOGS = Path(str(files("partage") / "data" / "groups" / "logs"))
 
@@ -105,3 +107,24 @@ def test_rejected_lines_are_counted_with_the_first() -> None:
     lines = [Rejected("a.log", 7, "text", "too odd"), Rejected("b.log", 9, "text", "cut off")]
     print_rejected(lines, Console(file=out, width=100))
     assert out.getvalue() == "2 lines rejected, the first a.log:7: too odd\n"
+
+
+def test_names_in_logs_are_shown_and_not_obeyed() -> None:
+    """The logs of a stranger's client: escape sequences, markup, overrides in every name."""
+    found = []
+    for path in KIP_429:
+        text = (LOGS / path).read_text(encoding="utf-8")
+        for name in ("consumer-cg_logi_kafka_test_1-1", "cg_logi_kafka_test_1"):
+            text = text.replace(name, f"{name}[red]\x1b[2J\u202e\x9b")
+        lines = enumerate(text.split("\n"), 1)
+        found += [one for one in events_of(f"\x1b]0;{path}", lines) if isinstance(one, Event)]
+    out = io.StringIO()
+    for one in histories(found).values():
+        print_history(one, {}, PrintableConsole(file=out, width=100))
+        print_rejected(
+            (Rejected("\x1b[31m", 1, "", "\u202e"),), PrintableConsole(file=out, width=100)
+        )
+    text = out.getvalue()
+    assert text
+    assert is_printable(text.replace("\n", ""))
+    assert r"\x1b[" in text

@@ -7,18 +7,20 @@ from datetime import UTC, datetime
 from typing import Any
 
 import pytest
-from rich.console import Console
 
 pytest.importorskip("kafka")
 
 from partage.live.admin.groups import LiveGroup, LiveMember
 from partage.live.admin.states import BrokerState, LogDir, PartitionState, Snapshot, Throttles
+from partage.printable import is_printable
+from partage.report.group_tables import print_assignment
 from partage.report.live_tables import print_group, print_groups, print_snapshot
+from partage.report.printing import PrintableConsole
 
 
 def printed(call: Any, *given: Any, **more: Any) -> str:
     out = io.StringIO()
-    call(*given, Console(file=out, width=100, no_color=True), **more)
+    call(*given, PrintableConsole(file=out, width=100, no_color=True), **more)
     return out.getvalue()
 
 
@@ -84,3 +86,33 @@ def test_groups() -> None:
     assert any(line[:2] == ["static", "host"] for line in lines)
     assert "Lag: 12 records" in text
     assert "Its members cannot be read" in printed(print_group, rows[1])
+
+
+FORGED = "a\n✓ all is well\r\x1b[2J\u202e[red]"
+SHOWN = r"a\n✓ all is well\r\x1b[2J\u202e[red]"
+
+
+def test_names_of_a_cluster_forge_no_line() -> None:
+    """Kafka accepts any text as a client id, a group or a rack."""
+    found = Snapshot(
+        "id",
+        datetime(2026, 1, 1, tzinfo=UTC),
+        1,
+        (BrokerState(1, FORGED, FORGED, 9, alive=True),),
+        (PartitionState("t", 0, (1,), 1, (1,), sizes={1: 5_000_000}),),
+        Throttles({}, {}),
+        warnings=(FORGED,),
+    )
+    member = LiveMember(FORGED, FORGED, FORGED, None, FORGED, ("t",), (("t", 0),))
+    group = LiveGroup(FORGED, "classic", "Stable", FORGED, (member,), {"t": [[]]}, {("t", 0): 3})
+    text = "".join(
+        (
+            printed(print_snapshot, found.to_json()),
+            printed(print_groups, [group.described()]),
+            printed(print_group, group.described()),
+            printed(print_assignment, group.exact(), "sticky"),
+        )
+    )
+    assert not any(line.startswith("✓") for line in text.splitlines())
+    assert SHOWN[:8] in text
+    assert is_printable(text.replace("\n", ""))

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from partage.printable import printable
 from partage.units import plural
 
 Ints = npt.NDArray[np.int64]
@@ -52,8 +53,8 @@ class Member:
         return len(self.owned)
 
     def __repr__(self) -> str:
-        rack = f", rack {self.rack}" if self.rack else ""
+        rack = f", rack {printable(self.rack)}" if self.rack else ""
         return (
-            f"<Member {self.id}: {plural(len(self.topics), 'topic')}, "
+            f"<Member {printable(self.id)}: {plural(len(self.topics), 'topic')}, "
             f"{plural(self.owned_count, 'partition')} owned{rack}>"
         )

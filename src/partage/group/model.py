@@ -25,7 +25,6 @@ import numpy.typing as npt
 from partage.errors import InputError, shown
 from partage.frames import Columns, arrow_table, data_frame, html_table
 from partage.group.member import Ints, Member
-from partage.kafka_names import TOPIC_RULE, is_topic
 from partage.units import plural
 
 if TYPE_CHECKING:
@@ -61,9 +60,9 @@ class Group:
 
     def __post_init__(self) -> None:
         for topic, count in self.topics.items():
-            if type(topic) is not str or not is_topic(topic):
+            if type(topic) is not str or not topic:
                 raise InputError(
-                    self.where, f"topics: {shown(topic)}: expected a name of {TOPIC_RULE}"
+                    self.where, f"topics: {shown(topic)}: expected the name of a topic"
                 )
             if type(count) is not int or count < 0:
                 raise InputError(

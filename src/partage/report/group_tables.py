@@ -15,6 +15,7 @@ from partage.consumers.read_again import COMMIT_INTERVALS
 from partage.consumers.simulation import SimulatedRound, Simulation
 from partage.group import Group
 from partage.group.model import NO_MEMBER
+from partage.printable import printable
 from partage.report import printing, units
 from partage.report.printing import clipped_at_a_word, lines_of, partitions, remark, some
 from partage.report.timeline import MANY_LINES, print_timeline
@@ -68,7 +69,7 @@ def print_assignment(found: Assignment, assignor: str, console: Console) -> None
 def _copies(found: Assignment, console: Console) -> None:
     """Kafka Streams: standbys, warm-ups, tasks that wait for them, reads across racks."""
     lines = [
-        f"{member} {what}: {partitions(copies)}"
+        f"{printable(member)} {what}: {partitions(copies)}"
         for what, by_id in (("standby", found.standbys_by_id), ("warm-up", found.warmups_by_id))
         for member, copies in by_id.items()
         if copies
@@ -97,7 +98,7 @@ def _members(found: Assignment, load: npt.NDArray[np.int64], order: Iterable[int
         has = set(np.flatnonzero(found.owner == at).tolist())
         goes = {p for p in claims[at] if found.target[p] != at}
         table.add_row(
-            Text(group.members[at].id),
+            Text(printable(group.members[at].id)),
             units.count(int(load[at])),
             Text(_named(group, has & claims[at])),
             Text(_named(group, has - claims[at]), "green"),
@@ -118,7 +119,10 @@ def _waiting(found: Assignment, console: Console) -> None:
         row = int(found.group.offset[found.group.position(topic) or 0]) + number
         to = found.group.members[int(found.target[row])].id
         console.print(
-            Text(f"  {topic}-{number}: {member} revokes it, {to} gets it in the next round")
+            Text(
+                f"  {topic}-{number}: {printable(member)} revokes it, {printable(to)} gets it "
+                "in the next round"
+            )
         )
     if len(rows) > _ROUNDS:
         console.print(Text(f"  and {len(rows) - _ROUNDS} more"))
@@ -164,7 +168,7 @@ def print_simulation(
         _records(found, console)
         _read_again(found, console, commit_intervals)
     for member, why in found.refused.items():
-        console.print(Text(f"\n{member} was rejected: {why}", "yellow"))
+        console.print(Text(f"\n{printable(member)} was rejected: {why}", "yellow"))
     if found.violations:
         for violation in found.violations[:_ROUNDS]:
             console.print(Text(f"\n✗ {violation}", "red"))
@@ -195,7 +199,7 @@ def _records(found: Simulation, console: Console) -> None:
         pushed, empty = found.pushed[actor.id], found.empty_polls[actor.id]
         late = pushed.overrun_at is not None
         table.add_row(
-            Text(actor.id),
+            Text(printable(actor.id)),
             "any number" if actor.rate is None else f"{actor.rate:g}/s",
             "spins" if empty is None else units.count(empty),
             f"{units.count(pushed.most)} of {actor.buffer:g}",

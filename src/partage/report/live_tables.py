@@ -9,6 +9,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from partage.printable import printable_values
 from partage.report import printing, units
 from partage.report.printing import clipped, remark, some
 
@@ -19,6 +20,7 @@ _OWNED = 6
 
 def print_snapshot(found: Mapping[str, Any], console: Console) -> None:
     """Print a snapshot: a table of brokers and a line for each problem."""
+    found = printable_values(found)
     brokers, partitions = found["brokers"], found["partitions"]
     topics = {one["topic"] for one in partitions}
     replicas = sum(len(one["replicas"]) for one in partitions)
@@ -90,7 +92,7 @@ def print_groups(rows: Sequence[Mapping[str, Any]], console: Console) -> None:
     table = _table("group", "state", "assignor")
     for name in ("members", "loads", "lag", "exact", "moves"):
         table.add_column(name, justify="right", no_wrap=True)
-    for row in rows[:_MANY]:
+    for row in printable_values(rows[:_MANY]):
         exact = row["exact"]
         table.add_row(
             Text(clipped(row["group"], _NAME)),
@@ -116,6 +118,7 @@ def print_groups(rows: Sequence[Mapping[str, Any]], console: Console) -> None:
 
 def print_group(row: Mapping[str, Any], console: Console) -> None:
     """Print one group: its state, a row for each member, and the lag."""
+    row = printable_values(row)
     head = f"{row['group']}: {row['state']}, {row['type']}, {row['assignor'] or 'no assignor'}"
     console.print(Text(head, "bold"))
     if row["members"] is None:

@@ -86,17 +86,18 @@ def bullet(console: Console, sign: Text, line: Text) -> None:
 
 def remark(text: str, console: Console) -> None:
     """Print a warning in one line that is not wrapped."""
-    console.print(Text(f"! {text}", "yellow"), soft_wrap=True)
+    console.print(Text(f"! {printable(text)}", "yellow"), soft_wrap=True)
 
 
 def some(names: Sequence[str], shown: int = _NAMES) -> str:
     """``a, b and 3 more``."""
     more = f" and {len(names) - shown} more" if len(names) > shown else ""
-    return ", ".join(names[:shown]) + more
+    return ", ".join(map(printable, names[:shown])) + more
 
 
 def clipped(text: str, width: int) -> str:
-    """A name cut to ``width`` characters."""
+    """A name, printable, cut to ``width`` characters."""
+    text = printable(text)
     return text if len(text) <= width else text[: width - 1] + "…"
 
 
@@ -132,7 +133,8 @@ def lines_of(
     """A line per member with its partitions; ``names``: shorter names of members."""
     lines = [
         clipped_at_a_word(
-            f"{what}{(names or {}).get(member, member)}: {partitions(held[member])}", width
+            f"{what}{printable((names or {}).get(member, member))}: {partitions(held[member])}",
+            width,
         )
         for member in sorted(held)
     ]

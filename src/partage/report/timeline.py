@@ -18,6 +18,7 @@ from rich.text import Text
 
 from partage.consumers.record_flow import LagCurve, OwnershipSpan
 from partage.consumers.simulation import Simulation
+from partage.printable import printable
 from partage.report import units
 
 MANY_LINES = 40
@@ -53,7 +54,7 @@ def print_timeline(found: Simulation, console: Console, by: str = "partition") -
     if by == "partition":
         legend = Text("\n")
         for at, actor in enumerate(found.scenario.members[:MANY_LINES]):
-            legend.append(f"{_symbol(at)} ", _style(at)).append(f"{actor.id}   ")
+            legend.append(f"{_symbol(at)} ", _style(at)).append(f"{printable(actor.id)}   ")
         console.print(legend.append(f"{NO_OWNER} no owner"))
     else:
         console.print(Text(f"\n1, 2 … partitions   {NO_OWNER} none   {CRASH} crashes", "dim"))
@@ -142,6 +143,7 @@ def _lag(curves: Iterable[LagCurve], until: float, width: int) -> tuple[str, flo
 
 
 def _label(text: str) -> str:
+    text = printable(text)
     short = text if cell_len(text) <= _LABEL else set_cell_size(text, _LABEL - 1) + "…"
     return set_cell_size(short, _LABEL) + "  "
 
