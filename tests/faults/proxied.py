@@ -57,6 +57,8 @@ class Proxied(Sandbox):
         return [broker.id for broker in self.brokers]
 
     def _write_settings(self, node: Node) -> None:
+        file = self._folder / node.name / "server.properties"
+        file.unlink(missing_ok=True)  # the sandbox replaces none with added lines
         super()._write_settings(node)
         voters = {CONTROLLER: self._nodes[CONTROLLER].port, **self._voters}
         quorum = ",".join(f"{voter}@{HOST}:{port}" for voter, port in voters.items())
@@ -71,8 +73,8 @@ class Proxied(Sandbox):
             settings["listeners"] = f"PLAINTEXT://{node.address},{own}"
             settings["advertised.listeners"] = f"{advertised},{own}"
         # the later line of a setting wins
-        with (self._folder / node.name / "server.properties").open("a") as file:
-            file.writelines(f"{name}={value}\n" for name, value in settings.items())
+        with file.open("a") as lines:
+            lines.writelines(f"{name}={value}\n" for name, value in settings.items())
 
     def is_up(self, node: int) -> bool:
         """Whether its process runs."""

@@ -25,6 +25,7 @@ from kafka.admin import (
     ACL,
     ACLOperation,
     ACLPermissionType,
+    ConfigResource,
     ResourcePattern,
     ResourceType,
     UserScramCredentialUpsertion,
@@ -33,6 +34,8 @@ from kafka.admin import (
 from partage.java import find_java
 from partage.live.admin.connection import Connection
 from partage.live.admin.permissions import NEEDS, Acl
+from partage.live.admin.snapshot import read_throttles
+from partage.live.admin.states import Throttles
 from partage.live.sandbox import Sandbox
 from partage.live.sandbox.jars import kafka_jars
 from partage.live.sandbox.security import MECHANISMS
@@ -390,6 +393,46 @@ def test_permissions_to_change(users: Users, plan: Path, throttle: tuple[str, ..
         assert done.code == 0
         assert "missing ACL" not in done.out + done.err
     (plan / "journal.jsonl").unlink()
+
+
+def test_acls_are_taken_away_during_a_run(
+    secured: Sandbox, admin: KafkaAdminClient, users: Users, tmp_path: Path
+) -> None:
+    """The run ends and names one; once they are back, the same command does the rest, and no
+    throttle or claim is left."""
+    admin.create_topics({"half": {"assignments": {p: [1] for p in range(4)}}})
+    connection = Connection.of(None, secured.security.folder / "admin.properties")
+    producer = KafkaProducer(
+        acks="all", bootstrap_servers=connection.servers.split(","), **connection.config
+    )
+    for number in range(60):
+        producer.send("half", b"x" * 900_000, partition=number % 4)
+    producer.close()
+    config = ("--command-config", str(secured.security.folder / "admin.properties"))
+    assert run("plan", *config, "--topics", "half", "-o", str(tmp_path / "plan")).code == 0
+    user = users.having(documented()["apply --throttle"])
+    typed = ("apply", str(tmp_path / "plan"), "--yes", "--throttle", "1MB", "--json")
+    command = [sys.executable, "-m", "partage", *typed, "--command-config", user]
+    running = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    journal, deadline = tmp_path / "plan" / "journal.jsonl", time.monotonic() + 60
+    while not (journal.exists() and '"submitted"' in journal.read_text()):
+        assert time.monotonic() < deadline
+        time.sleep(0.1)
+    name = Path(user).stem
+    taken = [users._acl(name, Acl("AlterConfigs", one)) for one in ("cluster", "topic")]
+    admin.delete_acls(taken)
+    _, errors = running.communicate(timeout=120)
+    assert running.returncode == 1
+    assert re.search(r"missing ACL: AlterConfigs on the \w+: grant it and run again", errors), (
+        errors
+    )
+    assert not admin.create_acls(taken)["failed"]
+    done = until(*typed, "--command-config", user, says='"state":"done"')
+    assert done.code == 0
+    assert read_throttles(admin, [1, 2], ["half"]) == Throttles()
+    described = admin.describe_configs([ConfigResource("BROKER", "1")], config_filter="all")
+    assert [one for one in described["broker"]["1"] if one.startswith("partage.")] == []
+    admin.delete_topics(["half"])
 
 
 def test_the_commands_of_the_page(secured: Sandbox) -> None:

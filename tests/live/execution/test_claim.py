@@ -137,6 +137,6 @@ def test_without_the_acl_the_run_goes_on(cluster: FakeCluster, tmp_path: Path) -
     outcome = apply(cluster, directory, throttle=None, progress=updates.append)
     assert outcome.state == "done"
     assert updates[0].note == (
-        "another partage on this cluster will not be noticed: not allowed: missing ACL: "
-        "AlterConfigs on the cluster"
+        "another partage on this cluster will not be noticed: that needs AlterConfigs on the "
+        "cluster"
     )

@@ -29,6 +29,7 @@ from partage.live.execution.throttles import alter_configs
 
 _PREFIX = "partage.run."
 _ALL_BROKERS = ""
+_UNNOTICED = "another partage on this cluster will not be noticed"
 _ROUNDS = 30
 """How often to look for the own claim: a broker learns of it a moment later."""
 
@@ -46,20 +47,29 @@ class Claim:
         Where the ACL is missing, or Kafka refuses, the run goes on without a claim.
         """
         own = self._journal.claim or f"{_PREFIX}{_host()}.{secrets.token_hex(4)}"
+        if not self._is_allowed():
+            self._note(f"{_UNNOTICED}: that needs AlterConfigs on the cluster")
+            return
         try:
-            require_acls(self._admin.client, [Acl("AlterConfigs", CLUSTER)], [])
             others = self._others(own)
             if not others:
                 self._journal.take_claim(own)
                 self._set(own, "SET", "1")
         except PartageError as error:
-            self._note(f"another partage on this cluster will not be noticed: {error}")
+            self._note(f"{_UNNOTICED}: {error}")
             return
         if not others:
             others = self._others_after(own, pause)
         if others:
             self.release()
             raise PartageError(_refusal(others[0]))
+
+    def _is_allowed(self) -> bool:
+        try:
+            require_acls(self._admin.client, [Acl("AlterConfigs", CLUSTER)], [])
+        except PartageError:
+            return False
+        return True
 
     def _others_after(self, own: str, pause: Callable[[], None]) -> list[str]:
         """The other claims once the own one shows."""
