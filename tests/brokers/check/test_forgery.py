@@ -27,7 +27,12 @@ PROVEN_PARTS = (
 """What follows from the options, of the parts that are the input."""
 
 
-@pytest.mark.parametrize("seed", seeds(160))
+def with_more(count: int, more: int) -> list[Any]:
+    """Seeds, and many more of them in the long tier."""
+    return [*seeds(count), *(pytest.param(n, marks=pytest.mark.long) for n in range(100, more))]
+
+
+@pytest.mark.parametrize("seed", with_more(40, 250))
 def test_no_forgery_passes_as_optimal(seed: int, tmp_path: Path) -> None:
     """What passes is as good as the best plan for its own cluster and options."""
     for name, directory in forged(random.Random(seed), tmp_path):
@@ -135,16 +140,17 @@ def assert_cannot_be_left_out(files: Files, path: Path_) -> None:
         assert is_named(kind, verdict) or ".prices." in kind, path
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("name", [*SOUND, *LIMITED])
 def test_every_leaf_is_proven_or_named(
     sound_plans: LazyPlans, limited_plans: LazyPlans, name: str
 ) -> None:
     files = (sound_plans if name in SOUND else limited_plans)[name]
     rng = random.Random(name)
-    assert_leaves_are_proven_or_named(files, rng, max(1, len(seeds(4))))
+    assert_leaves_are_proven_or_named(files, rng, samples=1)
 
 
-@pytest.mark.parametrize("seed", seeds(60))
+@pytest.mark.parametrize("seed", with_more(24, 160))
 def test_every_leaf_of_small_plans_is_proven_or_named(seed: int, tmp_path: Path) -> None:
     rng = random.Random(seed)
     _, made = next(problems(rng))
