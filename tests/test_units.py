@@ -54,7 +54,7 @@ def test_only_a_rate_is_per_second(text: str, value: int) -> None:
     "text",
     [
         *("", " ", "MB", "fast", "-1", "-5MB", "+5MB", "0", "0MB", "0.1", "1e6", "1,5MB", "1.MB"),
-        *(".5MB", "5XB", "5MBit", "5MB/h", "NaN", "inf", "5 5", "5\n5", "1" * 16, "0.0000001MB"),
+        *(".5MB", "5XB", "5MBit", "5MB/h", "NaN", "inf", "5 5", "5\n5", "1" * 20, "0.0000001MB"),
         "0x10",
     ],
 )
@@ -78,9 +78,11 @@ def test_bytes_of_a_number(number: float, value: int) -> None:
     assert Bytes.of(number) == value
 
 
-@pytest.mark.parametrize("number", [0, -1, 0.5, 1.5, float("nan"), float("inf"), True, None, [1]])
+@pytest.mark.parametrize(
+    "number", [0, -1, 0.5, 1.5, 2**60 + 1, 1e300, float("nan"), float("inf"), True, None, [1]]
+)
 def test_numbers_that_are_not_sizes(number: Any) -> None:
-    with pytest.raises(ValueError, match=r"expected a size|must be above 0"):
+    with pytest.raises(ValueError, match=r"expected a size|must be above 0|must be at most"):
         Bytes.of(number)
 
 
@@ -102,7 +104,7 @@ def test_bytes_as_text(value: int, text: str) -> None:
     assert f"{Bytes(value):,}" == f"{value:,}"  # a number in any other form
 
 
-@given(st.integers(1, 10**15 - 1))
+@given(st.integers(1, 2**60))
 def test_bytes_as_text_read_as_the_same(value: int) -> None:
     assert Bytes.of(str(Bytes(value))) == value
 

@@ -14,8 +14,9 @@ from typing import Final, Literal, Self, TypeAlias
 
 _UNITS = {"": 1, "k": 10**3, "m": 10**6, "g": 10**9, "t": 10**12, "p": 10**15}
 _SPELLED = ("kB", "MB", "GB", "TB", "PB")
-_SIZE = re.compile(r"(\d{1,15}(?:\.\d{1,6})?)\s*([kmgtp]?)(i?)b?(/s)?", re.ASCII | re.IGNORECASE)
+_SIZE = re.compile(r"(\d{1,19}(?:\.\d{1,6})?)\s*([kmgtp]?)(i?)b?(/s)?", re.ASCII | re.IGNORECASE)
 _PERCENT = re.compile(r"(\d{1,3}(?:\.\d{1,4})?) ?%", re.ASCII)
+_MAX_BYTES = 2**60
 _FINEST = 10**6
 """Percentages are kept to a ten-thousandth of a percent."""
 
@@ -42,6 +43,8 @@ class Bytes(int):
             number = int(value)
         if number <= 0:
             raise ValueError("must be above 0")
+        if number > _MAX_BYTES:
+            raise ValueError("must be at most 1024PiB, an exbibyte")
         return cls(number)
 
     @classmethod

@@ -119,7 +119,8 @@ def test_the_rule_refuses_what_the_planner_refuses() -> None:
         ("max_bytes_moved", "0"),
         ("max_bytes_moved", "50MB/s"),
         ("max_bytes_moved", "1e9"),
-        ("max_bytes_moved", "1234567890123456"),
+        ("max_bytes_moved", "1" * 20),
+        ("max_bytes_moved", "1025PiB"),
         ("throttle", "5 furlongs"),
         ("max_moves", 2**31),
         ("concurrency", 2**31),
@@ -159,6 +160,7 @@ def test_a_word_that_the_planner_refuses(name: str, word: Any) -> None:
         ("max_bytes_moved", "1.5 GiB", 1_610_612_736),
         ("max_bytes_moved", "2tb", 2 * 10**12),
         ("throttle", "0.001 KiB/s", 1),
+        ("max_bytes_moved", "1234567890123457", 1234567890123457),
     ],
 )
 def test_a_word_in_any_spelling(name: str, word: str, value: Any) -> None:

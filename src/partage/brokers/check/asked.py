@@ -17,7 +17,7 @@ from partage.brokers.check.schema import MalformedError
 from partage.brokers.directory import MARKER
 from partage.patterns import compile_pattern, matcher
 
-_MAX_COUNT = 2**31 - 1
+_MAX_COUNT, _MAX_BYTES = 2**31 - 1, 2**60
 _LIMITS = ("relieve", "max_moves", "max_bytes_moved", "tolerance")
 _NEED_MOVES = ("remove_broker", "replace_broker", "replication_factor")
 _CHOICES = {
@@ -194,11 +194,14 @@ def _fraction(text: str) -> Fraction:
 
 def _bytes(text: str, *, rate: bool) -> int:
     """``2TB``, ``1.5 GiB``: a number and a decimal unit (binary with an i), in whole bytes."""
-    match = _matched(r"([0-9]{1,15}(?:\.[0-9]{1,6})?)\s*([kmgtp]?)(i?)b?(/s)?", text)
+    match = _matched(r"([0-9]{1,19}(?:\.[0-9]{1,6})?)\s*([kmgtp]?)(i?)b?(/s)?", text)
     if match[4] and not rate:
         raise ValueError
     power = " kmgtp".index(match[2].lower() or " ")
-    return _at_least(int(Fraction(match[1]) * (1024 if match[3] else 1000) ** power), 1)
+    number = int(Fraction(match[1]) * (1024 if match[3] else 1000) ** power)
+    if number > _MAX_BYTES:
+        raise ValueError
+    return _at_least(number, 1)
 
 
 def _at_least(number: int, least: int) -> int:

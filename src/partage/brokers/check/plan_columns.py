@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from fractions import Fraction
 from functools import cached_property
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -116,11 +117,12 @@ class PlanColumns:
         held = np.maximum(self.factor, [len(row) for row in self.before]).astype(object)
         if int((held * self.size).sum()) > MAX_BYTES:
             raise MalformedError(f"{MARKER}: partitions.size_bytes: more than an exbibyte in all")
+        rows = list(zip(self.topic.tolist(), self.number, strict=True))
+        if any(row >= following for row, following in pairwise(rows)):
+            raise MalformedError(f"{MARKER}: partitions: must ascend by topic and number")
         self.names = [
             f"{self.topics[t]}-{p}" for t, p in zip(self.topic.tolist(), self.number, strict=True)
         ]
-        if len(set(self.names)) != count:
-            raise MalformedError(f"{MARKER}: partitions: a partition is listed twice")
 
     @cached_property
     def row_of(self) -> dict[str, int]:
