@@ -182,6 +182,24 @@ def test_the_picture(run: Run) -> None:
     assert line[20:].rstrip() == "4" * 26 + "×"
 
 
+@pytest.mark.parametrize(
+    ("assignor", "shown"),
+    [
+        ("connect", ["lost tasks: 5 min", "lost tasks: 3 min 59 s"]),
+        ("StreamsPartitionAssignor", ["0.0 task-seconds restoring state", "6 copies: 1 min"]),
+    ],
+)
+def test_simulations_show_what_waits(run: Run, assignor: str, shown: list[str]) -> None:
+    name = "connect" if assignor == "connect" else "streams"
+    done = run("simulate", bundled(f"{name}-scenario"), "--assignor", assignor)
+    assert all(text in done.out for text in shown)
+    assert f"--assignor {assignor}" in done.out + done.err
+    value = run("simulate", bundled(f"{name}-scenario"), "--assignor", assignor, "--json").json
+    assert value["invariants"] == "hold"
+    key = "delay_ms" if name == "connect" else "warmups"
+    assert all(key in one for one in value["rounds"])
+
+
 def test_members_that_are_rejected_are_shown(run: Run) -> None:
     ended = run("simulate", bundled("strategies-scenario"), "--assignor", "range")
     assert ended.code == 0

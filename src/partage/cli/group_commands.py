@@ -223,7 +223,9 @@ def simulate(
 
         console = output.console()
         print_simulation(found, console, by, intervals)
-        this = next_step.same_call("what-if", "churn", without=("assignor", "protocol"))
+        # tasks of Streams and Connect have one assignor
+        compared = () if found.assignor in ("streams", "connect") else ("assignor",)
+        this = next_step.same_call("what-if", "churn", without=(*compared, "protocol"))
         next_step.show(console, *this)
     raise typer.Exit(1 if found.violations else 0)
 

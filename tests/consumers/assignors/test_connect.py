@@ -28,6 +28,11 @@ def test_the_first_round_assigns_all_tasks() -> None:
     assert found.delay_ms == 0
 
 
+def test_connectors_have_any_name() -> None:
+    group = Group({}, [Member("w", [])], connect={"tasks": [["my sink (s3)", 0]]})
+    assert assign(group, "connect").of("w") == [("my sink (s3)", 0)]
+
+
 def test_lost_tasks_wait_for_their_worker() -> None:
     left = worker("W3", 4, 5, left_at_ms=1_000)
     found = connected(worker("W1", 0, 1), worker("W2", 2, 3), left, now_ms=61_000)
