@@ -167,7 +167,6 @@ PRwJe14vWEYzHQr/6AIhAOPWYfpl/RU/yJjNrBndO7w7Tz++aVTVB7nGMXizJjXC
 -----END CERTIFICATE-----
 """
 SETTINGS = """
-master = "local[2]"
 [plan]
 leaders = "count"
 add-broker = ["9:a", "10:b"]
