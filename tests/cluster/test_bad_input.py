@@ -13,6 +13,8 @@ from typing import Any
 import pytest
 
 from partage import Cluster, InputError
+from partage.brokers.options import PlanOptions
+from partage.cluster.reassignment import Reassignment
 
 File = Callable[..., str]
 Refused = Callable[..., str]
@@ -333,3 +335,17 @@ def test_numbers_too_long_to_be_shown() -> None:
     for path in ("brokers.1.id", "partitions.1.partition", "partitions.1.size_bytes"):
         with pytest.raises(InputError):
             Cluster.from_json(with_value(path, 10**6000))
+
+
+@pytest.mark.parametrize("count", [129, 50_000])
+def test_more_replicas_than_a_plan_could_order(count: int) -> None:
+    entry = {"topic": "t", "partition": 0, "replicas": list(range(count))}
+    value = {"version": 1, "partitions": [entry]}
+    expected = rf"t-0: {count} replicas, expected up to 128"
+    for read in (Cluster.from_json, Reassignment.from_json):
+        with pytest.raises(InputError, match=expected):
+            read(value)
+    with pytest.raises(InputError, match="must not be above 128"):
+        PlanOptions(replication_factor=count)
+    entry["replicas"] = list(range(128))
+    assert Cluster.from_json(value).replicas.shape == (1, 128)

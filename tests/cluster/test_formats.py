@@ -6,11 +6,13 @@ import json
 from collections.abc import Callable
 from fractions import Fraction
 from importlib.resources import files
+from pathlib import Path
 from typing import Any
 
 import pytest
 
-from partage import Cluster
+from partage import Cluster, InputError
+from partage.cluster.formats import read_cluster_file
 
 File = Callable[..., str]
 Refused = Callable[..., str]
@@ -400,3 +402,14 @@ def test_refused_sizes(
 )
 def test_refused_sizes_files(file: File, refused: Refused, text: str) -> None:
     assert refused(file(TWO), file(text, "sizes.txt"))
+
+
+@pytest.mark.parametrize(
+    "words", ["Partition: 1 ", "Partition: 1 Replicas: 1,2x ", "PartitionCount: x ", "Replicas: "]
+)
+def test_a_line_that_could_be_read_in_many_ways(tmp_path: Path, words: str) -> None:
+    """In linear time: with backtracking it would take hours."""
+    path = tmp_path / "describe.txt"
+    path.write_text(f"Topic: a {words * 200_000}\n")
+    with pytest.raises(InputError, match="line 1: expected 'Topic: "):
+        read_cluster_file(path)

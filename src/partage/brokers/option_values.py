@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple, Self
 
+from partage.cluster.broker import MAX_REPLICAS
 from partage.printable import is_printable
 from partage.units import MAX_COUNT, count_of
 
@@ -77,9 +78,12 @@ class ReplicationFactor(NamedTuple):
         elif isinstance(given, tuple) and len(given) == 2:
             topic, factor = given
         try:
-            return cls(topic, count_of(factor))
+            number = count_of(factor)
         except ValueError:
             raise ValueError("expected 3 or topic=3, a whole number from 1") from None
+        if number > MAX_REPLICAS:
+            raise ValueError(f"must not be above {MAX_REPLICAS}")
+        return cls(topic, number)
 
     def __str__(self) -> str:
         return str(self.factor) if self.topic is None else f"{self.topic}={self.factor}"

@@ -18,7 +18,7 @@ from partage.brokers.directory import FORMAT_VERSION, MARKER, fingerprint, wave_
 from partage.brokers.stages import StageName
 from partage.errors import InputError
 from partage.files import parse_json, read_text
-from partage.json_input import check_json
+from partage.json_input import Int64, check_json
 
 OptionValue: TypeAlias = bool | int | float | str | list[str | int] | None
 BrokerIds: TypeAlias = list[int]
@@ -27,9 +27,9 @@ BrokerIds: TypeAlias = list[int]
 class PlanBroker(msgspec.Struct, frozen=True):
     """A broker. ``excluded``: must be empty after the plan; ``added``: by an option."""
 
-    id: int
+    id: Int64
     rack: str | None = None
-    disk_bytes: int | None = None
+    disk_bytes: Int64 | None = None
     capacity: float = 1.0
     alive: bool = True
     excluded: bool = False
@@ -57,44 +57,44 @@ class PlanPartitions(msgspec.Struct, frozen=True):
     preferred leader first.
     """
 
-    topic: list[int]
-    partition: list[int]
+    topic: list[Int64]
+    partition: list[Int64]
     before: list[BrokerIds]
     after: list[BrokerIds]
-    size_bytes: list[int | None]
+    size_bytes: list[Int64 | None]
     chosen: list[bool]
     bytes_per_second: list[float] | None = None
-    replication_factor: list[int] | None = None
+    replication_factor: list[Int64] | None = None
 
 
 class FailureFigures(msgspec.Struct, frozen=True):
     """Leaders of the worst survivor after one failure, a proven lower bound on them (``ideal``),
     and, after a rack's failure, the partitions left without a live replica."""
 
-    max: int | None = None
-    ideal: int | None = None
-    offline: int | None = None
+    max: Int64 | None = None
+    ideal: Int64 | None = None
+    offline: Int64 | None = None
 
 
 class PlanFigures(msgspec.Struct, frozen=True):
     """Figures of one placement. Those from ``moves`` on are of the placement after the plan."""
 
-    replicas_per_broker: tuple[int, int] | None = None
-    leaders_per_broker: tuple[int, int] | None = None
+    replicas_per_broker: tuple[Int64, Int64] | None = None
+    leaders_per_broker: tuple[Int64, Int64] | None = None
     leaders_after_failure: FailureFigures | None = None
     leaders_after_rack_failure: FailureFigures | None = None
-    rack_violations: int | None = None
+    rack_violations: Int64 | None = None
     topic_spread: int | None = None
     bytes_max_over_mean: float | None = None
-    moves: int | None = None
-    moves_lower_bound: int = 0
-    bytes_moved: int | None = None
-    bytes_moved_lower_bound: int | None = None
+    moves: Int64 | None = None
+    moves_lower_bound: Int64 = 0
+    bytes_moved: Int64 | None = None
+    bytes_moved_lower_bound: Int64 | None = None
     optimal: bool = False
-    leader_changes: int | None = None
+    leader_changes: Int64 | None = None
     settled: bool = False
-    waves: int | None = None
-    waves_lower_bound: int | None = None
+    waves: Int64 | None = None
+    waves_lower_bound: Int64 | None = None
 
 
 class FigurePair(msgspec.Struct, frozen=True):
@@ -143,15 +143,15 @@ class PlanWave(msgspec.Struct, frozen=True):
     Older plans lack the load: one entry per broker that receives or sends (``brokers``: ids)."""
 
     file: str
-    partitions: int
-    moves: int
-    bytes: int | None = None
+    partitions: Int64
+    moves: Int64
+    bytes: Int64 | None = None
     seconds: float | None = None
-    brokers: list[int] | None = None
-    replicas_in: list[int] = []
-    replicas_out: list[int] = []
-    bytes_in: list[int] | None = None
-    bytes_out: list[int] | None = None
+    brokers: list[Int64] | None = None
+    replicas_in: list[Int64] = []
+    replicas_out: list[Int64] = []
+    bytes_in: list[Int64] | None = None
+    bytes_out: list[Int64] | None = None
 
 
 class PlanFile(msgspec.Struct, frozen=True):
@@ -159,7 +159,7 @@ class PlanFile(msgspec.Struct, frozen=True):
 
     accepted: ClassVar[str] = "a plan"
 
-    format_version: int
+    format_version: Int64
     brokers: list[PlanBroker]
     topics: list[str]
     partitions: PlanPartitions

@@ -15,6 +15,8 @@ MAX_BYTES = 2**60
 typing or unit mistake, and sums stay well below what 64 bits hold."""
 
 MAX_BROKER_ID = 2**31 - 1
+MAX_REPLICAS = 128
+"""Of a partition. The leaders after a failure follow from pairs of replicas."""
 
 
 @dataclass(frozen=True, repr=False)

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
-from partage.cluster.broker import MAX_BROKER_ID, MAX_BYTES, UNKNOWN, Broker
+from partage.cluster.broker import MAX_BROKER_ID, MAX_BYTES, MAX_REPLICAS, UNKNOWN, Broker
 from partage.errors import InputError
 from partage.frames import Columns, arrow_table, data_frame, html_table
 from partage.kafka_names import TOPIC_RULE, is_topic
@@ -126,6 +126,11 @@ class Cluster:
         if lengths.min() == 0:
             raise InputError(where, f"{named(int(lengths.argmin()))}: has no replicas")
         width = int(lengths.max())
+        if width > MAX_REPLICAS:
+            row = int(lengths.argmax())
+            raise InputError(
+                where, f"{named(row)}: {width} replicas, expected up to {MAX_REPLICAS}"
+            )
         if width > len(ids):
             row = int(lengths.argmax())
             raise InputError(

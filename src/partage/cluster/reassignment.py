@@ -21,6 +21,7 @@ import numpy as np
 import numpy.typing as npt
 from msgspec import Struct
 
+from partage.cluster.broker import MAX_REPLICAS
 from partage.cluster.formats import PartitionEntry
 from partage.cluster.model import Cluster
 from partage.errors import InputError
@@ -95,6 +96,9 @@ class Reassignment:
             partition = f"{entry.topic}-{entry.partition}"
             if not entry.replicas:
                 raise InputError(name, f"{partition}: has no replicas")
+            if len(entry.replicas) > MAX_REPLICAS:
+                problem = f"{len(entry.replicas)} replicas, expected up to {MAX_REPLICAS}"
+                raise InputError(name, f"{partition}: {problem}")
             twice = next((b for b in entry.replicas if entry.replicas.count(b) > 1), None)
             if twice is not None:
                 raise InputError(name, f"{partition}: broker {twice} is named twice")

@@ -118,3 +118,19 @@ def test_with_its_own_assignor_as_much_moves_as_in_the_logs(case: str) -> None:
     again = replay(scenario_of(real), assignor, str(real.rounds[0].protocol))
     assert again["moved"] == real.moved
     assert [name_of(one.id) for one in scenario_of(real).members] == ["a", "b", "c"]
+
+
+def test_a_setting_of_zero_in_a_log_does_not_count() -> None:
+    head = "2026-01-02 03:04:0{},678 INFO "
+    lines = [
+        head.format(1) + "ConsumerConfig values: ",
+        "\tclient.id = c",
+        "\tgroup.id = g",
+        "\theartbeat.interval.ms = 0",
+        "\tsession.timeout.ms = 0",
+        head.format(2)
+        + "[Consumer clientId=c, groupId=g] Successfully joined group with generation 7",
+        head.format(3) + "[Consumer clientId=c, groupId=g] Adding newly assigned partitions: t-0",
+    ]
+    scenario = scenario_of(one_group({"a.log": lines}))
+    assert (scenario.session_timeout, scenario.heartbeat_interval) == (45, 3)

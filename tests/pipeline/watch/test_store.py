@@ -106,3 +106,14 @@ def test_only_the_latest_rejected_rows_are_kept(
                 store.add_rejected(batch, pa.Table.from_pylist(rows, schema=schema))
         kept = pq.ParquetFile(store.path / "rejected" / "part-00000.parquet").read()
         assert kept["row"].to_pylist() == ["0-1", "1-0", "1-1", "2-0", "2-1"]
+
+
+@pytest.mark.parametrize("text", [b"", b"{", b"7", b"{}", b'{"batch": "x"}', b"[" * 100_000])
+def test_a_state_with_damaged_figures(tmp_path: Path, text: bytes) -> None:
+    settings = Settings("/records", 60)
+    with store_module.opened(str(tmp_path / "w"), settings) as opened:
+        opened.commit(store_module.State())
+        table = store_module.State().open.replace_schema_metadata({b"partage": text})
+        pq.write_table(table, tmp_path / "w/state.parquet")
+        with pytest.raises(InputError, match=r"state\.parquet: is not the state of a watch"):
+            opened.state()

@@ -137,7 +137,7 @@ def _settings(events: Iterable[Event]) -> dict[str, float]:
     """Seconds by name. The heartbeat interval may also follow from the heartbeats."""
     found: dict[str, float] = {}
     for event in events:
-        found |= event.settings
+        found |= {name: value for name, value in event.settings.items() if value > 0}
     beats = [
         event.settings[HEARTBEATS_SEEN] for event in events if HEARTBEATS_SEEN in event.settings
     ]

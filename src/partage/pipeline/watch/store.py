@@ -31,6 +31,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
@@ -38,6 +39,7 @@ import pyarrow.parquet as pq
 import partage
 from partage.errors import InputError, PartageError
 from partage.files import parse_json, read_text, to_json
+from partage.json_input import Int64, check_json
 from partage.measured_loads import FORMAT_VERSION as PROFILE_VERSION
 from partage.measured_loads import MARKER as PROFILE
 from partage.outputs import (
@@ -105,6 +107,20 @@ class State:
     def open_records(self) -> int:
         """Records in open windows."""
         return int(pc.sum(self.open["records"]).as_py() or 0)
+
+
+class _Figures(msgspec.Struct, forbid_unknown_fields=True):
+    """The state in the metadata of its file: all but ``open``."""
+
+    batch: Int64
+    watermark: Int64
+    records: Int64
+    bytes: Int64
+    late: Int64
+    rejected: Int64
+    start: Int64 | None
+    end: Int64 | None
+    unfair: bool
 
 
 def check(out: str, settings: Settings) -> None:
@@ -326,10 +342,11 @@ def _check_settings(out: str, marker: Path, settings: Settings) -> None:
 
 def _read_state(file: Path) -> State:
     table = _read(file, windows.SCHEMA)
-    figures = json.loads((table.schema.metadata or {}).get(_METADATA, b"{}"))
     try:
+        text = (table.schema.metadata or {}).get(_METADATA, b"{}")
+        figures = msgspec.structs.asdict(check_json(json.loads(text), _Figures, ""))
         return State(**figures, open=table.replace_schema_metadata(None).cast(windows.SCHEMA))
-    except (TypeError, ValueError, pa.ArrowException):
+    except (InputError, ValueError, RecursionError, pa.ArrowException):
         raise InputError(os.fspath(file), "is not the state of a watch") from None
 
 
