@@ -186,14 +186,20 @@ def test_from_creation_to_removal(tmp_path: Path) -> None:
         whole = Sandbox.start(folder)
         assert whole.started == [1, 2]
         assert eventually(lambda: alive(whole) == {1, 2})
-        (folder / "notes.txt").write_text("mine")
+        for place in ("notes.txt", "broker-1/notes.txt", "broker-1/data/t-0/notes.txt"):
+            (folder / place).parent.mkdir(exist_ok=True)
+            (folder / place).write_text("mine")
+        (folder / "controller/link").symlink_to(folder / "notes.txt")
     finally:
         last = pids(folder)
         ran, left = sandbox.down()
     assert sorted(ran) == ["broker-1", "broker-2", "controller"]
     assert not any(map(exists, last))
-    assert left == ["notes.txt"]
-    assert [path.name for path in folder.iterdir()] == ["notes.txt"]
+    assert left == [
+        *("broker-1/data/t-0/notes.txt", "broker-1/notes.txt", "controller/link", "notes.txt")
+    ]
+    found = {path.relative_to(folder).as_posix() for path in folder.rglob("*") if not path.is_dir()}
+    assert found == set(left)
 
 
 @pytest.mark.parametrize(
