@@ -8,7 +8,7 @@ import numpy as np
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from partage.flow.certificate import overflow_bound, picking_bound
+from partage.flow.certificate import Takeovers, picking_bound
 from partage.flow.selection import least_level, overflow_prices, pick_pairs, pick_slots
 from tests.profiles import examples
 
@@ -47,9 +47,9 @@ def test_fairest_picks_with_fewest_changes(case, data) -> None:  # type: ignore[
         item=item,
         option=slot,
         items=len(items),
-        option_base=np.array(base),
-        option_cap=np.full(slots, len(items)),
-        option_price=price,
+        base=np.array(base),
+        price=price,
+        limit=len(items),
     )
     assert bound == value(chosen)[0]
 
@@ -92,40 +92,55 @@ def test_pairs_under_caps(case, data) -> None:  # type: ignore[no-untyped-def]
         if (picks <= cap).all() and (leaders == quota).all():
             value = (int(((base + picks) ** 2).sum()), int(change[list(choice)].sum()))
             best = value if best is None else min(best, value)
-    offered = np.bincount(option, minlength=len(options))
     if best is None:
         assert answer is None
-        prices = overflow_prices(item, option, items, option_slot, cap, quota)
-        assert (
-            overflow_bound(
-                item=item,
-                option=option,
-                items=items,
-                option_cap=cap,
-                option_price=prices[0],
-                option_slot=option_slot,
-                slot_price=prices[1],
-                quota=quota,
-            )
-            >= 1
-        )
         return
     assert answer is not None
-    picked, option_price, slot_price = answer
+    picked, _, _ = answer
     picks = np.bincount(option[picked], minlength=len(options))
     assert (int(((base + picks) ** 2).sum()), int(change[picked].sum())) == best
-    bound = picking_bound(
+
+
+@given(case=offers(), data=st.data())
+@examples(300)
+def test_prices_of_pairs_prove_them(case, data) -> None:  # type: ignore[no-untyped-def]
+    """The prices of the best picks prove their squares, and those of the excess that a cap is
+    impossible."""
+    (item, option, items, option_slot), quota = pairs_of(case, data)
+    codes = sorted({(i, j) for row in case[1] for i, j in itertools.permutations(row, 2)})
+    slots = len(quota)
+    few = st.integers(0, 2)
+    fixed = np.array(
+        [[data.draw(few) if b != f else 0 for f in range(slots)] for b in range(slots)]
+    )
+    counts = np.array(case[2]) + quota
+    takeovers = Takeovers(
         item=item,
         option=option,
         items=items,
-        option_base=base,
-        option_cap=np.minimum(cap, offered),
-        option_price=option_price,
-        option_slot=option_slot,
-        slot_price=slot_price,
-        quota=quota,
+        holder=option_slot,
+        taker=np.array([f for _, f in codes]),
+        base=np.array(case[2]),
+        fixed=fixed,
+        low=counts,
+        high=counts,
+        total=int(counts.sum()),
     )
-    assert bound == best[0]
+    base = counts[takeovers.taker] + takeovers.fixed_of
+    least = least_level(item, option, items, option_slot, base, quota, infeasible=-1)
+    least = max(least, int((counts + fixed).max()))
+    answer = pick_pairs(item, option, items, option_slot, base, least - base, quota, ())
+    assert answer is not None
+    picked, option_price, slot_price = answer
+    level = counts[None, :] + fixed
+    np.add.at(level, (option_slot[option[picked]], takeovers.taker[option[picked]]), 1)
+    np.fill_diagonal(level, 0)
+    assert takeovers.bound(least, 1, option_price, slot_price) == (level * level).sum()
+    caps = least - 1 - base
+    excess = takeovers.bound(
+        least - 1, 0, *overflow_prices(item, option, items, option_slot, caps, quota)
+    )
+    assert excess is None or excess >= 1
 
 
 @given(case=offers(), data=st.data())

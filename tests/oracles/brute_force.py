@@ -295,6 +295,18 @@ def best_order(
     return min(table[()])
 
 
+def best_after_failure(problem: NaiveProblem, sets: Lists) -> tuple[int, int]:
+    """(worst survivor, failure squares) of the best of all orders with the fairest leaders, however
+    these are distributed."""
+    vectors = leader_vectors(problem, sets)
+    least = min(sum(n * n for n in vector) for vector in vectors)
+    return min(
+        best_order(problem, sets, dict(zip(problem.brokers, vector, strict=True)))[:2]
+        for vector in vectors
+        if sum(n * n for n in vector) == least
+    )
+
+
 def _undominated(values: set[tuple[int, int, int, int]]) -> set[tuple[int, int, int, int]]:
     """Of values with the same worst, the lexicographically least: the rest adds up alike."""
     least: dict[int, tuple[int, int, int, int]] = {}

@@ -190,6 +190,34 @@ def best_leaders(problem: NaiveProblem, sets: Lists) -> tuple[int, int]:
     return value, model.program.minimise(model.changed)
 
 
+def best_after_failure(problem: NaiveProblem, sets: Lists) -> tuple[int, int]:
+    """(worst survivor, failure squares) of the best of all orders with the fairest leaders, however
+    these are distributed."""
+    model = _Leaders(problem, sets)
+    program, brokers, rows = model.program, problem.brokers, len(problem.rows)
+    led = {b: model.fixed_leads(b) for b in brokers}
+    if model.pick:
+        fair = [program.steps(model.leads(b), 0, rows, offset=led[b]) for b in brokers]
+        program.minimise(_sum(fair))
+    worst = program.column(upper=2.0 * rows + 1)
+    squares, constant = [], 0
+    for b in brokers:
+        for f in brokers:
+            if f == b:
+                continue
+            start = led[f] + model.fixed.count((b, f))
+            terms = model.leads(f)
+            terms |= {c: 1.0 for (_, x, y), c in model.pick.items() if (x, y) == (b, f)}
+            program.row({**terms, worst: -1.0}, -np.inf, -start)
+            constant += start * start
+            if terms:
+                squares.append(program.steps(terms, 0, len(terms), offset=start))
+    return (
+        program.minimise({worst: 1.0}),
+        (program.minimise(_sum(squares)) if squares else 0) + constant,
+    )
+
+
 def fewest_changes(problem: NaiveProblem, sets: Lists, led: Mapping[int, int]) -> int:
     """The fewest leader changes that reach the leader counts ``led``."""
     model = _Leaders(problem, sets)

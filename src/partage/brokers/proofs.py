@@ -7,6 +7,7 @@ plan. The prices are stored so that ``partage check`` can recompute the bound.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -22,7 +23,7 @@ from partage.brokers.problem import Problem
 from partage.brokers.stages import StageName
 from partage.cluster import Cluster
 from partage.flow.assignment import LOAD, MOVES, SPREAD
-from partage.flow.certificate import pack
+from partage.flow.certificate import Prices, pack
 from partage.flow.proof import fairest_loads_for, prove
 from partage.flow.size_balancing import (
     fair_shares,
@@ -167,15 +168,35 @@ def prove_leaders(problem: Problem, after: Cluster, led: Led) -> list[Stage]:
                 {"brokers": pack(led.leaders.price)},
             )
         )
+    return stages + _prove_failures(problem, led)
+
+
+def _prove_failures(problem: Problem, led: Led) -> list[Stage]:
     failure = led.failure
-    prices: dict[str, Any] = {}
-    if failure.floor is not None:
-        prices = {"pairs": pack(failure.floor[0]), "brokers": pack(failure.floor[1])}
-    worst = placement.after_failure()["max"]
-    stages.append(Stage(StageName.FAILURE, worst, failure.ideal, prices))
-    prices = {"pairs": pack(failure.pair_price), "brokers": pack(failure.slot_price)}
-    stages.append(Stage(StageName.FAILURE_BALANCE, failure.value, failure.bound, prices))
-    return stages
+    floor, cases = (_proof_json(problem, proof) for proof in (failure.floor, failure.cases))
+    prices = _proof_json(problem, [failure.prices])
+    found = [
+        Stage(StageName.FAILURE, failure.worst, failure.ideal, floor),
+        Stage(StageName.FAILURE_BALANCE, failure.value, failure.bound, prices),
+    ]
+    if problem.options.leaders == "count":
+        joint = StageName.JOINT_FAILURE_BALANCE
+        found.append(Stage(joint, failure.value, failure.joint, cases, exact=False))
+    return found
+
+
+def _proof_json(problem: Problem, proof: Sequence[Prices | int]) -> dict[str, Any]:
+    """A proof without cases as its prices; otherwise ``cases``: brokers that distinguish two cases,
+    and prices."""
+    steps: list[dict[str, Any]] = []
+    for step in proof:
+        if isinstance(step, Prices):
+            steps.append({"pairs": pack(step.option), "brokers": pack(step.slot)})
+            steps[-1] |= {} if step.scale == 1 else {"scale": step.scale}
+        else:
+            broker = problem.slot_brokers[step]
+            steps.append({"broker": int(problem.cluster.broker_ids[broker])})
+    return {"cases": steps} if len(steps) > 1 else steps[0] if steps else {}
 
 
 def _rate_stage(problem: Problem, after: Cluster, proof: RateProof) -> Stage:

@@ -95,9 +95,13 @@ def _settled(
     strategy: Strategy, problem: Problem, after: Cluster, stages: Sequence[Stage], report: Progress
 ) -> bool:
     """Whether a second run on the result changes nothing. If every stage of an exact plan is exact
-    and meets its bound, it does not, because no change is optimal and costs nothing. Otherwise the
-    second run is made."""
-    if problem.options.strategy == EXACT and all(s.exact and s.value == s.bound for s in stages):
+    and meets its bound, it does not, because no change is optimal and costs nothing; the search for
+    better leader counts only ends where it finds none. Otherwise the second run is made."""
+    certain = all(
+        s.name == StageName.JOINT_FAILURE_BALANCE or (s.exact and s.value == s.bound)
+        for s in stages
+    )
+    if problem.options.strategy == EXACT and certain:
         return True
     report("running once more on the result")
     try:

@@ -23,6 +23,11 @@ class StageName(StrEnum):
     LEADER_RATE = "leader rate"
     """The highest rate of produced bytes that a broker receives as preferred leader."""
     FAILURE = "failure"
-    """Preferred leaders of the worst survivor, whichever broker fails."""
+    """Preferred leaders of the worst survivor, whichever broker fails, compared with all orders
+    whose leaders per broker are as fair."""
     FAILURE_BALANCE = "failure balance"
-    """The survivors' leaders after each failure: the sum of their squares."""
+    """The survivors' leaders after each failure: the sum of their squares, compared with orders
+    that have the same worst survivor and the same leaders per broker."""
+    JOINT_FAILURE_BALANCE = "joint failure balance"
+    """The same, compared with all orders that have the same worst survivor and whose leaders per
+    broker are as fair: found by a search."""

@@ -15,6 +15,10 @@ from __future__ import annotations
 import base64
 import binascii
 import zlib
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -146,62 +150,186 @@ def _best_load(price: Ints, weight: int, base: Ints, limit: int) -> Ints:
 
 
 def picking_bound(
-    *,
-    item: Ints,
-    option: Ints,
-    items: int,
-    option_base: Ints,
-    option_cap: Ints,
-    option_price: Ints,
-    option_slot: Ints | None = None,
-    slot_price: Ints | None = None,
-    quota: Ints | None = None,
+    *, item: Ints, option: Ints, items: int, base: Ints, price: Ints, limit: int
 ) -> int:
-    """A lower bound on ``sum((option_base + picks)**2)`` over all ways for items to pick an option.
+    """A lower bound on ``sum((base + picks)**2)`` over all ways for items to pick an option.
 
-    Arcs (item[a], option[a]) are the allowed picks; option o is picked at most ``option_cap[o]``
-    times. With ``option_slot``, ``slot_price`` and ``quota``, the options of slot s are picked
-    exactly quota[s] times. Raises ValueError where the prices are too large to be summed exactly.
+    Arcs (item[a], option[a]) are the allowed picks; no option is picked more than ``limit`` times.
+    Raises ValueError where the prices [O] are too large to be summed exactly.
     """
-    _check_sums(items, option_base, option_price, slot_price)
+    _check_sums(items, base, price)
     cheapest = np.full(items, np.iinfo(np.int64).max)
-    np.minimum.at(cheapest, item, option_price[option])
-    total = _sum(cheapest)
-    gain = option_price
-    if option_slot is not None and slot_price is not None and quota is not None:
-        gain = option_price - slot_price[option_slot]
-        total -= _sum(slot_price * quota)
-    k = np.clip((gain + 1) // 2 - option_base, 0, option_cap)
-    return total + _sum((option_base + k) ** 2 - gain * k)
+    np.minimum.at(cheapest, item, price[option])
+    k = np.clip((price + 1) // 2 - base, 0, limit)
+    return _sum(cheapest) + _sum((base + k) ** 2 - price * k)
 
 
-def overflow_bound(
-    *,
-    item: Ints,
-    option: Ints,
-    items: int,
-    option_cap: Ints,
-    option_price: Ints,
-    option_slot: Ints,
-    slot_price: Ints,
-    quota: Ints,
-) -> int:
-    """A lower bound on the picks above ``option_cap``, summed over the options, over all ways to
-    pick. A bound of 1 or more proves that the caps cannot be met."""
-    _check_sums(items, option_cap, option_price, slot_price)
-    cheapest = np.full(items, np.iinfo(np.int64).max)
-    np.minimum.at(cheapest, item, option_price[option])
-    gain = option_price - slot_price[option_slot]
-    cap = np.maximum(option_cap, 0)
-    ends = np.stack((np.zeros_like(cap), cap, np.maximum(cap, items)))
-    paid = (np.maximum(ends - cap, 0) - gain * ends).min(axis=0)
-    return _sum(cheapest) + _sum(paid) - _sum(slot_price * quota)
+def fairest_range(base: Ints, price: Ints, limit: int) -> tuple[Ints, Ints]:
+    """[O] the fewest and the most, ``base`` included, that options hold in any picks with the
+    least sum of squares, if ``picking_bound`` with these prices is that sum. They differ by at
+    most 1. In such picks, every item picks one of its cheapest options."""
+    low = np.clip(price // 2, base, base + limit)
+    return low, np.clip((price + 1) // 2, base, base + limit)
 
 
-def _check_sums(items: int, base: Ints, option_price: Ints, slot_price: Ints | None) -> None:
-    largest = _largest(option_price, *(() if slot_price is None else (slot_price,)))
+@dataclass(frozen=True, eq=False)
+class Takeovers:
+    """Items that each pick an option, an ordered pair of slots: the holder and, if that fails, the
+    taker. After the failure of slot b, the *level* of slot f is its own items plus those that it
+    takes over from b.
+
+    - ``item``, ``option`` [A]: the allowed picks; ``items``: how many items
+    - ``holder``, ``taker`` [O]: the slots of each option
+    - ``base`` [E], ``fixed`` [E, E]: items that each slot holds, and takes over by (holder, taker),
+      besides those that pick
+    - ``low``, ``high`` [E]: the range of the items that each slot holds, base included; they differ
+      by at most 1
+    - ``total``: the items that all slots hold together
+    """
+
+    item: Ints
+    option: Ints
+    items: int
+    holder: Ints
+    taker: Ints
+    base: Ints
+    fixed: Ints
+    low: Ints
+    high: Ints
+    total: int
+
+    @property
+    def slots(self) -> int:
+        return len(self.base)
+
+    @cached_property
+    def offered(self) -> Ints:
+        """[O] items that may pick each option."""
+        return np.bincount(self.option, minlength=len(self.holder)).astype(np.int64)
+
+    @cached_property
+    def fixed_of(self) -> Ints:
+        """[O] what the taker takes over from the holder in any case."""
+        return np.asarray(self.fixed[self.holder, self.taker])
+
+    @cached_property
+    def without_option(self) -> Bools:
+        """[E, E] pairs (failed, survivor) that no item can pick."""
+        without = ~np.eye(self.slots, dtype=np.bool_)
+        without[self.holder, self.taker] = False
+        return without
+
+    def within(self, low: Ints, high: Ints) -> Takeovers:
+        """The same with narrower ranges."""
+        return replace(self, low=low, high=high)
+
+    def bound(self, cap: int, scale: int, option_price: Ints, slot_price: Ints) -> int | None:
+        """A lower bound on ``scale`` times the sum of squares of the levels, over all picks that
+        keep every level at most ``cap`` and every slot within its range. None if the ranges and the
+        cap alone exclude all picks. A positive bound with scale 0 proves that there are none, too.
+
+        Each level costs the square of what it is, and takes a price from its part in the items and
+        in the taker's own; each item pays for its cheapest option; each slot receives what its own
+        items are worth to the levels, at a total of ``total``. Raises ValueError where the prices
+        [O] and [E] are too large to be summed exactly.
+        """
+        fixed, worth = self.fixed_of, option_price - slot_price[self.holder]
+        self._check_sums(scale, option_price, slot_price)
+        high = self.high
+        if self.slots > 1:  # a slot alone has no level
+            fixed_most = np.where(np.eye(self.slots, dtype=np.bool_), 0, self.fixed).max(axis=0)
+            high = np.minimum(high, cap - fixed_most)
+        spare = self.total - int(self.low.sum())
+        if (high < self.low).any() or not 0 <= spare <= int((high - self.low).sum()):
+            return None
+        least = self.low[self.taker] + fixed
+        most: Ints = np.minimum(cap, high[self.taker] + fixed + self.offered)
+        level: Ints = np.where(worth > 0, most, least)
+        if scale:
+            level = np.clip((worth // scale + 1) // 2, least, most)
+        total = _sum(scale * level * level - worth * (level - fixed)) + _sum(slot_price * self.base)
+        cheapest = np.full(self.items, np.iinfo(np.int64).max)
+        np.minimum.at(cheapest, self.item, option_price[self.option])
+        # what a slot's own items cost: the levels pay for them, and other levels grow with them
+        own = np.zeros(self.slots, dtype=np.int64)
+        np.add.at(own, self.taker, worth)
+        own -= slot_price
+        total += _sum(cheapest) + _sum(own * self.low + scale * self.squares_without(self.low))
+        growth: Ints = own + scale * (
+            self.squares_without(self.low + 1) - self.squares_without(self.low)
+        )
+        return total + _sum(np.sort(growth[high > self.low])[:spare])
+
+    def squares_without(self, held: Ints) -> Ints:
+        """[E] the squares of a slot's levels after failures from which it takes nothing over."""
+        levels = held[None, :] + self.fixed
+        return np.asarray((levels * levels * self.without_option).sum(axis=0))
+
+    def _check_sums(self, scale: int, option_price: Ints, slot_price: Ints) -> None:
+        largest = (_largest(option_price, slot_price) + 1) * (self.slots + 1)
+        counted = self.items + _largest(self.high, self.fixed) + 1
+        if max(4 * largest * counted, scale * self.slots * counted**2) > _SAFE:
+            raise ValueError("prices too large to be summed exactly")
+
+    def counting_bound(self) -> int:
+        """A lower bound on the highest level, without prices.
+
+        When slot b fails, its items go to takers, at most as many to each as could pick that
+        option. The bound fills the takers evenly for each b.
+        """
+        offered = np.zeros((self.slots, self.slots), dtype=np.int64)
+        offered[self.holder, self.taker] = self.offered
+        spare = self.total - int(self.low.sum())
+        return takeover_bound(
+            self.low - self.base, self.low, self.fixed, offered, spare, self.high > self.low
+        )
+
+
+@dataclass(frozen=True, eq=False)
+class Prices:
+    """Prices of options [O] and slots [E], in units of 1 / ``scale``; with scale 0 they prove that
+    there are no picks."""
+
+    option: Ints
+    slot: Ints
+    scale: int = 1
+
+
+Proof: TypeAlias = "Sequence[Prices | int]"
+"""Prices, or a distinction of cases: a slot, which has its low count in the first case and its high
+count in the second. The proof of each case follows, of the first case before that of the second."""
+
+
+def proven_bound(takeovers: Takeovers, cap: int, proof: Proof) -> int | None:
+    """A lower bound on the sum of squares of the levels, over all picks that keep every level at
+    most ``cap``. None if it is proven that there are none. Raises ValueError if the proof is not
+    complete or its prices are too large."""
+    cases = [takeovers]
+    least: int | None = None
+    for step in proof:
+        if not cases:
+            raise ValueError("prices of a case that there is not")
+        case = cases.pop()
+        if isinstance(step, Prices):
+            bound = case.bound(cap, step.scale, step.option, step.slot)
+            if bound is None or (step.scale == 0 and bound > 0):
+                continue
+            bound = -(-bound // step.scale) if step.scale else 0
+            least = bound if least is None else min(least, bound)
+        else:
+            if not 0 <= step < case.slots or case.low[step] == case.high[step]:
+                raise ValueError("a case that is none")
+            here = np.arange(case.slots) == step
+            cases.append(case.within(np.where(here, case.high, case.low), case.high))
+            cases.append(case.within(case.low, np.where(here, case.low, case.high)))
+    if cases:
+        raise ValueError("a case without prices")
+    return least
+
+
+def _check_sums(items: int, base: Ints, price: Ints) -> None:
     counted = items + _largest(base) + 1
-    if 4 * (largest + 1) * counted > _SAFE or counted**2 > _SAFE:
+    if 4 * (_largest(price) + 1) * counted > _SAFE or counted**2 > _SAFE:
         raise ValueError("prices too large to be summed exactly")
 
 
@@ -217,11 +345,19 @@ def _sum(values: Ints) -> int:
     return int(values.astype(object).sum())
 
 
-def takeover_bound(quota: Ints, load: Ints, fixed: Ints, offered: Ints) -> int:
+def takeover_bound(
+    quota: Ints,
+    load: Ints,
+    fixed: Ints,
+    offered: Ints,
+    spare: int = 0,
+    raisable: Bools | None = None,
+) -> int:
     """A lower bound on the worst load of any survivor after any one slot fails.
 
     When slot b fails, its ``quota[b]`` items move to others, at most ``offered[b, f]`` of them to
     f, which already has ``load[f] + fixed[b, f]``. The bound fills the survivors evenly for each b.
+    With ``spare``, so many of the ``raisable`` slots [E], any of them, have one item more.
     """
     slots = len(quota)
     if slots < 2:
@@ -230,21 +366,29 @@ def takeover_bound(quota: Ints, load: Ints, fixed: Ints, offered: Ints) -> int:
     for b in range(slots):
         others = np.arange(slots) != b
         level = (load + fixed[b])[others]
-        worst = max(worst, fill_level(level, offered[b, others], int(quota[b])))
+        free = np.zeros_like(level, dtype=np.bool_) if raisable is None else raisable[others]
+        worst = max(worst, fill_level(level, offered[b, others], int(quota[b]), spare, free))
     return worst
 
 
-def fill_level(level: Ints, limit: Ints, quota: int) -> int:
+def fill_level(
+    level: Ints, limit: Ints, quota: int, spare: int = 0, raisable: Bools | None = None
+) -> int:
     """The smallest possible maximum when ``quota`` units are added to ``level`` [S], at most
-    ``limit`` [S] to each."""
+    ``limit`` [S] to each. Before, ``spare`` units are added too, each to another of the
+    ``raisable`` or to the quota."""
+
+    def fits(top: int) -> bool:
+        room = np.maximum(top - level, 0)
+        # a spare unit costs no capacity where the limit leaves some unused
+        unused = 0 if raisable is None else int((raisable & (room > limit)).sum())
+        return int(np.minimum(limit, room).sum()) - max(spare - unused, 0) >= quota
+
     low = int(level.max())
-    high = low + quota
+    high = low + quota + spare
     while low < high:
         middle = (low + high) // 2
-        if int(np.minimum(limit, np.maximum(middle - level, 0)).sum()) >= quota:
-            high = middle
-        else:
-            low = middle + 1
+        low, high = (low, middle) if fits(middle) else (middle + 1, high)
     return low
 
 

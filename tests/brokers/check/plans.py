@@ -56,6 +56,13 @@ def with_a_floor() -> Plan:
     return made
 
 
+def with_cases(stage: str, lists: str, brokers: str) -> Plan:
+    """The bound of a stage needs a distinction of cases."""
+    made = plan(cluster_of(lists, brokers), no_moves=True)
+    assert "cases" in next(one for one in made.stages if one.name == stage).prices
+    return made
+
+
 def with_full_disks() -> Plan:
     """An exchange keeps the disk of broker 1 from overflowing."""
     made = plan(cluster_of("1/60 " * 4 + "1/1 " * 4, "1/130 2/500"))
@@ -79,6 +86,12 @@ SOUND: dict[str, Callable[[], Plan]] = {
     "expand": lambda: plan(grown(), add_broker=["9:c", "10:c"], concurrency=5, throttle="10MB"),
     "mixed": mixed,
     "floor": with_a_floor,
+    "failures by cases": lambda: with_cases(
+        "failure", "2,6,7 4,1,3 6,5,7 2,6,3 7,3,2", "1 2 3 4 5 6 7"
+    ),
+    "balance by cases": lambda: with_cases(
+        "joint failure balance", "1,2,4 4,2,3 4,5,6 5,1,4 1,3,5", "1 2 3 4 5 6"
+    ),
     "disks": with_full_disks,
     "a small disk": with_a_disk_too_small,
     "generate": lambda: plan(grown(), strategy="generate"),

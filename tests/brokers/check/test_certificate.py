@@ -44,7 +44,7 @@ TAMPERED = Tamperings()
 _PLACEMENT = ("replicas", "moves", "topic spread")
 
 _STAGES = ("replicas", "moves", "topic spread", "leaders", "leader rate", "failure")
-_STAGES += ("failure balance",)
+_STAGES += ("failure balance", "joint failure balance")
 
 
 def in_stage(name: str, what: str, change: Callable[[Files, Value], None]) -> None:
@@ -90,7 +90,7 @@ for _stage in _STAGES:
         in_stage(_stage, "prices that are no base64", forged_prices(lambda text: "é*"))
         in_stage(_stage, "prices that are no text", forged_prices(lambda text: [1, 2]))
         in_stage(_stage, "prices that are not packed", forged_prices(lambda text: "AAAA"))
-    if _stage != "failure balance":  # only the exact order has it
+    if "failure balance" not in _stage:  # only the exact order has them
         in_stage(_stage, "dropped", drop_stage)
     in_stage(_stage, "twice", lambda f, s: f.plan["certificate"]["stages"].append(s))
 
@@ -109,6 +109,22 @@ for _stage in ("replicas", "moves", "topic spread"):
         )
     in_stage(_stage, "too few load weights", lambda f, s: s["prices"]["load_weights"].pop())
     in_stage(_stage, "negative weights", lambda f, s: s["prices"]["weights"].update(moves=-1))
+
+
+def changed_cases(change: Callable[[list[Value]], None]) -> Callable[[Files, Value], None]:
+    def forge(f: Files, stage: Value) -> None:
+        change(stage["prices"].get("cases") or not_here())
+
+    return forge
+
+
+for _stage in ("failure", "joint failure balance"):
+    in_stage(_stage, "a case less", changed_cases(lambda cases: cases.pop()))
+    in_stage(_stage, "a case more", changed_cases(lambda cases: cases.append(cases[-1])))
+    in_stage(_stage, "another broker", changed_cases(lambda cases: cases[0].update(broker=999)))
+    in_stage(
+        _stage, "prices of no case", changed_cases(lambda cases: cases[-1].update(scale=10**9))
+    )
 
 in_stage("leader rate", "confined to nobody", lambda f, s: s["prices"].update(confined=[]))
 in_stage("leader rate", "confined to strangers", lambda f, s: s["prices"].update(confined=[999]))
@@ -163,10 +179,10 @@ def uneven_replicas(replicas: Any) -> None:
 
 
 def uneven_leaders(replicas: Any) -> None:
+    """Broker 0 leads nothing."""
     for row in replicas:
         if row[0] == 0:
             row[[0, 1]] = row[[1, 0]]
-            return
 
 
 def worse_followers(replicas: Any) -> None:

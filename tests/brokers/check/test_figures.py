@@ -72,7 +72,8 @@ def a_strategy_forged_in_both_places(f: Files) -> None:
 @TAMPERED.add
 def settled_denied(f: Files) -> None:
     exact = f.plan["strategy"] == "exact" and all(
-        stage["exact"] and stage["value"] == stage["bound"]
+        stage["stage"] == "joint failure balance"
+        or (stage["exact"] and stage["value"] == stage["bound"])
         for stage in f.plan["certificate"]["stages"]
     )
     if not exact:

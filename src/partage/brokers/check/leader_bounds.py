@@ -10,7 +10,14 @@ import numpy as np
 from partage.brokers.check.failures import leaders_after_failures
 from partage.brokers.check.plan_columns import PlanColumns
 from partage.brokers.check.recount import Recount
-from partage.flow.certificate import overflow_bound, picking_bound, takeover_bound, unpack
+from partage.flow.certificate import (
+    Prices,
+    Takeovers,
+    fairest_range,
+    picking_bound,
+    proven_bound,
+    unpack,
+)
 
 
 def leader_bounds(plan: PlanColumns, found: Recount) -> None:
@@ -21,9 +28,15 @@ def leader_bounds(plan: PlanColumns, found: Recount) -> None:
         _check_rates(choices, found)
     else:
         _check_counts(choices, found)
-    takeovers = _Takeovers(choices, fixed_leaders=by_rate)
-    _check_failure(takeovers, found)
-    _check_failure_balance(takeovers, found)
+    level = leaders_after_failures(plan, plan.after)
+    worst = found.values["failure"] = int(level.max(initial=0))
+    squares = int((level.astype(object) ** 2).sum())
+    takeovers = _takeovers(choices)
+    _check_worst(plan, takeovers, found)
+    same_counts = takeovers.within(choices.counts, choices.counts)
+    _check_balance(plan, same_counts, "failure balance", worst, squares, found)
+    if not by_rate:
+        _check_balance(plan, takeovers, "joint failure balance", worst, squares, found)
 
 
 class _Choices:
@@ -63,47 +76,66 @@ class _Choices:
         return usable[0] if self.plan.chosen[row] and usable else int(self.leader[row])
 
 
-class _Takeovers:
-    """Which broker may take over from which, by pair of leader and follower; with
-    ``fixed_leaders`` only from today's leaders.
+def _takeovers(choices: _Choices) -> Takeovers:
+    """Which broker may take over from which, by pair of leader and follower.
 
-    - ``level`` [E, E] leaders after a failure, by failed slot and survivor; ``worst``: the most
-    - ``free``: rows with a choice and a usable leader; ``quota`` [E]: how many each broker leads
-    - ``leader``, ``follower``, ``base``, ``offered`` [O], for each pair: its slots, the leaders
-      that the follower has without it, the partitions that could be taken over
-    - ``arcs``: which partitions offer which pairs, as arguments of the bounds
+    Where the leaders are proven to be the fairest, all leader counts as fair are allowed; otherwise
+    only these. By rate, the leaders stay.
     """
+    plan, slots = choices.plan, choices.slots
+    free = [i for i in choices.free if choices.leader[i] >= 0]
+    base = choices.counts - np.bincount(choices.leader[free], minlength=slots)
+    low = high = choices.counts
+    may_lead = [choices.sets[i] for i in free]
+    stage = plan.stages.get("leaders")
+    if stage is None:
+        may_lead = [[int(choices.leader[i])] for i in free]
+    elif (
+        stage["value"] == stage["bound"]
+        and len(free) == len(choices.free)
+        and (base == choices.base).all()
+    ):
+        price = unpack(stage["prices"]["brokers"], slots)
+        low, high = fairest_range(base, price, len(free))
+        least = [min(int(price[b]) for b in brokers) for brokers in may_lead]
+        may_lead = [
+            [b for b in brokers if price[b] == cheapest]
+            for brokers, cheapest in zip(may_lead, least, strict=True)
+        ]
+    triples = [
+        (k, b, f)
+        for k, i in enumerate(free)
+        for b in may_lead[k]
+        for f in choices.sets[i]
+        if f != b
+    ]
+    item, leader, follower = np.array(triples, dtype=np.int64).reshape(-1, 3).T
+    pairs, option = np.unique(leader * slots + follower, return_inverse=True)
+    return Takeovers(
+        item=item,
+        option=option,
+        items=len(free),
+        holder=pairs // slots,
+        taker=pairs % slots,
+        base=base,
+        fixed=choices.pair_base,
+        low=low,
+        high=high,
+        total=int(choices.counts.sum()),
+    )
 
-    def __init__(self, choices: _Choices, *, fixed_leaders: bool) -> None:
-        self.choices = choices
-        slots = choices.slots
-        self.level = leaders_after_failures(choices.plan, choices.plan.after)
-        self.worst = int(self.level.max(initial=0))
-        self.free = [i for i in choices.free if choices.leader[i] >= 0]
-        self.quota = np.bincount(choices.leader[self.free], minlength=slots)
-        triples: list[tuple[int, int, int]] = []
-        for k, i in enumerate(self.free):
-            for b in [int(choices.leader[i])] if fixed_leaders else choices.sets[i]:
-                triples.extend((k, b, f) for f in choices.sets[i] if f != b)
-        item, leader, follower = np.array(triples, dtype=np.int64).reshape(-1, 3).T
-        pairs, option = np.unique(leader * slots + follower, return_inverse=True)
-        self.leader, self.follower = pairs // slots, pairs % slots
-        self.base = choices.counts[self.follower] + choices.pair_base[self.leader, self.follower]
-        self.offered = np.bincount(option, minlength=len(pairs))
-        self.arcs: dict[str, Any] = {
-            "item": item,
-            "option": option,
-            "items": len(self.free),
-            "option_slot": self.leader,
-            "quota": self.quota,
-        }
 
-    def prices(self, stage: dict[str, Any]) -> dict[str, Any]:
-        """The stage's prices, as arguments of the bounds."""
-        return {
-            "option_price": unpack(stage["prices"]["pairs"], len(self.leader)),
-            "slot_price": unpack(stage["prices"]["brokers"], self.choices.slots),
-        }
+def _proof(plan: PlanColumns, prices: dict[str, Any], takeovers: Takeovers) -> list[Prices | int]:
+    """The prices of a stage, or its cases. Raises ValueError."""
+    steps: list[Prices | int] = []
+    for step in prices.get("cases", [prices]):
+        if "broker" in step:
+            steps.append(int(plan.slot_of[plan.place[step["broker"]]]))
+        else:
+            option = unpack(step["pairs"], len(takeovers.holder))
+            slot = unpack(step["brokers"], takeovers.slots)
+            steps.append(Prices(option, slot, step.get("scale", 1)))
+    return steps
 
 
 def _check_counts(choices: _Choices, found: Recount) -> None:
@@ -115,51 +147,39 @@ def _check_counts(choices: _Choices, found: Recount) -> None:
         item=item,
         option=option,
         items=len(choices.free),
-        option_base=choices.base,
-        option_cap=np.full(choices.slots, len(choices.free)),
-        option_price=unpack(stage["prices"]["brokers"], choices.slots),
+        base=choices.base,
+        price=unpack(stage["prices"]["brokers"], choices.slots),
+        limit=len(choices.free),
     )
     found.values["leaders"] = int((choices.counts * choices.counts).sum())
     found.compare_bound(stage, bound)
 
 
-def _check_failure(takeovers: _Takeovers, found: Recount) -> None:
-    """The stage ``failure``: the worst survivor's leaders.
-
-    Its bound follows from prices or, without any, from filling the survivors evenly.
-    """
-    choices = takeovers.choices
-    stage = choices.plan.stages["failure"]
-    found.values["failure"] = takeovers.worst
-    if stage["prices"]:
-        over = overflow_bound(
-            **takeovers.arcs,
-            **takeovers.prices(stage),
-            option_cap=int(stage["bound"]) - 1 - takeovers.base,
-        )
-        if over < 1:
-            found.defect(f"bound of failure is {stage['bound']}, its prices do not prove that")
+def _check_worst(plan: PlanColumns, takeovers: Takeovers, found: Recount) -> None:
+    """The stage ``failure``: the worst survivor's leaders. Its bound follows from a proof that one
+    less is impossible or, without prices, from filling the survivors evenly."""
+    stage = plan.stages["failure"]
+    if not stage["prices"]:
+        found.compare_bound(stage, takeovers.counting_bound())
         return
-    offered = np.zeros_like(choices.pair_base)
-    offered[takeovers.leader, takeovers.follower] = takeovers.offered
-    bound = takeover_bound(takeovers.quota, choices.counts, choices.pair_base, offered)
-    found.compare_bound(stage, bound)
+    cap = int(stage["bound"]) - 1
+    if proven_bound(takeovers, cap, _proof(plan, stage["prices"], takeovers)) is not None:
+        found.defect(f"bound of failure is {stage['bound']}, its prices do not prove that")
 
 
-def _check_failure_balance(takeovers: _Takeovers, found: Recount) -> None:
-    """The stage ``failure balance``: the survivors' squared leader counts, over all failures."""
-    stage = takeovers.choices.plan.stages["failure balance"]
-    squares = takeovers.level.astype(object) ** 2
-    with_choice = np.zeros(takeovers.level.shape, dtype=np.bool_)
-    with_choice[takeovers.leader, takeovers.follower] = True
-    bound = int(squares[~with_choice].sum()) + picking_bound(
-        **takeovers.arcs,
-        **takeovers.prices(stage),
-        option_base=takeovers.base,
-        option_cap=np.minimum(takeovers.worst - takeovers.base, takeovers.offered),
-    )
-    found.values["failure balance"] = int(squares.sum())
-    found.compare_bound(stage, bound)
+def _check_balance(
+    plan: PlanColumns, takeovers: Takeovers, name: str, worst: int, squares: int, found: Recount
+) -> None:
+    """A sum of the survivors' squared leader counts over all failures, among the orders with the
+    same worst survivor. Without prices, those of ``failure balance`` prove the bound."""
+    found.values[name] = squares
+    stage = plan.stages[name]
+    prices = stage["prices"] or plan.stages["failure balance"]["prices"]
+    bound = proven_bound(takeovers, worst, _proof(plan, prices, takeovers))
+    if bound is None:
+        found.defect(f"prices of {name} exclude the plan itself")
+    else:
+        found.compare_bound(stage, bound)
 
 
 def _check_rates(choices: _Choices, found: Recount) -> None:
@@ -174,10 +194,9 @@ def _check_rates(choices: _Choices, found: Recount) -> None:
     for i, leader in choices.fixed:
         base[leader] += rates[i]
     found.values["leader rate"] = max(load)
-    named = stage["prices"]["confined"]
-    inside = {int(plan.slot_of[plan.place[b]]) for b in named}
-    if not inside or -1 in inside or named != sorted(set(named)):
-        found.defect("leader rate: confined must name usable brokers, ascending")
+    inside = {int(plan.slot_of[plan.place[b]]) for b in stage["prices"]["confined"]}
+    if not inside or -1 in inside:
+        found.defect("leader rate: confined must name usable brokers")
         return
     confined = sum(rates[i] for i in choices.free if set(choices.sets[i]) <= inside)
     confined += sum(base[s] for s in inside)

@@ -98,6 +98,8 @@ _PRICES: Schema = {
     "low?": TEXT,
     "high?": TEXT,
     "pairs?": TEXT,
+    "scale?": COUNT,
+    "cases?": [{"broker?": COUNT, "pairs?": TEXT, "brokers?": TEXT, "scale?": COUNT}],
 }
 _STAGE: Schema = {
     "stage": TEXT,

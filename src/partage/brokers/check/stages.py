@@ -18,8 +18,14 @@ _PRICES: dict[str, list[set[str]]] = {
     "bytes moved": [{"brokers", "low", "high"}],
     "leaders": [{"brokers"}],
     "leader rate": [{"confined"}],
-    "failure": [set(), {"pairs", "brokers"}],
+    "failure": [set(), {"pairs", "brokers", "scale"}, {"cases"}],
     "failure balance": [{"pairs", "brokers"}],
+    "joint failure balance": [
+        set(),
+        {"pairs", "brokers"},
+        {"pairs", "brokers", "scale"},
+        {"cases"},
+    ],
 }
 
 
@@ -34,7 +40,8 @@ def stages_of(asked: Asked) -> dict[str, bool]:
         found["budget"] = False
     by_rate = asked.leaders == "rate"
     found["leader rate" if by_rate else "leaders"] = not by_rate
-    return found | {"failure": True, "failure balance": True}
+    found |= {"failure": True, "failure balance": True}
+    return found if by_rate else found | {"joint failure balance": False}
 
 
 def prices_fit(asked: Asked, stage: dict[str, Any]) -> bool:

@@ -1,0 +1,261 @@
+"""Leaders and first followers together, so that a failure leaves the survivors low and even.
+
+A flow (partition -> pair -> leader) chooses leader and first follower as an ordered pair, for given
+leader counts. When broker b fails, broker f ends with its own leaders plus the pairs (b, f). So the
+cost of a pair is the square of that sum, and a cap on the sum limits the worst survivor. Among the
+optima, the fewest leader changes and then the fewest changed orders decide.
+
+Of all equally fair leader counts, those with the fewest leader changes are tried first. If a bound
+does not prove them best of all, a search (``flow.takeover_counts``) looks for counts with a lower
+worst survivor, then with a lower sum of squares. It continues until it finds nothing better, so a
+second run changes nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+
+import numpy as np
+import numpy.typing as npt
+
+from partage.brokers.figures import next_live, one_width
+from partage.brokers.leaders.choices import Choices
+from partage.brokers.problem import Problem
+from partage.flow.certificate import Prices, Takeovers, fairest_range, proven_bound
+from partage.flow.selection import least_level, overflow_prices, pick_pairs
+from partage.flow.takeover_counts import better_counts, find_counts
+
+Ints = npt.NDArray[np.int64]
+Bools = npt.NDArray[np.bool_]
+Proof = Sequence[Prices | int]
+
+
+@dataclass(frozen=True, eq=False)
+class FailureProof:
+    """Leaders after any failure.
+
+    - ``worst``: leaders of the worst survivor; ``ideal``: a lower bound on it over all equally fair
+      leader counts, from ``floor``, a proof that ``ideal - 1`` is impossible, or from counting
+    - ``value``: sum of squares over (failed, survivor); ``bound``: a lower bound on it among all
+      orders with the same ``worst`` and the same leader counts, from ``prices``
+    - ``joint``: a lower bound on it for all equally fair leader counts, from ``cases``, or from
+      ``prices`` if there are none
+    """
+
+    worst: int
+    ideal: int
+    value: int
+    bound: int
+    prices: Prices
+    joint: int
+    cases: Proof = ()
+    floor: Proof = ()
+
+
+def prepare_for_failures(
+    problem: Problem, choices: Choices, lists: Ints, leader: Ints, price: Ints | None
+) -> tuple[Ints, FailureProof]:
+    """[I] pairs (leader slot * E + follower slot) of the open rows, and the proof.
+
+    ``leader`` [I]: leader slots, the fairest at the prices ``price`` [E]; None: by rate.
+    """
+    orders = _Orders(problem, choices, lists, leader, price)
+    chosen: _Chosen | None = _Chosen(orders, orders.counts)
+    while chosen is not None:
+        best = chosen
+        chosen = best.with_lower_worst() or best.with_lower_squares()
+    return orders.pairs(best.picked), best.proof
+
+
+def prove_failures(
+    problem: Problem, choices: Choices, lists: Ints, leader: Ints, price: Ints | None
+) -> FailureProof:
+    """The proof for the order of the lists, as they are.
+
+    ``leader`` [I]: their leader slots, -1 where unusable; the fairest at the prices ``price`` [E],
+    or, if that is None, by rate or less fair.
+    """
+    orders = _Orders(problem, choices, lists, leader, price)
+    follower = problem.broker_slot[next_live(lists[choices.open], problem.usable)]
+    level = orders.levels(orders.counts, leader[orders.rows], follower[orders.rows])
+    worst = int(level.max(initial=0))
+    answer = orders.best(orders.counts, worst)
+    assert answer is not None, "this order has this worst survivor"
+    ideal = orders.takeovers.counting_bound()
+    return orders.proof(orders.counts, worst, ideal, level, answer[1])
+
+
+class _Orders:
+    """The pairs that each open partition may choose, with ranges of fair leader counts.
+
+    ``rows``: positions in ``choices.open``, those with a leader.
+    """
+
+    def __init__(
+        self, problem: Problem, choices: Choices, lists: Ints, leader: Ints, price: Ints | None
+    ) -> None:
+        slots = len(choices.base)
+        self.rows = np.flatnonzero(leader >= 0)
+        item, first, second = choices.pairs(lists.shape[1])
+        self.counts = choices.base + np.bincount(leader[self.rows], minlength=slots)
+        low, high = self.counts, self.counts
+        allowed = leader[item] >= 0
+        if problem.options.leaders == "rate":
+            allowed = leader[item] == first
+        elif price is not None:
+            low, high = fairest_range(choices.base, price, len(self.rows))
+            cheapest = np.full(len(leader), np.iinfo(np.int64).max)
+            np.minimum.at(cheapest, item, price[first])
+            allowed = price[first] == cheapest[item]
+        row, self.first, self.second = item[allowed], first[allowed], second[allowed]
+        self.item = np.searchsorted(self.rows, row)
+        codes, option = np.unique(self.first * slots + self.second, return_inverse=True)
+        self.takeovers = Takeovers(
+            item=self.item,
+            option=option.astype(np.int64),
+            items=len(self.rows),
+            holder=codes // slots,
+            taker=codes % slots,
+            base=choices.base,
+            fixed=choices.pair_base,
+            low=low,
+            high=high,
+            total=int(self.counts.sum()),
+        )
+        before = problem.cluster.replicas
+        same_set = _same_sets(before, lists)[choices.open]
+        today = problem.broker_slot[before[choices.open, 0]]
+        next_today = problem.broker_slot[next_live(before[choices.open], problem.usable)]
+        leader_change = (self.first != today[row]).astype(np.int64)
+        order_change = leader_change | (self.second != next_today[row])
+        self.changes = (leader_change, np.where(same_set[row], order_change, 0))
+
+    @cached_property
+    def offers(self) -> tuple[Ints, Ints, int, Ints]:
+        """The arguments of ``flow.selection`` that all counts share."""
+        return (self.item, self.takeovers.option, self.takeovers.items, self.takeovers.holder)
+
+    def option_base(self, counts: Ints) -> Ints:
+        """[O] the taker's leaders after the failure without the pairs that are chosen."""
+        return np.asarray(counts[self.takeovers.taker] + self.takeovers.fixed_of)
+
+    def fixed_level(self, counts: Ints) -> int:
+        """The worst survivor's leaders without the pairs that are chosen."""
+        level = counts[None, :] + self.takeovers.fixed
+        np.fill_diagonal(level, 0)
+        return int(level.max())
+
+    def best(self, counts: Ints, cap: int) -> tuple[Ints, Prices] | None:
+        """The picks [I] for these counts, and their prices; None if the cap cannot be kept."""
+        if self.fixed_level(counts) > cap:
+            return None
+        base = self.option_base(counts)
+        quota = counts - self.takeovers.base
+        answer = pick_pairs(*self.offers, base, cap - base, quota, self.changes)
+        return None if answer is None else (answer[0], Prices(answer[1], answer[2]))
+
+    def least_cap(self, counts: Ints, infeasible: int) -> int:
+        """The least cap that can be kept with these counts."""
+        quota = counts - self.takeovers.base
+        least = least_level(*self.offers, self.option_base(counts), quota, infeasible=infeasible)
+        return max(least, self.fixed_level(counts))
+
+    def excess_prices(self, counts: Ints, cap: int) -> Prices:
+        """Prices that may prove a cap to be impossible; for these counts, they do if it is."""
+        quota = counts - self.takeovers.base
+        prices = overflow_prices(*self.offers, cap - self.option_base(counts), quota)
+        return Prices(*prices, scale=0)
+
+    def levels(self, counts: Ints, first: Ints, second: Ints) -> Ints:
+        """[E, E] leaders of f after the failure of b: leaders(f) + pairs(b, f)."""
+        level = counts[None, :] + self.takeovers.fixed
+        np.add.at(level, (first, second), 1)
+        np.fill_diagonal(level, 0)
+        return level
+
+    def picked_levels(self, counts: Ints, picked: Ints) -> Ints:
+        """The same for the arcs picked."""
+        return self.levels(counts, self.first[picked], self.second[picked])
+
+    def proof(
+        self, counts: Ints, worst: int, ideal: int, level: Ints, prices: Prices
+    ) -> FailureProof:
+        """The proof of the levels [E, E] by the prices of the best picks for these counts."""
+        bound = self.takeovers.within(counts, counts).bound(worst, 1, prices.option, prices.slot)
+        joint = proven_bound(self.takeovers, worst, [prices])
+        assert bound is not None, "the picks are within the cap"
+        assert joint is not None, "the picks are within the cap"
+        return FailureProof(worst, ideal, int((level * level).sum()), bound, prices, joint)
+
+    def pairs(self, picked: Ints) -> Ints:
+        """[I] leader slot * E + follower slot."""
+        return np.asarray(self.first[picked] * self.takeovers.slots + self.second[picked])
+
+    def evaluate(self, counts: Ints, cap: int) -> int | None:
+        """The least sum of squares for these counts; None if the cap cannot be kept."""
+        answer = self.best(counts, cap)
+        if answer is None:
+            return None
+        level = self.picked_levels(counts, answer[0])
+        return int((level * level).sum())
+
+
+class _Chosen:
+    """The best picks for leader counts [E], and how far they may be from the best of all counts;
+    ``cases`` may prove a higher bound on these than the prices of the flow."""
+
+    def __init__(self, orders: _Orders, counts: Ints, cases: Proof = ()) -> None:
+        self.orders, self.counts = orders, counts
+        takeovers = self.takeovers = orders.takeovers
+        self.open = bool((takeovers.high > takeovers.low).any())
+        worst = ideal = takeovers.counting_bound()
+        answer = orders.best(counts, worst)
+        if answer is None:
+            worst = orders.least_cap(counts, infeasible=ideal)
+            answer = orders.best(counts, worst)
+            assert answer is not None, "an order with this worst survivor exists"
+        self.picked, prices = answer
+        level = orders.picked_levels(counts, self.picked)
+        self.proof = orders.proof(counts, worst, ideal, level, prices)
+        self._raise_joint(cases)
+
+    def with_lower_worst(self) -> _Chosen | None:
+        """Counts with a lower worst survivor, if the search finds some; otherwise perhaps a proof
+        that there are none."""
+        proof = self.proof
+        if proof.worst == proof.ideal:
+            return None
+        cap = proof.worst - 1
+        floor: Proof = [self.orders.excess_prices(self.counts, cap)]
+        if self.open and proven_bound(self.takeovers, cap, floor) is not None:
+            searched = find_counts(self.takeovers, cap, self.orders.evaluate)
+            if searched.counts is not None:
+                return _Chosen(self.orders, searched.counts)
+            floor = searched.proof
+        if proven_bound(self.takeovers, cap, floor) is None:
+            self.proof = replace(proof, ideal=proof.worst, floor=floor)
+        return None
+
+    def with_lower_squares(self) -> _Chosen | None:
+        """Counts with the same worst survivor and a lower sum of squares, if the search finds
+        some; otherwise perhaps a higher bound."""
+        proof = self.proof
+        if not self.open or proof.value == proof.joint:
+            return None
+        searched = better_counts(self.takeovers, proof.worst, self.orders.evaluate, proof.value)
+        if searched.counts is not None:
+            return _Chosen(self.orders, searched.counts, searched.proof)
+        self._raise_joint(searched.proof)
+        return None
+
+    def _raise_joint(self, cases: Proof) -> None:
+        joint = proven_bound(self.takeovers, self.proof.worst, cases) if cases else None
+        if joint is not None and joint > self.proof.joint:
+            self.proof = replace(self.proof, joint=joint, cases=cases)
+
+
+def _same_sets(before: Ints, after: Ints) -> Bools:
+    one, other = (np.sort(lists, axis=1) for lists in one_width(before, after))
+    return np.asarray((one == other).all(axis=1))
