@@ -43,6 +43,7 @@ def test_a_full_disk(more: tuple[str, ...]) -> None:
     ("error", "line"),
     [
         (MemoryError(), "not enough memory for this input"),
+        (type("OfNumpy", (MemoryError,), {})(), "not enough memory for this input"),
         (RecursionError(), "the input is nested too deep to be processed"),
         (OverflowError(), "the input has a number too large to be processed"),
     ],

@@ -139,7 +139,7 @@ def main() -> None:
         _discard_stdout()  # the reader of the pipe has closed it
         code = 0
     except (MemoryError, RecursionError, OverflowError) as error:
-        _print_error(_NETS[type(error)])
+        _print_error(next(words for kind, words in _NETS.items() if isinstance(error, kind)))
         code = 1
     except OSError as error:
         # with a name: a file that could not be read; without: stdout or stderr
