@@ -53,6 +53,9 @@ HOSTILE = {
 ALL = "".join(text for name, text in HOSTILE.items() if name not in ("NUL", "long"))
 """One text with all of it that a file name can hold."""
 
+SETTING = ALL.encode("utf-8", "ignore").decode()
+"""The same without halves of characters, which a file in UTF-8 cannot hold."""
+
 COMMANDS: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
     "plan": (("small.json",), ()),
     "compare": (("small.json",), ()),
@@ -131,6 +134,8 @@ def check(run: Run, *words: str) -> Ended:
         if before.get(name) != content and "/." not in f"/{name}":
             if not any(part in name for part in words):
                 inert(name)
+            if name.endswith((".parquet", ".crc", ".lock")):
+                continue
             text = content.decode()
             inert(text)
             match name.rpartition(".")[2]:
@@ -204,6 +209,37 @@ def test_words_that_are_no_options(run: Run, name: str) -> None:
         ended = check(run, *name.split(), *words)
         assert (ended.code in (1, 2), ended.out) == (True, "")
     assert check(run, ALL).code == 2
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        pytest.param(one, marks=[pytest.mark.long] if number % 4 else [])
+        for number, one in enumerate(LEAVES)
+    ],
+)
+def test_the_projects_settings(run: Run, name: str) -> None:
+    """Their values, in errors and as defaults in a help; their names, which no command has."""
+    words = name.split()
+    for option, one in settings.options(LEAVES[name]).items():
+        if not one.is_flag and not option.endswith("server"):
+            Path("partage.toml").write_text(
+                f"[{'.'.join(words)}]\n{option} = {json.dumps(SETTING)}\n", encoding="utf-8"
+            )
+            check(run, *words, "--help")
+            break
+    for text in (f"{json.dumps(SETTING)} = 1\n", f"[{json.dumps(SETTING)}]\n", SETTING):
+        Path("partage.toml").write_text(text, encoding="utf-8")
+        assert check(run, *words, *COMMANDS[name][0], *COMMANDS[name][1]).code in (1, 2)
+    check(run, "doctor", "--json")
+
+
+def test_names_of_variables(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv(f"PARTAGE_{SETTING.replace('=', '')}", SETTING)
+    monkeypatch.setenv("PARTAGE_PLAN_LEADERS", SETTING)
+    check(run, "doctor")
+    check(run, "plan", "small.json")
+    check(run, "plan", "--help")
 
 
 # ---------------------------------------------------------------------- the input files
@@ -294,3 +330,25 @@ def test_every_text_in_files(run: Run, file: str, text: str) -> None:
         path.write_text(json.dumps(changed(value, place, is_key, text)), encoding="utf-8")
         for command in READERS[file]:
             check(run, *command.split())
+
+
+@pytest.mark.long
+@pytest.mark.spark
+def test_measured_names(run: Run, spark: Any) -> None:
+    """Topics, keys and clients of records and logs have any names."""
+    records = [
+        {"topic": text[:200], "partition": number % 2, "key": text, "value_bytes": 100}
+        | {"offset": number, "timestamp": f"2026-01-01T00:00:{number:02}Z"}
+        for number, text in enumerate(HOSTILE.values())
+    ]
+    lines = (json.dumps(one) for one in records)
+    Path("records.jsonl").write_text("\n".join(lines), encoding="utf-8")
+    for more in ((), ("--json",)):
+        check(run, "keys", "records.jsonl", "--partitions", "2", *more)
+        check(run, "profile", "records.jsonl", "-o", "profile", "--overwrite", *more)
+    text = (GROUPS / "logs" / "kip-429" / "client-one.log").read_text(encoding="utf-8")
+    for name in list(HOSTILE.values())[::4]:
+        hostile = text.replace("cg_logi_kafka_test_1", f"cg{name}").encode("utf-8", "replace")
+        Path("logs").write_bytes(hostile)
+        for more in ((), ("--json",)):
+            check(run, "history", "logs", *more)
