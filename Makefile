@@ -42,9 +42,9 @@ test-all: environment
 	$(MAKE) test test-long COVERAGE="--cov=partage --cov-append --cov-report="
 	$(RUN) coverage report --skip-covered
 
-# Faults injected while plans are carried out, five seeds of each kind: half an hour or more. Another range:
-# SEEDS=0-12; one seed, told in full: SEED=7.
-SEEDS := 0-64
+# Faults injected while plans are carried out, five seeds of each kind: an hour or more. Another range:
+# SEEDS=0-19; one seed, told in full: SEED=7.
+SEEDS := 0-99
 test-faults: environment java
 	$(RUN) python -m tests.faults.campaign --seeds $(SEEDS) $(if $(SEED),--seed $(SEED))
 

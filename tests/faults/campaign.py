@@ -1,6 +1,6 @@
 """Run many seeds on one cluster and print their figures: ``make test-faults``.
 
-    python tests/faults/campaign.py [--seeds 0-64] [--seed N] [--short]
+    python tests/faults/campaign.py [--seeds 0-99] [--seed N] [--short]
 
 Prints one line per seed, and the steps of seeds that fail. Exits 1 if any failed.
 """
@@ -20,7 +20,7 @@ from tests.faults.kinds import of_seed
 from tests.faults.proxied import begin
 from tests.faults.trial import Figures, Trial
 
-SEEDS = 65
+SEEDS = 100
 """Five of each kind."""
 
 

@@ -140,3 +140,21 @@ def test_without_the_acl_the_run_goes_on(cluster: FakeCluster, tmp_path: Path) -
         "another partage on this cluster will not be noticed: that needs AlterConfigs on the "
         "cluster"
     )
+
+
+def test_a_rollback_with_a_damaged_journal_goes_on(cluster: FakeCluster, tmp_path: Path) -> None:
+    """The claim that a killed run left may be its own, and is named."""
+    directory = planned(cluster, tmp_path / "plan")
+    assert apply(cluster, directory).state == "done"
+    (directory / "journal.jsonl").write_text("damaged\n")
+    cluster.configs[ALL_BROKERS] = {THEIRS: "1"}
+    notes: list[str | None] = []
+    outcome = partage.rollback(
+        directory,
+        admin=cluster.admin,
+        clock=cluster.clock,
+        sleep=cluster.sleep,
+        progress=lambda update: notes.append(update.note),
+    )
+    assert (outcome.state, cluster.replicas) == ("done", ORIGINAL)
+    assert any(note and THEIRS in note for note in notes)

@@ -223,3 +223,16 @@ def test_a_full_disk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, kind: int)
             journal.write("ended")
     expected = f"{tmp_path / JOURNAL}: cannot be written ({words}): run the same command again"
     assert str(raised.value).startswith(expected)
+
+
+@pytest.mark.parametrize(
+    "name", ["log.retention.ms", "partage.run.", "partage.run.h.x", "partage.run.h.0a\n", "", None]
+)
+def test_only_a_claim_is_taken_from_a_journal(tmp_path: Path, name: str | None) -> None:
+    """A run removes the configuration of this name from all brokers at its end."""
+    entry = {"at": "2026-01-01T00:00:00Z", "event": "claimed", "name": name}
+    (tmp_path / "journal.jsonl").write_text(json.dumps(entry) + "\n")
+    with pytest.raises(InputError, match="line 1: is not a journal entry"):
+        Journal.open(tmp_path)
+    with Journal.open(tmp_path, tolerant=True) as journal:
+        assert journal.claim is None

@@ -44,7 +44,8 @@ class Claim:
     def take(self, pause: Callable[[], None]) -> None:
         """Claim the cluster. Raises PartageError if another plan has claimed it.
 
-        Where the ACL is missing, or Kafka refuses, the run goes on without a claim.
+        Where the ACL is missing, or Kafka refuses, the run goes on without a claim. So does one
+        with a damaged journal: the other claim may be its own.
         """
         own = self._journal.claim or f"{_PREFIX}{_host()}.{secrets.token_hex(4)}"
         if not self._is_allowed():
@@ -62,6 +63,9 @@ class Claim:
             others = self._others_after(own, pause)
         if others:
             self.release()
+            if self._journal.claim is None and self._journal.damaged:
+                self._note(f"the journal is damaged: continues, although {_refusal(others[0])}")
+                return
             raise PartageError(_refusal(others[0]))
 
     def _is_allowed(self) -> bool:
