@@ -17,6 +17,8 @@ _PROVEN = {
     "survivor with fewer leaders.",
     StageName.FAILURE_BALANCE: "No order of these replicas spreads a failed broker's leaders more "
     "evenly over the survivors.",
+    StageName.JOINT_FAILURE_BALANCE: "No order of these replicas with leaders as even spreads a "
+    "failed broker's leaders more evenly over the survivors.",
     StageName.LEADER_RATE: "No choice of leaders lowers the rate of the busiest leader.",
 }
 
