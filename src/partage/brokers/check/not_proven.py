@@ -38,4 +38,4 @@ def not_proven(plan: PlanColumns) -> Iterator[str]:
         yield f"{path.name}: the moves that a run planned again"
     for name in (REPORT, COMPARE, MEASURED, JOURNAL, OVERRIDES):
         if (plan.root / name).exists():
-            yield f"{name}: what it says"
+            yield f"{name}: what it shows"
