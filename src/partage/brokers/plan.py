@@ -84,7 +84,7 @@ class Plan:
     @property
     def optimal(self) -> bool:
         """Whether every stage meets its bound, with all rules kept and every broker within the
-        tolerance; only leader rates may be above theirs (see ``gaps``)."""
+        tolerance; only leader rates and the joint failure balance may miss theirs (``gaps``)."""
         return all(map(self._met, self.stages)) and keeps_rules(self.problem, self.after)
 
     def _met(self, stage: Stage) -> bool:
@@ -96,7 +96,8 @@ class Plan:
             return False
         if stage.prices.get("limit") == TOLERANCE and not self._within_tolerance(stage):
             return False  # full disks asked for other counts
-        return stage.name == StageName.LEADER_RATE or stage.value == stage.bound
+        searched = (StageName.LEADER_RATE, StageName.JOINT_FAILURE_BALANCE)
+        return stage.name in searched or stage.value == stage.bound
 
     def _within_tolerance(self, stage: Stage) -> bool:
         sharing, width = self.problem.sharing, self.problem.options.limits.tolerance

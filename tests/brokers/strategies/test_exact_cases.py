@@ -309,9 +309,20 @@ def test_a_rack_never_takes_over_from_itself() -> None:
 
 
 def test_fewest_leader_changes() -> None:
+    outcome = Outcome("1,2 1,2 1,2 1,2", "1 2", no_moves=True)
+    assert outcome.leaders == [2, 2]
+    value = leader_value(outcome.job, outcome.lists)
+    _, changes = brute_force.best_leaders(outcome.job, outcome.lists)
+    assert value.leader_changes == changes
+
+
+def test_even_takeovers_count_more_than_leader_changes() -> None:
+    """Two changes make leaders 2, 1 and 1, with squares of 30 after failures; three make 1, 2 and
+    1, with 28."""
     outcome = Outcome("1,2 1,2 1,2 1,3", "1 2 3", no_moves=True)
-    assert sorted(outcome.leaders) == [1, 1, 2]
-    assert leader_value(outcome.job, outcome.lists).leader_changes == 2
+    value = leader_value(outcome.job, outcome.lists)
+    assert outcome.leaders == [1, 2, 1]
+    assert (value.failure_squares, value.leader_changes) == (28, 3)
 
 
 # ---------------------------------------------------------------- the bundled clusters

@@ -102,7 +102,8 @@ def _is_met(plan: PlanColumns, stage: Any) -> bool:
         return False
     if stage["prices"].get("limit") == "tolerance" and not within_tolerance(plan):
         return False  # full disks asked for other counts
-    return stage["stage"] == "leader rate" or bool(stage["value"] == stage["bound"])
+    searched = ("leader rate", "joint failure balance")
+    return stage["stage"] in searched or bool(stage["value"] == stage["bound"])
 
 
 def _keeps_rules(plan: PlanColumns) -> bool:
