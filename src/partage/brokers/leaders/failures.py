@@ -84,7 +84,16 @@ def prove_failures(
     answer = orders.best(orders.counts, worst)
     assert answer is not None, "this order has this worst survivor"
     ideal = orders.takeovers.counting_bound()
-    return orders.proof(orders.counts, worst, ideal, level, answer[1])
+    proof = orders.proof(orders.counts, worst, ideal, level, answer[1])
+    low, high = ideal, worst  # bisect: what cannot be kept below ``low`` is proven
+    while low < high:
+        cap = (low + high) // 2
+        _, floor = orders.lower_worst(orders.counts, cap)
+        if floor:
+            low, proof = cap + 1, replace(proof, ideal=cap + 1, floor=floor)
+        else:
+            high = cap
+    return proof
 
 
 class _Orders:
@@ -168,6 +177,19 @@ class _Orders:
         prices = overflow_prices(*self.offers, cap - self.option_base(counts), quota)
         return Prices(*prices, scale=0)
 
+    def lower_worst(self, counts: Ints, cap: int) -> tuple[Ints | None, Proof]:
+        """Fair counts that keep the cap; otherwise None, and a proof that there are none or, if the
+        search reached its limit, nothing."""
+        floor: Proof = [self.excess_prices(counts, cap)]
+        takeovers = self.takeovers
+        is_open = bool((takeovers.high > takeovers.low).any())
+        if is_open and proven_bound(takeovers, cap, floor) is not None:
+            searched = find_counts(takeovers, cap, self.evaluate)
+            if searched.counts is not None:
+                return searched.counts, ()
+            floor = searched.proof
+        return None, floor if proven_bound(takeovers, cap, floor) is None else ()
+
     def levels(self, counts: Ints, first: Ints, second: Ints) -> Ints:
         """[E, E] leaders of f after the failure of b: leaders(f) + pairs(b, f)."""
         level = counts[None, :] + self.takeovers.fixed
@@ -227,14 +249,10 @@ class _Chosen:
         proof = self.proof
         if proof.worst == proof.ideal:
             return None
-        cap = proof.worst - 1
-        floor: Proof = [self.orders.excess_prices(self.counts, cap)]
-        if self.open and proven_bound(self.takeovers, cap, floor) is not None:
-            searched = find_counts(self.takeovers, cap, self.orders.evaluate)
-            if searched.counts is not None:
-                return _Chosen(self.orders, searched.counts)
-            floor = searched.proof
-        if proven_bound(self.takeovers, cap, floor) is None:
+        counts, floor = self.orders.lower_worst(self.counts, proof.worst - 1)
+        if counts is not None:
+            return _Chosen(self.orders, counts)
+        if floor:
             self.proof = replace(proof, ideal=proof.worst, floor=floor)
         return None
 

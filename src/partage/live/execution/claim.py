@@ -53,13 +53,16 @@ class Claim:
             return
         try:
             others = self._others(own)
-            if not others:
-                self._journal.take_claim(own)
-                self._set(own, "SET", "1")
         except PartageError as error:
             self._note(f"{_UNNOTICED}: {error}")
             return
         if not others:
+            self._journal.take_claim(own)
+            try:
+                self._set(own, "SET", "1")
+            except PartageError as error:
+                self._note(f"{_UNNOTICED}: {error}")
+                return
             others = self._others_after(own, pause)
         if others:
             self.release()
