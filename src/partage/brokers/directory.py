@@ -36,7 +36,7 @@ def fingerprint(value: dict[str, Any]) -> str:
         "cluster_id": value.get("cluster_id"),
         "brokers": value["brokers"],
         "topics": value["topics"],
-        "options": value["options"],
+        "options": value.get("options", {}),
         "partitions": {k: part[k] for k in sorted(part) if k != "after"},
     }
     text = json.dumps(found, sort_keys=True, separators=(",", ":"))

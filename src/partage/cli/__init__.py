@@ -143,7 +143,8 @@ def main() -> None:
         code = 1
     except OSError as error:
         # with a name: a file that could not be read; without: stdout or stderr
-        _discard_stdout()
+        if not error.filename:
+            _discard_stdout()
         _print_error(f"{error.filename or 'output'}: {error.strerror or error}")
         code = 2 if error.filename else 1
     sys.exit(code if isinstance(code, int) else 0)
