@@ -42,7 +42,7 @@ test-all: environment
 	$(MAKE) test test-long COVERAGE="--cov=partage --cov-append --cov-report="
 	$(RUN) coverage report --skip-covered
 
-# Faults injected while plans are carried out, five seeds of each kind: an hour or more. Another range:
+# Faults injected while plans are applied, five seeds of each kind: an hour or more. Another range:
 # SEEDS=0-19; one seed, told in full: SEED=7.
 SEEDS := 0-99
 test-faults: environment java

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from partage.units import AUTO, Bytes, Percent, Rate, count_of, throttle_of
+from partage.units import AUTO, Bytes, Percent, Rate, count_of, listed, throttle_of
 
 
 @pytest.mark.parametrize(
@@ -155,3 +155,10 @@ def test_counts() -> None:
     for wrong in (0, -1, 2**31, "x", "", "-1", "1.5", "٣", 1.5, True, None, "9" * 5000):
         with pytest.raises(ValueError, match="expected a whole number from 1 to 2147483647"):
             count_of(wrong)  # type: ignore[arg-type]
+
+
+def test_listed() -> None:
+    assert listed([], 2) == ""
+    assert listed(["a", "b"], 2) == "a, b"
+    assert listed(["a", "b", "c"], 2) == "a, b and 1 more"
+    assert listed(["a", "b"], 2, count=9) == "a, b and 7 more"

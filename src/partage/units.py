@@ -7,6 +7,7 @@ with what is accepted. ``str`` of a value is text that reads as the same value.
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from decimal import Decimal
 from fractions import Fraction
 from numbers import Integral, Rational, Real
@@ -123,6 +124,13 @@ def count_of(value: str | int, least: int = 1) -> int:
 def plural(number: int, noun: str, nouns: str | None = None) -> str:
     """``1 move``, ``66 moves``."""
     return f"{number:,} {noun if number == 1 else nouns or noun + 's'}"
+
+
+def listed(names: Sequence[str], most: int, count: int | None = None) -> str:
+    """``a, b and 3 more``: the first ``most`` names, and how many more of the ``count`` there are
+    (default: of the names)."""
+    more = (len(names) if count is None else count) - most
+    return ", ".join(names[:most]) + (f" and {more} more" if more > 0 else "")
 
 
 def _decimal(value: Fraction) -> str:

@@ -73,7 +73,7 @@ class Output:
     quick: bool = True
     """Whether it can be written without Spark or Kafka."""
     resumed: bool = False
-    """Whether an existing one is gone on with: what it does not write in it may be there."""
+    """Whether an existing one is resumed: it may hold files that the command does not write."""
 
 
 WRITTEN: dict[tuple[Way, str], Output] = {

@@ -199,23 +199,7 @@ def best_after_failure(problem: NaiveProblem, sets: Lists) -> tuple[int, int]:
     if model.pick:
         fair = [program.steps(model.leads(b), 0, rows, offset=led[b]) for b in brokers]
         program.minimise(_sum(fair))
-    worst = program.column(upper=2.0 * rows + 1)
-    squares, constant = [], 0
-    for b in brokers:
-        for f in brokers:
-            if f == b:
-                continue
-            start = led[f] + model.fixed.count((b, f))
-            terms = model.leads(f)
-            terms |= {c: 1.0 for (_, x, y), c in model.pick.items() if (x, y) == (b, f)}
-            program.row({**terms, worst: -1.0}, -np.inf, -start)
-            constant += start * start
-            if terms:
-                squares.append(program.steps(terms, 0, len(terms), offset=start))
-    return (
-        program.minimise({worst: 1.0}),
-        (program.minimise(_sum(squares)) if squares else 0) + constant,
-    )
+    return _after_failures(model, led, {f: model.leads(f) for f in brokers})
 
 
 def fewest_changes(problem: NaiveProblem, sets: Lists, led: Mapping[int, int]) -> int:
@@ -235,16 +219,30 @@ def best_order(
     leader counts are ``led``."""
     model = _Leaders(problem, sets)
     program = model.program
-    worst = program.column(upper=2.0 * len(problem.rows) + 1)
     for b in problem.brokers:
         program.row(model.leads(b), *[led[b] - model.fixed_leads(b)] * 2)
+    return (
+        *_after_failures(model, led, {f: {} for f in problem.brokers}),
+        program.minimise(model.changed),
+        program.minimise(model.turned),
+    )
+
+
+def _after_failures(
+    model: _Leaders, led: Mapping[int, int], picked: Mapping[int, Mapping[int, float]]
+) -> tuple[int, int]:
+    """(worst survivor, failure squares), minimised in this order. A survivor's leaders are ``led``,
+    and the columns ``picked`` that are chosen, and what it takes over."""
+    program, brokers = model.program, model.problem.brokers
+    worst = program.column(upper=2.0 * len(model.problem.rows) + 1)
     squares, constant = [], 0
-    for b in problem.brokers:
-        for f in problem.brokers:
+    for b in brokers:
+        for f in brokers:
             if f == b:
                 continue
             start = led[f] + model.fixed.count((b, f))
-            terms = {c: 1.0 for (_, x, y), c in model.pick.items() if (x, y) == (b, f)}
+            terms = dict(picked[f])
+            terms |= {c: 1.0 for (_, x, y), c in model.pick.items() if (x, y) == (b, f)}
             program.row({**terms, worst: -1.0}, -np.inf, -start)
             constant += start * start
             if terms:
@@ -252,6 +250,4 @@ def best_order(
     return (
         program.minimise({worst: 1.0}),
         (program.minimise(_sum(squares)) if squares else 0) + constant,
-        program.minimise(model.changed),
-        program.minimise(model.turned),
     )

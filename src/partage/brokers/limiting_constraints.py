@@ -10,6 +10,7 @@ import numpy.typing as npt
 from partage.brokers.figures import Placement
 from partage.brokers.problem import Problem
 from partage.flow.assignment import fairest_loads, zone_bounds
+from partage.units import listed
 
 Ints = npt.NDArray[np.int64]
 
@@ -123,7 +124,7 @@ def _leaders(problem: Problem, placement: Placement) -> list[str]:
         inside |= reach
     count, brokers = int(inside[replicas[:, 0]].sum()), int(inside.sum())
     ids = placement.cluster.broker_ids[inside].tolist()
-    shown = ", ".join(map(str, ids[:8])) + (f" and {len(ids) - 8} more" if len(ids) > 8 else "")
+    shown = listed(list(map(str, ids)), 8)
     plural = "broker" if brokers == 1 else f"the {brokers} brokers"
     return [
         f"replica sets: {count} partitions can only be led by {plural} {shown}: "

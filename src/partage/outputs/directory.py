@@ -22,13 +22,12 @@ from typing import Any
 from partage.errors import InputError
 from partage.files import parse_json, read_text, to_json
 from partage.outputs.checksum import verdict_on
-from partage.outputs.place import LINK, Name, is_of_the_disk, reason, reported, temporary_name
+from partage.outputs.place import LINK, READ, Name, is_of_the_disk, reason, reported, temporary_name
 
 LIST = ".partage.json"
 FORMAT_VERSION = 1
 
 _URL = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://")
-_READ = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
 
 
 def check_directory(path: Name, marker: str, overwrite: bool = True) -> None:
@@ -183,7 +182,7 @@ def _check_ours(target: Path, name: str, marker: str) -> list[Path]:
 
 def _is_known(path: Path, digits: str | None) -> bool:
     """Whether a file has this SHA-256 (in hexadecimal), or a valid checksum in it."""
-    file = os.open(path, _READ)
+    file = os.open(path, READ)
     with os.fdopen(file, "rb") as opened:
         return hashlib.file_digest(opened, "sha256").hexdigest() == digits or (
             verdict_on(file) == "ours"

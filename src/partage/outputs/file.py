@@ -10,9 +10,8 @@ from typing import BinaryIO
 
 from partage.errors import InputError
 from partage.outputs.checksum import verdict_on
-from partage.outputs.place import LINK, Name, opened_folder, reported, stat_of, temporary_name
+from partage.outputs.place import LINK, READ, Name, opened_folder, reported, stat_of, temporary_name
 
-_READ = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
 _CREATE = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
 _APPEND = os.O_RDWR | os.O_APPEND | os.O_CREAT | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
 
@@ -142,7 +141,7 @@ def _mode(
     if new:
         raise InputError(name, "exists already")
     if found.st_size and not recognised:
-        opened = os.open(file, _READ, dir_fd=folder)
+        opened = os.open(file, READ, dir_fd=folder)
         try:
             verdict = verdict_on(opened)
         finally:

@@ -15,6 +15,9 @@ Name = str | os.PathLike[str]
 
 _FOLDER = getattr(os, "O_PATH", os.O_RDONLY) | os.O_DIRECTORY | os.O_CLOEXEC
 
+READ = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
+"""Flags to read a file: of a link or a pipe, nothing."""
+
 LINK = "is a symbolic link: name what it points to"
 
 

@@ -19,6 +19,7 @@ from rich.table import Table
 from rich.text import Span, Text
 
 from partage.printable import is_printable, printable
+from partage.units import listed
 
 _NAMES = 8
 
@@ -91,8 +92,7 @@ def remark(text: str, console: Console) -> None:
 
 def some(names: Sequence[str], shown: int = _NAMES) -> str:
     """``a, b and 3 more``."""
-    more = f" and {len(names) - shown} more" if len(names) > shown else ""
-    return ", ".join(map(printable, names[:shown])) + more
+    return listed([printable(name) for name in names[:shown]], shown, len(names))
 
 
 def clipped(text: str, width: int) -> str:

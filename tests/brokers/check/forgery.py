@@ -314,7 +314,7 @@ def solve_with_other_limits(problem: Problem, rng: random.Random) -> Value | Non
 
 
 def best_values(made: Plan) -> dict[str, tuple[int, bool]]:
-    """The values of the placement's stages that a plan anew reaches, and whether it proves them."""
+    """The values of the placement's stages that a new plan reaches, and whether it proves them."""
     best = solve(replace(made.problem, options=_as_exact(made.problem.options)))
     return {s.name.value: (s.value, s.value == s.bound) for s in best.stages}
 

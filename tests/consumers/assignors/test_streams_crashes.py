@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -87,14 +88,19 @@ def some_lags(draw: random.Random, value: Json) -> Json:
     return {**value, "streams": {**value["streams"], "lags": lags}}
 
 
+def crashes(count: int) -> Iterator[tuple[int, random.Random, dict[str, Any]]]:
+    """(seed, random numbers, group after a crash), where members are left."""
+    for seed in seeds(count):
+        draw = random.Random(seed)
+        value = crash(draw, application(draw))
+        if value["members"]:
+            yield seed, draw, value
+
+
 @pytest.mark.random
 def test_no_task_starts_without_state_that_an_equally_even_assignment_has() -> None:
     moved = cold = 0
-    for seed in seeds(2_000):
-        draw = random.Random(seed)
-        value = crash(draw, application(draw))
-        if not value["members"]:
-            continue
+    for seed, _, value in crashes(2_000):
         case = StreamsCase(value)
         found = assign(group_of(value), "streams")
         target = Assignment(found.group, found.target, found.target).as_dict()
@@ -107,11 +113,7 @@ def test_no_task_starts_without_state_that_an_equally_even_assignment_has() -> N
 @pytest.mark.random
 def test_with_lags_no_task_waits_that_an_equally_even_assignment_has_caught_up() -> None:
     moved = waiting = 0
-    for seed in seeds(1_000):
-        draw = random.Random(seed)
-        value = crash(draw, application(draw))
-        if not value["members"]:
-            continue
+    for seed, draw, value in crashes(1_000):
         case = StreamsCase(some_lags(draw, value))
         found, best = case.value(targets(case.group)), case.best()
         # lags among targets that wait count before threads

@@ -142,6 +142,11 @@ class _Orders:
         self.changes = (leader_change, np.where(same_set[row], order_change, 0))
 
     @cached_property
+    def open(self) -> bool:
+        """Whether other leader counts are as fair."""
+        return bool((self.takeovers.high > self.takeovers.low).any())
+
+    @cached_property
     def offers(self) -> tuple[Ints, Ints, int, Ints]:
         """The arguments of ``flow.selection`` that all counts share."""
         return (self.item, self.takeovers.option, self.takeovers.items, self.takeovers.holder)
@@ -181,14 +186,14 @@ class _Orders:
         """Fair counts that keep the cap; otherwise None, and a proof that there are none or, if the
         search reached its limit, nothing."""
         floor: Proof = [self.excess_prices(counts, cap)]
-        takeovers = self.takeovers
-        is_open = bool((takeovers.high > takeovers.low).any())
-        if is_open and proven_bound(takeovers, cap, floor) is not None:
-            searched = find_counts(takeovers, cap, self.evaluate)
+        proven = proven_bound(self.takeovers, cap, floor) is None
+        if self.open and not proven:
+            searched = find_counts(self.takeovers, cap, self.evaluate)
             if searched.counts is not None:
                 return searched.counts, ()
             floor = searched.proof
-        return None, floor if proven_bound(takeovers, cap, floor) is None else ()
+            proven = proven_bound(self.takeovers, cap, floor) is None
+        return None, floor if proven else ()
 
     def levels(self, counts: Ints, first: Ints, second: Ints) -> Ints:
         """[E, E] leaders of f after the failure of b: leaders(f) + pairs(b, f)."""
@@ -230,9 +235,7 @@ class _Chosen:
 
     def __init__(self, orders: _Orders, counts: Ints, cases: Proof = ()) -> None:
         self.orders, self.counts = orders, counts
-        takeovers = self.takeovers = orders.takeovers
-        self.open = bool((takeovers.high > takeovers.low).any())
-        worst = ideal = takeovers.counting_bound()
+        worst = ideal = orders.takeovers.counting_bound()
         answer = orders.best(counts, worst)
         if answer is None:
             worst = orders.least_cap(counts, infeasible=ideal)
@@ -260,16 +263,18 @@ class _Chosen:
         """Counts with the same worst survivor and a lower sum of squares, if the search finds
         some; otherwise perhaps a higher bound."""
         proof = self.proof
-        if not self.open or proof.value == proof.joint:
+        if not self.orders.open or proof.value == proof.joint:
             return None
-        searched = better_counts(self.takeovers, proof.worst, self.orders.evaluate, proof.value)
+        searched = better_counts(
+            self.orders.takeovers, proof.worst, self.orders.evaluate, proof.value
+        )
         if searched.counts is not None:
             return _Chosen(self.orders, searched.counts, searched.proof)
         self._raise_joint(searched.proof)
         return None
 
     def _raise_joint(self, cases: Proof) -> None:
-        joint = proven_bound(self.takeovers, self.proof.worst, cases) if cases else None
+        joint = proven_bound(self.orders.takeovers, self.proof.worst, cases) if cases else None
         if joint is not None and joint > self.proof.joint:
             self.proof = replace(self.proof, joint=joint, cases=cases)
 

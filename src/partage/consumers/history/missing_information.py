@@ -7,6 +7,7 @@ from itertools import chain, islice, pairwise
 
 from partage.consumers.history.generations import Generations
 from partage.consumers.history.model import HEARTBEAT_INTERVAL, SESSION_TIMEOUT, MemberSession
+from partage.units import listed
 
 _MAX_NAMES = 8
 
@@ -94,6 +95,4 @@ def _zone(zones: Set[bool]) -> list[str]:
 
 def _some(names: Sequence[str], count: int | None = None) -> str:
     """The first names, and how many more of the ``count`` there are (default: all are given)."""
-    rest = (len(names) if count is None else count) - _MAX_NAMES
-    more = f" and {rest} more" if rest > 0 else ""
-    return ", ".join(names[:_MAX_NAMES]) + more
+    return listed(names, _MAX_NAMES, count)

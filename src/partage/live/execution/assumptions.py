@@ -14,6 +14,7 @@ from dataclasses import dataclass, field
 from partage.live.admin.states import Key, PartitionState, Snapshot
 from partage.live.execution.changes import Change, MoveStatus
 from partage.live.execution.execution_plan import Direction, ExecutionPlan
+from partage.units import listed
 
 _SHOWN = 3
 
@@ -212,5 +213,4 @@ def _ids(brokers: Iterable[int]) -> str:
 
 def some(names: list[str]) -> str:
     """The first few, and how many more there are."""
-    more = f" and {len(names) - _SHOWN} more" if len(names) > _SHOWN else ""
-    return ", ".join(names[:_SHOWN]) + more
+    return listed(names, _SHOWN)
