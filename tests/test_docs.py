@@ -19,7 +19,6 @@ puts what is printed now into the pages, line by line of what they showed.
 
 from __future__ import annotations
 
-import html
 import io
 import json
 import os
@@ -29,7 +28,6 @@ import shutil
 import subprocess
 import sys
 import tomllib
-from collections import Counter
 from collections.abc import Iterator
 from contextlib import redirect_stderr, redirect_stdout
 from dataclasses import dataclass
@@ -41,6 +39,7 @@ import pytest
 
 from partage.brokers.strategies import STRATEGIES
 from partage.live.sandbox import MARKER, Sandbox
+from tests.command_reference import reference
 
 ROOT = Path(__file__).resolve().parent.parent
 DATA = ROOT / "src" / "partage" / "data"
@@ -393,45 +392,6 @@ def test_the_reference_of_commands_is_their_help() -> None:
     if os.environ.get("REWRITE_DOCS"):
         page.write_text(reference(), encoding="utf-8")
     assert page.read_text(encoding="utf-8") == reference(), "REWRITE_DOCS=1 writes it again"
-
-
-def reference() -> str:
-    """docs/reference/commands.md: the commands' help as typer writes it, shared options once."""
-    from typer.cli import get_docs_for_click
-    from typer.main import get_command
-    from typer.models import Context
-
-    from partage.cli import app
-
-    command = get_command(app)
-    text = get_docs_for_click(
-        obj=command, ctx=Context(command, info_name="partage"), name="partage", title="Commands"
-    )
-    return shared_once(html.unescape(text).replace("```console", "```text").rstrip() + "\n")
-
-
-def shared_once(page: str) -> str:
-    """The reference without repetition: common options first, and no list of cut-off summaries."""
-    page = re.sub(r"\*\*Commands\*\*:\n\n(?:\* .*\n)+\n?", "", page)
-    page = re.sub(r"\*\*Usage\*\*:\n\n```text\n\$ (.*)\n```\n", r"`\1`\n", page)
-    counts = Counter(line for line in page.splitlines() if line.startswith("* `-"))
-    shared: dict[str, str] = {}
-    for line, count in counts.most_common():  # one help per name: the most frequent
-        name = line.split("`")[1].rpartition("--")[2].split(" ")[0]
-        if count > 1 and f"--{name}" not in shared.values():
-            shared[line] = f"--{name}"
-    intro, *commands = re.split(r"\n(?=##+ `)", page)
-    sections = []
-    for command in commands:
-        kept = [line for line in command.splitlines() if line not in shared]
-        names = [f"`{shared[line]}`" for line in command.splitlines() if line in shared]
-        names.remove("`--help`")  # every command has it
-        text = "\n".join(kept).rstrip().removesuffix("**Options**:").rstrip()
-        if names:
-            text += f"\n\n[Common options](#common-options): {', '.join(names)}."
-        sections.append(f"{text}\n")
-    common = "\n".join(["## Common options", "", *shared])
-    return f"{intro}\n{common}\n\n" + "\n".join(sections)
 
 
 def commands_of(group: Any, before: str = "") -> Iterator[tuple[str, Any]]:
