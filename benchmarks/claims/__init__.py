@@ -45,7 +45,7 @@ def overview(found: list[Tool]) -> str:
 
 
 def claims_block(figures: Figures) -> str:
-    """A table of claims per tool. Raises ValueError if the figures do not support a verdict."""
+    """A list of claims per tool. Raises ValueError if the figures do not support a verdict."""
     found = [module.tool(figures) for module in TOOLS]
     every = [claim for tool in found for claim in tool.claims]
     for claim in every:
@@ -55,13 +55,13 @@ def claims_block(figures: Figures) -> str:
     parts = [
         f"Of {len(every)} claims, {count['confirmed']} are confirmed, {count['in part']} are true "
         f"in part, and {count['corrected']} are corrected.",
-        "The survey's table with verdicts (✓ confirmed, ◐ in part, ✗ corrected):",
+        "✓ confirmed, ◐ in part, ✗ corrected:",
         overview(found),
     ]
     for tool in found:
         parts.append(f"### {tool.name}: `{tool.strategy}`")
         parts.append(f"Difference from the original: {tool.differs}")
-        lines = ["| claim | measured | verdict |", "| --- | --- | --- |"]
-        lines += [f"| {c.text} | {c.measured} | {c.verdict} |" for c in tool.claims]
-        parts.append("\n".join(lines))
+        parts.append(
+            "\n".join(f"- {MARKS[c.verdict]} *{c.text}* {c.measured}" for c in tool.claims)
+        )
     return "\n\n".join(parts)

@@ -28,12 +28,11 @@ QUALITY_HEAD = [
 ]
 SECONDS_HEAD = [
     "shape",
-    "joins",
     "tool",
-    "seconds",
-    "÷ partage",
-    "moves",
-    "loads",
+    "everyone joins",
+    "one left",
+    "one joined",
+    "moves of the last two",
     "topic spread",
 ]
 ROUND_NAMES = {"fresh": "first join", "own": "change, own start", "common": "change, same start"}
@@ -54,13 +53,12 @@ def blocks(results: Json) -> dict[str, str]:
             f"{results['groups']} random groups:\n\n{table(QUALITY_HEAD, lines, 2)}"
         )
     timed = [
-        _seconds_line(name, job, tool, figures[job], tools[OURS][job])
+        _seconds_line(name, tool, [figures[job] for job in JOBS])
         for name, tools in results["seconds"].items()
-        for job in JOBS
         for tool, figures in tools.items()
     ]
     if timed:
-        found["assignors, seconds"] = table(SECONDS_HEAD, timed, 3)
+        found["assignors, seconds"] = table(SECONDS_HEAD, timed, 2)
     return found
 
 
@@ -79,16 +77,18 @@ def _quality_line(when: str, tool: str, row: Json) -> list[str]:
     ]
 
 
-def _seconds_line(name: str, job: str, tool: str, figures: Json, mine: Json) -> list[str]:
-    if "seconds" not in figures:
-        over = f"> {figures['limit'] / mine['seconds']:,.0f}" if "limit" in figures else ""
-        return [name, job, tool, figures["problem"], over, *[""] * 3]
-    start = [name, job, tool, digits(figures["seconds"])]
-    start += [f"{figures['seconds'] / mine['seconds']:,.1f}"]
-    if "problem" in figures:
-        return [*start, figures["problem"], "", ""]
-    least, most = figures["loads"]
-    return [*start, f"{figures['moves']:,}", f"{least}–{most}", str(figures["spread"])]
+def _seconds_line(name: str, tool: str, jobs: list[Json]) -> list[str]:
+    """Seconds of each join, or why there are none; moves and topic spread of valid answers."""
+    seconds = [digits(job["seconds"]) if "seconds" in job else job["problem"] for job in jobs]
+    moves = [f"{job['moves']:,}" if valid(job) else "–" for job in jobs[1:]]
+    spread = [str(job["spread"]) if valid(job) else "–" for job in jobs]
+    faults = sorted({job["problem"] for job in jobs if "seconds" in job and not valid(job)})
+    return [name, tool, *seconds, "; ".join(faults) or "/".join(moves), "/".join(spread)]
+
+
+def valid(job: Json) -> bool:
+    """Whether there was an answer, without faults."""
+    return "seconds" in job and "problem" not in job
 
 
 def digits(seconds: float) -> str:

@@ -16,13 +16,11 @@ PLAN_HEAD = [
     "job",
     "tool",
     "moves",
-    "TB moved",
     "replicas",
     "leaders",
     "rack violations",
     "topic spread",
-    "planner s",
-    "process s",
+    "seconds",
     "peak MB",
     "",
 ]
@@ -64,7 +62,7 @@ def reads(stage: str) -> bool:
 
 def _plan_line(job: str, tool: str, figures: Figures) -> list[str]:
     if "moves" not in figures:
-        return [job, tool, *["–"] * 9, figures["problem"]]
+        return [job, tool, *[""] * 7, figures["problem"]]
     worth = [
         "–".join(f"{n:,}" for n in figures["replicas_per_broker"]),
         "–".join(f"{n:,}" for n in figures["leaders_per_broker"]),
@@ -72,19 +70,16 @@ def _plan_line(job: str, tool: str, figures: Figures) -> list[str]:
         str(figures["topic_spread"]),
     ]
     if tool == "before":
-        return [job, "(current)", "", "", *worth, "", "", "", ""]
+        return [job, "(current)", "", *worth, "", "", ""]
     note = {None: "", True: "proven", False: "not proven"}[figures.get("optimal")]
     if figures["faults"]:
         note = f"{figures['faults']:,} faulty lists"
-    moved = f"{figures['bytes_moved'] / 1e12:,.1f}"
     return [
         job,
         tool,
         f"{figures['moves']:,}",
-        moved,
         *worth,
         f"{figures['planner_seconds']:.2f}",
-        f"{figures['process_seconds']:.2f}",
         f"{figures['peak_bytes'] / 1e6:,.0f}",
         note,
     ]
