@@ -16,6 +16,7 @@ from tests import profiles
 profiles.register()
 
 
+@pytest.hookimpl(tryfirst=True)  # before xdist reads the groups
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Side by side (``-n 2 --dist loadgroup``), those that share a session or a cluster stay
     together; a file with a cluster of its own stays whole."""
