@@ -14,6 +14,7 @@ unexport PYTHONDONTWRITEBYTECODE
 
 demo: environment java
 	$(RUN) partage demo -o demo
+	@echo "To type partage without uv run: . .venv/bin/activate"
 
 PYTEST := $(RUN) pytest --numprocesses=2 --dist=loadgroup --durations=10
 

@@ -14,6 +14,7 @@ import partage
 from partage import doctor
 from partage.doctor import Finding, examine, extras, jars, java, kafka, within
 from partage.errors import PartageError
+from partage.installation import adding
 
 REQUIRES = {
     "partage": [
@@ -65,9 +66,16 @@ def test_without_any_extra(installed: Callable[..., None], monkeypatch: pytest.M
     assert found["partage"].found.startswith(partage.__version__)
     assert {one.state for name, one in found.items() if name != "partage"} == {"absent"}
     assert "connector" not in found  # Spark's
-    assert found["kafka"].advice.startswith("pip install 'partage[kafka]'")
+    assert found["kafka"].advice == f"{adding('kafka')}   # for {doctor.EXTRAS['kafka']}"
     assert found["connect"].found == "without pyspark, grpcio"
     assert found["Java"].advice.startswith("install a JDK")
+
+
+def test_a_library_of_spark_without_spark(installed: Callable[..., None]) -> None:
+    """Other packages bring pandas and pyarrow along, in any version."""
+    installed(pyarrow="17.0.0")
+    assert by_name(extras())["spark"].state == "absent"
+    assert all(one.state != "missing" for one in examine() if one.name != "Java")
 
 
 def no_java(_: str) -> Path:
@@ -80,7 +88,7 @@ def test_versions(installed: Callable[..., None]) -> None:
     )
     found = by_name(extras())
     assert found["spark"] == Finding(
-        "spark", "missing", "pyarrow 17.0.0, expected >=18", "pip install 'partage[spark]'"
+        "spark", "missing", "pyarrow 17.0.0, expected >=18", adding("spark")
     )
     assert found["kafka"].state == "missing"
     assert found["kafka"].found == "kafka-python 2.0.2, expected <4,>=3.0.12"
@@ -172,7 +180,7 @@ def test_a_kafka_is_asked_only_where_one_is_named(
 ) -> None:
     installed()
     assert kafka(None, None).state == "absent"
-    assert kafka("h:1", None).advice == "pip install 'partage[kafka]'"
+    assert kafka("h:1", None).advice == adding("kafka")
     monkeypatch.setenv("PARTAGE_BOOTSTRAP_SERVERS", "h:1")
     assert kafka(None, None).state == "missing"
 

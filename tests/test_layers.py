@@ -18,6 +18,7 @@ LAYERS: tuple[tuple[str, ...], ...] = (
         "errors",
         "files",
         "frames",
+        "installation",
         "jars",
         "java",
         "json_input",

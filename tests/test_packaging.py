@@ -163,9 +163,10 @@ def test_wheel_metadata(built: Path) -> None:
         extra
         for name, text in shipped.items()
         if name.endswith(".py")
-        for extra in re.findall(r"pip install 'partage\[(\w+)\]'", text.decode())
+        for call in (r"adding\([\"'](\w+)[\"']\)", r"not_installed\([^()]*, [\"'](\w+)[\"']\)")
+        for extra in re.findall(call, text.decode())
     }
-    assert named
+    assert named == {"spark", "connect", "kafka"}
     assert named <= extras
 
 
@@ -229,7 +230,7 @@ def test_commands_that_need_an_extra_name_it(bare: Run, work: Path, words: str, 
     assert done.returncode == 1
     *progress, last = done.stderr.splitlines()
     assert last.startswith("partage: ")
-    assert f"pip install 'partage[{extra}]'" in last
+    assert re.search(rf"pip install (--python \S+ )?'/\S+\.whl\[{extra}\]'$", last), last
     assert all(line.startswith("… ") for line in progress), done.stderr
     assert sorted(work.iterdir()) == before
 
@@ -253,5 +254,71 @@ def test_the_demo_runs_far_from_the_repository(
     cluster = str(Path(partage.__file__).parent / "data" / "cluster-grown.json")
     refused = bare("partage", "plan", cluster, "--profile", profile, cwd=tmp_path)
     assert refused.returncode == 1
-    assert refused.stderr.endswith("pip install 'partage[spark]'\n")
+    assert refused.stderr.endswith(".whl[spark]'\n")
     assert len(refused.stderr.splitlines()) == 1
+
+
+# ---------------------------------------------------------------- from a clone, as users install
+
+
+@pytest.fixture(scope="module")
+def clone(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A fresh clone, of what is committed."""
+    if not (ROOT / ".git").exists():
+        pytest.skip("not a Git repository")
+    folder = tmp_path_factory.mktemp("clone") / "partage"
+    subprocess.run(["git", "clone", "--quiet", str(ROOT), str(folder)], check=True, timeout=SECONDS)
+    return folder
+
+
+@pytest.fixture
+def shell(tmp_path: Path) -> Run:
+    """Runs lines in a new shell of a user who has uv and Python, and nothing of ours."""
+    assert UV is not None
+    kept = ("LANG", "JAVA_HOME", "SSL_CERT_FILE", "PIP_INDEX_URL", "UV_INDEX_URL", "https_proxy")
+    user = {name: os.environ[name] for name in kept if name in os.environ}
+    user["HOME"] = str(tmp_path / "home")
+    user["UV_CACHE_DIR"] = subprocess.check_output([UV, "cache", "dir"], text=True).strip()
+    programs = (Path(UV).parent, Path(sys.executable).resolve().parent, "/usr/bin", "/bin")
+    user["PATH"] = ":".join([f"{tmp_path}/home/.local/bin", *map(str, programs)])
+
+    def run(*lines: str, cwd: Path) -> subprocess.CompletedProcess[str]:
+        return subprocess.run(
+            ["bash", "--noprofile", "--norc", "-ec", "\n".join(lines)],
+            cwd=cwd,
+            env=user,
+            capture_output=True,
+            text=True,
+            timeout=900,
+        )
+
+    return run
+
+
+INSTALL = {
+    "pip": ["python3 -m venv .venv", ". .venv/bin/activate", "pip install --quiet ."],
+    "pip, not activated": ["python3 -m venv .venv", ".venv/bin/pip install --quiet ."],
+    "uv": ["uv tool install --quiet ."],
+    "pipx": ["uv tool install --quiet pipx", "pipx install --quiet ."],
+}
+"""As docs/how-to/install.md shows them."""
+
+
+@pytest.mark.parametrize("way", INSTALL)
+def test_installed_from_a_clone(clone: Path, shell: Run, tmp_path: Path, way: str) -> None:
+    """doctor is content; what is missing is named with the line that installs it, in this shell."""
+    copy = tmp_path / "my copy"
+    shutil.copytree(clone, copy)
+    program = ".venv/bin/partage" if way.endswith("activated") else "partage"
+    again = [". .venv/bin/activate"] if way == "pip" else []
+    done = shell(*INSTALL[way], f"{program} doctor", cwd=copy)
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert "✗" not in done.stdout
+    assert done.stdout.splitlines()[-1] == f"Next: {program} plan CLUSTER -o plan/"
+    refused = shell(*again, f"{program} snapshot --bootstrap-server localhost:1", cwd=copy)
+    assert refused.returncode == 1
+    assert refused.stderr.startswith("partage: kafka-python is not installed: ")
+    add = refused.stderr.strip().removeprefix("partage: kafka-python is not installed: ")
+    added = shell(*again, add, f"{program} doctor", cwd=copy)
+    assert added.returncode == 0, added.stderr
+    assert "✓ kafka " in added.stdout

@@ -10,14 +10,14 @@ from __future__ import annotations
 import os
 import platform
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from importlib import metadata
 from pathlib import Path
 from typing import Literal
 
 import partage
 from partage.errors import InputError, PartageError
+from partage.installation import PACKAGE, adding, installed_version, requirements
 from partage.jars import MIRROR, mirror
 from partage.java import OLDEST_JAVA, find_java, java_version
 
@@ -30,10 +30,6 @@ EXTRAS = {
     "aiokafka": "aiokafka's consumers and producers",
 }
 """What needs each extra."""
-
-_EXTRA = re.compile(
-    r"""(?P<name>[\w.-]+)(\[(?P<inner>\w+)\])?(?P<limits>[^;]*); extra == ['"](?P<extra>\w+)['"]"""
-)
 
 
 @dataclass(frozen=True)
@@ -64,19 +60,19 @@ def examine(servers: str | None = None, config: str | None = None) -> list[Findi
 def extras() -> Iterator[Finding]:
     """Each extra, by its packages."""
     for extra, use in EXTRAS.items():
-        wanted = list(requirements("partage", extra))
-        found = [(name, _installed(name)) for name, _ in wanted]
+        wanted = requirements(PACKAGE, extra)
+        found = [(name, installed_version(name)) for name, _ in wanted]
         wrong = [
             f"{name} {version}, expected {limits}"
             for (name, version), (_, limits) in zip(found, wanted, strict=True)
             if version is not None and not within(version, limits)
         ]
         absent = [name for name, version in found if version is None]
-        install = f"pip install 'partage[{extra}]'"
-        if wrong:
-            yield Finding(extra, "missing", "; ".join(wrong), install)
-        elif absent:
-            yield Finding(extra, "absent", f"without {', '.join(absent)}", f"{install}, for {use}")
+        if absent:
+            advice = f"{adding(extra)}   # for {use}"
+            yield Finding(extra, "absent", f"without {', '.join(absent)}", advice)
+        elif wrong:
+            yield Finding(extra, "missing", "; ".join(wrong), adding(extra))
         else:
             yield Finding(extra, "ok", ", ".join(f"{name} {version}" for name, version in found))
 
@@ -129,10 +125,8 @@ def kafka(servers: str | None, config: str | None) -> Finding:
     """The cluster that the arguments or the environment name, if any."""
     if not (servers or config or os.environ.get("PARTAGE_BOOTSTRAP_SERVERS")):
         return Finding("Kafka", "absent", "none was named", "--bootstrap-server HOST:PORT")
-    if _installed("kafka-python") is None:
-        return Finding(
-            "Kafka", "missing", "kafka-python is not installed", "pip install 'partage[kafka]'"
-        )
+    if installed_version("kafka-python") is None:
+        return Finding("Kafka", "missing", "kafka-python is not installed", adding("kafka"))
     from partage.live.admin.cluster_info import read_cluster_info
     from partage.live.admin.connection import Connection
 
@@ -152,20 +146,6 @@ def kafka(servers: str | None, config: str | None) -> Finding:
     )
 
 
-def requirements(package: str, extra: str) -> Iterator[tuple[str, str]]:
-    """(package, version limits) of an extra, including extras that it depends on."""
-    try:
-        lines: Sequence[str] = metadata.requires(package) or ()
-    except metadata.PackageNotFoundError:
-        return
-    for line in lines:
-        found = _EXTRA.fullmatch(line.strip())
-        if found is not None and found["extra"] == extra:
-            yield found["name"], found["limits"].strip()
-            if found["inner"]:
-                yield from requirements(found["name"], found["inner"])
-
-
 def within(version: str, limits: str) -> bool:
     """Whether ``4.2.0`` is within ``<5,>=4.1``; compares release numbers only."""
 
@@ -176,10 +156,3 @@ def within(version: str, limits: str) -> bool:
         if (numbers(version) >= numbers(limit)) is (sign == "<"):
             return False
     return True
-
-
-def _installed(package: str) -> str | None:
-    try:
-        return metadata.version(package)
-    except metadata.PackageNotFoundError:
-        return None

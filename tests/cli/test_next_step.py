@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import shlex
+import sys
 from collections.abc import Callable
 from importlib.resources import files
 from pathlib import Path
@@ -157,3 +158,25 @@ def test_only_options_of_the_next_command_are_shown(
 def test_the_context_is_that_of_the_call(within: Callable[..., list[str]]) -> None:
     name = lambda: [str(get_current_context().command.name)]  # noqa: E731
     assert within(name, "check", "p") == ["check"]
+
+
+def test_the_program_as_this_shell_finds_it(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.delenv("UV_RUN_RECURSION_DEPTH", raising=False)
+    monkeypatch.setattr(sys, "argv", ["/site-packages/partage/__main__.py"])
+    assert next_step.program() == ["partage"]
+    script = tmp_path / "env" / "partage"
+    script.parent.mkdir()
+    script.touch(mode=0o755)
+    monkeypatch.setattr(sys, "argv", [str(script)])
+    monkeypatch.setenv("PATH", str(script.parent))
+    assert next_step.program() == ["partage"]
+    monkeypatch.setenv("PATH", "/nowhere")
+    assert next_step.program() == [str(script)]
+    monkeypatch.setenv("UV_RUN_RECURSION_DEPTH", "1")
+    monkeypatch.delenv("UV", raising=False)
+    assert next_step.program() == ["uv", "run", "partage"]
+    monkeypatch.setenv("UV", str(tmp_path / ".tools" / "bin" / "uv"))
+    monkeypatch.chdir(tmp_path)
+    assert next_step.program() == [".tools/bin/uv", "run", "partage"]

@@ -17,6 +17,7 @@ pytest.importorskip("pyspark")
 import pyarrow.parquet as pq
 
 from partage.errors import InputError
+from partage.installation import not_installed
 from partage.measured_loads import Profile
 from partage.pipeline import session, write_profile
 
@@ -159,4 +160,4 @@ except Exception as error:
     print(type(error).__name__, error)
 """
     run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert run.stdout == f"PartageError {package} is not installed: pip install 'partage[spark]'\n"
+    assert run.stdout == f"PartageError {not_installed(package, 'spark')}\n"

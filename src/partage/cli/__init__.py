@@ -126,7 +126,9 @@ def main() -> None:
     except ModuleNotFoundError as error:
         if error.name != "kafka":
             raise
-        _print_error("kafka-python is not installed: pip install 'partage[kafka]'")
+        from partage.installation import not_installed
+
+        _print_error(not_installed("kafka-python", "kafka"))
         code = 1
     except (typer.Abort, KeyboardInterrupt):
         _print_error("interrupted")

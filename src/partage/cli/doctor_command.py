@@ -110,16 +110,17 @@ def _show(found: list[Finding]) -> None:
     from rich.text import Text
 
     console = output.console()
-    table = Table.grid(padding=(0, 1, 0, 0))
-    table.add_column()
-    table.add_column(no_wrap=True)
+    width = max(len(one.name) for one in found)
     for one in found:
         mark, style = _MARKS[one.state]
-        text = Text(one.found, overflow="fold")
+        row = Table.grid(padding=(0, 1, 0, 0))
+        row.add_column()
+        row.add_column(no_wrap=True, min_width=width)
+        row.add_row(Text(mark, style), Text(one.name), Text(one.found, overflow="fold"))
+        console.print(row)
         if one.advice:
-            text.append(f"\n{one.advice}", style="dim" if one.state == "absent" else "")
-        table.add_row(Text(mark, style), Text(one.name), text)
-    console.print(table)
+            advice = Text(" " * (width + 3) + one.advice, "dim" if one.state == "absent" else "")
+            console.print(advice, soft_wrap=True)
     states = {one.name: one.state for one in found}
     if states["Kafka"] == "ok":
         cluster = next_step.cluster_options("snapshot")

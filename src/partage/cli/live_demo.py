@@ -14,13 +14,14 @@ def live_demo(out: str, master: str | None, json: bool) -> None:
     """Expand a real cluster under load and write the results into the directory ``out``."""
     from partage.errors import InputError, PartageError
     from partage.files import parse_json, read_text
+    from partage.installation import not_installed
     from partage.java import find_java
     from partage.outputs import check_directory, new_directory, write_file
 
     if master is not None:
         raise InputError("--master", "cannot be combined with --live, which does not use Spark")
     if find_spec("kafka") is None:
-        raise PartageError("kafka-python is not installed: pip install 'partage[kafka]'")
+        raise PartageError(not_installed("kafka-python", "kafka"))
     find_java("demo --live")
     from rich.text import Text
 

@@ -7,7 +7,10 @@ from __future__ import annotations
 
 import os
 import shlex
+import sys
 from collections.abc import Collection
+from pathlib import Path
+from shutil import which
 from typing import Any
 
 from typer.core import TyperArgument
@@ -32,12 +35,34 @@ def show(console: PrintableConsole, *words: str, written: str | None = None) -> 
     A command is never wrapped: if both do not fit into one line, they are printed in two.
     """
     parts = [] if written is None else [f"Written: {written}"]
-    parts += [f"Next: {shlex.join(('partage', *words))}"] if words else []
+    parts += [f"Next: {shlex.join((*program(), *words))}"] if words else []
     if not parts:
         return
     parts = [redacted(part) for part in parts]
     line = "   ".join(parts)
     output.print_line(console, "\n" + ("\n".join(parts) if len(line) > console.width else line))
+
+
+def program() -> list[str]:
+    """The words that call this program in the shell that called it: ``uv run partage`` where uv
+    found it, its path where the shell would not find it by its name."""
+    called = sys.argv[0]
+    if not called.endswith("/partage"):
+        return ["partage"]
+    if os.environ.get("UV_RUN_RECURSION_DEPTH"):
+        return [_uv(), "run", "partage"]
+    found = which("partage")
+    if found is not None and Path(found).samefile(called):
+        return ["partage"]
+    return [called]
+
+
+def _uv() -> str:
+    """uv by its name, or by its path where the shell would not find it."""
+    path = os.environ.get("UV")
+    if path is None or which("uv") is not None:
+        return "uv"
+    return os.path.relpath(path) if Path(path).is_relative_to(Path.cwd()) else path
 
 
 def same_call(*names: str, without: Collection[str] = (), more: Collection[str] = ()) -> list[str]:

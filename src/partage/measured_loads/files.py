@@ -58,9 +58,9 @@ def read_table(directory: Path, types: Mapping[str, str]) -> dict[str, Any]:
         import pyarrow as pa
         import pyarrow.parquet as pq
     except ImportError:
-        raise PartageError(
-            "pyarrow is not installed, a profile is Parquet: pip install 'partage[spark]'"
-        ) from None
+        from partage.installation import not_installed
+
+        raise PartageError(not_installed("pyarrow, which reads profiles,", "spark")) from None
 
     where = os.fspath(directory)
     files = sorted(directory.glob("*.parquet"))

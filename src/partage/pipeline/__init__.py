@@ -26,7 +26,9 @@ except ImportError as error:
     package = (error.name or "").partition(".")[0]
     if package not in ("pyspark", "py4j", "pyarrow"):
         raise
-    raise PartageError(f"{package} is not installed: pip install 'partage[spark]'") from None
+    from partage.installation import not_installed
+
+    raise PartageError(not_installed(package, "spark")) from None
 
 __all__ = [
     "accepted",

@@ -272,8 +272,10 @@ def _opening(url: str) -> Iterator[None]:
     try:
         yield
     except ImportError as error:
+        from partage.installation import adding
+
         raise PartageError(
-            f"Spark Connect needs {error.name or 'more packages'}: pip install 'partage[connect]'"
+            f"Spark Connect needs {error.name or 'more packages'}: {adding('connect')}"
         ) from None
     except (PySparkException, Py4JError, ConnectionError, ValueError) as error:
         raise PartageError(f"Spark at {url} cannot be opened: {_one_line(str(error))}") from None

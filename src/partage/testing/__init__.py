@@ -31,7 +31,7 @@ A test of a plan that must survive the death of a broker:
 {('broker', '4'): {'leader.replication.throttled.rate': '1000000', \
 'follower.replication.throttled.rate': '1000000'}}
 
-It needs kafka-python (``pip install partage[kafka]``), whose types and errors it uses.
+It needs kafka-python (the extra ``kafka``), whose types and errors it uses.
 """
 
 from partage.testing.fake_cluster import FakeAdminClient, FakeCluster
