@@ -155,6 +155,7 @@ def test_simulate_json_has_the_keys_of_the_design(run: Run) -> None:
         "added",
         "revoked",
         "lost",
+        "assignor",
     ]
     assert value["rounds"][1]["revoked"] == {"consumer-1": [["kmo_community", 2]]}
 
@@ -200,9 +201,20 @@ def test_simulations_show_what_waits(run: Run, assignor: str, shown: list[str]) 
     assert all(key in one for one in value["rounds"])
 
 
+def test_a_list_of_assignors_and_none(run: Run) -> None:
+    names = "cooperative-sticky,RangeAssignor"
+    ended = run("simulate", bundled("kip-429-scenario"), "--assignor", names)
+    assert ended.code == 0
+    assert "cooperative-sticky, range, eager: 2 rounds" in ended.out
+    ended = run("simulate", bundled("kip-429-scenario"))
+    assert ended.code == 2
+    problem = "--assignor: is missing: member 'consumer-1' does not list its own assignors"
+    assert problem in ended.err
+
+
 def test_members_that_are_rejected_are_shown(run: Run) -> None:
     ended = run("simulate", bundled("strategies-scenario"), "--assignor", "range")
-    assert ended.code == 0
+    assert ended.code == 1
     words = " ".join(ended.out.split())
     assert (
         "C2 was rejected: INCONSISTENT_GROUP_PROTOCOL: The group member's supported protocols"

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import sys
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -281,7 +282,8 @@ def test_simulated_members_have_an_instance_each() -> None:
     assert [call for call in calls if call[0] == "assign"] == [("assign", 10)] * 2
     got = [call[1:] for call in calls if call[0] == "on_assignment"]
     assert sorted(got) == [(10, 0, 1), (10, 2, 2), (70, 2, 1), (2**31 - 1, 0, 1), (2**31 - 1, 0, 2)]
-    assert simulate(played, "failover").rounds == found.rounds
+    builtin = simulate(played, "failover").rounds
+    assert [replace(one, assignor="fo:Failover") for one in builtin] == list(found.rounds)
 
 
 @pytest.mark.parametrize(

@@ -55,6 +55,7 @@ def test_json_has_the_keys_of_the_design() -> None:
         "added": {"C0": [["t0", 0], ["t0", 2]], "C1": [["t0", 1], ["t0", 3]]},
         "revoked": {},
         "lost": {},
+        "assignor": "sticky",
     }
     last = value["rounds"][-1]
     assert last["generation"] == 2
@@ -284,3 +285,84 @@ def test_a_mode_that_no_assignor_has() -> None:
         simulate(Scenario.from_json(DESIGN), "range", mode="java")
     listed = scenario([{"id": "a", "assignors": ["sticky"]}])
     assert simulate(listed, "range", mode="java").violations == ()
+
+
+LISTS: list[tuple[list[str], str]] = [
+    (["range"], "eager"),
+    (["cooperative-sticky"], "cooperative"),
+    (["org.apache.kafka.clients.consumer.CooperativeStickyAssignor"], "cooperative"),
+    (["cooperative-sticky", "range"], "eager"),
+    (["range", "cooperative-sticky"], "eager"),
+    (["sticky", "weighted"], "eager"),
+]
+
+
+@pytest.mark.parametrize(("names", "protocol"), LISTS)
+def test_a_member_plays_what_all_of_its_assignors_support(names: list[str], protocol: str) -> None:
+    members = [{"id": "a", "assignors": names}, {"id": "b", "assignors": names}]
+    listed = simulate(scenario(members))
+    default = simulate(scenario([{"id": "a"}, {"id": "b"}]), names)
+    for found in (listed, default):
+        assert found.protocol == protocol
+        assert found.to_json()["protocols"] == {"a": protocol, "b": protocol}
+    assert listed.rounds == default.rounds
+    for overriding in ("eager", "cooperative"):
+        assert simulate(listed.scenario, names, overriding).protocol == overriding
+
+
+def test_the_protocol_by_default_is_that_of_the_assignor_alone() -> None:
+    played = Scenario.from_json(DESIGN)
+    for assignor, protocol in (("cooperative-sticky", "cooperative"), ("sticky", "eager")):
+        found = simulate(played, assignor)
+        assert found.to_json() == simulate(played, assignor, protocol).to_json()
+
+
+def test_members_of_both_protocols_share_a_group() -> None:
+    """While a group changes to cooperative, eager members revoke everything and the others
+    nothing; all have cooperative-sticky."""
+    both = ["cooperative-sticky", "range"]
+    members: list[dict[str, Any]] = [
+        {"id": "a", "assignors": both},
+        {"id": "b", "assignors": ["cooperative-sticky"]},
+        {"id": "c", "assignors": both, "joins_at": 50},
+    ]
+    found = simulate(scenario(members, {"t": 9}))
+    assert found.protocol == "eager, cooperative"
+    assert {one.assignor for one in found.rounds} == {"cooperative-sticky"}
+    assert (found.violations, dict(found.refused)) == ((), {})
+    last = {name: len(held) for name, held in found.rounds[0].assignment.items()}
+    assert sorted(last) == ["a", "b"]
+    for one in found.rounds[1:]:
+        for name in {"a", "c"} & set(last):
+            assert len(one.revoked[name]) == last[name], "an eager member revokes everything"
+        last = {name: len(held) for name, held in one.assignment.items()}
+    assert sum(len(one.revoked.get("b", ())) for one in found.rounds) == 1
+
+
+def test_a_static_member_that_returns_with_nothing_in_common_is_refused() -> None:
+    """The coordinator compares with the former list of the member itself: its entry stays until
+    the session expires."""
+    one = {"id": "a", "instance_id": "i", "assignors": ["range"], "leaves_at": 50}
+    for joins, refused in ((60, True), (50 + 46, False)):
+        again = {"id": "b", "instance_id": "i", "assignors": ["sticky"], "joins_at": joins}
+        found = simulate(scenario([dict(one), again]))
+        assert (list(found.refused) == ["b"]) == refused
+
+
+def test_streams_and_connect_cannot_be_eager() -> None:
+    value = {
+        "topics": {},
+        "connect": {"tasks": ["a-0"]},
+        "members": [{"id": "w", "topics": []}],
+        "until": 9,
+    }
+    problem = "protocol eager: members of connect are always cooperative: leave it out"
+    with pytest.raises(InputError, match=problem):
+        simulate(Scenario.from_json(value), "connect", "eager")
+    assert simulate(Scenario.from_json(value), "connect").protocol == "cooperative"
+
+
+def test_a_member_without_assignors() -> None:
+    members = [{"id": "a", "assignors": ["range"]}, {"id": "b"}]
+    with pytest.raises(InputError, match="assignor: is missing: member 'b' does not list its own"):
+        simulate(scenario(members))

@@ -174,10 +174,23 @@ def simulate(
         str,
         typer.Argument(metavar="SCENARIO", help="What the members do over time, as JSON; .gz too."),
     ],
-    assignor: AssignorOption,
+    assignor: Annotated[
+        str | None,
+        typer.Option(
+            "--assignor",
+            metavar="NAME",
+            help="As for assign, or a list, the preferred one first: cooperative-sticky,range. "
+            "Needed unless all members list their own.",
+            autocompletion=completion_from(assignor_names),
+        ),
+    ] = None,
     protocol: Annotated[
-        str, one_of("eager|cooperative", "What members revoke, and when.")
-    ] = "eager",
+        str | None,
+        one_of(
+            "eager|cooperative",
+            "What members revoke, and when; by default what all assignors of a member support.",
+        ),
+    ] = None,
     mode: Mode = "optimal",
     by: Annotated[
         str | None,
@@ -195,13 +208,13 @@ def simulate(
 ) -> None:
     """Simulate a consumer group over time: its rebalances, owners and lag.
 
-    Exits 1 if the protocol breaks one of its guarantees.
+    Exits 1 if a member was rejected, or if the protocol breaks one of its guarantees.
 
     Examples:
 
-        partage simulate scenario.json --assignor range
-        partage simulate scenario.json \\
-            --assignor cooperative-sticky --protocol cooperative
+        partage simulate scenario.json --assignor cooperative-sticky
+        partage simulate scenario.json --assignor cooperative-sticky,range
+        partage simulate scenario.json --assignor sticky --protocol cooperative
     """
     from partage.consumers.simulation import simulate as run_simulation
     from partage.outputs import check_file, write_file
@@ -211,7 +224,8 @@ def simulate(
     if picture is not None:
         check_file(picture, "picture")
     intervals = _intervals(commit_interval)
-    found = run_simulation(scenario, assignor, protocol, mode)
+    names = [name.strip() for name in assignor.split(",")] if assignor is not None else []
+    found = run_simulation(scenario, names, protocol, mode)
     if picture is not None:
         from partage.report.pictures import simulation_svg
 
@@ -227,7 +241,7 @@ def simulate(
         compared = () if found.assignor in ("streams", "connect") else ("assignor",)
         this = next_step.same_call("what-if", "churn", without=(*compared, "protocol"))
         next_step.show(console, *this)
-    raise typer.Exit(1 if found.violations else 0)
+    raise typer.Exit(1 if found.violations or found.refused else 0)
 
 
 def _intervals(text: str) -> list[float]:

@@ -34,14 +34,12 @@ from collections.abc import Iterable, Mapping
 import numpy as np
 import numpy.typing as npt
 
+from partage.consumers.java_order import FIRST_TABLE, bucket, java_order, string_hash
 from partage.group import Group
 from partage.group.model import NO_MEMBER
 
 Ints = npt.NDArray[np.int64]
 Bools = npt.NDArray[np.bool_]
-
-_FIRST_TABLE = 16
-"""Buckets of a new java.util.HashMap; it doubles when more than three quarters full."""
 
 
 def java_sticky(group: Group) -> Ints:
@@ -123,7 +121,7 @@ class _Constrained:
             member = int(group.owner[partition])
             if not self.racks.mismatch(member, partition):
                 owned[member].append(partition)
-        for member in _java_order([member.id for member in group.members]):
+        for member in java_order([member.id for member in group.members]):
             has = owned[member]
             if len(has) < self.least:
                 keeps = len(has)
@@ -287,7 +285,7 @@ class _General:
         generation = self.group.generation[member]
         older = np.flatnonzero(generation < last)
         place = np.empty(len(self.group.members), dtype=np.int64)
-        place[_java_order([m.id for m in self.group.members])] = np.arange(len(place))
+        place[java_order([m.id for m in self.group.members])] = np.arange(len(place))
         # the last entry wins: the latest generation, of equals the first member
         order = older[np.lexsort((-place[member[older]], generation[older]))]
         return dict(zip(partition[order].tolist(), member[order].tolist(), strict=True))
@@ -351,7 +349,7 @@ class _Movements:
         self._group = group
         self._pair: dict[int, tuple[int, int]] = {}
         self._between: dict[tuple[int, int, int], _HashSet] = {}
-        self._hash = [_string_hash(name) for name in group.names]
+        self._hash = [string_hash(name) for name in group.names]
 
     def instead(self, partition: int, giver: int, to: int) -> int:
         """The partition to move: this one, or one of its topic that moves back instead."""
@@ -380,38 +378,12 @@ class _Movements:
         return int(self._group.topic[partition])
 
 
-# -- the order of Java's hash tables
-
-
-def _string_hash(text: str) -> int:
-    """java.lang.String.hashCode, without its sign."""
-    value = 0
-    units = text.encode("utf-16-be", "surrogatepass")
-    for at in range(0, len(units), 2):
-        value = (31 * value + (units[at] << 8) + units[at + 1]) & 0xFFFFFFFF
-    return value
-
-
-def _bucket(value: int, table: int) -> int:
-    value &= 0xFFFFFFFF
-    return (value ^ (value >> 16)) & (table - 1)
-
-
-def _java_order(keys: list[str]) -> list[int]:
-    """Positions of the keys, inserted in this order, in the order of a java.util.HashMap."""
-    table = _FIRST_TABLE
-    while len(keys) > table * 3 // 4:
-        table *= 2
-    bucket = [_bucket(_string_hash(key), table) for key in keys]
-    return sorted(range(len(keys)), key=bucket.__getitem__)
-
-
 class _HashSet:
     """A java.util.HashSet, reduced to its first element in iteration order."""
 
     def __init__(self) -> None:
         self._hash: dict[int, int] = {}
-        self._table = _FIRST_TABLE
+        self._table = FIRST_TABLE
 
     def __len__(self) -> int:
         return len(self._hash)
@@ -425,4 +397,4 @@ class _HashSet:
         del self._hash[key]
 
     def first(self) -> int:
-        return min(self._hash, key=lambda key: _bucket(self._hash[key], self._table))
+        return min(self._hash, key=lambda key: bucket(self._hash[key], self._table))

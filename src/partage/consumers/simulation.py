@@ -5,6 +5,10 @@ Their heartbeats are staggered: after an assignment, member k of M sends its fir
 k/M of the interval, so that the members learn of a rebalance one after the other, the last after a
 whole interval. With ``in_step`` every member sends its first heartbeat after a whole interval.
 
+A member plays the most advanced protocol that all of its assignors support, as a client does
+(Kafka's ConsumerCoordinator): cooperative-sticky alone is cooperative, with range beside it the
+member is eager.
+
 What the members hold gives the ownership spans, and these give the lag of every partition
 (``consumers.record_flow``).
 
@@ -17,7 +21,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
 
@@ -28,6 +32,7 @@ from partage.consumers.assignors.failover import priority_of
 from partage.consumers.custom import MemberAssignor
 from partage.consumers.protocol import (
     COOPERATIVE,
+    EAGER,
     PROTOCOLS,
     Coordinator,
     Network,
@@ -59,6 +64,7 @@ Held = dict[str, tuple[Partition, ...]]
 class SimulatedRound:
     """A generation that received its assignment, or that its last member left.
 
+    ``assignor``: the one that the coordinator chose, empty without members.
     ``added``, ``revoked`` and ``lost`` are the callbacks of the members on the way to this round.
     ``lost`` also has the partitions of members that the coordinator removed without their
     knowledge. ``details``: with Streams and Connect, what waits (``Application.details``).
@@ -67,6 +73,7 @@ class SimulatedRound:
     at: float
     generation: int
     assignment: Held
+    assignor: str = ""
     added: Held = field(default_factory=dict)
     revoked: Held = field(default_factory=dict)
     lost: Held = field(default_factory=dict)
@@ -82,6 +89,7 @@ class SimulatedRound:
                 name: {member: [list(p) for p in held[member]] for member in sorted(held)}
                 for name, held in parts.items()
             },
+            "assignor": self.assignor,
             **self.details,
         }
 
@@ -90,6 +98,9 @@ class SimulatedRound:
 class Simulation:
     """The result of a simulation.
 
+    - ``assignor``: of the members that do not list their own, or else all that are listed
+    - ``protocol``: those of the members, in the order of the scenario
+    - ``protocols``: that of each member
     - ``spans``: the spans of ownership; ``unowned``: partition-seconds without an owner
     - ``moved``: how often a partition moved to another member
     - ``refused``: by member that the coordinator refused, its error message
@@ -108,6 +119,7 @@ class Simulation:
     refused: Mapping[str, str]
     violations: tuple[str, ...]
     restoring: float | None = None
+    protocols: Mapping[str, str] = field(default_factory=dict)
 
     @cached_property
     def produce(self) -> dict[Partition, float]:
@@ -175,6 +187,7 @@ class Simulation:
                 for interval in commit_intervals
                 for found in (self.read_again(interval),)
             ],
+            "protocols": dict(self.protocols),
             "refused": dict(self.refused),
             "invariants": list(self.violations) if self.violations else "hold",
         }
@@ -226,40 +239,43 @@ class Simulation:
 
 def simulate(
     scenario: Scenario | str | os.PathLike[str],
-    assignor: str,
-    protocol: str = "eager",
+    assignor: str | Sequence[str] = (),
+    protocol: str | None = None,
     mode: str = "optimal",
 ) -> Simulation:
     """Simulate a consumer group over time: its rounds, owners and lag.
 
     - ``scenario``: a Scenario, or the path of a SCENARIO.json file
     - ``assignor``: for the members that do not list their own assignors; a registered name or
-      ``module:Class``
-    - ``protocol``: ``eager`` or ``cooperative``: what members revoke, and when; streams and connect
-      are always cooperative
+      ``module:Class``, or several, the preferred one first
+    - ``protocol``: ``eager`` or ``cooperative``: what members revoke, and when; by default what all
+      assignors of a member support. Streams and connect are always cooperative
     - ``mode``: as for ``partage.assign``; applies to the assignors that have modes
 
     Raises InputError for an unknown name and for a mode that no assignor of the scenario has.
     """
     scenario = scenario if isinstance(scenario, Scenario) else Scenario.read(scenario)
-    if protocol not in PROTOCOLS:
+    if protocol is not None and protocol not in PROTOCOLS:
         raise InputError(f"protocol {shown(protocol)}", f"expected one of {', '.join(PROTOCOLS)}")
-    assignor = assignor_name(assignor)
-    names = {assignor}.union(*(map(assignor_name, member.assignors) for member in scenario.members))
-    assignors = {name: find_assignor(name) for name in sorted(names)}
+    default = [assignor_name(n) for n in ([assignor] if isinstance(assignor, str) else assignor)]
+    scenario = _with_assignors(scenario, default)
+    listed = (name for member in scenario.members for name in member.assignors)
+    names = list(dict.fromkeys((*default, *listed)))
+    assignors = {name: find_assignor(name) for name in names}
     check_mode(mode, assignors)
-    application = APPLICATIONS.get(assignor)
+    application = next((APPLICATIONS[name] for name in names if name in APPLICATIONS), None)
     if application is not None:
-        _check_application(scenario, assignor, names)
+        _check_application(scenario, application.assignor, names)
+        if protocol not in (None, COOPERATIVE):
+            problem = f"members of {application.assignor} are always {COOPERATIVE}: leave it out"
+            raise InputError(f"protocol {shown(protocol)}", problem)
         protocol = COOPERATIVE
-    run = _Run(
-        scenario, assignor, protocol, assignors, _leader(scenario, assignors, mode), application
-    )
+    run = _Run(scenario, protocol, assignors, _leader(scenario, assignors, mode), application)
     run.play()
     return Simulation(
         scenario=run.scenario,
-        assignor=assignor,
-        protocol=protocol,
+        assignor=", ".join(default or names),
+        protocol=", ".join(dict.fromkeys(run.protocols.values())),
         rounds=tuple(run.rounds),
         spans=tuple(run.spans),
         unowned=run.unowned,
@@ -267,7 +283,20 @@ def simulate(
         refused=run.refused,
         violations=tuple(run.violations),
         restoring=run.restoring,
+        protocols=run.protocols,
     )
+
+
+def _with_assignors(scenario: Scenario, default: Sequence[str]) -> Scenario:
+    """The scenario with a list of assignors for every member."""
+    members = []
+    for member in scenario.members:
+        names = tuple(dict.fromkeys(map(assignor_name, member.assignors or default)))
+        if not names:
+            problem = f"is missing: member {member.id!r} does not list its own assignors"
+            raise InputError("assignor", problem)
+        members.append(replace(member, assignors=names))
+    return replace(scenario, members=tuple(members))
 
 
 def _check_application(scenario: Scenario, assignor: str, names: Collection[str]) -> None:
@@ -293,13 +322,11 @@ class _Run:
     def __init__(
         self,
         scenario: Scenario,
-        assignor: str,
-        protocol: str,
+        protocol: str | None,
         assignors: Mapping[str, Assignor],
         lead: Leader,
         application: type[Application] | None = None,
     ) -> None:
-        self.protocol = protocol
         self.assignors = assignors
         self.network = Network(
             Coordinator(scenario.generation, initial_delay=scenario.initial_delay),
@@ -330,23 +357,23 @@ class _Run:
         self._state: tuple[object, ...] = ()
         self._consumers: dict[str, SimulatedConsumer] = {}
         for number, member in enumerate(scenario.members):
-            consumer = self._consumer(number, member, assignor, lead)
+            consumer = self._consumer(number, member, protocol, lead)
             self._consumers[member.id] = consumer
             self._schedule(member, consumer)
 
     def _consumer(
-        self, number: int, member: ScenarioMember, assignor: str, lead: Leader
+        self, number: int, member: ScenarioMember, protocol: str | None, lead: Leader
     ) -> SimulatedConsumer:
         scenario = self.scenario
-        names = tuple(map(assignor_name, member.assignors)) or (assignor,)
-        custom = {name: self.assignors[name] for name in names}
+        own = {name: self.assignors[name] for name in member.assignors}
+        supported = COOPERATIVE if all(one.cooperative for one in own.values()) else EAGER
         stagger = 1 if scenario.in_step else (number + 1) / len(scenario.members)
         return SimulatedConsumer(
             member.id,
             member.topics,
-            names,
+            member.assignors,
             self._leader_of(member.id, lead),
-            protocol=self.protocol,
+            protocol=protocol or supported,
             instance_id=member.instance_id,
             rack=member.rack,
             priority=priority_of(member.id, member.priority, member.config, member.user_data),
@@ -356,7 +383,7 @@ class _Run:
             first_heartbeat_after=scenario.heartbeat_interval * stagger,
             instances={
                 name: MemberAssignor(of.create, of.label, member.id, member.config)
-                for name, of in custom.items()
+                for name, of in own.items()
                 if of.create is not None
             },
             user_data=member.user_data,
@@ -467,6 +494,11 @@ class _Run:
         self.network.at(self.network.now + application.rejoin_after, rejoin)
 
     @property
+    def protocols(self) -> dict[str, str]:
+        """The protocol of each member."""
+        return {name: consumer.protocol for name, consumer in self._consumers.items()}
+
+    @property
     def restoring(self) -> float | None:
         """Task-seconds in which active tasks restored their state."""
         found = self.application.restoring if self.application is not None else None
@@ -475,8 +507,10 @@ class _Run:
     def _begin_round(self, generation: int) -> SimulatedRound:
         """Record the present assignment, with the callbacks collected so far, as a round."""
         found, self._next = self._next, SimulatedRound(0.0, 0, {})
+        coordinator = self.network.coordinator
         found.at, found.generation = self.network.now, generation
-        members = self.network.coordinator.members.values()
+        found.assignor = coordinator.assignor
+        members = coordinator.members.values()
         found.assignment = {member.client: member.assignment for member in members}
         self.rounds.append(found)
         return found
@@ -487,7 +521,7 @@ class _Run:
         into = self._next if generation is None else self._round_of(client, generation)
         if kind == "revoked" and generation is not None:
             self._check_revoked(client, partitions, into)
-        elif kind == "revoked" and self.protocol == COOPERATIVE:
+        elif kind == "revoked" and self._consumers[client].protocol == COOPERATIVE:
             self._check_early(client, partitions)
         if kind == "lost":
             partitions = tuple(p for p in partitions if (client, p) not in self._lost)

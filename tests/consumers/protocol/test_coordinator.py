@@ -83,7 +83,11 @@ def test_a_group_forms() -> None:
         ([("range",), ("range",)], "range"),
         ([("sticky", "range"), ("sticky", "range"), ("range", "sticky")], "sticky"),
         ([("a", "b", "c"), ("b", "a"), ("b", "a")], "b"),
-        ([("a", "b"), ("b", "a")], "a"),  # a tie: voted for first
+        # ties: the answers of java.util.HashMap
+        ([("b", "a"), ("a", "b")], "a"),
+        ([("0", "1"), ("1", "0")], "0"),
+        ([("range", "sticky"), ("sticky", "range")], "sticky"),
+        ([("range", "cooperative-sticky"), ("cooperative-sticky", "range")], "range"),
         ([("only-here", "range"), ("range", "sticky"), ("sticky", "range")], "range"),
         ([("x", "b", "a"), ("y", "b", "a"), ("a", "b")], "b"),  # first candidate, not first name
     ],

@@ -12,9 +12,11 @@ assignment and sends it with its SyncGroup request. A member that does not sync 
 timeout is removed.
 
 *Choosing the assignor.* Candidates are the assignors that every member lists. Each member votes for
-the first candidate in its own list; the one with the most votes wins. In a tie the candidate voted
-for first wins; in Kafka the order of a hash map decides. A member that would leave no candidate is
-refused with INCONSISTENT_GROUP_PROTOCOL.
+the first candidate in its own list; the one with the most votes wins, in a tie the one that comes
+first in a Java hash map. A join whose list has none of the
+candidates of the present members is refused with INCONSISTENT_GROUP_PROTOCOL. The present members
+include the one that joins again, with its former list: a static member is refused if it returns
+with a list that has nothing in common with its former one, even if it is alone.
 
 *Static members.* A member with a ``group.instance.id`` that returns under a new member id takes
 over its old entry and assignment: without a rebalance while the group is stable and the chosen
@@ -29,10 +31,11 @@ Source: Kafka's GroupMetadataManager and ClassicGroup.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
+from collections import Counter
 from dataclasses import dataclass
 from enum import Enum
 
+from partage.consumers.java_order import java_order
 from partage.consumers.protocol.messages import (
     Answer,
     Error,
@@ -315,30 +318,18 @@ class Coordinator:
 
     # -- the vote
 
-    def _candidates(self, lists: Iterable[tuple[str, ...]]) -> set[str]:
-        return set.intersection(*map(set, lists))
+    def _lists(self) -> list[tuple[str, ...]]:
+        return [member.request.assignors for member in self.members.values()]
 
     def _has_candidate(self, request: Join) -> bool:
-        lists = [
-            m.request.assignors for m in self.members.values() if not self._is_from(m, request)
-        ]
-        return bool(self._candidates([request.assignors, *lists]))
-
-    @staticmethod
-    def _is_from(member: ClassicMember, request: Join) -> bool:
-        """Whether the request is from this member."""
-        if request.instance_id is not None:
-            return member.request.instance_id == request.instance_id
-        return member.member_id == request.member_id
+        return bool(set(request.assignors).intersection(*self._lists()))
 
     def _vote(self) -> str:
-        lists = [member.request.assignors for member in self.members.values()]
-        candidates = self._candidates(lists)
-        votes: dict[str, int] = {}
-        for names in lists:
-            choice = next(name for name in names if name in candidates)
-            votes[choice] = votes.get(choice, 0) + 1
-        return max(votes, key=lambda name: votes[name])
+        lists = self._lists()
+        candidates = set(lists[0]).intersection(*lists)
+        votes = Counter(next(name for name in names if name in candidates) for names in lists)
+        voted = list(votes)
+        return max((voted[at] for at in java_order(voted)), key=votes.__getitem__)
 
     # -- syncing, heartbeats, leaving
 
