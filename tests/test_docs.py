@@ -6,9 +6,8 @@ Conventions of the pages, kept by hand and enforced here:
   what it prints: every line shown must be printed, in that order; a line ``…`` leaves lines out.
   Times that a run took may differ.
 - A fence ``python`` is run. The snippets of one page share their names.
-- The fences of a page run in order in one empty directory that has ``cluster.json`` (the bundled
-  cluster), ``events.parquet`` (the bundled records), ``groups`` (the bundled groups), and ``src``
-  and ``benchmarks`` as in the repository.
+- The fences of a page run in order in one directory that has only ``src`` and ``benchmarks``, as a
+  copy of the repository has: a page copies what its commands use.
 - A picture that a command draws, ``NAME.svg``, is ``docs/images/NAME.svg``.
 - ``<!-- exit 1 -->`` before a fence: its commands end with that code.
 - ``<!-- not run: why -->`` before a fence: it is left out, and listed by a test.
@@ -191,9 +190,6 @@ def rewritten(shown: list[str], printed: str) -> list[str]:
 @pytest.fixture
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     """The directory in which a page's fences run."""
-    shutil.copy(DATA / "cluster-grown.json", tmp_path / "cluster.json")
-    shutil.copy(DATA / "change-events.parquet", tmp_path / "events.parquet")
-    shutil.copytree(DATA / "groups", tmp_path / "groups")
     for name in ("src", "benchmarks"):
         (tmp_path / name).symlink_to(ROOT / name)
     monkeypatch.chdir(tmp_path)
@@ -402,11 +398,11 @@ def commands_of(group: Any, before: str = "") -> Iterator[tuple[str, Any]]:
             yield from commands_of(command, f"{before}{name} ")
 
 
-def test_every_field_of_the_files_is_described(folder: Path) -> None:
+def test_every_field_of_the_files_is_described() -> None:
     import partage
 
     text = (ROOT / "docs" / "plan-directory.md").read_text(encoding="utf-8")
-    cluster = partage.Cluster.read("cluster.json")
+    cluster = partage.Cluster.read(DATA / "cluster-grown.json")
     for options in ({"throttle": "50MB"}, {"strategy": "generate"}):
         document = partage.plan(cluster, **options).document()
         missing = {key for key in keys_of(document) if f"`{key}`" not in text}
