@@ -383,6 +383,27 @@ def test_every_option_and_strategy_is_described() -> None:
         assert f"`{name}`" in text
 
 
+def test_every_command_in_a_sentence_exists() -> None:
+    """`partage plan --topics REGEX` in a page: the command is there, and has the options."""
+    from typer.main import get_command
+
+    from partage.cli import app
+
+    known = {
+        name: {option for parameter in command.params for option in parameter.opts}
+        for name, command in commands_of(get_command(app))
+    }
+    wrong = []
+    for page in PAGES:
+        for code in re.findall(r"`(partage [a-z][^`\n]*)`", page.read_text(encoding="utf-8")):
+            words = code.replace("\\|", "|").split()
+            name = next((n for n in (" ".join(words[1:3]), words[1]) if n in known), None)
+            options = {word.partition("=")[0] for word in words if word.startswith("--")}
+            if name is None or not options <= known[name] | {"--help"}:
+                wrong.append(f"{page.name}: {code}")
+    assert wrong == []
+
+
 def test_the_reference_of_commands_is_their_help() -> None:
     page = ROOT / "docs" / "reference" / "commands.md"
     if os.environ.get("REWRITE_DOCS"):
