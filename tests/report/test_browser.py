@@ -170,7 +170,7 @@ def test_waves_at_another_throttle_and_with_a_start(visit, grown):
     page.locator("#throttle").fill("100")
     times = [math.ceil(max(w["bytes_in"] + w["bytes_out"]) / 100e6) for w in waves]
     assert title.inner_text() == f"7 waves, about {units.duration(sum(times))}"
-    expected = [units.duration(times[-1]), units.duration(sum(times))]
+    expected = [units.clock(times[-1]), units.clock(sum(times))]
     assert last.all_inner_texts()[-2:] == expected
     page.locator("#start").fill("2030-01-01T00:00")
     assert page.locator("#done").inner_text() == "Done at"
@@ -178,6 +178,34 @@ def test_waves_at_another_throttle_and_with_a_start(visit, grown):
     page.locator("#throttle").fill("")
     assert title.inner_text() == "7 waves"
     assert last.last.inner_text() == "–"
+
+
+def test_the_last_of_many_waves_is_shown(visit):
+    page = visit(render(documents.random_plan(36, 600, 20, waves=260)))
+    rows = page.locator("#waves-table tbody tr")
+    assert rows.count() == 201
+    assert rows.nth(150).inner_text() == "… 60 more waves, in plan.json …"
+    assert rows.last.locator("th").inner_text() == "waves/260.json"
+    page.locator("#throttle").fill("1")
+    assert rows.last.locator("td").last.inner_text().count(":") == 2
+
+
+def test_of_many_brokers_the_change_is_shown_first(visit):
+    page = visit(render(documents.random_plan(36, 600, 20)))
+    assert page.locator('[data-choice="heat"] input:checked').get_attribute("value") == "change"
+    assert page.locator("#heat tbody td").first.inner_text()[0] in "+−·"
+    page.locator('[data-choice="heat"] label', has_text="After").click()
+    assert page.locator("#heat tbody td").first.inner_text().isdigit()
+
+
+def test_a_broker_is_marked_in_the_loads_once_it_is_chosen(visit, grown):
+    page = visit(grown)
+    key, band = page.locator("#picked-key"), page.locator('[data-load="replicas"] .slot.picked')
+    assert (key.is_visible(), band.count()) == (False, 0)
+    page.locator("#failed label", has_text="3").first.click()
+    assert (key.inner_text(), band.count()) == ("broker 3 fails, see below", 1)
+    page.locator("#failed label", has_text="rack b").click()
+    assert (key.is_visible(), band.count()) == (False, 0)
 
 
 def test_search_filter_order_and_pages_of_the_changes(visit, grown):

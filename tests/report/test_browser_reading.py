@@ -167,7 +167,12 @@ def test_script_and_python_write_numbers_alike(visit, grown):
     page = visit(grown)
     values = [0, 0.0004, 0.03, 0.0994, 0.0996, 1, 9.994, 9.996, 99.94, 99.96, 999.4, 999.6, 12345]
     values += [6_877_544_000, 999_949, 999_951, 3.21e14]
-    for name, ours in (("size", units.size), ("rate", units.rate), ("duration", units.duration)):
+    for name, ours in (
+        ("size", units.size),
+        ("rate", units.rate),
+        ("duration", units.duration),
+        ("clock", units.clock),
+    ):
         theirs = page.evaluate(f"(values) => values.map(partage.{name})", values)
         assert theirs == [ours(value) for value in values]
     assert page.evaluate("[0, 999, 1000, 1234567].map(partage.count)") == [
@@ -183,3 +188,33 @@ def test_a_large_page_shows_only_as_much_as_fits(visit, many):
     small, large = visit(render(documents.random_plan())), visit(many[1])
     assert small.locator('[data-load="replicas"] rect.after').count() == 36
     assert large.locator("section *").filter(visible=True).count() < 6_000
+
+
+HIDDEN_BELOW_THE_BAR = """() => {
+  const bar = document.querySelector("header.top").getBoundingClientRect();
+  const seen = new Set();
+  for (const cell of document.querySelectorAll(".scroll.tall thead th")) {
+    window.scrollTo(0, cell.getBoundingClientRect().top + window.scrollY - bar.height / 2);
+    const box = cell.getBoundingClientRect(), x = box.left + 5, y = bar.height / 2;
+    const top = document.elementFromPoint(Math.min(Math.max(x, 5), innerWidth - 5), y);
+    seen.add(Boolean(top && top.closest("header.top")));
+  }
+  return [...seen];
+}"""
+
+
+@pytest.mark.parametrize("width", [1280, 390])
+def test_no_table_shows_over_the_navigation(visit, grown, width):
+    assert visit(grown, width=width).evaluate(HIDDEN_BELOW_THE_BAR) == [True]
+
+
+def test_a_table_that_is_cut_shows_that_there_is_more(visit, grown):
+    page = visit(grown, width=390)
+    box = page.locator(".scroll", has=page.locator("#waves-table"))
+    assert "more-right" in box.get_attribute("class")
+    box.evaluate("box => { box.scrollLeft = box.scrollWidth; }")
+    page.wait_for_function(
+        "!document.querySelector('.scroll:has(#waves-table)').matches('.more-right')"
+    )
+    wide = visit(grown, width=1280).locator(".scroll", has_text="waves/001.json")
+    assert "more-right" not in wide.first.get_attribute("class")

@@ -83,7 +83,12 @@ def test_a_placement_has_what_is_fetched_and_given_up() -> None:
     boxes = rectangles(svg)[1:-4]
     assert sum(box.get("stroke-width") == "3" for box in boxes) == plan.moves == 2
     assert sum(box.get("stroke-dasharray") is not None for box in boxes) == 2
-    assert {"4→3", "2→3"} <= set(texts(svg))
+    shown = texts(svg)
+    before, after = shown.index("replicas before") + 1, shown.index("after") + 1
+    assert (shown[before : before + 4], shown[after : after + 4]) == (
+        ["4", "4", "2", "2"],
+        ["3", "3", "3", "3"],
+    )
 
 
 def test_a_large_plan_is_drawn_where_it_changes(
@@ -93,7 +98,7 @@ def test_a_large_plan_is_drawn_where_it_changes(
     cluster = Path(partage.__file__).parent / "data" / "cluster-grown.json"
     assert partage_run(f"plan {cluster} --picture {tmp_path}/a.svg") == 0
     svg = (tmp_path / "a.svg").read_text("utf-8")
-    assert {"exact: 173 moves", "117→54", "16→81", "and 102 more partitions"} <= (set(texts(svg)))
+    assert {"exact: 173 moves", "117", "54", "81", "and 102 more partitions"} <= set(texts(svg))
     wide = [{"id": broker} for broker in range(40)]
     one = partage.Cluster.from_json(
         {"brokers": wide, "partitions": [{"topic": "t", "partition": 0, "replicas": [39]}]}

@@ -56,7 +56,9 @@ def test_colour_on_a_terminal_only_and_never_against_no_color():
 
 def test_the_story_of_a_plan():
     text = printed(documents.grown())
-    assert "161 replicas move (proven minimum): 851 GB to copy in 7 waves." in text
+    assert (
+        "161 replicas move (proven minimum): 851 GB to copy in 7 waves, about 4 h 44 min." in text
+    )
     assert "117 → 61" in text
     assert "7 new" in text
     assert "rack rule: rack c has 2 of 8 brokers" in text

@@ -26,11 +26,11 @@ from partage.report.frame import asset, policy, script_json, template
 from partage.report.page.changes import changes, first_rows, included_rows
 from partage.report.page.compared import compared
 from partage.report.page.failures import failures
-from partage.report.page.heat import BROKERS, Heat, heat
+from partage.report.page.heat import BROKERS, heat
 from partage.report.page.measured import measured_load
-from partage.report.page.movement import Movement, movement
+from partage.report.page.movement import movement
 from partage.report.page.tiles import tiles
-from partage.report.page.waves import SHOWN, waves
+from partage.report.page.waves import shown_waves, waves
 from partage.report.view import MARKS, Load, View, view
 from partage.report.view.checking import steps
 from partage.report.view.stages import meaning
@@ -49,14 +49,13 @@ SCRIPTS = (
     "waves",
     "explanation",
     "changes",
+    "scroll",
     "start",
 )
 """Parts of the page's script; each uses those before it."""
 
 LOAD_WAVES, LOAD_BROKERS = 60, 24
-NARROW_BROKERS = 12
-NARROW_TARGETS = 6
-"""Columns and rows of the load per wave. Up to the narrow sizes, two tables share a row."""
+"""Columns and rows of the load per wave."""
 
 
 def render(
@@ -111,12 +110,11 @@ def render(
         failing_racks=_failing_racks(plan),
         heat=heated,
         movement=moved,
-        layout=_layout(plan, heated, moved) + ([[["load"]]] if load else []),
         load=load,
         busiest=busiest,
         stage_meaning=meaning,
         timing=timing,
-        waves_shown=SHOWN,
+        waves=shown_waves(plan),
         throttle=_throttle(plan),
         first_rows=first_rows(plan),
         included=len(included_rows(plan)),
@@ -160,17 +158,3 @@ def _throttle(plan: View) -> str:
     """The plan's throttle in MB/s, as a number field shows it."""
     throttle = plan.options.get("throttle")
     return "" if throttle is None else f"{Rate.of(str(throttle)) / 1e6:.12g}"
-
-
-def _layout(plan: View, heated: Heat, moved: Movement | None) -> list[list[list[str]]]:
-    """Rows of columns of cards: narrow tables share a row, wide ones have their own."""
-    moving = ["movement"] if moved else []
-    narrow = moved is None or len(moved.brokers.targets) <= NARROW_TARGETS
-    timed = [[["waves"]]] if plan.waves else []
-    if len(heated.columns) <= NARROW_BROKERS and not heated.grouped:
-        if narrow:
-            return [[["topics"], [*moving, "rules"]], *timed]
-        return [[["topics"], ["rules"]], [moving], *timed]
-    if moved and narrow:
-        return [[["topics"]], [moving, ["rules"]], *timed]
-    return [[["topics"]], *([[moving]] if moving else []), [["rules"]], *timed]

@@ -23,6 +23,9 @@ TOPICS, BROKERS = 40, 100
 
 CELLS = 6_000_000
 
+MANY = 20
+"""Columns beyond which cells are narrow, and the table opens with the change."""
+
 
 @dataclass(frozen=True)
 class Group:
@@ -36,14 +39,25 @@ class Group:
 @dataclass(frozen=True)
 class Heat:
     """The initial table: row names, columns, [rows][columns] counts after the plan and shades;
-    ``folded``: topics in the last row; ``data``: the counts for the script."""
+    ``folded``: topics in the last row; ``changed``: whether any count differs; ``data``: the
+    counts for the script."""
 
     names: list[str]
     columns: list[Group]
     after: list[list[int]]
     level: list[list[int]]
     folded: int
+    changed: bool
     data: dict[str, Any]
+
+    @property
+    def choices(self) -> list[tuple[str, str]]:
+        """(value, label) of what the table can show, first what it opens with.
+
+        Many brokers have nearly the same share of every topic: there the change differs more.
+        """
+        shown = [("after", "After"), ("before", "Before"), ("change", "Change")]
+        return shown[::-1] if len(self.columns) > MANY and self.changed else shown
 
     @property
     def grouped(self) -> bool:
@@ -75,6 +89,7 @@ def heat(plan: View) -> Heat:
             for row, fair in zip(after.tolist(), share.tolist(), strict=True)
         ],
         folded=others,
+        changed=bool((plan.topic_before != plan.topic_after).any()),
         data=_data(plan, order),
     )
 

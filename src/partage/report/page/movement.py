@@ -58,13 +58,11 @@ class Matrix:
 
 @dataclass(frozen=True)
 class Movement:
-    """Both tables (``racks``: None with fewer than two), a sentence about copies between racks,
-    whether the first table sums up brokers in a last row or column, and every pair for the
-    script."""
+    """Both tables (``racks``: None with fewer than two), whether the first table sums up brokers in
+    a last row or column, and every pair for the script."""
 
     brokers: Matrix
     racks: Matrix | None
-    crossing: str
     folded: bool
     pairs: dict[str, Any]
 
@@ -86,7 +84,6 @@ def movement(plan: View) -> Movement | None:
     return Movement(
         brokers=_by_broker(plan),
         racks=racks,
-        crossing=_crossing(racks) if racks else "",
         folded=max((plan.move_replicas > 0).any(axis=axis).sum() for axis in (0, 1)) > BROKERS,
         pairs={
             "from": packed(source),
@@ -159,18 +156,3 @@ def _matrix(
         replicas=[[int(v) for v in row] for row in replicas],
         unknown=plan.unknown_sizes > 0,
     )
-
-
-def _crossing(racks: Matrix) -> str:
-    """How much is copied between racks, which cloud providers charge for."""
-    table = racks.bytes if racks.by_bytes else racks.replicas
-    show = units.size if racks.by_bytes else lambda n: units.plural(int(n), "replica")
-    total = sum(map(sum, table))
-    within = sum(
-        table[i][racks.targets.index(name)]
-        for i, name in enumerate(racks.sources)
-        if name in racks.targets
-    )
-    if within == total:
-        return "Nothing is copied between racks."
-    return f"{show(total - within)} of {show(total)} are copied between racks."

@@ -2,85 +2,68 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
 
 from partage.report import units
 from partage.report.view import Rating, View
+from partage.report.view.criteria import Criterion
 from partage.report.view.sentences import worst_survivor
 
 
 @dataclass(frozen=True)
 class Tile:
-    """A key figure: its label, its value after the plan, a comparison, and a rating."""
+    """A key figure: its label, its value, a note with a rating, and its value before the plan."""
 
     label: str
     value: str
-    note: str
+    note: str = ""
     rating: Rating = "none"
+    before: str = ""
 
 
 def tiles(plan: View) -> tuple[Tile, ...]:
-    """The key figures of a plan."""
+    """What the plan costs, then what it achieves, then what else it changes."""
     before, after = plan.figures_before, plan.figures
-    ratings = {criterion.key: criterion.rating for criterion in plan.criteria}
-    spread = _compared("Topic spread", units.count, before.topic_spread, after.topic_spread)
-    if not plan.load("bytes"):
-        last = Tile("Leader changes", units.count(after.leader_changes), "")
-    else:
-        last = _compared(
-            "Bytes, fullest / mean broker",
-            units.decimal,
-            before.bytes_max_over_mean,
-            after.bytes_max_over_mean,
-        )
+    storage, racks, moves, leaders, _, failure = plan.criteria
     return (
-        _moves(plan, ratings["moves"]),
         _copies(plan),
-        _compared(
+        Tile("Moves", units.count(plan.moves), moves.note, moves.rating),
+        _rated(
             "Replicas per broker",
-            units.span,
-            before.replicas_per_broker,
-            after.replicas_per_broker,
-            ratings["storage"],
+            units.span(before.replicas_per_broker),
+            units.span(after.replicas_per_broker),
+            storage,
+        ),
+        _rated("Leaders per broker", leaders.before, leaders.after, leaders),
+        _rated(
+            "Most leaders after a failure",
+            units.count(worst_survivor(before)),
+            units.count(worst_survivor(after)),
+            failure,
+        ),
+        _rated(
+            "Rack violations",
+            units.count(before.rack_violations if plan.racks else None),
+            units.count(after.rack_violations if plan.racks else None),
+            racks,
         ),
         _compared(
-            "Leaders per broker",
-            units.span,
-            before.leaders_per_broker,
-            after.leaders_per_broker,
-            ratings["leaders"],
+            "Topic spread",
+            units.count(before.topic_spread),
+            units.count(after.topic_spread),
+            "most minus fewest replicas of one topic on a broker",
         ),
-        _failure(plan, ratings["failure"]),
-        _racks(plan, ratings["racks"]),
-        spread,
-        last,
+        _last(plan),
     )
 
 
-def _compared(
-    label: str, show: Callable[[Any], str], before: Any, after: Any, rating: Rating = "none"
-) -> Tile:
-    return Tile(label, show(after), _was(show(before), show(after)), rating)
+def _rated(label: str, before: str, after: str, criterion: Criterion) -> Tile:
+    return _compared(label, before, after, criterion.note, criterion.rating)
 
 
-def _was(before: str, after: str) -> str:
-    if before == units.MISSING:
-        return ""
-    return "as before" if before == after else f"before: {before}"
-
-
-def _moves(plan: View, rating: Rating) -> Tile:
-    if plan.minimal:
-        note = "proven minimum" if plan.moves else "none needed"
-    elif plan.bytes_bound is not None:
-        note = f"at least {units.size(plan.bytes_bound)} to copy"
-    elif plan.less_balanced:
-        note = f"the fairest placement needs {plan.fairest_moves}"
-    else:
-        note = f"at least {units.count(plan.lower_bound)} needed"
-    return Tile("Moves", units.count(plan.moves), note, rating)
+def _compared(label: str, before: str, after: str, note: str, rating: Rating = "none") -> Tile:
+    was = "" if before == units.MISSING else "as before" if before == after else f"before: {before}"
+    return Tile(label, after, note, rating, was)
 
 
 def _copies(plan: View) -> Tile:
@@ -88,24 +71,27 @@ def _copies(plan: View) -> Tile:
         return Tile("To copy", units.size(0), "nothing")
     if not plan.load("bytes"):
         return Tile("To copy", units.MISSING, "sizes unknown")
-    waves = units.plural(len(plan.waves), "wave") if plan.waves else "no waves"
-    if plan.seconds is not None:
-        waves += f", about {units.duration(plan.seconds)}"
-    return Tile("To copy", units.size(plan.bytes_moved), waves)
+    return Tile("To copy", units.size(plan.bytes_moved), _between_racks(plan))
 
 
-def _failure(plan: View, rating: Rating) -> Tile:
-    before, after = worst_survivor(plan.figures_before), worst_survivor(plan.figures)
-    bound = plan.failure_bound
-    notes = ["" if bound is None else f"at least {units.count(bound)}"]
-    notes.append(_was(units.count(before), units.count(after)))
-    value = units.count(after)
-    return Tile("Most leaders after a failure", value, ", ".join(filter(None, notes)), rating)
+def _between_racks(plan: View) -> str:
+    """How much is copied between racks, which cloud providers charge for."""
+    if len(plan.racks) < 2:
+        return units.plural(len(plan.waves), "wave")
+    brokers = len(plan.brokers)
+    within = (plan.rack[:, None] == plan.rack[None, :]) & (plan.rack[:, None] >= 0)
+    inside = float(plan.move_bytes[:brokers][within].sum())
+    return f"{units.size(float(plan.move_bytes.sum()) - inside)} of it between racks"
 
 
-def _racks(plan: View, rating: Rating) -> Tile:
-    label = "Rack violations"
-    if not plan.racks:
-        return Tile(label, units.MISSING, "no racks")
-    before, after = plan.figures_before.rack_violations, plan.figures.rack_violations
-    return _compared(label, units.count, before, after, rating)
+def _last(plan: View) -> Tile:
+    before, after = plan.figures_before, plan.figures
+    if not plan.load("bytes"):
+        changes = units.count(after.leader_changes)
+        return Tile("Leader changes", changes, "partitions with another preferred leader")
+    return _compared(
+        "Bytes, fullest / mean broker",
+        units.decimal(before.bytes_max_over_mean),
+        units.decimal(after.bytes_max_over_mean),
+        "1.00: every broker stores the same",
+    )

@@ -1,9 +1,12 @@
 """A placement before and after: a row per partition, a column per broker.
 
-Dark: leader; light: follower; bold border: fetched; dashed: given up. Below: replicas per broker.
+Dark: leader; light: follower; bold border: fetched; dashed: given up. Below: replicas per broker,
+before and after.
 """
 
 from __future__ import annotations
+
+from collections import Counter
 
 from partage.cluster import Cluster
 from partage.report.pictures.shapes import (
@@ -24,14 +27,19 @@ from partage.report.pictures.shapes import (
 )
 
 _TOP = 72
+DIGIT, GAP = 7, 6
+"""Width of a digit below a column, and the space between two numbers."""
 
 
 def placement_svg(before: Cluster, after: Cluster, title: str) -> str:
     """The same partitions before and after; of more than 60, first those that change."""
-    x_of = {broker.id: LEFT + i * BOX for i, broker in enumerate(after.brokers)}
+    rows = list(zip(after.names, before.replica_lists(), after.replica_lists(), strict=True))
+    held = [Counter(broker for row in rows for broker in row[side]) for side in (1, 2)]
+    widest = max(len(str(n)) for n in (*after.broker_ids, *held[0].values(), *held[1].values()))
+    step = max(BOX, DIGIT * widest + GAP)
+    x_of = {broker.id: LEFT + i * step for i, broker in enumerate(after.brokers)}
     shapes: list[Shape] = [Label(x + 12, 62, str(b), "small", "middle") for b, x in x_of.items()]
     shapes.append(Label(LEFT - 10, 62, "broker", "small", "end"))
-    rows = list(zip(after.names, before.replica_lists(), after.replica_lists(), strict=True))
     if len(rows) > MANY:
         rows.sort(key=lambda row: row[1] == row[2])
     y = _TOP
@@ -41,12 +49,12 @@ def placement_svg(before: Cluster, after: Cluster, title: str) -> str:
         y += BOX
     more, y = left_out(len(rows), "partitions", y)
     shapes += more
-    shapes.append(Label(LEFT - 10, y + 16, "replicas", "small", "end"))
-    for broker, x in x_of.items():
-        held = [sum(broker in row[i] for row in rows) for i in (1, 2)]
-        text = str(held[0]) if held[0] == held[1] else f"{held[0]}→{held[1]}"
-        shapes.append(Label(x + 12, y + 16, text, "small", "middle"))
-    y += 40
+    for title_of, counts in zip(("replicas before", "after"), held, strict=True):
+        shapes.append(Label(LEFT - 10, y + 16, title_of, "small", "end"))
+        for broker, x in x_of.items():
+            shapes.append(Label(x + 12, y + 16, str(counts[broker]), "small", "middle"))
+        y += 18
+    y += 22
     kinds: tuple[tuple[Kind, str, str], ...] = (
         ("keeps", DARK, "leader"),
         ("keeps", LIGHT, "follower"),
@@ -54,7 +62,7 @@ def placement_svg(before: Cluster, after: Cluster, title: str) -> str:
         ("goes", LIGHT, "given up"),
     )
     shapes += kinds_legend(kinds, 90, y)
-    return svg(title, shapes, y + 22, max(WIDTH, LEFT + len(x_of) * BOX + MARGIN))
+    return svg(title, shapes, y + 22, max(WIDTH, LEFT + len(x_of) * step + MARGIN))
 
 
 def _replica(x: int, y: int, broker: int, old: list[int], new: list[int]) -> Box:

@@ -15,6 +15,8 @@ def headline(plan: PlanData) -> str:
     if not plan.file.changes:
         return _nothing_to_do(plan)
     waves = f" in {units.plural(len(plan.waves), 'wave')}" if plan.waves else ""
+    if plan.seconds:
+        waves += f", about {units.duration(plan.seconds)}"
     if plan.moves == 0:
         verb = "changes" if len(plan.changed) == 1 else "change"
         changed = units.plural(len(plan.changed), "partition")

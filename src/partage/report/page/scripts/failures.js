@@ -3,6 +3,7 @@ const failure = data.failure, failedText = byId("failed-text"), failedInput = by
 const successors = await unpack(failure.successors), taken = await unpack(failure.taken);
 const offsets = [0];
 for (const length of await unpack(failure.length)) offsets.push(offsets[offsets.length - 1] + length);
+let picked = -1;  // the broker that was chosen by hand
 let failed = usable.reduce((worst, i) => (failure.after[i] > failure.after[worst] ? i : worst), usable[0]);
 
 const takeovers = (f) => {
@@ -60,9 +61,10 @@ function showFailure(found, leaders) {
     + (was >= 0 && was !== is ? `; before the plan ${count(was)}.` : ".")
     + (lost ? ` ${plural(lost, "partition")} without another live replica.` : "");
 }
-function choose(f) {
+function choose(f, byHand = true) {
   if (f < ids.length && !isUsable.has(f)) return;
   failed = f;
+  picked = byHand ? f : -1;
   if (failedInput.tagName === "SELECT") failedInput.value = f;
   else {
     failedInput.querySelectorAll("input").forEach((radio) => { radio.checked = Number(radio.value) === f; });

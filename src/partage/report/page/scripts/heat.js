@@ -22,7 +22,7 @@ const heatOrders = {
   change: [...heatRows].sort((a, b) => moving[b] - moving[a] || a - b),
   name: [...heatRows].sort((a, b) => heatTopics[a] - heatTopics[b]),
 };
-let heatWhat = "after", heatPage = 0;
+let heatWhat = document.querySelector('[data-choice="heat"] input:checked').value, heatPage = 0;
 
 const level = (n, fair) => (n === 0 ? 0 : Math.min(8, Math.max(1, Math.floor((4 * n) / Math.max(fair, 1) + 0.5))));
 function heatColumns() {
@@ -89,6 +89,7 @@ function drawHeat() {
     }
     return head;
   }));
+  heatTable.style.setProperty("--columns", columns.length);
   heatTable.classList.toggle("dense", columns.length > 20 && columns.every((c) => c.positions.length === 1));
   heatTable.tHead.replaceChildren(headings);
   heatTable.tBodies[0].replaceChildren(...lines);

@@ -15,9 +15,11 @@ function drawLoads() {
       positions: shown, wide: (i) => load.before[i], bars: (i) => load.after[i], line: (i) => load.fair[i], short, overview,
       label: `${load.title} per broker: ${overview.replace("→", "before,")}${overview.includes("→") ? " after" : ""}`,
       describe: (i) => `${brokerName(i)}: ${change(format(load.before[i]), format(load.after[i]))}` + (load.fair[i] ? `, fair ${fair(load.fair[i])}` : ""),
-      pick: (i) => choose(i), picked: failed,
+      pick: (i) => choose(i), picked,
     });
   }
+  byId("picked-key").hidden = picked < 0 || picked >= ids.length;
+  if (picked >= 0 && picked < ids.length) byId("picked-key").lastChild.textContent = `broker ${ids[picked]} fails, see below`;
   loadNote.textContent = together > 1
     ? `Each bar stands for ${together} brokers and shows the fullest of them; click it to show each.`
     : "Click a bar to show below which brokers take over when that broker fails.";

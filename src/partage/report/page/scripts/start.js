@@ -1,7 +1,7 @@
 // ---- show the controls, draw, and redraw when the width changes
 document.querySelectorAll(".needs-script").forEach((e) => { e.hidden = false; });
 if (failed === undefined) drawLoads();
-else choose(failed);
+else choose(failed, false);
 drawHeat();
 onScope.push(drawLoads, drawFailures, drawHeat);
 let width = document.documentElement.clientWidth;

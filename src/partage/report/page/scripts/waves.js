@@ -1,21 +1,20 @@
 // ---- waves: their duration at another throttle, and when each is done
 if (data.waves) {
-  const { busiest } = data.waves, rows = byId("waves-table").tBodies[0].rows;
-  const clock = new Intl.DateTimeFormat(undefined, { weekday: "short", day: "numeric", month: "short", hour: "2-digit", minute: "2-digit" });
+  const { busiest } = data.waves, rows = byId("waves-table").querySelectorAll("tr[data-wave]");
+  const day = new Intl.DateTimeFormat(undefined, { weekday: "short", day: "numeric", month: "short", hour: "2-digit", minute: "2-digit" });
   const timeWaves = () => {
     const throttle = byId("throttle").valueAsNumber * 1e6, start = byId("start").value ? new Date(byId("start").value) : null;
     const known = throttle > 0;
     const seconds = busiest.map((bytes) => Math.ceil(bytes / throttle));
     let after = 0;
-    seconds.forEach((time, i) => {
-      after += time;
-      if (i >= rows.length) return;
-      const cells = rows[i].cells, last = cells.length - 1;
-      cells[last - 1].textContent = known ? duration(time) : "–";
-      cells[last].textContent = !known ? "–" : start ? clock.format(new Date(start.getTime() + 1000 * after)) : duration(after);
-    });
+    const done = seconds.map((time) => (after += time));
+    for (const row of rows) {
+      const i = Number(row.dataset.wave), cells = row.cells, last = cells.length - 1;
+      cells[last - 1].textContent = known ? clock(seconds[i]) : "–";
+      cells[last].textContent = !known ? "–" : start ? day.format(new Date(start.getTime() + 1000 * done[i])) : clock(done[i]);
+    }
     byId("done").textContent = start ? "Done at" : "Done after";
-    const end = start && known ? `, done ${clock.format(new Date(start.getTime() + 1000 * after))}` : "";
+    const end = start && known ? `, done ${day.format(new Date(start.getTime() + 1000 * after))}` : "";
     byId("waves-time").textContent = known ? `, about ${duration(after)}${end}` : "";
   };
   for (const id of ["throttle", "start"]) byId(id).addEventListener("input", timeWaves);
