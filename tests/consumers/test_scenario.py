@@ -81,6 +81,43 @@ BAD: list[tuple[dict[str, Any], str]] = [
     ({"generation": -1}, "generation: expected a whole number from 0"),
     ({"racks": {"t0": [["a"]]}}, "racks.t0: expected 4 lists of racks"),
     ({"racks": {"x": []}}, "racks: topic 'x' is not listed"),
+    (
+        {"steps": [{"name": "a", "at": 5}, {"name": "b", "at": 5}]},
+        "steps[1].at: expected more than 5 seconds",
+    ),
+    (
+        {"members": [{"id": "a", "topics": [], "restarts": [{"at": 9}]}]},
+        "members[0].restarts[0].back_at: missing",
+    ),
+    (
+        {"members": [{"id": "a", "topics": [], "restarts": [{"at": 9, "back_at": 9}]}]},
+        "members[0].restarts[0]: back_at: expected more than 9 seconds",
+    ),
+    (
+        {
+            "members": [
+                {"id": "a", "topics": [], "joins_at": 5, "restarts": [{"at": 3, "back_at": 4}]}
+            ]
+        },
+        "members[0].restarts[0]: 'a' does not run from 3 to 4 s",
+    ),
+    (
+        {
+            "members": [
+                {"id": "a", "topics": [], "leaves_at": 9, "restarts": [{"at": 3, "back_at": 10}]}
+            ]
+        },
+        "members[0].restarts[0]: 'a' does not run from 3 to 10 s",
+    ),
+    (
+        {
+            "members": [
+                {"id": "a", "topics": [], "restarts": [{"at": 3, "back_at": 4}]},
+                {"id": "a-2", "topics": []},
+            ]
+        },
+        "members: 'a-2' is listed twice",
+    ),
     ({"nonsense": 1}, "nonsense: unknown key, expected one of topics, members, until"),
 ]
 
@@ -115,3 +152,26 @@ def test_repr() -> None:
     assert repr(scenario.members[0]) == (
         "ScenarioMember(id='C0', topics=('t0',), crashes_at=60.0, rate=100.0)"
     )
+
+
+def test_a_restart_is_another_process_with_the_same_settings() -> None:
+    member = {
+        "id": "a",
+        "topics": ["t0"],
+        "rate": 7,
+        "assignors": ["range"],
+        "crashes_at": 90,
+        "restarts": [
+            {"at": 10, "back_at": 12, "assignors": ["sticky", "range"]},
+            {"at": 20, "back_at": 22},
+        ],
+    }
+    value = {**VALID, "members": [member]}
+    found = Scenario.from_json(value).members
+    assert [(one.id, one.joins_at, one.leaves_at, one.crashes_at) for one in found] == [
+        ("a", 0, 10, None),
+        ("a-2", 12, 20, None),
+        ("a-3", 22, None, 90),
+    ]
+    assert [one.assignors for one in found] == [("range",), *[("sticky", "range")] * 2]
+    assert {one.rate for one in found} == {7}

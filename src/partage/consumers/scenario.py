@@ -10,8 +10,9 @@ from __future__ import annotations
 
 import math
 import os
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from itertools import pairwise
 from typing import Annotated, Any, ClassVar, TypeAlias
 
 from msgspec import Meta, Struct
@@ -55,7 +56,7 @@ class ScenarioMember:
     - ``rate``: records that it can process per second, None for any number
     - ``poll_timeout_ms``: how long a poll waits for records
     - ``buffer``: records that fit into its buffer if the broker pushes
-    - ``assignors``: its own list, empty for the assignor of the simulation
+    - ``assignors``: its own list, the preferred one first; empty for that of the simulation
     - ``process``, ``tags``: for streams, the client whose thread the member is, and its location
     - ``config``: its consumer's configuration, for custom assignors and failover; ``user_data``:
       sent with the subscription, whatever its assignor would send
@@ -89,6 +90,15 @@ class ScenarioMember:
 
 
 @dataclass(frozen=True)
+class Step:
+    """A step of what the scenario plays, such as a rolling restart: it lasts from ``at`` until the
+    next one, and its pauses are shown."""
+
+    name: str
+    at: float
+
+
+@dataclass(frozen=True)
 class Restore:
     """``records`` in the state of a task; ``rate``: how many a process restores per second, of each
     task."""
@@ -108,6 +118,7 @@ class Scenario:
     - ``in_step``: whether all members send their heartbeats at the same moments
     - ``streams``, ``connect``: of the application, as in GROUP.json
     - ``restore``: how a Streams process restores the state of a task, None: unknown
+    - ``steps``: in the order of time
     """
 
     topics: Mapping[str, int]
@@ -125,6 +136,7 @@ class Scenario:
     streams: Mapping[str, Any] | None = None
     connect: Mapping[str, Any] | None = None
     restore: Restore | None = None
+    steps: tuple[Step, ...] = ()
 
     @classmethod
     def read(cls, path: str | os.PathLike[str]) -> Scenario:
@@ -144,6 +156,12 @@ class Scenario:
         )
 
 
+class _RestartEntry(Struct, forbid_unknown_fields=True):
+    at: _Moment
+    back_at: _Moment
+    assignors: list[Text] | None = None
+
+
 class _MemberEntry(Struct, forbid_unknown_fields=True):
     id: Name
     topics: list[TopicName]
@@ -161,6 +179,12 @@ class _MemberEntry(Struct, forbid_unknown_fields=True):
     tags: dict[str, Text] | None = None
     config: dict[str, Any] | None = None
     user_data: Base64 | None = None
+    restarts: list[_RestartEntry] | None = None
+
+
+class _StepEntry(Struct, forbid_unknown_fields=True):
+    name: Text
+    at: _Moment
 
 
 class _RestoreEntry(Struct, forbid_unknown_fields=True):
@@ -188,6 +212,7 @@ class _ScenarioFile(Struct, forbid_unknown_fields=True):
     streams: dict[str, Any] | None = None
     connect: dict[str, Any] | None = None
     restore: _RestoreEntry | None = None
+    steps: list[_StepEntry] | None = None
 
 
 def _scenario(file: _ScenarioFile, where: str) -> Scenario:
@@ -199,6 +224,11 @@ def _scenario(file: _ScenarioFile, where: str) -> Scenario:
         if file.restore.rate <= 0:
             raise InputError(where, "restore.rate: expected more than 0 records per second")
         given["restore"] = Restore(file.restore.records, file.restore.rate)
+    steps = file.steps or []
+    given["steps"] = tuple(Step(step.name, step.at) for step in steps)
+    for at, (before, step) in enumerate(pairwise(steps), 1):
+        if step.at <= before.at:
+            raise InputError(where, f"steps[{at}].at: expected more than {before.at:g} seconds")
     scenario = Scenario(**given)
     for name in ("until", "session_timeout", "heartbeat_interval", "rebalance_timeout"):
         if getattr(scenario, name) <= 0:
@@ -241,6 +271,7 @@ def _members(entries: list[_MemberEntry], where: str) -> list[ScenarioMember]:
         given = _given(entry) | {"topics": tuple(entry.topics)}
         given["instance_id"] = entry.instance_id or None
         given["assignors"] = tuple(entry.assignors or ())
+        restarts = given.pop("restarts", ())
         member = ScenarioMember(**given)
         if member.ends_at < member.joins_at:
             raise InputError(where, f"members[{at}]: {member.id!r} ends before it joins")
@@ -248,11 +279,35 @@ def _members(entries: list[_MemberEntry], where: str) -> list[ScenarioMember]:
             raise InputError(
                 where, f"members[{at}]: {member.id!r} has leaves_at and crashes_at: expected one"
             )
-        if member.id in seen:
-            raise InputError(where, f"members: {member.id!r} is listed twice")
-        seen.add(member.id)
-        members.append(member)
+        for process in _processes(member, restarts, f"{where}: members[{at}]"):
+            if process.id in seen:
+                raise InputError(where, f"members: {process.id!r} is listed twice")
+            seen.add(process.id)
+            members.append(process)
     return members
+
+
+def _processes(
+    member: ScenarioMember, restarts: Sequence[_RestartEntry], where: str
+) -> Iterator[ScenarioMember]:
+    """The processes of a member that closes its consumer and starts again: ``C0``, then ``C0-2``
+    and so on. They keep its settings, and their assignors until another list is given."""
+    now = member
+    for at, restart in enumerate(restarts):
+        place = f"{where}.restarts[{at}]"
+        if restart.at < now.joins_at or restart.back_at > member.ends_at:
+            problem = f"{member.id!r} does not run from {restart.at:g} to {restart.back_at:g} s"
+            raise InputError(place, problem)
+        if restart.back_at <= restart.at:
+            raise InputError(place, f"back_at: expected more than {restart.at:g} seconds")
+        yield replace(now, leaves_at=restart.at, crashes_at=None)
+        now = replace(
+            member,
+            id=f"{member.id}-{at + 2}",
+            joins_at=restart.back_at,
+            assignors=tuple(restart.assignors or now.assignors),
+        )
+    yield now
 
 
 def _given(entry: Struct) -> dict[str, Any]:

@@ -52,6 +52,7 @@ from partage.consumers.record_flow import (
     push,
 )
 from partage.consumers.scenario import Scenario, ScenarioMember
+from partage.consumers.steps import StepCost, step_costs
 from partage.errors import InputError, shown
 from partage.frames import arrow_table, data_frame, html_table
 from partage.units import plural
@@ -146,6 +147,12 @@ class Simulation:
         return push(self.spans, self.produce, self.members)
 
     @cached_property
+    def steps(self) -> list[StepCost]:
+        """What each step of the scenario costs."""
+        scenario = self.scenario
+        return step_costs(scenario.steps, self.rounds, self.spans, self.protocols, scenario.until)
+
+    @cached_property
     def empty_polls(self) -> dict[str, int | None]:
         """By member, the polls that returned nothing; None for a member that polls in a busy
         loop."""
@@ -187,6 +194,7 @@ class Simulation:
                 for interval in commit_intervals
                 for found in (self.read_again(interval),)
             ],
+            **({"steps": [step.to_json() for step in self.steps]} if self.steps else {}),
             "protocols": dict(self.protocols),
             "refused": dict(self.refused),
             "invariants": list(self.violations) if self.violations else "hold",

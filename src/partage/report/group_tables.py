@@ -161,6 +161,7 @@ def print_simulation(
     console.print(table)
     if len(found.rounds) > _ROUNDS:
         console.print(Text(f"and {len(found.rounds) - _ROUNDS} more rounds", "dim"))
+    _steps(found, console)
     console.print()
     few = len(found.produce) <= MANY_LINES
     print_timeline(found, console, by or ("partition" if few else "member"))
@@ -179,6 +180,32 @@ def print_simulation(
                 "green",
             )
         )
+
+
+def _steps(found: Simulation, console: Console) -> None:
+    """What each step of the scenario costs, where it has steps."""
+    if not found.steps:
+        return
+    counts = ("rounds", "revoked", "paused", "longest", "in all")
+    table = _table("step", "from", *counts[:1], "assignor", "protocol", *counts[1:])
+    for column in table.columns:
+        column.justify = "right" if column.header in (*counts, "from") else "left"
+    for step in found.steps:
+        table.add_row(
+            Text(printable(step.name)),
+            f"{step.at:g} s",
+            str(step.rounds),
+            Text("\n".join(map(printable, step.assignors))),
+            "\n".join(step.protocols),
+            str(step.revoked),
+            str(step.paused),
+            f"{step.longest:.1f} s",
+            f"{step.partition_seconds:,.1f} s",
+        )
+    console.print()
+    console.print(table)
+    explained = "revoked, paused: partitions; longest pause; partition-seconds of pauses in all"
+    console.print(Text(explained, "dim"))
 
 
 def _waits(one: SimulatedRound) -> str:
