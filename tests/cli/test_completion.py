@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from partage.brokers.strategies import STRATEGIES
-from partage.consumers.assignors import ASSIGNORS
+from partage.consumers.assignors import ASSIGNORS, BROKER_ASSIGNORS
 
 Run = Callable[..., Any]
 
@@ -44,7 +44,9 @@ def test_commands_and_options(completed: Callable[..., list[str]]) -> None:
 def test_values(completed: Callable[..., list[str]]) -> None:
     assert completed("plan", "--strategy", "") == list(STRATEGIES)
     assert completed("compare", "c.json", "--strategy", "gen") == ["generate"]
-    assert completed("assign", "g.json", "--assignor", "") == list(ASSIGNORS)
+    assert completed("assign", "g.json", "--assignor", "") == list(
+        {**ASSIGNORS, **BROKER_ASSIGNORS}
+    )
     assert completed("what-if", "churn", "s.json", "--assignor", "coop") == ["cooperative-sticky"]
     assert completed("plan", "--leaders", "") == ["count", "rate"]
     assert completed("simulate", "--protocol", "c") == ["cooperative"]

@@ -50,9 +50,9 @@ def strategy_names() -> list[str]:
 
 def assignor_names() -> list[str]:
     """The names of the assignors."""
-    from partage.consumers.assignors import ASSIGNORS
+    from partage.consumers.assignors import ASSIGNORS, BROKER_ASSIGNORS
 
-    return list(ASSIGNORS)
+    return list({**ASSIGNORS, **BROKER_ASSIGNORS})
 
 
 Picture = Annotated[

@@ -28,13 +28,16 @@ AssignorOption = Annotated[
     typer.Option(
         "--assignor",
         metavar="NAME",
-        help="range, roundrobin, sticky, …, the name of Kafka's class, or module:Class.",
+        help="range, roundrobin, sticky, uniform, …, the name of Kafka's class, or module:Class.",
         autocompletion=completion_from(assignor_names),
     ),
 ]
 Mode = Annotated[
-    str,
-    one_of("optimal|java", "Exact, or the result of Kafka's Java class of that name."),
+    str | None,
+    one_of(
+        "optimal|java",
+        "Exact, or the result of Kafka's Java class of that name; uniform: java by default.",
+    ),
 ]
 KAFKA_ASSIGNORS = ("range", "roundrobin", "sticky", "cooperative-sticky")
 """The assignors of Apache Kafka's consumer."""
@@ -51,7 +54,10 @@ def assign(
         str, typer.Argument(metavar="GROUP", help="Topics and members as JSON; .gz too.")
     ],
     assignor: AssignorOption,
-    mode: Mode = "optimal",
+    mode: Mode = None,
+    protocol: Annotated[
+        str, one_of("classic|consumer", "Assignors of the clients, or of the broker (KIP-848).")
+    ] = "classic",
     max_skew: Annotated[
         str | None,
         typer.Option(
@@ -93,6 +99,7 @@ def assign(
         partage assign group.json --assignor cooperative-sticky
         partage assign group.json --assignor sticky --mode java
         partage assign group.json --assignor weighted --lag lag.txt --max-skew 5%
+        partage assign group.json --assignor range --protocol consumer
     """
     from partage.consumers.assign import assign as assign_group
     from partage.consumers.assignors import assignor_name
@@ -108,8 +115,8 @@ def assign(
         Group.read(group), lag, of_group, profile, weight_by, since=since, until=until, rate=rate
     )
     skew = None if max_skew is None else float(read_parameter("max_skew", Percent.of, max_skew))
+    found = assign_group(given, assignor, mode, protocol=protocol, max_skew=skew)
     assignor = assignor_name(assignor)
-    found = assign_group(given, assignor, mode, max_skew=skew)
     if picture is not None:
         from partage.report.pictures import assignment_svg
 
@@ -121,8 +128,9 @@ def assign(
 
     console = output.console()
     print_assignment(found, assignor, console)
-    if assignor in ("sticky", "cooperative-sticky"):  # suggest the other mode
-        more = () if mode == "java" else ("--mode", "java")
+    other = {"sticky": "java", "cooperative-sticky": "java", "uniform": "optimal"}.get(assignor)
+    if other is not None:  # suggest the mode that is not the default
+        more = () if mode == other else ("--mode", other)
         this = next_step.same_call("assign", without=("mode", "picture"), more=more)
         next_step.show(console, *this)
 
@@ -191,7 +199,7 @@ def simulate(
             "What members revoke, and when; by default what all assignors of a member support.",
         ),
     ] = None,
-    mode: Mode = "optimal",
+    mode: Mode = None,
     by: Annotated[
         str | None,
         one_of(PICTURE_ROWS, "What each line of the picture on the terminal shows."),

@@ -84,7 +84,7 @@ def churn(
         list[str] | None,
         one_of("eager|cooperative", "Use only this protocol (repeatable); by default both."),
     ] = None,
-    mode: Mode = "optimal",
+    mode: Mode = None,
     events: Annotated[
         int, typer.Option(metavar="N", help="Add at most this many random events to a run.")
     ] = 5,

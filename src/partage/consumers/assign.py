@@ -11,16 +11,20 @@ import numpy as np
 from partage.consumers.assignment import Assignment
 from partage.consumers.assignors import Assignor, check_mode, find_assignor
 from partage.consumers.custom import MemberAssignor, PartitionAssignor
-from partage.errors import InputError
+from partage.errors import InputError, shown
 from partage.group import Group
 from partage.group.model import NO_MEMBER
+
+ASSIGN_PROTOCOLS = ("classic", "consumer")
+"""Where the assignor runs: in the client that leads the group, or in the broker (KIP-848)."""
 
 
 def assign(
     group: Group | str | os.PathLike[str],
     assignor: str,
-    mode: str = "optimal",
+    mode: str | None = None,
     *,
+    protocol: str = "classic",
     max_skew: float | None = None,
 ) -> Assignment:
     """Decide which member of a consumer group gets which partition.
@@ -28,7 +32,10 @@ def assign(
     - ``group``: a Group, or the path of a GROUP.json file
     - ``assignor``: a registered name, or ``module:Class``
     - ``mode``: ``optimal``, or ``java`` for the result of Apache Kafka's class of that name; only
-      sticky, cooperative-sticky and weighted have modes
+      sticky, cooperative-sticky, weighted and uniform have modes. By default ``optimal``, for
+      uniform ``java``
+    - ``protocol``: ``consumer`` for the assignors of the group coordinator (KIP-848), range and
+      uniform; ``classic`` for those of the clients
     - ``max_skew``: for weighted, how far the highest load may stay above its lower bound, as a
       fraction of the bound (0.05 is 5%)
 
@@ -39,7 +46,10 @@ def assign(
     Raises InputError for an unknown name, for a mode or an option that the assignor does not have,
     and for group data that it cannot use.
     """
-    chosen = find_assignor(assignor)
+    if protocol not in ASSIGN_PROTOCOLS:
+        expected = ", ".join(ASSIGN_PROTOCOLS)
+        raise InputError(f"protocol {shown(protocol)}", f"expected one of {expected}")
+    chosen = find_assignor(assignor, protocol)
     check_mode(mode, {assignor: chosen})
     options = {} if max_skew is None else {"max_skew": max_skew}
     for option in options:
@@ -51,13 +61,14 @@ def assign(
 
 
 def run_assignor(
-    assignor: Assignor, group: Group, mode: str = "optimal", **options: float
+    assignor: Assignor, group: Group, mode: str | None = None, **options: float
 ) -> Assignment:
-    """The assignment for one round. An assignor without modes does not receive ``mode``; the
-    options must be those of the assignor."""
+    """The assignment for one round. An assignor without modes does not receive ``mode``, one that
+    does not have it uses its default; the options must be those of the assignor."""
     if assignor.create is not None:
         return _run_members(assignor, assignor.create, group)
-    arguments = {"mode": mode, **options} if assignor.modes else options
+    modes = assignor.modes
+    arguments = {"mode": mode if mode in modes else modes[0], **options} if modes else options
     decided = assignor.decide(group, **arguments)
     if not isinstance(decided, Assignment):
         decided = Assignment(group, decided, decided)

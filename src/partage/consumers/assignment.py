@@ -70,29 +70,38 @@ class Assignment:
         at = next((i for i, m in enumerate(self.group.members) if m.id == member_id), None)
         if at is None:
             raise KeyError(member_id)
-        return self._pairs(self._rows(at))
+        return self._pairs(self.rows(at))
 
     def partitions_of(self, member: int) -> dict[str, Ints]:
         """Arrays of partition numbers by topic, of the member at a position."""
-        rows = self._rows(member)
+        rows = self.rows(member)
         topic = self.group.topic[rows]
         number = rows - self.group.offset[topic]
         return {self.group.names[t]: number[topic == t] for t in np.unique(topic).tolist()}
 
     def as_dict(self) -> dict[str, list[tuple[str, int]]]:
         """Partitions by member id."""
-        return {m.id: self._pairs(self._rows(i)) for i, m in enumerate(self.group.members)}
+        return {m.id: self._pairs(self.rows(i)) for i, m in enumerate(self.group.members)}
 
     @cached_property
     def loads(self) -> Ints:
         """[M] number of partitions of each member this round."""
         return loads_of(self.owner, len(self.group.members))
 
+    @cached_property
+    def target_loads(self) -> Ints:
+        """[M] number of partitions of each member in ``target``."""
+        return loads_of(self.target, len(self.group.members))
+
+    def target_rows(self, member: int) -> Ints:
+        """Positions of the partitions in ``target``, of the member at a position."""
+        return np.flatnonzero(self.target == member)
+
     @property
     def idle(self) -> list[str]:
         """Ids of the members without a partition in ``target``."""
-        held = loads_of(self.target, len(self.group.members))
-        return [m.id for m, load in zip(self.group.members, held.tolist(), strict=True) if not load]
+        held = self.target_loads.tolist()
+        return [m.id for m, load in zip(self.group.members, held, strict=True) if not load]
 
     @cached_property
     def weights(self) -> Ints:
@@ -235,7 +244,8 @@ class Assignment:
             found[self.group.members[int(at)].id].append(self.group.named(int(row)))
         return found
 
-    def _rows(self, member: int) -> Ints:
+    def rows(self, member: int) -> Ints:
+        """Positions of the partitions of this round, of the member at a position."""
         order, start = self._by_member
         return order[start[member] : start[member + 1]]
 

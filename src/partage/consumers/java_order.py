@@ -1,15 +1,21 @@
-"""The order of the keys of a java.util.HashMap, on which some of Kafka's choices depend.
+"""The iteration order of Java's hash tables (java.util.HashMap, HashSet).
 
-Keys are in the order of their buckets, and in a bucket in the order of their insertion. Not
-reproduced: buckets of more than eight keys, which become trees.
+Kafka's assignors visit members and partitions in this order, so it decides which of several equally
+good answers they give. A table has a power of two of buckets, at first 16 unless it is made for a
+number of keys, and doubles when it is more than three quarters full. It is visited bucket by
+bucket, and within a bucket in the order of insertion; computeIfAbsent, however, inserts a key
+before the others of its bucket. Not reproduced: buckets of more than eight
+keys, which Java turns into trees.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Hashable, Iterator, Sequence
+from typing import Generic, TypeVar
 
-FIRST_TABLE = 16
-"""Buckets of a new map; it doubles when more than three quarters full."""
+Key = TypeVar("Key", bound=Hashable)
+
+_FIRST_TABLE = 16
 
 
 def string_hash(text: str) -> int:
@@ -21,16 +27,54 @@ def string_hash(text: str) -> int:
     return value
 
 
-def bucket(value: int, table: int) -> int:
-    """The bucket of a hash code in a table of so many buckets."""
-    value &= 0xFFFFFFFF
-    return (value ^ (value >> 16)) & (table - 1)
-
-
 def java_order(keys: Sequence[str]) -> list[int]:
-    """Positions of the keys, inserted in this order, in the order of the map."""
-    table = FIRST_TABLE
-    while len(keys) > table * 3 // 4:
-        table *= 2
-    buckets = [bucket(string_hash(key), table) for key in keys]
-    return sorted(range(len(keys)), key=buckets.__getitem__)
+    """Positions of the keys, inserted in this order, in the order of the table."""
+    found = JavaTable[int]()
+    for at, key in enumerate(keys):
+        found.add(at, string_hash(key))
+    return list(found)
+
+
+def copied_order(numbers: Sequence[int]) -> list[int]:
+    """Different numbers in the order of ``new HashSet<>(list)``."""
+    found = JavaTable[int](max(int(len(numbers) / 0.75) + 1, _FIRST_TABLE))
+    for number in numbers:
+        found.add(number, number)
+    return list(found)
+
+
+class JavaTable(Generic[Key]):
+    """The keys of a java.util.HashMap or HashSet, visited in its order.
+
+    ``capacity``: what its constructor is given. ``computed``: keys are inserted by computeIfAbsent.
+    """
+
+    def __init__(self, capacity: int = _FIRST_TABLE, *, computed: bool = False) -> None:
+        self._computed = computed
+        self._hash: dict[Key, int] = {}
+        self._table = 1 << (capacity - 1).bit_length()
+
+    def __len__(self) -> int:
+        return len(self._hash)
+
+    def __iter__(self) -> Iterator[Key]:
+        inserted = reversed(self._hash) if self._computed else self._hash
+        return iter(sorted(inserted, key=self._bucket))
+
+    def add(self, key: Key, value: int) -> None:
+        """Insert a key of this hash; a key that is there stays where it is."""
+        self._hash.setdefault(key, value)
+        if len(self._hash) > self._table * 3 // 4:
+            self._table *= 2
+
+    def remove(self, key: Key) -> None:
+        """Remove a key. Raises KeyError where it is not there."""
+        del self._hash[key]
+
+    def first(self) -> Key:
+        """The key that is visited first."""
+        return min(self._hash, key=self._bucket)
+
+    def _bucket(self, key: Key) -> int:
+        value = self._hash[key] & 0xFFFFFFFF
+        return (value ^ (value >> 16)) & (self._table - 1)

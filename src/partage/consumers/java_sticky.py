@@ -19,7 +19,7 @@ first to members in a rack of one of their replicas; partitions with few such me
 
 Part of Kafka's order comes from its hash tables (which members keep one more, which of several
 partitions moves back). It is reproduced as far as it is defined, with members inserted in the order
-of their ids; it is not where more than eight keys share a bucket.
+of their ids (``consumers.java_order``).
 
 Source: Kafka's org.apache.kafka.clients.consumer.internals.AbstractStickyAssignor. Claims are those
 of ``Group.owner``; so claims that make that class fail (beyond a topic's end, or of topics that the
@@ -34,7 +34,7 @@ from collections.abc import Iterable, Mapping
 import numpy as np
 import numpy.typing as npt
 
-from partage.consumers.java_order import FIRST_TABLE, bucket, java_order, string_hash
+from partage.consumers.java_order import JavaTable, java_order, string_hash
 from partage.group import Group
 from partage.group.model import NO_MEMBER
 
@@ -348,7 +348,7 @@ class _Movements:
     def __init__(self, group: Group) -> None:
         self._group = group
         self._pair: dict[int, tuple[int, int]] = {}
-        self._between: dict[tuple[int, int, int], _HashSet] = {}
+        self._between: dict[tuple[int, int, int], JavaTable[int]] = {}
         self._hash = [string_hash(name) for name in group.names]
 
     def instead(self, partition: int, giver: int, to: int) -> int:
@@ -368,33 +368,11 @@ class _Movements:
             giver = first
         self._pair[partition] = (giver, to)
         number = partition - int(self._group.offset[topic])
-        together = self._between.setdefault((topic, giver, to), _HashSet())
+        together = self._between.setdefault((topic, giver, to), JavaTable[int]())
         # Kafka removes an emptied set and creates a new one
         if not together:
-            together = self._between[topic, giver, to] = _HashSet()
+            together = self._between[topic, giver, to] = JavaTable[int]()
         together.add(partition, 31 * (31 + number) + self._hash[topic])
 
     def _topic(self, partition: int) -> int:
         return int(self._group.topic[partition])
-
-
-class _HashSet:
-    """A java.util.HashSet, reduced to its first element in iteration order."""
-
-    def __init__(self) -> None:
-        self._hash: dict[int, int] = {}
-        self._table = FIRST_TABLE
-
-    def __len__(self) -> int:
-        return len(self._hash)
-
-    def add(self, key: int, value: int) -> None:
-        self._hash[key] = value
-        if len(self._hash) > self._table * 3 // 4:
-            self._table *= 2
-
-    def remove(self, key: int) -> None:
-        del self._hash[key]
-
-    def first(self) -> int:
-        return min(self._hash, key=lambda key: bucket(self._hash[key], self._table))

@@ -249,7 +249,7 @@ def simulate(
     scenario: Scenario | str | os.PathLike[str],
     assignor: str | Sequence[str] = (),
     protocol: str | None = None,
-    mode: str = "optimal",
+    mode: str | None = None,
 ) -> Simulation:
     """Simulate a consumer group over time: its rounds, owners and lag.
 
@@ -316,7 +316,7 @@ def _check_application(scenario: Scenario, assignor: str, names: Collection[str]
         raise InputError(f"assignor {assignor}", f"members list other assignors, too: {others}")
 
 
-def _leader(scenario: Scenario, assignors: Mapping[str, Assignor], mode: str) -> Leader:
+def _leader(scenario: Scenario, assignors: Mapping[str, Assignor], mode: str | None) -> Leader:
     rates = {t: scenario.produce.get(t, 0.0) for t in scenario.topics}
     weights = None
     if any(rates.values()):  # whole numbers, for assignors that balance by weight

@@ -12,9 +12,9 @@ from rich.text import Text
 
 from partage.consumers.assignment import Assignment
 from partage.consumers.read_again import COMMIT_INTERVALS
+from partage.consumers.shared_assignment import SharedAssignment
 from partage.consumers.simulation import SimulatedRound, Simulation
 from partage.group import Group
-from partage.group.model import NO_MEMBER
 from partage.printable import printable
 from partage.report import printing, units
 from partage.report.printing import clipped_at_a_word, lines_of, partitions, remark, some
@@ -29,11 +29,13 @@ _ROUNDS = 20
 def print_assignment(found: Assignment, assignor: str, console: Console) -> None:
     """Print what each member keeps, gains and gives up, idle members, and warnings."""
     group = found.group
-    load = np.bincount(found.target[found.target != NO_MEMBER], minlength=len(group.members))
+    load = found.target_loads
     shape = f"{units.plural(group.partitions, 'partition')}, " + units.plural(
         len(group.members), "member"
     )
     moves = units.plural(found.moves, "move")
+    if isinstance(found, SharedAssignment):
+        moves += f", {units.span(found.sharers_span)} members per partition"
     spread = units.span([int(load.min()), int(load.max())])
     console.print(Text(f"{assignor}: {shape}, loads {spread}, {moves}", style="bold"))
     order = np.arange(len(group.members))
@@ -95,8 +97,8 @@ def _members(found: Assignment, load: npt.NDArray[np.int64], order: Iterable[int
         claims[member].add(partition)
     table = _table("member", "load", "keeps", "gains", "gives up")
     for at in order:
-        has = set(np.flatnonzero(found.owner == at).tolist())
-        goes = {p for p in claims[at] if found.target[p] != at}
+        has = set(found.rows(at).tolist())
+        goes = claims[at] - set(found.target_rows(at).tolist())
         table.add_row(
             Text(printable(group.members[at].id)),
             units.count(int(load[at])),

@@ -1,4 +1,5 @@
-"""The assignors by name. A new one is one file in this folder and one line in ``ASSIGNORS``.
+"""The assignors by name. A new one is one file in this folder and one line in ``ASSIGNORS`` or, if
+it is the broker's, ``BROKER_ASSIGNORS``.
 
 An assignor is a pure function of a Group: what it remembers of earlier rounds are the members'
 claims. It returns [P] the position of the member that gets each partition, ``NO_MEMBER`` where no
@@ -9,10 +10,12 @@ states
   withholds what must be revoked first
 - ``modes``: the values of its ``mode`` argument, the default first; most assignors have none
 - ``options``: the names of its other arguments
+- ``broker``: whether the broker runs it, in its group coordinator
 - ``create``: for a custom assignor, of which every member has an instance; ``label`` names it in
   messages
 
-Kafka's class names are names, too, with or without their packages (``KAFKA_CLASSES``).
+Kafka's class names are names, too, with or without their packages (``KAFKA_CLASSES``,
+``BROKER_CLASSES``).
 """
 
 from __future__ import annotations
@@ -30,10 +33,12 @@ from partage.consumers.assignment import Assignment
 from partage.consumers.assignors.connect import connect
 from partage.consumers.assignors.failover import failover
 from partage.consumers.assignors.lag import lag
-from partage.consumers.assignors.range import range_
+from partage.consumers.assignors.range import broker_range, range_
 from partage.consumers.assignors.roundrobin import roundrobin
+from partage.consumers.assignors.share import share
 from partage.consumers.assignors.sticky import sticky
 from partage.consumers.assignors.streams import streams
+from partage.consumers.assignors.uniform import uniform
 from partage.consumers.assignors.weighted import weighted
 from partage.consumers.custom import PartitionAssignor, run_custom_assignor
 from partage.errors import InputError, shown
@@ -54,6 +59,7 @@ class Assignor:
     cooperative: bool = False
     modes: tuple[str, ...] = ()
     options: tuple[str, ...] = ()
+    broker: bool = False
     create: Callable[[], PartitionAssignor] | None = None
     label: str = ""
 
@@ -69,6 +75,15 @@ ASSIGNORS: dict[str, Assignor] = {
     "streams": Assignor(streams, cooperative=True),
     "connect": Assignor(connect),
 }
+"""Those that clients run."""
+
+BROKER_ASSIGNORS: dict[str, Assignor] = {
+    "uniform": Assignor(uniform, modes=("java", "optimal"), broker=True),
+    "range": Assignor(broker_range, broker=True),
+    "share": Assignor(share, broker=True),
+}
+"""Those that the broker runs: for consumer groups by the names of ``group.remote.assignor``
+(KIP-848), and for share groups (KIP-932)."""
 
 
 KAFKA_CLASSES = {
@@ -80,12 +95,20 @@ KAFKA_CLASSES = {
     "org.apache.kafka.connect.runtime.distributed.IncrementalCooperativeAssignor": "connect",
     "com.github.grantneale.kafka.LagBasedPartitionAssignor": "lag",
 }
-"""Names by Java class."""
+"""Names by Java class, of ``ASSIGNORS``."""
 
-_BY_CLASS = {
-    **KAFKA_CLASSES,
-    **{path.rpartition(".")[2]: name for path, name in KAFKA_CLASSES.items()},
+BROKER_CLASSES = {
+    "org.apache.kafka.coordinator.group.assignor.UniformAssignor": "uniform",
+    "org.apache.kafka.coordinator.group.assignor.RangeAssignor": "range",
+    "org.apache.kafka.coordinator.group.assignor.SimpleAssignor": "share",
 }
+"""Names by Java class, of ``BROKER_ASSIGNORS``."""
+
+# RangeAssignor without its package is the client's
+_BY_CLASS = {
+    path.rpartition(".")[2]: name
+    for path, name in (*BROKER_CLASSES.items(), *KAFKA_CLASSES.items())
+} | (BROKER_CLASSES | KAFKA_CLASSES)
 
 
 def assignor_name(name: str) -> str:
@@ -94,16 +117,23 @@ def assignor_name(name: str) -> str:
     return _BY_CLASS.get(name, name)
 
 
-def find_assignor(name: str) -> Assignor:
+def find_assignor(name: str, protocol: str = "classic") -> Assignor:
     """The assignor of that name, of that Java class, or the ``PartitionAssignor`` at
-    ``module:Class``. Raises InputError, which lists the registered names."""
+    ``module:Class``. Of a name that clients and the broker have, it is the broker's where
+    ``protocol`` is ``consumer``. Raises InputError, which lists the registered names."""
+    among = BROKER_ASSIGNORS if name in BROKER_CLASSES or protocol == "consumer" else ASSIGNORS
     name = assignor_name(name)
-    if name in ASSIGNORS:
-        return ASSIGNORS[name]
+    if name in among:
+        return among[name]
+    if among is BROKER_ASSIGNORS:
+        known = ", ".join(BROKER_ASSIGNORS)
+        problem = f"the broker has no such assignor (protocol consumer): expected one of {known}"
+        raise InputError(f"assignor {shown(name)}", problem)
+    if name in BROKER_ASSIGNORS:
+        return BROKER_ASSIGNORS[name]
     if ":" not in name:
-        raise InputError(
-            f"assignor {shown(name)}", f"expected one of {', '.join(ASSIGNORS)}, or module:Class"
-        )
+        known = ", ".join({**ASSIGNORS, **BROKER_ASSIGNORS})
+        raise InputError(f"assignor {shown(name)}", f"expected one of {known}, or module:Class")
     found = load_attribute(name, "assignor")
     is_class = isinstance(found, type) and issubclass(found, PartitionAssignor)
     if not is_class and not isinstance(found, PartitionAssignor):
@@ -116,13 +146,16 @@ def find_assignor(name: str) -> Assignor:
     return _custom(found if is_class else partial(deepcopy, found), found.cooperative, name)
 
 
-def check_mode(mode: str, assignors: Mapping[str, Assignor]) -> None:
-    """Raise InputError for an unknown mode, and for one that none of the assignors has. The default
-    is always accepted."""
+def check_mode(mode: str | None, assignors: Mapping[str, Assignor]) -> None:
+    """Raise InputError for an unknown mode, and for one that none of the assignors has. None, which
+    is the default of each, and ``optimal`` are always accepted."""
+    if mode is None:
+        return
     if mode not in MODES:
         raise InputError(f"mode {shown(mode)}", f"expected one of {', '.join(MODES)}")
     if mode != MODES[0] and not any(mode in one.modes for one in assignors.values()):
-        with_modes = ", ".join(name for name, one in ASSIGNORS.items() if one.modes)
+        known = {**BROKER_ASSIGNORS, **ASSIGNORS}
+        with_modes = ", ".join(name for name, one in known.items() if one.modes)
         raise InputError(
             f"mode {shown(mode)}",
             f"{', '.join(assignors)} has no modes: expected {MODES[0]}, "

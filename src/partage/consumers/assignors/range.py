@@ -11,8 +11,10 @@ member gets the same partition number of all of them: that number goes to the fi
 share in whose rack all these topics have a replica of it. What is left is assigned in ranges, up to
 each member's share.
 
-Source: KIP-881 and Kafka's org.apache.kafka.clients.consumer.RangeAssignor, whose results it
-reproduces.
+The group coordinator's assignor of that name (KIP-848) does the same without racks.
+
+Source: KIP-881 and Kafka's org.apache.kafka.clients.consumer.RangeAssignor and
+org.apache.kafka.coordinator.group.assignor.RangeAssignor, whose results it reproduces.
 """
 
 from __future__ import annotations
@@ -32,7 +34,16 @@ Bools = npt.NDArray[np.bool_]
 
 
 def range_(group: Group) -> Ints:
-    """[P] the member of each partition."""
+    """[P] the member of each partition, as clients assign it."""
+    return _ranges(group, use_racks=bool(group.racks))
+
+
+def broker_range(group: Group) -> Ints:
+    """[P] the member of each partition, as the group coordinator assigns it."""
+    return _ranges(group, use_racks=False)
+
+
+def _ranges(group: Group, *, use_racks: bool) -> Ints:
     owner = np.full(group.partitions, NO_MEMBER, dtype=np.int64)
     order = np.array(sorted_members(group), dtype=np.int64)
     shares: list[_TopicShares] = []
@@ -40,7 +51,7 @@ def range_(group: Group) -> Ints:
         members = order[group.subscribes[group.class_of[order], topic]]
         if len(members) and count:
             shares.append(_TopicShares.of(topic, members, count))
-    if group.racks:
+    if use_racks:
         _match_racks(group, shares, owner)
     for share in shares:
         _assign_ranges(group, share, owner)

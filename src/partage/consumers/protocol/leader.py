@@ -36,7 +36,7 @@ def make_leader(
     topics: Mapping[str, int],
     assignors: Mapping[str, Assignor] = ASSIGNORS,
     *,
-    mode: str = "optimal",
+    mode: str | None = None,
     racks: Mapping[str, Sequence[Sequence[str]]] | None = None,
     weights: Mapping[str, Sequence[int]] | None = None,
 ) -> Leader:

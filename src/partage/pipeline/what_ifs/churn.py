@@ -61,7 +61,7 @@ class Churn:
     runs: int
     seed: int = 0
     events: int = 5
-    mode: str = "optimal"
+    mode: str | None = None
     name: str = "scenario"
 
     schema = _SCHEMA
@@ -85,10 +85,10 @@ class Churn:
             simulate(self.scenario, assignor, protocol, self._mode(assignor))
         return replace(self, cases=tuple((assignor_name(a), p) for a, p in self.cases))
 
-    def _mode(self, assignor: str) -> str:
-        """The mode where the assignor, or one that a member lists, has it; else the default."""
+    def _mode(self, assignor: str) -> str | None:
+        """The mode where the assignor, or one that a member lists, has it; else None."""
         used = map(find_assignor, self._assignors(assignor))
-        return self.mode if any(self.mode in one.modes for one in used) else MODES[0]
+        return self.mode if any(self.mode in one.modes for one in used) else None
 
     def _assignors(self, assignor: str) -> set[str]:
         """The assignors of a case: its own and those that members list."""
@@ -152,7 +152,7 @@ class Churn:
             "runs": self.runs,
             "seed": self.seed,
             "events": self.events,
-            "mode": self.mode,
+            "mode": self.mode or MODES[0],
             "violations": sum(run["violations"] > 0 for run in runs),
         }
 

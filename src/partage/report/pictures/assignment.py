@@ -5,8 +5,6 @@ Filled: kept; bold border: gained; dashed: given up.
 
 from __future__ import annotations
 
-import numpy as np
-
 from partage.consumers.assignment import Assignment
 from partage.report import units
 from partage.report.pictures.shapes import (
@@ -66,8 +64,8 @@ def _member(
 ) -> tuple[list[Shape], int]:
     """The boxes of a member, and their height."""
     group = found.group
-    owned = set(np.flatnonzero(found.owner == member).tolist())
-    goes = {p for p in claims if found.target[p] != member}
+    owned = set(found.rows(member).tolist())
+    goes = claims - set(found.target_rows(member).tolist())
     partitions = sorted(owned | goes)
     shown = partitions[: _LINES * _FITTING]
     shapes: list[Shape] = []
