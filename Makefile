@@ -26,7 +26,7 @@ test: environment java chromium
 	$(RUN) zensical build --clean --strict
 	$(PYTEST) -m "not long" $(COVERAGE)
 
-# The rest: every client, security, faults, packaging, Spark clusters, and the random tests with four
+# The rest: every client, security, faults, packaging, Spark clusters, and the random tests with seven
 # times the examples from a new seed, which the first line shows. RANDOM_SEED=7 repeats a run.
 RANDOM_SEED := $(shell od -An -N4 -tu4 /dev/urandom | tr -d ' ')
 test-long: environment java chromium

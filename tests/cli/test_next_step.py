@@ -119,7 +119,7 @@ def within(run: Run, monkeypatch: pytest.MonkeyPatch) -> Callable[..., list[str]
         for _, one in settings.commands(command):
             if not hasattr(one, "commands"):
                 one.callback = lambda **_: found.extend(ask())
-        monkeypatch.setattr(partage.cli, "get_command", lambda _: command)
+        monkeypatch.setattr(partage.cli, "_command", lambda: partage.cli._prepared(command))
         ended = run(*words)
         assert (ended.code, ended.err) == (0, "")
         return found

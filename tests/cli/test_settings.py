@@ -66,7 +66,7 @@ def given(run: Run, monkeypatch: pytest.MonkeyPatch) -> Callable[..., dict[str, 
         found: dict[str, Any] = {}
         for _, one in leaves():
             one.callback = lambda **named: found.update(named)
-        monkeypatch.setattr(partage.cli, "get_command", lambda _: COMMAND)
+        monkeypatch.setattr(partage.cli, "_command", lambda: partage.cli._prepared(COMMAND))
         ended = run(*arguments)
         assert (ended.code, ended.err) == (0, ""), ended
         return found

@@ -10,7 +10,6 @@ import sys
 import traceback
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -119,17 +118,6 @@ def _shown(error: BaseException) -> str:
     frames = [one for one in traceback.extract_tb(error.__traceback__) if "partage" in one.filename]
     places = " > ".join(f"{Path(one.filename).name}:{one.lineno} {one.name}" for one in frames[-4:])
     return f"{places}: {type(error).__name__}: {str(error)[:300]}"
-
-
-@contextlib.contextmanager
-def prepared_once() -> Iterator[None]:
-    """The commands are built once for all cases."""
-    build = cli._command
-    cli._command = cache(build)
-    try:
-        yield
-    finally:
-        cli._command = build
 
 
 @contextlib.contextmanager

@@ -56,7 +56,7 @@ def opened() -> Iterator[Campaign]:
     """A workspace; the process works in it, with a fake Kafka and without variables of partage."""
     here = Path.cwd()
     variables = {name: value for name, value in os.environ.items() if name.startswith("PARTAGE_")}
-    with tempfile.TemporaryDirectory() as name, no_kafka(), bounded.prepared_once():
+    with tempfile.TemporaryDirectory() as name, no_kafka():
         folder = Path(name).resolve()
         for variable in variables:
             del os.environ[variable]

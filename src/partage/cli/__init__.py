@@ -10,7 +10,7 @@ import os
 import signal
 import sys
 from collections.abc import Callable, Mapping
-from functools import wraps
+from functools import cache, wraps
 from typing import Annotated, Any
 
 import typer
@@ -152,9 +152,14 @@ def main() -> None:
     sys.exit(code if isinstance(code, int) else 0)
 
 
+@cache
 def _command() -> Command:
-    """All commands, with their variables and the form of their errors."""
-    command = get_command(app)
+    """All commands, built once per process."""
+    return _prepared(get_command(app))
+
+
+def _prepared(command: Command) -> Command:
+    """The commands with their variables and the form of their errors."""
     settings.bind(command)
     for path, one in settings.commands(command):
         one.context_class = output.Context

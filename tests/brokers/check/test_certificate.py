@@ -23,7 +23,6 @@ from tests.brokers.check.tampering import (
     Files,
     Tamperings,
     Value,
-    assert_found,
     drop_stage,
     empty_prices,
     judged,
@@ -135,9 +134,10 @@ in_stage(
 )
 
 
+@pytest.mark.random
 @pytest.mark.parametrize("name", TAMPERED)
 def test_tampering_is_found(sound_plans: LazyPlans, name: str) -> None:
-    assert_found(TAMPERED[name], sound_plans)
+    TAMPERED.assert_found(name, sound_plans)
 
 
 def worse_plan(monkeypatch: pytest.MonkeyPatch, spoil: Callable[[Any], None], disks: bool) -> Plan:

@@ -15,7 +15,6 @@ from tests.brokers.check.plans import LazyPlans
 from tests.brokers.check.tampering import (
     Files,
     Tamperings,
-    assert_found,
     bent,
     judged,
     not_here,
@@ -96,9 +95,10 @@ def figures_missing(f: Files) -> None:
     del f.after["topic_spread"]
 
 
+@pytest.mark.random
 @pytest.mark.parametrize("name", TAMPERED)
 def test_tampering_is_found(sound_plans: LazyPlans, name: str) -> None:
-    assert_found(TAMPERED[name], sound_plans)
+    TAMPERED.assert_found(name, sound_plans)
 
 
 def denied(made: Plan, folder: Path, key: str, value: Any) -> list[str]:

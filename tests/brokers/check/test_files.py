@@ -12,7 +12,6 @@ from tests.brokers.check.tampering import (
     Files,
     Tamperings,
     a_wave,
-    assert_found,
     entries,
     longer,
     not_here,
@@ -226,11 +225,12 @@ def changes_denied(f: Files) -> None:
     f.plan["changes"] = not f.plan["changes"]
 
 
+@pytest.mark.random
 @pytest.mark.parametrize("name", TAMPERED)
 def test_tampering_is_found(sound_plans: LazyPlans, name: str) -> None:
-    assert_found(TAMPERED[name], sound_plans)
+    TAMPERED.assert_found(name, sound_plans)
 
 
 @pytest.mark.parametrize("name", MALFORMED)
 def test_malformed_values_are_found(sound_plans: LazyPlans, name: str) -> None:
-    assert_found(MALFORMED[name], {"mixed": sound_plans["mixed"]})
+    MALFORMED.assert_found(name, {"mixed": sound_plans["mixed"]})

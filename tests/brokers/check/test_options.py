@@ -19,7 +19,6 @@ from tests.brokers.check.tampering import (
     Files,
     Tamperings,
     Value,
-    assert_found,
     bent,
     first_changed,
     judged,
@@ -119,14 +118,15 @@ def a_forged_fingerprint(f: Files) -> None:
     f.plan["fingerprint"] = "0" * 64
 
 
+@pytest.mark.random
 @pytest.mark.parametrize("name", TAMPERED)
 def test_tampering_is_found(sound_plans: LazyPlans, name: str) -> None:
-    assert_found(TAMPERED[name], sound_plans)
+    TAMPERED.assert_found(name, sound_plans)
 
 
 @pytest.mark.parametrize("name", MALFORMED)
 def test_malformed_values_are_found(sound_plans: LazyPlans, name: str) -> None:
-    assert_found(MALFORMED[name], {"mixed": sound_plans["mixed"]})
+    MALFORMED.assert_found(name, {"mixed": sound_plans["mixed"]})
 
 
 @pytest.mark.parametrize(

@@ -10,7 +10,6 @@ from tests.brokers.check.plans import LazyPlans
 from tests.brokers.check.tampering import (
     Files,
     Tamperings,
-    assert_found,
     at,
     judged,
 )
@@ -106,7 +105,7 @@ for _key in ("loads", "warnings", "partage"):
 
 @pytest.mark.parametrize("name", MALFORMED)
 def test_malformed_values_are_found(sound_plans: LazyPlans, name: str) -> None:
-    assert_found(MALFORMED[name], {"mixed": sound_plans["mixed"]})
+    MALFORMED.assert_found(name, {"mixed": sound_plans["mixed"]})
 
 
 @pytest.mark.parametrize(

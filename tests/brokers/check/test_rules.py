@@ -10,7 +10,6 @@ from tests.brokers.check.tampering import (
     Tamperings,
     a_replica_on_another_broker,
     another_list_before,
-    assert_found,
     first_changed,
     longer,
     other_broker,
@@ -146,6 +145,7 @@ def a_topic_with_a_line_end(f: Files) -> None:
     f.seal()
 
 
+@pytest.mark.random
 @pytest.mark.parametrize("name", TAMPERED)
 def test_tampering_is_found(sound_plans: LazyPlans, name: str) -> None:
-    assert_found(TAMPERED[name], sound_plans)
+    TAMPERED.assert_found(name, sound_plans)
