@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import signal
 from collections.abc import Iterator
 from pathlib import Path
@@ -19,14 +20,24 @@ profiles.register()
 @pytest.hookimpl(tryfirst=True)  # before xdist reads the groups
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Side by side (``-n 2 --dist loadgroup``), those that share a session or a cluster stay
-    together; a file with a cluster of its own stays whole."""
+    together, and so does a file, for what its tests share; long tests are spread."""
     for item in items:
+        file = item.nodeid.partition("::")[0]
         if "kafka" in getattr(item, "fixturenames", ()):
             item.add_marker(pytest.mark.xdist_group("kafka"))
         elif item.get_closest_marker("spark"):
             item.add_marker(pytest.mark.xdist_group("spark"))
-        elif item.get_closest_marker("kafka") and item.path.stem != "test_docs":
-            item.add_marker(pytest.mark.xdist_group(item.path.stem))
+        elif not item.get_closest_marker("long") or (
+            item.get_closest_marker("kafka") and item.path.stem != "test_docs"
+        ):
+            item.add_marker(pytest.mark.xdist_group(file))
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_runtest_logreport(report: Any) -> None:
+    """xdist appends the group to the name of a test: without it, ``--last-failed`` finds it."""
+    if hasattr(report, "node"):
+        report.nodeid = re.sub(r"@[^\]]*$", "", report.nodeid)
 
 
 @pytest.fixture(autouse=True)

@@ -1,7 +1,7 @@
 """How thorough the random tests are: two Hypothesis profiles, and seeds in proportion.
 
 ``quick``, the default and that of ``make test``, is derandomised: each run tries the same examples.
-``thorough``, that of ``make test-long``, tries seven times as many from a new seed, which it prints.
+``thorough``, that of ``make test-long``, tries seven times as many from a new seed, and prints it.
 A test names the number of examples that the thorough profile tries.
 """
 

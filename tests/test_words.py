@@ -13,13 +13,15 @@ import re
 import tokenize
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-ROOT = Path(__file__).resolve().parent.parent
-SOURCE = ROOT / "src" / "partage"
+from tests.modules import MODULES, SOURCE, nodes
+
+ROOT = SOURCE.parents[1]
 PAGES = [
     *(ROOT / name for name in ("README.md", "CHANGELOG.md", "CONTRIBUTING.md", "SECURITY.md")),
     *sorted((ROOT / "docs").rglob("*.md")),
@@ -27,7 +29,6 @@ PAGES = [
 TEMPLATES = sorted(
     path for path in SOURCE.rglob("*") if path.suffix in {".html", ".js", ".css", ".svg", ".jinja"}
 )
-MODULES = sorted(SOURCE.rglob("*.py"))
 
 GLOSSARY: dict[str, str] = {
     r"carr(?:y|ies|ied|ying)(?: \S+){0,4} out": "apply, run",
@@ -133,8 +134,16 @@ class Text:
     text: str
 
 
+@cache
+def any_of(patterns: tuple[str, ...]) -> str:
+    """A pattern that matches where one of these does: tried first, since most texts have none."""
+    return rf"\b(?:{'|'.join(patterns)})\b"
+
+
 def found(text: Text, glossary: dict[str, str]) -> Iterator[str]:
     """What the glossary has against a text, a line for each match."""
+    if not re.search(any_of(tuple(glossary)), text.text, re.I):
+        return
     for pattern, instead in glossary.items():
         for match in re.finditer(rf"\b(?:{pattern})\b", text.text, re.I):
             start, end = max(0, match.start() - 40), match.end() + 40
@@ -151,20 +160,19 @@ def prose(page: Path) -> str:
     return re.sub(r"\]\([^)]*\)", "]", text)
 
 
-def docstrings(tree: ast.AST) -> set[int]:
+def docstrings(module: Path) -> set[int]:
     """The ids of the string nodes that stand alone, as docstrings do."""
     return {
         id(node.value)
-        for node in ast.walk(tree)
+        for node in nodes(module)
         if isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant)
     }
 
 
 def literals(module: Path) -> Iterator[Text]:
     """Every string of two words or more that is not a docstring; parts of an f-string as one."""
-    tree = ast.parse(module.read_text(encoding="utf-8"))
-    skipped = docstrings(tree)
-    for node in ast.walk(tree):
+    skipped = docstrings(module)
+    for node in nodes(module):
         if isinstance(node, ast.JoinedStr):
             parts = [v.value if isinstance(v, ast.Constant) else "{}" for v in node.values]
             skipped |= {id(value) for value in node.values}
@@ -182,7 +190,7 @@ def literals(module: Path) -> Iterator[Text]:
 def comments(module: Path) -> Iterator[Text]:
     """Every docstring, other strings that stand alone, and blocks of comments."""
     place = str(module.relative_to(ROOT))
-    for node in ast.walk(ast.parse(module.read_text(encoding="utf-8"))):
+    for node in nodes(module):
         if isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant):
             yield Text(f"{place}:{node.lineno}", str(node.value.value))
     block: list[str] = []
@@ -206,7 +214,7 @@ def names(module: Path) -> Iterator[Text]:
     """The names that a module defines: itself, classes, functions, parameters, constants."""
     place = str(module.relative_to(ROOT))
     yield Text(place, module.stem)
-    for node in ast.walk(ast.parse(module.read_text(encoding="utf-8"))):
+    for node in nodes(module):
         if isinstance(node, ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef):
             yield Text(f"{place}:{node.lineno}", node.name)
         elif isinstance(node, ast.arg):

@@ -4,13 +4,10 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator
-from pathlib import Path
 
 import pytest
 
-import partage
-
-SOURCE = Path(partage.__file__).parent
+from tests.modules import MODULES, SOURCE, tree
 
 METHODS = {
     *("write_text", "write_bytes", "write_table", "touch", "truncate", "save", "writelines"),
@@ -64,8 +61,8 @@ def mode_of(call: ast.Call, place: int) -> str:
     return str(given[0].value) if given and isinstance(given[0], ast.Constant) else ""
 
 
-def writes(tree: ast.AST) -> Iterator[tuple[str, int]]:
-    for node in ast.walk(tree):
+def writes(code: ast.AST) -> Iterator[tuple[str, int]]:
+    for node in ast.walk(code):
         if isinstance(node, ast.Attribute) and node.attr in FLAGS:
             yield "flags", node.lineno
         if not isinstance(node, ast.Call):
@@ -89,11 +86,11 @@ def writes(tree: ast.AST) -> Iterator[tuple[str, int]]:
 
 def test_only_outputs_writes() -> None:
     found, lines = set(), []
-    for module in sorted(SOURCE.rglob("*.py")):
+    for module in MODULES:
         name = module.relative_to(SOURCE).as_posix()
         if name.startswith("outputs/"):
             continue
-        for what, line in writes(ast.parse(module.read_text(encoding="utf-8"))):
+        for what, line in writes(tree(module)):
             found.add((name, what))
             if (name, what) not in ALLOWED:
                 lines.append(f"{name}:{line}: {what}: use partage.outputs")
