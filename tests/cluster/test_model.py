@@ -87,6 +87,20 @@ def test_round_trips(value: dict[str, Any]) -> None:
     assert kafka.broker_ids.tolist() == sorted(held)
 
 
+def test_ids_round_trip() -> None:
+    """Of listed topics, where known."""
+    value = {
+        "cluster_id": "c",
+        "topic_ids": {"t": "one", "gone": "two"},
+        "brokers": [{"id": 1}],
+        "partitions": [{"topic": t, "partition": 0, "replicas": [1]} for t in ("t", "u")],
+    }
+    written = Cluster.from_json(value).to_json()
+    assert (written["cluster_id"], written["topic_ids"]) == ("c", {"t": "one"})
+    again = Cluster.from_json(written)
+    assert (again.cluster_id, again.topic_ids) == ("c", {"t": "one"})
+
+
 @pytest.mark.parametrize("capacity", [1, 3, 0.1, 1 / 3, 2.5, 1e-9, 123456.789])
 def test_capacities_round_trip(capacity: float) -> None:
     value = {

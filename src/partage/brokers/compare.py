@@ -198,7 +198,12 @@ def _in_another_order(problem: Problem) -> Problem:
         [lists[row] for row in rows],
         cluster.size_bytes[rows].tolist(),
     )
-    shuffled = replace(shuffled, cluster_id=cluster.cluster_id, racks_known=cluster.racks_known)
+    shuffled = replace(
+        shuffled,
+        cluster_id=cluster.cluster_id,
+        racks_known=cluster.racks_known,
+        topic_ids=cluster.topic_ids,
+    )
     # rates are by (topic, partition) ascending, in whatever order the input was
     other = Problem.resolve(shuffled, problem.options, problem.bytes_per_second)
     other.warnings[:], other.loads[:] = problem.warnings, problem.loads

@@ -158,6 +158,7 @@ class Plan:
             "partage": _version(),
             "strategy": self.problem.options.strategy,
             "cluster_id": self.before.cluster_id,
+            "topic_ids": self._topic_ids(),
             "changes": len(self.changed) > 0,
             "options": self.problem.options.given(),
             "brokers": self._broker_entries(),
@@ -199,6 +200,11 @@ class Plan:
             "before": before.replica_lists(),
             "after": self.after.replica_lists(),
         }
+
+    def _topic_ids(self) -> list[str | None] | None:
+        """The ids of the topics, None where not known; None if none is."""
+        known = self.before.topic_ids
+        return [known.get(topic) for topic in self.before.topics] if known else None
 
     def _wave_entry(self, number: int, wave: Wave) -> dict[str, Any]:
         """A wave and its load, broker by broker."""
@@ -328,7 +334,7 @@ def _placements(file: plan_file.PlanFile) -> tuple[Cluster, Cluster]:
         for (topic, number), size, replicas in rows
     ]
     cluster = Cluster.from_json({"brokers": brokers, "partitions": partitions}, directory.MARKER)
-    before = replace(cluster, cluster_id=file.cluster_id)
+    before = replace(cluster, cluster_id=file.cluster_id, topic_ids=file.id_of_topic)
     width = max(map(len, part.after))
     padded = np.array([ids + [-1] * (width - len(ids)) for ids in part.after], dtype=np.int64)
     after = np.where(padded < 0, -1, np.searchsorted(before.broker_ids, padded))

@@ -7,6 +7,7 @@ that only a proof needs, have a default.
 
 from __future__ import annotations
 
+import hashlib
 import os
 from collections.abc import Iterable, Sequence
 from pathlib import Path
@@ -166,6 +167,7 @@ class PlanFile(msgspec.Struct, frozen=True):
     partage: str = ""
     strategy: str = "exact"
     cluster_id: str | None = None
+    topic_ids: list[str | None] | None = None
     changes: bool = True
     options: dict[str, OptionValue] = {}
     figures: FigurePair = FigurePair()
@@ -183,6 +185,12 @@ class PlanFile(msgspec.Struct, frozen=True):
         part = self.partitions
         return [(self.topics[t], n) for t, n in zip(part.topic, part.partition, strict=True)]
 
+    @property
+    def id_of_topic(self) -> dict[str, str]:
+        """Kafka's ids of the topics, where known."""
+        pairs = zip(self.topics, self.topic_ids or [None] * len(self.topics), strict=True)
+        return {topic: known for topic, known in pairs if known is not None}
+
     def stage(self, name: StageName) -> PlanStage | None:
         """The stage of that name, if the certificate has it."""
         return next((stage for stage in self.certificate.stages if stage.name == name), None)
@@ -193,21 +201,37 @@ def read(directory: str | os.PathLike[str], *, unchanged: bool = False) -> PlanF
 
     Raises InputError for a file that is missing, damaged, of another format, or edited.
     """
-    plan, _ = read_with_prices(directory, unchanged=unchanged)
+    plan, *_ = _read(directory, unchanged)
     return plan
+
+
+def read_to_run(directory: str | os.PathLike[str]) -> tuple[PlanFile, str]:
+    """An unchanged plan, and the SHA-256 (hex) of its plan.json, by which a journal knows it.
+    Raises as ``read``."""
+    plan, _, text = _read(directory, unchanged=True)
+    return plan, hashlib.sha256(text.encode()).hexdigest()
 
 
 def read_with_prices(
     directory: str | os.PathLike[str], *, unchanged: bool = False
 ) -> tuple[PlanFile, list[dict[str, Any]]]:
     """As ``read``, and the dual values of every stage, whole."""
+    plan, value, _ = _read(directory, unchanged)
+    stages = value.get("certificate", {}).get("stages", [])
+    return plan, [stage.get("prices", {}) for stage in stages]
+
+
+def _read(
+    directory: str | os.PathLike[str], unchanged: bool
+) -> tuple[PlanFile, dict[str, Any], str]:
+    """The plan, its JSON value, and the text of plan.json."""
     path = os.fspath(Path(directory) / MARKER)
-    value = parse_json(read_text(path), path)
+    text = read_text(path)
+    value = parse_json(text, path)
     plan = parse(value, path)
     if unchanged and plan.fingerprint != fingerprint(value):
         raise InputError(path, "was changed after it was planned: the fingerprint does not match")
-    stages = value.get("certificate", {}).get("stages", [])
-    return plan, [stage.get("prices", {}) for stage in stages]
+    return plan, value, text
 
 
 def parse(value: Any, where: str = MARKER) -> PlanFile:
@@ -234,6 +258,8 @@ def _inconsistency(plan: PlanFile) -> str | None:
             return f"partitions.{name}: {len(column)} entries, expected {len(part.topic)}"
     if not all(0 <= topic < len(plan.topics) for topic in part.topic):
         return f"partitions.topic: expected positions from 0 to {len(plan.topics) - 1}"
+    if plan.topic_ids is not None and len(plan.topic_ids) != len(plan.topics):
+        return f"topic_ids: {len(plan.topic_ids)} entries, expected {len(plan.topics)}"
     known = set(ids)
     for name, lists in (("before", part.before), ("after", part.after)):
         row = next((i for i, one in enumerate(lists) if not one or not known.issuperset(one)), None)

@@ -11,8 +11,8 @@ import json
 import os
 import re
 from collections import Counter
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import Annotated, Any, ClassVar, TypeAlias
 
@@ -40,6 +40,7 @@ class ClusterColumns:
 
     - ``sizes``: bytes of one replica, ``UNKNOWN`` where not given; None: this form has none
     - ``racks_known``: False where the form has no place for racks
+    - ``topic_ids``: Kafka's ids of topics, where given
     """
 
     brokers: Sequence[Broker]
@@ -49,6 +50,7 @@ class ClusterColumns:
     sizes: Sequence[int] | None
     racks_known: bool
     cluster_id: str | None = None
+    topic_ids: Mapping[str, str] = field(default_factory=dict)
 
 
 class PartitionEntry(Struct):
@@ -77,6 +79,7 @@ class _ClusterFile(Struct):
     partitions: list[_SizedPartition]
     brokers: list[_BrokerEntry] | UnsetType = UNSET
     cluster_id: str | None = None
+    topic_ids: dict[str, Name] = {}
 
 
 class _LogDirReplica(Struct, rename="camel"):
@@ -138,6 +141,7 @@ def parse_cluster_json(value: Any, where: str) -> ClusterColumns:
         sizes=[UNKNOWN if row.size_bytes is None else int(row.size_bytes) for row in rows],
         racks_known=file.brokers is not UNSET,
         cluster_id=file.cluster_id,
+        topic_ids=file.topic_ids,
     )
 
 

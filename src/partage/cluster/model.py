@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any
@@ -42,7 +42,7 @@ class Cluster:
     - ``topic``, ``partition``: [P] index into ``topics`` and Kafka's partition number
     - ``replicas``: [P, R] broker positions, preferred leader first, -1 after the last
     - ``size_bytes``: [P] bytes of one replica, -1 where unknown
-    - ``cluster_id``: Kafka's cluster id, where known (from a snapshot)
+    - ``cluster_id``, ``topic_ids`` (by name): Kafka's ids, where known (from a snapshot)
     - ``racks_known``: False where the file format cannot contain racks
 
     Build one with ``Cluster.read`` (a file), ``Cluster.from_json`` (the plain form as Python
@@ -57,6 +57,7 @@ class Cluster:
     size_bytes: Ints
     cluster_id: str | None = None
     racks_known: bool = True
+    topic_ids: Mapping[str, str] = field(default_factory=dict)
 
     # ------------------------------------------------------------------ reading
 
@@ -92,7 +93,13 @@ class Cluster:
             columns.sizes,
             where,
         )
-        return replace(built, cluster_id=columns.cluster_id, racks_known=columns.racks_known)
+        ids = columns.topic_ids
+        return replace(
+            built,
+            cluster_id=columns.cluster_id,
+            racks_known=columns.racks_known,
+            topic_ids={topic: ids[topic] for topic in built.topics if topic in ids},
+        )
 
     @classmethod
     def build(
@@ -286,8 +293,8 @@ class Cluster:
 
     def to_json(self) -> dict[str, Any]:
         """The plain CLUSTER form as JSON values."""
-        known = {} if self.cluster_id is None else {"cluster_id": self.cluster_id}
-        return known | {
+        known: dict[str, Any] = {"cluster_id": self.cluster_id, "topic_ids": dict(self.topic_ids)}
+        return {key: value for key, value in known.items() if value} | {
             "brokers": [
                 {
                     "id": b.id,

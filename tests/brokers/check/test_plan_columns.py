@@ -65,6 +65,7 @@ _RETYPED: tuple[tuple[tuple[Any, ...], tuple[Any, ...]], ...] = (
     (("partitions", "before", 0), ([], [1, 1], [1.0, 2], "12")),
     (("partitions", "x"), (1,)),
     (("cluster_id",), (False, 7)),
+    (("topic_ids",), (False, "x", [], {}, ["x"], [7] * 40, [None] * 99)),
     (("format_version",), (True, 1.0, "1")),
     (("brokers", 0, "id"), (False, 0.0, -1)),
     (("brokers", 0, "alive"), ("no", 1, None)),

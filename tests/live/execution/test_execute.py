@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+import shutil
 from pathlib import Path
 from typing import Any
 
@@ -40,6 +42,20 @@ def test_a_topic_created_again_between_two_runs(tmp_path: Path, replicas: tuple[
         wanted = moved if run is partage.apply else ORIGINAL
         assert live.replicas == wanted | recreated
     assert live.throttles == {}
+
+
+@pytest.mark.parametrize("run", [partage.apply, partage.rollback])
+@pytest.mark.parametrize("topic", ["t", "u"])
+def test_a_topic_created_again_before_the_first_run(tmp_path: Path, topic: str, run: Any) -> None:
+    """With the same replicas, so that only its id differs. The plan has no change for u."""
+    live = FakeCluster(ORIGINAL, range(1, 5))
+    times: Any = {"clock": live.clock, "sleep": live.sleep}
+    partage.plan(partage.snapshot(admin=live.admin), topics="t").write(tmp_path)
+    live.delete_topic(topic)
+    live.create_topic(topic, [(1, 2), (1, 2)])
+    with pytest.raises(PartageError, match=f"{topic}-0 was deleted and created again"):
+        run(tmp_path, admin=live.admin, **times)
+    assert (live.replicas, live.requests) == (ORIGINAL, [])
 
 
 @pytest.fixture
@@ -98,6 +114,35 @@ def test_a_damaged_journal_stops_apply_but_not_rollback(
     warnings = rolled_back(begun, cluster)
     assert [one for one in warnings if f"line {numbers[0] + 1}: is not a journal entry" in one]
     assert cluster.configs["broker", "1"] == dict.fromkeys(RATES, "777777")
+
+
+@pytest.mark.parametrize("run", [partage.apply, partage.rollback])
+@pytest.mark.parametrize("damage", [b"", b"[]\n"])
+def test_a_journal_of_another_plan(
+    begun: Path, cluster: FakeCluster, run: Any, damage: bytes
+) -> None:
+    """It would say which partitions are the plan's own doing; damaged, for rollback too."""
+    if damage and run is partage.apply:
+        pytest.skip("refuses any damaged journal")
+    with (begun / JOURNAL).open("ab") as journal:
+        journal.write(damage)
+    other = begun.with_name("other")
+    now = partage.snapshot(admin=cluster.admin, sleep=cluster.sleep)
+    partage.plan(now, concurrency=1).write(other)
+    shutil.copytree(other, begun, dirs_exist_ok=True)
+    before, journal_before = dict(cluster.replicas), (begun / JOURNAL).read_bytes()
+    cluster.requests.clear()
+    with pytest.raises(InputError, match=r"a run has begun with another plan\.json"):
+        run(begun, admin=cluster.admin, clock=cluster.clock, sleep=cluster.sleep)
+    assert (cluster.replicas, cluster.requests) == (before, [])
+    assert (begun / JOURNAL).read_bytes() == journal_before
+
+
+def test_a_journal_of_an_older_version_names_no_plan(begun: Path, cluster: FakeCluster) -> None:
+    path = begun / JOURNAL
+    entries = [json.loads(line) for line in path.read_text().splitlines()]
+    path.write_text("".join(json.dumps(one | {"plan": None}) + "\n" for one in entries))
+    assert rolled_back(begun, cluster) == []
 
 
 def test_rollback_without_a_journal_of_ours(begun: Path, cluster: FakeCluster) -> None:

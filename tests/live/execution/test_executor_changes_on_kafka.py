@@ -16,7 +16,7 @@ import pytest
 
 pytest.importorskip("kafka")
 
-from kafka import KafkaAdminClient, KafkaProducer
+from kafka import KafkaAdminClient, KafkaProducer, TopicPartition
 from kafka.admin import ConfigResource, ConfigResourceType
 
 from partage.cli import main
@@ -157,13 +157,13 @@ def test_write_rates_are_measured(topic: Topic) -> None:
 def test_every_reason_not_to_start_is_a_line(
     topic: Topic, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    remove(topic.admin, topic.name)
     words = ["partage", "apply", str(topic.directory), "--throttle", "5MB", "--concurrency", "2"]
     monkeypatch.setattr(
         sys, "argv", [*words, "--yes", "--bootstrap-server", topic.kafka.bootstrap_servers]
     )
-    lists = [[3, 1] for _ in range(6)]
-    topic.admin.create_topics({topic.name: {"assignments": dict(enumerate(lists))}})
+    moved = {TopicPartition(topic.name, number): [3, 1] for number in range(6)}
+    topic.admin.alter_partition_reassignments(moved)
+    until(lambda: set(topic.lists()) == {(3, 1)} and not topic.admin.list_partition_reassignments())
     topic.kafka.kill_broker(3)
     try:
         until(lambda: len(topic.alive()) == 2)

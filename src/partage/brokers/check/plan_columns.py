@@ -67,6 +67,7 @@ class PlanColumns:
             self.asked = Asked.of(value["options"])
             self._read_brokers(value["brokers"])
             self._read_topics(value["topics"], value["partitions"]["topic"])
+            self._check_topic_ids(value.get("topic_ids"))
             self._read_partitions(value["partitions"])
         except MISSHAPEN as error:
             problem = f"malformed ({type(error).__name__}: {error})"
@@ -100,6 +101,10 @@ class PlanColumns:
             raise MalformedError(f"{MARKER}: partitions.topic: must be a position in topics")
         self.topics = names
         self.topic = np.array(topic, dtype=np.int64)
+
+    def _check_topic_ids(self, ids: list[str | None] | None) -> None:
+        if ids is not None and len(ids) != len(self.topics):
+            raise MalformedError(f"{MARKER}: topic_ids: must be as many as topics")
 
     def _read_partitions(self, part: dict[str, Any]) -> None:
         count = len(part["partition"])

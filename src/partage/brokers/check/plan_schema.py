@@ -125,6 +125,7 @@ PLAN: Schema = {
     "partage": TEXT,
     "strategy": TEXT,
     "cluster_id?": OrNull(TEXT),
+    "topic_ids?": OrNull([OrNull(TEXT)]),
     "changes": FLAG,
     "options": _OPTIONS,
     "brokers": [_BROKER],

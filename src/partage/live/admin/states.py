@@ -157,6 +157,9 @@ class Snapshot:
             "format_version": FORMAT_VERSION,
             "partage": partage.__version__,
             "cluster_id": self.cluster_id,
+            "topic_ids": {
+                one.topic: one.topic_id for one in self.partitions if one.topic_id is not None
+            },
             "taken_at": self.taken_at.strftime("%Y-%m-%dT%H:%M:%SZ"),
             "controller": self.controller,
             "brokers": [

@@ -49,6 +49,7 @@ def execute(
     """
     check_failure_choice(on_broker_failure, plan.direction)
     with Journal.open(plan.directory, tolerant=plan.direction is Direction.ROLLBACK) as journal:
+        journal.check_plan(plan)
         plan = plan.with_topic_ids(journal.topic_ids)
         # without a whole journal, what the cluster does to the plan's partitions is taken for ours
         submitted = set(plan.changes) if journal.damaged else journal.submitted

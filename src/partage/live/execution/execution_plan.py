@@ -42,7 +42,7 @@ class ExecutionPlan:
     plan, or a replan, was made; ``concurrency`` and ``batch`` as ``partage plan`` was given them;
     ``topic_ids`` where known: another topic of the same name is not the plan's; ``racks`` of the
     brokers that may get replicas; ``warnings``: rules that it breaks, where that does not forbid
-    the run (``proven_plan.py``).
+    the run (``proven_plan.py``); ``digest``: SHA-256 (hex) of plan.json.
     """
 
     directory: str
@@ -58,6 +58,7 @@ class ExecutionPlan:
     topic_ids: Mapping[str, str] = field(default_factory=dict)
     racks: Mapping[int, str | None] = field(default_factory=dict)
     warnings: tuple[str, ...] = ()
+    digest: str | None = None
 
     @classmethod
     def read(cls, directory: str | os.PathLike[str]) -> Self:
@@ -65,7 +66,7 @@ class ExecutionPlan:
         where = os.fspath(directory)
         if Path(directory).is_file():
             raise InputError(where, "is a file, expected a plan directory")
-        file = plan_file.read(directory, unchanged=True)
+        file, digest = plan_file.read_to_run(directory)
         keys, columns = file.keys, file.partitions
         rates: Sequence[float | None] = columns.bytes_per_second or [None] * len(keys)
         changes = {
@@ -85,6 +86,7 @@ class ExecutionPlan:
         concurrency, batch = file.options.get("concurrency"), file.options.get("batch")
         plan = cls(
             directory=where,
+            digest=digest,
             cluster_id=file.cluster_id,
             changes=changes,
             waves=waves,
@@ -94,7 +96,7 @@ class ExecutionPlan:
             concurrency=concurrency if isinstance(concurrency, int) else 2,
             batch=batch if isinstance(batch, int) else None,
             racks={broker.id: broker.rack for broker in file.brokers if broker.usable},
-        )
+        ).with_topic_ids(file.id_of_topic)
         for path in replans(directory):
             plan = plan.with_replan(path)
         return plan

@@ -19,7 +19,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, BinaryIO, Self
 
-from partage.brokers.directory import JOURNAL
+from partage.brokers.directory import JOURNAL, MARKER
 from partage.errors import InputError, PartageError
 from partage.files import MAX_BYTES
 from partage.live.admin.states import Key, Throttles
@@ -164,13 +164,24 @@ class Journal:
     # ------------------------------------------------------------------ what runs recorded
 
     def start(self, plan: ExecutionPlan, throttle: int | str | None) -> None:
-        """Record that a run begins, with the ids that topics had when the first one began."""
+        """Record that a run begins, its plan, and the ids that topics had when the first began."""
         self.write(
             STARTED,
+            plan=plan.digest,
             direction=plan.direction,
             throttle=throttle,
             topic_ids={t: one for t, one in plan.topic_ids.items() if t not in self.topic_ids},
         )
+
+    def check_plan(self, plan: ExecutionPlan) -> None:
+        """Raise InputError if a run of another plan.json wrote the journal."""
+        begun = {entry.get("plan") for entry in self.entries if entry["event"] == STARTED} - {None}
+        if begun - {plan.digest}:
+            raise InputError(
+                plan.directory,
+                f"a run has begun with another {MARKER}, as {JOURNAL} shows: put that one back, or "
+                "plan again into another directory",
+            )
 
     @property
     def topic_ids(self) -> dict[str, str]:

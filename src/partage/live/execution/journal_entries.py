@@ -28,6 +28,8 @@ class _Event(Struct):
 
 
 class _Started(_Event):
+    # older versions recorded no plan
+    plan: Annotated[str, Meta(pattern=r"\A[0-9a-f]{64}\Z", description="a SHA-256")] | None = None
     topic_ids: dict[str, str] = {}
 
 
