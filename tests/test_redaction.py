@@ -7,7 +7,7 @@ from urllib.parse import quote
 
 import pytest
 
-from partage.errors import InputError, PartageError, SeveralError
+from partage.errors import InputError, PartageError, SeveralError, shown
 from partage.redaction import HIDDEN, hide, redacted, without_login
 
 
@@ -47,10 +47,32 @@ def test_a_value_within_another_and_lines() -> None:
         ("a PASSWORD='x y' b", "a PASSWORD=*** b"),
         ('expected password="…";', 'expected password="…";'),
         ("topic a@b, key=value", "topic a@b, key=value"),
+        ("--leaders me:p/w@h:1: expected", "--leaders ***@h:1: expected"),
+        ("servers=a:1,'me:pw@h:1'", "servers=a:1,'***@h:1'"),
+        ("f.json: line 3: a@b", "f.json: line 3: a@b"),
+        ("a: b, 12:30 c@d", "a: b, 12:30 c@d"),
+        (
+            'x required username="a" password="b\\"c d"; e',
+            "x required username=*** password=***; e",
+        ),
+        ('password="never closed; e', "password=***"),
+        (
+            "a -----BEGIN PRIVATE KEY-----\nMII\n-----END PRIVATE KEY----- b",
+            "a -----BEGIN PRIVATE KEY-----*** b",
+        ),
+        ("-----BEGIN KEY-----\\nProc-Type: 4\\nMII", "-----BEGIN KEY-----***"),
     ],
 )
 def test_secrets_by_their_place(text: str, shown: str) -> None:
     assert redacted(text) == shown
+
+
+def test_a_value_is_cut_after_it_is_redacted() -> None:
+    hide("hunter22" * 20)
+    for secret in ("hunter22" * 20, f"{'x' * 40} password='{'y' * 90}'", ["password=yy", "a"]):
+        assert HIDDEN in shown(secret)
+        assert "hunter" not in shown(secret)
+        assert "yy" not in shown(secret)
 
 
 def test_a_url_without_its_login() -> None:

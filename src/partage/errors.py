@@ -73,8 +73,9 @@ def read_parameter(name: str, read: Callable[[Any], Value], given: Any) -> Value
 
 def shown(value: object) -> str:
     """A value as a message shows it: in quotes where it would not stand out as one word."""
-    text = str(value)
+    text = redacted(str(value))  # before it is cut: half of a secret is not recognised
     plain = 0 < len(text) <= _LONG and is_printable(text) and not re.search(r"[\s'\"`]", text)
     if plain:
         return text
-    return printable(repr(text[:_LONG] if isinstance(value, str) else value)[: 2 * _LONG])
+    quoted = repr(text[:_LONG]) if isinstance(value, str) else redacted(repr(value))
+    return printable(quoted[: 2 * _LONG])

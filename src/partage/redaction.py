@@ -3,7 +3,8 @@
 partage's own messages never contain the value of a client's setting (``partage.properties``). This
 is the second line of defence: who reads a secret passes it to ``hide``, and every error, log line
 and suggested command goes through ``redacted``. In addition, ``redacted`` removes what is a secret
-by its place: user and password of a URL, and parameters such as ``token=…``.
+by its place: user and password before a host, parameters such as ``token=…``, and what is inside
+PEM.
 """
 
 from __future__ import annotations
@@ -19,12 +20,14 @@ _SHORTEST = 4
 
 _hidden: set[str] = set()
 
-_LOGIN = re.compile(r"(?<=://)[^\s'\"]*@")
+_LOGIN = re.compile(r"(?<=://)[^\s'\"]*@|(?<![^\s'\"=(,])[^\s'\":/@=]+:(?!//)[^\s'\"]+@(?=\S)")
 _PARAMETER = re.compile(
-    r"(?P<name>\b[\w.-]*(?:token|passw(?:or)?d|secret|signature|credential|access.?key)[\w.-]*=)"
-    r"(?!\"…\")(?P<value>\"[^\"]*\"|'[^']*'|[^\s;&,'\"]+)",
-    re.IGNORECASE,
+    r"(?P<name>\b[\w.-]*"
+    r"(?:token|username|passw(?:or)?d|secret|signature|credential|access.?key)[\w.-]*=)"
+    r"(?!\"…\")(?P<value>\"(?:\\.|[^\"\\])*(?:\"|\Z)|'(?:\\.|[^'\\])*(?:'|\Z)|[^\s;&,'\"]+)",
+    re.IGNORECASE | re.DOTALL,
 )
+_PEM = re.compile(r"(-----BEGIN [A-Z0-9 ]+-----).*?(?:-----END [A-Z0-9 ]*-*|\Z)", re.DOTALL)
 
 
 def hide(value: str) -> None:
@@ -41,6 +44,7 @@ def redacted(text: str) -> str:
     """The text without secrets."""
     for value in sorted(_hidden, key=len, reverse=True):  # one may contain another
         text = text.replace(value, HIDDEN)
+    text = _PEM.sub(rf"\1{HIDDEN}", text)
     text = _LOGIN.sub(f"{HIDDEN}@", text)
     return _PARAMETER.sub(rf"\g<name>{HIDDEN}", text)
 

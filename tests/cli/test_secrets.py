@@ -188,6 +188,42 @@ def test_variables(run: Run, monkeypatch: pytest.MonkeyPatch, given: dict[str, s
     assert ended.code in (1, 2)
 
 
+SHAPES = (
+    f"https://me:{CANARY}@h/x",
+    f"me:{CANARY}@127.0.0.1:1",
+    f"sc://127.0.0.1:1/;token={CANARY}",
+    f"s3a://me:{CANARY}@b/x",
+    JAAS["PLAIN"],
+    BLOCK.replace("\\n", "\n"),
+)
+"""What is recognised as a secret wherever it is quoted."""
+
+OF_OPTIONS = {
+    "plan": ("small.json",),
+    "assign": ("group.json", "--assignor", "range"),
+    "simulate": ("scenario.json", "--assignor", "range"),
+    "partition": ("key", "--partitions", "3"),
+    "apply": ("plan",),
+    "sandbox down": (),
+}
+"""Commands with arguments; a secret in the variable of each of their options."""
+
+
+@pytest.mark.parametrize("command", OF_OPTIONS)
+def test_variables_of_options(run: Run, monkeypatch: pytest.MonkeyPatch, command: str) -> None:
+    monkeypatch.setattr("partage.properties.hide", redaction.hide)
+    path = tuple(command.split())
+    found = next(one for way, one in settings.commands(get_command(app)) if way == path)
+    for name, option in settings.options(found).items():
+        if option.is_flag or settings.PATH.fullmatch(option.metavar or ""):
+            continue
+        for value in SHAPES[:: 1 if command == "plan" else 3]:
+            (variable_of, *_) = settings.variables(path, name)
+            with monkeypatch.context() as patch:
+                patch.setenv(variable_of, value)
+                check(run, *path, *OF_OPTIONS[command])
+
+
 @pytest.mark.parametrize("command", COMMANDS)
 @pytest.mark.parametrize("case", ["PEM", "all right", "security.protocol is wrong", "joined lines"])
 def test_every_command(run: Run, command: str, case: str) -> None:
