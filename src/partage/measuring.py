@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, TypeAlias
 from partage.cluster import Cluster
 from partage.errors import read_parameter
 from partage.measured_loads import Profile
+from partage.measured_loads.max_rejected import MaxRejected
 from partage.period import Period
 from partage.producers.candidates import KeyReport, partition_counts
 from partage.producers.fitting import hash_named
@@ -34,6 +35,7 @@ def profile(
     until: str | None = None,
     window: int = 3600,
     top: int = 100,
+    max_rejected: int | str | None = None,
     overwrite: bool = False,
     command_config: Path | None = None,
     spark: SparkSession | None = None,
@@ -45,12 +47,14 @@ def profile(
     - ``records``: files, folders, patterns, or ``kafka://HOST:PORT/TOPIC``; ``sizes`` and ``lags``:
       samples of log-dir sizes and of group offsets
     - ``since``, ``until``: ISO 8601; ``window``: seconds; ``top``: hottest keys kept per topic
+    - ``max_rejected``: fail if more rows are rejected: a number, or a share such as ``"0.1%"``
     - ``overwrite``: replace an existing profile
     - ``command_config``: client properties for ``kafka://``
     - ``spark``: a session to use; without one, a session at ``master`` (default: local)
     - ``progress``: called with (tasks done, tasks, step)
 
-    Raises InputError, and PartageError where Spark or Java is missing.
+    Raises InputError, and PartageError where Spark or Java is missing or too many rows are
+    rejected.
     """
     from partage.pipeline.profile import write_profile
     from partage.pipeline.sources.kafka import configured
@@ -66,6 +70,7 @@ def profile(
             window=window,
             top=top,
             period=Period.of(since, until),
+            max_rejected=None if max_rejected is None else MaxRejected.of(max_rejected),
             overwrite=overwrite,
             progress=progress,
         )

@@ -38,7 +38,7 @@ ALLOWED = {
     # no file: a broker
     ("brokers/problem.py", "replace"),
     # a table into the directory that outputs made for it, or into memory
-    ("pipeline/sinks.py", "mkdir"),
+    *(("pipeline/sinks.py", what) for what in ("mkdir", "rename", "unlink")),
     ("pipeline/sinks.py", "save"),
     ("pipeline/sinks.py", "write_table"),
     ("pipeline/watch/store.py", "mkdir"),

@@ -29,13 +29,15 @@ pytest.importorskip("pyspark")
 
 import numpy
 import pyarrow
+import pyarrow.parquet as pq
 import pyspark
 from pyspark.errors import PySparkException
 
 from partage.cli import main
-from partage.errors import PartageError
+from partage.cli.arguments import spark_settings
+from partage.errors import InputError, PartageError
 from partage.java import find_java
-from partage.pipeline.session import spark_errors
+from partage.pipeline.session import _users_defaults, spark_errors
 from partage.pipeline.shipping import zip_package
 
 pytestmark = pytest.mark.spark
@@ -200,7 +202,7 @@ def records(tmp_path_factory: pytest.TempPathFactory) -> str:
 @pytest.fixture(scope="module")
 def here(
     spark: Any, records: str, tmp_path_factory: pytest.TempPathFactory
-) -> tuple[dict[str, bytes], str]:
+) -> tuple[dict[str, list[Any]], str]:
     """The profile's tables and the answer about keys in the session of the tests."""
     out = tmp_path_factory.mktemp("here") / "profile"
     printed = io.StringIO()
@@ -220,8 +222,12 @@ def commands(records: str, out: Path) -> list[list[str]]:
     ]
 
 
-def tables(profile: Path) -> dict[str, bytes]:
-    return {name: (profile / name / "part-00000.parquet").read_bytes() for name in TABLES}
+def tables(profile: Path) -> dict[str, list[Any]]:
+    """The rows of each table, however many files they are in."""
+    return {
+        name: sorted(tuple(row.values()) for row in pq.read_table(profile / name).to_pylist())
+        for name in TABLES
+    }
 
 
 def run(standalone: Standalone, *words: str) -> subprocess.CompletedProcess[str]:
@@ -237,7 +243,7 @@ def run(standalone: Standalone, *words: str) -> subprocess.CompletedProcess[str]
 
 def check_same(
     standalone: Standalone,
-    here: tuple[dict[str, bytes], str],
+    here: tuple[dict[str, list[Any]], str],
     records: str,
     out: Path,
     *,
@@ -272,7 +278,7 @@ def test_the_workers_have_no_partage(standalone: Standalone) -> None:
 
 @pytest.mark.long
 def test_on_a_cluster(
-    standalone: Standalone, here: tuple[dict[str, bytes], str], records: str, tmp_path: Path
+    standalone: Standalone, here: tuple[dict[str, list[Any]], str], records: str, tmp_path: Path
 ) -> None:
     check_same(standalone, here, records, tmp_path / "out", master=standalone.url)
     assert executors(standalone) == [1, 1]
@@ -283,7 +289,7 @@ def test_on_a_cluster(
 
 @pytest.mark.long
 def test_under_spark_submit(
-    standalone: Standalone, here: tuple[dict[str, bytes], str], records: str, tmp_path: Path
+    standalone: Standalone, here: tuple[dict[str, list[Any]], str], records: str, tmp_path: Path
 ) -> None:
     submit = str(SPARK / "bin" / "spark-submit")
     started = executors(standalone)
@@ -300,7 +306,7 @@ def test_under_spark_submit(
 
 @pytest.mark.long
 def test_through_spark_connect(
-    standalone: Standalone, here: tuple[dict[str, bytes], str], records: str, tmp_path: Path
+    standalone: Standalone, here: tuple[dict[str, list[Any]], str], records: str, tmp_path: Path
 ) -> None:
     pytest.importorskip("grpc")
     port = _free_port()
@@ -383,3 +389,22 @@ def test_errors_of_workers_are_one_line(text: str, line: str) -> None:
     with pytest.raises(PartageError) as caught, spark_errors():
         raise PySparkException(text)
     assert str(caught.value) == line
+
+
+def test_the_users_own_settings_win(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Those in spark-defaults.conf are not on the command line of Java, which would override
+    them."""
+    text = "# spark.a 1\n\nspark.driver.memory  1g\nspark.b=2\n  spark.c:3\n"
+    (tmp_path / "spark-defaults.conf").write_text(text)
+    monkeypatch.setenv("SPARK_CONF_DIR", str(tmp_path))
+    assert _users_defaults() == {"spark.driver.memory", "spark.b", "spark.c"}
+    monkeypatch.setenv("SPARK_CONF_DIR", str(tmp_path / "nowhere"))
+    assert _users_defaults() == set()
+
+
+def test_settings_are_checked_and_their_values_not_shown() -> None:
+    assert spark_settings(None) == {}
+    assert spark_settings(["spark.a=1=2", "spark.b="]) == {"spark.a": "1=2", "spark.b": ""}
+    for given in ("spark.a", "a=secret", "=secret"):
+        with pytest.raises(InputError, match=r"^--conf: expected spark\.NAME=VALUE$"):
+            spark_settings([given])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import hashlib
 import json
 import signal
 import subprocess
@@ -21,7 +22,8 @@ import pyarrow.parquet as pq
 
 from partage.errors import InputError
 from partage.measured_loads import Profile
-from partage.outputs import LIST
+from partage.outputs import LIST, check_directory, directory
+from partage.pipeline import sinks
 from partage.pipeline.sinks import Sink
 
 ABOUT = {"format_version": 1, "partage": "0.1"}
@@ -204,6 +206,33 @@ def test_formats_of_spark(spark: Any, tmp_path: Path, name: str) -> None:
         wanted[1]["key"] = None
     assert found == wanted
     assert frame.load(str(out / "none")).count() == 0
+
+
+@pytest.mark.spark
+def test_executors_write_and_hash_the_files(
+    spark: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Two files, as they are what a later run may replace, and rows sorted in each."""
+    out = tmp_path / "a b[1]" / "out"
+    schema = pa.schema([("a", pa.int32()), ("at", pa.timestamp("us", "UTC"))])
+    frame = spark.range(100).selectExpr("99 - id as a", "timestamp_seconds(id) as at")
+    monkeypatch.setattr(sinks, "HASHED_HERE", 0)
+    monkeypatch.setattr(directory, "_digest", lambda path: f"here: {path.name}")
+    with Sink(out, "mark.json").opened(spark) as tables:
+        tables.add("one", frame.repartition(2, "a"), schema, ["a"])
+        tables.about = ABOUT
+    listed = json.loads((out / LIST).read_text())["files"]
+    files = [out / "one" / f"part-{number:05}.parquet" for number in range(2)]
+    assert sorted((out / "one").iterdir()) == files
+    for file in files:
+        table = pq.read_table(file)
+        assert (table.schema.names, table.schema.types) == (schema.names, schema.types)
+        values = table["a"].to_pylist()
+        assert values == sorted(values)
+        assert listed[f"one/{file.name}"] == hashlib.sha256(file.read_bytes()).hexdigest()
+    assert sum(pq.read_metadata(file).num_rows for file in files) == 100
+    monkeypatch.undo()
+    check_directory(out, "mark.json")
 
 
 @pytest.mark.spark

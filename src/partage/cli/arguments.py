@@ -55,6 +55,19 @@ def assignor_names() -> list[str]:
     return list({**ASSIGNORS, **BROKER_ASSIGNORS})
 
 
+def spark_settings(conf: Iterable[str] | None) -> dict[str, str]:
+    """The values of ``--conf`` by name. Raises InputError, without the value: it may be secret."""
+    from partage.errors import InputError
+
+    found: dict[str, str] = {}
+    for given in conf or ():
+        name, equals, value = given.partition("=")
+        if not equals or not name.startswith("spark."):
+            raise InputError("--conf", "expected spark.NAME=VALUE")
+        found[name] = value
+    return found
+
+
 Picture = Annotated[
     str | None,
     typer.Option("--picture", metavar="FILE.svg", help="Draw the result to scale, as SVG."),
@@ -69,6 +82,10 @@ JsonLines = Annotated[
 Master = Annotated[
     str | None,
     typer.Option(metavar="URL", help="Spark master; by default SPARK_REMOTE, or this machine."),
+]
+Conf = Annotated[
+    list[str] | None,
+    typer.Option(metavar="NAME=VALUE", help="A setting of Spark; overrides all others."),
 ]
 Format = Annotated[
     str,

@@ -10,12 +10,14 @@ from partage.cli import next_step, output
 from partage.cli.arguments import (
     GROUPS,
     PICTURE_ROWS,
+    Conf,
     Format,
     Json,
     Master,
     Overwrite,
     check_choice,
     one_of,
+    spark_settings,
 )
 
 
@@ -43,6 +45,7 @@ def history(
     format: Format = "parquet",
     overwrite: Overwrite = False,
     master: Master = None,
+    conf: Conf = None,
     json: Json = False,
 ) -> None:
     """Read rebalances from consumers' logs, and replay them with every assignor.
@@ -68,7 +71,7 @@ def history(
         from partage.pipeline import session
         from partage.pipeline.history import read_history, write_history
 
-        with session(master, short=True) as spark:
+        with session(master, short=True, config=spark_settings(conf)) as spark:
             if out is None:
                 found = read_history(spark, logs, group=group, progress=progress)
             else:

@@ -7,7 +7,16 @@ from typing import Annotated
 import typer
 
 from partage.cli import next_step, output
-from partage.cli.arguments import RECORDS, CommandConfig, Format, Json, Master, Overwrite
+from partage.cli.arguments import (
+    RECORDS,
+    CommandConfig,
+    Conf,
+    Format,
+    Json,
+    Master,
+    Overwrite,
+    spark_settings,
+)
 
 Records = Annotated[
     list[str],
@@ -62,10 +71,15 @@ def profile(
     ] = None,
     window: Annotated[int, typer.Option(metavar="SECONDS", help="Length of a load window.")] = 3600,
     top: Annotated[int, typer.Option(metavar="N", help="Hottest keys kept per topic.")] = 100,
+    max_rejected: Annotated[
+        str | None,
+        typer.Option(metavar="N|%", help="Fail if more rows than this are rejected: 1000 or 0.1%."),
+    ] = None,
     format: Format = "parquet",
     overwrite: Overwrite = False,
     command_config: CommandConfig = None,
     master: Master = None,
+    conf: Conf = None,
     json: Json = False,
 ) -> None:
     """Measure records with Spark: bytes, rates, key skew and windows per partition.
@@ -81,6 +95,7 @@ def profile(
     from partage.cluster import Cluster
     from partage.errors import InputError
     from partage.measured_loads import MARKER, Profile
+    from partage.measured_loads.max_rejected import MaxRejected
     from partage.outputs import check_directory
     from partage.period import Period
     from partage.report.profile_tables import print_profile, print_totals
@@ -89,13 +104,14 @@ def profile(
     if cluster is not None and format.lower() != "parquet":
         raise InputError("--cluster", f"needs a profile in Parquet, found --format {format}")
     period = Period.of(since, until)
+    limit = None if max_rejected is None else MaxRejected.of(max_rejected)
     known = None if cluster is None else Cluster.read(cluster)
     with output.bar(quiet=json) as progress:
         progress(0, 0, "starting Spark")
         from partage.pipeline import session, write_profile
         from partage.pipeline.sources.kafka import configured
 
-        with session(master, short=True) as spark:
+        with session(master, short=True, config=spark_settings(conf)) as spark:
             about = write_profile(
                 spark,
                 configured(records or [], command_config),
@@ -105,6 +121,7 @@ def profile(
                 window=window,
                 top=top,
                 period=period,
+                max_rejected=limit,
                 format=format,
                 overwrite=overwrite,
                 progress=progress,
@@ -170,6 +187,7 @@ def keys(
     ] = None,
     command_config: CommandConfig = None,
     master: Master = None,
+    conf: Conf = None,
     json: Json = False,
 ) -> None:
     """Detect the partitioner of each topic, and the effect of other partition counts.
@@ -200,7 +218,7 @@ def keys(
         from partage.pipeline import key_report, session
         from partage.pipeline.sources.kafka import configured
 
-        with session(master, short=True) as spark:
+        with session(master, short=True, config=spark_settings(conf)) as spark:
             found = key_report(
                 spark,
                 configured(records, command_config),

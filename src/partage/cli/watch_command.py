@@ -9,7 +9,15 @@ from typing import Annotated, Any
 import typer
 
 from partage.cli import output
-from partage.cli.arguments import RECORDS, CommandConfig, Master, check_choice, one_of
+from partage.cli.arguments import (
+    RECORDS,
+    CommandConfig,
+    Conf,
+    Master,
+    check_choice,
+    one_of,
+    spark_settings,
+)
 
 _PLANS = "leaders|moves"
 
@@ -54,6 +62,7 @@ def watch(
     ] = False,
     command_config: CommandConfig = None,
     master: Master = None,
+    conf: Conf = None,
     json: Annotated[bool, typer.Option("--json", help="One JSON object per line.")] = False,
 ) -> None:
     """Measure a stream of records, and alert with a new plan when the load gets uneven.
@@ -111,7 +120,7 @@ def watch(
     with ExitStack() as stack:
         with output.bar(quiet=json) as progress:
             progress(0, 0, "starting Spark")
-            spark = stack.enter_context(session(master, short=once))
+            spark = stack.enter_context(session(master, short=once, config=spark_settings(conf)))
         watching.watch(
             spark, stream, out, known, rules, every=every, once=once, emit=emit, render=render_page
         )

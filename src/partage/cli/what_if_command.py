@@ -13,6 +13,7 @@ from partage.brokers.options import PlanOptions
 from partage.cli import next_step, output
 from partage.cli.arguments import (
     RECORDS,
+    Conf,
     Format,
     Json,
     Master,
@@ -20,6 +21,7 @@ from partage.cli.arguments import (
     assignor_names,
     completion_from,
     one_of,
+    spark_settings,
 )
 from partage.cli.group_commands import KAFKA_ASSIGNORS, Mode
 from partage.cli.loads import Loads
@@ -48,6 +50,7 @@ class SparkRun:
     format: Format = "parquet"
     overwrite: Overwrite = False
     master: Master = None
+    conf: Conf = None
     json: Json = False
 
 
@@ -227,7 +230,7 @@ def _run(
     what_if = prepare()
     with output.bar(quiet=run.json) as progress:
         progress(0, 0, "starting Spark")
-        with session(run.master, short=True) as spark:
+        with session(run.master, short=True, config=spark_settings(run.conf)) as spark:
             sink = None if out is None else Sink(out, MARKER, run.format, run.overwrite)
             if sink is not None:
                 sink.check(spark)

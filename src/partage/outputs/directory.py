@@ -17,6 +17,7 @@ import stat
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 from partage.errors import InputError
@@ -46,12 +47,18 @@ def check_directory(path: Name, marker: str, overwrite: bool = True) -> None:
 
 
 @contextmanager
-def new_directory(path: Name, marker: str, overwrite: bool = True) -> Iterator[Path]:
+def new_directory(
+    path: Name,
+    marker: str,
+    overwrite: bool = True,
+    digests: Mapping[str, str] = MappingProxyType({}),
+) -> Iterator[Path]:
     """A temporary directory to fill; it becomes ``path`` on success and is removed otherwise.
 
     ``marker``: the file that shows the kind of directory. An existing directory is replaced
     only if partage wrote it with this marker, no one has changed it, and ``overwrite`` is True.
-    Raises InputError.
+    ``digests``: the SHA-256 of files, by their path in the directory, where they are known already;
+    the others are computed here. Raises InputError.
     """
     name = os.fspath(path)
     check_directory(path, marker, overwrite)
@@ -72,7 +79,7 @@ def new_directory(path: Name, marker: str, overwrite: bool = True) -> Iterator[P
             raise AssertionError(f"{marker} was not written")
         with reported(name):
             _keep_modes(target, filled)
-            _write_list(filled, marker)
+            _write_list(filled, marker, digests)
             target.parent.mkdir(parents=True, exist_ok=True)
             # check again: something may have been written there in the meantime
             if _check_replaceable(target, name, marker, overwrite):
@@ -204,17 +211,21 @@ def _read_list(target: Path, marker: str) -> dict[str, str | None] | None:
     return files if isinstance(files, dict) else None
 
 
-def _write_list(folder: Path, marker: str) -> None:
+def _write_list(folder: Path, marker: str, digests: Mapping[str, str]) -> None:
     files: dict[str, str | None] = {}
     for path in sorted(_walk(folder)):
         entry = path.relative_to(folder).as_posix()
         if path.is_dir():
             files[entry] = None
             continue
-        with path.open("rb") as opened:
-            files[entry] = hashlib.file_digest(opened, "sha256").hexdigest()
+        files[entry] = digests.get(entry) or _digest(path)
     about = {"format_version": FORMAT_VERSION, "marker": marker, "files": files}
     (folder / LIST).write_text(to_json(about, indent=1), encoding="utf-8")
+
+
+def _digest(path: Path) -> str:
+    with path.open("rb") as opened:
+        return hashlib.file_digest(opened, "sha256").hexdigest()
 
 
 def _walk(folder: Path) -> Iterator[Path]:

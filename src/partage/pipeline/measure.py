@@ -1,15 +1,16 @@
 """The measurements: functions DataFrame → DataFrame, to be chained with ``DataFrame.transform``.
 
-                     ┌ by_window ┬ windows
-    records ─ accepted           ├ partitions
-                     └ by_key    ┴ keys
-    records ─ rejected
+            ┌ with_uncounted ─ by_window ┬ windows
+    records ┼ accepted ─────── by_key    ┼ partitions
+            └ rejected                   └ keys
 
 Records are grouped exactly twice: by (topic, partition, window) and by (topic, partition, key). All
-tables are built from these two groupings. The *bytes* of a record are those of its value and key,
-without headers and Kafka's framing. Counts and sums are integers, ties are broken by key, and
-windows are aligned to 1970-01-01 UTC, so the same records give the same tables in any order, on any
-number of machines.
+tables are built from these two groupings. The first one also counts the rows that are rejected or
+outside the period, so the input is read a third time only if there are rejected rows.
+
+The *bytes* of a record are those of its value and key, without headers and Kafka's framing. Counts
+and sums are integers, ties are broken by key, and windows are aligned to 1970-01-01 UTC, so the
+same records give the same tables in any order, on any number of machines.
 """
 
 from __future__ import annotations
@@ -41,7 +42,7 @@ def accepted(records: DataFrame) -> DataFrame:
 
 def rejected(records: DataFrame) -> DataFrame:
     """Rows of ``read_records`` → the rejected ones: source, row, reason."""
-    return records.where(sf.col("reason").isNotNull()).select("source", "row", "reason")
+    return records.where(~sf.col("valid")).select("source", "row", "reason")
 
 
 def within(period: Period) -> Column:
@@ -59,14 +60,28 @@ def record_bytes() -> Column:
     return sf.col("value_bytes") + sf.coalesce(sf.octet_length("key"), sf.lit(0))
 
 
+def with_uncounted(records: DataFrame, period: Period = ALWAYS) -> DataFrame:
+    """Rows of ``read_records`` → the same rows for ``by_window``, which then counts those that are
+    rejected in a row whose topic and partition are null, and those outside the period in a row
+    whose topic is null and whose partition is 0."""
+    return records.withColumn("counted", sf.col("valid") & within(period))
+
+
 def by_window(records: DataFrame, seconds: int = WINDOW_SECONDS) -> DataFrame:
     """Records → topic, partition, window_start, records, bytes, null_keys, first, last."""
     micros = sf.unix_micros("timestamp")
     length = sf.lit(seconds * _MICROSECONDS)
     start = sf.timestamp_micros(micros - sf.pmod(micros, length))
-    return records.groupBy("topic", "partition", start.alias("window_start")).agg(
+    topic, partition, size = sf.col("topic"), sf.col("partition"), record_bytes()
+    if "counted" in records.columns:
+        counted = sf.col("counted")
+        topic, start, size = (sf.when(counted, column) for column in (topic, start, size))
+        partition = sf.when(counted, partition).when(sf.col("valid"), 0)
+    return records.groupBy(
+        topic.alias("topic"), partition.alias("partition"), start.alias("window_start")
+    ).agg(
         sf.count("*").alias("records"),
-        sf.sum(record_bytes()).alias("bytes"),
+        sf.sum(size).alias("bytes"),
         sf.count_if(sf.col("key").isNull()).alias("null_keys"),
         sf.min("timestamp").alias("first"),
         sf.max("timestamp").alias("last"),
@@ -82,7 +97,9 @@ def by_key(records: DataFrame) -> DataFrame:
 
 def windows(by_window: DataFrame) -> DataFrame:
     """``by_window`` → topic, partition, window_start, records, bytes. No window is empty."""
-    return by_window.select("topic", "partition", "window_start", "records", "bytes")
+    return by_window.where(sf.col("topic").isNotNull()).select(
+        "topic", "partition", "window_start", "records", "bytes"
+    )
 
 
 def partitions(
@@ -98,13 +115,17 @@ def partitions(
     the period is replaced by the first or last record of the topic, and the average is over at
     least one window. The peak is the rate of the fullest window.
     """
-    totals = by_window.groupBy("topic", "partition").agg(
-        sf.sum("records").alias("records"),
-        sf.sum("bytes").alias("bytes"),
-        (sf.max("bytes") / sf.lit(float(seconds))).alias("peak_bytes_per_second"),
-        sf.sum("null_keys").alias("null_keys"),
-        sf.min("first").alias("first"),
-        sf.max("last").alias("last"),
+    totals = (
+        by_window.where(sf.col("topic").isNotNull())
+        .groupBy("topic", "partition")
+        .agg(
+            sf.sum("records").alias("records"),
+            sf.sum("bytes").alias("bytes"),
+            (sf.max("bytes") / sf.lit(float(seconds))).alias("peak_bytes_per_second"),
+            sf.sum("null_keys").alias("null_keys"),
+            sf.min("first").alias("first"),
+            sf.max("last").alias("last"),
+        )
     )
     distinct = by_key.groupBy("topic", "partition").agg(sf.count("key").alias("distinct_keys"))
     topic = Window.partitionBy("topic")
@@ -128,6 +149,60 @@ def partitions(
             "first",
             "last",
         )
+    )
+
+
+def figures(by_window: DataFrame) -> DataFrame:
+    """``by_window`` → one row of totals.
+
+    records, bytes, topics, partitions; rejected and outside (rows, see ``with_uncounted``);
+    outside_first, outside_last.
+    """
+    counted = sf.col("topic").isNotNull()
+    outside = ~counted & sf.col("partition").isNotNull()
+    by_partition = by_window.groupBy("topic", "partition").agg(
+        sf.sum("records").alias("records"),
+        sf.sum("bytes").alias("bytes"),
+        sf.min("first").alias("first"),
+        sf.max("last").alias("last"),
+    )
+
+    def total(condition: Column, column: str) -> Column:
+        return sf.coalesce(sf.sum(sf.when(condition, sf.col(column))), sf.lit(0))
+
+    return by_partition.agg(
+        total(counted, "records").alias("records"),
+        total(counted, "bytes").alias("bytes"),
+        sf.count_distinct("topic").alias("topics"),
+        sf.count_if(counted).alias("partitions"),
+        total(sf.col("partition").isNull(), "records").alias("rejected"),
+        total(outside, "records").alias("outside"),
+        sf.unix_millis(sf.min(sf.when(outside, sf.col("first")))).alias("outside_first"),
+        sf.unix_millis(sf.max(sf.when(outside, sf.col("last")))).alias("outside_last"),
+    )
+
+
+def counts(rows: DataFrame, period: Period = ALWAYS) -> DataFrame:
+    """Rows of any type → one row: records, rejected, outside, outside_first, outside_last, as
+    ``figures`` has them."""
+    inside, valid = within(period), sf.col("valid")
+    outside = sf.when(valid & ~inside, sf.col("timestamp"))
+    return rows.agg(
+        sf.count_if(valid & inside).alias("records"),
+        sf.count_if(~valid).alias("rejected"),
+        sf.count(outside).alias("outside"),
+        sf.unix_millis(sf.min(outside)).alias("outside_first"),
+        sf.unix_millis(sf.max(outside)).alias("outside_last"),
+    )
+
+
+def reasons(rejected: DataFrame) -> DataFrame:
+    """``rejected`` → source, reason (without the value that it shows), rows; the most frequent
+    ones first."""
+    return (
+        rejected.groupBy("source", sf.substring_index("reason", ": ", 1).alias("reason"))
+        .agg(sf.count("*").alias("rows"))
+        .sort(sf.desc("rows"), "source", "reason")
     )
 
 

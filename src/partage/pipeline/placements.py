@@ -53,9 +53,14 @@ def placed(records: DataFrame) -> DataFrame:
     Records without a key have a row per partition. Rejected rows, if present, share one row whose
     topic is null.
     """
-    return records.groupBy("topic", "partition", "key").agg(
+    columns = {name: sf.col(name) for name in ("topic", "partition", "key")}
+    size = record_bytes()
+    if "valid" in records.columns:
+        columns = {name: sf.when(sf.col("valid"), own) for name, own in columns.items()}
+        size = sf.when(sf.col("valid"), size)
+    return records.groupBy(*(own.alias(name) for name, own in columns.items())).agg(
         sf.count("*").alias("records"),
-        sf.sum(record_bytes()).alias("bytes"),
+        sf.sum(size).alias("bytes"),
         sf.min("timestamp").alias("first"),
         sf.max("timestamp").alias("last"),
     )

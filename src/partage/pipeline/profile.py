@@ -1,29 +1,31 @@
 """``partage profile``: measure records, and samples of sizes and lags, into a directory of tables.
 
-The tables are collected through Arrow and written by this process (``sinks``), so they end up on
-this machine, whole or not at all, whether Spark runs here, on a cluster or behind Spark Connect.
-They are small compared with the records: a row per partition, per window of a partition, per hot
-key, per rejected row. Each table is sorted and written as one file, so the same records give the
-same bytes.
+The records are read twice, to group them by window and by key, and once more if rows are rejected.
+Both groupings are cached, on disk where memory is short, and the executors write the tables
+(``sinks``): no table is collected, so the driver needs the same memory for any number of records,
+windows, keys and rejected rows. The same records give the same rows, however many files they are
+in.
 
-Several jobs use the input (windows, keys, rejected rows), so it is cached. Parquet is not: each job
-reads only the columns that it needs, which costs less than caching all of them.
+Input that costs more to read than a cache of it is cached, too: all formats but Parquet, of which
+each pass reads only the columns that it needs.
 """
 
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
 from functools import reduce
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
-import pyarrow.compute as pc
-from pyspark.sql import functions as sf
+from pyspark.sql.pandas.types import from_arrow_schema
 
 import partage
 from partage.errors import InputError
 from partage.measured_loads import FORMAT_VERSION, MARKER
+from partage.measured_loads.max_rejected import MaxRejected
 from partage.period import ALWAYS, Period, shown
 from partage.pipeline import measure, samples
 from partage.pipeline.cache import Cache
@@ -119,6 +121,18 @@ _ORDER = {
 }
 
 
+REASONS_SHOWN = 100
+"""Most lines of counts of rejected rows in ``profile.json``, by file and reason."""
+
+
+@dataclass(frozen=True)
+class _Measurement:
+    """``frames`` by table; ``about``: figures for ``profile.json``: outside, totals, rejected."""
+
+    frames: Mapping[str, DataFrame]
+    about: Mapping[str, Any]
+
+
 def profile_tables(
     spark: SparkSession,
     paths: Paths,
@@ -137,62 +151,12 @@ def profile_tables(
     or has no valid row.
     """
     given = {RECORDS: paths, SIZES: sizes, LAGS: lags}
-    return _measured(spark, given, window, top, period, progress)[0]
-
-
-def _measured(
-    spark: SparkSession,
-    given: Mapping[RowType, Paths],
-    window: int,
-    top: int,
-    period: Period,
-    progress: Progress | None,
-) -> tuple[dict[str, pa.Table], int]:
-    """The tables, and the number of valid rows outside the period."""
-    if window < 1:
-        raise InputError("window", f"{window} seconds: must be at least 1")
-    if period.since is not None and period.until is not None:
-        length = (period.until - period.since) / 1000
-        if window > length:
-            raise InputError(
-                "window",
-                f"{window} seconds: must not be longer than the {length:g} seconds {period}",
-            )
-    if top < 1:
-        raise InputError("top", f"{top}: must be at least 1")
-    with spark_errors(), Cache() as cached:
-        kinds = [kind for kind, paths in given.items() if paths] or [RECORDS]
-        with reported(spark, progress, "reading"):
-            rows = {kind: read_rows(spark, given[kind], kind, cached) for kind in kinds}
-        good = {kind: kind.accepted(frame) for kind, frame in rows.items()}
-        counted = {kind: frame.where(measure.within(period)) for kind, frame in good.items()}
-        frames = {}
-        if RECORDS in counted:
-            windowed = cached(counted[RECORDS].transform(measure.by_window, window))
-            keyed = cached(counted[RECORDS].transform(measure.by_key))
-            frames["windows"] = windowed.transform(measure.windows)
-            frames["partitions"] = windowed.transform(measure.partitions, keyed, window, period)
-            frames["keys"] = keyed.transform(measure.keys, top)
-        if SIZES in counted:
-            frames["sizes"] = counted[SIZES].transform(samples.sizes)
-        if LAGS in counted:
-            frames["lags"] = counted[LAGS].transform(samples.lags)
-        rejected = [frame.transform(measure.rejected) for frame in rows.values()]
-        frames["rejected"] = reduce(lambda one, other: one.unionAll(other), rejected)
-        tables = {name: SCHEMAS[name].empty_table() for name in ("windows", "partitions", "keys")}
-        for name, frame in frames.items():
+    tables = {}
+    with _measured(spark, given, window, top, period, None, progress) as measured:
+        for name, frame in measured.frames.items():
             with reported(spark, progress, name):
                 tables[name] = _fetch(frame, name)
-        outside = 0
-        for kind, table in ((RECORDS, "partitions"), (SIZES, "sizes"), (LAGS, "lags")):
-            if kind not in rows:
-                continue
-            found = _outside(good[kind], period) if period else (0, "")
-            if tables[table].num_rows == 0:
-                why = found[1] or _why_none(rows[kind])
-                raise InputError(os.fspath(given[kind][0]), f"no {kind.name}: {why}")
-            outside += found[0]
-    return tables, outside
+    return tables
 
 
 def write_profile(
@@ -205,41 +169,131 @@ def write_profile(
     window: int = measure.WINDOW_SECONDS,
     top: int = measure.TOP_KEYS,
     period: Period = ALWAYS,
+    max_rejected: MaxRejected | None = None,
     format: str = PARQUET,
     overwrite: bool = False,
     progress: Progress | None = None,
 ) -> dict[str, Any]:
     """Write the tables of ``profile_tables`` to the directory ``out``, whole or not at all.
 
-    ``format``: any format that Spark knows by name; plans read Parquet only. An existing profile is
-    replaced only with ``overwrite``. Returns the contents of ``profile.json``: format_version,
-    partage, sources, window_seconds, top_keys, from and to (``period``), outside (valid rows not in
-    the period), totals (records, bytes, rejected, topics, partitions) and format. Raises
-    InputError.
+    ``max_rejected``: fail if more rows are rejected. ``format``: any format that Spark knows by
+    name; plans read Parquet only. An existing profile is replaced only with ``overwrite``. Returns
+    the contents of ``profile.json``: format_version, partage, sources, window_seconds, top_keys,
+    from and to (``period``), outside (valid rows not in the period), totals (records, bytes,
+    rejected, topics, partitions), rejected (rows by source and reason, the most frequent ones) and
+    format. Raises InputError, and PartageError for too many rejected rows.
     """
     sink = Sink(out, MARKER, format, overwrite)
     sink.check(spark)
     given = {RECORDS: paths, SIZES: sizes, LAGS: lags}
-    tables, outside = _measured(spark, given, window, top, period, progress)
-    measured = tables["partitions"]
-    about = {
-        "format_version": FORMAT_VERSION,
-        "partage": partage.__version__,
-        "sources": [os.fspath(path) for own in given.values() for path in own],
-        "window_seconds": window,
-        "top_keys": top,
-        "from": None if period.since is None else shown(period.since),
-        "to": None if period.until is None else shown(period.until),
-        "outside": outside,
-        "totals": {
-            "records": pc.sum(measured["records"]).as_py() or 0,
-            "bytes": pc.sum(measured["bytes"]).as_py() or 0,
-            "rejected": tables["rejected"].num_rows,
-            "topics": len(pc.unique(measured["topic"])),
-            "partitions": measured.num_rows,
-        },
-    }
-    return sink.write(spark, tables, about)
+    with (
+        _measured(spark, given, window, top, period, max_rejected, progress) as measured,
+        sink.opened(spark) as tables,
+    ):
+        for name, frame in measured.frames.items():
+            with reported(spark, progress, name):
+                tables.add(name, frame, SCHEMAS[name], _ORDER[name])
+        tables.about = {
+            "format_version": FORMAT_VERSION,
+            "partage": partage.__version__,
+            "sources": [os.fspath(path) for own in given.values() for path in own],
+            "window_seconds": window,
+            "top_keys": top,
+            "from": None if period.since is None else shown(period.since),
+            "to": None if period.until is None else shown(period.until),
+            **measured.about,
+        }
+    return {**tables.about, "format": format}
+
+
+@contextmanager
+def _measured(
+    spark: SparkSession,
+    given: Mapping[RowType, Paths],
+    window: int,
+    top: int,
+    period: Period,
+    max_rejected: MaxRejected | None,
+    progress: Progress | None,
+) -> Iterator[_Measurement]:
+    """The tables to compute, with their inputs cached until the end of the block."""
+    _check(window, top, period)
+    with spark_errors(), Cache() as cached:
+        kinds = [kind for kind, paths in given.items() if paths] or [RECORDS]
+        with reported(spark, progress, "reading"):
+            rows = {kind: read_rows(spark, given[kind], kind, cached) for kind in kinds}
+            windowed = None
+            if RECORDS in rows:
+                every = rows[RECORDS].transform(measure.with_uncounted, period)
+                windowed = cached(every.transform(measure.by_window, window))
+            figures = {
+                kind: measure.figures(windowed)
+                if kind == RECORDS and windowed is not None
+                else measure.counts(rows[kind], period)
+                for kind in kinds
+            }
+            found = {kind: one.collect()[0].asDict() for kind, one in figures.items()}
+            for kind, own in found.items():
+                if own["records"] == 0:
+                    why = _all_outside(own, period) or _why_none(rows[kind])
+                    raise InputError(os.fspath(given[kind][0]), f"no {kind.name}: {why}")
+            bad = sum(own["rejected"] for own in found.values())
+            rejected = _empty(spark, "rejected")
+            reasons: list[dict[str, Any]] = []
+            if bad:
+                every_bad = (frame.transform(measure.rejected) for frame in rows.values())
+                rejected = cached(_union(every_bad).hint("rebalance"))
+                counted = rejected.transform(measure.reasons).limit(REASONS_SHOWN)
+                reasons = [row.asDict() for row in counted.collect()]
+        if max_rejected is not None and bad:
+            read = bad + sum(own["records"] + own["outside"] for own in found.values())
+            max_rejected.check(bad, read, f"{reasons[0]['reason']} ({reasons[0]['source']})")
+        frames = {name: _empty(spark, name) for name in ("windows", "partitions", "keys")}
+        good = {
+            kind: kind.accepted(frame).where(measure.within(period)) for kind, frame in rows.items()
+        }
+        if windowed is not None:
+            keyed = cached(good[RECORDS].transform(measure.by_key))
+            frames["windows"] = windowed.transform(measure.windows)
+            frames["partitions"] = windowed.transform(measure.partitions, keyed, window, period)
+            frames["keys"] = keyed.transform(measure.keys, top)
+        if SIZES in good:
+            frames["sizes"] = good[SIZES].transform(samples.sizes)
+        if LAGS in good:
+            frames["lags"] = good[LAGS].transform(samples.lags)
+        of_records = found.get(RECORDS, {})
+        totals = {
+            "records": of_records.get("records", 0),
+            "bytes": of_records.get("bytes", 0),
+            "rejected": bad,
+            "topics": of_records.get("topics", 0),
+            "partitions": of_records.get("partitions", 0),
+        }
+        outside = sum(own["outside"] for own in found.values())
+        about = {"outside": outside, "totals": totals, "rejected": reasons}
+        yield _Measurement({**frames, "rejected": rejected}, about)
+
+
+def _check(window: int, top: int, period: Period) -> None:
+    if window < 1:
+        raise InputError("window", f"{window} seconds: must be at least 1")
+    if period.since is not None and period.until is not None:
+        length = (period.until - period.since) / 1000
+        if window > length:
+            raise InputError(
+                "window",
+                f"{window} seconds: must not be longer than the {length:g} seconds {period}",
+            )
+    if top < 1:
+        raise InputError("top", f"{top}: must be at least 1")
+
+
+def _empty(spark: SparkSession, name: str) -> DataFrame:
+    return spark.createDataFrame([], from_arrow_schema(SCHEMAS[name]))
+
+
+def _union(frames: Iterable[DataFrame]) -> DataFrame:
+    return reduce(lambda one, other: one.unionAll(other), frames)
 
 
 def _fetch(frame: DataFrame, name: str) -> pa.Table:
@@ -248,18 +302,12 @@ def _fetch(frame: DataFrame, name: str) -> pa.Table:
     return table.sort_by([(column, "ascending") for column in _ORDER[name]]).combine_chunks()
 
 
-def _outside(rows: DataFrame, period: Period) -> tuple[int, str]:
-    """The number of rows outside the period, and a sentence about them (empty if there are
-    none)."""
-    seen = rows.where(~measure.within(period)).agg(
-        sf.count("*"),
-        sf.unix_millis(sf.min("timestamp")),
-        sf.unix_millis(sf.max("timestamp")),
-    )
-    (count, first, last) = seen.collect()[0]
-    if not count:
-        return 0, ""
-    return count, f"none {period}: all are from {shown(first)} to {shown(last)}"
+def _all_outside(found: Mapping[str, Any], period: Period) -> str:
+    """A sentence about the rows outside the period; empty if there are none."""
+    if not found["outside"]:
+        return ""
+    first, last = found["outside_first"], found["outside_last"]
+    return f"none {period}: all are from {shown(first)} to {shown(last)}"
 
 
 def _why_none(rows: DataFrame) -> str:

@@ -11,6 +11,7 @@ from partage.pipeline.rows import (
     INT32_MAX,
     NUMBER,
     TEXT,
+    Fault,
     Field,
     RowType,
     as_whole,
@@ -31,9 +32,9 @@ def _read_key(_: DataFrame, taken: str) -> list[Column]:
     return [value.alias("_key")]
 
 
-def _key_faults(taken: str) -> list[Column]:
+def _key_faults(taken: str) -> list[Fault]:
     unread = sf.col(taken).isNotNull() & sf.col("_key").isNull()
-    return [sf.when(unread, with_value(taken, "is not Base64"))]
+    return [Fault(unread, with_value(taken, "is not Base64"))] if taken != "key" else []
 
 
 def _read_size(rows: DataFrame, taken: str) -> list[Column]:
@@ -41,7 +42,7 @@ def _read_size(rows: DataFrame, taken: str) -> list[Column]:
     return [(as_whole(rows, taken) if taken == "value_bytes" else measured).alias("_value_bytes")]
 
 
-def _size_faults(taken: str) -> list[Column]:
+def _size_faults(taken: str) -> list[Fault]:
     return bounds(taken, sf.col("_value_bytes"), INT32_MAX) if taken == "value_bytes" else []
 
 

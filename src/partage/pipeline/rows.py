@@ -1,17 +1,18 @@
 """Validate rows: typed columns for the valid ones, a reason for the rejected ones.
 
 A source provides its rows as it finds them (text, or the types of the file). Here they get the
-columns of their row type, and the first error of a row becomes its ``reason``. No row is dropped
-and none crashes the job: rejected rows are kept, counted and shown. So every cast is a try_cast,
-and arithmetic that could overflow is done on values already in bounds.
+columns of their row type, and whether the row is ``valid``: one Boolean expression, so that a scan
+of valid rows works out no reasons. No row is dropped and none crashes the job: rejected rows are
+kept, counted and shown with the first of their errors. So every cast is a try_cast, and arithmetic
+that could overflow is done on values already in bounds.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
-from functools import cached_property
-from typing import TYPE_CHECKING
+from functools import cached_property, reduce
+from typing import TYPE_CHECKING, NamedTuple
 
 from pyspark.sql import functions as sf
 from pyspark.sql import types as st
@@ -21,8 +22,9 @@ from partage.errors import InputError
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame
 
-BOOKKEEPING = ("source", "row", "reason")
-"""The origin of a row, and for rejected ones the row's text and the error (null for valid rows)."""
+BOOKKEEPING = ("source", "row", "reason", "valid")
+"""The origin of a row, for rejected ones the row's text and the error (null for valid rows), and
+whether it is valid. Spark works out only those that are used."""
 
 ROW_CHARACTERS = 4096
 """Characters that are kept of a rejected row."""
@@ -38,6 +40,13 @@ NUMBER = (st.StringType, st.NumericType)
 _TIME = (st.StringType, st.NumericType, st.TimestampType, st.TimestampNTZType)
 
 
+class Fault(NamedTuple):
+    """An error of a value: whether it has it, and the reason that is shown."""
+
+    found: Column
+    reason: Column
+
+
 @dataclass(frozen=True, eq=False)
 class Field:
     """A column of a row type, with its Spark type.
@@ -45,14 +54,14 @@ class Field:
     - ``takes``: the input columns that can provide it, with the types that they may have; the first
       present one is *taken*
     - ``read(rows, taken)``: the columns computed from it, ``_name`` among them, null if unreadable
-    - ``faults(taken)``: its possible errors, each null if the value is valid
+    - ``faults(taken)``: its possible errors
     """
 
     name: str
     spark_type: str
     takes: Mapping[str, tuple[type[st.DataType], ...]]
     read: Callable[[DataFrame, str], list[Column]]
-    faults: Callable[[str], list[Column]]
+    faults: Callable[[str], list[Fault]]
 
 
 @dataclass(frozen=True, eq=False)
@@ -94,7 +103,8 @@ class RowType:
         """Rows of a source → the columns of this row type + ``BOOKKEEPING``, one row each.
 
         ``rows`` has the input columns that the source found, ``source`` and ``broken`` (a reason,
-        or null); ``row`` is an expression for the row's text, evaluated for rejected rows only.
+        or null); ``row`` is an expression for the row's text, evaluated for rejected rows only. A
+        rejected row has what could be read of its columns.
         Raises InputError for a missing column or a wrong type.
         """
         self.check_columns([n for n in rows.columns if n in self.input_columns], where)
@@ -111,23 +121,25 @@ class RowType:
         read = rows.select(
             "*", *(c for field, name in taken.items() for c in field.read(rows, name))
         )
-        faults = [fault for field, name in taken.items() for fault in field.faults(name)]
-        # A valid row has its columns, a rejected row only its reason.
-        validated = read.withColumn("reason", sf.coalesce(sf.col("broken"), *faults))
-        valid = sf.col("reason").isNull()
-        return validated.select(
+        broken = Fault(sf.col("broken").isNotNull(), sf.col("broken"))
+        faults = [broken, *(f for field, name in taken.items() for f in field.faults(name))]
+        bad = sf.coalesce(
+            reduce(lambda one, other: one | other, (f.found for f in faults)), sf.lit(False)
+        )
+        return read.select(
             *(
-                sf.when(valid, sf.col(f"_{name}")).cast(spark_type).alias(name)
+                sf.col(f"_{name}").try_cast(spark_type).alias(name)
                 for name, spark_type in self.columns.items()
             ),
             "source",
-            sf.when(~valid, sf.substring(row, 1, ROW_CHARACTERS)).alias("row"),
-            "reason",
+            sf.when(bad, sf.substring(row, 1, ROW_CHARACTERS)).alias("row"),
+            sf.coalesce(*(sf.when(*fault) for fault in faults)).alias("reason"),
+            (~bad).alias("valid"),
         )
 
     def accepted(self, rows: DataFrame) -> DataFrame:
         """Rows of ``canonical`` → the valid ones, with the columns of this row type."""
-        return rows.where(sf.col("reason").isNull()).select(*self.columns)
+        return rows.where("valid").select(*self.columns)
 
 
 # ---------------------------------------------------------------------- fields
@@ -136,12 +148,12 @@ class RowType:
 def text(name: str, longest: int = _TOPIC_LENGTH) -> Field:
     """Non-empty text."""
 
-    def faults(taken: str) -> list[Column]:
+    def faults(taken: str) -> list[Fault]:
         value = sf.col(f"_{name}")
         too_long = f"{taken} is longer than {longest} characters"
         return [
-            sf.when(sf.coalesce(value, sf.lit("")) == "", sf.lit(f"{taken} is missing")),
-            sf.when(sf.length(value) > longest, sf.lit(too_long)),
+            Fault(value.isNull() | (value == ""), sf.lit(f"{taken} is missing")),
+            Fault(sf.length(value) > longest, sf.lit(too_long)),
         ]
 
     return Field(
@@ -172,13 +184,13 @@ def time(name: str) -> Field:
         timestamp, number = _timestamp(rows, taken)
         return [timestamp.alias(f"_{name}"), number.alias(millis)]
 
-    def faults(taken: str) -> list[Column]:
+    def faults(taken: str) -> list[Fault]:
         return [
-            sf.when(sf.col(taken).isNull(), sf.lit(f"{taken} is missing")),
-            sf.when(
+            Fault(sf.col(taken).isNull(), sf.lit(f"{taken} is missing")),
+            Fault(
                 sf.col(millis).isNull(), with_value(taken, "is neither ISO 8601 nor milliseconds")
             ),
-            sf.when(
+            Fault(
                 ~sf.col(millis).between(0, _END_OF_TIME - 1),
                 with_value(taken, "is not between 1970 and 2100"),
             ),
@@ -193,13 +205,13 @@ def with_value(column: str, problem: str) -> Column:
     return sf.concat(sf.lit(f"{column} {problem}: "), value)
 
 
-def bounds(taken: str, value: Column, highest: int) -> list[Column]:
+def bounds(taken: str, value: Column, highest: int) -> list[Fault]:
     """The possible errors of an integer read from the column ``taken``."""
     return [
-        sf.when(sf.col(taken).isNull(), sf.lit(f"{taken} is missing")),
-        sf.when(value.isNull(), with_value(taken, "is not an integer")),
-        sf.when(value < 0, with_value(taken, "is negative")),
-        sf.when(value > highest, with_value(taken, "is too large")),
+        Fault(sf.col(taken).isNull(), sf.lit(f"{taken} is missing")),
+        Fault(sf.col(taken).isNotNull() & value.isNull(), with_value(taken, "is not an integer")),
+        Fault(value < 0, with_value(taken, "is negative")),
+        Fault(value > highest, with_value(taken, "is too large")),
     ]
 
 

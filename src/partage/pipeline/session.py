@@ -7,8 +7,9 @@ level can be set. So that process is started here with its output in a temporary
 output stays clean for ``--json``, and if the start fails, the file has the reason. Under
 ``spark-submit`` the process already runs and knows the master.
 
-Unless the session is local, the package is sent to the workers (``shipping``), and the user's own
-settings override these.
+Unless the session is local, the package is sent to the workers (``shipping``). The user's own
+settings (``config``, PYSPARK_SUBMIT_ARGS, spark-defaults.conf) override the ones here, but for
+``SQL_SETTINGS``, which only ``config`` overrides.
 """
 
 from __future__ import annotations
@@ -22,6 +23,7 @@ import tempfile
 import warnings
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
@@ -49,8 +51,6 @@ _JAVA_SETTINGS: Mapping[str, str] = {
     "spark.log.level": "ERROR",
     "spark.sql.catalogImplementation": "in-memory",
     "spark.ui.showConsoleProgress": "false",
-    # Whole tables are collected through Arrow; the default of 1g only guards against accidents.
-    "spark.driver.maxResultSize": "4g",
 }
 
 _SHUFFLES = "spark.sql.shuffle.partitions"
@@ -192,8 +192,10 @@ def _open(url: str, connect: bool, short: bool, config: Mapping[str, str]) -> Sp
     if not local:
         _check_listening(url)
     if starts_java:
-        # On a cluster the user has settings, which these would override.
-        given = {**settings, **config} if local else {**_APP_NAME, "spark.master": url}
+        # Only what Java must know when it starts: it would override the settings of a cluster.
+        ours = settings if local else {**_APP_NAME, "spark.master": url}
+        defaults = _users_defaults()
+        given = {**{name: ours[name] for name in ours if name not in defaults}, **config}
         public = [(key, value) for key, value in given.items() if not _SECRET.search(key)]
         _start_java(SparkConf(loadDefaults=False).setAll(public))
     if not connect:
@@ -220,6 +222,20 @@ def _open(url: str, connect: bool, short: bool, config: Mapping[str, str]) -> Sp
     if not local:
         ship(spark)
     return spark
+
+
+def _users_defaults() -> set[str]:
+    """The names of the settings in the user's ``spark-defaults.conf``, which Spark itself reads,
+    but which the command line of its Java process overrides."""
+    import pyspark
+
+    home = os.environ.get("SPARK_HOME") or Path(pyspark.__file__).parent
+    file = Path(os.environ.get("SPARK_CONF_DIR") or Path(home) / "conf") / "spark-defaults.conf"
+    try:
+        text = file.read_text(encoding="utf-8", errors="replace")
+    except OSError:
+        return set()
+    return set(re.findall(r"^[ \t]*([^#!\s=:][^\s=:]*)", text, re.MULTILINE)) - set(SQL_SETTINGS)
 
 
 def _where(master: str | None) -> tuple[str, bool]:

@@ -1,39 +1,55 @@
 """Write tables to a directory with a marker file, whole or not at all, in any Spark format.
 
-The tables are small compared with their input and are already on the driver. Parquet is written by
-this process, one file per table, the same bytes for the same table, so it ends up on this machine
-wherever Spark runs. Any other format is written by Spark, which knows the formats of its jars
-(json, csv, orc; delta, avro if installed). Spark must then see this machine's files: it runs here,
-or the directory is shared. Before the long work a table of one row is written as a trial.
+Spark's executors write the tables, each sorted within its files, into a temporary directory beside
+the output; so the size of a table is not limited by this process or the driver. Then one rename
+puts the directory in its place. Its list of files has their SHA-256 (``outputs.directory``); the
+executors compute those of large tables, too.
 
-Tables are written under a temporary name and then renamed, so a format whose tables record their
-own path, such as Iceberg, is refused.
+For that, Spark must see this machine's files: it runs here, or the directory is shared. Otherwise
+Parquet tables come here through the driver, within its limit for results, and other formats are
+refused. On anything but a local Spark a trial finds out before the long work.
+
+A format whose tables record their own path, such as Iceberg, is refused: the path changes.
 """
 
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
+from pyspark.sql import Observation
 from pyspark.sql import functions as sf
+from pyspark.sql.pandas.types import from_arrow_schema
 
-from partage.errors import InputError
+from partage.errors import InputError, PartageError
 from partage.files import to_json
 from partage.outputs import check_directory, new_directory, scratch_folder, write_file
-from partage.pipeline.session import spark_errors
+from partage.pipeline.session import is_connect, spark_errors
+from partage.pipeline.sources.files import literal
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
 PARQUET = "parquet"
 
+ROWS_PER_FILE = 1_000_000
+"""Most rows of a file, so that an executor can hold a whole one to compute its SHA-256."""
+
+HASHED_HERE = 64_000_000
+"""Bytes of tables up to which this process computes the SHA-256: quicker than a job."""
+
 _TEXT = ("csv", "json", "xml")
 """Text formats: bytes are written as base64."""
+
+_TIMESTAMPS = "spark.sql.parquet.outputTimestampType"
 
 
 @dataclass(frozen=True)
@@ -49,54 +65,172 @@ class Sink:
     def check(self, spark: SparkSession) -> None:
         """Raise InputError now, before long work, if writing would fail."""
         check_directory(self.path, self.marker, self.overwrite)
-        if self.format == PARQUET:
-            return
         if self.format.lower() == "iceberg":
             raise InputError(
-                self._where,
+                self.where,
                 "its tables record their own path, which partage renames",
             )
-        with scratch_folder(self.path) as folder:
-            self._by_spark(spark, pa.table({"row": [1]}), folder / "trial")
-
-    def write(
-        self, spark: SparkSession, tables: Mapping[str, pa.Table], about: Mapping[str, Any]
-    ) -> dict[str, Any]:
-        """Write each table to the folder of its name, and the marker: ``about`` with the format,
-        which is returned."""
-        document = dict(about) | {"format": self.format}
-        with new_directory(self.path, self.marker, self.overwrite) as directory:
-            for name, table in tables.items():
-                if self.format == PARQUET:
-                    (directory / name).mkdir()
-                    file = directory / name / "part-00000.parquet"
-                    pq.write_table(table, file, compression="zstd")
-                else:
-                    self._by_spark(spark, table, directory / name)
-            write_file(directory / self.marker, to_json(document, indent=2), new=True)
-        return document
-
-    @property
-    def _where(self) -> str:
-        return f"format {self.format}"
-
-    def _by_spark(self, spark: SparkSession, table: pa.Table, folder: Path) -> None:
-        with spark_errors(self._where):
-            frame = spark.createDataFrame(table).coalesce(1)
-            if self.format.lower() in _TEXT:
-                frame = _as_text(frame, table.schema)
-            writer = frame.write.format(self.format)
-            if self.format.lower() == "csv":
-                writer = writer.option("header", True)
-            writer.save(f"file:{folder.absolute()}")
-        if not any(file.name[0] not in "._" for file in folder.glob("*")):
+        if self.format != PARQUET and not self.shared(spark):
             raise InputError(
-                self._where,
+                self.where,
                 f"what Spark writes to {os.fspath(self.path)} is not seen here: Spark must run on "
                 "this machine, or share the directory with it",
             )
 
+    @contextmanager
+    def opened(self, spark: SparkSession) -> Iterator[Tables]:
+        """The tables to write; they are in place when the block ends without an error.
 
-def _as_text(frame: DataFrame, schema: pa.Schema) -> DataFrame:
-    binary = [field.name for field in schema if pa.types.is_binary(field.type)]
-    return frame.withColumns({name: sf.base64(name) for name in binary}) if binary else frame
+        ``Tables.about`` must be set by then: it is written to the marker.
+        """
+        digests: dict[str, str] = {}
+        with new_directory(self.path, self.marker, self.overwrite, digests) as directory:
+            tables = Tables(self, spark, directory)
+            yield tables
+            write_file(
+                directory / self.marker,
+                to_json(dict(tables.about) | {"format": self.format}, indent=2),
+                new=True,
+            )
+            digests.update(tables.digests())
+
+    def write(
+        self, spark: SparkSession, tables: Mapping[str, pa.Table], about: Mapping[str, Any]
+    ) -> dict[str, Any]:
+        """Write tables that are here, and the marker: ``about`` with the format, which is
+        returned."""
+        with self.opened(spark) as folder:
+            for name, table in tables.items():
+                folder.add_here(name, table)
+            folder.about = about
+        return dict(about) | {"format": self.format}
+
+    @property
+    def where(self) -> str:
+        """The subject of errors about the format."""
+        return f"format {self.format}"
+
+    def shared(self, spark: SparkSession) -> bool:
+        """Whether what Spark writes is seen here. Raises InputError for an unknown format."""
+        if self.format == PARQUET and is_local(spark):
+            return True
+        with scratch_folder(self.path) as folder:
+            trial = folder / "trial"
+            save(spark.createDataFrame([(1,)], "row int"), trial, self)
+            return bool(_files(trial))
+
+
+class Tables:
+    """The tables of a directory while it is written. ``about``: the contents of the marker."""
+
+    def __init__(self, sink: Sink, spark: SparkSession, directory: Path) -> None:
+        self.about: Mapping[str, Any] = {}
+        self._sink, self._spark, self._directory = sink, spark, directory
+        self._by_spark = False
+
+    @cached_property
+    def _shared(self) -> bool:
+        return self._sink.format != PARQUET or self._sink.shared(self._spark)
+
+    def add(self, name: str, frame: DataFrame, schema: pa.Schema, order: Sequence[str]) -> None:
+        """Write the rows of a frame to the folder ``name`` with these columns, each file sorted by
+        ``order``."""
+        if not self._shared:
+            table = frame.select(schema.names).toArrow().cast(schema)
+            self.add_here(name, table.sort_by([(column, "ascending") for column in order]))
+            return
+        typed = from_arrow_schema(schema)
+        frame = frame.select(*(sf.col(one.name).cast(one.dataType) for one in typed))
+        self._save(name, frame.sortWithinPartitions(*order))
+
+    def add_here(self, name: str, table: pa.Table) -> None:
+        """Write a table that is here."""
+        if self._sink.format != PARQUET:
+            self._save(name, self._spark.createDataFrame(table).coalesce(1))
+            return
+        folder = self._directory / name
+        folder.mkdir()
+        pq.write_table(table, folder / _part(0), compression="zstd")
+
+    def _save(self, name: str, frame: DataFrame) -> None:
+        self._by_spark = True
+        folder, rows = self._directory / name, _observation(self._spark)
+        save(frame.observe(rows, sf.count("*").alias("rows")), folder, self._sink)
+        if self._sink.format == PARQUET:
+            _tidy(folder)
+            seen = sum(pq.read_metadata(file).num_rows for file in _files(folder))
+            if seen != (written := rows.get["rows"]):
+                raise PartageError(
+                    f"{os.fspath(self._sink.path)}: Spark wrote {written} rows of {name}, but only "
+                    f"{seen} are seen here: all of its machines must share the directory"
+                )
+
+    def digests(self) -> dict[str, str]:
+        """The SHA-256 of the files by their path in the directory, from the executors; none if the
+        tables are small."""
+        files = [file for file in self._directory.rglob("*") if file.is_file()]
+        if not self._by_spark or sum(file.stat().st_size for file in files) <= HASHED_HERE:
+            return {}
+        reader = self._spark.read.format("binaryFile").option("recursiveFileLookup", "true")
+        with spark_errors():
+            content = reader.load(f"file:{literal(str(self._directory))}")
+            rows = content.select("path", sf.sha2("content", 256)).collect()
+        top = len(str(self._directory.absolute())) + 1
+        return {re.sub("^file:/+", "/", path)[top:]: digits for path, digits in rows}
+
+
+def save(frame: DataFrame, folder: Path, sink: Sink) -> None:
+    """Let Spark write the rows of a frame to a folder. Raises InputError."""
+    if sink.format.lower() in _TEXT:
+        binary = [name for name, kind in frame.dtypes if kind == "binary"]
+        frame = frame.withColumns({name: sf.base64(name) for name in binary}) if binary else frame
+    writer = frame.write.format(sink.format).option("maxRecordsPerFile", ROWS_PER_FILE)
+    if sink.format.lower() == "csv":
+        writer = writer.option("header", True)
+    if sink.format == PARQUET:
+        writer = writer.option("compression", "zstd")
+    where = "" if sink.format == PARQUET else sink.where
+    with _microseconds(frame.sparkSession), spark_errors(where):
+        writer.save(f"file:{folder.absolute()}")
+
+
+def is_local(spark: SparkSession) -> bool:
+    """Whether Spark's executors are in a process of this machine that this one has started."""
+    return not is_connect(spark) and spark.sparkContext.master.startswith("local")
+
+
+def _observation(spark: SparkSession) -> Any:
+    if is_connect(spark):
+        from pyspark.sql.connect.observation import Observation as ConnectObservation
+
+        return ConnectObservation()
+    return Observation()
+
+
+@contextmanager
+def _microseconds(spark: SparkSession) -> Iterator[None]:
+    """Write timestamps to Parquet as INT64, which all readers know, not as INT96."""
+    before = spark.conf.get(_TIMESTAMPS)
+    spark.conf.set(_TIMESTAMPS, "TIMESTAMP_MICROS")
+    try:
+        yield
+    finally:
+        spark.conf.set(_TIMESTAMPS, str(before))
+
+
+def _part(number: int) -> str:
+    return f"part-{number:05}.parquet"
+
+
+def _files(folder: Path) -> list[Path]:
+    """The files of a table, without those that Spark writes about them."""
+    return sorted(file for file in folder.glob("*") if file.name[0] not in "._")
+
+
+def _tidy(folder: Path) -> None:
+    """Name Spark's files by their number only, and remove those that it writes about them."""
+    parts = _files(folder)
+    for file in set(folder.iterdir()) - set(parts):
+        file.unlink()
+    for number, file in enumerate(parts):
+        file.rename(folder / _part(number))

@@ -129,9 +129,9 @@ class Batches:
             records = self._stream.records(self._spark, frame)
             if records is None:
                 return windows.SCHEMA.empty_table(), _Rejected()
-            sums = records.transform(measure.by_window, self._rules.window).toArrow()
+            summed = records.transform(measure.with_uncounted)
+            sums = summed.transform(measure.by_window, self._rules.window).toArrow()
             sums = sums.select(windows.SCHEMA.names).cast(windows.SCHEMA)
-            # Rejected rows have no values, so they form one group without a topic.
             bad = pc.is_null(sums["topic"])
             count = pc.sum(sums.filter(bad)["records"]).as_py() or 0
             if not count:
