@@ -30,8 +30,11 @@ import tables.summary
 from tables.markdown import filled
 
 ROOT = Path(__file__).resolve().parent.parent
-NOT_SHOWN = ("small, grown", "small, shrunk", "small, scattered", "large, scattered")
-"""Tables that the survey page leaves out; ``python benchmarks/article.py`` prints them."""
+NOT_SHOWN = (
+    *("small, grown", "small, shrunk", "small, scattered", "large, scattered"),
+    *("peers, stages", "summary, assignors"),
+)
+"""Tables that the pages leave out; the programs print them."""
 
 COMPARISONS = ("plan", "peers", "assignors", "pipeline", "article")
 
@@ -42,7 +45,7 @@ def pages(folder: Path = results.FOLDER) -> dict[str, dict[str, str]]:
     found = {name: results.merged(each) for name, each in runs.items()}
     plans, joins = peers.ordered(found["peers"]), assignors.latest(found["assignors"])
     clusters = {name: row.description for name, row in plan.ROWS.items()}
-    return {
+    found_blocks = {
         "README.md": {"how fast": tables.plan.short(found["plan"], clusters)},
         "docs/benchmarks.md": {
             **tables.runs.blocks(runs),
@@ -52,11 +55,11 @@ def pages(folder: Path = results.FOLDER) -> dict[str, dict[str, str]]:
             **tables.pipeline.blocks(pipeline.latest(found["pipeline"])),
         },
         "docs/assignors-compared.md": tables.assignors.blocks(joins),
-        "docs/kafka-reassignment-survey.md": {
-            name: text
-            for name, text in tables.article.blocks(found["article"]).items()
-            if name not in NOT_SHOWN
-        },
+        "docs/kafka-reassignment-survey.md": tables.article.blocks(found["article"]),
+    }
+    return {
+        page: {name: text for name, text in blocks.items() if name not in NOT_SHOWN}
+        for page, blocks in found_blocks.items()
     }
 
 

@@ -21,9 +21,10 @@ FACTOR, PER_BROKER = 3, 30
 
 CRITERIA = (
     *("replicas per broker", "bytes, fullest / mean broker", "rack violations"),
-    *("moves / lower bound", "leaders per broker", "broker down / lower bound", "stable"),
+    *("moves / lower bound", "leaders per broker", "broker down / lower bound"),
 )
-"""Columns for the survey's criteria. Determinism is left out: it is "yes" everywhere."""
+"""Columns for the survey's criteria. Determinism is left out: it is "yes" everywhere. Plans that
+are not stable are named below."""
 
 
 @dataclass
@@ -70,7 +71,7 @@ def blocks(figures: Mapping[str, Mapping[str, Any]]) -> dict[str, str]:
 
 
 def _criteria(rows: Rows) -> str:
-    """The table of one job, and below it the strategies that found no plan."""
+    """The table of one job, and below it strategies without a plan or a stable one."""
     comparison = comparison_of({"strategies": rows})
     by_name = {column.name: column for column in COLUMNS}
     columns = [by_name[name] for name in CRITERIA]
@@ -83,7 +84,10 @@ def _criteria(rows: Rows) -> str:
         1,
     )
     cannot = [f"`{name}`" for name in comparison.cannot]
-    return f"{text}\n\nNo plan: {', '.join(cannot)}." if cannot else text
+    moving = [f"`{name}`" for name, row in comparison.plans.items() if not row.settled]
+    found = [("No plan", cannot), ("Not stable", moving)]
+    below = " ".join(f"{what}: {', '.join(names)}." for what, names in found if names)
+    return f"{text}\n\n{below}" if below else text
 
 
 def _trials(trials: Mapping[str, Tally]) -> str:

@@ -21,7 +21,6 @@ PLAN_HEAD = [
     "rack violations",
     "topic spread",
     "seconds",
-    "peak MB",
     "",
 ]
 
@@ -62,27 +61,19 @@ def reads(stage: str) -> bool:
 
 def _plan_line(job: str, tool: str, figures: Figures) -> list[str]:
     if "moves" not in figures:
-        return [job, tool, *[""] * 7, figures["problem"]]
+        return ["", tool, *[""] * 6, figures["problem"]]
     worth = [
         "–".join(f"{n:,}" for n in figures["replicas_per_broker"]),
         "–".join(f"{n:,}" for n in figures["leaders_per_broker"]),
-        f"{figures['rack_violations']:,}",
+        f"{figures['rack_violations']:,}" if figures["rack_violations"] else "",
         str(figures["topic_spread"]),
     ]
     if tool == "before":
-        return [job, "(current)", "", *worth, "", "", ""]
+        return [job, "(current)", "", *worth, "", ""]
     note = {None: "", True: "proven", False: "not proven"}[figures.get("optimal")]
     if figures["faults"]:
         note = f"{figures['faults']:,} faulty lists"
-    return [
-        job,
-        tool,
-        f"{figures['moves']:,}",
-        *worth,
-        f"{figures['planner_seconds']:.2f}",
-        f"{figures['peak_bytes'] / 1e6:,.0f}",
-        note,
-    ]
+    return ["", tool, f"{figures['moves']:,}", *worth, f"{figures['planner_seconds']:.2f}", note]
 
 
 def _spent(job: str, figures: Figures) -> list[str]:
