@@ -12,9 +12,9 @@ from typing import Any
 
 import pytest
 
-nbformat = pytest.importorskip("nbformat")
-nbclient = pytest.importorskip("nbclient")
 pytest.importorskip("pyspark")
+
+pytestmark = pytest.mark.long
 
 NOTEBOOK = Path(__file__).resolve().parent.parent / "docs" / "notebook.ipynb"
 
@@ -34,9 +34,15 @@ def text_of(notebook: Any) -> list[tuple[str, str]]:
     ]
 
 
-@pytest.mark.long
+@pytest.fixture(scope="module")
+def nbformat() -> Any:
+    """Imported here, because that takes seconds."""
+    return pytest.importorskip("nbformat")
+
+
 @pytest.mark.spark
-def test_cells_print_the_stored_text(tmp_path: Path) -> None:
+def test_cells_print_the_stored_text(nbformat: Any, tmp_path: Path) -> None:
+    nbclient = pytest.importorskip("nbclient")
     stored = nbformat.read(NOTEBOOK, as_version=4)
     run = nbformat.from_dict(stored)
     nbclient.NotebookClient(
@@ -52,7 +58,7 @@ def test_cells_print_the_stored_text(tmp_path: Path) -> None:
     assert text_of(run) == text_of(stored)
 
 
-def test_nothing_local_is_stored() -> None:
+def test_nothing_local_is_stored(nbformat: Any) -> None:
     stored = nbformat.read(NOTEBOOK, as_version=4)
     nbformat.validate(stored)
     outputs = [output for cell in stored.cells for output in cell.get("outputs", [])]

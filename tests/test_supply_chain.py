@@ -14,11 +14,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from cyclonedx.schema import SchemaVersion
-from cyclonedx.validation.json import JsonStrictValidator
 
 from partage.jars import LOCKS, locked_jars
-from tests.test_layers import MODULES, imports
+from tests.modules import MODULES
+from tests.test_layers import imports
 
 ROOT = Path(__file__).parents[1]
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
@@ -162,7 +161,12 @@ def sbom(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder / "sbom"
 
 
+@pytest.mark.long
 def test_the_bill_of_materials_is_valid(sbom: Path) -> None:
+    # its import takes seconds
+    from cyclonedx.schema import SchemaVersion
+    from cyclonedx.validation.json import JsonStrictValidator
+
     text = (sbom / "partage.cdx.json").read_text(encoding="utf-8")
     assert JsonStrictValidator(SchemaVersion.V1_5).validate_str(text) is None
 

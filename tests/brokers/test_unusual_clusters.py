@@ -360,12 +360,16 @@ def test_other_strategies(name: str, strategy: str, tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("racks", "partitions", "topics", "options"),
     [
-        ((16, 8, 6), 3000, 40, {}),
-        ((16, 8, 6), 3000, 40, {"spread": "topic"}),
+        pytest.param((16, 8, 6), 3000, 40, {}, marks=pytest.mark.long),
+        pytest.param((16, 8, 6), 3000, 40, {"spread": "topic"}, marks=pytest.mark.long),
         ((16, 8, 6), 1500, 20, {"replication_factor": ["4"], "remove_broker": [1, 17, 25]}),
-        ((16, 8, 6), 1500, 20, {"replication_factor": ["2"], "add_broker": ["31:a", "32:d"]}),
+        pytest.param(
+            *((16, 8, 6), 1500, 20),
+            {"replication_factor": ["2"], "add_broker": ["31:a", "32:d"]},
+            marks=pytest.mark.long,
+        ),
         ((8, 5, 4, 2, 1), 2000, 200, {}),
-        ((20, 1), 1000, 10, {}),
+        pytest.param((20, 1), 1000, 10, {}, marks=pytest.mark.long),
     ],
     ids=str,
 )

@@ -119,6 +119,7 @@ def test_an_alert_once_and_a_plan(
     )
 
 
+@pytest.mark.long
 @pytest.mark.spark
 def test_it_stops_cleanly_and_resumes(
     watched: Callable[..., Any], spark: Any, tmp_path: Path

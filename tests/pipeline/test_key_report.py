@@ -116,6 +116,7 @@ def test_hot_keys_are_the_ones_with_the_largest_share(report: dict[str, Any]) ->
         assert shown == [(key, records[key], size[key]) for key in hottest], name
 
 
+@pytest.mark.long
 def test_order_and_partitioning_of_the_records_change_nothing(
     spark: Any, report: dict[str, Any], tmp_path: Path
 ) -> None:

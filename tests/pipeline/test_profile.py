@@ -65,6 +65,7 @@ def test_a_profile_is_written_whole_and_reads_back(
     assert all(0 <= done <= total for done, total, _ in calls)
 
 
+@pytest.mark.long
 def test_the_same_records_give_the_same_bytes(
     spark: Any, records: Any, write_lines: Callable[..., str], tmp_path: Path
 ) -> None:
@@ -85,6 +86,7 @@ def test_the_same_records_give_the_same_bytes(
     ]
 
 
+@pytest.mark.long
 def test_the_older_output_is_kept_when_the_new_one_fails(
     spark: Any, records: Any, write_lines: Callable[..., str], tmp_path: Path
 ) -> None:

@@ -40,6 +40,7 @@ def test_tiles_show_the_figures(visit, grown):
     }
 
 
+@pytest.mark.long
 def test_charts_have_a_bar_per_broker_and_a_fair_share(visit, grown):
     page = visit(grown)
     for key, before in (("replicas", 6), ("leaders", 6), ("bytes", 6), ("rate", 6)):
@@ -95,6 +96,7 @@ def test_a_failure_shows_the_brokers_that_take_over(visit, grown):
     assert page.locator("#failed-text").inner_text().startswith("Broker 4 fails")
 
 
+@pytest.mark.long
 def test_a_click_on_any_brokers_bar_lets_it_fail(visit, grown):
     page = visit(grown)
     said, worst = page.locator("#failed-text"), page.locator("#worst svg rect.pick")
@@ -108,6 +110,7 @@ def test_a_click_on_any_brokers_bar_lets_it_fail(visit, grown):
     assert page.locator("rect.picked").count() == 4 + 1  # in every load, and among those that fail
 
 
+@pytest.mark.long
 def test_a_rack_fails_as_a_whole(visit, grown):
     page = visit(grown)
     document = documents.grown()
@@ -135,6 +138,7 @@ def test_a_rack_fails_as_a_whole(visit, grown):
     assert table.locator("td").first.inner_text() == str(taken.total() + lost)
 
 
+@pytest.mark.long
 def test_movement_in_bytes_and_in_replicas(visit, grown):
     page = visit(grown)
     first = page.locator("#movement-table tbody tr").first.locator("td")
@@ -146,6 +150,7 @@ def test_movement_in_bytes_and_in_replicas(visit, grown):
     assert sum(int(n) for n in racks.all_inner_texts() if n != "·") == moves
 
 
+@pytest.mark.long
 def test_one_brokers_movement_in_words(visit, grown):
     page = visit(grown)
     columns = documents.grown()["partitions"]
@@ -160,6 +165,7 @@ def test_one_brokers_movement_in_words(visit, grown):
     assert "from 1 (" in said
 
 
+@pytest.mark.long
 def test_waves_at_another_throttle_and_with_a_start(visit, grown):
     page = visit(grown)
     title, last = page.locator("#waves"), page.locator("#waves-table tbody tr").last.locator("td")
@@ -241,12 +247,12 @@ def test_search_filter_order_and_pages_of_the_changes(visit, grown):
 
 
 EXPLAINED = [
-    ({}, 0),
     ({}, 4),
-    ({"remove_broker": [2]}, 0),
+    pytest.param({}, 0, marks=pytest.mark.long),
+    pytest.param({"remove_broker": [2]}, 0, marks=pytest.mark.long),
     ({"replication_factor": ["2"]}, 4),
-    ({"no_moves": True}, 0),
-    ({"balance": "bytes"}, 0),
+    pytest.param({"no_moves": True}, 0, marks=pytest.mark.long),
+    pytest.param({"balance": "bytes"}, 0, marks=pytest.mark.long),
 ]
 
 
@@ -297,6 +303,7 @@ def test_a_partition_is_explained_as_on_the_terminal(visit, options, dead):
                 assert shown[3] == ""
 
 
+@pytest.mark.long
 def test_leaders_by_rate_are_explained_so(visit):
     document = documents.grown()
     document["options"] = {"leaders": "rate"}
@@ -308,6 +315,7 @@ def test_leaders_by_rate_are_explained_so(visit):
     assert any("to balance bytes in per second" in sentence for sentence in said)
 
 
+@pytest.mark.long
 def test_an_explanation_opens_and_closes_by_keyboard(visit, grown):
     page = visit(grown)
     button = page.locator("#rows button").first
@@ -320,6 +328,7 @@ def test_an_explanation_opens_and_closes_by_keyboard(visit, grown):
     assert page.locator("#rows tr.why").count() == 0
 
 
+@pytest.mark.long
 def test_many_brokers_are_grouped_and_opened(visit, many):
     document, text = many
     page = visit(text)
@@ -364,6 +373,7 @@ def test_many_brokers_are_grouped_and_opened(visit, many):
     assert heat.locator("thead th").count() == 4
 
 
+@pytest.mark.long
 def test_a_bar_of_many_brokers_opens_their_neighbours(visit, many):
     page = visit(many[1])
     bars = page.locator('[data-load="leaders"] svg rect.pick')
@@ -378,6 +388,7 @@ def test_a_bar_of_many_brokers_opens_their_neighbours(visit, many):
     assert page.locator("#failed-text").inner_text().startswith("Rack c fails")
 
 
+@pytest.mark.long
 def test_the_table_is_the_same_before_the_script(visit, many, grown):
     for text in (many[1], grown):
         read = "[...document.querySelectorAll('#heat tr')].map((r) => [...r.cells].map((c) => "

@@ -72,7 +72,7 @@ def test_placements_of_larger_clusters(case: tuple[dict[str, Any], dict[str, Any
     ],
     ids=str,
 )
-@pytest.mark.parametrize("seed", [0, 1])
+@pytest.mark.parametrize("seed", [1, pytest.param(0, marks=pytest.mark.long)])
 def test_a_hundred_partitions(seed: int, options: dict[str, Any]) -> None:
     cluster = concentrated(seed)
     job = read_problem(cluster, options)

@@ -337,6 +337,7 @@ def plain(name: str) -> dict[str, Any]:
     return value
 
 
+@pytest.mark.long
 def test_256_partitions_without_moves() -> None:
     planned = plan(Cluster.from_json(bundled("cluster-256.json")), no_moves=True)
     job = read_problem(plain("cluster-256.json"), {"no_moves": True})

@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 
 from partage import Assignment, Group, Member, assign
+from tests.profiles import seeds
 
 ACCEPTABLE = 10_000
 Task = tuple[int, int]
@@ -461,12 +462,13 @@ def at_random(draw: random.Random) -> World:
     return world
 
 
+@pytest.mark.random
 def test_every_history_ends_at_the_balanced_assignment() -> None:
     """Processes join and leave at random; a process without a copy loses the state at once. Each
     time the group becomes stable, as even as without lags, and no copy is missing."""
     draw = random.Random(6)
     rounds = histories = late = 0
-    for _ in range(200):
+    for _ in seeds(200):
         world = at_random(draw)
         for step in range(3):
             if step and draw.random() < 0.6:
@@ -505,5 +507,5 @@ def test_every_history_ends_at_the_balanced_assignment() -> None:
             copies = sum(len(pairs) for pairs in world.copies.values())
             wanted = min(world.settings["standbys"], len(size) - 1)
             assert copies == wanted * sum(n for t, n in world.topics.items() if t[0] == "s")
-    assert rounds > 1_000
-    assert late <= histories // 200
+    assert 3 * rounds > 5 * histories
+    assert late <= max(1, histories // 200)

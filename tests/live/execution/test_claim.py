@@ -31,7 +31,9 @@ def cluster() -> FakeCluster:
 
 
 def planned(live: FakeCluster, directory: Path) -> Path:
-    partage.plan(partage.snapshot(admin=live.admin), spread="topic", concurrency=1).write(directory)
+    partage.plan(
+        partage.snapshot(admin=live.admin, sleep=live.sleep), spread="topic", concurrency=1
+    ).write(directory)
     return directory
 
 

@@ -29,7 +29,9 @@ def test_a_topic_created_again_between_two_runs(tmp_path: Path, replicas: tuple[
     """It is neither moved nor rolled back, whatever replicas it has; its neighbour is."""
     live = FakeCluster(ORIGINAL, range(1, 5))
     times: Any = {"clock": live.clock, "sleep": live.sleep}
-    partage.plan(partage.snapshot(admin=live.admin), spread="topic").write(tmp_path)
+    partage.plan(partage.snapshot(admin=live.admin, sleep=live.sleep), spread="topic").write(
+        tmp_path
+    )
     assert partage.apply(tmp_path, admin=live.admin, **times).state == "done"
     moved = dict(live.replicas)
     assert all(moved[key] != original for key, original in ORIGINAL.items())
@@ -159,7 +161,9 @@ def test_the_acl_for_throttles_is_taken_away(tmp_path: Path, moment: int) -> Non
     live.configs["broker", "3"] = {"follower.replication.throttled.rate": "9000000"}
     before = dict(live.throttles)
     options: Any = {"admin": live.admin, "clock": live.clock, "sleep": live.sleep}
-    partage.plan(partage.snapshot(admin=live.admin), spread="topic", concurrency=1).write(tmp_path)
+    partage.plan(
+        partage.snapshot(admin=live.admin, sleep=live.sleep), spread="topic", concurrency=1
+    ).write(tmp_path)
     live.at(moment, lambda: setattr(live, "configs_forbidden", True))
     for _ in range(2):  # a second run is refused as well
         with pytest.raises(PartageError, match=MISSING):

@@ -87,7 +87,8 @@ def forge(directory: Path, lists: dict[tuple[str, int], list[int]], column: str 
 
 @pytest.fixture
 def directory(tmp_path: Path) -> Path:
-    partage.plan(partage.snapshot(admin=cluster().admin)).write(tmp_path / "plan")
+    live = cluster()
+    partage.plan(partage.snapshot(admin=live.admin, sleep=live.sleep)).write(tmp_path / "plan")
     return tmp_path / "plan"
 
 
@@ -144,7 +145,7 @@ def test_a_plan_that_is_not_optimal_is_applied(directory: Path) -> None:
 @pytest.mark.parametrize("strategy", ["generate", "greedy", "rack-greedy", "leader-flow"])
 def test_plans_of_other_strategies(tmp_path: Path, strategy: str) -> None:
     live = cluster()
-    made = partage.plan(partage.snapshot(admin=live.admin), strategy=strategy)
+    made = partage.plan(partage.snapshot(admin=live.admin, sleep=live.sleep), strategy=strategy)
     made.write(tmp_path / "plan")
     assert apply(tmp_path / "plan", live).state == "done"
 
@@ -227,7 +228,7 @@ def test_any_consistent_forgery_is_refused_or_keeps_the_rules(
     rng = random.Random(1)
     keys = sorted(ExecutionPlan.read(directory).changes)
     outcomes = set()
-    for place in seeds(200):
+    for place in seeds(340):
         forged, live = tmp_path / f"forged-{place}", cluster()
         shutil.copytree(directory, forged)
         chosen = rng.sample(keys, rng.randint(1, len(keys)))

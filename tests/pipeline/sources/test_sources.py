@@ -186,6 +186,7 @@ def test_the_value_itself_and_base64_keys(spark: Any, tmp_path: Path, write_line
     assert _good(spark, str(tmp_path / "v.parquet")) == [("t", 0, 0, when, b"text", 3)]
 
 
+@pytest.mark.long
 def test_directories_globs_and_packed_files(
     spark: Any, records: Any, tmp_path: Path, write_lines: Write
 ) -> None:
@@ -334,6 +335,7 @@ def test_a_column_of_a_wrong_type_is_named(spark: Any, tmp_path: Path) -> None:
     assert message.endswith("column partition must not have type array<bigint>")
 
 
+@pytest.mark.long
 def test_missing_empty_and_damaged_files(spark: Any, tmp_path: Path, write_lines: Write) -> None:
     header = ",".join(NAMES)
     (tmp_path / "empty").mkdir()

@@ -81,6 +81,7 @@ QUICK = os.environ | {"JAVA_TOOL_OPTIONS": "-XX:TieredStopAtLevel=1 -XX:+UseSeri
 """Java that starts in half the time, for runs that do not last."""
 
 
+@pytest.mark.long
 @pytest.mark.spark
 def test_a_growing_folder_with_late_and_bad_rows(
     spark: Any, tmp_path: Path, cluster_file: Path
