@@ -2,7 +2,7 @@
 
     python benchmarks/page.py
 
-It fills the blocks of ``README.md`` and of ``docs/benchmarks.md``, ``assignors-compared.md`` and
+It fills the blocks of ``docs/benchmarks.md``, ``assignors-compared.md`` and
 ``kafka-reassignment-survey.md``, and redraws the plots in ``docs/images`` whose figures have
 changed (needs matplotlib). The text between the blocks is written by hand.
 """
@@ -46,7 +46,6 @@ def pages(folder: Path = results.FOLDER) -> dict[str, dict[str, str]]:
     plans, joins = peers.ordered(found["peers"]), assignors.latest(found["assignors"])
     clusters = {name: row.description for name, row in plan.ROWS.items()}
     found_blocks = {
-        "README.md": {"how fast": tables.plan.short(found["plan"], clusters)},
         "docs/benchmarks.md": {
             **tables.runs.blocks(runs),
             **tables.summary.blocks(peers.compared(plans), joins["seconds"]),

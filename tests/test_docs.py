@@ -229,6 +229,17 @@ def pages() -> list[Any]:
     ]
 
 
+RECORDED = ("partage plan cluster.json -o plan/", "partage check plan/")
+
+
+def test_the_terminal_of_the_readme_is_of_today(folder: Path) -> None:
+    """docs/images/terminal.svg shows what these commands print."""
+    shutil.copy(DATA / "cluster-grown.json", folder / "cluster.json")
+    script, drawn = ROOT / "scripts" / "record_terminal.py", folder / "terminal.svg"
+    subprocess.run([sys.executable, script, drawn, *RECORDED], check=True)
+    check_pictures(folder)
+
+
 def test_every_test_that_a_page_names_exists() -> None:
     named = [
         (page, path, test)

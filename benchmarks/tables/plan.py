@@ -19,30 +19,6 @@ HEAD = [
     "seconds",
     "peak MB",
 ]
-SHORT = [
-    "cluster",
-    "moves",
-    "lower bound",
-    "replicas",
-    "worst survivor/ideal",
-    "seconds",
-    "peak MB",
-]
-
-
-def short(figures: Mapping[str, Mapping[str, Any]], names: Mapping[str, str]) -> str:
-    """The same rows with the columns of the README."""
-    columns = [HEAD.index(name) for name in SHORT]
-    return table(
-        SHORT,
-        [
-            [line[column] for column in columns]
-            for name, description in names.items()
-            if name in figures
-            for line in [_line(description, figures[name]["partage"])]
-        ],
-        1,
-    )
 
 
 def report(figures: Mapping[str, Mapping[str, Any]], names: Mapping[str, str]) -> str:
