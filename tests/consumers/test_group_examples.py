@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 
 from partage.consumers.assign import assign
-from partage.consumers.assignors import ASSIGNORS, Assignor
+from partage.consumers.assignors import ASSIGNORS
 from partage.consumers.protocol import Partition
 from partage.consumers.scenario import Scenario
 from partage.consumers.simulation import Simulation, simulate
@@ -149,22 +149,6 @@ def test_static_members_go_by_instance_id_and_come_first() -> None:
 K = "kmo_community"
 
 
-def first_in_order(seen: Group) -> Any:
-    """The assignor of the log: while a member has two more than another, its first partition
-    moves."""
-    target = seen.owner.copy()
-    count = len(seen.members)
-    for partition in range(seen.partitions):
-        if target[partition] < 0:
-            target[partition] = min(range(count), key=lambda m: (target == m).sum())
-    for partition in range(seen.partitions):
-        load = [(target == m).sum() for m in range(count)]
-        least = load.index(min(load))
-        if load[target[partition]] > load[least] + 1:
-            target[partition] = least
-    return target
-
-
 def rounds_of(found: Simulation) -> list[Any]:
     """(generation, assignment, added, revoked) with partition numbers alone."""
 
@@ -177,10 +161,9 @@ def rounds_of(found: Simulation) -> list[Any]:
     ]
 
 
-def test_the_log_of_kip_429(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_log_of_kip_429() -> None:
     """Generations 9, 10 and 11; in the second round partition 0 has no owner."""
-    monkeypatch.setitem(ASSIGNORS, "of-the-log", Assignor(first_in_order, cooperative=True))
-    found = simulate(scenario("kip-429-scenario"), "of-the-log", "cooperative")
+    found = simulate(scenario("kip-429-scenario"), "cooperative-sticky", mode="java-3.7.0")
     one, two = "consumer-1", "consumer-2"
     assert rounds_of(found) == [
         (9, {one: [0, 1, 2]}, {one: [0, 1, 2]}, {}),
@@ -197,8 +180,8 @@ def test_the_log_of_kip_429(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.mark.parametrize("mode", ["optimal", "java"])
 def test_today_another_partition_goes(mode: str) -> None:
-    """Kafka's assignor since KAFKA-9987 keeps the first ones of a member's quota, ours too."""
-    found = simulate(scenario("kip-429-scenario"), "cooperative-sticky", "cooperative", mode)
+    """Kafka's assignor since KAFKA-16277 keeps the lowest partitions of a member, ours too."""
+    found = simulate(scenario("kip-429-scenario"), "cooperative-sticky", mode=mode)
     one, two = "consumer-1", "consumer-2"
     assert rounds_of(found)[1:] == [
         (10, {one: [0, 1], two: []}, {}, {one: [2]}),

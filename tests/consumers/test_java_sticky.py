@@ -23,6 +23,20 @@ def test_equal_to_kafka() -> None:
         assert found == case["assignment"], case["group"]
 
 
+def test_equal_to_kafka_3_7_0() -> None:
+    """The results of Kafka 3.7.0's classes, for members that list what they own in any order; from
+    RunAssignors.java of the benchmarks."""
+    file = Path(__file__).parent / "kafka_3_7_0_answers.json.gz"
+    others = 0
+    for line in gzip.decompress(file.read_bytes()).decode().splitlines():
+        case = json.loads(line)
+        group = Group.from_json(case["group"], "group")
+        found = assign(group, case["assignor"], "java-3.7.0").to_json()["assignment"]
+        assert found == case["assignment"], case["group"]
+        others += assign(group, case["assignor"], "java").to_json()["assignment"] != found
+    assert others > 10
+
+
 def test_names_with_lone_surrogates() -> None:
     """JSON can contain half of a surrogate pair."""
     members = [Member("\ud800", ["\udfff"]), Member("b", ["\udfff", "t"])]

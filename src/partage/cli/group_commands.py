@@ -35,8 +35,9 @@ AssignorOption = Annotated[
 Mode = Annotated[
     str | None,
     one_of(
-        "optimal|java",
-        "Exact, or the result of Kafka's Java class of that name; uniform: java by default.",
+        "optimal|java|java-3.7.0",
+        "Exact, or the result of Kafka's Java class of that name, today or as up to 3.7.0; "
+        "uniform: java by default.",
     ),
 ]
 KAFKA_ASSIGNORS = ("range", "roundrobin", "sticky", "cooperative-sticky")
@@ -205,6 +206,10 @@ def simulate(
         one_of(PICTURE_ROWS, "What each line of the picture on the terminal shows."),
     ] = None,
     picture: Picture = None,
+    client_log: Annotated[
+        bool,
+        typer.Option("--client-log", help="Print the log of Java clients that would do the same."),
+    ] = False,
     commit_interval: Annotated[
         str,
         typer.Option(
@@ -225,6 +230,7 @@ def simulate(
         partage simulate scenario.json --assignor sticky --protocol cooperative
     """
     from partage.consumers.simulation import simulate as run_simulation
+    from partage.errors import InputError
     from partage.outputs import check_file, write_file
 
     if by is not None:
@@ -232,13 +238,19 @@ def simulate(
     if picture is not None:
         check_file(picture, "picture")
     intervals = _intervals(commit_interval)
+    if client_log and json:
+        raise InputError("--client-log", "cannot be combined with --json")
     names = [name.strip() for name in assignor.split(",")] if assignor is not None else []
     found = run_simulation(scenario, names, protocol, mode)
     if picture is not None:
         from partage.report.pictures import simulation_svg
 
         write_file(picture, simulation_svg(found))
-    if json:
+    if client_log:
+        from partage.consumers.client_log import client_log as log_of
+
+        output.print_log(log_of(found))
+    elif json:
         output.print_json(found.to_json(intervals))
     else:
         from partage.report.group_tables import print_simulation

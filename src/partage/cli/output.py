@@ -108,6 +108,11 @@ def print_plain(line: str) -> None:
     print(printable(redacted(line)), flush=True)
 
 
+def print_log(text: str) -> None:
+    """Print whole lines, with tabs, of which every name is printable already."""
+    print(redacted(text), end="", flush=True)
+
+
 def print_aside(line: str) -> None:
     """Print a line that is not the result on stderr: progress, a warning, an error."""
     print(printable(redacted(line)), file=sys.stderr, flush=True)

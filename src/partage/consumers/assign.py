@@ -33,7 +33,8 @@ def assign(
     - ``assignor``: a registered name, or ``module:Class``
     - ``mode``: ``optimal``, or ``java`` for the result of Apache Kafka's class of that name; only
       sticky, cooperative-sticky, weighted and uniform have modes. By default ``optimal``, for
-      uniform ``java``
+      uniform ``java``. ``java-3.7.0``, for both sticky ones, is that of Kafka 2.5.1 to 3.7.0, where
+      a member keeps the partitions that come first in ``owned``
     - ``protocol``: ``consumer`` for the assignors of the group coordinator (KIP-848), range and
       uniform; ``classic`` for those of the clients
     - ``max_skew``: for weighted, how far the highest load may stay above its lower bound, as a

@@ -10,7 +10,7 @@ keys, which Java turns into trees.
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterator, Sequence
+from collections.abc import Hashable, Iterable, Iterator, Sequence
 from typing import Generic, TypeVar
 
 Key = TypeVar("Key", bound=Hashable)
@@ -41,6 +41,17 @@ def copied_order(numbers: Sequence[int]) -> list[int]:
     for number in numbers:
         found.add(number, number)
     return list(found)
+
+
+def owned_order(partitions: Iterable[tuple[str, int]]) -> list[tuple[str, int]]:
+    """The partitions in the order in which Kafka's client lists what it owns, until it fetches
+    records: that of a map made for their number, topic by topic (SubscriptionState)."""
+    held = sorted(partitions)
+    found = JavaTable[tuple[str, int]](len(held))
+    for topic, number in held:
+        found.add((topic, number), 31 * (31 + number) + string_hash(topic))
+    topics = {topic: at for at, topic in enumerate(dict.fromkeys(topic for topic, _ in found))}
+    return sorted(found, key=lambda partition: topics[partition[0]])
 
 
 class JavaTable(Generic[Key]):

@@ -6,6 +6,8 @@ members have it. The free partitions, in the order of (topic, number), go in tur
 below P // M, in the order of their ids, and then one each to the members that may still have one
 more.
 
+*Until 3.7.0* (before KAFKA-16277) these were kept in the order in which the member lists them.
+
 *Different subscriptions.* Each member keeps what it owns. Free partitions go to the subscriber with
 the fewest partitions, topics with few subscribers first. Then the class passes over all partitions
 again and again: a partition whose owner has at least two more than some subscriber moves to the
@@ -42,12 +44,13 @@ Ints = npt.NDArray[np.int64]
 Bools = npt.NDArray[np.bool_]
 
 
-def java_sticky(group: Group) -> Ints:
-    """[P] the member of each partition, ``NO_MEMBER`` where none subscribes."""
+def java_sticky(group: Group, *, as_listed: bool = False) -> Ints:
+    """[P] the member of each partition, ``NO_MEMBER`` where none subscribes. ``as_listed``: members
+    keep the first partitions that they list, as in Kafka 2.5.1 to 3.7.0."""
     racks = _Racks(group)
     first = frozenset(group.members[0].topics)
     if all(frozenset(member.topics) == first for member in group.members):
-        return _Constrained(group, racks).build()
+        return _Constrained(group, racks, as_listed).build()
     return _General(group, racks).build()
 
 
@@ -83,8 +86,8 @@ class _Racks:
 
 
 class _Constrained:
-    def __init__(self, group: Group, racks: _Racks) -> None:
-        self.group, self.racks = group, racks
+    def __init__(self, group: Group, racks: _Racks, as_listed: bool) -> None:
+        self.group, self.racks, self.as_listed = group, racks, as_listed
         members = len(group.members)
         self.listed = np.asarray(group.subscribes.any(axis=0))[group.topic]
         self.least, self.expected = divmod(int(self.listed.sum()), members)
@@ -122,7 +125,7 @@ class _Constrained:
             if not self.racks.mismatch(member, partition):
                 owned[member].append(partition)
         for member in java_order([member.id for member in group.members]):
-            has = owned[member]
+            has = self._listed(member, owned[member]) if self.as_listed else owned[member]
             if len(has) < self.least:
                 keeps = len(has)
                 self.below.append(member)
@@ -137,6 +140,14 @@ class _Constrained:
                     self.at_least.append(member)
             self.owner[has[:keeps]] = member
             self.load[member] = keeps
+
+    def _listed(self, member: int, owned: list[int]) -> list[int]:
+        """What a member owns, in the order in which it lists it."""
+        listed = self.group.members[member].owned
+        if isinstance(listed, Mapping):
+            listed = [(topic, int(n)) for topic, numbers in listed.items() for n in numbers]
+        place = {partition: at for at, partition in reversed(list(enumerate(listed)))}
+        return sorted(owned, key=lambda partition: place[self.group.named(partition)])
 
     def _assign_by_rack(self, free: Iterable[int]) -> list[int]:
         """Assign partitions to members in their racks. Returns the partitions that are left."""

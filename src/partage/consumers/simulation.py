@@ -34,6 +34,7 @@ from partage.consumers.protocol import (
     COOPERATIVE,
     EAGER,
     PROTOCOLS,
+    Callback,
     Coordinator,
     Network,
     Partition,
@@ -65,7 +66,8 @@ Held = dict[str, tuple[Partition, ...]]
 class SimulatedRound:
     """A generation that received its assignment, or that its last member left.
 
-    ``assignor``: the one that the coordinator chose, empty without members.
+    ``assignor``: the one that the coordinator chose, ``leader``: the member that assigned; both
+    empty without members.
     ``added``, ``revoked`` and ``lost`` are the callbacks of the members on the way to this round.
     ``lost`` also has the partitions of members that the coordinator removed without their
     knowledge. ``details``: with Streams and Connect, what waits (``Application.details``).
@@ -79,6 +81,7 @@ class SimulatedRound:
     revoked: Held = field(default_factory=dict)
     lost: Held = field(default_factory=dict)
     details: Mapping[str, Any] = field(default_factory=dict)
+    leader: str = ""
 
     def to_json(self) -> dict[str, Any]:
         """The JSON object in ``rounds``."""
@@ -101,7 +104,7 @@ class Simulation:
 
     - ``assignor``: of the members that do not list their own, or else all that are listed
     - ``protocol``: those of the members, in the order of the scenario
-    - ``protocols``: that of each member
+    - ``protocols``: that of each member; ``callbacks``: (time, member, callback)
     - ``spans``: the spans of ownership; ``unowned``: partition-seconds without an owner
     - ``moved``: how often a partition moved to another member
     - ``refused``: by member that the coordinator refused, its error message
@@ -121,6 +124,7 @@ class Simulation:
     violations: tuple[str, ...]
     restoring: float | None = None
     protocols: Mapping[str, str] = field(default_factory=dict)
+    callbacks: tuple[tuple[float, str, Callback], ...] = ()
 
     @cached_property
     def produce(self) -> dict[Partition, float]:
@@ -292,6 +296,7 @@ def simulate(
         violations=tuple(run.violations),
         restoring=run.restoring,
         protocols=run.protocols,
+        callbacks=tuple(run.callbacks),
     )
 
 
@@ -350,6 +355,7 @@ class _Run:
         self.moved = 0
         self.refused: dict[str, str] = {}
         self.violations: list[str] = []
+        self.callbacks: list[tuple[float, str, Callback]] = []
         # collects the callbacks on the way to the next generation
         self._next = SimulatedRound(0.0, 0, {})
         # per process: callbacks seen, whether it ran, whether it had failed
@@ -450,6 +456,7 @@ class _Run:
         for client in touched:
             consumer = self._consumers[client]
             for call in consumer.callbacks[self._seen.get(client, (0,))[0] :]:
+                self.callbacks.append((self.network.now, client, call))
                 self._record_callback(client, call.kind, call.partitions, call.generation)
             if consumer.error is not None and client not in self.refused:
                 self.refused[client] = f"{consumer.error.name}: {consumer.error.value}"
@@ -517,9 +524,9 @@ class _Run:
         found, self._next = self._next, SimulatedRound(0.0, 0, {})
         coordinator = self.network.coordinator
         found.at, found.generation = self.network.now, generation
-        found.assignor = coordinator.assignor
-        members = coordinator.members.values()
-        found.assignment = {member.client: member.assignment for member in members}
+        found.assignor, members = coordinator.assignor, coordinator.members
+        found.assignment = {member.client: member.assignment for member in members.values()}
+        found.leader = members[coordinator.leader].client if coordinator.leader else ""
         self.rounds.append(found)
         return found
 

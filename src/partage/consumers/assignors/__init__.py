@@ -45,8 +45,9 @@ from partage.errors import InputError, shown
 from partage.group import Group
 from partage.named import load_attribute
 
-MODES = ("optimal", "java")
-"""The exact or best known assignment, or that of the Java class of the same name."""
+MODES = ("optimal", "java", "java-3.7.0")
+"""The exact or best known assignment, or that of the Java class of the same name: of today, or as
+it was up to that version."""
 
 Decide = Callable[..., npt.NDArray[np.int64] | Assignment]
 
@@ -70,7 +71,7 @@ ASSIGNORS: dict[str, Assignor] = {
     "sticky": Assignor(sticky, modes=MODES),
     "cooperative-sticky": Assignor(sticky, cooperative=True, modes=MODES),
     "failover": Assignor(failover),
-    "weighted": Assignor(weighted, modes=MODES, options=("max_skew",)),
+    "weighted": Assignor(weighted, modes=MODES[:2], options=("max_skew",)),
     "lag": Assignor(lag),
     "streams": Assignor(streams, cooperative=True),
     "connect": Assignor(connect),

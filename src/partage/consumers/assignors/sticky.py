@@ -2,6 +2,8 @@
 
 ``optimal`` is exact (``consumers.exact_assignment``). ``java`` is the result of Kafka's class
 (``consumers.java_sticky``): usually as fair but not always, and rarely with as few moves.
+``java-3.7.0`` is its result in Kafka 2.5.1 to 3.7.0: a member keeps the partitions that it lists
+first.
 Cooperative-sticky makes the same decision; it differs in what members revoke, and when.
 """
 
@@ -17,4 +19,6 @@ from partage.group import Group
 
 def sticky(group: Group, mode: str) -> npt.NDArray[np.int64]:
     """[P] the member of each partition."""
-    return java_sticky(group) if mode == "java" else assign_exactly(group)
+    if mode == "optimal":
+        return assign_exactly(group)
+    return java_sticky(group, as_listed=mode == "java-3.7.0")

@@ -20,6 +20,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from enum import Enum
 
+from partage.consumers.java_order import owned_order
 from partage.consumers.protocol.leader import Instances, Leader
 from partage.consumers.protocol.messages import (
     COOPERATIVE,
@@ -196,7 +197,7 @@ class SimulatedConsumer:
             Subscription(
                 self.topics,
                 self.protocol,
-                tuple(sorted(self.held)),
+                tuple(owned_order(self.held)),
                 self._remembered,
                 self.held_since,
                 self.rack,
