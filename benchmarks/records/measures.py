@@ -1,7 +1,7 @@
 """One measurement in a separate process and Spark session: ``measures.py '{"job": ...}'``.
 
-The argument has the ``job`` (a key of ``JOBS``), ``executors`` (threads on this machine) and the
-job's parameters; the figures go to stdout as JSON.
+The argument has the ``job`` (a key of ``JOBS``), ``executors`` (threads on this machine),
+``config`` (Spark settings), if any, and the job's parameters; the figures go to stdout as JSON.
 """
 
 from __future__ import annotations
@@ -19,6 +19,8 @@ sys.path.insert(0, str(Path(__file__).resolve().parent))
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
+import pyarrow.parquet as pq
+from extremes import generate_extreme
 from generator import folder_of, generate_records
 from memory import Peak
 from pyspark.sql import functions as sf
@@ -26,7 +28,7 @@ from pyspark.sql import functions as sf
 from partage.pipeline import placements
 from partage.pipeline.key_report import key_report
 from partage.pipeline.measure import WINDOW_SECONDS
-from partage.pipeline.profile import profile_tables
+from partage.pipeline.profile import profile_tables, write_profile
 from partage.pipeline.session import session
 from partage.producers.fitting import HASHES
 from partage.producers.keys import Keys
@@ -184,7 +186,25 @@ def skewed(spark: SparkSession, data: Path, seed: int, kind: str, records: int) 
     }
 
 
+# ---------------------------------------------------------------- extremes
+
+
+def extreme(spark: SparkSession, data: Path, seed: int, kind: str, records: int) -> Json:
+    """Seconds to write a profile of which one table is as long as the input, and its tables'
+    rows."""
+    folder, out = data / "records", data / "profile"
+    generate_extreme(spark, folder, kind, records)
+    seconds = _seconds(lambda: write_profile(spark, [folder], out))
+    rows = {
+        table.name: sum(pq.read_metadata(file).num_rows for file in table.glob("*.parquet"))
+        for table in sorted(out.iterdir())
+        if table.is_dir()
+    }
+    return {"profile_seconds": seconds, "rows": rows}
+
+
 JOBS: dict[str, Callable[..., Json]] = {
+    "extreme": extreme,
     "generate": generate,
     "hashing": hashing,
     "profile": profile,
@@ -211,7 +231,8 @@ def measured(spark: SparkSession, job: str, data: str, **more: Any) -> Json:
 
 def main() -> None:
     given = json.loads(sys.argv[1])
-    with session(f"local[{given.pop('executors')}]") as spark:
+    config = given.pop("config", {})
+    with session(f"local[{given.pop('executors')}]", config=config) as spark:
         print(json.dumps(measured(spark, **given)))
 
 

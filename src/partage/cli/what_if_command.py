@@ -234,9 +234,7 @@ def _run(
             sink = None if out is None else Sink(out, MARKER, run.format, run.overwrite)
             if sink is not None:
                 sink.check(spark)
-            answer = explore(spark, what_if, progress=progress)
-            if sink is not None:
-                answer.write(spark, sink)
+            answer = explore(spark, what_if, sink=sink, progress=progress)
     value = answer.to_json()
     if run.json:
         output.print_json(value)

@@ -134,14 +134,12 @@ class Tables:
 
     def add(self, name: str, frame: DataFrame, schema: pa.Schema, order: Sequence[str]) -> None:
         """Write the rows of a frame to the folder ``name`` with these columns, each file sorted by
-        ``order``."""
-        if not self._shared:
-            table = frame.select(schema.names).toArrow().cast(schema)
-            self.add_here(name, table.sort_by([(column, "ascending") for column in order]))
-            return
-        typed = from_arrow_schema(schema)
-        frame = frame.select(*(sf.col(one.name).cast(one.dataType) for one in typed))
-        self._save(name, frame.sortWithinPartitions(*order))
+        the columns ``order`` of the frame."""
+        typed = [sf.col(one.name).cast(one.dataType) for one in from_arrow_schema(schema)]
+        if self._shared:
+            self._save(name, frame.sortWithinPartitions(*order).select(*typed))
+        else:
+            self.add_here(name, frame.sort(*order).select(*typed).toArrow().cast(schema))
 
     def add_here(self, name: str, table: pa.Table) -> None:
         """Write a table that is here."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from typing import Any
 
 import numpy as np
 import pytest
@@ -11,7 +12,7 @@ pytest.importorskip("pyspark")
 from hypothesis import given
 from hypothesis import strategies as st
 
-from partage.pipeline.what_ifs import percentiles
+from partage.pipeline.what_ifs import explore
 from partage.pipeline.what_ifs.growth import Growth
 from tests.pipeline.what_ifs.cases import (
     _GROWN,
@@ -62,12 +63,14 @@ def test_growth_around_its_factor() -> None:
     assert np.mean(grows) == pytest.approx(2 * math.exp(0.5**2 / 2), rel=0.05)
 
 
-def test_thresholds_count_runs() -> None:
+@pytest.mark.spark
+def test_thresholds_count_runs(spark: Any) -> None:
     growth = Growth(_PLACED, runs=50, above=1.3, full=0.4)
     runs = [found for row in range(50) for found in growth.of_row(row)]
-    for row in percentiles(growth, runs):
+    answer = explore(spark, growth)
+    for row in answer.percentiles:
         values = [one[row["measure"]] for one in runs if one["placement"] == row["placement"]]
         limit = 0.4 if row["measure"] == "disk" else 1.3
         assert row["threshold"] == limit
         assert row["above"] == sum(value > limit for value in values) / 50
-    assert growth.about(runs)["cannot"] == {"mip": "has no time"}
+    assert answer.about["cannot"] == {"mip": "has no time"}

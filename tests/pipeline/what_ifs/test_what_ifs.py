@@ -5,14 +5,13 @@ from __future__ import annotations
 import json
 import math
 from pathlib import Path
+from random import Random
 from typing import Any
 
 import pytest
 
 pytest.importorskip("pyspark")
 import pyarrow.parquet as pq
-from hypothesis import given
-from hypothesis import strategies as st
 
 from partage.errors import InputError
 from partage.pipeline.sinks import Sink
@@ -42,39 +41,79 @@ def test_rows_do_not_depend_on_their_spread(
         "failures": Failures(placed, pairs=5, seed=3),
         "growth": Growth(placed, runs=6, seed=3),
     }[kind]
-    spread = []
+    out, answers = tmp_path / "out", []
     for worth in (what_if.rows, 2):  # all rows as one problem, and two in each
         monkeypatch.setattr(type(what_if), "worth", worth)
-        spread.append(explore(spark, what_if))
-    one, many = spread
-    direct = [found for row in range(what_if.rows) for found in what_if.of_row(row)]
-    empty = dict.fromkeys(what_if.schema.names)
-    assert one.runs.to_pylist() == [empty | found for found in direct]
-    assert many.runs.equals(one.runs)
-    assert many.to_json() == one.to_json()
-    assert one.percentiles == percentiles(what_if, one.runs.to_pylist())
-
-    sink = Sink(tmp_path / "out", MARKER)
-    one.write(spark, sink)
-    assert pq.read_table(tmp_path / "out" / "runs").equals(one.runs)
-    assert pq.read_table(tmp_path / "out" / "percentiles").to_pylist() == one.percentiles
-    about = json.loads((tmp_path / "out" / MARKER).read_text())
+        sink = Sink(out / str(worth), MARKER)
+        answers.append(explore(spark, what_if, sink=sink).to_json())
+        runs = pq.read_table(out / str(worth) / "runs")
+        direct = [found for row in range(what_if.rows) for found in what_if.of_row(row)]
+        empty = dict.fromkeys(what_if.schema.names)
+        assert runs.to_pylist() == [empty | found for found in direct]
+        assert (runs.schema.names, runs.schema.types) == (
+            what_if.schema.names,
+            what_if.schema.types,
+        )
+    one, many = answers
+    assert many == one
+    written = pq.read_table(out / "2" / "percentiles")
+    assert written.to_pylist() == one["percentiles"] == expected_percentiles(what_if, direct)
+    about = json.loads((out / "2" / MARKER).read_text())
     assert (about["what_if"], about["seed"], about["format"]) == (kind, 3, "parquet")
+    if kind == "churn":
+        assert about["violations"] == sum(row["violations"] > 0 for row in direct)
 
 
-@given(st.lists(st.one_of(st.none(), st.integers(0, 9)), min_size=1, max_size=150))
-def test_percentiles_are_values_that_occurred(values: list[int | None]) -> None:
-    what_if = Churn(scenario("failover"), CASES[:1], runs=len(values))
-    rows = [
-        {"assignor": "a", "protocol": "p"} | dict.fromkeys(what_if.measures, value)
-        for value in values
+@pytest.mark.spark
+def test_percentiles_are_values_that_occurred(spark: Any) -> None:
+    """Of many lists of values, each a case: a percentile is the smallest value that the share of
+    runs does not exceed."""
+    random = Random(7)
+    lists: list[list[int | None]] = [[None], [5], [3, None, 3], list(range(150))]
+    lists += [
+        [random.choice([None, *range(10)]) for _ in range(random.randint(1, 150))]
+        for _ in range(60)
     ]
-    known = sorted(value for value in values if value is not None)
-    for found in percentiles(what_if, rows):
-        assert found["runs"] == len(known)
+    what_if = Churn(scenario("failover"), CASES[:1], runs=len(lists))
+    rows = [
+        (row, place, str(row), "p", *[value] * len(what_if.measures))
+        for row, values in enumerate(lists)
+        for place, value in enumerate(values)
+    ]
+    random.shuffle(rows)
+    types = "row long, place int, assignor string, protocol string"
+    measures = ", ".join(f"{measure} int" for measure in what_if.measures)
+    found = percentiles(what_if, spark.createDataFrame(rows, f"{types}, {measures}"))
+    assert [(row["assignor"], row["measure"]) for row in found] == [
+        (str(row), measure) for row in range(len(lists)) for measure in what_if.measures
+    ]
+    for row in found:
+        known = sorted(value for value in lists[int(row["assignor"])] if value is not None)
+        assert row["runs"] == len(known)
         for name, percent in (("p50", 50), ("p90", 90), ("p99", 99), ("max", 100)):
             rank = -(-percent * len(known) // 100)
-            assert found[name] == (known[rank - 1] if known else None)
+            assert row[name] == (known[rank - 1] if known else None)
+
+
+def expected_percentiles(what_if: Any, runs: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Of results in the order of their rows, in plain Python."""
+    cases = dict.fromkeys(tuple(run[name] for name in what_if.by) for run in runs)
+    found = []
+    for case in cases:
+        own = [run for run in runs if tuple(run[name] for name in what_if.by) == case]
+        for measure in what_if.measures:
+            known = sorted(run[measure] for run in own if run.get(measure) is not None)
+            row = dict(zip(what_if.by, case, strict=True)) | {"measure": measure}
+            row["runs"] = len(known)
+            for name, percent in (("p50", 50), ("p90", 90), ("p99", 99), ("max", 100)):
+                row[name] = known[-(-percent * len(known) // 100) - 1] if known else None
+            if what_if.thresholds:
+                limit = what_if.thresholds.get(measure)
+                above = sum(value > limit for value in known) if limit is not None else 0
+                row["threshold"] = limit
+                row["above"] = above / len(known) if known and limit is not None else None
+            found.append(row)
+    return found
 
 
 @pytest.mark.parametrize(

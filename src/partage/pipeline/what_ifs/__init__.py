@@ -3,29 +3,30 @@
 Each type of what-if is a module of this package. It defines the number of rows and a function from
 a row's number to its results; random draws come from a generator seeded with the user's seed and
 that number. So results do not depend on how rows are distributed over workers. The rows go through
-``mapInArrow``; the results are collected, put back in order and summed up.
+``mapInArrow``; the executors keep the results, sum them up and write them.
 
 A percentile is a value that occurred: the smallest that the given share of runs does not exceed.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Any, Protocol
 
-import numpy as np
 import pyarrow as pa
+from pyspark.sql import functions as sf
 from pyspark.sql.pandas.types import from_arrow_schema
 
 import partage
+from partage.pipeline.cache import Cache
 from partage.pipeline.progress import Progress, reported
 from partage.pipeline.session import spark_errors
 from partage.pipeline.sinks import Sink
 
 if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
+    from pyspark.sql import DataFrame, SparkSession
 
 FORMAT_VERSION = 1
 MARKER = "what-if.json"
@@ -43,7 +44,8 @@ class WhatIf(Protocol):
     - ``of_row``: the results of a row, values by column of ``schema``
     - ``by``: the columns that name what is compared; ``measures``: the columns that are summed up
     - ``thresholds``: by measure, the value above which runs are counted
-    - ``about``: the input, and figures over all runs
+    - ``counted``: columns of which the results above 0 are counted
+    - ``about``: the input, and those counts
     """
 
     @property
@@ -58,80 +60,100 @@ class WhatIf(Protocol):
     def measures(self) -> tuple[str, ...]: ...
     @property
     def thresholds(self) -> Mapping[str, float]: ...
+    @property
+    def counted(self) -> tuple[str, ...]: ...
     def of_row(self, row: int) -> list[dict[str, Any]]: ...
-    def about(self, runs: Sequence[Mapping[str, Any]]) -> dict[str, Any]: ...
+    def about(self, counts: Mapping[str, int]) -> dict[str, Any]: ...
 
 
 @dataclass(frozen=True)
 class Answer:
-    """``runs``: the results in the order of the rows; ``percentiles``: a row per case and measure.
-    ``to_json`` is the output of ``what-if --json``."""
+    """``percentiles``: a row per case and measure. ``to_json`` is the output of ``what-if
+    --json``."""
 
-    what_if: WhatIf
     about: dict[str, Any]
-    runs: pa.Table
     percentiles: list[dict[str, Any]]
 
     def to_json(self) -> dict[str, Any]:
         """The input and the percentiles."""
         return {**self.about, "percentiles": self.percentiles}
 
-    def write(self, spark: SparkSession, sink: Sink) -> None:
-        """The tables ``runs`` and ``percentiles``, and the marker."""
-        tables = {"runs": self.runs, "percentiles": self._table()}
-        about = {"format_version": FORMAT_VERSION, "partage": partage.__version__}
-        sink.write(spark, tables, about | self.about)
-
-    def _table(self) -> pa.Table:
-        names = [*self.what_if.by, "measure"]
-        numbers = [*PERCENTILES, *(("threshold", "above") if self.what_if.thresholds else ())]
-        fields = [(name, pa.string()) for name in names] + [("runs", pa.int64())]
-        fields += [(name, pa.float64()) for name in numbers]
-        return pa.Table.from_pylist(self.percentiles, schema=pa.schema(fields))
-
 
 def explore(
     spark: SparkSession,
     what_if: WhatIf,
     *,
+    sink: Sink | None = None,
     progress: Progress | None = None,
 ) -> Answer:
-    """Compute every row on Spark."""
+    """Compute every row on Spark. With a ``sink``, write the tables ``runs`` and ``percentiles``
+    and the marker."""
     schema = _placed(what_if.schema)
     parts = min(-(-what_if.rows // what_if.worth), _SLICES)
     numbers = spark.range(0, what_if.rows, 1, parts)
-    found = numbers.mapInArrow(partial(_compute, what_if=what_if), from_arrow_schema(schema))
-    with spark_errors(), reported(spark, progress, "trying"):
-        table: pa.Table = found.toArrow().cast(schema)
-    order = [(name, "ascending") for name in _PLACE]
-    runs = table.sort_by(order).drop_columns(list(_PLACE)).combine_chunks()
-    rows = runs.to_pylist()
-    return Answer(what_if, what_if.about(rows), runs, percentiles(what_if, rows))
+    computed = numbers.mapInArrow(partial(_compute, what_if=what_if), from_arrow_schema(schema))
+    with spark_errors(), Cache() as cached, reported(spark, progress, "trying"):
+        runs = cached(computed)
+        found = percentiles(what_if, runs)
+        counts = runs.agg(
+            sf.count("*").alias("results"),
+            *(sf.count_if(sf.col(name) > 0).alias(name) for name in what_if.counted),
+        )
+        about = what_if.about(counts.collect()[0].asDict())
+        if sink is not None:
+            with sink.opened(spark) as tables:
+                tables.add("runs", runs, what_if.schema, tuple(_PLACE))
+                tables.add_here("percentiles", _table(what_if, found))
+                version = {"format_version": FORMAT_VERSION, "partage": partage.__version__}
+                tables.about = version | about
+    return Answer(about, found)
 
 
-def percentiles(what_if: WhatIf, runs: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
+def percentiles(what_if: WhatIf, runs: DataFrame) -> list[dict[str, Any]]:
     """Per case, in order of appearance, and measure: ``runs`` (those with a value), the
     percentiles, and with a threshold the share of runs above it; None if there is no value."""
-    cases: dict[tuple[str, ...], list[Mapping[str, Any]]] = {}
-    for run in runs:
-        cases.setdefault(tuple(run[name] for name in what_if.by), []).append(run)
-    found = []
-    for case, own in cases.items():
-        for measure in what_if.measures:
-            known = np.array([run[measure] for run in own if run[measure] is not None], float)
-            row: dict[str, Any] = dict(zip(what_if.by, case, strict=True))
-            row |= {"measure": measure, "runs": len(known)}
-            for name, part in PERCENTILES.items():
-                value = np.quantile(known, part, method="inverted_cdf") if len(known) else None
-                row[name] = None if value is None else float(value)
-            if what_if.thresholds:
-                limit = what_if.thresholds.get(measure)
-                counted = limit is not None and len(known) > 0
-                row["threshold"] = limit
-                row["above"] = float((known > limit).mean()) if counted else None
-            found.append(row)
-    return found
+    measures = [
+        sf.struct(
+            sf.lit(measure).alias("measure"),
+            sf.col(measure).cast("double").alias("value"),
+            sf.lit(what_if.thresholds.get(measure)).cast("double").alias("threshold"),
+        )
+        for measure in what_if.measures
+    ]
+    each = runs.select("row", "place", *what_if.by, sf.explode(sf.array(*measures)).alias("one"))
+    above = (sf.col("value") > sf.col("threshold")).cast("int")
+    grouped = (
+        each.select("row", "place", *what_if.by, "one.*")
+        .groupBy(*what_if.by, "measure", "threshold")
+        .agg(
+            sf.min(sf.shiftleft("row", _PLACE_BITS) + sf.col("place")).alias("first"),
+            sf.count("value").alias("runs"),
+            *(
+                sf.expr(f"percentile_disc({part}) WITHIN GROUP (ORDER BY value)").alias(name)
+                for name, part in PERCENTILES.items()
+            ),
+            sf.avg(above).alias("above"),
+        )
+    )
+    rows = [row.asDict() for row in grouped.collect()]
+    rows.sort(key=lambda row: (row["first"], what_if.measures.index(row["measure"])))
+    names = _columns(what_if)
+    return [{name: row[name] for name in names} for row in rows]
 
+
+def _columns(what_if: WhatIf) -> list[str]:
+    more = ("threshold", "above") if what_if.thresholds else ()
+    return [*what_if.by, "measure", "runs", *PERCENTILES, *more]
+
+
+def _table(what_if: WhatIf, rows: list[dict[str, Any]]) -> pa.Table:
+    types = dict.fromkeys((*what_if.by, "measure"), pa.string()) | {"runs": pa.int64()}
+    fields = [(name, types.get(name, pa.float64())) for name in _columns(what_if)]
+    return pa.Table.from_pylist(rows, schema=pa.schema(fields))
+
+
+_PLACE_BITS = 20
+"""Fewer results of a row than two to this power."""
 
 _PLACE = {"row": pa.int64(), "place": pa.int32()}
 """Columns for the order of results: the row, and the place among the results of that row."""

@@ -67,6 +67,7 @@ class Churn:
     schema = _SCHEMA
     worth = 10
     by = ("assignor", "protocol")
+    counted = ("violations",)
     measures = ("moved", "unowned_partition_seconds", "rounds", "lag_peak")
     thresholds = _NO_THRESHOLDS
 
@@ -144,7 +145,7 @@ class Churn:
         end = max(until, round(group.quiet_from + settling, 3))
         return replace(self.scenario, members=tuple(group.actors), until=end), counts
 
-    def about(self, runs: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+    def about(self, counts: Mapping[str, int]) -> dict[str, Any]:
         """The input, and the number of runs that violate an invariant of the protocol."""
         return {
             "what_if": "churn",
@@ -153,7 +154,7 @@ class Churn:
             "seed": self.seed,
             "events": self.events,
             "mode": self.mode or MODES[0],
-            "violations": sum(run["violations"] > 0 for run in runs),
+            "violations": counts["violations"],
         }
 
 

@@ -16,7 +16,7 @@ brokers.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from math import comb
@@ -61,6 +61,7 @@ class Failures:
     schema = _SCHEMA
     worth = 100
     by = ("placement", "failure")
+    counted = ()
     measures = tuple(_SCHEMA.names[3:])
     thresholds = _NO_THRESHOLDS
 
@@ -139,7 +140,7 @@ class Failures:
             found["bytes_per_second_over_mean"] = over_mean(load)
         return found
 
-    def about(self, runs: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+    def about(self, counts: Mapping[str, int]) -> dict[str, Any]:
         """The input."""
         return {
             "what_if": "failures",

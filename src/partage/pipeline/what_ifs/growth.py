@@ -16,7 +16,7 @@ threshold if one of the first three exceeds the skew threshold, or ``disk`` the 
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -55,6 +55,7 @@ class Growth:
     schema = _SCHEMA
     worth = 100
     by = ("placement",)
+    counted = ()
     measures = tuple(_SCHEMA.names[3:])
 
     def checked(self) -> Growth:
@@ -115,7 +116,7 @@ class Growth:
                 found["disk"] = round(float((filled[disk > 0] / disk[disk > 0]).max()), 4)
         return found
 
-    def about(self, runs: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+    def about(self, counts: Mapping[str, int]) -> dict[str, Any]:
         """The input."""
         return {
             "what_if": "growth",
