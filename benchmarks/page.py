@@ -32,9 +32,13 @@ from tables.markdown import filled
 ROOT = Path(__file__).resolve().parent.parent
 NOT_SHOWN = (
     *("small, grown", "small, shrunk", "small, scattered", "large, scattered"),
+    *("middle, shrunk", "middle, scattered", "large, grown", "permutation"),
     *("peers, stages", "summary, assignors"),
 )
-"""Tables that the pages leave out; the programs print them."""
+"""Tables that the pages leave out; the programs print them. The claims and the summary have what
+matters of them."""
+IN_SUMMARY = "-110"
+"""End of the jobs that the summary and the plots show, but not the table of all planners."""
 
 COMPARISONS = ("plan", "peers", "assignors", "pipeline", "article")
 
@@ -50,6 +54,9 @@ def pages(folder: Path = results.FOLDER) -> dict[str, dict[str, str]]:
             **tables.runs.blocks(runs),
             **tables.summary.blocks(peers.compared(plans), joins["seconds"]),
             **tables.peers.blocks(plans),
+            "peers, plans": tables.peers.plans(
+                {job: each for job, each in plans.items() if not job.endswith(IN_SUMMARY)}
+            ),
             "plan": tables.plan.report(found["plan"], clusters),
             **tables.pipeline.blocks(pipeline.latest(found["pipeline"])),
         },

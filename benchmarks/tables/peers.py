@@ -34,16 +34,20 @@ MOST_SECONDS, MOST_LARGE_SECONDS, MOST_LARGE_BYTES = 10, 60, 4e9
 
 def blocks(results: dict[str, Figures]) -> dict[str, str]:
     """The tables and the targets by name."""
-    every = [(job, tool, found[tool]) for job, found in results.items() for tool in found]
-    tools = [row for row in every if row[1] != "before"]
-    ours = [(job, figures) for job, tool, figures in tools if tool == "partage"]
+    ours = [(job, found["partage"]) for job, found in results.items() if "partage" in found]
     stages = [_spent(job, figures) for job, figures in ours if "moves" in figures]
     return {
-        "peers, plans": table(PLAN_HEAD, [_plan_line(*row) for row in every], 2),
+        "peers, plans": plans(results),
         "peers, left out": _left_out(results),
         "peers, stages": table(STAGE_HEAD, stages, 1) if stages else "",
         "peers, targets": "\n".join(targets(results)),
     }
+
+
+def plans(results: dict[str, Figures]) -> str:
+    """A row per job and tool."""
+    every = [(job, tool, found[tool]) for job, found in results.items() for tool in found]
+    return table(PLAN_HEAD, [_plan_line(*row) for row in every], 2)
 
 
 def _left_out(results: dict[str, Figures]) -> str:
