@@ -16,7 +16,8 @@ demo: environment java
 	$(RUN) partage demo -o demo
 	@echo "To type partage without uv run: . .venv/bin/activate"
 
-PYTEST := $(RUN) pytest --numprocesses=2 --dist=loadgroup --durations=10
+# Three processes for two cores: one of them mostly waits for Kafka.
+PYTEST := $(RUN) pytest --numprocesses=3 --dist=loadgroup --durations=10
 
 # Everything that a change should pass, in minutes. The random tests try the same examples each time.
 test: environment java chromium

@@ -19,7 +19,7 @@ profiles.register()
 
 @pytest.hookimpl(tryfirst=True)  # before xdist reads the groups
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Side by side (``-n 2 --dist loadgroup``), those that share a session or a cluster stay
+    """Side by side (``-n 3 --dist loadgroup``), those that share a session or a cluster stay
     together, and so does a file, for what its tests share; long tests are spread."""
     for item in items:
         file = item.nodeid.partition("::")[0]

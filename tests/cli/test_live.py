@@ -111,7 +111,9 @@ def test_on_a_cluster(run: Run, plan: str, kafka: Any, tmp_path: Path) -> None:
         try:
             file = tmp_path / "live.json"
             ended = run("snapshot", *address, "-o", str(file), "--json")
-            assert ended.json == json.loads(file.read_text())
+            written = json.loads(file.read_text())
+            assert written.pop("checksum").startswith("partage sha256 ")
+            assert ended.json == written
             assert ended.json["cluster_id"] == kafka.cluster_id
             assert "groups" in run("groups", *address, "--json").json
             missing = run("groups", "no-such-group", *address)
