@@ -80,6 +80,8 @@ WRITTEN: dict[tuple[Way, str], Output] = {
     (("plan",), "out"): Output(("small.json", "-o", "out"), "plan.json"),
     (("plan",), "picture"): Output(("small.json", "--picture", "out")),
     (("assign",), "picture"): Output((f"{GROUP}", "--assignor", "range", "--picture", "out")),
+    (("assign",), "report"): Output((f"{GROUP}", "--assignor", "range", "--report", "out")),
+    (("simulate",), "report"): Output((f"{SCENARIO}", "--assignor", "range", "--report", "out")),
     (("simulate",), "picture"): Output((f"{SCENARIO}", "--assignor", "range", "--picture", "out")),
     (("snapshot",), "out"): Output(("--bootstrap-server", "h:1", "-o", "out")),
     (("profile",), "out"): Output(
@@ -98,6 +100,15 @@ WRITTEN: dict[tuple[Way, str], Output] = {
     ),
     (("what-if", "growth"), "out"): Output(
         ("small.json", "--profile", "none", "--overwrite", "-o", "out"), "what-if.json", False
+    ),
+    (("keys",), "report"): Output(
+        ("events.parquet", "--partitions", "2", "--report", "out"), quick=False
+    ),
+    (("history",), "report"): Output(("logs", "--report", "out"), quick=False),
+    (("what-if", "churn"), "report"): Output((f"{SCENARIO}", "--report", "out"), quick=False),
+    (("what-if", "failures"), "report"): Output(("small.json", "--report", "out"), quick=False),
+    (("what-if", "growth"), "report"): Output(
+        ("small.json", "--profile", "none", "--report", "out"), quick=False
     ),
     (("apply",), "out"): Output(
         ("moves.json", "--bootstrap-server", "h:1", "--yes", "-o", "out"), "plan.json"

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import shutil
+from collections.abc import Callable
 
 import pytest
 
+from partage.cli import main
 from partage.report.html import render
 from tests.report import plan_documents as documents
 
@@ -55,7 +57,7 @@ def visit(chromium, tmp_path):
         page.on("dialog", lambda dialog: (complaints.append(dialog.message), dialog.dismiss()))
         page.on("request", lambda request: requests.append(request.url))
         page.goto(file.as_uri())
-        if script:
+        if script and "dataset.ready" in text:
             page.wait_for_selector("html[data-ready]")
         return page
 
@@ -76,3 +78,16 @@ def many():
     """240 brokers in three racks, 90 topics."""
     document = documents.random_plan(240, 900, 90, waves=2)
     return document, render(document)
+
+
+@pytest.fixture
+def partage_run(monkeypatch: pytest.MonkeyPatch) -> Callable[[str], int]:
+    """A command; gives its exit code."""
+
+    def run(words: str) -> int:
+        monkeypatch.setattr("sys.argv", ["partage", *words.split()])
+        with pytest.raises(SystemExit) as ended:
+            main()
+        return int(ended.value.code or 0)
+
+    return run

@@ -10,7 +10,6 @@ from xml.etree import ElementTree
 import pytest
 
 import partage
-from partage.cli import main
 from partage.consumers.scenario import Scenario
 from partage.consumers.simulation import simulate
 from partage.group import Group, Member
@@ -27,19 +26,6 @@ def rectangles(svg: str) -> list[ElementTree.Element]:
 
 def texts(svg: str) -> list[str]:
     return [text.text or "" for text in ElementTree.fromstring(svg).iter(f"{SVG}text")]
-
-
-@pytest.fixture
-def partage_run(monkeypatch: pytest.MonkeyPatch) -> Callable[[str], int]:
-    """A command; gives its exit code."""
-
-    def run(words: str) -> int:
-        monkeypatch.setattr("sys.argv", ["partage", *words.split()])
-        with pytest.raises(SystemExit) as ended:
-            main()
-        return int(ended.value.code or 0)
-
-    return run
 
 
 @pytest.mark.parametrize("protocol", ["eager", "cooperative"])

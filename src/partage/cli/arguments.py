@@ -72,6 +72,10 @@ Picture = Annotated[
     str | None,
     typer.Option("--picture", metavar="FILE.svg", help="Draw the result to scale, as SVG."),
 ]
+ResultPage = Annotated[
+    str | None,
+    typer.Option("--report", metavar="FILE.html", help="Write the result as one HTML page."),
+]
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON object on stdout.")]
 JsonLines = Annotated[
     bool,

@@ -109,7 +109,7 @@ def plan(
         if not changes:
             next_step.show(console, written=out)
         elif out is None:
-            this = next_step.same_call("plan", without=("explain", "picture"), more=("-o", "plan/"))
+            this = next_step.same_call("plan", without=("explain",), more=("-o", "plan/"))
             next_step.show(console, *this)
         else:
             next_step.show(console, "check", out, written=out)

@@ -13,6 +13,7 @@ from partage.cli.arguments import (
     PICTURE_ROWS,
     Json,
     Picture,
+    ResultPage,
     assignor_names,
     check_choice,
     completion_from,
@@ -91,6 +92,7 @@ def assign(
     until: To = None,
     rate: Rate = "mean",
     picture: Picture = None,
+    report: ResultPage = None,
     json: Json = False,
 ) -> None:
     """Decide which member of a consumer group gets which partition.
@@ -112,6 +114,7 @@ def assign(
     _check_weight_options(lag, profile, of_group, weight_by, bool(since or until or rate != "mean"))
     if picture is not None:
         check_file(picture, "picture")
+    output.check_page(report)
     given = _weighted(
         Group.read(group), lag, of_group, profile, weight_by, since=since, until=until, rate=rate
     )
@@ -122,17 +125,18 @@ def assign(
         from partage.report.pictures import assignment_svg
 
         write_file(picture, assignment_svg(found, assignor))
+    from partage.report.group_tables import print_assignment
+
+    output.write_page(report, "assign", lambda page: print_assignment(found, assignor, page))
     if json:
         output.print_json(found.to_json())
         return
-    from partage.report.group_tables import print_assignment
-
     console = output.console()
     print_assignment(found, assignor, console)
     other = {"sticky": "java", "cooperative-sticky": "java", "uniform": "optimal"}.get(assignor)
     if other is not None:  # suggest the mode that is not the default
         more = () if mode == other else ("--mode", other)
-        this = next_step.same_call("assign", without=("mode", "picture"), more=more)
+        this = next_step.same_call("assign", without=("mode",), more=more)
         next_step.show(console, *this)
 
 
@@ -210,6 +214,7 @@ def simulate(
         bool,
         typer.Option("--client-log", help="Print the log of Java clients that would do the same."),
     ] = False,
+    report: ResultPage = None,
     commit_interval: Annotated[
         str,
         typer.Option(
@@ -237,6 +242,7 @@ def simulate(
         check_choice(PICTURE_ROWS, "--by", by)
     if picture is not None:
         check_file(picture, "picture")
+    output.check_page(report)
     intervals = _intervals(commit_interval)
     if client_log and json:
         raise InputError("--client-log", "cannot be combined with --json")
@@ -246,6 +252,9 @@ def simulate(
         from partage.report.pictures import simulation_svg
 
         write_file(picture, simulation_svg(found))
+    from partage.report.group_tables import print_simulation
+
+    output.write_page(report, "simulate", lambda page: print_simulation(found, page, by, intervals))
     if client_log:
         from partage.consumers.client_log import client_log as log_of
 
@@ -253,8 +262,6 @@ def simulate(
     elif json:
         output.print_json(found.to_json(intervals))
     else:
-        from partage.report.group_tables import print_simulation
-
         console = output.console()
         print_simulation(found, console, by, intervals)
         # tasks of Streams and Connect have one assignor

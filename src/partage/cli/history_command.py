@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -15,10 +15,14 @@ from partage.cli.arguments import (
     Json,
     Master,
     Overwrite,
+    ResultPage,
     check_choice,
     one_of,
     spark_settings,
 )
+
+if TYPE_CHECKING:
+    from rich.console import Console
 
 
 def register(app: typer.Typer) -> None:
@@ -44,6 +48,7 @@ def history(
     ] = None,
     format: Format = "parquet",
     overwrite: Overwrite = False,
+    report: ResultPage = None,
     master: Master = None,
     conf: Conf = None,
     json: Json = False,
@@ -61,6 +66,7 @@ def history(
 
     if by is not None:
         check_choice(PICTURE_ROWS, "--by", by)
+    output.check_page(report)
     if out is not None:
         from partage.outputs import check_directory
         from partage.pipeline.history import MARKER
@@ -85,17 +91,22 @@ def history(
                     progress=progress,
                 )
     shown = [group] if group is not None else list(found.groups)
+
+    def show(console: Console) -> None:
+        for number, name in enumerate(shown):
+            if number:
+                console.print()
+            print_history(found.groups[name], found.replays.get(name, {}), console, by)
+        print_rejected(found.rejected, console)
+
+    output.write_page(report, "history", show)
     if json:
         value = found.to_json()
         value["groups"] = {name: value["groups"][name] for name in shown}
         output.print_json(value)
         return
     console = output.console()
-    for number, name in enumerate(shown):
-        if number:
-            console.print()
-        print_history(found.groups[name], found.replays.get(name, {}), console, by)
-    print_rejected(found.rejected, console)
+    show(console)
     if out is None:
         next_step.show(console, *next_step.same_call("history"), "-o", "history/")
     else:

@@ -65,14 +65,17 @@ def _uv() -> str:
     return os.path.relpath(path) if Path(path).is_relative_to(Path.cwd()) else path
 
 
+_OUTPUTS = ("picture", "report")
+
+
 def same_call(*names: str, without: Collection[str] = (), more: Collection[str] = ()) -> list[str]:
     """The words of another command (``"what-if", "churn"``) with the arguments of this call.
 
     Contains what was typed for arguments and options that the other command also has, except those
-    in ``without``, followed by ``more``.
+    in ``without`` and files that this call writes, followed by ``more``.
     """
     context = get_current_context()
-    known = {one.name for one in _command(names).params} - set(without)
+    known = {one.name for one in _command(names).params} - {*_OUTPUTS, *without}
     arguments: list[Any] = []
     options: list[Any] = []
     for parameter in context.command.params:

@@ -25,6 +25,7 @@ from types import TracebackType
 from typing import Any
 
 import typer
+from rich.console import Console
 from rich.text import Text
 
 from partage.printable import printable
@@ -43,6 +44,24 @@ def console() -> PrintableConsole:
     """The console for tables, on stdout."""
     width = None if sys.stdout.isatty() else WIDTH
     return PrintableConsole(width=width, color_system="auto" if _coloured() else None)
+
+
+def write_page(path: str | None, command: str, show: Callable[[Console], None]) -> None:
+    """Write what ``show`` prints as a page, if a file is asked for."""
+    if path is None:
+        return
+    from partage.outputs import write_file
+    from partage.report.result_page import page
+
+    write_file(path, page(command, show))
+
+
+def check_page(path: str | None) -> None:
+    """Raise InputError early, before long work, if ``write_page`` would."""
+    if path is not None:
+        from partage.outputs import check_file
+
+        check_file(path, "report")
 
 
 def _coloured() -> bool:

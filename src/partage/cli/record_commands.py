@@ -15,6 +15,7 @@ from partage.cli.arguments import (
     Json,
     Master,
     Overwrite,
+    ResultPage,
     spark_settings,
 )
 
@@ -188,6 +189,7 @@ def keys(
     command_config: CommandConfig = None,
     master: Master = None,
     conf: Conf = None,
+    report: ResultPage = None,
     json: Json = False,
 ) -> None:
     """Detect the partitioner of each topic, and the effect of other partition counts.
@@ -205,6 +207,7 @@ def keys(
     from partage.producers.fitting import hash_named
     from partage.units import Percent
 
+    output.check_page(report)
     counts = parse_counts(partitions)
     names = [] if partitioner is None else [hash_named(n.strip()) for n in partitioner.split(",")]
     if fail_above is not None and not (math.isfinite(fail_above) and fail_above >= 1):
@@ -230,6 +233,9 @@ def keys(
                 progress=progress,
             )
     above = [] if fail_above is None else found.above(fail_above)
+    from partage.report.keys_tables import print_keys
+
+    output.write_page(report, "keys", lambda page: print_keys(found, page, fail_above))
     if json:
         failed = [
             {"topic": topic, "partitions": one.partitions, "partitioner": one.partitioner}
@@ -237,8 +243,6 @@ def keys(
         ]
         output.print_json({**found.to_json(), "fail_above": fail_above, "failed": failed})
     else:
-        from partage.report.keys_tables import print_keys
-
         console = output.console()
         print_keys(found, console, fail_above)
         next_step.show(console, *next_step.same_call("profile"), "-o", "profile/")

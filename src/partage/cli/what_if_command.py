@@ -18,6 +18,7 @@ from partage.cli.arguments import (
     Json,
     Master,
     Overwrite,
+    ResultPage,
     assignor_names,
     completion_from,
     one_of,
@@ -51,6 +52,7 @@ class SparkRun:
     overwrite: Overwrite = False
     master: Master = None
     conf: Conf = None
+    report: ResultPage = None
     json: Json = False
 
 
@@ -223,6 +225,7 @@ def _run(
     from partage.pipeline.what_ifs import MARKER, explore
 
     out = run.out
+    output.check_page(run.report)
     if out is not None:
         from partage.outputs import check_directory
 
@@ -236,6 +239,7 @@ def _run(
                 sink.check(spark)
             answer = explore(spark, what_if, sink=sink, progress=progress)
     value = answer.to_json()
+    output.write_page(run.report, "what-if", lambda page: show(value, page))
     if run.json:
         output.print_json(value)
     else:

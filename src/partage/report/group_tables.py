@@ -47,6 +47,7 @@ def print_assignment(found: Assignment, assignor: str, console: Console) -> None
         )
         console.print(Text(extremes, "dim"))
     console.print()
+    printing.drawn(console, lambda: _picture(found, assignor))
     console.print(_members(found, load, order))
     _waiting(found, console)
     if found.idle:
@@ -66,6 +67,12 @@ def print_assignment(found: Assignment, assignor: str, console: Console) -> None
         )
     for warning in (*group.warnings, *found.notes):
         remark(warning, console)
+
+
+def _picture(found: Assignment, assignor: str) -> str:
+    from partage.report.pictures import assignment_svg  # a terminal needs no templates
+
+    return assignment_svg(found, assignor)
 
 
 def _copies(found: Assignment, console: Console) -> None:

@@ -6,7 +6,7 @@ terminal obeys its own styles only.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import accumulate
 from typing import Any
 
@@ -40,9 +40,19 @@ class PrintableConsole(Console):
             renderable = printable_text(renderable)
         yield from super().render(renderable, options)
 
+    def draw(self, picture: Callable[[], str]) -> bool:
+        """Whether this console shows the picture, an SVG, so that nothing is drawn with
+        characters: on a page, not in a terminal."""
+        return False
+
     def render_str(self, text: str, **options: Any) -> Text:
         """A string as text, printable."""
         return printable_text(super().render_str(text, **options))
+
+
+def drawn(console: Console, picture: Callable[[], str]) -> bool:
+    """Whether the console shows the picture."""
+    return isinstance(console, PrintableConsole) and console.draw(picture)
 
 
 def printable_text(text: Text) -> Text:

@@ -20,6 +20,7 @@ from partage.consumers.record_flow import LagCurve, OwnershipSpan
 from partage.consumers.simulation import Simulation
 from partage.printable import printable
 from partage.report import units
+from partage.report.printing import drawn
 
 MANY_LINES = 40
 """Draw lines per partition up to this number of partitions."""
@@ -35,7 +36,9 @@ Key = TypeVar("Key")
 
 
 def print_timeline(found: Simulation, console: Console, by: str = "partition") -> None:
-    """Print a line per partition or per member (``by``)."""
+    """Print a line per partition or per member (``by``); a page has the picture instead."""
+    if drawn(console, lambda: _picture(found)):
+        return
     width = max(console.width - _LABEL - 2, 20)
     until = found.scenario.until
     lines = list(_partitions(found, width) if by == "partition" else _members(found, width))
@@ -58,6 +61,12 @@ def print_timeline(found: Simulation, console: Console, by: str = "partition") -
         console.print(legend.append(f"{NO_OWNER} no owner"))
     else:
         console.print(Text(f"\n1, 2 … partitions   {NO_OWNER} none   {CRASH} crashes", "dim"))
+
+
+def _picture(found: Simulation) -> str:
+    from partage.report.pictures import simulation_svg  # a terminal needs no templates
+
+    return simulation_svg(found, "The owner of each partition")
 
 
 def _partitions(found: Simulation, width: int) -> Iterable[tuple[str, Text]]:

@@ -35,10 +35,11 @@ NO_OWNER = "#d00000"
 _LINE, _TOP = 18, 66
 
 
-def simulation_svg(found: Simulation) -> str:
-    """The owners of partitions over time, the rounds, and the lag."""
+def simulation_svg(found: Simulation, title: str | None = None) -> str:
+    """The owners of partitions over time, the rounds, and the lag. ``title``: by default the key
+    figures."""
     scenario = found.scenario
-    title = (
+    title = title or (
         f"{found.assignor}, {found.protocol}: "
         f"{found.unowned:,.1f} partition-seconds without an owner, "
         f"{units.plural(found.moved, 'partition')} moved"
