@@ -2,6 +2,7 @@
 
     python docs/examples/live_groups.py deploy       restart each member of a group, three ways
     python docs/examples/live_groups.py failover     end the active member, a standby takes over
+    python docs/examples/live_groups.py migrate      from range to cooperative-sticky
 
 Each consumer and the producer is a process: kafka-python with partage's assignors or, with --client
 confluent, consumers of librdkafka with its own assignors. The producer sends a record to each
@@ -52,7 +53,7 @@ class Way:
     name: str
     assignor: str
     simulated: str
-    protocol: str
+    protocol: str | None
     static: bool = False
     program: tuple[str, ...] = PROGRAM
 
@@ -75,6 +76,12 @@ DEPLOYS = {
 """By client: kafka-python with partage's assignors, librdkafka with its own."""
 
 FAILOVER = Way("failover", "FailoverAssignor", "failover", "eager")
+MIGRATION = (
+    "RangeAssignor",
+    "CooperativeStickyAssignor,RangeAssignor",
+    "CooperativeStickyAssignor",
+)
+"""The assignors at the start, and after each of two rolling restarts."""
 
 
 @dataclass(frozen=True)
@@ -98,6 +105,20 @@ class Result:
     scenario: dict[str, Any]
 
 
+@dataclass(frozen=True)
+class Migration:
+    """A group that changes its assignors in rolling restarts.
+
+    - ``revoked``: by step, how many partitions the members revoked that went on, measured and
+      simulated
+    - ``rejected``: the error of a member that skips a step, measured and simulated
+    """
+
+    result: Result
+    revoked: list[tuple[int, int]]
+    rejected: tuple[str, str]
+
+
 def longest(found: dict[str, list[float]]) -> float:
     """The longest pause."""
     return max((seconds for pauses in found.values() for seconds in pauses), default=0.0)
@@ -118,8 +139,9 @@ class Group:
         self._specs: dict[Client, dict[str, Any]] = {}
         self._killed: set[Client] = set()
 
-    def join(self, name: str, priority: int | None = None) -> Client:
-        """Start a member, without waiting until it has joined."""
+    def join(self, name: str, priority: int | None = None, assignor: str = "") -> Client:
+        """Start a member, without waiting until it has joined. ``assignor``: not that of the
+        way."""
         known = {
             "session_timeout_ms": self.settings.session,
             "heartbeat_interval_ms": self.settings.heartbeat,
@@ -128,11 +150,13 @@ class Group:
         if self.way.static:
             config["group_instance_id"] = name
         options = {} if priority is None else {"priority": priority}
-        client = self.traffic.join(name, self.way.assignor, options, self.way.program, **config)
+        assignor = assignor or self.way.assignor
+        client = self.traffic.join(name, assignor, options, self.way.program, **config)
         self._specs[client] = {
             "id": f"{name}.{len(self._specs)}",
             "instance_id": name if self.way.static else None,
             "priority": priority,
+            "assignors": assignor.split(",") if self.way.protocol is None else None,
         }
         return client
 
@@ -155,12 +179,37 @@ class Group:
             client.stop()
             client.wait()
 
-    def restart(self, client: Client) -> None:
+    def restart(self, client: Client, assignor: str = "") -> Client:
         """Close it, start it again, and wait until the group is stable."""
         self.end(client)
-        again = self.join(client.name)
+        again = self.join(client.name, assignor=assignor)
         self.traffic.wait_until(lambda: bool(again.owned))
         self.traffic.wait_until_stable()
+        return again
+
+    def reject(self, assignor: str) -> str:
+        """Start a member that the group rejects, wait until it has ended, and return its error."""
+        client = self.join("rejected", assignor=assignor)
+        self.traffic.members.remove(client)
+        client.wait()
+        client.ended = time.time()
+        return client.failed or "none"
+
+    def since_start(self) -> float:
+        """Seconds since the start of the scenario."""
+        return time.time() - self._start
+
+    def revoked(self, since: float, until: float) -> int:
+        """How many partitions members revoked between two times of the scenario, without those
+        that were closing."""
+        return sum(
+            len(event["partitions"])
+            for client in self._specs
+            for event in client.events
+            if event["kind"] == "revoked"
+            and since <= event["at"] - self._start < until
+            and (client.ended is None or event["at"] < client.ended)
+        )
 
     def result(self, name: str) -> Result:
         """All pauses until now, measured and simulated."""
@@ -256,6 +305,45 @@ def failover(servers: str, kill: bool, settings: Settings) -> Result:
         return running.result("the active member is " + ("killed" if kill else "closed"))
 
 
+def migrate(servers: str, settings: Settings) -> Migration:
+    """Change the assignors of a group in two rolling restarts, after a member that skips a step."""
+    way = Way("migration", MIGRATION[0], MIGRATION[0], None)
+    with group(servers, way, settings) as running:
+        members = [running.join(f"member-{n + 1}") for n in range(settings.members)]
+        running.traffic.wait_until(lambda: all(member.owned for member in members))
+        running.traffic.wait_until_stable()
+        running.begin()
+        rejected = running.reject(MIGRATION[-1])
+        times = []
+        for assignor in MIGRATION[1:]:
+            times.append(running.since_start())
+            members = [running.restart(member, assignor) for member in members]
+        times.append(running.since_start())
+        measured = [running.revoked(*step) for step in pairwise(times)]
+        result = running.result("migration")
+    found = simulate(Scenario.from_json(result.scenario))
+    simulated = [
+        sum(
+            len(call.partitions)
+            for at, member, call in found.callbacks
+            if call.kind == "revoked"
+            and since <= at < until
+            and at < (found.members[member].leaves_at or until)
+        )
+        for since, until in pairwise(times)
+    ]
+    (why,) = found.refused.values()
+    return Migration(result, list(zip(measured, simulated, strict=True)), (rejected, why))
+
+
+def show_migration(found: Migration) -> None:
+    """Print what members revoked in each rolling restart, and the pauses of both."""
+    for assignor, (measured, simulated) in zip(MIGRATION[1:], found.revoked, strict=True):
+        print(f"{assignor:42}revoked: measured {measured}, simulated {simulated}")
+    print(f"{MIGRATION[-1]} at once: {found.rejected[0]}")
+    show([found.result])
+
+
 def show(results: list[Result]) -> None:
     """Print a table: the longest pause of any partition, and the sum of all pauses."""
     print(f"{'':32}{'longest pause':>24}{'partition-seconds':>26}")
@@ -267,7 +355,7 @@ def show(results: list[Result]) -> None:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
-    parser.add_argument("what", choices=["deploy", "failover"])
+    parser.add_argument("what", choices=["deploy", "failover", "migrate"])
     parser.add_argument("--bootstrap-server", metavar="HOST:PORT")
     parser.add_argument("--client", choices=list(DEPLOYS), default="kafka-python")
     parser.add_argument("--members", type=int, default=3)
@@ -284,6 +372,10 @@ def main() -> None:
         if servers is None:
             home = stack.enter_context(tempfile.TemporaryDirectory())
             servers = stack.enter_context(Sandbox.start(f"{home}/sandbox")).bootstrap_servers
+        if arguments.what == "migrate":
+            migration = migrate(servers, settings)
+            show_migration(migration)
+            return
         if arguments.what == "deploy":
             results = [deploy(servers, way, settings) for way in DEPLOYS[arguments.client]]
         else:

@@ -118,6 +118,10 @@ BAD: list[tuple[dict[str, Any], str]] = [
         },
         "members: 'a-2' is listed twice",
     ),
+    (
+        {"members": [{"id": "a", "topics": [], "client": "sarama"}]},
+        "members[0].client: expected",
+    ),
     ({"nonsense": 1}, "nonsense: unknown key, expected one of topics, members, until"),
 ]
 

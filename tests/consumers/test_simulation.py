@@ -366,3 +366,36 @@ def test_a_member_without_assignors() -> None:
     members = [{"id": "a", "assignors": ["range"]}, {"id": "b"}]
     with pytest.raises(InputError, match="assignor: is missing: member 'b' does not list its own"):
         simulate(scenario(members))
+
+
+@pytest.mark.parametrize("client", ["java", "librdkafka", "kafka-python"])
+def test_only_java_lists_assignors_of_both_protocols(client: str) -> None:
+    """The clients' own errors: ``test_clients_that_refuse_a_list``."""
+    both = {"assignors": ["cooperative-sticky", "range"], "client": client}
+    members: list[dict[str, Any]] = [{"id": "a", "client": client}, {"id": "b", **both}]
+    found = simulate(scenario(members), "range")
+    assert list(found.refused) == ([] if client == "java" else ["b"])
+    assert found.violations == ()
+    assert sorted(found.rounds[-1].assignment) == (["a", "b"] if client == "java" else ["a"])
+
+
+def test_clients_that_refuse_a_list() -> None:
+    """librdkafka and kafka-python refuse to start with what the simulation refuses for them."""
+    confluent = pytest.importorskip("confluent_kafka")
+    kafka = pytest.importorskip("kafka")
+    from kafka.coordinator.assignors.cooperative_sticky import CooperativeStickyAssignor
+    from kafka.coordinator.assignors.range import RangePartitionAssignor
+    from kafka.coordinator.consumer import ConsumerCoordinator
+
+    settings = {"bootstrap.servers": "127.0.0.1:1", "group.id": "g"}
+    for names in ("cooperative-sticky", "range,roundrobin"):
+        confluent.Consumer({**settings, "partition.assignment.strategy": names}).close()
+    with pytest.raises(confluent.KafkaException, match="must have the same protocol type"):
+        confluent.Consumer(
+            {**settings, "partition.assignment.strategy": "cooperative-sticky,range"}
+        )
+    coordinator = object.__new__(ConsumerCoordinator)
+    one, other = CooperativeStickyAssignor(), RangePartitionAssignor()
+    coordinator._assignors = {one.name: one, other.name: other}
+    with pytest.raises(kafka.errors.KafkaConfigurationError, match="Mixing EAGER and COOPERATIVE"):
+        coordinator._validate_rebalance_protocol()

@@ -13,7 +13,7 @@ import os
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import pairwise
-from typing import Annotated, Any, ClassVar, TypeAlias
+from typing import Annotated, Any, ClassVar, Literal, TypeAlias
 
 from msgspec import Meta, Struct
 
@@ -57,6 +57,8 @@ class ScenarioMember:
     - ``poll_timeout_ms``: how long a poll waits for records
     - ``buffer``: records that fit into its buffer if the broker pushes
     - ``assignors``: its own list, the preferred one first; empty for that of the simulation
+    - ``client``: java, librdkafka or kafka-python, with the assignors that it comes with; the last
+      two refuse to start with cooperative-sticky beside an eager assignor
     - ``process``, ``tags``: for streams, the client whose thread the member is, and its location
     - ``config``: its consumer's configuration, for custom assignors and failover; ``user_data``:
       sent with the subscription, whatever its assignor would send
@@ -74,6 +76,7 @@ class ScenarioMember:
     rack: str | None = None
     priority: int | None = None
     assignors: tuple[str, ...] = ()
+    client: str = "java"
     process: str | None = None
     tags: Mapping[str, str] = field(default_factory=dict)
     config: Mapping[str, Any] = field(default_factory=dict)
@@ -175,6 +178,7 @@ class _MemberEntry(Struct, forbid_unknown_fields=True):
     rack: Text | None = None
     priority: Int32 | None = None
     assignors: list[Text] | None = None
+    client: Literal["java", "librdkafka", "kafka-python"] | None = None
     process: Text | None = None
     tags: dict[str, Text] | None = None
     config: dict[str, Any] | None = None

@@ -411,12 +411,22 @@ class _Run:
 
     def _schedule(self, member: ScenarioMember, consumer: SimulatedConsumer) -> None:
         at, until = self.network.at, self.scenario.until
+        if member.client != "java" and self._mixes(member):
+            if member.joins_at <= until:
+                self.refused[member.id] = (
+                    f"{member.client} does not start with cooperative and eager assignors in a list"
+                )
+            return
         if member.joins_at <= until:
             at(member.joins_at, lambda: self.network.start(consumer))
         if member.leaves_at is not None and member.leaves_at <= until:
             at(member.leaves_at, lambda: self.network.close(member.id))
         if member.crashes_at is not None and member.crashes_at <= until:
             at(member.crashes_at, lambda: self.network.crash(member.id))
+
+    def _mixes(self, member: ScenarioMember) -> bool:
+        """Whether a member lists cooperative and eager assignors."""
+        return len({self.assignors[name].cooperative for name in member.assignors}) > 1
 
     def play(self) -> None:
         """Run the scenario from its start to its end."""

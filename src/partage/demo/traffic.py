@@ -173,8 +173,9 @@ class Traffic:
         **settings: Any,
     ) -> Client:
         """Start one more member without waiting for it. ``assignor``: a class of ``partage.live``,
-        created with ``options``; ``settings``: of kafka-python's consumer. ``program``: another
-        program that takes the same JSON and prints the same events."""
+        created with ``options``, or several separated by commas; ``settings``: of kafka-python's
+        consumer. ``program``: another program that takes the same JSON and prints the same
+        events."""
         spec = {
             "role": "member",
             "servers": self.servers,

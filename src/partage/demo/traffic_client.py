@@ -14,8 +14,8 @@ last number. Records without a key are read, too, but not reported.
 
 The JSON has ``role`` (producer or member), ``servers`` and ``topics`` (partition counts by name).
 For a producer ``every`` (seconds between two records of a partition) and ``value_bytes``. For a
-member ``group``, ``name``, ``assignor`` (a class of ``partage.live``), its ``options``, and
-``settings`` (of kafka-python's consumer).
+member ``group``, ``name``, ``assignor`` (a class of ``partage.live``, or several separated by
+commas), its ``options``, and ``settings`` (of kafka-python's consumer).
 """
 
 from __future__ import annotations
@@ -98,7 +98,9 @@ def consume(spec: dict[str, Any]) -> None:
         bootstrap_servers=spec["servers"].split(","),
         group_id=spec["group"],
         client_id=spec["name"],
-        partition_assignment_strategy=[getattr(partage.live, spec["assignor"])(**spec["options"])],
+        partition_assignment_strategy=[
+            getattr(partage.live, name)(**spec["options"]) for name in spec["assignor"].split(",")
+        ],
         auto_offset_reset="earliest",
         auto_commit_interval_ms=1000,
         check_crcs=False,  # in Python it takes longer than everything else
