@@ -99,7 +99,7 @@ def profile(
     from partage.measured_loads.max_rejected import MaxRejected
     from partage.outputs import check_directory
     from partage.period import Period
-    from partage.report.profile_tables import print_profile, print_totals
+    from partage.report.profile_tables import print_notes, print_profile, print_totals
 
     check_directory(out, MARKER, overwrite)
     if cluster is not None and format.lower() != "parquet":
@@ -139,9 +139,11 @@ def profile(
     console = output.console()
     if format.lower() != "parquet":
         print_totals(about["totals"], console)
+        print_notes(about, console)
         next_step.show(console, written=out)
         return
     print_profile(Profile.read(out), known, console)
+    print_notes(about, console)
     if records or sizes:
         use, how = (
             ("plan", cluster or "CLUSTER"),

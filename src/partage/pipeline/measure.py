@@ -63,7 +63,7 @@ def record_bytes() -> Column:
 def with_uncounted(records: DataFrame, period: Period = ALWAYS) -> DataFrame:
     """Rows of ``read_records`` → the same rows for ``by_window``, which then counts those that are
     rejected in a row whose topic and partition are null, and those outside the period in a row
-    whose topic is null and whose partition is 0."""
+    whose topic is null and whose partition is 0, and adds the count ``in_seconds``."""
     return records.withColumn("counted", sf.col("valid") & within(period))
 
 
@@ -73,10 +73,12 @@ def by_window(records: DataFrame, seconds: int = WINDOW_SECONDS) -> DataFrame:
     length = sf.lit(seconds * _MICROSECONDS)
     start = sf.timestamp_micros(micros - sf.pmod(micros, length))
     topic, partition, size = sf.col("topic"), sf.col("partition"), record_bytes()
+    more = []
     if "counted" in records.columns:
         counted = sf.col("counted")
         topic, start, size = (sf.when(counted, column) for column in (topic, start, size))
         partition = sf.when(counted, partition).when(sf.col("valid"), 0)
+        more = [sf.count_if(counted & sf.col("in_seconds")).alias("in_seconds")]
     return records.groupBy(
         topic.alias("topic"), partition.alias("partition"), start.alias("window_start")
     ).agg(
@@ -85,6 +87,7 @@ def by_window(records: DataFrame, seconds: int = WINDOW_SECONDS) -> DataFrame:
         sf.count_if(sf.col("key").isNull()).alias("null_keys"),
         sf.min("timestamp").alias("first"),
         sf.max("timestamp").alias("last"),
+        *more,
     )
 
 
@@ -155,14 +158,15 @@ def partitions(
 def figures(by_window: DataFrame) -> DataFrame:
     """``by_window`` → one row of totals.
 
-    records, bytes, topics, partitions; rejected and outside (rows, see ``with_uncounted``);
-    outside_first, outside_last.
+    records, bytes, topics, partitions; rejected, outside and in_seconds (rows, see
+    ``with_uncounted``); outside_first, outside_last.
     """
     counted = sf.col("topic").isNotNull()
     outside = ~counted & sf.col("partition").isNotNull()
     by_partition = by_window.groupBy("topic", "partition").agg(
         sf.sum("records").alias("records"),
         sf.sum("bytes").alias("bytes"),
+        sf.sum("in_seconds").alias("in_seconds"),
         sf.min("first").alias("first"),
         sf.max("last").alias("last"),
     )
@@ -177,20 +181,22 @@ def figures(by_window: DataFrame) -> DataFrame:
         sf.count_if(counted).alias("partitions"),
         total(sf.col("partition").isNull(), "records").alias("rejected"),
         total(outside, "records").alias("outside"),
+        total(counted, "in_seconds").alias("in_seconds"),
         sf.unix_millis(sf.min(sf.when(outside, sf.col("first")))).alias("outside_first"),
         sf.unix_millis(sf.max(sf.when(outside, sf.col("last")))).alias("outside_last"),
     )
 
 
 def counts(rows: DataFrame, period: Period = ALWAYS) -> DataFrame:
-    """Rows of any type → one row: records, rejected, outside, outside_first, outside_last, as
-    ``figures`` has them."""
+    """Rows of any type → one row: records, rejected, outside, in_seconds, outside_first,
+    outside_last, as ``figures`` has them."""
     inside, valid = within(period), sf.col("valid")
     outside = sf.when(valid & ~inside, sf.col("timestamp"))
     return rows.agg(
         sf.count_if(valid & inside).alias("records"),
         sf.count_if(~valid).alias("rejected"),
         sf.count(outside).alias("outside"),
+        sf.count_if(valid & inside & sf.col("in_seconds")).alias("in_seconds"),
         sf.unix_millis(sf.min(outside)).alias("outside_first"),
         sf.unix_millis(sf.max(outside)).alias("outside_last"),
     )

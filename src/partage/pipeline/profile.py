@@ -179,9 +179,10 @@ def write_profile(
     ``max_rejected``: fail if more rows are rejected. ``format``: any format that Spark knows by
     name; plans read Parquet only. An existing profile is replaced only with ``overwrite``. Returns
     the contents of ``profile.json``: format_version, partage, sources, window_seconds, top_keys,
-    from and to (``period``), outside (valid rows not in the period), totals (records, bytes,
-    rejected, topics, partitions), rejected (rows by source and reason, the most frequent ones) and
-    format. Raises InputError, and PartageError for too many rejected rows.
+    from and to (``period``), outside (valid rows not in the period), in_seconds (rows whose time is
+    a number of seconds), totals (records, bytes, rejected, topics, partitions), rejected (rows by
+    source and reason, the most frequent ones) and format. Raises InputError, and PartageError for
+    too many rejected rows.
     """
     sink = Sink(out, MARKER, format, overwrite)
     sink.check(spark)
@@ -270,7 +271,9 @@ def _measured(
             "partitions": of_records.get("partitions", 0),
         }
         outside = sum(own["outside"] for own in found.values())
-        about = {"outside": outside, "totals": totals, "rejected": reasons}
+        in_seconds = sum(own["in_seconds"] for own in found.values())
+        about = {"outside": outside, "in_seconds": in_seconds, "totals": totals}
+        about["rejected"] = reasons
         yield _Measurement({**frames, "rejected": rejected}, about)
 
 

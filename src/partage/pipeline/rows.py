@@ -22,9 +22,10 @@ from partage.errors import InputError
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame
 
-BOOKKEEPING = ("source", "row", "reason", "valid")
-"""The origin of a row, for rejected ones the row's text and the error (null for valid rows), and
-whether it is valid. Spark works out only those that are used."""
+BOOKKEEPING = ("source", "row", "reason", "valid", "in_seconds")
+"""The origin of a row, for rejected ones the row's text and the error (null for valid rows),
+whether it is valid, and whether a time of it is a number that was read as seconds. Spark works out
+only those that are used."""
 
 ROW_CHARACTERS = 4096
 """Characters that are kept of a rejected row."""
@@ -33,6 +34,7 @@ INT32_MAX = 2**31 - 1
 INT64_MAX = 2**63 - 1
 _TOPIC_LENGTH = 249
 _END_OF_TIME = 4_102_444_800_000  # 2100-01-01 in milliseconds
+_SECONDS = (10**8, 4_102_444_799)  # as seconds 1973 to 2099; as milliseconds up to 1970-02-17
 _NANOSECONDS = 10**17  # as nanoseconds 1973; as milliseconds three million years from now
 
 TEXT = (st.StringType, st.BinaryType)
@@ -135,7 +137,16 @@ class RowType:
             sf.when(bad, sf.substring(row, 1, ROW_CHARACTERS)).alias("row"),
             sf.coalesce(*(sf.when(*fault) for fault in faults)).alias("reason"),
             (~bad).alias("valid"),
+            reduce(lambda one, other: one | other, self._in_seconds(rows, taken)).alias(
+                "in_seconds"
+            ),
         )
+
+    def _in_seconds(self, rows: DataFrame, taken: Mapping[Field, str]) -> list[Column]:
+        return [
+            _are_seconds(rows, name) if field.spark_type == "timestamp" else sf.lit(False)
+            for field, name in taken.items()
+        ]
 
     def accepted(self, rows: DataFrame) -> DataFrame:
         """Rows of ``canonical`` → the valid ones, with the columns of this row type."""
@@ -177,7 +188,11 @@ def whole(name: str, highest: int = INT64_MAX, spark_type: str = "bigint") -> Fi
 
 
 def time(name: str) -> Field:
-    """A time between 1970 and 2100: a timestamp, ISO 8601, or milliseconds."""
+    """A time between 1970 and 2100: a timestamp, ISO 8601, or a number since 1970.
+
+    Numbers are milliseconds; or seconds, which as milliseconds would be in the first weeks of 1970;
+    or nanoseconds, as pandas writes them to Parquet.
+    """
     millis = f"_{name}_millis"
 
     def read(rows: DataFrame, taken: str) -> list[Column]:
@@ -228,6 +243,17 @@ def as_whole(rows: DataFrame, name: str) -> Column:
     return number
 
 
+def _are_seconds(rows: DataFrame, name: str) -> Column:
+    """Whether a time is a number of seconds since 1970."""
+    data_type = rows.schema[name].dataType
+    if isinstance(data_type, (st.TimestampType, st.TimestampNTZType)):
+        return sf.lit(False)
+    number = sf.col(name)
+    if not isinstance(data_type, st.IntegralType):
+        number = number.try_cast("decimal(38,6)")
+    return sf.coalesce(number.between(*_SECONDS), sf.lit(False))
+
+
 def _timestamp(rows: DataFrame, name: str) -> tuple[Column, Column]:
     """The column as timestamp and as milliseconds since 1970, both null if unreadable.
 
@@ -237,8 +263,12 @@ def _timestamp(rows: DataFrame, name: str) -> tuple[Column, Column]:
     if isinstance(data_type, (st.TimestampType, st.TimestampNTZType)):
         return column.cast("timestamp"), sf.unix_millis(column.cast("timestamp"))
     number = as_whole(rows, name)
-    # pandas writes nanoseconds to Parquet.
-    number = sf.when(number < _NANOSECONDS, number).otherwise(sf.floor(number / 1_000_000))
+    seconds = sf.floor(column.try_cast("decimal(38,6)") * 1000).cast("bigint")
+    number = (
+        sf.when(_are_seconds(rows, name), seconds)
+        .when(number < _NANOSECONDS, number)
+        .otherwise(sf.floor(number / 1_000_000))
+    )
     clipped = sf.greatest(sf.least(number, sf.lit(_END_OF_TIME)), sf.lit(-1))
     within = sf.when(number.isNotNull(), sf.timestamp_millis(clipped))
     if not isinstance(data_type, st.StringType):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import Any
 
 import numpy as np
 from rich.console import Console
@@ -37,6 +38,13 @@ def print_profile(profile: Profile, cluster: Cluster | None, console: Console) -
             number = units.plural(len(missing), "partition")
             have = "has" if len(missing) == 1 else "have"
             console.print(Text(f"{number} of the cluster {have} no record, first {missing[0]}"))
+
+
+def print_notes(about: Mapping[str, Any], console: Console) -> None:
+    """Print what was read in another way than usual: ``about`` as ``write_profile`` returns it."""
+    if about["in_seconds"]:
+        number = units.plural(about["in_seconds"], "time")
+        console.print(f"{number} read as seconds since 1970, not milliseconds", highlight=False)
 
 
 def _print_topics(profile: Profile, console: Console) -> None:

@@ -301,7 +301,54 @@ def test_bad_parquet_rows_are_kept_as_json(spark: Any, tmp_path: Path) -> None:
     assert len(_good(spark, str(tmp_path / "r.parquet"))) == 1
 
 
+# ---------------------------------------------------------------------- units and names
+
+
+def test_seconds_are_recognised(spark: Any, records: Any, write_lines: Write) -> None:
+    """As numbers, with a fraction, and as text; milliseconds of the first day of 1970 stay."""
+    times = [1_700_000_000, 1_700_000_000.25, "1700000000", 1_700_000_000_000, 86_399_999]
+    path = write_lines("r.jsonl", *({**records[0], "timestamp": time} for time in times))
+    rows = read_records(spark, [path]).selectExpr("unix_millis(timestamp) as ms", "in_seconds")
+    assert [tuple(row) for row in rows.collect()] == [
+        (1_700_000_000_000, True),
+        (1_700_000_000_250, True),
+        (1_700_000_000_000, True),
+        (1_700_000_000_000, False),
+        (86_399_999, False),
+    ]
+
+
+def test_names_of_kafka_connect_have_what_columns_lack(
+    spark: Any, records: Any, tmp_path: Path, write_lines: Write
+) -> None:
+    folder = tmp_path / "topics" / "orders" / "partition=3"
+    folder.mkdir(parents=True)
+    lacks = [{n: v for n, v in record.items() if n != "topic"} for record in records[:2]]
+    rows = [{"timestamp": 1_700_000_000_000, "key": "k", "value_bytes": 7}]
+    pq.write_table(pa.Table.from_pylist(rows), folder / "a.b-c_d+3+0000000100.snappy.parquet")
+    write_lines("topics/orders/partition=3/orders+3+0000000101.json", *lacks)
+    found = read_records(spark, [str(tmp_path / "topics")]).select("topic", "partition", "offset")
+    assert sorted(tuple(row) for row in found.collect()) == [
+        ("a.b-c_d", 3, 100),
+        ("orders", 0, 0),
+        ("orders", 0, 1),
+    ]
+
+
 # ---------------------------------------------------------------------- input that is refused
+
+
+@pytest.mark.parametrize(
+    ("mark", "kind"),
+    [("_delta_log/0.json", "a Delta"), ("metadata/v1.metadata.json", "an Iceberg")],
+)
+def test_a_table_with_files_of_removed_rows_is_refused(
+    spark: Any, records: Any, write_lines: Write, tmp_path: Path, mark: str, kind: str
+) -> None:
+    path = write_lines("table/day=1/r.jsonl", *records)
+    write_lines(f"table/{mark}", {})
+    for given in (str(tmp_path / "table"), path):
+        assert f": {tmp_path / 'table'} is {kind} table, " in _refused(spark, given)
 
 
 def _refused(spark: Any, *paths: str) -> str:

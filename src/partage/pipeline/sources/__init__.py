@@ -17,7 +17,7 @@ from partage.pipeline.rows import RowType
 from partage.pipeline.samples import LAGS, SIZES
 from partage.pipeline.session import spark_errors
 from partage.pipeline.sources import consumer_groups, csv, jsonl, kafka, log_dirs, parquet
-from partage.pipeline.sources.files import Files, Source, list_files, literal
+from partage.pipeline.sources.files import Files, Source, list_files, literal, refuse_table
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -82,6 +82,7 @@ def read_rows(
             files = list_files(spark, path)
             if not files:
                 raise InputError(path, "holds no files")
+            refuse_table(path, files)
             if again := seen.intersection(files):
                 raise InputError(path, f"{min(again)} was already given by another path")
             seen.update(files)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -11,11 +11,15 @@ from urllib.parse import unquote
 
 from pyspark.sql import functions as sf
 
+from partage.errors import InputError
 from partage.pipeline.records import RECORDS
 from partage.pipeline.rows import RowType
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame, DataFrameReader, SparkSession
+
+
+_CONNECT = re.compile(r"(?:^|/)([A-Za-z0-9._-]{1,249})\+(\d+)\+(\d+)\.[^/]*$")
 
 
 @dataclass(frozen=True)
@@ -54,6 +58,21 @@ class Files:
             return sf.lit(self.named)
         return sf.regexp_replace(sf.col("_metadata.file_path"), "^file:/+", "/")
 
+    def in_names(self, file: Column, known: Iterable[str]) -> dict[str, Column]:
+        """The columns, but for the ``known`` ones, that every file's name has: topic, partition and
+        first offset in those of Kafka Connect's sinks, ``orders+0+0000000100.parquet``.
+
+        ``file``: the URL-quoted name of a row's file.
+        """
+        if not all(_CONNECT.search(name) for name in self.names):
+            return {}
+        columns = ("topic", "partition", "offset")
+        return {
+            name: sf.regexp_extract(file, _CONNECT.pattern, group)
+            for group, name in enumerate(columns, 1)
+            if name in self.row_type.columns and name not in known
+        }
+
     def lines(self, spark: SparkSession) -> DataFrame:
         """Text files as ``line``, ``source``, ``file`` (its URL-quoted name) and ``start``, without
         blank lines."""
@@ -71,6 +90,25 @@ def list_files(spark: SparkSession, path: str) -> list[str]:
     # The text format's columns are fixed, so that this opens no file.
     frame = spark.read.option("recursiveFileLookup", "true").text(literal(path))
     return sorted(re.sub("^file:/+", "/", unquote(name)) for name in frame.inputFiles())
+
+
+def refuse_table(named: str, names: Iterable[str]) -> None:
+    """Raise InputError for files of a table of Delta or Iceberg: its folder has those of removed
+    rows, too. Only files that this machine sees are looked at."""
+    folders = {
+        parent
+        for folder in {Path(name).parent for name in names}
+        for parent in (folder, *folder.parents)
+    }
+    for folder in sorted(folders):
+        if any(folder.glob("metadata/*.metadata.json")):
+            kind = "an Iceberg"
+        elif (folder / "_delta_log").is_dir():
+            kind = "a Delta"
+        else:
+            continue
+        problem = f"{folder} is {kind} table, whose folder has the files of removed rows, too"
+        raise InputError(named, f"{problem}: write its current rows to Parquet first")
 
 
 def literal(path: str) -> str:

@@ -37,10 +37,12 @@ def read(spark: SparkSession, files: Files) -> DataFrame:
             continue
         if isinstance(value, dict):
             found |= dict.fromkeys(value)
+    more = files.in_names(sf.col("file"), found)
     if found:
-        files.row_type.check_columns(found, files.named, files.row_type.hint)
+        files.row_type.check_columns([*found, *more], files.named, files.row_type.hint)
     known = files.row_type.input_columns
-    columns = [name for name in known if name in found] or list(known)
+    columns = [name for name in known if name in found]
+    columns = columns or [name for name in known if name not in more]
     schema = ", ".join(f"`{name}` string" for name in columns)
     # Spark ignores whatever follows the first value. Inside an array a bracket must follow, so two
     # records in one line, or text after a record, are noticed.
@@ -53,5 +55,6 @@ def read(spark: SparkSession, files: Files) -> DataFrame:
     broken = sf.when(
         sf.col("record").isNull() | (sf.size("parsed") != 1), sf.lit("line is not one JSON object")
     )
-    typed = rows.select("line", "source", broken.alias("broken"), "record.*")
+    named = (column.alias(name) for name, column in more.items())
+    typed = rows.select("line", "source", broken.alias("broken"), "record.*", *named)
     return files.row_type.canonical(typed, sf.col("line"), files.named)
