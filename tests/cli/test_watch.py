@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 import os
 import signal
+import subprocess
+import sys
 import threading
 import time
 from collections.abc import Callable, Sequence
@@ -178,3 +180,18 @@ def test_topics_without_records(run: Run, small: str, records: str) -> None:
     assert (ended.code, ended.out) == (2, "")
     assert ended.err.startswith(f"partage: {records}: ")
     assert not Path("watch").exists()
+
+
+@pytest.mark.long
+@pytest.mark.spark
+def test_modes_of_what_spark_writes(tmp_path: Path) -> None:
+    """Its checkpoint, too, has what the umask leaves; Spark's own files have modes of their own."""
+    (tmp_path / "cluster.json").write_text(json.dumps(cluster_json("1,2 2,1", "1 2")))
+    (tmp_path / "records").mkdir()
+    line = {"topic": "t", "partition": 0, "offset": 0, "timestamp": NOON * 1000, "value_bytes": 1}
+    (tmp_path / "records/1.jsonl").write_text(json.dumps(line | {"key": None}) + "\n")
+    words = ("watch", "records", "--cluster", "cluster.json", "-o", "out", "--once")
+    subprocess.run([sys.executable, "-m", "partage", *words], cwd=tmp_path, umask=0o077, check=True)
+    written = [tmp_path / "out", *(tmp_path / "out").rglob("*")]
+    assert any("checkpoint" in path.parts for path in written)
+    assert [path for path in written if path.stat().st_mode & 0o077] == []

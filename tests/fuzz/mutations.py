@@ -150,7 +150,7 @@ def _value_changed(content: bytes, chance: random.Random) -> bytes:
     start = content.find(b"{")
     try:
         value = json.loads(content[start:])
-    except ValueError:
+    except (ValueError, RecursionError):  # nested deeply by another kind of damage
         return _line_of_json_changed(content, chance)
     return content[: max(start, 0)] + _dumped(_with_other_value(value, chance))
 
@@ -163,7 +163,7 @@ def _line_of_json_changed(content: bytes, chance: random.Random) -> bytes:
     at = chance.choice(numbers)
     try:
         lines[at] = _dumped(_with_other_value(json.loads(lines[at]), chance)) + b"\n"
-    except ValueError:
+    except (ValueError, RecursionError):
         return _number_changed(content, chance)
     return b"".join(lines)
 

@@ -18,6 +18,7 @@ from partage.outputs import (
     lines_with_checksum,
     new_directory,
     write_directory,
+    write_file,
 )
 from tests.outputs.test_file import full_disk, mode, umask
 
@@ -347,6 +348,23 @@ def test_a_directory_named_through_its_parent(tmp_path: Path) -> None:
     (tmp_path / "a").mkdir()
     write_directory(tmp_path / "a/../b", FILES, "mark")
     assert names(tmp_path) == ["b/in/y", "b/mark", "b/x"]
+
+
+def test_an_error_in_it_names_the_output(tmp_path: Path) -> None:
+    """Not the temporary directory, which is gone afterwards; another file keeps its name."""
+    for place, named in (("marker.json", "out: exists already"), (None, "other: exists already")):
+
+        def fill(new: Path, place: str | None = place) -> None:
+            file = tmp_path / "other" if place is None else new / place
+            file.touch()
+            write_file(file, "x", new=True)
+
+        with (
+            pytest.raises(InputError) as refused,
+            new_directory(tmp_path / "out", "marker.json") as new,
+        ):
+            fill(new)
+        assert str(refused.value) == f"{tmp_path}/{named}"
 
 
 def test_the_disk_is_full_of_whatever_fills_it(tmp_path: Path) -> None:

@@ -383,6 +383,11 @@ LOST = (
             'Spark: Cannot run program "/no/python3": error=2',
         ),
         (WAITED.format("EOFException occurred"), "Spark: EOFException occurred"),
+        (
+            WAITED.format("java.io.IOException: No space left on device"),
+            "Spark: No space left on device: free some space for its temporary files "
+            "(SPARK_LOCAL_DIRS, by default /tmp) and for the output",
+        ),
     ],
 )
 def test_errors_of_workers_are_one_line(text: str, line: str) -> None:

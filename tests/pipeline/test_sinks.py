@@ -236,6 +236,46 @@ def test_executors_write_and_hash_the_files(
 
 
 @pytest.mark.spark
+@pytest.mark.parametrize("name", ["json", "csv"])
+def test_texts_are_inert(spark: Any, tmp_path: Path, name: str) -> None:
+    """For a terminal, and for a spreadsheet that opens the CSV; base64 is left to be decoded."""
+    evil = ["=1+1", "+1", "-1", "@a", "\x1b]52;c;x\x07", "a\u202eb", "\x00\r\n", "a=1"]
+    shown = ["=1+1", "+1", "-1", "@a", "\\x1b]52;c;x\\x07", "a\\u202eb", "\\x00\\r\\n", "a=1"]
+    table = pa.table({"text": evil, "key": [b"\xf8\x00"] * len(evil)})
+    Sink(tmp_path / "out", "mark.json", name).write(spark, {"t": table}, ABOUT)
+    frame = spark.read.format(name).option("header", True).load(str(tmp_path / "out/t"))
+    found = frame.toArrow().to_pylist()
+    quoted = [f"'{one}" if name == "csv" and one[0] in "=+-@" else one for one in shown]
+    assert [row["text"] for row in found] == quoted
+    assert {row["key"] for row in found} == {"+AA="}
+
+
+@pytest.mark.spark
+@pytest.mark.parametrize("kilobytes", [4, 24, 100])
+def test_a_full_disk_is_named_when_spark_writes(spark: Any, tmp_path: Path, kilobytes: int) -> None:
+    """In the trial, in a table and in the marker."""
+    small = tmp_path / "small"
+    small.mkdir()
+    size = f"size={kilobytes}k"
+    if subprocess.run(["mount", "-t", "tmpfs", "-o", size, "none", small]).returncode:
+        pytest.skip("cannot mount here")
+    try:
+        table = pa.table({"a": list(range(20_000))})
+        sink = Sink(small / "out", "mark.json", "csv")
+
+        def run() -> None:
+            sink.check(spark)
+            sink.write(spark, {"t": table}, ABOUT)
+
+        with pytest.raises(InputError) as refused:
+            run()
+        assert str(refused.value) == f"{small}/out: cannot be written (No space left on device)"
+        assert list(small.iterdir()) == []
+    finally:
+        subprocess.run(["umount", "--lazy", small], check=True)  # tasks of Spark still end
+
+
+@pytest.mark.spark
 def test_a_format_that_spark_does_not_have(spark: Any, tmp_path: Path) -> None:
     with pytest.raises(InputError, match=r"^format nonsense: .*nonsense") as caught:
         Sink(tmp_path / "out", "mark.json", "nonsense").check(spark)

@@ -75,6 +75,10 @@ def new_directory(
             if isinstance(error, OSError) and not _is_about(error, scratch):
                 raise
             raise InputError(name, f"cannot be written ({reason(error)})") from None
+        except InputError as error:
+            if not Path(error.where).is_relative_to(scratch):
+                raise
+            raise InputError(name, error.problem) from None
         if not (filled / marker).is_file():
             raise AssertionError(f"{marker} was not written")
         with reported(name):

@@ -75,6 +75,11 @@ _SECRET = re.compile("(?i)secret|password|token|access.?key|credential|jaas")
 """Settings that must not be in the command line of a Java process, which every user can read; as
 those that Spark itself hides (``spark.redaction.regex``)."""
 
+_DISK = re.compile(
+    "No space left on device|Disk quota exceeded|File too large|Read-only file system"
+)
+"""How Java, and Python on a worker, name a disk that cannot be written."""
+
 _FAST_START = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
 """Only Java's first compiler: a third faster for runs of seconds, slower for runs of minutes."""
 
@@ -134,11 +139,12 @@ def is_connect(spark: SparkSession) -> bool:
 
 
 @contextmanager
-def spark_errors(where: str = "") -> Iterator[None]:
+def spark_errors(where: str = "", out: str = "") -> Iterator[None]:
     """Turn errors of Spark into errors of one line.
 
     InputError for a file that is missing or cannot be read (``where``, or the file that Spark
-    names), and for any error if ``where`` is given; PartageError otherwise.
+    names), and for any error if ``where`` is given; for a full disk if ``out``, which Spark writes,
+    is given; PartageError otherwise.
     """
     from py4j.protocol import Py4JError
     from pyspark.errors import PySparkException
@@ -149,6 +155,13 @@ def spark_errors(where: str = "") -> Iterator[None]:
         text = str(error)
         named = re.search(r"(?:reading file|does not exist:) (?:file:)?(\S+?)\.?(?:\s|$)", text)
         file = where or (named[1] if named else "")
+        if full := _DISK.search(text):
+            if out:
+                raise InputError(out, f"cannot be written ({full[0]})") from None
+            raise PartageError(
+                f"Spark: {full[0]}: free some space for its temporary files (SPARK_LOCAL_DIRS, by "
+                "default /tmp) and for the output"
+            ) from None
         if "PATH_NOT_FOUND" in text:
             raise InputError(file, "no such file or directory") from None
         if "FAILED_READ_FILE" in text and ":" in file.rpartition("/")[2]:
@@ -184,6 +197,8 @@ def _open(url: str, connect: bool, short: bool, config: Mapping[str, str]) -> Sp
     if starts_java:
         settings |= {**_JAVA_SETTINGS, **(_LOCAL if local else _CLUSTER)}
     if starts_java and local:
+        # Without it, Spark writes its files as with the umask 022.
+        settings["spark.hadoop.fs.permissions.umask-mode"] = f"{_umask():03o}"
         os.environ["SPARK_LOCAL_IP"] = "127.0.0.1"
         # Another Python, from PATH or of a cluster's workers, may lack the packages.
         os.environ["PYSPARK_PYTHON"] = sys.executable
@@ -236,6 +251,12 @@ def _users_defaults() -> set[str]:
     except OSError:
         return set()
     return set(re.findall(r"^[ \t]*([^#!\s=:][^\s=:]*)", text, re.MULTILINE)) - set(SQL_SETTINGS)
+
+
+def _umask() -> int:
+    mask = os.umask(0o077)
+    os.umask(mask)
+    return mask
 
 
 def _where(master: str | None) -> tuple[str, bool]:

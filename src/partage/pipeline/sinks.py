@@ -34,6 +34,7 @@ from partage.files import to_json
 from partage.outputs import check_directory, new_directory, scratch_folder, write_file
 from partage.pipeline.session import is_connect, spark_errors
 from partage.pipeline.sources.files import literal
+from partage.printable import printable
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -47,7 +48,10 @@ HASHED_HERE = 64_000_000
 """Bytes of tables up to which this process computes the SHA-256: quicker than a job."""
 
 _TEXT = ("csv", "json", "xml")
-"""Text formats: bytes are written as base64."""
+"""Text formats: bytes are written as base64, texts without characters that a terminal obeys."""
+
+_FORMULA = ("=", "+", "-", "@")
+"""How a text begins that a spreadsheet evaluates: it gets an apostrophe."""
 
 _TIMESTAMPS = "spark.sql.parquet.outputTimestampType"
 
@@ -180,16 +184,31 @@ class Tables:
 def save(frame: DataFrame, folder: Path, sink: Sink) -> None:
     """Let Spark write the rows of a frame to a folder. Raises InputError."""
     if sink.format.lower() in _TEXT:
-        binary = [name for name, kind in frame.dtypes if kind == "binary"]
-        frame = frame.withColumns({name: sf.base64(name) for name in binary}) if binary else frame
+        inert = sf.arrow_udf(_cells if sink.format.lower() == "csv" else _texts, "string")
+        written_as = {"binary": sf.base64, "string": inert}
+        frame = frame.withColumns(
+            {name: written_as[kind](name) for name, kind in frame.dtypes if kind in written_as}
+        )
     writer = frame.write.format(sink.format).option("maxRecordsPerFile", ROWS_PER_FILE)
     if sink.format.lower() == "csv":
         writer = writer.option("header", True)
     if sink.format == PARQUET:
         writer = writer.option("compression", "zstd")
     where = "" if sink.format == PARQUET else sink.where
-    with _microseconds(frame.sparkSession), spark_errors(where):
+    with _microseconds(frame.sparkSession), spark_errors(where, os.fspath(sink.path)):
         writer.save(f"file:{folder.absolute()}")
+
+
+def _texts(column: pa.Array) -> pa.Array:
+    """Printable texts."""
+    return pa.array([one and printable(one) for one in column.to_pylist()], pa.string())
+
+
+def _cells(column: pa.Array) -> pa.Array:
+    """Printable texts, none of them a formula."""
+    texts = _texts(column).to_pylist()
+    quoted = [f"'{one}" if one and one.startswith(_FORMULA) else one for one in texts]
+    return pa.array(quoted, pa.string())
 
 
 def is_local(spark: SparkSession) -> bool:
