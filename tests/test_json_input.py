@@ -139,12 +139,12 @@ def test_shown(value: Any, text: str) -> None:
 
 
 def test_read(tmp_path: Path) -> None:
-    text = b'{"moves": [{"topic": "t", "replicas": [0], "replicas": [1]}]}'
+    text = b'{"moves": [{"topic": "t", "replicas": [1]}]}'
     plain, packed = tmp_path / "f.json", tmp_path / "f.json.gz"
     plain.write_bytes(text)
     packed.write_bytes(gzip.compress(text))
     for path in (plain, packed):
-        assert read_json(path, Moves) == Moves([Move("t", [1])])  # as every JSON parser: the last
+        assert read_json(path, Moves) == Moves([Move("t", [1])])
 
 
 @pytest.mark.parametrize(
@@ -154,6 +154,7 @@ def test_read(tmp_path: Path) -> None:
         ("{", "line 1 column 2: not valid JSON"),
         ('{"moves": NaN}', "NaN is not a JSON number"),
         ('{"moves": ' + "9" * 5000 + "}", "not valid JSON (nested too deep, or a number too long)"),
+        ('{"moves": [], "moves": [{}]}', "key moves is given twice in {"),
         ('{"moves": [1]}', "moves[0]: expected an object with topic, replicas, got 1"),
     ],
     ids=lambda text: text[:20],

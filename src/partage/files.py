@@ -10,7 +10,7 @@ import zlib
 from io import BytesIO
 from typing import Any
 
-from partage.errors import InputError
+from partage.errors import InputError, shown
 from partage.printable import printable_json
 
 MAX_BYTES = 10**9
@@ -65,14 +65,22 @@ def read_bytes(path: str | os.PathLike[str] | int) -> bytes:
 
 
 def parse_json(text: str, where: str) -> Any:
-    """JSON as Python values. Raises InputError also for NaN and Infinity (RFC 8259), and for half
-    of a surrogate pair, which a UTF-8 file cannot hold."""
+    """JSON as Python values. Raises InputError also for NaN and Infinity (RFC 8259), for a key that
+    an object has twice, and for half of a surrogate pair, which a UTF-8 file cannot hold."""
 
     def refuse_constant(token: str) -> Any:
         raise InputError(where, f"{token} is not a JSON number")
 
+    def object_of(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+        found = dict(pairs)
+        if len(found) < len(pairs):
+            keys = [key for key, _ in pairs]
+            twice = next(key for key in keys if keys.count(key) > 1)
+            raise InputError(where, f"key {shown(twice)} is given twice in {shown(found)}")
+        return found
+
     try:
-        value = json.loads(text, parse_constant=refuse_constant)
+        value = json.loads(text, parse_constant=refuse_constant, object_pairs_hook=object_of)
         # only escapes can yield half of a pair; they are rare, so most texts need no second pass
         if _ESCAPED_SURROGATE.search(text):
             json.dumps(value, ensure_ascii=False).encode()

@@ -7,7 +7,7 @@ with what is accepted. ``str`` of a value is text that reads as the same value.
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from decimal import Decimal
 from fractions import Fraction
 from numbers import Integral, Rational, Real
@@ -119,6 +119,14 @@ def count_of(value: str | int, least: int = 1) -> int:
     if not least <= number <= MAX_COUNT:
         raise ValueError(f"expected a whole number from {least} to {MAX_COUNT}")
     return number
+
+
+def did_you_mean(word: str, known: Iterable[str]) -> str:
+    """``: did you mean kafka?`` for the known word that is most like it; otherwise nothing."""
+    from difflib import get_close_matches
+
+    near = get_close_matches(word, list(known), 1)
+    return f": did you mean {near[0]}?" if near else ""
 
 
 def plural(number: int, noun: str, nouns: str | None = None) -> str:

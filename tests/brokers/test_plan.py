@@ -59,7 +59,7 @@ def test_lists_of_another_tool_are_read_back(tmp_path: Path) -> None:
 
 
 def test_a_damaged_directory_is_one_line(tmp_path: Path) -> None:
-    with pytest.raises(InputError, match=r"plan\.json: no such file"):
+    with pytest.raises(InputError, match=r"has no plan\.json: not a plan directory"):
         partage.Plan.read(tmp_path)
     partage.plan(grown()).write(tmp_path / "plan")
     (tmp_path / "plan" / "waves" / "001.json").unlink()

@@ -43,15 +43,15 @@ def plan(tmp_path: Path) -> str:
     [
         (("snapshot",), "--bootstrap-server: expected HOST:PORT, here or in PARTAGE_BOOTSTRAP"),
         (("groups",), "--bootstrap-server: expected HOST:PORT"),
-        (("plan",), "--bootstrap-server: expected HOST:PORT"),
+        (("plan",), "CLUSTER: is missing: name a file, or a running cluster with --bootstrap-"),
         (("plan", "c.json", "--bootstrap-server", "h:1"), "cannot be combined with a CLUSTER"),
         (
             ("plan", "--bootstrap-server", "h:1", "--sizes", "s"),
             "--sizes: a running cluster",
         ),
-        (("apply", "nothing"), "nothing/plan.json: no such file"),
-        (("verify", "nothing"), "nothing/plan.json: no such file"),
-        (("throttle", "nothing", "5MB"), "nothing/plan.json: no such file"),
+        (("apply", "nothing"), "nothing: no such directory, expected a plan directory"),
+        (("verify", "nothing"), "nothing: no such directory, expected a plan directory"),
+        (("throttle", "nothing", "5MB"), "nothing: no such directory, expected a plan directory"),
         (("throttle", "nothing", "fast"), "RATE|auto fast: expected a rate"),
         (("throttle", "nothing"), "RATE: expected for instance 100MB, auto, or --concurrency N"),
         (

@@ -13,7 +13,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from partage.errors import InputError
+from partage.errors import InputError, shown
 from partage.outputs import check_directory, write_directory
 
 FORMAT_VERSION = 1
@@ -48,6 +48,21 @@ def fingerprint(value: dict[str, Any]) -> str:
 def wave_name(number: int) -> str:
     """The file of wave ``number``, from 1."""
     return f"waves/{number:03d}.json"
+
+
+def check_plan_directory(directory: str | os.PathLike[str]) -> None:
+    """Raise InputError unless it is a plan directory."""
+    path, name = Path(directory), os.fspath(directory)
+    if path.is_dir():
+        if not (path / MARKER).is_file():
+            raise InputError(name, f"has no {MARKER}: not a plan directory")
+    elif not path.exists():
+        raise InputError(name, "no such directory, expected a plan directory")
+    elif path.name == MARKER:
+        raise InputError(name, f"is a file, expected the plan directory it is in: {path.parent}")
+    else:
+        problem = "is a file, expected a plan directory"
+        raise InputError(name, f"{problem}: partage plan {shown(name)} -o plan/ makes one")
 
 
 def check_writable(directory: str | os.PathLike[str]) -> None:

@@ -19,6 +19,7 @@ from partage.brokers.plan import Plan
 from partage.errors import InputError, shown
 from partage.flow.assignment import MOVES
 from partage.frames import html_table
+from partage.units import did_you_mean, listed
 
 Ints = npt.NDArray[np.int64]
 
@@ -92,6 +93,19 @@ class Explanation:
         return f"{self.partition}: {self.before} → {self.after}; {self.leader}"
 
 
+def _nearest(plan: Plan, name: str) -> str:
+    """The partitions that a name may mean."""
+    topic, _, _ = name.rpartition("-")
+    numbers = plan.before.partition[[plan.before.topics[t] == topic for t in plan.before.topic]]
+    if len(numbers):
+        return f": {topic} has partitions {numbers.min()} to {numbers.max()}"
+    if name in plan.before.topics:
+        return f": add its number, {name}-0"
+    topics = plan.before.topics
+    near = did_you_mean(topic or name, topics)
+    return near or f": the topics are {listed(topics, 5)}"
+
+
 def explain(plan: Plan, name: str) -> Explanation:
     """Explain why each replica of a partition of a plan stays, goes or comes.
 
@@ -101,7 +115,7 @@ def explain(plan: Plan, name: str) -> Explanation:
     if name not in names:
         raise InputError(
             f"explain {shown(name)}",
-            "not a partition of the cluster, expected topic-3",
+            f"not a partition of the cluster{_nearest(plan, name)}",
         )
     row = names.index(name)
     before = plan.before.replica_lists()[row]

@@ -166,8 +166,8 @@ class PlanOptions:
     relieve: Option[str | float | Fraction, Percent | None] = Option(
         Percent.of,
         None,
-        metavar="80%",
-        help="Only empty disks that are fuller than this, with the fewest bytes moved.",
+        metavar="PERCENT",
+        help="Only empty disks fuller than this, for instance 80%, with the fewest bytes moved.",
         panel=LIMITS,
         commands=(PLAN, COMPARE),
     )
@@ -190,8 +190,8 @@ class PlanOptions:
     tolerance: Option[str | float | Fraction, Percent | None] = Option(
         Percent.of,
         None,
-        metavar="2%",
-        help="Accept loads this far from the fair share, to move less.",
+        metavar="PERCENT",
+        help="Accept loads this far from the fair share, for instance 2%, to move less.",
         panel=LIMITS,
         commands=(PLAN, COMPARE),
     )

@@ -25,7 +25,8 @@ from partage.cluster import Broker, Cluster
 from partage.cluster.broker import MAX_BYTES
 from partage.errors import InputError, shown
 from partage.flow.assignment import LOAD, MOVES, SPREAD, Assignment, AssignmentProblem
-from partage.patterns import matcher
+from partage.patterns import compile_pattern, matcher
+from partage.units import did_you_mean, listed
 
 Ints = npt.NDArray[np.int64]
 Bools = npt.NDArray[np.bool_]
@@ -283,8 +284,18 @@ def _chosen(cluster: Cluster, topics: re.Pattern[str] | None) -> Bools:
         return np.ones(cluster.partitions, dtype=np.bool_)
     match = np.array(list(map(matcher(topics), cluster.topics)))
     if not match.any():
-        raise InputError(f"topics {shown(topics.pattern)}", "matches no topic of the cluster")
+        raise InputError(f"topics {shown(topics.pattern)}", _no_match(topics, cluster.topics))
     return np.asarray(match[cluster.topic], dtype=np.bool_)
+
+
+def _no_match(topics: re.Pattern[str], names: Sequence[str]) -> str:
+    """Why no topic matches, and what would."""
+    problem = "matches no topic of the cluster"
+    parts = list(filter(matcher(compile_pattern(f".*(?:{topics.pattern}).*")), names))
+    if parts:
+        found = listed(parts[:3], 3, len(parts))
+        return f"{problem}: the whole name must match; .*{topics.pattern}.* matches {found}"
+    return f"{problem}{did_you_mean(topics.pattern, names)}"
 
 
 def _beyond(cluster: Cluster, given: Ints, usable: int) -> Bools:
@@ -350,6 +361,8 @@ def _check_sizes(cluster: Cluster, options: PlanOptions) -> None:
 
 def _warnings(problem: Problem) -> Iterable[str]:
     cluster = problem.cluster
+    yield from cluster.notes
+    yield from _new_racks(problem)
     alive = np.append(cluster.alive, False)
     capacities = {b.capacity for b in cluster.brokers}
     if problem.added.any() and len(capacities) > 1:
@@ -389,6 +402,21 @@ def _warnings(problem: Problem) -> Iterable[str]:
     unknown = cluster.size_bytes < 0
     if unknown.any() and not unknown.all():
         yield f"{int(unknown.sum())} partitions have no known size and count as 0 bytes"
+
+
+def _new_racks(problem: Problem) -> Iterable[str]:
+    """Racks that only added brokers are in: new ones, or misspelled."""
+    there: set[str] = set()
+    new: dict[str, int] = {}
+    for broker, added in zip(problem.cluster.brokers, problem.added.tolist(), strict=True):
+        if broker.rack is not None and not added:
+            there.add(broker.rack)
+        elif broker.rack is not None:
+            new.setdefault(broker.rack, broker.id)
+    existing = ", ".join(sorted(there))
+    for rack, identity in new.items():
+        if existing and rack not in there:
+            yield f"broker {identity} is in a new rack, {rack} (existing: {existing})"
 
 
 def _given_warnings(problem: Problem) -> Iterable[str]:

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import os
+import re
 from collections.abc import Callable, Iterable
+from pathlib import Path
 from typing import Annotated, Any
 
 import typer
@@ -30,6 +33,19 @@ def check_choice(words: str, option: str, value: str) -> None:
 
     if value not in words.split("|"):
         raise InputError(option, f"{value!r}: expected {' or '.join(words.split('|'))}")
+
+
+def check_present(paths: Iterable[str], master: str | None) -> None:
+    """Raise InputError for a path that does not exist, before Spark starts; only where Spark runs
+    on this machine and reads its files."""
+    from partage.errors import InputError
+
+    configured = os.environ.keys() & {"SPARK_REMOTE", "SPARK_CONF_DIR", "PYSPARK_GATEWAY_PORT"}
+    if configured or not (master or "local").startswith("local"):
+        return
+    for path in paths:
+        if not re.search(r"://|[*?\[{]", path) and not Path(path).exists():
+            raise InputError(path, "no such file or directory")
 
 
 def completion_from(words: Callable[[], Iterable[str]]) -> Callable[[str], list[str]]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -21,11 +22,17 @@ from partage.cli.arguments import (
 from partage.cli.compat import get_current_context
 from partage.cli.loads import Loads
 from partage.cli.parameters import expanded
-from partage.cli.plan_options import CLUSTER_HELP, ClusterArgument, Strategies, problem_of
+from partage.cli.plan_options import CLUSTER_HELP, Strategies, problem_of
 from partage.cli.spelling import spelled
 
 if TYPE_CHECKING:
     from partage.cluster import Cluster
+
+
+ClusterOrRunning = Annotated[
+    str | None,
+    typer.Argument(metavar="CLUSTER", help=f"{CLUSTER_HELP} By default the running cluster."),
+]
 
 
 def register(app: typer.Typer) -> None:
@@ -37,14 +44,12 @@ def register(app: typer.Typer) -> None:
 def plan(
     options: Annotated[PlanOptions, PLAN],
     loads: Loads,
-    cluster: Annotated[
-        str | None,
-        typer.Argument(metavar="CLUSTER", help=f"{CLUSTER_HELP} By default the running cluster."),
-    ] = None,
+    cluster: ClusterOrRunning = None,
     explain: Annotated[
         str | None,
         typer.Option(
-            metavar="TOPIC-3", help="Explain why each replica of this partition stays or moves."
+            metavar="TOPIC-NUMBER",
+            help="Explain why each replica of this partition stays or moves.",
         ),
     ] = None,
     out: Annotated[
@@ -118,10 +123,12 @@ def plan(
 
 
 def compare(
-    cluster: ClusterArgument,
     options: Annotated[PlanOptions, COMPARE],
     loads: Loads,
+    cluster: ClusterOrRunning = None,
     strategies: Strategies = None,
+    bootstrap_server: BootstrapServer = None,
+    command_config: CommandConfig = None,
     json: Json = False,
 ) -> None:
     """Compare the plans of all strategies for the same problem.
@@ -130,11 +137,13 @@ def compare(
 
         partage compare cluster.json --add-broker 9:a
         partage compare cluster.json --strategy exact --strategy generate
+        partage compare --bootstrap-server localhost:9092
     """
     from partage.brokers.compare import Comparison, deterministic, solve_with_each
 
     with output.progress(quiet=json) as progress:
-        problem = problem_of(cluster, options, loads)
+        source = _cluster(cluster, loads.sizes, bootstrap_server, command_config)
+        problem = problem_of(source, options, loads)
         answers = solve_with_each(problem, strategies, progress)
         found = Comparison(answers, deterministic(problem, answers, progress)).to_json()
     for figures in found["strategies"].values():
@@ -200,7 +209,7 @@ def report(plan: PlanArgument, json: Json = False) -> None:
     """
     from jinja2 import TemplateError
 
-    from partage.brokers.directory import COMPARE, MARKER, MEASURED, REPORT
+    from partage.brokers.directory import COMPARE, MARKER, MEASURED, REPORT, check_plan_directory
     from partage.errors import MISSHAPEN, InputError
     from partage.files import parse_json, read_text
     from partage.outputs import write_file
@@ -213,6 +222,7 @@ def report(plan: PlanArgument, json: Json = False) -> None:
     def optional(name: str) -> Any:
         return value(name) if (Path(plan) / name).is_file() else None
 
+    check_plan_directory(plan)
     document, compare, measured = value(MARKER), optional(COMPARE), optional(MEASURED)
     try:
         page = render(document, compare, measured, plan)
@@ -241,6 +251,11 @@ def _cluster(
         return path
     if sizes is not None:
         raise InputError("sizes", "a running cluster reports its sizes itself")
+    if not (bootstrap_server or command_config or os.environ.get("PARTAGE_BOOTSTRAP_SERVERS")):
+        raise InputError(
+            "CLUSTER",
+            "is missing: name a file, or a running cluster with `bootstrap_server` HOST:PORT",
+        )
     from partage.live.admin.connection import Connection
     from partage.live.admin.snapshot import take_snapshot
 

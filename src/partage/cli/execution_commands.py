@@ -348,7 +348,10 @@ def _confirm(ready: Ready, rate: int | str | None, options: RunOptions) -> None:
     if options.yes:
         return
     if not sys.stdin.isatty():
-        raise InputError("--yes", "required where stdin is not a terminal, to start without asking")
+        raise InputError(
+            "--yes",
+            "is needed here, because there is no terminal to ask on: nothing was changed",
+        )
     question = "Apply the plan?" if ready.plan.direction == "forward" else "Roll back?"
     if not typer.confirm(question, err=True):
         raise typer.Exit(1)

@@ -29,7 +29,7 @@ AssignorOption = Annotated[
     typer.Option(
         "--assignor",
         metavar="NAME",
-        help="range, roundrobin, sticky, uniform, …, the name of Kafka's class, or module:Class.",
+        help="An assignor by name, by the name of Kafka's class, or module:Class.",
         autocompletion=completion_from(assignor_names),
     ),
 ]
@@ -64,8 +64,8 @@ def assign(
         str | None,
         typer.Option(
             "--max-skew",
-            metavar="5%",
-            help="For weighted: accept this much above the most even load, to move less.",
+            metavar="PERCENT",
+            help="For weighted: accept this much above the most even load, for instance 5%.",
         ),
     ] = None,
     lag: Annotated[
@@ -218,7 +218,7 @@ def simulate(
     commit_interval: Annotated[
         str,
         typer.Option(
-            metavar="1,5,30",
+            metavar="SECONDS,…",
             help="Commit intervals to compare: records read again after a crash.",
         ),
     ] = "1,5,30",

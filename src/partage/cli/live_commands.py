@@ -91,7 +91,9 @@ def groups(
         output.print_json({"groups": rows, "warnings": warnings})
         return
     console = output.console()
-    if name is None:
+    if name is None and not rows:
+        console.print("The cluster has no consumer groups.", highlight=False)
+    elif name is None:
         print_groups(rows, console)
     for group, row in zip(found, rows, strict=True) if name is not None else ():
         print_group(row, console)

@@ -27,7 +27,9 @@ from typing import Any
 import typer
 from rich.console import Console
 from rich.text import Text
+from typer.core import TyperOption
 
+from partage.cli.arguments import assignor_names, strategy_names
 from partage.printable import printable
 from partage.redaction import redacted
 from partage.report.printing import PrintableConsole
@@ -38,6 +40,13 @@ _ASCII = {
     **dict(zip("→–…✓✗•·×≤≥─│┌┬└┴├┘▶▲◆", ">-~+x*.x<>-|++++++>^*", strict=True)),
     **dict(zip("▁▂▃▄▅▆▇█", "12345678", strict=True)),
 }
+
+
+_NAMES: dict[str, Callable[[], list[str]]] = {
+    "--strategy": strategy_names,
+    "--assignor": assignor_names,
+}
+"""Options that take a name, by the names that are registered."""
 
 
 def console() -> PrintableConsole:
@@ -87,7 +96,22 @@ class Context(typer.Context):
         rich_utils.FORCE_TERMINAL = _coloured()
         rich_utils.MAX_WIDTH = min(WIDTH, shutil.get_terminal_size((WIDTH, 25)).columns)
         self.command.help = _reflowed(self.command.help or "")
+        for option in self.command.get_params(self):
+            if isinstance(option, TyperOption):
+                _describe(option)
         return super().get_help()
+
+
+def _describe(option: TyperOption) -> None:
+    """No type for a flag, and the known names for an option that takes one."""
+    if option.is_flag:
+        option.metavar = ""
+    known = _NAMES.get(option.opts[0])
+    if known is None or option.metavar != "NAME":
+        return
+    names = f"Known: {', '.join(known())}."
+    if names not in (option.help or ""):
+        option.help = f"{option.help} {names}"
 
 
 def _reflowed(text: str) -> str:

@@ -16,6 +16,7 @@ from partage.cli.arguments import (
     Master,
     Overwrite,
     ResultPage,
+    check_present,
     spark_settings,
 )
 
@@ -106,6 +107,7 @@ def profile(
         raise InputError("--cluster", f"needs a profile in Parquet, found --format {format}")
     period = Period.of(since, until)
     limit = None if max_rejected is None else MaxRejected.of(max_rejected)
+    check_present([*(records or []), *(sizes or []), *(lags or [])], master)
     known = None if cluster is None else Cluster.read(cluster)
     with output.bar(quiet=json) as progress:
         progress(0, 0, "starting Spark")
@@ -157,7 +159,8 @@ def profile(
 def keys(
     records: Records,
     partitions: Annotated[
-        str, typer.Option(metavar="12,24,48", help="Partition counts to evaluate.")
+        str,
+        typer.Option(metavar="N,…", help="Partition counts to evaluate, for instance 12,24,48."),
     ],
     partitioner: Annotated[
         str | None,
@@ -168,7 +171,7 @@ def keys(
     ] = None,
     fail_above: Annotated[
         float | None,
-        typer.Option(metavar="1.5", help="Exit 1 if a skew (max/mean) is above this."),
+        typer.Option(metavar="RATIO", help="Exit 1 if a skew (max/mean) is above this: 1.5."),
     ] = None,
     consumers: Annotated[
         int | None,
@@ -180,7 +183,7 @@ def keys(
     move_cost: Annotated[
         str,
         typer.Option(
-            metavar="100%",
+            metavar="PERCENT",
             help="Gain in busy consumers that is worth moving all keys to other partitions.",
         ),
     ] = "100%",
@@ -217,6 +220,7 @@ def keys(
     if consumers is not None and consumers < 1:
         raise InputError("--consumers", f"{consumers}: must be at least 1")
     cost = float(read_parameter("move_cost", Percent.of, move_cost))
+    check_present(records, master)
     known = None if cluster is None else partition_counts(Cluster.read(cluster))
     with output.bar(quiet=json) as progress:
         progress(0, 0, "starting Spark")

@@ -42,7 +42,7 @@ def up(
     ] = None,
     racks: Annotated[
         str | None,
-        typer.Option(metavar="a,b,c", help="Racks, assigned to the brokers round robin."),
+        typer.Option(metavar="RACK,…", help="Racks, a,b,c, assigned to the brokers round robin."),
     ] = None,
     directory: Dir = _FOLDER,
     kafka: Annotated[

@@ -53,7 +53,7 @@ def watch(
     ] = 3600,
     alert_above: Annotated[
         float,
-        typer.Option(metavar="1.2", help="Alert if the busiest broker / mean is above this."),
+        typer.Option(metavar="RATIO", help="Alert if the busiest broker / mean is above this."),
     ] = 1.2,
     plan: Annotated[str, one_of(_PLANS, "What a new plan may change.")] = "leaders",
     every: Annotated[int, typer.Option(metavar="SECONDS", help="Time between batches.")] = 10,

@@ -162,20 +162,20 @@ def growth(
     run: SparkRun,
     runs: Runs = 1000,
     factor: Annotated[
-        float, typer.Option(metavar="2", help="Grow topics by this factor in the median.")
+        float, typer.Option(metavar="FACTOR", help="Grow topics by this factor in the median.")
     ] = 2.0,
     sigma: Annotated[
         float,
         typer.Option(
-            metavar="0.5", help="Standard deviation of the logarithm of the growth factor."
+            metavar="NUMBER", help="Standard deviation of the logarithm of the growth factor."
         ),
     ] = 0.5,
     skew_threshold: Annotated[
         float,
-        typer.Option(metavar="1.5", help="Count runs whose max/mean bytes in exceed this."),
+        typer.Option(metavar="RATIO", help="Count runs whose max/mean bytes in exceed this."),
     ] = 1.5,
     disk_threshold: Annotated[
-        str, typer.Option(metavar="85%", help="Count runs in which a disk is fuller than this.")
+        str, typer.Option(metavar="PERCENT", help="Count runs in which a disk is fuller than this.")
     ] = "85%",
     strategies: Strategies = None,
     seed: Seed = 0,

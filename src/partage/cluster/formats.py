@@ -13,15 +13,18 @@ import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from difflib import get_close_matches
 from fractions import Fraction
 from typing import Annotated, Any, ClassVar, TypeAlias
 
+import msgspec
 from msgspec import UNSET, Meta, Struct, UnsetType
 
 from partage.cluster.broker import MAX_BROKER_ID, MAX_BYTES, UNKNOWN, Broker
 from partage.errors import InputError
 from partage.files import parse_json, read_text
 from partage.json_input import Count, Name, check_json
+from partage.units import listed
 
 _MAX_PARTITION = 2**31 - 1
 _BYTES_WORDS = f"a whole number of bytes from 0 to {MAX_BYTES} (an exbibyte)"
@@ -41,6 +44,7 @@ class ClusterColumns:
     - ``sizes``: bytes of one replica, ``UNKNOWN`` where not given; None: this form has none
     - ``racks_known``: False where the form has no place for racks
     - ``topic_ids``: Kafka's ids of topics, where given
+    - ``notes``: what a reader of the file should know about it
     """
 
     brokers: Sequence[Broker]
@@ -51,6 +55,7 @@ class ClusterColumns:
     racks_known: bool
     cluster_id: str | None = None
     topic_ids: Mapping[str, str] = field(default_factory=dict)
+    notes: tuple[str, ...] = ()
 
 
 class PartitionEntry(Struct):
@@ -112,6 +117,14 @@ _DESCRIBE_HEAD = re.compile(
     r"\s*+Topic:\s*+(?P<topic>\S++)\s.*?\bPartitionCount:\s*(?P<count>\d{1,10})",
     re.ASCII,
 )
+_OTHER_KEYS = {"leader", "isr", "sizes", "log_dirs", "usable_bytes", "cordoned", "host"}
+"""What snapshots and reassignments have besides."""
+
+_IS_PLACEMENT = (
+    "the input is a reassignment JSON and is read as the current placement: to judge it as a "
+    "proposal, name the cluster and add --reassignment FILE"
+)
+_IN_SYNC = re.compile(r"\bIsr:[ \t]*+([\d,]*+)", re.ASCII)
 _IN_FLIGHT = re.compile(r"(?:Adding|Removing) Replicas:\s*(\d[\d,]*)")
 
 
@@ -128,7 +141,13 @@ def read_cluster_file(path: str | os.PathLike[str]) -> ClusterColumns:
 
 def parse_cluster_json(value: Any, where: str) -> ClusterColumns:
     """The JSON of this project or Kafka's reassignment JSON, already parsed."""
+    if isinstance(value, dict) and "topics" in value and "partitions" not in value:
+        raise InputError(
+            where,
+            "lists topics to move, expected a cluster: name one, and its topics with `topics`",
+        )
     file = check_json(value, _ClusterFile, where)
+    _refuse_misspelled(value, where)
     rows = file.partitions
     replica_lists = [row.replicas for row in rows]
     return ClusterColumns(
@@ -142,7 +161,27 @@ def parse_cluster_json(value: Any, where: str) -> ClusterColumns:
         racks_known=file.brokers is not UNSET,
         cluster_id=file.cluster_id,
         topic_ids=file.topic_ids,
+        notes=(_IS_PLACEMENT,) if file.brokers is UNSET else (),
     )
+
+
+def _out_of_sync(names: Sequence[str]) -> str:
+    what = "partition has" if len(names) == 1 else "partitions have"
+    return f"{len(names)} {what} replicas out of sync ({listed(names, 3)}): repair them first"
+
+
+def _refuse_misspelled(value: dict[str, Any], where: str) -> None:
+    """Raise InputError for an unknown key that is nearly one that its object lacks. Other unknown
+    keys are those of snapshots and other tools."""
+    for rows, form in (("brokers", _BrokerEntry), ("partitions", _SizedPartition)):
+        known = {field.encode_name for field in msgspec.structs.fields(form)}
+        for key in {key for row in value.get(rows, ()) for key in row} - known - _OTHER_KEYS:
+            near = [one for one in known if one.startswith(key)]
+            near = near or get_close_matches(key, sorted(known), 1, cutoff=0.7)
+            at = next(i for i, row in enumerate(value[rows]) if key in row)
+            if near and near[0] not in value[rows][at]:
+                place = f"{rows}[{at}].{key}"
+                raise InputError(where, f"{place}: unknown key, did you mean {near[0]}?")
 
 
 def parse_describe(text: str, where: str) -> ClusterColumns:
@@ -155,6 +194,7 @@ def parse_describe(text: str, where: str) -> ClusterColumns:
     numbers: list[int] = []
     replicas: list[list[int]] = []
     announced: dict[str, int] = {}
+    short: list[str] = []
     for i, line in enumerate(text.splitlines(), start=1):
         if not line.lstrip().startswith("Topic:"):
             continue
@@ -174,6 +214,9 @@ def parse_describe(text: str, where: str) -> ClusterColumns:
             topics.append(topic)
             numbers.append(number)
             replicas.append([int(b) for b in match["replicas"].split(",")])
+            in_sync = _IN_SYNC.search(match["rest"])
+            if in_sync is not None and len(in_sync[1].split(",")) < len(replicas[-1]):
+                short.append(f"{topic}-{number}")
         elif head := _DESCRIBE_HEAD.match(line):
             announced[head["topic"]] = int(head["count"])
         else:
@@ -188,7 +231,9 @@ def parse_describe(text: str, where: str) -> ClusterColumns:
             raise InputError(
                 where, f"topic {topic} announces {count} partitions, {found[topic]} follow"
             )
-    return ClusterColumns(_named_brokers(replicas), topics, numbers, replicas, None, False)
+    notes = (_out_of_sync(short),) if short else ()
+    brokers = _named_brokers(replicas)
+    return ClusterColumns(brokers, topics, numbers, replicas, None, False, notes=notes)
 
 
 def read_log_dir_sizes(path: str | os.PathLike[str]) -> dict[tuple[str, int], int]:

@@ -44,6 +44,7 @@ class Cluster:
     - ``size_bytes``: [P] bytes of one replica, -1 where unknown
     - ``cluster_id``, ``topic_ids`` (by name): Kafka's ids, where known (from a snapshot)
     - ``racks_known``: False where the file format cannot contain racks
+    - ``notes``: what a reader of its file should know about it
 
     Build one with ``Cluster.read`` (a file), ``Cluster.from_json`` (the plain form as Python
     values) or ``Cluster.build``; all of them validate, the bare constructor does not.
@@ -58,6 +59,7 @@ class Cluster:
     cluster_id: str | None = None
     racks_known: bool = True
     topic_ids: Mapping[str, str] = field(default_factory=dict)
+    notes: tuple[str, ...] = ()
 
     # ------------------------------------------------------------------ reading
 
@@ -99,6 +101,7 @@ class Cluster:
             cluster_id=columns.cluster_id,
             racks_known=columns.racks_known,
             topic_ids={topic: ids[topic] for topic in built.topics if topic in ids},
+            notes=columns.notes,
         )
 
     @classmethod

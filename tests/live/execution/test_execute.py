@@ -111,7 +111,7 @@ def test_a_damaged_journal_stops_apply_but_not_rollback(
     for at in numbers:
         lines[at] = damage
     path.write_bytes(b"\n".join(lines) + b"\n")
-    with pytest.raises(InputError, match="partage rollback goes on without it"):
+    with pytest.raises(InputError, match="partage rollback, which does not need it"):
         partage.apply(begun, admin=cluster.admin, clock=cluster.clock, sleep=cluster.sleep)
     warnings = rolled_back(begun, cluster)
     assert [one for one in warnings if f"line {numbers[0] + 1}: is not a journal entry" in one]

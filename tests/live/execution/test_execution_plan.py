@@ -52,7 +52,7 @@ def test_an_edited_plan(plan: ExecutionPlan) -> None:
 
 
 def test_not_a_plan(tmp_path: Path, plan: ExecutionPlan) -> None:
-    with pytest.raises(InputError, match=r"plan\.json: no such file"):
+    with pytest.raises(InputError, match=r"has no plan\.json: not a plan directory"):
         ExecutionPlan.read(tmp_path)
     wave = Path(plan.directory) / "waves" / "001.json"
     wave.write_text('{"version": 1, "partitions": []}')

@@ -92,7 +92,7 @@ def test_a_damaged_line(tmp_path: Path, line: bytes) -> None:
     with pytest.raises(InputError) as refused:
         Journal.open(tmp_path)
     assert str(refused.value).startswith(f"{path}: line 2: is not a journal entry")
-    assert str(refused.value).endswith(": partage rollback goes on without it")
+    assert str(refused.value).endswith("partage rollback, which does not need it")
     assert path.read_bytes() == before
     assert not is_locked(tmp_path)
     with Journal.open(tmp_path, tolerant=True) as journal:
@@ -163,7 +163,7 @@ def test_an_entry_is_recognised_wherever_it_was_cut(tmp_path: Path, length: int)
 def test_text_that_no_run_has_cut_stays(tmp_path: Path, before: bytes, mine: bytes) -> None:
     path = tmp_path / JOURNAL
     path.write_bytes(before + mine)
-    with pytest.raises(InputError, match=r"line \d: is not a journal entry: partage rollback"):
+    with pytest.raises(InputError, match=r"line \d: is not a journal entry: restore"):
         Journal.open(tmp_path)
     assert path.read_bytes() == before + mine
 

@@ -25,7 +25,7 @@ from partage.brokers.check.plan_columns import PlanColumns, read_json
 from partage.brokers.check.rules import check_rules
 from partage.brokers.check.schema import MalformedError
 from partage.brokers.check.wave_limits import check_wave_limits
-from partage.brokers.directory import MARKER
+from partage.brokers.directory import MARKER, check_plan_directory
 from partage.errors import MISSHAPEN, InputError
 from partage.frames import html_table
 from partage.printable import printable
@@ -164,13 +164,9 @@ def rule_defects(directory: str | os.PathLike[str]) -> RuleDefects:
 @contextmanager
 def _readable(directory: str | os.PathLike[str]) -> Iterator[Path]:
     """Raise InputError unless it is a plan directory, and for files that cannot be read."""
-    root, name = Path(directory), os.fspath(directory)
+    root = Path(directory)
     try:
-        if not root.is_dir():
-            problem = "is a file" if root.exists() else "no such directory"
-            raise InputError(name, f"{problem}, expected a plan directory")
-        if not (root / MARKER).is_file():
-            raise InputError(name, f"has no {MARKER}: not a plan directory")
+        check_plan_directory(directory)
         yield root
     except OSError as error:
         where = os.fspath(error.filename or directory)

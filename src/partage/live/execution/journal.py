@@ -114,8 +114,11 @@ class Journal:
                 self.damaged.append(f"line {number}: is not a journal entry")
                 self._unended = True
             if self.damaged and not tolerant:
-                problem = "partage rollback goes on without it"
-                raise InputError(str(path), f"{self.damaged[0]}: {problem}")
+                raise InputError(
+                    str(path),
+                    f"{self.damaged[0]}: restore the file from a copy, or undo the plan with "
+                    "partage rollback, which does not need it",
+                )
         except BaseException:
             self._file.close()
             raise

@@ -1,0 +1,166 @@
+"""Mistakes that people make, each answered with what to do instead."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from typer.main import get_command
+
+from partage.cli import app, settings
+from partage.cli.arguments import assignor_names, strategy_names
+
+pytestmark = pytest.mark.usefixtures("no_variables")
+
+Run = Callable[..., Any]
+
+ANSWERS = {
+    "plan": "CLUSTER: is missing: name a file, or a running cluster with --bootstrap-server HOST",
+    "compare": "CLUSTER: is missing: name a file, or a running cluster with --bootstrap-server",
+    "plan topics.json": "lists topics to move, expected a cluster: name one, and its topics with "
+    "--topics",
+    "plan cluster.json --topics kaf": "--topics kaf: matches no topic of the cluster: the whole "
+    "name must match; .*kaf.* matches kafka, kafka-ui, librdkafka",
+    "plan cluster.json --topics kafak": "--topics kafak: matches no topic of the cluster: did you "
+    "mean kafka?",
+    "plan cluster.json --topics k(a|b)": "the whole name must match; .*k(a|b).* matches kafka",
+    "plan cluster.json --explain nosuch-3": "--explain nosuch-3: not a partition of the cluster: "
+    "the topics are ",
+    "plan cluster.json --explain consol-3": "not a partition of the cluster: did you mean console?",
+    "plan cluster.json --explain console-99": "console has partitions 0 to 11",
+    "plan cluster.json --explain console": "add its number, console-0",
+    "plan rak.json": "rak.json: brokers[0].rak: unknown key, did you mean rack?",
+    "plan size.json": "size.json: partitions[1].size: unknown key, did you mean size_bytes?",
+    "plan double.json": "double.json: key rack is given twice in {",
+    "report cluster.json": "cluster.json: is a file, expected a plan directory: partage plan "
+    "cluster.json -o plan/ makes one",
+    "check cluster.json": "is a file, expected a plan directory: partage plan cluster.json",
+    "verify cluster.json": "is a file, expected a plan directory: partage plan cluster.json",
+    "check p/plan.json": "p/plan.json: is a file, expected the plan directory it is in: p",
+    "report p/plan.json": "p/plan.json: is a file, expected the plan directory it is in: p",
+    "report nosuch": "nosuch: no such directory, expected a plan directory",
+    "profile nosuch.parquet -o d": "partage: nosuch.parquet: no such file or directory",
+    "profile --sizes nosuch.txt -o d": "partage: nosuch.txt: no such file or directory",
+    "keys nosuch.parquet --partitions 6": "partage: nosuch.parquet: no such file or directory",
+}
+
+
+@pytest.fixture
+def files(run: Run, grown: str) -> None:
+    """What the commands above name; in the directory of the run."""
+    text = Path(grown).read_text()
+
+    def write(name: str, change: Callable[[Any], None]) -> None:
+        value = json.loads(text)
+        change(value)
+        Path(name).write_text(json.dumps(value))
+
+    def misspell(row: dict[str, Any], key: str, wrong: str) -> None:
+        row[wrong] = row.pop(key)
+
+    write("rak.json", lambda value: misspell(value["brokers"][0], "rack", "rak"))
+    write("size.json", lambda value: misspell(value["partitions"][1], "size_bytes", "size"))
+    Path("double.json").write_text('{"brokers":[{"id":1,"rack":"a","rack":"b"}],"partitions":[]}')
+    Path("topics.json").write_text('{"version": 1, "topics": [{"topic": "console"}]}')
+    Path("p").mkdir()
+    Path("p/plan.json").write_text("{}")
+
+
+@pytest.mark.usefixtures("files")
+@pytest.mark.parametrize("words", ANSWERS)
+def test_the_answer_says_what_to_do(run: Run, words: str) -> None:
+    ended = run(*words.split())
+    assert (ended.code, ended.out) == (2, "")
+    (line,) = ended.err.splitlines()  # nothing else: Spark was not started
+    assert ANSWERS[words] in line
+
+
+def warnings(run: Run, *words: str) -> list[str]:
+    run("plan", *words, "-o", "warned")
+    found: list[str] = json.loads(Path("warned/plan.json").read_text())["warnings"]
+    return found
+
+
+def test_a_reassignment_as_a_cluster(run: Run, tmp_path: Path) -> None:
+    Path("new.json").write_text(
+        '{"version": 1, "partitions": [{"topic": "t", "partition": 0, "replicas": [1, 2]}]}'
+    )
+    (found, _) = warnings(run, "new.json")
+    assert found == (
+        "the input is a reassignment JSON and is read as the current placement: to judge it as a "
+        "proposal, name the cluster and add --reassignment FILE"
+    )
+
+
+def test_a_description_with_replicas_out_of_sync(run: Run, tmp_path: Path) -> None:
+    def line(number: int, replicas: str, in_sync: str) -> str:
+        return f"\tTopic: t\tPartition: {number}\tLeader: 1\tReplicas: {replicas}\tIsr: {in_sync}\n"
+
+    head = "Topic: t\tTopicId: x\tPartitionCount: 2\tReplicationFactor: 3\tConfigs: \n"
+    described = Path("described.txt")
+    described.write_text(head + line(0, "1,2,3", "1,2,3") + line(1, "2,3,1", "1"))
+    assert warnings(run, "described.txt")[0] == (
+        "1 partition has replicas out of sync (t-1): repair them first"
+    )
+    described.write_text(head + line(0, "1,2,3", "") + line(1, "2,3,1", "1\tElr: 2"))
+    assert warnings(run, "described.txt")[0].startswith("2 partitions have replicas out of sync")
+    described.write_text(head + line(0, "1,2,3", "2,1,3") + line(1, "2,3,1", "1,2,3"))
+    assert "sync" not in str(warnings(run, "described.txt"))
+
+
+def test_a_broker_in_a_new_rack(run: Run, grown: str) -> None:
+    wanted = "broker 9 is in a new rack, z (existing: a, b, c)"
+    assert wanted in warnings(run, grown, "--add-broker", "9:z", "--add-broker", "10:a")
+    assert not any("rack, " in one for one in warnings(run, grown, "--add-broker", "10:a"))
+
+
+def test_unknown_keys_of_other_tools_are_ignored(run: Run, grown: str) -> None:
+    value = json.loads(Path(grown).read_text())
+    value["comment"] = value["partitions"][0]["leader"] = 1
+    value["brokers"][0]["host"] = "h"
+    Path("more.json").write_text(json.dumps(value))
+    assert run("plan", "more.json").code == 0
+
+
+# ---------------------------------------------------------------- the help
+
+
+def all_options() -> list[tuple[str, Any]]:
+    return [
+        (" ".join(path), option)
+        for path, command in settings.commands(get_command(app))
+        for option in settings.options(command).values()
+    ]
+
+
+def test_metavars_cannot_be_taken_for_values() -> None:
+    """Upper case, or words to choose from."""
+    for path, option in all_options():
+        if option.is_flag:
+            continue
+        wanted = r"[A-Z-]+(:[A-Z]+|=[A-Z]+|,…|\.svg|\.\.\.)*(\|([A-Z]+(=[A-Z]+)?|auto))*"
+        choice = r"[a-z0-9.-]+(\|[a-z0-9.-]+)+"
+        assert re.fullmatch(f"{wanted}|{choice}", option.metavar or ""), (path, option.metavar)
+
+
+@pytest.mark.parametrize(
+    ("command", "names"),
+    [
+        ("plan", strategy_names()),
+        ("compare", strategy_names()),
+        ("what-if growth", strategy_names()),
+        ("assign", assignor_names()),
+        ("simulate", assignor_names()),
+        ("what-if churn", assignor_names()),
+    ],
+)
+def test_help_lists_names_and_no_types_of_flags(run: Run, command: str, names: Any) -> None:
+    for _ in range(2):  # what the first help prints, the second prints again
+        shown = run(*command.split(), "--help").out
+        assert "<bool>" not in shown
+        text = " ".join(re.sub(r"[│\s]+", " ", shown).split())
+        assert text.count(f"Known: {', '.join(names)}.") == 1
