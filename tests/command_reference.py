@@ -2,13 +2,13 @@
 
 An option that several commands have with the same help is described once, in a section with the
 name of its group in ``--help``. Each command lists its other options and names the shared ones.
+Examples are left to ``--help`` and to the how-tos.
 """
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator
-from textwrap import dedent
 from typing import Any
 
 from typer.main import get_command
@@ -31,7 +31,10 @@ def reference() -> str:
     root = get_command(app)
     shared = _shared(root)
     parts = ["# Commands", _text(root.help or ""), *_own(root, [])]
-    parts += ["## Options of several commands", f"Every command has `--help` and `{JSON}`."]
+    parts += [
+        "## Options of several commands",
+        f"Every command has `--help`, with examples, and `{JSON}`.",
+    ]
     for group in dict.fromkeys(group for group, _, _ in shared):
         lines = [line for panel, _, line in shared if panel == group]
         parts += [f"### {group}", "\n".join(lines)]
@@ -114,9 +117,5 @@ def _all(group: Any) -> Iterator[Any]:
 
 
 def _text(text: str) -> str:
-    """Help as Markdown: the examples, indented there, are code."""
-    return "\n\n".join(
-        f"```text\n{dedent(each)}\n```" if each.startswith("    ") else each
-        for each in text.strip().split("\n\n")
-        if each != "Examples:"
-    )
+    """Help without its examples."""
+    return text.partition("\nExamples:")[0].strip()
