@@ -200,8 +200,9 @@ def simulate(
     protocol: Annotated[
         str | None,
         one_of(
-            "eager|cooperative",
-            "What members revoke, and when; by default what all assignors of a member support.",
+            "eager|cooperative|consumer",
+            "What members revoke, and when; by default what all assignors of a member support. "
+            "consumer: the broker assigns (KIP-848).",
         ),
     ] = None,
     mode: Mode = None,
@@ -233,6 +234,7 @@ def simulate(
         partage simulate scenario.json --assignor cooperative-sticky
         partage simulate scenario.json --assignor cooperative-sticky,range
         partage simulate scenario.json --assignor sticky --protocol cooperative
+        partage simulate scenario.json --protocol consumer
     """
     from partage.consumers.simulation import simulate as run_simulation
     from partage.errors import InputError

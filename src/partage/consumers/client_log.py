@@ -11,8 +11,9 @@ from collections.abc import Iterable, Iterator
 from datetime import datetime, timedelta
 from operator import itemgetter
 
-from partage.consumers.protocol import COOPERATIVE, Partition
+from partage.consumers.protocol import CONSUMER, COOPERATIVE, Partition
 from partage.consumers.simulation import SimulatedRound, Simulation
+from partage.errors import InputError
 from partage.printable import printable
 
 _START = datetime(2000, 1, 1)
@@ -20,7 +21,10 @@ GROUP = "simulated"
 
 
 def client_log(found: Simulation) -> str:
-    """The lines, in the order of time."""
+    """The lines, in the order of time. Raises InputError for the consumer protocol, whose clients
+    write other lines."""
+    if found.protocol == CONSUMER:
+        raise InputError("--client-log", "needs a classic protocol: eager or cooperative")
     lines = [*_starts_and_ends(found), *_rounds(found)]
     return "".join(f"{line}\n" for _, _, line in sorted(lines, key=itemgetter(0, 1)))
 

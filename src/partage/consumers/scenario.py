@@ -1,9 +1,10 @@
 """SCENARIO.json: what happens to a group's members over time, read strictly.
 
 Times are seconds from the start, rates records per second. The defaults are Kafka's
-(``session_timeout`` 45, ``heartbeat_interval`` 3, ``rebalance_timeout`` 300), except that an empty
-group does not wait for more members (``initial_delay`` 0) and messages take no time (``latency``
-0).
+(``session_timeout`` 45, ``heartbeat_interval`` 3, ``rebalance_timeout`` 300; with the consumer
+protocol the broker's ``consumer_heartbeat_interval`` 5 and ``assignment_interval`` 1), except that
+an empty group does not wait for more members (``initial_delay`` 0) and messages take no time
+(``latency`` 0). A member's ``pattern`` adds the topics whose whole name matches.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ from typing import Annotated, Any, ClassVar, Literal, TypeAlias
 
 from msgspec import Meta, Struct
 
-from partage.errors import InputError
+from partage.errors import InputError, shown
 from partage.frames import changed_fields
 from partage.json_input import (
     Base64,
@@ -30,6 +31,7 @@ from partage.json_input import (
     check_json,
     read_json,
 )
+from partage.patterns import compile_pattern, matcher
 from partage.units import plural
 
 MAX_PARTITIONS = 100_000
@@ -45,6 +47,13 @@ _NUMBER_WORDS = f"0, or a number from {LEAST_NUMBER:g} to {MOST_NUMBER:,.0f}"
 _MOMENT_WORDS = f"a number from 0 to {MOST_NUMBER:,.0f}"
 _Number: TypeAlias = Annotated[float, Meta(ge=0, le=MOST_NUMBER, description=_NUMBER_WORDS)]
 _Moment: TypeAlias = Annotated[float, Meta(ge=0, le=MOST_NUMBER, description=_MOMENT_WORDS)]
+_POSITIVE = (
+    "until",
+    "session_timeout",
+    "heartbeat_interval",
+    "rebalance_timeout",
+    "consumer_heartbeat_interval",
+)
 _MOMENTS = ("joins_at", "leaves_at", "crashes_at", "latency")
 
 
@@ -131,6 +140,8 @@ class Scenario:
     session_timeout: float = 45.0
     heartbeat_interval: float = 3.0
     rebalance_timeout: float = 300.0
+    consumer_heartbeat_interval: float = 5.0
+    assignment_interval: float = 1.0
     initial_delay: float = 0.0
     latency: float = 0.0
     racks: Mapping[str, list[list[str]]] | None = None
@@ -168,6 +179,7 @@ class _RestartEntry(Struct, forbid_unknown_fields=True):
 class _MemberEntry(Struct, forbid_unknown_fields=True):
     id: Name
     topics: list[TopicName]
+    pattern: Text | None = None
     joins_at: _Moment | None = None
     leaves_at: _Moment | None = None
     crashes_at: _Moment | None = None
@@ -208,6 +220,8 @@ class _ScenarioFile(Struct, forbid_unknown_fields=True):
     session_timeout: _Number | None = None
     heartbeat_interval: _Number | None = None
     rebalance_timeout: _Number | None = None
+    consumer_heartbeat_interval: _Number | None = None
+    assignment_interval: _Number | None = None
     initial_delay: _Number | None = None
     latency: _Moment | None = None
     racks: dict[str, list[list[Text]]] | None = None
@@ -223,7 +237,7 @@ def _scenario(file: _ScenarioFile, where: str) -> Scenario:
     """The scenario of a file, after the rules between its fields are checked."""
     _check_topics(file, where)
     _check_numbers(file, where)
-    given = _given(file) | {"members": tuple(_members(file.members, where))}
+    given = _given(file) | {"members": tuple(_members(file, where))}
     if file.restore is not None:
         if file.restore.rate <= 0:
             raise InputError(where, "restore.rate: expected more than 0 records per second")
@@ -234,14 +248,17 @@ def _scenario(file: _ScenarioFile, where: str) -> Scenario:
         if step.at <= before.at:
             raise InputError(where, f"steps[{at}].at: expected more than {before.at:g} seconds")
     scenario = Scenario(**given)
-    for name in ("until", "session_timeout", "heartbeat_interval", "rebalance_timeout"):
+    for name in _POSITIVE:
         if getattr(scenario, name) <= 0:
             raise InputError(where, f"{name}: expected more than 0 seconds")
-    if scenario.heartbeat_interval >= scenario.session_timeout:
-        raise InputError(where, "heartbeat_interval: expected less than session_timeout")
+    intervals = ("heartbeat_interval", "consumer_heartbeat_interval")
+    for name in intervals if file.consumer_heartbeat_interval is not None else intervals[:1]:
+        if getattr(scenario, name) >= scenario.session_timeout:
+            raise InputError(where, f"{name}: expected less than session_timeout")
     if 4 * scenario.latency >= scenario.session_timeout:
         raise InputError(where, "latency: expected less than a quarter of session_timeout")
-    if len(scenario.members) * scenario.until / scenario.heartbeat_interval > MAX_HEARTBEATS:
+    shortest = min(scenario.heartbeat_interval, scenario.consumer_heartbeat_interval)
+    if len(scenario.members) * scenario.until / shortest > MAX_HEARTBEATS:
         raise InputError(where, f"until: more than {MAX_HEARTBEATS} heartbeats to simulate")
     return scenario
 
@@ -268,11 +285,12 @@ def _check_numbers(file: _ScenarioFile, where: str) -> None:
                 raise InputError(where, f"{place}{name}: {value:g}: expected {_NUMBER_WORDS}")
 
 
-def _members(entries: list[_MemberEntry], where: str) -> list[ScenarioMember]:
+def _members(file: _ScenarioFile, where: str) -> list[ScenarioMember]:
     members: list[ScenarioMember] = []
     seen: set[str] = set()
-    for at, entry in enumerate(entries):
-        given = _given(entry) | {"topics": tuple(entry.topics)}
+    for at, entry in enumerate(file.members):
+        given = _given(entry) | {"topics": _topics(entry, file, f"{where}: members[{at}]")}
+        given.pop("pattern", None)
         given["instance_id"] = entry.instance_id or None
         given["assignors"] = tuple(entry.assignors or ())
         restarts = given.pop("restarts", ())
@@ -312,6 +330,17 @@ def _processes(
             assignors=tuple(restart.assignors or now.assignors),
         )
     yield now
+
+
+def _topics(entry: _MemberEntry, file: _ScenarioFile, where: str) -> tuple[str, ...]:
+    """The topics that a member subscribes to, by name and by regular expression."""
+    if entry.pattern is None:
+        return tuple(entry.topics)
+    try:
+        matches = matcher(compile_pattern(entry.pattern))
+    except ValueError as error:
+        raise InputError(where, f"pattern {shown(entry.pattern)}: {error}") from None
+    return tuple(dict.fromkeys((*entry.topics, *filter(matches, sorted(file.topics)))))
 
 
 def _given(entry: Struct) -> dict[str, Any]:

@@ -31,18 +31,23 @@ from partage.consumers.assignors import Assignor, assignor_name, check_mode, fin
 from partage.consumers.assignors.failover import priority_of
 from partage.consumers.custom import MemberAssignor
 from partage.consumers.protocol import (
+    CONSUMER,
     COOPERATIVE,
     EAGER,
     PROTOCOLS,
     Callback,
+    ConsumerGroupCoordinator,
+    ConsumerProtocolMember,
     Coordinator,
     Network,
     Partition,
     SimulatedConsumer,
     State,
+    make_broker_assignor,
     make_leader,
 )
 from partage.consumers.protocol.leader import Leader
+from partage.consumers.protocol.network import GroupCoordinator
 from partage.consumers.read_again import COMMIT_INTERVALS, read_again
 from partage.consumers.record_flow import (
     LagCurve,
@@ -166,6 +171,8 @@ class Simulation:
         """Records by partition that are read twice because a member crashed, if members commit
         every ``commit_interval`` seconds."""
         rounds = [(one.at, one.assignment.keys()) for one in self.rounds]
+        if self.protocol == CONSUMER:  # an epoch does not make members commit
+            rounds = sorted((m.joins_at, {m.id: ()}.keys()) for m in self.scenario.members)
         spans, lag = self.spans, self.lag
         return read_again(spans, rounds, lag, self.produce, self.members, commit_interval)
 
@@ -261,15 +268,20 @@ def simulate(
     - ``assignor``: for the members that do not list their own assignors; a registered name or
       ``module:Class``, or several, the preferred one first
     - ``protocol``: ``eager`` or ``cooperative``: what members revoke, and when; by default what all
-      assignors of a member support. Streams and connect are always cooperative
+      assignors of a member support. Streams and connect are always cooperative. ``consumer``: the
+      broker assigns (KIP-848), with uniform, its default, or range, or what a member's ``config``
+      has as ``group.remote.assignor``; the members' lists do not count
     - ``mode``: as for ``partage.assign``; applies to the assignors that have modes
 
     Raises InputError for an unknown name and for a mode that no assignor of the scenario has.
     """
     scenario = scenario if isinstance(scenario, Scenario) else Scenario.read(scenario)
-    if protocol is not None and protocol not in PROTOCOLS:
-        raise InputError(f"protocol {shown(protocol)}", f"expected one of {', '.join(PROTOCOLS)}")
+    if protocol not in (None, *PROTOCOLS, CONSUMER):
+        expected = ", ".join((*PROTOCOLS, CONSUMER))
+        raise InputError(f"protocol {shown(protocol)}", f"expected one of {expected}")
     default = [assignor_name(n) for n in ([assignor] if isinstance(assignor, str) else assignor)]
+    if protocol == CONSUMER or (protocol is None and default == ["uniform"]):
+        return _simulate_consumer_protocol(scenario, default, mode)
     scenario = _with_assignors(scenario, default)
     listed = (name for member in scenario.members for name in member.assignors)
     names = list(dict.fromkeys((*default, *listed)))
@@ -282,22 +294,37 @@ def simulate(
             problem = f"members of {application.assignor} are always {COOPERATIVE}: leave it out"
             raise InputError(f"protocol {shown(protocol)}", problem)
         protocol = COOPERATIVE
-    run = _Run(scenario, protocol, assignors, _leader(scenario, assignors, mode), application)
-    run.play()
-    return Simulation(
-        scenario=run.scenario,
-        assignor=", ".join(default or names),
-        protocol=", ".join(dict.fromkeys(run.protocols.values())),
-        rounds=tuple(run.rounds),
-        spans=tuple(run.spans),
-        unowned=run.unowned,
-        moved=run.moved,
-        refused=run.refused,
-        violations=tuple(run.violations),
-        restoring=run.restoring,
-        protocols=run.protocols,
-        callbacks=tuple(run.callbacks),
+    coordinator = Coordinator(scenario.generation, initial_delay=scenario.initial_delay)
+    lead = _leader(scenario, assignors, mode)
+    run = _Run(scenario, protocol, assignors, lead, coordinator, application)
+    return run.play(", ".join(default or names))
+
+
+def _simulate_consumer_protocol(
+    scenario: Scenario, default: Sequence[str], mode: str | None
+) -> Simulation:
+    """Simulate with the consumer protocol; see ``simulate``."""
+    default = default or ["uniform"]
+    if len(default) > 1:
+        raise InputError("assignor", f"{', '.join(default)}: protocol consumer takes one")
+    members = []
+    for member in scenario.members:
+        asked = member.config.get("group.remote.assignor", default[0])
+        if asked not in ("uniform", "range"):
+            problem = "protocol consumer needs one of uniform, range"
+            raise InputError(f"assignor {shown(asked)}", problem)
+        members.append(replace(member, assignors=(assignor_name(asked),)))
+    scenario = replace(scenario, members=tuple(members))
+    names = dict.fromkeys(name for member in members for name in member.assignors)
+    assignors = {name: find_assignor(name, CONSUMER) for name in names}
+    check_mode(mode, assignors)
+    coordinator = ConsumerGroupCoordinator(
+        make_broker_assignor(scenario.topics, mode, scenario.racks),
+        scenario.generation,
+        scenario.session_timeout,
+        scenario.assignment_interval,
     )
+    return _Run(scenario, CONSUMER, assignors, lambda *_: {}, coordinator).play(", ".join(names))
 
 
 def _with_assignors(scenario: Scenario, default: Sequence[str]) -> Scenario:
@@ -338,13 +365,11 @@ class _Run:
         protocol: str | None,
         assignors: Mapping[str, Assignor],
         lead: Leader,
+        coordinator: GroupCoordinator,
         application: type[Application] | None = None,
     ) -> None:
         self.assignors = assignors
-        self.network = Network(
-            Coordinator(scenario.generation, initial_delay=scenario.initial_delay),
-            lambda: scenario.latency,
-        )
+        self.network = Network(coordinator, lambda: scenario.latency)
         self.application: Application | None = None
         if application is not None:
             self.application = application(scenario, lambda: self.network.now)
@@ -379,9 +404,20 @@ class _Run:
         self, number: int, member: ScenarioMember, protocol: str | None, lead: Leader
     ) -> SimulatedConsumer:
         scenario = self.scenario
+        stagger = 1 if scenario.in_step else (number + 1) / len(scenario.members)
+        if protocol == CONSUMER:
+            return ConsumerProtocolMember(
+                member.id,
+                member.topics,
+                member.assignors[0],
+                instance_id=member.instance_id,
+                rack=member.rack,
+                rebalance_timeout=scenario.rebalance_timeout,
+                heartbeat_interval=scenario.consumer_heartbeat_interval,
+                first_heartbeat_after=scenario.consumer_heartbeat_interval * stagger,
+            )
         own = {name: self.assignors[name] for name in member.assignors}
         supported = COOPERATIVE if all(one.cooperative for one in own.values()) else EAGER
-        stagger = 1 if scenario.in_step else (number + 1) / len(scenario.members)
         return SimulatedConsumer(
             member.id,
             member.topics,
@@ -428,8 +464,8 @@ class _Run:
         """Whether a member lists cooperative and eager assignors."""
         return len({self.assignors[name].cooperative for name in member.assignors}) > 1
 
-    def play(self) -> None:
-        """Run the scenario from its start to its end."""
+    def play(self, assignor: str) -> Simulation:
+        """Run the scenario from its start to its end. ``assignor``: its name in the result."""
         network, until = self.network, self.scenario.until
         while network.step(until):
             self._observe()
@@ -445,6 +481,20 @@ class _Run:
                 f"at {until:g} s the group is stable and {self._without_owner} partitions have no "
                 "owner"
             )
+        return Simulation(
+            scenario=self.scenario,
+            assignor=assignor,
+            protocol=", ".join(dict.fromkeys(self.protocols.values())),
+            rounds=tuple(self.rounds),
+            spans=tuple(self.spans),
+            unowned=self.unowned,
+            moved=self.moved,
+            refused=self.refused,
+            violations=tuple(self.violations),
+            restoring=self.restoring,
+            protocols=self.protocols,
+            callbacks=tuple(self.callbacks),
+        )
 
     def _observe(self) -> None:
         """Record what the last event changed."""

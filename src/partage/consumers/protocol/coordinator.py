@@ -32,10 +32,12 @@ from __future__ import annotations
 
 import math
 from collections import Counter
+from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import Enum
 
 from partage.consumers.java_order import java_order
+from partage.consumers.protocol.consumer import Phase, SimulatedConsumer
 from partage.consumers.protocol.messages import (
     Answer,
     Error,
@@ -148,12 +150,24 @@ class Coordinator:
         expires = min((member.expires for member in self.members.values()), default=math.inf)
         return min(expires, self._join_by, self._sync_by)
 
-    def current_member(self, client: str, member_id: str) -> ClassicMember | None:
-        """The member of this process, if it is in the present generation."""
-        member = self.members.get(member_id)
-        if member is None or member.client != client or member.generation != self.generation:
-            return None
-        return member
+    def counts(self, consumer: SimulatedConsumer) -> bool:
+        """Whether the group accepts the process as the owner of what it holds: it is in the present
+        generation, and has not missed one since the generation that assigned its partitions."""
+        member = self.members.get(consumer.member_id)
+        if member is None or member.client != consumer.client:
+            return False
+        return member.generation == self.generation and consumer.held_since >= member.since
+
+    def settled(self, running: Sequence[SimulatedConsumer]) -> bool:
+        """Whether the group is stable with exactly these processes, or empty without any."""
+        if self.state is State.EMPTY:
+            return not running
+        known = {member.client for member in self.members.values()}
+        return (
+            self.state is State.STABLE
+            and known == {consumer.client for consumer in running}
+            and all(c.phase is Phase.MEMBER and self.counts(c) for c in running)
+        )
 
     # -- joining
 

@@ -1,4 +1,5 @@
-"""Requests of members and answers of the coordinator (JoinGroup, SyncGroup, Heartbeat, LeaveGroup).
+"""Requests of members and answers of the coordinator: JoinGroup, SyncGroup, Heartbeat and
+LeaveGroup of the classic protocols, ConsumerGroupHeartbeat of the consumer protocol.
 
 ``client`` is the process that sends a request; it gets the answer. ``member_id`` is the id that the
 coordinator has given it, empty before that.
@@ -16,8 +17,12 @@ from partage.consumers.custom import Subscription as CustomSubscription
 Partition: TypeAlias = tuple[str, int]
 Partitions: TypeAlias = tuple[Partition, ...]
 
-EAGER, COOPERATIVE = "eager", "cooperative"
+EAGER, COOPERATIVE, CONSUMER = "eager", "cooperative", "consumer"
 PROTOCOLS = (EAGER, COOPERATIVE)
+"""The classic ones, in which a member assigns."""
+
+JOIN_EPOCH, LEAVE_EPOCH, LEAVE_STATIC_EPOCH = 0, -1, -2
+"""Member epochs with a meaning of their own."""
 
 
 class Error(Enum):
@@ -30,6 +35,11 @@ class Error(Enum):
         "The broker rejected this static consumer since another consumer with the same "
         "group.instance.id has registered with a different member.id."
     )
+    UNRELEASED_INSTANCE_ID = (
+        "The instance ID is still used by another member in the consumer group. "
+        "That member must leave first."
+    )
+    FENCED_MEMBER_EPOCH = "The member epoch is fenced by the group coordinator."
     INCONSISTENT_GROUP_PROTOCOL = (
         "The group member's supported protocols are incompatible with those of existing members "
         "or first group member tried to join with empty protocol type or empty protocol list."
@@ -103,7 +113,22 @@ class Leave:
     instance_id: str | None
 
 
-Request: TypeAlias = Join | Sync | Heartbeat | Leave
+@dataclass(frozen=True)
+class ConsumerHeartbeat:
+    """ConsumerGroupHeartbeat. ``owned``: what the member has, where it joins or confirms."""
+
+    client: str
+    member_id: str
+    instance_id: str | None
+    epoch: int
+    topics: tuple[str, ...]
+    assignor: str | None
+    rack: str | None
+    rebalance_timeout: float
+    owned: Partitions | None
+
+
+Request: TypeAlias = Join | Sync | Heartbeat | Leave | ConsumerHeartbeat
 
 
 @dataclass(frozen=True)
@@ -131,3 +156,13 @@ class Synced(Answer):
 
     generation: int = -1
     assignment: Partitions = field(default=())
+
+
+@dataclass(frozen=True)
+class ConsumerHeartbeatAnswer(Answer):
+    """The answer to a ConsumerHeartbeat. ``assigned``: what the member has now, None where that is
+    as before; ``target_epoch``: the epoch that it is on the way to (not sent by Kafka)."""
+
+    epoch: int = -1
+    target_epoch: int = -1
+    assigned: Partitions | None = None

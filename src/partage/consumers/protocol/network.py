@@ -7,25 +7,54 @@ overtake each other, as on one TCP connection.
 
 A process may still hold partitions after the group has removed it (it was stopped for too long, or
 another process has taken its instance id); the coordinator rejects its commits because of its
-member id or its generation. So a process ``counts`` as an owner only while it is in the present
-generation and has not missed one since the generation that assigned its partitions. The protocol
-guarantees that a partition then never has two owners.
+member id or its generation. So a process ``counts`` as an owner only while the coordinator accepts
+it. The protocols guarantee that a partition then never has two owners.
 """
 
 from __future__ import annotations
 
 import heapq
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from itertools import count
-from typing import TypeAlias
+from typing import Protocol, TypeAlias
 
-from partage.consumers.protocol.consumer import Phase, SimulatedConsumer
-from partage.consumers.protocol.coordinator import Coordinator, State
-from partage.consumers.protocol.messages import Answer, Request
+from partage.consumers.protocol.consumer import SimulatedConsumer
+from partage.consumers.protocol.coordinator import State
+from partage.consumers.protocol.messages import Answer, Partitions, Request
 
 Latency: TypeAlias = Callable[[], float]
 Action: TypeAlias = Callable[[], None]
+
+
+class GroupMember(Protocol):
+    """A member as its coordinator knows it."""
+
+    @property
+    def client(self) -> str: ...
+    @property
+    def assignment(self) -> Partitions: ...
+
+
+class GroupCoordinator(Protocol):
+    """What a coordinator of any protocol offers; see ``coordinator.Coordinator``."""
+
+    removed: list[tuple[float, str, str]]
+    leader: str | None
+    assignor: str
+
+    @property
+    def generation(self) -> int: ...
+    @property
+    def state(self) -> State: ...
+    @property
+    def members(self) -> Mapping[str, GroupMember]: ...
+    @property
+    def deadline(self) -> float: ...
+    def handle(self, now: float, request: Request) -> list[Answer]: ...
+    def tick(self, now: float) -> list[Answer]: ...
+    def counts(self, consumer: SimulatedConsumer) -> bool: ...
+    def settled(self, running: Sequence[SimulatedConsumer]) -> bool: ...
 
 
 class Network:
@@ -35,7 +64,7 @@ class Network:
     - ``touched``: the processes that events concerned, until the observer clears it
     """
 
-    def __init__(self, coordinator: Coordinator, latency: Latency | None = None) -> None:
+    def __init__(self, coordinator: GroupCoordinator, latency: Latency | None = None) -> None:
         self.coordinator = coordinator
         self.now = 0.0
         self.processes: dict[str, SimulatedConsumer] = {}
@@ -140,19 +169,9 @@ class Network:
 
     def counts(self, consumer: SimulatedConsumer) -> bool:
         """Whether the group accepts the process as the owner of what it holds."""
-        member = self.coordinator.current_member(consumer.client, consumer.member_id)
-        return member is not None and consumer.held_since >= member.since
+        return self.coordinator.counts(consumer)
 
     def settled(self) -> bool:
-        """Whether only heartbeats are left: the group is stable, or has no members."""
-        if self._events:
-            return False
-        here = [c for c in self.processes.values() if c.error is None]
-        if self.coordinator.state is State.EMPTY:
-            return not here
-        if self.coordinator.state is not State.STABLE:
-            return False
-        known = {member.client for member in self.coordinator.members.values()}
-        return known == {c.client for c in here} and all(
-            c.phase is Phase.MEMBER and self.counts(c) for c in here
-        )
+        """Whether only heartbeats are left: all running processes have what they should have."""
+        running = [consumer for consumer in self.processes.values() if consumer.error is None]
+        return not self._events and self.coordinator.settled(running)
