@@ -435,30 +435,31 @@ def test_acls_are_taken_away_during_a_run(
     admin.delete_topics(["half"])
 
 
-def test_the_commands_of_the_page(secured: Sandbox) -> None:
+def test_the_command_of_the_page(secured: Sandbox) -> None:
     """With Kafka's own tool: afterwards guest may take a snapshot."""
-    section = PAGE.read_text(encoding="utf-8").partition("As commands, with Kafka's own tool")[2]
+    section = PAGE.read_text(encoding="utf-8").partition("\nWith Kafka's own tool, ")[2]
+    likewise = re.search(r"\(likewise `(.*)`, `(.*)`\)", section)
     block = re.search(r"```sh\n(.*?)```", section, flags=re.DOTALL)
+    assert likewise is not None
     assert block is not None
-    lines = block[1].replace("\\\n", " ").splitlines()
+    program, *words, resource = shlex.split(block[1].replace("\\\n", " "))
+    assert program == "kafka-acls.sh"
     folder = secured.security.folder
-    for line in lines:
-        program, *words = shlex.split(line)
-        assert program == "kafka-acls.sh"
-        real = {"HOST:PORT": secured.bootstrap_servers, "admin.properties": "admin.properties"}
+    for every in (resource, *likewise.groups()):
+        real = {"HOST:PORT": secured.bootstrap_servers}
         subprocess.run(
             [
                 str(find_java("Kafka") / "bin" / "java"),
                 *("-XX:TieredStopAtLevel=1", "-cp", f"{kafka_jars()}/*"),
                 "org.apache.kafka.tools.AclCommand",
                 *(real.get(word, word) for word in words),
+                *shlex.split(every),
             ],
             cwd=folder,
             check=True,
             capture_output=True,
             timeout=120,
         )
-    assert len(lines) == 3
     ended = until("snapshot", "--command-config", str(folder / "guest.properties"), says="replicas")
     assert ended.code == 0
     assert "missing ACL" not in ended.out
