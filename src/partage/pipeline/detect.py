@@ -47,7 +47,7 @@ def detect(
         groups = _counted_groups(spark, hashed, counts, basic)
     if left := _unexplained(groups):
         with reported(spark, progress, "other counts"):
-            if found := _search(spark, hashed, counts, left):
+            if found := _search(spark, hashed, counts, left, groups):
                 more = {t: list(dict.fromkeys([*basic[t], *own])) for t, own in found.items()}
                 groups |= _counted_groups(spark, hashed, counts, more)
     scatters: dict[str, Scatter] = {}
@@ -99,10 +99,24 @@ def _of_table(table: pa.Table, rules: tuple[Rule, ...]) -> PlacementGroups:
 
 
 def _search(
-    spark: SparkSession, hashed: DataFrame, counts: Mapping[str, TopicCounts], rules: Rules
+    spark: SparkSession,
+    hashed: DataFrame,
+    counts: Mapping[str, TopicCounts],
+    rules: Rules,
+    groups: Mapping[str, PlacementGroups],
 ) -> dict[str, list[Rule]]:
-    """Rules that explain what ``rules`` leave, for topics that have any."""
-    drawn = hashed.transform(placements.sample, _frame(spark, counts, rules), SAMPLE).toArrow()
+    """Rules that explain what ``rules`` leave of the ``groups``, for topics that have any."""
+    shares = []
+    for topic, chosen in rules.items():
+        group = groups[topic]
+        left = group.unexplained([group.rules.index(rule) for rule in chosen])
+        shares.append((topic, 2 * SAMPLE / int(group.placements[left].sum())))
+    drawn = hashed.transform(
+        placements.sample,
+        _frame(spark, counts, rules),
+        spark.createDataFrame(shares, "topic string, share double"),
+        SAMPLE,
+    ).toArrow()
     found = {}
     for topic, table in _by_topic(drawn).items():
         own = counts[topic]

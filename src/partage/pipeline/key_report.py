@@ -70,7 +70,7 @@ def key_report(
     hashes = list(dict.fromkeys(map(hash_named, partitioners)))
     with spark_errors(), Cache() as cached:
         with reported(spark, progress, "reading"):
-            records = read_records(spark, paths)
+            records = read_records(spark, paths, origins=False)
             keys = cached(
                 records.transform(placements.placed)
                 .transform(placements.per_key)

@@ -174,13 +174,21 @@ def agreement(hashed: DataFrame, rules: DataFrame) -> DataFrame:
     )
 
 
-def sample(hashed: DataFrame, rules: DataFrame, most: int) -> DataFrame:
+def sample(hashed: DataFrame, rules: DataFrame, shares: DataFrame, most: int) -> DataFrame:
     """``hashed`` and ``RULES`` → at most ``most`` placements per topic that no rule explains:
-    topic, partition, and the hashes. The sample is pseudo-random but always the same."""
-    drawn = Window.partitionBy("topic").orderBy(sf.xxhash64("key", "partition"), "key", "partition")
+    topic, partition, and the hashes. The sample is pseudo-random but always the same.
+
+    ``shares`` (topic, share): a part of those placements that is more than ``most``, but not much
+    more: only these are sorted.
+    """
+    draw = sf.xxhash64("key", "partition")
+    drawn = Window.partitionBy("topic").orderBy("draw", "key", "partition")
     return (
         _placements(hashed, rules)
         .where(~sf.exists("rules", _explains))
+        .withColumn("draw", draw)
+        .join(sf.broadcast(shares), "topic")
+        .where(sf.col("draw") / sf.lit(2.0**64) + 0.5 <= sf.col("share"))
         .withColumn("drawn", sf.row_number().over(drawn))
         .where(sf.col("drawn") <= most)
         .select("topic", "partition", *HASHES)

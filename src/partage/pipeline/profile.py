@@ -222,7 +222,9 @@ def _measured(
     with spark_errors(), Cache() as cached:
         kinds = [kind for kind, paths in given.items() if paths] or [RECORDS]
         with reported(spark, progress, "reading"):
-            rows = {kind: read_rows(spark, given[kind], kind, cached) for kind in kinds}
+            rows = {
+                kind: read_rows(spark, given[kind], kind, cached, origins=False) for kind in kinds
+            }
             windowed = None
             if RECORDS in rows:
                 every = rows[RECORDS].transform(measure.with_uncounted, period)
@@ -242,8 +244,9 @@ def _measured(
             rejected = _empty(spark, "rejected")
             reasons: list[dict[str, Any]] = []
             if bad:
-                every_bad = (frame.transform(measure.rejected) for frame in rows.values())
-                rejected = cached(_union(every_bad).hint("rebalance"))
+                named = (read_rows(spark, given[kind], kind, cached) for kind in kinds)
+                every_bad = (frame.transform(measure.rejected) for frame in named)
+                rejected = cached(_union(every_bad).hint("rebalance", "source", "row"))
                 counted = rejected.transform(measure.reasons).limit(REASONS_SHOWN)
                 reasons = [row.asDict() for row in counted.collect()]
         if max_rejected is not None and bad:

@@ -263,9 +263,10 @@ def _timestamp(rows: DataFrame, name: str) -> tuple[Column, Column]:
     if isinstance(data_type, (st.TimestampType, st.TimestampNTZType)):
         return column.cast("timestamp"), sf.unix_millis(column.cast("timestamp"))
     number = as_whole(rows, name)
-    seconds = sf.floor(column.try_cast("decimal(38,6)") * 1000).cast("bigint")
+    whole = isinstance(data_type, st.IntegralType)
+    seconds = number * 1000 if whole else sf.floor(column.try_cast("decimal(38,6)") * 1000)
     number = (
-        sf.when(_are_seconds(rows, name), seconds)
+        sf.when(_are_seconds(rows, name), seconds.cast("bigint"))
         .when(number < _NANOSECONDS, number)
         .otherwise(sf.floor(number / 1_000_000))
     )

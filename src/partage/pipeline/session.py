@@ -41,6 +41,8 @@ SQL_SETTINGS: Mapping[str, str] = {
     "spark.sql.execution.arrow.pyspark.enabled": "true",
     # pandas writes timestamps in nanoseconds, which Spark otherwise rejects.
     "spark.sql.legacy.parquet.nanosAsLong": "true",
+    # However many top rows of each topic are wanted, tasks drop the others before one sorts them.
+    "spark.sql.optimizer.windowGroupLimitThreshold": "2147483647",
 }
 """Settings of every session, also of one on an existing server."""
 

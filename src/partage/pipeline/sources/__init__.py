@@ -43,12 +43,14 @@ def _unchanged(frame: DataFrame) -> DataFrame:
     return frame
 
 
-def read_records(spark: SparkSession, paths: Sequence[str | os.PathLike[str]]) -> DataFrame:
+def read_records(
+    spark: SparkSession, paths: Sequence[str | os.PathLike[str]], *, origins: bool = True
+) -> DataFrame:
     """The rows of all ``paths`` with the columns of records, valid and rejected ones.
 
     See ``read_rows``.
     """
-    return read_rows(spark, paths, RECORDS)
+    return read_rows(spark, paths, RECORDS, origins=origins)
 
 
 def read_rows(
@@ -56,14 +58,17 @@ def read_rows(
     paths: Sequence[str | os.PathLike[str]],
     row_type: RowType,
     keep: Keep = _unchanged,
+    *,
+    origins: bool = True,
 ) -> DataFrame:
     """The rows of all ``paths`` with the columns of their row type and ``BOOKKEEPING``.
 
     A path is a ``kafka://`` URL (records only), or a file, a directory (searched recursively) or a
     glob, anywhere Spark can read; the format follows from the file names. Only names, headers and
     first rows are read yet. ``keep`` is applied to rows that are costly to read again: all formats
-    but Parquet. Raises InputError for input that is missing, empty, unreadable, given twice or
-    lacks a column.
+    but Parquet. Without ``origins``, the ``source`` of a row of Parquet is its path as given, not
+    its file, which makes scans faster. Raises InputError for input that is missing, empty,
+    unreadable, given twice or lacks a column.
     """
     if not paths:
         raise InputError("", f"no {row_type.name} given: name a file or a directory")
@@ -86,7 +91,7 @@ def read_rows(
             if again := seen.intersection(files):
                 raise InputError(path, f"{min(again)} was already given by another path")
             seen.update(files)
-            own = _by_format(spark, path, literal(path), files, row_type, keep)
+            own = _by_format(spark, path, literal(path), files, row_type, keep, origins)
             if not own:
                 known = ", ".join(source.suffixes[0] for source in _sources(row_type))
                 raise InputError(path, f"no file of a known format (names that end in {known})")
@@ -107,6 +112,7 @@ def _by_format(
     names: Sequence[str],
     row_type: RowType = RECORDS,
     keep: Keep = _unchanged,
+    origins: bool = True,
 ) -> list[DataFrame]:
     """A frame per format among the files; ``named``: the user's name for them, or None."""
     frames = []
@@ -114,7 +120,8 @@ def _by_format(
         own = tuple(name for name in names if name.endswith(source.suffixes))
         if own:
             several = f"{own[0]} and {len(own) - 1} more" if len(own) > 1 else own[0]
-            files = Files(named or several, pattern, source, own, row_type)
+            named_by_row = origins or not source.quick
+            files = Files(named or several, pattern, source, own, row_type, named_by_row)
             rows = source.read(spark, files)
             frames.append(rows if source.quick else keep(rows))
     return frames

@@ -39,13 +39,15 @@ class Source:
 @dataclass(frozen=True)
 class Files:
     """The files of a format under a path: the user's name for it (``named``), Spark's ``pattern``
-    (or several), the file names, and the type of their rows."""
+    (or several), the file names, and the type of their rows. ``origins``: whether the file of each
+    row is wanted; Spark carries the names of files along with every row as soon as one is used."""
 
     named: str
     pattern: str | list[str]
     source: Source
     names: tuple[str, ...]
     row_type: RowType = RECORDS
+    origins: bool = True
 
     def reader(self, spark: SparkSession) -> DataFrameReader:
         """A reader for exactly these files under ``pattern``."""
@@ -53,8 +55,9 @@ class Files:
         return spark.read.option("recursiveFileLookup", "true").option("pathGlobFilter", glob)
 
     def origin(self) -> Column:
-        """The ``source`` of a row: the path as given, or the file if the path has several."""
-        if len(self.names) == 1:
+        """The ``source`` of a row: the path as given, or the file if the path has several and it is
+        wanted."""
+        if len(self.names) == 1 or not self.origins:
             return sf.lit(self.named)
         return sf.regexp_replace(sf.col("_metadata.file_path"), "^file:/+", "/")
 

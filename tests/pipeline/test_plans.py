@@ -1,0 +1,98 @@
+"""What Spark does for a table: scans, exchanges, Python, and the columns that it reads."""
+
+from __future__ import annotations
+
+import io
+import re
+from contextlib import redirect_stdout
+from typing import Any
+
+import pytest
+
+pytest.importorskip("pyspark")
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from partage.period import Period
+from partage.pipeline import accepted, by_key, by_window, keys, placements, read_records, rejected
+from partage.pipeline.measure import with_uncounted
+
+pytestmark = pytest.mark.spark
+
+REASONS = "is negative|is too large|is missing|is not between"
+COLUMNS = ["topic", "partition", "offset", "timestamp", "key", "value_bytes"]
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> str:
+    """Two Parquet files with a column that nothing reads."""
+    folder = tmp_path_factory.mktemp("plans")
+    columns: dict[str, Any] = {"topic": ["t"], "key": [b"k"], "unread": ["x"]}
+    columns |= {name: [1] for name in ("partition", "offset", "timestamp", "value_bytes")}
+    for name in ("a", "b"):
+        pq.write_table(pa.table(columns), folder / f"{name}.parquet")
+    return str(folder)
+
+
+@pytest.fixture(scope="module")
+def rows(spark: Any, folder: str) -> Any:
+    return read_records(spark, [folder], origins=False)
+
+
+def plan_of(frame: Any) -> str:
+    printed = io.StringIO()
+    with redirect_stdout(printed):
+        frame.explain()
+    return printed.getvalue()
+
+
+def counts(plan: str) -> list[int]:
+    """Scans, exchanges, and nodes in which Python runs."""
+    words = ("FileScan", r"Exchange \w+partitioning", "Python|InArrow")
+    return [len(re.findall(word, plan)) for word in words]
+
+
+def columns_read(plan: str) -> list[str]:
+    (columns,) = re.findall(r"FileScan parquet \[([^]]*)\]", plan)
+    return sorted(re.findall(r"(\w+)#", columns))
+
+
+@pytest.mark.parametrize("period", [Period(), Period(1, 2)], ids=["all", "period"])
+def test_a_grouping_is_one_scan_without_reasons_and_file_names(rows: Any, period: Period) -> None:
+    for frame in (
+        rows.transform(with_uncounted, period).transform(by_window),
+        rows.transform(accepted).transform(by_key),
+    ):
+        plan = plan_of(frame)
+        assert counts(plan) == [1, 1, 0], plan
+        assert columns_read(plan) == sorted(COLUMNS)
+        assert "_metadata" not in plan
+        assert "file_path" not in plan
+        assert not re.search(REASONS, plan)
+
+
+def test_reasons_are_worked_out_for_rejected_rows(spark: Any, folder: str) -> None:
+    plan = plan_of(read_records(spark, [folder]).transform(rejected))
+    assert counts(plan) == [1, 0, 0], plan
+    assert re.search(REASONS, plan)
+    assert "file_path" in plan
+    assert "unread" not in columns_read(plan)
+
+
+@pytest.mark.parametrize("top", [1, 5000])
+def test_hot_keys_are_limited_before_one_task_sorts_them(rows: Any, top: int) -> None:
+    plan = plan_of(rows.transform(accepted).transform(by_key).transform(keys, top))
+    assert len(re.findall("WindowGroupLimit", plan)) == 2, plan
+
+
+def test_only_a_share_of_the_placements_is_sorted_for_a_sample(spark: Any, rows: Any) -> None:
+    hashed = rows.transform(accepted).transform(placements.placed)
+    hashed = hashed.transform(placements.per_key).transform(placements.hashed)
+    rules = spark.createDataFrame([("t", 3, [(0, 3)])], placements.RULES)
+    shares = spark.createDataFrame([("t", 0.1)], "topic string, share double")
+    plan = plan_of(hashed.transform(placements.sample, rules, shares, 5000))
+    assert len(re.findall("WindowGroupLimit", plan)) == 2, plan
+    assert len(re.findall("ArrowEvalPython|PythonUDF", plan)) >= 1
+    below = plan.partition("WindowGroupLimit")[2]
+    assert "share#" in below
