@@ -95,7 +95,7 @@ def work(tmp_path_factory: pytest.TempPathFactory, bare: Run) -> Path:
     shutil.copytree(data / "groups", folder / "groups")
     planned = bare("partage", "plan", "cluster.json", "-o", "p", cwd=folder)
     assert planned.returncode == 0, planned.stderr
-    assert "173 moves: proven minimum" in planned.stdout
+    assert "173 replicas move (proven minimum)" in planned.stdout
     return folder
 
 

@@ -204,7 +204,7 @@ def test_a_reassignment_can_be_the_next_input(run: Run, grown: str, tmp_path: Pa
         value = json.loads((tmp_path / "p" / name).read_text(encoding="utf-8"))
         assert value == {"version": 1, "partitions": []}
     ended = run("plan", "after.json")
-    assert "nothing" in ended.out.splitlines()[0].lower()
+    assert "Nothing to do" in ended.out
     assert run("check", "p").code == 0
 
 
@@ -315,9 +315,7 @@ def test_a_plan_without_changes(run: Run, tmp_path: Path) -> None:
     text = json.dumps({"partitions": partitions([[1], [2], [3]])})
     (tmp_path / "even.json").write_text(text, encoding="utf-8")
     ended = run("plan", "even.json")
-    assert ended.out.startswith(
-        "Nothing to do: the cluster is already as balanced as the rules allow."
-    )
+    assert "\nNothing to do: the cluster is already as balanced as the rules allow.\n" in ended.out
     assert "-o DIR" not in ended.out
 
 
@@ -367,7 +365,7 @@ def test_a_closed_pipe_is_not_an_error(grown: str, tmp_path: Path) -> None:
     ended = subprocess.run(
         command, shell=True, cwd=tmp_path, capture_output=True, text=True, timeout=120
     )
-    assert ended.stdout.startswith("173 replicas move")
+    assert ended.stdout == "Six criteria\n"
     assert ended.stderr == ""
 
 

@@ -142,7 +142,7 @@ def test_metavars_cannot_be_taken_for_values() -> None:
     for path, option in all_options():
         if option.is_flag:
             continue
-        wanted = r"[A-Z-]+(:[A-Z]+|=[A-Z]+|,…|\.svg|\.\.\.)*(\|([A-Z]+(=[A-Z]+)?|auto))*"
+        wanted = r"[A-Z-]+(:[A-Z]+|=[A-Z]+|,…|\.svg|\.html|\|%|\.\.\.)*(\|([A-Z]+(=[A-Z]+)?|auto))*"
         choice = r"[a-z0-9.-]+(\|[a-z0-9.-]+)+"
         assert re.fullmatch(f"{wanted}|{choice}", option.metavar or ""), (path, option.metavar)
 

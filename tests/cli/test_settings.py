@@ -24,7 +24,19 @@ Run = Callable[..., Any]
 
 NOT_PATHS = {
     *("DAYS", "FACTOR", "HOST:PORT", "ID", "ID:RACK", "N", "NAME", "NAME,…", "NUMBER"),
-    *("N,…", "N|TOPIC=N", "OLD=NEW", "PERCENT", "RACK,…", "RATE", "RATE|auto", "RATIO", "REGEX"),
+    *(
+        "N,…",
+        "NAME=VALUE",
+        "N|%",
+        "N|TOPIC=N",
+        "OLD=NEW",
+        "PERCENT",
+        "RACK,…",
+        "RATE",
+        "RATE|auto",
+        "RATIO",
+        "REGEX",
+    ),
     *("SECONDS", "SECONDS,…", "SIZE", "TIME", "TOPIC-NUMBER", "URL", "VERSION"),
 }
 """Metavars of options that are no paths; beside them words to choose from: ``count|rate``."""

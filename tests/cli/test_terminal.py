@@ -250,7 +250,7 @@ def test_characters_that_the_encoding_lacks(
     assert out.startswith("+ fingerprint matches the cluster")
     code, out, _ = printed("check", "broken")
     assert (code, "x rollback.json: missing" in out) == (1, True)
-    code, out, _ = printed("plan", grown)
+    code, out, _ = printed("plan", grown, "--verbose")
     assert (code, "117 > 54" in out) == (0, True)
     assert "?" not in out
     for words in (
@@ -269,7 +269,7 @@ def test_characters_that_the_encoding_lacks(
 def test_a_locale_without_utf_8(small: str, tmp_path: Path) -> None:
     environment = {**os.environ, "LC_ALL": "C", "PYTHONUTF8": "0", "PYTHONCOERCECLOCALE": "0"}
     ended = subprocess.run(
-        [sys.executable, "-m", "partage", "plan", small],
+        [sys.executable, "-m", "partage", "plan", small, "--verbose"],
         cwd=tmp_path,
         env=environment,
         capture_output=True,

@@ -15,7 +15,7 @@ from tests.report.plan_documents import broker
 
 def printed(document, *, width=100, **options):
     out = io.StringIO()
-    print_plan(document, Console(file=out, width=width, **options))
+    print_plan(document, Console(file=out, width=width, **options), verbose=True)
     return out.getvalue()
 
 
@@ -64,7 +64,6 @@ def test_the_story_of_a_plan():
     assert "rack rule: rack c has 2 of 8 brokers" in text
     assert "broker 6 held 16 replicas" in text
     assert "7 waves, about 4 h 44 min" in text
-    assert "161 moves: proven minimum" in text
 
 
 def test_movement_as_a_matrix_and_as_the_largest_pairs():
@@ -83,7 +82,7 @@ def test_many_brokers_are_summed_up():
 
 def test_nothing_to_do():
     text = printed(documents.unchanged())
-    assert text.startswith("Nothing to do: the cluster is already as balanced as the rules allow.")
+    assert "\nNothing to do: the cluster is already as balanced as the rules allow.\n" in text
     assert "Copies, leader" not in text
 
 

@@ -113,7 +113,7 @@ def test_the_page_folds_many_waves_and_brokers() -> None:
 
 def printed(document: documents.Document, width: int = 80) -> str:
     console = Console(width=width, record=True, file=StringIO())
-    print_plan(document, console)
+    print_plan(document, console, verbose=True)
     return str(console.export_text())
 
 

@@ -58,6 +58,12 @@ def plan(
     picture: Picture = None,
     bootstrap_server: BootstrapServer = None,
     command_config: CommandConfig = None,
+    verbose: Annotated[
+        bool,
+        typer.Option(
+            "--verbose", "-v", help="Also print the loads of the brokers, the copies and the waves."
+        ),
+    ] = False,
     detailed_exitcode: Annotated[
         bool,
         typer.Option("--detailed-exitcode", help="Exit with 0: no changes, 1: error, 2: changes."),
@@ -106,11 +112,13 @@ def plan(
         from partage.report.plan_tables import print_plan
 
         console = output.console()
-        print_plan(made.document(), console)
+        print_plan(made.document(), console, verbose)
         if reasons is not None:
             from partage.report.explanation import print_explanation
 
             print_explanation(reasons, console)
+        if out is not None:
+            output.print_line(console, f"\nReport: {Path(out) / REPORT}")
         if not changes:
             next_step.show(console, written=out)
         elif out is None:

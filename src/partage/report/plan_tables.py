@@ -21,29 +21,42 @@ from partage.report.view import MARKS, Rating, View, view
 from partage.report.wave_tables import wave_load_table, wave_table
 
 _LINES = 8
+_MARKS = "✓ holds or is the best possible; ◆ best under a limiting constraint; ✗ does not hold"
+_COLOURS = "green: nearer to the fair share than before; yellow: further from it"
 _STYLES: dict[Rating, str] = {"good": "green", "limit": "yellow", "bad": "red", "none": "dim"}
 
 
-def print_plan(document: Mapping[str, Any], console: Console) -> None:
-    """Print a plan.json document: what changes, the loads, the waves, and the proof."""
+def print_plan(document: Mapping[str, Any], console: Console, verbose: bool = False) -> None:
+    """Print a plan.json document, what changes last: a terminal scrolls the rest away.
+
+    ``verbose``: also the loads of the brokers, the copies and the waves."""
     plan = view(document)
-    _heading(plan, console)
-    printing.titled(console, *broker_table(plan))
-    printing.note(console, FOOTNOTE)
-    printing.titled(console, "Six criteria", _criteria(plan))
-    if plan.moves:
-        printing.titled(console, *movement_table(plan))
-    if plan.waves:
-        printing.titled(console, *wave_table(plan))
-        if load := wave_load_table(plan):
-            printing.titled(console, *load)
+    if verbose:
+        _details(plan, console)
+    printing.titled(console, "Six criteria", _criteria(plan), first=not verbose)
+    printing.note(console, _MARKS)
     gaps = [f"{name}: {value}" for name, value in plan.gaps]
     _list(console, "Limiting constraints", plan.file.binding, "yellow")
     _list(console, "Gaps to the lower bounds", gaps, "yellow")
     _list(console, "Measurements", plan.file.loads, "dim")
     _list(console, "Warnings", plan.warnings, "yellow")
     console.print()
-    console.print(Text(plan.proof, style="green" if plan.minimal else "yellow"))
+    _heading(plan, console)
+    if not plan.minimal:
+        console.print(Text(plan.proof, style="yellow"))
+
+
+def _details(plan: View, console: Console) -> None:
+    printing.titled(console, *broker_table(plan), first=True)
+    printing.note(console, FOOTNOTE)
+    if console.color_system is not None:
+        printing.note(console, _COLOURS)
+    if plan.moves:
+        printing.titled(console, *movement_table(plan))
+    if plan.waves:
+        printing.titled(console, *wave_table(plan))
+        if load := wave_load_table(plan):
+            printing.titled(console, *load)
 
 
 def _heading(plan: View, console: Console) -> None:

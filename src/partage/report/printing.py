@@ -76,9 +76,10 @@ def table() -> Table:
     )
 
 
-def titled(console: Console, title: str, shown: Table) -> None:
-    """Print a table under its title."""
-    console.print()
+def titled(console: Console, title: str, shown: Table, *, first: bool = False) -> None:
+    """Print a table under its title; after an empty line unless it begins the output."""
+    if not first:
+        console.print()
     console.print(Text(title, style="bold"))
     console.print(Padding(shown, (0, 0, 0, 1), expand=False))
 
