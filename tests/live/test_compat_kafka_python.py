@@ -280,8 +280,8 @@ def test_the_sasl_mechanisms() -> None:
 
 
 def test_a_request_from_a_schema() -> None:
-    """Undocumented: ``live/admin/consumer_group_describe.py``."""
-    from partage.live.admin.consumer_group_describe import ConsumerGroupDescribeRequest
+    """Undocumented: ``live/admin/newer_group_describe.py``."""
+    from partage.live.admin.newer_group_describe import ConsumerGroupDescribeRequest
 
     request = ConsumerGroupDescribeRequest(group_ids=["g"], include_authorized_operations=False)
     assert request.API_KEY == 69

@@ -122,13 +122,20 @@ def print_group(row: Mapping[str, Any], console: Console) -> None:
     head = f"{row['group']}: {row['state']}, {row['type']}, {row['assignor'] or 'no assignor'}"
     console.print(Text(head, "bold"))
     if row["members"] is None:
-        console.print(
-            Text("Its members cannot be read (share or Streams group, or missing ACL).", "yellow")
-        )
+        console.print(Text("Its members cannot be read (not consumers, or missing ACL).", "yellow"))
     if row["members"]:
         console.print()
         console.print(_members(row["members"], row["lag"]))
+        for member in row["members"]:
+            for kind in ("standby", "warmup"):
+                if copies := member.get("tasks", {}).get(kind):
+                    line = f"{_named(member)} {kind}: {some(copies, _OWNED)}"
+                    console.print(Text(line))
     console.print(Text(f"\nLag: {units.plural(row['total_lag'], 'record')}"))
+
+
+def _named(member: Mapping[str, Any]) -> str:
+    return clipped(member["instance_id"] or member["client_id"] or member["id"], _NAME)
 
 
 def _members(members: Iterable[Mapping[str, Any]], lag: Mapping[str, Sequence[Any]]) -> Table:
@@ -140,7 +147,7 @@ def _members(members: Iterable[Mapping[str, Any]], lag: Mapping[str, Sequence[An
         known = [lag[topic][number] for topic, number in owned if number < len(lag.get(topic, ()))]
         known = [value for value in known if value is not None]
         table.add_row(
-            Text(clipped(member["instance_id"] or member["client_id"] or member["id"], _NAME)),
+            Text(_named(member)),
             Text(member["host"]),
             Text(member["rack"] or units.MISSING),
             units.count(len(owned)),

@@ -1,14 +1,15 @@
 """The consumer groups of a running cluster: members with their partitions, lag, and the exact
 assignment for comparison.
 
-Groups of the classic protocol and of the newer one (KIP-848) are read with members, subscriptions,
-racks and owned partitions. For share and Streams groups kafka-python reads only the committed
-offsets: ``members`` is None.
+Consumer groups of the classic protocol and of the newer one (KIP-848), share groups (KIP-932) and
+Streams groups (KIP-1071) are read with members, subscriptions, racks and owned partitions. What a
+Streams member owns are the source partitions of its active tasks. Only consumer groups are compared
+with an exact assignment.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any
@@ -22,7 +23,7 @@ from partage.consumers.assignment import Assignment
 from partage.errors import InputError
 from partage.group import Group, Member
 from partage.live.admin.connection import ask_together_or_singly, chunks, describe_error
-from partage.live.admin.consumer_group_describe import describe_consumer_groups
+from partage.live.admin.newer_group_describe import REQUESTS, describe_newer_groups
 
 CHUNK = 200
 """Groups per request."""
@@ -35,7 +36,8 @@ _FORBIDDEN = (
 
 @dataclass(frozen=True)
 class LiveMember:
-    """A member as its coordinator knows it."""
+    """A member as its coordinator knows it. ``tasks``: of Streams, ``active``, ``standby`` and
+    ``warmup``, each like ``0_3``: subtopology and partition."""
 
     id: str
     client_id: str
@@ -44,6 +46,7 @@ class LiveMember:
     rack: str | None
     topics: tuple[str, ...]
     owned: tuple[tuple[str, int], ...]
+    tasks: dict[str, list[str]] | None = None
 
 
 @dataclass(frozen=True)
@@ -67,9 +70,10 @@ class LiveGroup:
         return "failover" if self.assignor == "failover" else "sticky"
 
     def exact(self) -> Assignment | None:
-        """What partage would assign now; None without members or topics."""
+        """What partage would assign now; None without members or topics, and for share and Streams
+        groups."""
         members = self.members or ()
-        if not members or not self.topics:
+        if not members or not self.topics or self.kind not in ("classic", "consumer"):
             return None
         group = Group(
             {topic: len(racks) for topic, racks in self.topics.items()},
@@ -110,6 +114,7 @@ class LiveGroup:
                     "rack": member.rack,
                     "topics": list(member.topics),
                     "owned": [list(pair) for pair in member.owned],
+                    **({} if member.tasks is None else {"tasks": member.tasks}),
                 }
                 for member in self.members
             ],
@@ -156,10 +161,8 @@ def read_groups(
 
     asked: list[str] = []
     described: dict[str, Any] = {}
-    for kind, ask in (
-        ("classic", admin.describe_groups),
-        ("consumer", partial(describe_consumer_groups, admin)),
-    ):
+    requests = {kind: partial(describe_newer_groups, admin, kind) for kind in REQUESTS}
+    for kind, ask in {"classic": admin.describe_groups, **requests}.items():
         some = [name for name, one in listed.items() if _kind(one) == kind]
         asked += some
         for part in chunks(some, CHUNK):
@@ -196,6 +199,10 @@ def _topics(admin: KafkaAdminClient) -> dict[str, list[list[str]]]:
     }
 
 
+_CONSUMERS = ("consumer", "")
+"""Protocol types of classic groups whose members are consumers."""
+
+
 def _group(
     name: str,
     listed: dict[str, Any],
@@ -203,15 +210,18 @@ def _group(
     topics: dict[str, list[list[str]]],
 ) -> LiveGroup:
     state = str(listed.get("group_state") or (described or {}).get("group_state") or "Unknown")
-    is_consumer = listed.get("protocol_type") in ("consumer", "")
+    kind = _kind(listed)
     members = None
-    if described is not None and is_consumer:
-        read = _newer_member if _kind(listed) == "consumer" else _member
+    if described is not None and (kind in REQUESTS or listed.get("protocol_type") in _CONSUMERS):
+        read: Callable[[dict[str, Any]], LiveMember]
+        read = _member if kind == "classic" else _newer_member
+        if kind == "streams":
+            read = partial(_streams_member, _source_topics(described))
         members = tuple(sorted((read(one) for one in described["members"]), key=lambda one: one.id))
     used = {topic for member in members or () for topic in member.topics}
     return LiveGroup(
         name=name,
-        kind=_kind(listed),
+        kind=kind,
         state=state,
         assignor=(described or {}).get("protocol_data")
         or (described or {}).get("assignor_name")
@@ -256,12 +266,44 @@ def _newer_member(described: dict[str, Any]) -> LiveMember:
         id=described["member_id"],
         client_id=described["client_id"],
         host=described["client_host"].removeprefix("/"),
-        instance_id=described["instance_id"],
+        instance_id=described.get("instance_id"),
         rack=described["rack_id"] or None,
         topics=tuple(
             sorted({*described["subscribed_topic_names"], *(topic for topic, _ in owned)})
         ),
         owned=tuple(owned),
+    )
+
+
+def _source_topics(described: dict[str, Any]) -> dict[str, list[str]]:
+    """The topics that each subtopology of a Streams group reads."""
+    return {
+        one["subtopology_id"]: [
+            *one["source_topics"],
+            *(topic["name"] for topic in one["repartition_source_topics"]),
+        ]
+        for one in (described.get("topology") or {}).get("subtopologies") or ()
+    }
+
+
+def _streams_member(sources: dict[str, list[str]], described: dict[str, Any]) -> LiveMember:
+    """A member of a Streams group; ``sources``: topics by subtopology."""
+    assigned = described["assignment"]
+    tasks = {
+        kind: [(part["subtopology_id"], number) for part in parts for number in part["partitions"]]
+        for kind in ("active", "standby", "warmup")
+        for parts in (assigned[f"{kind}_tasks"],)
+    }
+    owned = {(topic, number) for of, number in tasks["active"] for topic in sources.get(of, ())}
+    return LiveMember(
+        id=described["member_id"],
+        client_id=described["client_id"],
+        host=described["client_host"].removeprefix("/"),
+        instance_id=described["instance_id"],
+        rack=described["rack_id"] or None,
+        topics=tuple(sorted({topic for topics in sources.values() for topic in topics})),
+        owned=tuple(sorted(owned)),
+        tasks={kind: [f"{of}_{number}" for of, number in sorted(tasks[kind])] for kind in tasks},
     )
 
 
