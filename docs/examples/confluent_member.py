@@ -1,7 +1,8 @@
 """A group member with confluent-kafka (librdkafka), for ``live_groups.py --client confluent``.
 
 It takes the same JSON as ``partage.demo.traffic_client`` and prints the same events. The
-assignor is one of librdkafka's own: range, roundrobin or cooperative-sticky.
+assignor is one of librdkafka's own: range, roundrobin or cooperative-sticky; or uniform, the
+broker's, for the consumer protocol (KIP-848), in which the broker sets heartbeats and time-outs.
 """
 
 from __future__ import annotations
@@ -32,12 +33,17 @@ def wait_for_end_of_input() -> None:
 
 def consume(spec: dict[str, Any]) -> None:
     settings = {name.replace("_", "."): value for name, value in spec["settings"].items()}
+    if spec["assignor"] == "uniform":
+        settings.pop("session.timeout.ms", None)
+        settings.pop("heartbeat.interval.ms", None)
+        settings |= {"group.protocol": "consumer", "group.remote.assignor": "uniform"}
+    else:
+        settings["partition.assignment.strategy"] = spec["assignor"]
     consumer = Consumer(
         {
             "bootstrap.servers": spec["servers"],
             "group.id": spec["group"],
             "client.id": spec["name"],
-            "partition.assignment.strategy": spec["assignor"],
             "auto.offset.reset": "earliest",
             "auto.commit.interval.ms": 1000,
             "fetch.wait.max.ms": 100,

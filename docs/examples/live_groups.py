@@ -1,14 +1,15 @@
 """Restart and kill real consumers, and compare the pauses with those that ``simulate`` predicts.
 
-    python docs/examples/live_groups.py deploy       restart each member of a group, three ways
+    python docs/examples/live_groups.py deploy       restart each member of a group, in several ways
     python docs/examples/live_groups.py failover     end the active member, a standby takes over
     python docs/examples/live_groups.py migrate      from range to cooperative-sticky
 
 Each consumer and the producer is a process: kafka-python with partage's assignors or, with --client
-confluent, consumers of librdkafka with its own assignors. The producer sends a record to each
-partition every 0.1 s. A pause of a partition is half a second or longer without a record that a
-member has processed. The events of the members form a scenario, which is then simulated with
-heartbeats that start again with every assignment. There a pause is a time without an owner.
+confluent, consumers of librdkafka with its own assignors and the broker's. The producer sends a
+record to each partition every 0.1 s. A pause of a partition is half a second or longer without a
+record that a member has processed. The events of the members form a scenario, which is then
+simulated with heartbeats that start again with every assignment. There a pause is a time without an
+owner.
 
 Without --bootstrap-server it starts a sandbox and removes it. It creates a topic and deletes it.
 """
@@ -43,6 +44,9 @@ NOTICED = 0.5
 
 INITIAL_DELAY = 0.5
 """Seconds that the simulated group waits for its first members, which all join at the start."""
+SETTLING = 20.0
+"""Seconds that a simulated group of the consumer protocol has before the events: its members share
+the partitions only with their next heartbeats."""
 
 
 @dataclass(frozen=True)
@@ -60,6 +64,7 @@ class Way:
 
 COOPERATIVE = ("CooperativeStickyAssignor", "cooperative-sticky", "cooperative")
 THEIRS = ("cooperative-sticky", "cooperative-sticky", "cooperative")
+BROKERS = ("uniform", "uniform", "consumer")
 CONFLUENT = (str(Path(__file__).with_name("confluent_member.py")),)
 DEPLOYS = {
     "kafka-python": (
@@ -71,9 +76,11 @@ DEPLOYS = {
         Way("range, eager", "range", "range", "eager", program=CONFLUENT),
         Way("cooperative-sticky", *THEIRS, program=CONFLUENT),
         Way("cooperative-sticky, static", *THEIRS, static=True, program=CONFLUENT),
+        Way("consumer", *BROKERS, program=CONFLUENT),
+        Way("consumer, static", *BROKERS, static=True, program=CONFLUENT),
     ),
 }
-"""By client: kafka-python with partage's assignors, librdkafka with its own."""
+"""By client: kafka-python with partage's assignors, librdkafka with its own or the broker's."""
 
 FAILOVER = Way("failover", "FailoverAssignor", "failover", "eager")
 MIGRATION = (
@@ -166,7 +173,7 @@ class Group:
         self._first = list(self.traffic.members)
         events = (event for member in self._first for event in list(member.events))
         assigned = max(event["at"] for event in events if event["kind"] == "assigned")
-        self._start = assigned - INITIAL_DELAY
+        self._start = assigned - (SETTLING if self.way.protocol == "consumer" else INITIAL_DELAY)
         self.traffic.produce(every=EVERY)
         self._since = time.time()
 

@@ -115,3 +115,14 @@ def test_failures_and_growth(run: Run, spark: Any, grown: str, tmp_path: Path) -
         *_, last = text.out.splitlines()
         assert last == f"Next: partage plan {grown} --profile prof -o plan/"
         assert max(map(len, text.out.splitlines())) <= 100
+
+
+def test_cases_of_churn() -> None:
+    """The broker's assignors with the consumer protocol, the clients' with the classic ones."""
+    from partage.cli.what_if_command import _churn_cases
+
+    assert len(_churn_cases(None, None)) == 9
+    assert _churn_cases(None, None)[-1] == ("uniform", "consumer")
+    assert _churn_cases(["range"], None) == [("range", "eager"), ("range", "cooperative")]
+    assert _churn_cases(["range"], ["consumer"]) == [("range", "consumer")]
+    assert _churn_cases(["rnage"], ["eager"]) == [("rnage", "eager")]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -81,13 +81,17 @@ def churn(
         list[str] | None,
         typer.Option(
             metavar="NAME",
-            help="Use only this assignor (repeatable); by default Kafka's four.",
+            help="Use only this assignor (repeatable); by default Kafka's four and uniform.",
             autocompletion=completion_from(assignor_names),
         ),
     ] = None,
     protocol: Annotated[
         list[str] | None,
-        one_of("eager|cooperative", "Use only this protocol (repeatable); by default both."),
+        one_of(
+            "eager|cooperative|consumer",
+            "Use only this protocol (repeatable); by default both classic ones and, for uniform, "
+            "consumer.",
+        ),
     ] = None,
     mode: Mode = None,
     events: Annotated[
@@ -104,22 +108,39 @@ def churn(
         partage what-if churn scenario.json --runs 1000
         partage what-if churn scenario.json --assignor sticky --protocol eager
     """
-    from partage.consumers.protocol import PROTOCOLS
     from partage.consumers.scenario import Scenario
     from partage.report.what_if_tables import print_churn
 
     def prepare() -> WhatIf:
         from partage.pipeline.what_ifs.churn import Churn
 
-        cases = [
-            (name, spoken)
-            for name in dict.fromkeys(assignor or KAFKA_ASSIGNORS)
-            for spoken in dict.fromkeys(protocol or PROTOCOLS)
-        ]
+        cases = _churn_cases(assignor, protocol)
         given = Scenario.read(scenario)
         return Churn(given, tuple(cases), runs, seed, events, mode, scenario).checked()
 
     _run(prepare, print_churn, run)
+
+
+def _churn_cases(
+    assignors: Sequence[str] | None, protocols: Sequence[str] | None
+) -> list[tuple[str, str]]:
+    """(assignor, protocol): the clients' assignors with the classic protocols, the broker's with
+    the consumer protocol. Range is the broker's only where that protocol is asked for."""
+    from partage.consumers.assignors import ASSIGNORS, BROKER_ASSIGNORS, assignor_name
+    from partage.consumers.protocol import CONSUMER, PROTOCOLS
+
+    every = [
+        (name, spoken)
+        for name in dict.fromkeys(assignors or (*KAFKA_ASSIGNORS, "uniform"))
+        for spoken in dict.fromkeys(protocols or (*PROTOCOLS, CONSUMER))
+    ]
+    found = []
+    for name, spoken in every:
+        clients = assignor_name(name) not in BROKER_ASSIGNORS or assignor_name(name) in ASSIGNORS
+        brokers = assignor_name(name) in BROKER_ASSIGNORS
+        if brokers and (protocols or not clients) if spoken == CONSUMER else clients:
+            found.append((name, spoken))
+    return found or every
 
 
 def failures(

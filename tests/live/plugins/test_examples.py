@@ -41,6 +41,7 @@ def results(kafka: Any) -> dict[str, Future[Any]]:
     hasty = replace(settings, session=SESSION)
     jobs = {way.name: (example.deploy, way) for way in example.DEPLOYS["kafka-python"]}
     jobs["librdkafka"] = (example.deploy, example.DEPLOYS["confluent"][1])
+    jobs["librdkafka, consumer"] = (example.deploy, example.DEPLOYS["confluent"][3])
     jobs |= {"closed": (example.failover, False), "killed": (example.failover, True)}
     with ThreadPoolExecutor(3) as pool:
         migration = pool.submit(example.migrate, kafka.bootstrap_servers, settings)
@@ -52,7 +53,13 @@ def results(kafka: Any) -> dict[str, Future[Any]]:
         }
 
 
-DEPLOYS = ["sticky, eager", "cooperative-sticky", "cooperative-sticky, static", "librdkafka"]
+DEPLOYS = [
+    "sticky, eager",
+    "cooperative-sticky",
+    "cooperative-sticky, static",
+    "librdkafka",
+    "librdkafka, consumer",
+]
 
 
 @pytest.mark.parametrize("name", DEPLOYS)

@@ -25,7 +25,14 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from partage.consumers.assignors import MODES, assignor_name, check_mode, find_assignor
+from partage.consumers.assignors import (
+    MODES,
+    Assignor,
+    assignor_name,
+    check_mode,
+    find_assignor,
+)
+from partage.consumers.protocol import CONSUMER
 from partage.consumers.scenario import Scenario
 from partage.consumers.simulation import Simulation, simulate
 from partage.errors import InputError
@@ -80,21 +87,27 @@ class Churn:
             raise InputError("seed", f"{self.seed}: expected a number from 0")
         if self.events < 1:
             raise InputError("events", f"{self.events}: expected a number from 1")
-        names = {name for case, _ in self.cases for name in self._assignors(case)}
-        check_mode(self.mode, {name: find_assignor(name) for name in sorted(names)})
+        used: dict[str, Assignor] = {}
         for assignor, protocol in self.cases:
-            simulate(self.scenario, assignor, protocol, self._mode(assignor))
+            used |= self._assignors(assignor, protocol)
+        check_mode(self.mode, used)
+        for assignor, protocol in self.cases:
+            simulate(self.scenario, assignor, protocol, self._mode(assignor, protocol))
         return replace(self, cases=tuple((assignor_name(a), p) for a, p in self.cases))
 
-    def _mode(self, assignor: str) -> str | None:
-        """The mode where the assignor, or one that a member lists, has it; else None."""
-        used = map(find_assignor, self._assignors(assignor))
+    def _mode(self, assignor: str, protocol: str) -> str | None:
+        """The mode where an assignor of the case has it; else None."""
+        used = self._assignors(assignor, protocol).values()
         return self.mode if any(self.mode in one.modes for one in used) else None
 
-    def _assignors(self, assignor: str) -> set[str]:
-        """The assignors of a case: its own and those that members list."""
+    def _assignors(self, assignor: str, protocol: str) -> dict[str, Assignor]:
+        """The assignors of a case: its own and, unless the broker assigns, those that members
+        list."""
+        if protocol == CONSUMER:
+            return {assignor_name(assignor): find_assignor(assignor, CONSUMER)}
         listed = (member.assignors for member in self.scenario.members)
-        return {assignor_name(name) for name in {assignor}.union(*listed)}
+        names = {assignor_name(name) for name in {assignor}.union(*listed)}
+        return {name: find_assignor(name) for name in sorted(names)}
 
     @property
     def rows(self) -> int:
@@ -106,7 +119,7 @@ class Churn:
         run, case = divmod(row, len(self.cases))
         assignor, protocol = self.cases[case]
         scenario, counts = self.future(run)
-        found = simulate(scenario, assignor, protocol, self._mode(assignor))
+        found = simulate(scenario, assignor, protocol, self._mode(assignor, protocol))
         return [
             {
                 "run": run,
