@@ -73,3 +73,17 @@ def test_the_best_of_a_column_is_highlighted():
 def test_compare_when_no_strategy_can():
     text = printed({"strategies": {"mip": {"cannot": "why"}}})
     assert text.split() == ["✗", "mip", "cannot:", "why"]
+
+
+def test_a_plan_that_breaks_racks_has_no_ratio_of_moves():
+    comparison = documents.comparison()
+    comparison["strategies"]["rack-greedy"] |= {"rack_violations": 90, "moves": 100}
+    text = printed(comparison)
+    (placement, *_) = (line.split() for line in text.splitlines() if "rack-greedy" in line)
+    assert placement[4:7] == ["✗", "90", "100"]
+    assert "124/124" in text  # where the rule holds
+    assert "✗: breaks the rack rule" in " ".join(text.split())
+    comparison["strategies"]["exact"] |= {"rack_violations": 3}  # the least there can be
+    (exact, *_) = (line for line in printed(comparison).splitlines() if "exact  " in line)
+    assert "✗" not in exact
+    assert "124/124" in exact

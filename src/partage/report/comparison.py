@@ -88,6 +88,11 @@ def _over(value: int | None, bound: int | None) -> str:
     return units.count(value) if bound is None else f"{units.count(value)}/{units.count(bound)}"
 
 
+def _breaks_racks(row: StrategyFigures) -> bool:
+    """Whether a plan leaves rack violations that a proven one does not have to."""
+    return bool(row.rack_violations) and not row.optimal
+
+
 def _failure(figures: FailureFigures | None) -> str:
     return units.MISSING if figures is None else _over(figures.max, figures.ideal)
 
@@ -142,16 +147,17 @@ COLUMNS: tuple[Column, ...] = (
         PLACEMENT,
         "rack violations",
         "rack\nviolations",
-        lambda row: units.count(row.rack_violations),
+        lambda row: f"{'✗ ' * _breaks_racks(row)}{units.count(row.rack_violations)}",
         lambda row: row.rack_violations,
     ),
     Column(
         PLACEMENT,
         "moves / lower bound",
         "moves\n/bound",
-        lambda row: _over(row.moves, row.moves_lower_bound),
-        means="bound: proven lower bound on the moves of any plan as balanced as this one, and on "
-        "the waves for these moves",
+        lambda row: _over(row.moves, None if _breaks_racks(row) else row.moves_lower_bound),
+        means="✗: breaks the rack rule, so its moves have no bound to be compared with; bound: "
+        "proven lower bound on the moves of any plan as balanced as this one, and on the waves "
+        "for these moves",
     ),
     Column(PLACEMENT, "bytes to copy", "to\ncopy", lambda row: units.size(row.bytes_moved)),
     Column(
