@@ -384,6 +384,23 @@ LOST = (
         ),
         (WAITED.format("EOFException occurred"), "Spark: EOFException occurred"),
         (
+            WAITED.format(f"{LOST}java.lang.OutOfMemoryError: Java heap space"),
+            "Spark: out of memory: give Java more, --conf spark.driver.memory=4g for a local "
+            "Spark, spark.executor.memory for a cluster",
+        ),
+        (
+            WAITED.format(
+                "Job aborted due to stage failure: Total size of serialized results of 3 tasks "
+                "(300.0 MiB) is bigger than spark.driver.maxResultSize (256.0 MiB)."
+            ),
+            "Spark: a result exceeds spark.driver.maxResultSize: share the output directory with "
+            "Spark's machines, or raise the limit with --conf",
+        ),
+        (
+            "Answer from Java side is empty",
+            "Spark: its Java process ended: out of memory, or killed",
+        ),
+        (
             WAITED.format("java.io.IOException: No space left on device"),
             "Spark: No space left on device: free some space for its temporary files "
             "(SPARK_LOCAL_DIRS, by default /tmp) and for the output",

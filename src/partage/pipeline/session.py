@@ -140,6 +140,22 @@ def is_connect(spark: SparkSession) -> bool:
     return type(spark).__module__.startswith("pyspark.sql.connect")
 
 
+_CAUSES: Mapping[str, str] = {
+    "OutOfMemoryError|Java heap space|GC overhead limit": (
+        "Spark: out of memory: give Java more, --conf spark.driver.memory=4g for a local Spark, "
+        "spark.executor.memory for a cluster"
+    ),
+    r"bigger than (local )?(max result size|maxResultSize|spark\.driver\.maxResultSize)": (
+        "Spark: a result exceeds spark.driver.maxResultSize: share the output directory with "
+        "Spark's machines, or raise the limit with --conf"
+    ),
+    "Answer from Java side is empty|Connection reset by peer|while trying to connect to the Java": (
+        "Spark: its Java process ended: out of memory, or killed"
+    ),
+}
+"""What a message of Spark matches, and the cause that it has. The first match counts."""
+
+
 @contextmanager
 def spark_errors(where: str = "", out: str = "") -> Iterator[None]:
     """Turn errors of Spark into errors of one line.
@@ -178,6 +194,9 @@ def spark_errors(where: str = "", out: str = "") -> Iterator[None]:
                 f"Python on the workers has no {missing[1]}: install it there, or set "
                 "PYSPARK_PYTHON to a Python that has it"
             ) from None
+        for pattern, cause in _CAUSES.items():
+            if re.search(pattern, text):
+                raise PartageError(cause) from None
         if where:
             raise InputError(where, _one_line(text)) from None
         raise PartageError(f"Spark: {_one_line(text)}") from None
