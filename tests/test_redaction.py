@@ -25,6 +25,11 @@ def test_a_hidden_value_is_shown_in_no_form(secret: str, quoted: object) -> None
     assert shown.endswith(" at line 1")
 
 
+def test_half_of_a_surrogate_pair() -> None:
+    hide("hunter\ud800")
+    assert redacted("is hunter\ud800 or hunter%ED%A0%80") == "is *** or ***"
+
+
 def test_a_value_within_another_and_lines() -> None:
     hide("hunter")
     hide("hunter22")

@@ -37,7 +37,9 @@ def hide(value: str) -> None:
         text = line.strip()
         if len(text) >= _SHORTEST:
             inside = json.dumps(text)[1:-1], json.dumps(text, ensure_ascii=False)[1:-1]
-            _hidden.update((text, *inside, repr(text)[1:-1], quote(text), quote(text, safe="")))
+            # a file of properties can hold half of a surrogate pair, as an escape sequence
+            in_url = (quote(text, safe, errors="surrogatepass") for safe in ("/", ""))
+            _hidden.update((text, *inside, repr(text)[1:-1], *in_url))
 
 
 def redacted(text: str) -> str:

@@ -147,10 +147,14 @@ def test_it_stops_cleanly_and_resumes(
 @pytest.mark.parametrize(
     ("options", "problem"),
     [
-        (("--window", "0"), "--window: 0: must be at least 1 seconds"),
-        (("--allowed-lateness", "-1"), "--allowed-lateness: -1: must be at least 0 seconds"),
-        (("--over", "59"), "--over: 59: must be at least 60 seconds"),
-        (("--every", "0"), "--every: 0: must be at least 1 seconds"),
+        (("--window", "0"), "--window: 0: must be from 1 to 1,000,000,000 seconds"),
+        (("--window", f"{10**30}"), f"--window: {10**30}: must be from 1 to 1,000,000,000 seconds"),
+        (
+            ("--allowed-lateness", "-1"),
+            "--allowed-lateness: -1: must be from 0 to 1,000,000,000 seconds",
+        ),
+        (("--over", "59"), "--over: 59: must be from 60 to 1,000,000,000 seconds"),
+        (("--every", "0"), "--every: 0: must be from 1 to 1,000,000,000 seconds"),
         (("--alert-above", "0.9"), "--alert-above: 0.9: must be 1 or more (busiest / mean)"),
         (("--alert-above", "nan"), "--alert-above: nan: must be 1 or more (busiest / mean)"),
         (("--plan", "all"), "--plan: 'all': expected leaders or moves"),

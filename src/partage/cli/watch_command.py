@@ -75,6 +75,7 @@ def watch(
         partage watch kafka://localhost:9092/orders --cluster cluster.json -o watch/
     """
     from partage.errors import InputError
+    from partage.measured_loads.files import LONGEST_WINDOW
 
     for name, value, least in (
         ("--window", window, 1),
@@ -82,8 +83,9 @@ def watch(
         ("--over", over, window),
         ("--every", every, 1),
     ):
-        if value < least:
-            raise InputError(name, f"{value}: must be at least {least} seconds")
+        if not least <= value <= LONGEST_WINDOW:
+            problem = f"{value}: must be from {least:,} to {LONGEST_WINDOW:,} seconds"
+            raise InputError(name, problem)
     if not (math.isfinite(alert_above) and alert_above >= 1):
         raise InputError("--alert-above", f"{alert_above:g}: must be 1 or more (busiest / mean)")
     check_choice(_PLANS, "--plan", plan)

@@ -16,7 +16,9 @@ from partage.period import Period
 FORMAT_VERSION = 1
 MARKER = "profile.json"
 
-_LONGEST_WINDOW = 10**9
+LONGEST_WINDOW = 10**9
+"""Of a profile or a watch, in seconds."""
+
 _TOTALS = ("records", "bytes", "rejected", "topics", "partitions")
 
 
@@ -35,8 +37,8 @@ def read_marker(path: Path) -> dict[str, Any]:
     if str(written).lower() != "parquet":
         raise InputError(where, f"its tables are {written}, only Parquet is read: measure again")
     seconds, sources, totals = (about.get(k) for k in ("window_seconds", "sources", "totals"))
-    if not isinstance(seconds, int) or not 1 <= seconds <= _LONGEST_WINDOW:
-        expected = f"expected a whole number from 1 to {_LONGEST_WINDOW:,}"
+    if not isinstance(seconds, int) or not 1 <= seconds <= LONGEST_WINDOW:
+        expected = f"expected a whole number from 1 to {LONGEST_WINDOW:,}"
         raise InputError(where, f"window_seconds: {expected}")
     if not isinstance(sources, list) or not all(isinstance(source, str) for source in sources):
         raise InputError(where, "sources: expected a list of names")

@@ -25,6 +25,7 @@ from pyspark.sql.pandas.types import from_arrow_schema
 import partage
 from partage.errors import InputError
 from partage.measured_loads import FORMAT_VERSION, MARKER
+from partage.measured_loads.files import LONGEST_WINDOW
 from partage.measured_loads.max_rejected import MaxRejected
 from partage.period import ALWAYS, Period, shown
 from partage.pipeline import measure, samples
@@ -36,6 +37,7 @@ from partage.pipeline.samples import LAGS, SIZES
 from partage.pipeline.session import spark_errors
 from partage.pipeline.sinks import PARQUET, Sink
 from partage.pipeline.sources import read_rows
+from partage.units import MAX_COUNT
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -281,8 +283,8 @@ def _measured(
 
 
 def _check(window: int, top: int, period: Period) -> None:
-    if window < 1:
-        raise InputError("window", f"{window} seconds: must be at least 1")
+    if not 1 <= window <= LONGEST_WINDOW:
+        raise InputError("window", f"{window} seconds: must be from 1 to {LONGEST_WINDOW:,}")
     if period.since is not None and period.until is not None:
         length = (period.until - period.since) / 1000
         if window > length:
@@ -290,8 +292,8 @@ def _check(window: int, top: int, period: Period) -> None:
                 "window",
                 f"{window} seconds: must not be longer than the {length:g} seconds {period}",
             )
-    if top < 1:
-        raise InputError("top", f"{top}: must be at least 1")
+    if not 1 <= top <= MAX_COUNT:
+        raise InputError("top", f"{top}: must be from 1 to {MAX_COUNT:,}")
 
 
 def _empty(spark: SparkSession, name: str) -> DataFrame:

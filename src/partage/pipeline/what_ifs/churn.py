@@ -36,6 +36,7 @@ from partage.consumers.protocol import CONSUMER
 from partage.consumers.scenario import Scenario
 from partage.consumers.simulation import Simulation, simulate
 from partage.errors import InputError
+from partage.units import MAX_COUNT
 
 EVENTS = ("joins", "leaves", "crashes", "restarts")
 
@@ -81,8 +82,8 @@ class Churn:
     def checked(self) -> Churn:
         """Self, or InputError for a number out of range, or a case that the scenario does not
         allow."""
-        if self.runs < 1:
-            raise InputError("runs", f"{self.runs}: expected a number from 1")
+        if not 1 <= self.runs <= MAX_COUNT:
+            raise InputError("runs", f"{self.runs}: expected a number from 1 to {MAX_COUNT:,}")
         if self.seed < 0:
             raise InputError("seed", f"{self.seed}: expected a number from 0")
         if self.events < 1:

@@ -25,6 +25,7 @@ import pyarrow as pa
 
 from partage.errors import InputError
 from partage.pipeline.what_ifs.placements import Floats, Placement, Placements, loads, over_mean
+from partage.units import MAX_COUNT
 
 _SCHEMA = pa.schema(
     [
@@ -60,8 +61,8 @@ class Growth:
 
     def checked(self) -> Growth:
         """Self, or InputError for a number out of range."""
-        if self.runs < 1:
-            raise InputError("runs", f"{self.runs}: expected a number from 1")
+        if not 1 <= self.runs <= MAX_COUNT:
+            raise InputError("runs", f"{self.runs}: expected a number from 1 to {MAX_COUNT:,}")
         if self.seed < 0:
             raise InputError("seed", f"{self.seed}: expected a number from 0")
         for option, value, least in (
