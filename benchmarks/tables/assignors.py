@@ -44,11 +44,11 @@ def blocks(results: Json) -> dict[str, str]:
     """The tables and the targets by name."""
     found = {"assignors, targets": "\n".join(_targets(results))}
     if "quality" in results:
-        lines = [
-            _quality_line(when, tool, row)
-            for when in ROUNDS
-            for tool, row in results["quality"][when].items()
-        ]
+        alike: dict[tuple[str, ...], list[str]] = {}
+        for when in ROUNDS:
+            for tool, row in results["quality"][when].items():
+                alike.setdefault(tuple(_quality_line(when, row)), []).append(tool)
+        lines = [[when, ", ".join(tools), *rest] for (when, *rest), tools in alike.items()]
         found["assignors, quality"] = (
             f"{results['groups']} random groups:\n\n{table(QUALITY_HEAD, lines, 2)}"
         )
@@ -62,12 +62,11 @@ def blocks(results: Json) -> dict[str, str]:
     return found
 
 
-def _quality_line(when: str, tool: str, row: Json) -> list[str]:
+def _quality_line(when: str, row: Json) -> list[str]:
     fair = row["answers"] - row["faults"] - row["unfair"]
     moves, least = row["moves"], row["least moves"]
     return [
         ROUND_NAMES[when],
-        tool,
         str(row["faults"]),
         str(row["unfair"]),
         str(row["more moves"]) if when != "fresh" else "",
