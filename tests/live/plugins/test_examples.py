@@ -108,7 +108,7 @@ def test_a_standby_takes_over_and_a_crash_costs_the_session(
 
 def test_two_rolling_restarts_make_a_group_cooperative(results: dict[str, Future[Any]]) -> None:
     """The members revoke as many partitions as in the simulation, up to those of one round: a busy
-    machine may need one more. Nobody is turned away but the member that skips a step, and it is
+    machine may need one more. No member is turned away but the member that skips a step, and it is
     in the simulation, too."""
     found = results["migration"].result()
     measured, simulated = zip(*found.revoked, strict=True)

@@ -16,6 +16,7 @@ import numpy.typing as npt
 from partage.brokers.figures import next_live
 from partage.brokers.leaders.choices import Choices
 from partage.brokers.leaders.failures import FailureProof, prepare_for_failures, prove_failures
+from partage.brokers.leaders.racks import share_after_rack_failure
 from partage.brokers.leaders.rates import RateProof, lead_by_rate
 from partage.brokers.problem import Problem
 from partage.flow.certificate import picking_bound
@@ -56,6 +57,7 @@ def lead(problem: Problem, replicas: Ints) -> Led:
         leader, proof_of_leaders = _lead_by_count(choices, today[chosen])
         price = proof_of_leaders.price
     pair, failure = prepare_for_failures(problem, choices, lists, leader, price)
+    pair = share_after_rack_failure(problem, lists, chosen, pair)
     return Led(_ordered(problem, lists, chosen, pair), proof_of_leaders, failure)
 
 
