@@ -20,9 +20,20 @@ Run = Callable[..., Any]
 
 STRANGER = 12345
 
-CONFIRM = {"overwrite", "yes"}
+CONFIRM = {"force", "overwrite", "yes"}
 HARMLESS_FLAGS = {
-    *("detailed-exitcode", "json", "keep", "kill", "live", "no-moves", "once", "secure"),
+    *(
+        "client-log",
+        "detailed-exitcode",
+        "json",
+        "keep",
+        "kill",
+        "live",
+        "no-moves",
+        "once",
+        "secure",
+        "verbose",
+    ),
 }
 """Flags that start nothing and replace nothing. A new one belongs here or to those above."""
 

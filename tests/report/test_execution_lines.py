@@ -44,7 +44,10 @@ def test_pending_changes(plan: ExecutionPlan) -> None:
     assert text.splitlines() == [
         "Will change 1 partition in 1 wave: 1 new replica, 5.00 MB to copy "
         "(1 partition done already)",
+        f"Brokers {', '.join(map(str, plan.changes['t', 0].adding))} receive",
         "Throttle: 50.0 MB/s per broker",
+        "Takes 0.10 s or more at this throttle",
+        f"Undo, during the run or later: partage rollback {plan.directory}",
         "Ctrl-C: stop after the current wave; twice: cancel it",
         "! a warning",
     ]
@@ -54,7 +57,7 @@ def test_pending_changes(plan: ExecutionPlan) -> None:
     assert "Throttle: none" in text
     rates: dict[str, Any] = {"required": 2e6, "source": "from the plan's profile"}
     text = printed(print_pending_changes, plan, statuses, "auto", [], **rates)
-    assert text.splitlines()[1:3] == [
+    assert text.splitlines()[2:3] + text.splitlines()[4:5] == [
         "Throttle: auto, the highest rate at which all replicas stay in sync",
         "Replicating new records takes 2.00 MB/s of it on the busiest broker "
         "(from the plan's profile)",

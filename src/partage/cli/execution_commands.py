@@ -41,6 +41,9 @@ Concurrency = Annotated[
     typer.Option(metavar="N", help="New replicas that a broker receives or sends at once."),
 ]
 Yes = Annotated[bool, typer.Option("--yes", help="Start without asking.")]
+Force = Annotated[
+    bool, typer.Option("--force", help="Accept a throttle at which the run takes over a month.")
+]
 OnFailure = Annotated[
     str,
     one_of(
@@ -79,6 +82,7 @@ def apply(
     ] = None,
     on_failure: OnFailure = "cancel",
     yes: Yes = False,
+    force: Force = False,
     json: JsonLines = False,
 ) -> None:
     """Apply a plan to a running cluster, wave by wave, or resume it.
@@ -98,7 +102,7 @@ def apply(
     )
     if directory is None:
         raise typer.Exit(0)
-    options = RunOptions(throttle, concurrency, on_failure, yes, json)
+    options = RunOptions(throttle, concurrency, on_failure, yes, force, json)
     _execute(directory, bootstrap_server, command_config, options, Direction.FORWARD)
 
 
@@ -117,6 +121,7 @@ def rollback(
         ),
     ] = "cancel",
     yes: Yes = False,
+    force: Force = False,
     json: JsonLines = False,
 ) -> None:
     """Roll a plan back to the original placement, however far it has come.
@@ -127,7 +132,7 @@ def rollback(
     """
     from partage.live.execution.execution_plan import Direction
 
-    options = RunOptions(throttle, concurrency, on_failure, yes, json)
+    options = RunOptions(throttle, concurrency, on_failure, yes, force, json)
     _execute(plan, bootstrap_server, command_config, options, Direction.ROLLBACK)
 
 
@@ -245,6 +250,7 @@ class RunOptions:
     concurrency: int | None
     on_failure: str
     yes: bool
+    force: bool
     json: bool
 
 
@@ -274,7 +280,7 @@ def _execute(
 
         def confirm(ready: Ready) -> None:
             checking.close()
-            _confirm(ready, rate, options)
+            _confirm(ready, rate, options, connection.servers)
             stack.enter_context(interrupts.handled_by(handler))
             report.append(stack.enter_context(_run_progress(options.json, direction)))
 
@@ -336,15 +342,26 @@ def _checked_count(concurrency: int | None) -> int | None:
     return concurrency
 
 
-def _confirm(ready: Ready, rate: int | str | None, options: RunOptions) -> None:
+def _confirm(ready: Ready, rate: int | str | None, options: RunOptions, address: str) -> None:
     """Print what will change, and ask unless ``--yes``."""
     from partage.errors import InputError
+    from partage.live.execution.least_time import MONTH, least_seconds
     from partage.report.execution_lines import print_pending_changes
 
+    statuses = ready.plan.statuses(ready.cluster.partitions)
+    if isinstance(rate, int) and not options.force:
+        left = [ready.plan.changes[key] for key, one in statuses.items() if one.value != "done"]
+        seconds = least_seconds(left, rate)
+        if seconds > MONTH:
+            raise InputError(
+                f"throttle {options.throttle}",
+                f"the run would take {seconds / 86_400:,.0f} days or more: a bare number is bytes "
+                "per second, 50MB are 50,000,000; `force` accepts it",
+            )
     if not options.json:
-        statuses = ready.plan.statuses(ready.cluster.partitions)
         known = rate, ready.warnings, output.console(), ready.required, ready.source
-        print_pending_changes(ready.plan, statuses, *known)
+        cluster = f"Cluster {ready.cluster.cluster_id} at {address}"
+        print_pending_changes(ready.plan, statuses, *known, cluster)
     if options.yes:
         return
     if not sys.stdin.isatty():

@@ -25,7 +25,7 @@ from partage.files import decoded, read_bytes
 NAME = "partage.toml"
 VARIABLE = "PARTAGE_SETTINGS"
 
-_CONFIRMS = ("overwrite", "yes")
+_CONFIRMS = ("force", "overwrite", "yes")
 _LOGS_IN = ("bootstrap-server", "command-config", "master")
 _MAY_BE_CODE = ("assignor", "partitioner")
 

@@ -10,6 +10,7 @@ from rich.console import Console
 from rich.text import Text
 
 from partage.report import printing, units
+from partage.units import listed
 
 if TYPE_CHECKING:
     from partage.live.admin.states import Key
@@ -29,9 +30,13 @@ def print_pending_changes(
     console: Console,
     required: float | None = None,
     source: str = "",
+    cluster: str = "",
 ) -> None:
     """Print what a run will do, with partitions at these ``statuses``. ``required``: bytes per
-    second that replication takes on the busiest broker without any copying, by ``source``."""
+    second that replication takes on the busiest broker without any copying, by ``source``;
+    ``cluster``: which one, its id and address."""
+    from partage.live.execution.least_time import least_seconds, receiving
+
     left = [plan.changes[key] for key, status in statuses.items() if status.value != "done"]
     moves = sum(len(change.adding) for change in left)
     sizes = [change.size_bytes for change in left if change.adding]
@@ -47,7 +52,17 @@ def print_pending_changes(
             "bold",
         )
     )
+    bytes_to = receiving(left)
+    if bytes_to:
+        where = f"{cluster}: brokers" if cluster else "Brokers"
+        console.print(Text(f"{where} {listed([str(b) for b in sorted(bytes_to)], 12)} receive"))
     console.print(Text(_limit(throttle)))
+    if isinstance(throttle, int) and any(bytes_to.values()):
+        time = units.duration(least_seconds(left, throttle))
+        console.print(Text(f"Takes {time} or more at this throttle"))
+    if plan.direction == "forward":
+        undo = shlex.join(("partage", "rollback", plan.directory))
+        console.print(Text(f"Undo, during the run or later: {undo}"), soft_wrap=True)
     if required is not None:
         console.print(
             Text(
