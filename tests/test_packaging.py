@@ -211,8 +211,8 @@ def test_commands_without_extras(bare: Run, work: Path, words: Sequence[str], sh
     [
         ("demo -o d", "spark"),
         ("demo --live -o d", "kafka"),
-        ("profile x.parquet -o d", "spark"),
-        ("keys x.parquet --partitions 6", "spark"),
+        ("profile cluster.json -o d", "spark"),
+        ("keys cluster.json --partitions 6", "spark"),
         ("watch . -o d --cluster cluster.json", "spark"),
         ("what-if churn groups/five-topics.json", "spark"),
         ("history groups/logs/java-eager/a.log", "spark"),
