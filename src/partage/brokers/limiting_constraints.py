@@ -8,6 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from partage.brokers.figures import Placement
+from partage.brokers.load import LoadModel, unattainable_bands
 from partage.brokers.problem import Problem
 from partage.flow.assignment import fairest_loads, zone_bounds
 from partage.units import listed
@@ -21,6 +22,8 @@ def limiting_constraints(problem: Problem, placement: Placement, ideal: int) -> 
     ``ideal`` is the lower bound on the worst survivor's leaders.
     """
     found: list[str] = []
+    if problem.options.by_load:
+        return [*unattainable_bands(LoadModel.of(problem)), *_failures(problem, placement, ideal)]
     if not problem.options.no_moves and len(problem.items):
         found += _racks_too_small(problem)
         found += _loads(problem)
@@ -108,7 +111,7 @@ def _leaders(problem: Problem, placement: Placement) -> list[str]:
     """Leader counts that cannot be even, because too many partitions share a few brokers."""
     counts = placement.leader_counts()[problem.slot_brokers]
     total = int(counts.sum())
-    if problem.options.leaders == "rate" or int(counts.max()) <= -(-total // len(counts)):
+    if problem.options.leaders_by_search or int(counts.max()) <= -(-total // len(counts)):
         return []
     inside = np.zeros(len(problem.usable), dtype=np.bool_)
     inside[problem.slot_brokers[int(counts.argmax())]] = True

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any, NamedTuple, Self
 
 from partage.cluster.broker import MAX_REPLICAS
+from partage.errors import shown
 from partage.printable import is_printable
-from partage.units import MAX_COUNT, count_of
+from partage.units import MAX_COUNT, Percent, count_of
 
 
 def broker_id(given: str | int) -> int:
@@ -60,6 +62,49 @@ class Replacement(NamedTuple):
 
     def __str__(self) -> str:
         return f"{self.old}={self.new}"
+
+
+RESOURCES = ("replicas", "leaders", "disk", "in", "out", "leader_in")
+"""What ``balance`` load balances, in the order in which it is shown."""
+
+LOAD_TOLERANCE = Percent(5, 100)
+"""The tolerance of resources for which none is given."""
+
+
+class Tolerances(tuple[tuple[str, Percent], ...]):
+    """A tolerance for some resources each: ``replicas=2%,out=10%``, in the order of RESOURCES."""
+
+    __slots__ = ()
+
+    @classmethod
+    def of(cls, given: Mapping[str, Any]) -> Self:
+        """Raises ValueError for a resource that does not exist, and for a wrong percentage."""
+        for name in given:
+            if name not in RESOURCES:
+                raise ValueError(f"{shown(name)} is not a resource: {', '.join(RESOURCES)}")
+        return cls((name, Percent.of(given[name])) for name in RESOURCES if name in given)
+
+    def __str__(self) -> str:
+        return ",".join(f"{name}={share}" for name, share in self)
+
+
+def tolerance_of(given: Any) -> Percent | Tolerances:
+    """``"2%"`` or ``0.02`` for all, ``"replicas=2%,out=10%"`` or a mapping for some resources."""
+    if isinstance(given, Tolerances):
+        return given
+    if isinstance(given, Mapping):
+        if not given:
+            raise ValueError("names no resource")
+        return Tolerances.of(given)
+    if not isinstance(given, str) or "=" not in given:
+        return Percent.of(given)
+    named: dict[str, str] = {}
+    for part in given.split(","):
+        name, _, share = part.partition("=")
+        if name.strip() in named:
+            raise ValueError(f"{shown(name.strip())} is given twice")
+        named[name.strip()] = share
+    return Tolerances.of(named)
 
 
 class ReplicationFactor(NamedTuple):

@@ -30,10 +30,13 @@ from partage.brokers.declaration import (
     text_of,
 )
 from partage.brokers.option_values import (
+    LOAD_TOLERANCE,
     NewBroker,
     Replacement,
     ReplicationFactor,
+    Tolerances,
     broker_id,
+    tolerance_of,
 )
 from partage.errors import InputError
 from partage.units import Bytes, Percent, Rate, count_of
@@ -147,8 +150,12 @@ class PlanOptions:
         help="Move no data: change only leaders and the order of replicas.",
         panel=WHAT_CHANGES,
     )
-    balance: Option[Literal["replicas", "bytes"], str] = Choice(
-        "replicas", "bytes", help="Balance replica counts or bytes.", panel=FAIRNESS
+    balance: Option[Literal["replicas", "bytes", "load"], str] = Choice(
+        "replicas",
+        "bytes",
+        "load",
+        help="Balance replica counts, bytes, or every load of a broker at once.",
+        panel=FAIRNESS,
     )
     leaders: Option[Literal["count", "rate"], str] = Choice(
         "count",
@@ -187,11 +194,14 @@ class PlanOptions:
         panel=LIMITS,
         commands=(PLAN, COMPARE),
     )
-    tolerance: Option[str | float | Fraction, Percent | None] = Option(
-        Percent.of,
+    tolerance: Option[
+        str | float | Fraction | Mapping[str, str | float], Percent | Tolerances | None
+    ] = Option(
+        tolerance_of,
         None,
         metavar="PERCENT",
-        help="Accept loads this far from the fair share, for instance 2%, to move less.",
+        help="Accept loads this far from the fair share, for instance 2%, to move less; "
+        "with `--balance load` also `replicas=2%,out=10%`.",
         panel=LIMITS,
         commands=(PLAN, COMPARE),
     )
@@ -226,6 +236,7 @@ class PlanOptions:
         self._check_reassignment()
         self._check_no_moves()
         self._check_balance()
+        self._check_load()
 
     def _check_reassignment(self) -> None:
         if self.reassignment is not None and self.strategy != GIVEN:
@@ -258,6 +269,18 @@ class PlanOptions:
             if other is not None:
                 raise InputError("spread topic", f"cannot be combined with {other}")
 
+    def _check_load(self) -> None:
+        if self.balance != "load":
+            if isinstance(self.tolerance, Tolerances):
+                raise InputError(f"tolerance {self.tolerance}", "needs `balance` load")
+            return
+        for name, usual in (("leaders", "count"), ("spread", "cluster")):
+            if getattr(self, name) != usual:
+                raise InputError("balance load", f"cannot be combined with `{name}`")
+        for name in ("no_moves", "relieve", "max_moves", "max_bytes_moved"):
+            if getattr(self, name) not in (None, False):
+                raise InputError("balance load", f"cannot be combined with `{name}`")
+
     @property
     def _budget(self) -> list[str]:
         """The names of the limits given."""
@@ -269,8 +292,26 @@ class PlanOptions:
         return self.balance == "bytes" or self.relieve is not None
 
     @property
+    def by_load(self) -> bool:
+        """Whether every load of a broker is balanced."""
+        return self.balance == "load"
+
+    @property
+    def leaders_by_search(self) -> bool:
+        """Whether a search has decided the leaders, so that only first followers are open."""
+        return self.leaders == "rate" or self.by_load
+
+    def load_tolerance(self, resource: str) -> Fraction:
+        """The tolerance of a resource where every load is balanced."""
+        if isinstance(self.tolerance, Tolerances):
+            return dict(self.tolerance).get(resource, LOAD_TOLERANCE)
+        return LOAD_TOLERANCE if self.tolerance is None else self.tolerance
+
+    @property
     def limits(self) -> Limits:
         """The tolerance, and how much may be moved."""
+        if isinstance(self.tolerance, Tolerances) or self.by_load:
+            return Limits(Fraction(0), None, None)
         usual = _BYTES_TOLERANCE if self.balance == "bytes" else Fraction(0)
         tolerance = usual if self.tolerance is None else self.tolerance
         return Limits(tolerance, self.max_moves, self.max_bytes_moved)

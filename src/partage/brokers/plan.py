@@ -19,10 +19,11 @@ import numpy.typing as npt
 from partage.brokers import directory, plan_file
 from partage.brokers.budget import TOLERANCE, fair_window
 from partage.brokers.figures import Placement, changed_rows, new_replicas
+from partage.brokers.load import LoadModel, resource_figures
 from partage.brokers.options import EXACT, PlanOptions
 from partage.brokers.placement.sizes import forced_moves, within_bands
 from partage.brokers.plan_tables import brokers_table, moves_table, waves_table
-from partage.brokers.problem import Problem, keeps_rules
+from partage.brokers.problem import Problem, Rates, keeps_rules
 from partage.brokers.proofs import Stage
 from partage.brokers.stages import StageName
 from partage.brokers.waves import Wave, WaveSchedule
@@ -78,6 +79,8 @@ class Plan:
         if self.problem.options.by_size and not self.problem.options.no_moves:
             return forced_moves(self.problem)
         bound = next((s.bound for s in self.stages if s.name == StageName.MOVES), 0)
+        if self.problem.options.by_load:
+            return bound
         # if full disks keep the loads from being fairest, fewer moves may suffice
         return min(bound, self.moves) if self.problem.options.strategy == EXACT else bound
 
@@ -92,7 +95,11 @@ class Plan:
             # within the tolerance; a byte more or less is rounding
             limit = stage.bound * (1 + self.problem.options.limits.tolerance)
             return bool(stage.value <= limit + max(stage.prices["load_weights"]))
-        if stage.name == StageName.BYTES_MOVED and not within_bands(self.problem, self.after):
+        if (
+            stage.name == StageName.BYTES_MOVED
+            and self.problem.options.by_size
+            and not within_bands(self.problem, self.after)
+        ):
             return False
         if stage.prices.get("limit") == TOLERANCE and not self._within_tolerance(stage):
             return False  # full disks asked for other counts
@@ -140,7 +147,7 @@ class Plan:
                 (s.bound for s in self.stages if s.name == StageName.BYTES_MOVED), None
             ),
             "optimal": self.optimal,
-            **Placement(self.after, self.problem.usable).figures(),
+            **self._placement_figures(self.after),
             "leaders_after_failure": {"max": failure.value, "ideal": failure.bound},
             "leader_changes": self.leader_changes,
             "settled": self.settled,
@@ -150,6 +157,17 @@ class Plan:
             "binding": list(self.binding),
             "gaps": self.gaps,
         }
+
+    @cached_property
+    def _load_model(self) -> LoadModel:
+        return LoadModel.of(self.problem)
+
+    def _placement_figures(self, cluster: Cluster) -> dict[str, Any]:
+        """The figures of a placement; of every resource, if all loads are balanced."""
+        figures = Placement(cluster, self.problem.usable).figures()
+        if self.problem.options.by_load:
+            figures["resources"] = resource_figures(self._load_model, cluster)
+        return figures
 
     def document(self) -> dict[str, Any]:
         """plan.json as a value."""
@@ -165,7 +183,7 @@ class Plan:
             "topics": list(self.before.topics),
             "partitions": self._partition_columns(),
             "figures": {
-                "before": Placement(self.before, self.problem.usable).figures(),
+                "before": self._placement_figures(self.before),
                 # without the seconds: the same input gives the same bytes
                 "after": {k: v for k, v in self.figures.items() if k != "seconds"},
             },
@@ -195,6 +213,7 @@ class Plan:
             "partition": before.partition.tolist(),
             "size_bytes": [None if s < 0 else s for s in before.size_bytes.tolist()],
             "bytes_per_second": None if rates is None else rates.tolist(),
+            **self._rate_columns(),
             "chosen": problem.chosen.tolist(),
             "replication_factor": target.tolist(),
             "before": before.replica_lists(),
@@ -205,6 +224,16 @@ class Plan:
         """The ids of the topics, None where not known; None if none is."""
         known = self.before.topic_ids
         return [known.get(topic) for topic in self.before.topics] if known else None
+
+    def _rate_columns(self) -> dict[str, list[float]]:
+        """The rates that were balanced, if every load was."""
+        rates = self.problem.rates
+        if rates is None:
+            return {}
+        return {
+            "bytes_in_per_second": rates.bytes_in.tolist(),
+            "bytes_out_per_second": rates.bytes_out.tolist(),
+        }
 
     def _wave_entry(self, number: int, wave: Wave) -> dict[str, Any]:
         """A wave and its load, broker by broker."""
@@ -325,6 +354,8 @@ def _placements(file: plan_file.PlanFile) -> tuple[Cluster, Cluster]:
             "disk_bytes": one.disk_bytes,
             "capacity": one.capacity,
             "alive": one.alive,
+            "network_in_bytes_per_second": one.network_in_bytes_per_second,
+            "network_out_bytes_per_second": one.network_out_bytes_per_second,
         }
         for one in file.brokers
     ]
@@ -351,6 +382,9 @@ def _problem(file: plan_file.PlanFile, before: Cluster, after: Cluster) -> Probl
         given = after.replicas
     part = file.partitions
     rates = part.bytes_per_second
+    both = None
+    if part.bytes_in_per_second is not None and part.bytes_out_per_second is not None:
+        both = Rates(np.array(part.bytes_in_per_second), np.array(part.bytes_out_per_second))
     excluded = np.array([broker.excluded for broker in file.brokers])
     return Problem(
         cluster=before,
@@ -361,6 +395,7 @@ def _problem(file: plan_file.PlanFile, before: Cluster, after: Cluster) -> Probl
         chosen=np.array(part.chosen),
         target=np.array(part.replication_factor or before.replication_factor),
         bytes_per_second=None if rates is None else np.array(rates),
+        rates=both,
         given=given,
         loads=list(file.loads),
     )

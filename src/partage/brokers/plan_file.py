@@ -35,6 +35,8 @@ class PlanBroker(msgspec.Struct, frozen=True):
     alive: bool = True
     excluded: bool = False
     added: bool = False
+    network_in_bytes_per_second: Int64 | None = None
+    network_out_bytes_per_second: Int64 | None = None
 
     @property
     def usable(self) -> bool:
@@ -66,6 +68,8 @@ class PlanPartitions(msgspec.Struct, frozen=True):
     chosen: list[bool]
     bytes_per_second: list[float] | None = None
     replication_factor: list[Int64] | None = None
+    bytes_in_per_second: list[float] | None = None
+    bytes_out_per_second: list[float] | None = None
 
 
 class FailureFigures(msgspec.Struct, frozen=True):
@@ -75,6 +79,16 @@ class FailureFigures(msgspec.Struct, frozen=True):
     max: Int64 | None = None
     ideal: Int64 | None = None
     offline: Int64 | None = None
+
+
+class ResourceFigures(msgspec.Struct, frozen=True):
+    """A load of the brokers: extremes, fair share, band, and a lower bound on ``max``."""
+
+    min: float
+    max: float
+    fair: float
+    band: tuple[float, float]
+    bound: float
 
 
 class PlanFigures(msgspec.Struct, frozen=True):
@@ -87,6 +101,7 @@ class PlanFigures(msgspec.Struct, frozen=True):
     rack_violations: Int64 | None = None
     topic_spread: int | None = None
     bytes_max_over_mean: float | None = None
+    resources: dict[str, ResourceFigures] = {}
     moves: Int64 | None = None
     moves_lower_bound: Int64 = 0
     bytes_moved: Int64 | None = None

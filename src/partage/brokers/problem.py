@@ -13,6 +13,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from functools import cached_property
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -34,6 +35,16 @@ Floats = npt.NDArray[np.float64]
 
 _MAX_WEIGHT = 20_000
 
+_WEEK = 7 * 86_400
+"""Seconds: Kafka's default of ``log.retention.hours``."""
+
+
+class Rates(NamedTuple):
+    """[P] bytes per second that producers write and consumers read."""
+
+    bytes_in: Floats
+    bytes_out: Floats
+
 
 @dataclass(frozen=True, eq=False)
 class Problem:
@@ -43,6 +54,7 @@ class Problem:
     - ``usable`` [B]: brokers that may hold replicas; ``excluded``, ``added`` [B]
     - ``chosen`` [P]: partitions that may change; ``target`` [P]: required replicas
     - ``bytes_per_second`` [P]: measured incoming bytes per second, or None
+    - ``rates``: what brokers receive and send, if ``balance`` is load; otherwise None
     - ``given`` [P, any]: the lists after ``reassignment``, or None without one
     - ``loads``: descriptions of the measurements that rates and sizes come from
     """
@@ -55,6 +67,7 @@ class Problem:
     chosen: Bools
     target: Ints
     bytes_per_second: Floats | None = None
+    rates: Rates | None = None
     given: Ints | None = None
     warnings: list[str] = field(default_factory=list)
     loads: list[str] = field(default_factory=list)
@@ -80,16 +93,31 @@ class Problem:
             raise InputError("leaders rate", "needs measured rates: give `profile`")
         if not options.no_moves:
             _check_replicas(cluster, usable, excluded, chosen, target)
-        if options.by_size or options.max_bytes_moved is not None:
+        if options.by_size or options.by_load or options.max_bytes_moved is not None:
             _check_sizes(cluster, options)
         problem = cls(
-            cluster, options, usable, excluded, added, chosen, target, bytes_per_second, given
+            cluster,
+            options,
+            usable,
+            excluded,
+            added,
+            chosen,
+            target,
+            bytes_per_second,
+            given=given,
         )
+        if options.by_load:
+            problem = problem._with_rates()
         held = np.maximum(target, cluster.replication_factor).astype(object)
         if int((held * np.maximum(cluster.size_bytes, 0)).sum()) > MAX_BYTES:
             raise InputError("sizes", "the replicas asked for add up to more than an exbibyte")
         problem.warnings.extend(_warnings(problem))
         return problem
+
+    def _with_rates(self) -> Problem:
+        """The problem with rates, and where they come from."""
+        rates, loads, warnings = _rates(self.cluster, self.bytes_per_second)
+        return replace(self, rates=rates, loads=loads, warnings=warnings)
 
     @cached_property
     def slot_brokers(self) -> Ints:
@@ -246,7 +274,14 @@ class _Brokers:
         usual = Counter(b.capacity for b in self.cluster.brokers).most_common(1)[0][0]
         disks = Counter(b.disk_bytes for b in self.cluster.brokers)
         disk = None if None in disks else disks.most_common(1)[0][0]
-        self.added[new.id] = Broker(new.id, new.rack, disk_bytes=disk, capacity=usual)
+        network = [
+            None if None in known else known.most_common(1)[0][0]
+            for known in (
+                Counter(b.network_in for b in self.cluster.brokers),
+                Counter(b.network_out for b in self.cluster.brokers),
+            )
+        ]
+        self.added[new.id] = Broker(new.id, new.rack, disk, usual, True, *network)
 
     def exclude(self, identity: int, where: str) -> Broker:
         if identity not in self.known:
@@ -350,9 +385,26 @@ def _check_replicas(
         )
 
 
+def _rates(cluster: Cluster, measured: Floats | None) -> tuple[Rates, list[str], list[str]]:
+    """The rates of the partitions, where they come from, and warnings."""
+    loads, warnings = [], []
+    known = cluster.bytes_in if measured is None else measured
+    if known is None:
+        loads.append("bytes in: no rates are known, taken as what fills the sizes in a week")
+        known = np.maximum(cluster.size_bytes, 0) / _WEEK
+    missing = np.isnan(known)
+    if missing.any():
+        warnings.append(f"{int(missing.sum())} partitions have no known rate and count as 0")
+    bytes_in = np.where(missing, 0, known)
+    read = np.full(len(bytes_in), np.nan) if cluster.bytes_out is None else cluster.bytes_out
+    if np.isnan(read).any():
+        loads.append("bytes out: where unknown, as if one consumer read everything")
+    return Rates(bytes_in, np.where(np.isnan(read), bytes_in, read)), loads, warnings
+
+
 def _check_sizes(cluster: Cluster, options: PlanOptions) -> None:
     limits = ("relieve", "max_bytes_moved")
-    asked = next((name for name in limits if getattr(options, name)), "balance bytes")
+    asked = next((name for name in limits if getattr(options, name)), f"balance {options.balance}")
     if (cluster.size_bytes < 0).all():
         raise InputError(asked, "the size of no partition is known: give `sizes`")
     if options.relieve is not None and (cluster.disk_bytes < 0).all():

@@ -159,7 +159,7 @@ def prove_leaders(problem: Problem, after: Cluster, led: Led) -> list[Stage]:
     stages = []
     if isinstance(led.leaders, RateProof):
         stages.append(_rate_stage(problem, after, led.leaders))
-    else:
+    elif led.leaders is not None:
         stages.append(
             Stage(
                 StageName.LEADERS,
@@ -179,7 +179,7 @@ def _prove_failures(problem: Problem, led: Led) -> list[Stage]:
         Stage(StageName.FAILURE, failure.worst, failure.ideal, floor),
         Stage(StageName.FAILURE_BALANCE, failure.value, failure.bound, prices),
     ]
-    if problem.options.leaders == "count":
+    if not problem.options.leaders_by_search:
         joint = StageName.JOINT_FAILURE_BALANCE
         found.append(Stage(joint, failure.value, failure.joint, cases, exact=False))
     return found

@@ -14,6 +14,7 @@ import numpy as np
 from partage.brokers.figures import Placement, changed_rows, one_width, rack_violations
 from partage.brokers.leaders import Led, lead, prove_order
 from partage.brokers.limiting_constraints import limiting_constraints
+from partage.brokers.load import prove_loads
 from partage.brokers.options import BUDGET, EXACT, GIVEN, PlanOptions
 from partage.brokers.placement.disks import disk_overflow
 from partage.brokers.plan import Plan, Progress
@@ -40,7 +41,9 @@ def solve(problem: Problem, progress: Progress | None = None) -> Plan:
     after, led = _decide(strategy, problem)
     report("proving")
     stages: list[Stage] = []
-    if not problem.options.no_moves:
+    if problem.options.by_load:
+        stages += prove_loads(problem, after)
+    elif not problem.options.no_moves:
         stages += prove_placement(problem, after)
     stages += prove_leaders(problem, after, led or prove_order(problem, after.replicas))
     placement = Placement(after, problem.usable)
@@ -80,6 +83,8 @@ def _refuse(options: PlanOptions) -> None:
     for name in BUDGET:
         if options.strategy != EXACT and getattr(options, name) is not None:
             raise CannotError(f"does not support `{name}`: exact does")
+    if options.by_load and options.strategy != EXACT:
+        raise CannotError("does not support `balance` load: exact does")
     if options.balance == "bytes" and options.strategy not in (EXACT, "bin-packing", GIVEN):
         raise CannotError("does not support `balance` bytes: exact and bin-packing do")
 

@@ -18,6 +18,8 @@ class StageName(StrEnum):
     """The highest bytes of a broker, by capacity."""
     BYTES_MOVED = "bytes moved"
     """Bytes that the moves fetch."""
+    LOAD = "load"
+    """The worst distance of a broker's load from its band, in millionths of its fair share."""
     LEADERS = "leaders"
     """Preferred leaders per broker: the sum of their squares."""
     LEADER_RATE = "leader rate"

@@ -26,6 +26,8 @@ class Broker:
     - ``rack``: None if the cluster has no racks
     - ``disk_bytes``: the size of its disks, None if unknown
     - ``capacity``: its share of the load, relative to the other brokers
+    - ``network_in``, ``network_out``: bytes per second that it can receive and send, None if
+      unknown
     - ``alive``: whether it runs
     """
 
@@ -34,6 +36,8 @@ class Broker:
     disk_bytes: int | None = None
     capacity: Fraction = Fraction(1)
     alive: bool = True
+    network_in: int | None = None
+    network_out: int | None = None
 
     def __repr__(self) -> str:
         return changed_fields(self)

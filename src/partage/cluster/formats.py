@@ -36,12 +36,22 @@ Size: TypeAlias = (
 )
 """Bytes. Some tools write large numbers as 1e9: a float without decimals is accepted."""
 
+BytesPerSecond: TypeAlias = Annotated[
+    float, Meta(ge=0, le=MAX_BYTES, description=f"bytes per second from 0 to {MAX_BYTES}")
+]
+
+Bandwidth: TypeAlias = Annotated[
+    float, Meta(ge=1, le=MAX_BYTES, description=f"bytes per second from 1 to {MAX_BYTES}")
+]
+
 
 @dataclass(frozen=True)
 class ClusterColumns:
     """The contents of a cluster file, one entry per partition in each sequence, brokers by id.
 
     - ``sizes``: bytes of one replica, ``UNKNOWN`` where not given; None: this form has none
+    - ``bytes_in``, ``bytes_out``: bytes per second produced and consumed, None where not given;
+      empty: this form has none
     - ``racks_known``: False where the form has no place for racks
     - ``topic_ids``: Kafka's ids of topics, where given
     - ``notes``: what a reader of the file should know about it
@@ -56,6 +66,8 @@ class ClusterColumns:
     cluster_id: str | None = None
     topic_ids: Mapping[str, str] = field(default_factory=dict)
     notes: tuple[str, ...] = ()
+    bytes_in: Sequence[float | None] = ()
+    bytes_out: Sequence[float | None] = ()
 
 
 class PartitionEntry(Struct):
@@ -68,6 +80,8 @@ class PartitionEntry(Struct):
 
 class _SizedPartition(PartitionEntry):
     size_bytes: Size | None = None
+    bytes_in_per_second: BytesPerSecond | None = None
+    bytes_out_per_second: BytesPerSecond | None = None
 
 
 class _BrokerEntry(Struct):
@@ -76,6 +90,8 @@ class _BrokerEntry(Struct):
     disk_bytes: Size | None = None
     capacity: Annotated[float, Meta(gt=0, le=10**9)] | None = None
     alive: bool = True
+    network_in_bytes_per_second: Bandwidth | None = None
+    network_out_bytes_per_second: Bandwidth | None = None
 
 
 class _ClusterFile(Struct):
@@ -162,6 +178,8 @@ def parse_cluster_json(value: Any, where: str) -> ClusterColumns:
         cluster_id=file.cluster_id,
         topic_ids=file.topic_ids,
         notes=(_IS_PLACEMENT,) if file.brokers is UNSET else (),
+        bytes_in=[row.bytes_in_per_second for row in rows],
+        bytes_out=[row.bytes_out_per_second for row in rows],
     )
 
 
@@ -271,7 +289,13 @@ def _broker(entry: _BrokerEntry) -> Broker:
     return Broker(
         id=entry.id,
         rack=entry.rack,
-        disk_bytes=None if entry.disk_bytes is None else int(entry.disk_bytes),
+        disk_bytes=_whole(entry.disk_bytes),
         capacity=Fraction(1) if entry.capacity is None else Fraction(str(entry.capacity)),
         alive=entry.alive,
+        network_in=_whole(entry.network_in_bytes_per_second),
+        network_out=_whole(entry.network_out_bytes_per_second),
     )
+
+
+def _whole(number: float | None) -> int | None:
+    return None if number is None else int(number)

@@ -29,6 +29,7 @@ if TYPE_CHECKING:
 
 Ints = npt.NDArray[np.int64]
 Bools = npt.NDArray[np.bool_]
+Floats = npt.NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -42,6 +43,8 @@ class Cluster:
     - ``topic``, ``partition``: [P] index into ``topics`` and Kafka's partition number
     - ``replicas``: [P, R] broker positions, preferred leader first, -1 after the last
     - ``size_bytes``: [P] bytes of one replica, -1 where unknown
+    - ``bytes_in``, ``bytes_out``: [P] bytes per second that producers write and consumers read, NaN
+      where unknown; None where no partition has one
     - ``cluster_id``, ``topic_ids`` (by name): Kafka's ids, where known (from a snapshot)
     - ``racks_known``: False where the file format cannot contain racks
     - ``notes``: what a reader of its file should know about it
@@ -60,6 +63,8 @@ class Cluster:
     racks_known: bool = True
     topic_ids: Mapping[str, str] = field(default_factory=dict)
     notes: tuple[str, ...] = ()
+    bytes_in: Floats | None = None
+    bytes_out: Floats | None = None
 
     # ------------------------------------------------------------------ reading
 
@@ -94,6 +99,8 @@ class Cluster:
             columns.replica_lists,
             columns.sizes,
             where,
+            columns.bytes_in,
+            columns.bytes_out,
         )
         ids = columns.topic_ids
         return replace(
@@ -113,8 +120,11 @@ class Cluster:
         replica_lists: Sequence[Sequence[int]],
         sizes: Sequence[int] | None = None,
         where: str = "cluster",
+        bytes_in: Sequence[float | None] = (),
+        bytes_out: Sequence[float | None] = (),
     ) -> Cluster:
-        """Validate and sort: one entry per partition in each sequence, brokers named by id."""
+        """Validate and sort: one entry per partition in each sequence, brokers named by id. Rates
+        (``bytes_in``, ``bytes_out``) may be empty."""
         ordered = _checked_brokers(brokers, where)
         ids = np.array([broker.id for broker in ordered], dtype=np.int64)
         count = len(partitions)
@@ -181,6 +191,8 @@ class Cluster:
             partition=number[order],
             replicas=replicas[order],
             size_bytes=size[order],
+            bytes_in=_rates(bytes_in, order),
+            bytes_out=_rates(bytes_out, order),
         )
 
     # ------------------------------------------------------------------ shapes and columns
@@ -308,20 +320,37 @@ class Cluster:
                     else float(b.capacity),
                     "alive": b.alive,
                 }
+                | {
+                    key: value
+                    for key, value in (
+                        ("network_in_bytes_per_second", b.network_in),
+                        ("network_out_bytes_per_second", b.network_out),
+                    )
+                    if value is not None
+                }
                 for b in self.brokers
             ],
             "partitions": [
                 {"topic": self.topics[t], "partition": p, "replicas": r}
                 | ({} if s == UNKNOWN else {"size_bytes": s})
-                for t, p, r, s in zip(
+                | ({} if i is None else {"bytes_in_per_second": i})
+                | ({} if o is None else {"bytes_out_per_second": o})
+                for t, p, r, s, i, o in zip(
                     self.topic.tolist(),
                     self.partition.tolist(),
                     self.replica_lists(),
                     self.size_bytes.tolist(),
+                    self._known_rates(self.bytes_in),
+                    self._known_rates(self.bytes_out),
                     strict=True,
                 )
             ],
         }
+
+    def _known_rates(self, rates: Floats | None) -> list[float | None]:
+        if rates is None:
+            return [None] * self.partitions
+        return [None if rate != rate else rate for rate in rates.tolist()]
 
     def to_reassignment(self, rows: Ints | None = None) -> dict[str, Any]:
         """Kafka's reassignment JSON of the partitions ``rows`` (all when None)."""
@@ -429,3 +458,10 @@ def _checked_brokers(brokers: Iterable[Broker], where: str) -> tuple[Broker, ...
 def _check_total(size: Ints, factor: Ints, where: str) -> None:
     if float(np.maximum(size, 0).astype(np.float64) @ factor) > MAX_BYTES:
         raise InputError(where, "the sizes of all replicas add up to more than an exbibyte")
+
+
+def _rates(rates: Sequence[float | None], order: Ints) -> Floats | None:
+    """[P] rates in the ``order`` of the rows, NaN where unknown; None if all are."""
+    if all(rate is None for rate in rates):
+        return None
+    return np.array([np.nan if r is None else r for r in rates], dtype=np.float64)[order]

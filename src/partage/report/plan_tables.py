@@ -17,6 +17,8 @@ from rich.text import Text
 from partage.report import printing, units
 from partage.report.broker_table import FOOTNOTE, broker_table
 from partage.report.movement_table import movement_table
+from partage.report.resource_table import FOOTNOTE as RESOURCES_FOOTNOTE
+from partage.report.resource_table import resource_table
 from partage.report.view import MARKS, Rating, View, view
 from partage.report.wave_tables import wave_load_table, wave_table
 
@@ -33,7 +35,12 @@ def print_plan(document: Mapping[str, Any], console: Console, verbose: bool = Fa
     plan = view(document)
     if verbose:
         _details(plan, console)
-    printing.titled(console, "Six criteria", _criteria(plan), first=not verbose)
+    resources = resource_table(plan)
+    if resources is not None:
+        printing.titled(console, *resources, first=not verbose)
+        printing.note(console, RESOURCES_FOOTNOTE)
+    first = not verbose and resources is None
+    printing.titled(console, "Six criteria", _criteria(plan), first=first)
     printing.note(console, _MARKS)
     gaps = [f"{name}: {value}" for name, value in plan.gaps]
     _list(console, "Limiting constraints", plan.file.binding, "yellow")

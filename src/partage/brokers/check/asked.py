@@ -21,11 +21,13 @@ _MAX_COUNT, _MAX_BYTES = 2**31 - 1, 2**60
 _LIMITS = ("relieve", "max_moves", "max_bytes_moved", "tolerance")
 _NEED_MOVES = ("remove_broker", "replace_broker", "replication_factor")
 _CHOICES = {
-    "balance": ("replicas", "bytes"),
+    "balance": ("replicas", "bytes", "load"),
     "leaders": ("count", "rate"),
     "spread": ("cluster", "topic"),
 }
 _BYTES_TOLERANCE = Fraction(2, 100)
+_LOAD_TOLERANCE = Fraction(5, 100)
+_RESOURCES = ("replicas", "leaders", "disk", "in", "out", "leader_in")
 _EXACT, _GIVEN = "exact", "given"
 _BALANCE_BYTES = (_EXACT, "bin-packing", _GIVEN)
 """The strategies that balance bytes."""
@@ -38,6 +40,7 @@ class Asked:
     - ``added``: rack of each broker to add, by id; ``removed``: ids; ``replaced``: new id by old
     - ``factors``: replication factor by topic, the general one under None
     - ``topics``: whether a topic's name matches
+    - ``tolerances``: by resource, where every load is balanced
     - ``tolerance``, ``relieve``: as fractions; ``max_bytes``, ``throttle``: in bytes
     """
 
@@ -55,6 +58,7 @@ class Asked:
     max_moves: int | None
     max_bytes: int | None
     tolerance: Fraction
+    tolerances: dict[str, Fraction]
     concurrency: int
     batch: int | None
     throttle: int | None
@@ -65,6 +69,12 @@ class Asked:
         words = _Words(options)
         balance = words.choice("balance")
         usual = _BYTES_TOLERANCE if balance == "bytes" else Fraction(0)
+        found: Fraction | None = None
+        tolerances: dict[str, Fraction] = {}
+        if balance == "load":
+            tolerances = words.one("tolerance", _tolerances) or {}
+        else:
+            found = words.one("tolerance", _fraction)
         relieve = words.one("relieve", _fraction)
         if relieve is not None and not 0 < relieve <= 1:
             raise _refused("relieve", options["relieve"])
@@ -82,7 +92,8 @@ class Asked:
             relieve=relieve,
             max_moves=words.one("max_moves", lambda n: _counted(n, 0)),
             max_bytes=words.one("max_bytes_moved", lambda text: _bytes(text, rate=False)),
-            tolerance=usual if (found := words.one("tolerance", _fraction)) is None else found,
+            tolerance=usual if found is None else found,
+            tolerances=tolerances,
             concurrency=words.one("concurrency", _counted) or 2,
             batch=words.one("batch", _counted),
             throttle=words.one("throttle", lambda text: _bytes(text, rate=True)),
@@ -94,6 +105,20 @@ class Asked:
     def by_size(self) -> bool:
         """Whether bytes are balanced or disks relieved, not replicas counted."""
         return self.balance == "bytes" or self.relieve is not None
+
+    @property
+    def by_load(self) -> bool:
+        """Whether every load of a broker is balanced."""
+        return self.balance == "load"
+
+    @property
+    def leaders_by_search(self) -> bool:
+        """Whether the leaders are those that a search chose."""
+        return self.leaders == "rate" or self.by_load
+
+    def load_tolerance(self, resource: str) -> Fraction:
+        """The tolerance of a resource where every load is balanced."""
+        return self.tolerances.get(resource, _LOAD_TOLERANCE)
 
     @property
     def exact(self) -> bool:
@@ -119,6 +144,9 @@ class Asked:
         limits = [name for name in _LIMITS if name in options]
         by_bytes = ["balance"] if self.balance == "bytes" else []
         moves = [name for name in _NEED_MOVES if options.get(name)]
+        by_load = ["balance"] if self.by_load else []
+        load_limits = [name for name in limits if name != "tolerance"]
+        others = [name for name in ("leaders", "spread", "no_moves") if options.get(name)]
         tolerance = [name for name in limits if name == "tolerance"]
         forbidden = (
             (self.no_moves, "no_moves", [*moves, *limits, *by_bytes]),
@@ -126,6 +154,8 @@ class Asked:
             (self.spread == "topic", "spread", [*limits, *by_bytes]),
             (not self.exact, "strategy", limits),
             (self.strategy not in _BALANCE_BYTES, "strategy", by_bytes),
+            (not self.exact, "strategy", by_load),
+            (self.by_load, "balance", [*load_limits, *others]),
         )
         for asked, name, others in forbidden:
             if asked and others:
@@ -190,6 +220,19 @@ def _matched(pattern: str, text: str) -> re.Match[str]:
 def _fraction(text: str) -> Fraction:
     """``2%`` as 1/50: up to three digits before the point, up to four after it."""
     return Fraction(_matched(r"([0-9]{1,3}(\.[0-9]{1,4})?) ?%", text)[1]) / 100
+
+
+def _tolerances(text: str) -> dict[str, Fraction]:
+    """``2%`` for all resources, or ``replicas=2%,out=10%``."""
+    if "=" not in text:
+        return dict.fromkeys(_RESOURCES, _fraction(text))
+    found = {}
+    for part in text.split(","):
+        name, _, share = part.partition("=")
+        if name not in _RESOURCES or name in found:
+            raise ValueError
+        found[name] = _fraction(share)
+    return found
 
 
 def _bytes(text: str, *, rate: bool) -> int:

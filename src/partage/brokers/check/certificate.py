@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from partage.brokers.check.leader_bounds import leader_bounds
+from partage.brokers.check.load_bounds import load_bounds
 from partage.brokers.check.placement_bounds import placement_bounds
 from partage.brokers.check.plan_columns import PlanColumns
 from partage.brokers.check.recount import Recount
@@ -21,7 +22,9 @@ def check_certificate(plan: PlanColumns) -> list[str]:
         return [f"{MARKER}: certificate: {wrong[0]} has other prices than its bound needs"]
     found = Recount()
     placement = placement_stages(plan.asked)
-    if plan.asked.by_size:
+    if plan.asked.by_load:
+        load_bounds(plan, found)
+    elif plan.asked.by_size:
         size_bounds(plan, found)
     elif placement:
         placement_bounds(plan, placement, found)

@@ -24,11 +24,18 @@ _SAME = 1e-9
 def fair_bytes(model: PlacementModel, weight: Ints, stays: Ints) -> Floats:
     """[E] the fair bytes of each broker; ``weight``: 1 / capacity, ``stays``: bytes of partitions
     that are left out, both [E]."""
-    size = model.plan.size[model.items].astype(np.float64)
-    total = float(size @ model.demand)
-    floor = stays.astype(np.float64)
     disks = [model.plan.disk[s] for s in model.plan.slots.tolist()]
     most = np.array([np.inf if disk is None else float(disk) for disk in disks])
+    return fair_loads(model, model.plan.size[model.items], weight, stays, most)
+
+
+def fair_loads(
+    model: PlacementModel, load: Ints, weight: Ints, stays: Ints, most: Floats
+) -> Floats:
+    """[E] the same for any load of a replica [I], where brokers hold at most ``most`` [E]."""
+    size = load.astype(np.float64)
+    total = float(size @ model.demand)
+    floor = stays.astype(np.float64)
     ceiling = np.maximum(np.minimum(most, floor + size.sum()), floor)
     zones = [model.zone == z for z in range(int(model.zone.max()) + 1)]
     must, can = (size @ counts for counts in model.in_zones_at_least_and_most())

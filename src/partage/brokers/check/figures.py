@@ -14,6 +14,7 @@ from partage.brokers.check.failures import (
     loose_failure_bound,
 )
 from partage.brokers.check.known_warnings import check_warnings
+from partage.brokers.check.load_columns import LoadColumns
 from partage.brokers.check.placement_bounds import within_tolerance
 from partage.brokers.check.placement_model import PlacementModel
 from partage.brokers.check.plan_columns import Ints, Lists, PlanColumns
@@ -28,6 +29,12 @@ def check_figures(plan: PlanColumns) -> list[str]:
     stated, gaps = plan.value["figures"], _gaps(plan)
     before = _placement_figures(plan, plan.before, loose_failure_bound(plan, plan.before))
     after = _placement_figures(plan, plan.after, plan.stages["failure"]["bound"])
+    if plan.asked.by_load:
+        loads = LoadColumns(plan)
+        before["resources"] = loads.figures(plan.before)
+        after["resources"] = loads.figures(plan.after)
+    elif "resources" in stated["before"] or "resources" in stated["after"]:
+        return [f"{MARKER}: figures: resources go with balance load"]
     return [
         *_differences("figures.before.", stated["before"], before),
         *_differences("figures.after.", stated["after"], after),
@@ -39,8 +46,8 @@ def check_figures(plan: PlanColumns) -> list[str]:
 
 def _differences(path: str, stated: Mapping[str, Any], counted: Mapping[str, Any]) -> Iterator[str]:
     for key, value in counted.items():
-        if not identical(stated[key], value):
-            yield f"{MARKER}: {path}{key} is {stated[key]}, expected {value}"
+        if not identical(stated.get(key), value):
+            yield f"{MARKER}: {path}{key} is {stated.get(key)}, expected {value}"
 
 
 def _plan_figures(plan: PlanColumns, gaps: dict[str, float]) -> dict[str, Any]:
@@ -98,7 +105,7 @@ def _is_met(plan: PlanColumns, stage: Any) -> bool:
     if stage["stage"] == "bytes":
         limit = stage["bound"] * (1 + plan.asked.tolerance) + max(stage["prices"]["load_weights"])
         return bool(stage["value"] <= limit)
-    if stage["stage"] == "bytes moved" and not within_bands(plan):
+    if stage["stage"] == "bytes moved" and plan.asked.by_size and not within_bands(plan):
         return False
     if stage["prices"].get("limit") == "tolerance" and not within_tolerance(plan):
         return False  # full disks asked for other counts
@@ -126,6 +133,8 @@ def _moves_lower_bound(plan: PlanColumns) -> int:
     if plan.asked.by_size:
         return PlacementModel(plan).forced_moves()
     bound = int(plan.stages["moves"]["bound"]) if "moves" in plan.stages else 0
+    if plan.asked.by_load:
+        return bound
     # where disks keep the loads from being fairest, fewer moves may be enough
     return min(bound, plan.moves) if plan.asked.exact else bound
 

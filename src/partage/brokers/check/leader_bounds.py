@@ -23,10 +23,9 @@ from partage.flow.certificate import (
 def leader_bounds(plan: PlanColumns, found: Recount) -> None:
     """Check the stages of the leaders and of failures."""
     choices = _Choices(plan)
-    by_rate = "leader rate" in plan.stages
-    if by_rate:
+    if "leader rate" in plan.stages:
         _check_rates(choices, found)
-    else:
+    elif "leaders" in plan.stages:
         _check_counts(choices, found)
     level = leaders_after_failures(plan, plan.after)
     worst = found.values["failure"] = int(level.max(initial=0))
@@ -35,7 +34,7 @@ def leader_bounds(plan: PlanColumns, found: Recount) -> None:
     _check_worst(plan, takeovers, found)
     same_counts = takeovers.within(choices.counts, choices.counts)
     _check_balance(plan, same_counts, "failure balance", worst, squares, found)
-    if not by_rate:
+    if "joint failure balance" in plan.stages:
         _check_balance(plan, takeovers, "joint failure balance", worst, squares, found)
 
 
@@ -80,7 +79,7 @@ def _takeovers(choices: _Choices) -> Takeovers:
     """Which broker may take over from which, by pair of leader and follower.
 
     Where the leaders are proven to be the fairest, all leader counts as fair are allowed; otherwise
-    only these. By rate, the leaders stay.
+    only these. By rate or load, the leaders stay.
     """
     plan, slots = choices.plan, choices.slots
     free = [i for i in choices.free if choices.leader[i] >= 0]

@@ -26,7 +26,10 @@ def not_proven(plan: PlanColumns) -> Iterator[str]:
     if "fair" in plan.stages.get("budget", {"prices": {}})["prices"]:
         yield "stage budget: that racks and brokers allow the fair counts that the tolerance widens"
         yield "stage budget: that no loads within the tolerance, for as few moves, are fairer"
-    yield "stage leaders: that no other replica sets, as good before, allow better leaders"
+    if asked.by_load:
+        yield "stage load: that no other leaders of these replicas would be closer to the bands"
+    else:
+        yield "stage leaders: that no other replica sets, as good before, allow better leaders"
     yield "figures.after.leader_changes: that no plan as good changes fewer leaders or orders"
     for name, stage in plan.stages.items():
         if stage["value"] > stage["bound"]:

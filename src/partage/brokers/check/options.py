@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 from partage.brokers.check.plan_columns import MAX_DEFECTS, PlanColumns
 from partage.brokers.directory import MARKER, fingerprint
+
+_NETWORK = ("network_in_bytes_per_second", "network_out_bytes_per_second")
 
 
 def check_fingerprint(plan: PlanColumns) -> list[str]:
@@ -40,8 +42,8 @@ def _broker_defects(plan: PlanColumns) -> Iterator[str]:
     for identity, entry in entries.items():
         expected = {"excluded": identity in emptied} | _expected_of_new(plan, entries, identity)
         for key, value in expected.items():
-            if entry[key] != value:
-                yield _by_options(f"broker {identity}: {key}", entry[key], value)
+            if entry.get(key) != value:
+                yield _by_options(f"broker {identity}: {key}", entry.get(key), value)
     held = {b for row in plan.before for b in row}
     for identity, entry in entries.items():
         if entry["added"] and identity in held:
@@ -63,6 +65,7 @@ def _expected_of_new(
             "rack": asked.added[identity],
             "capacity": capacity[0][0] if known else None,
             "disk_bytes": None if None in disks or not known else disks.most_common(1)[0][0],
+            **{key: _usual(entries.values(), key) for key in _NETWORK},
         }
     olds = [old for old, new in asked.replaced.items() if new == identity]
     if not olds:
@@ -70,7 +73,14 @@ def _expected_of_new(
     if not entries[identity]["added"]:
         return {}  # one of the cluster's
     old = entries[olds[0]]
-    return {key: old[key] for key in ("rack", "capacity", "disk_bytes")} | {"alive": True}
+    copied = {key: old.get(key) for key in ("rack", "capacity", "disk_bytes", *_NETWORK)}
+    return copied | {"alive": True}
+
+
+def _usual(entries: Iterable[dict[str, Any]], key: str) -> Any:
+    """What most brokers of the cluster have, if all have it."""
+    known = Counter(entry.get(key) for entry in entries if not entry["added"])
+    return None if None in known or not known else known.most_common(1)[0][0]
 
 
 def _partition_defects(plan: PlanColumns) -> Iterator[str]:
@@ -104,7 +114,7 @@ def _refused(plan: PlanColumns) -> Iterator[str]:
             yield f"{MARKER}: options.replication_factor: topic {topic!r} is not chosen"
     if asked.leaders == "rate" and plan.rates is None:
         yield f"{MARKER}: options.leaders: rate needs bytes_per_second"
-    if (asked.by_size or asked.max_bytes is not None) and not plan.sized:
+    if (asked.by_size or asked.by_load or asked.max_bytes is not None) and not plan.sized:
         yield f"{MARKER}: options: bytes are limited or balanced, but no size is known"
     if asked.relieve is not None and all(disk is None for disk in plan.disk):
         yield f"{MARKER}: options.relieve: no disk is known"

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
+from fractions import Fraction
 from typing import Any
 
 import numpy as np
@@ -113,12 +115,16 @@ class PlacementModel:
         return weight
 
     def weights(self) -> Ints:
-        """[E] 1 / capacity as whole numbers up to 20,000: in proportion if such numbers exist, else
-        rounded on the finest scale."""
-        plan = self.plan
-        largest = max(plan.capacity[s] for s in plan.slots)
-        expected = [largest / plan.capacity[s] for s in plan.slots]
-        scale = math.lcm(*(x.denominator for x in expected))
-        if scale * max(expected) > MAX_WEIGHT:
-            scale = math.floor(MAX_WEIGHT / max(expected))
-        return np.array([round(x * scale) for x in expected], dtype=np.int64)
+        """[E] 1 / capacity as whole numbers."""
+        return whole_weights([self.plan.capacity[s] for s in self.plan.slots])
+
+
+def whole_weights(capacity: Sequence[Fraction]) -> Ints:
+    """1 / capacity as whole numbers up to 20,000: in proportion if such numbers exist, else rounded
+    on the finest scale."""
+    largest = max(capacity)
+    expected = [largest / one for one in capacity]
+    scale = math.lcm(*(x.denominator for x in expected))
+    if scale * max(expected) > MAX_WEIGHT:
+        scale = math.floor(MAX_WEIGHT / max(expected))
+    return np.array([round(x * scale) for x in expected], dtype=np.int64)

@@ -55,6 +55,7 @@ class PlanColumns:
       others and for padding
     - ``topics``: names; ``topic``, ``number``, ``names``, ``chosen``, ``factor`` (replicas asked
       for), ``size`` (bytes, 0 where unknown) [P]; ``rates``: bytes per second [P] or None
+    - ``bytes_in``, ``bytes_out`` [P]: bytes per second, where every load is balanced, else empty
     - ``before``, ``after``: broker ids of each partition, preferred leader first
     """
 
@@ -117,6 +118,10 @@ class PlanColumns:
         self.size = np.array([0 if s is None else s for s in part["size_bytes"]], dtype=object)
         self.sized = any(s is not None for s in part["size_bytes"])
         self.rates = part["bytes_per_second"]
+        given = [part.get(f"bytes_{way}_per_second") for way in ("in", "out")]
+        if any((column is not None) is not self.asked.by_load for column in given):
+            raise MalformedError(f"{MARKER}: partitions: rates in and out go with balance load")
+        self.bytes_in, self.bytes_out = ([] if column is None else column for column in given)
         self.before: Lists = part["before"]
         self.after: Lists = part["after"]
         held = np.maximum(self.factor, [len(row) for row in self.before]).astype(object)

@@ -50,12 +50,16 @@ _BROKER: Schema = {
     "alive": FLAG,
     "excluded": FLAG,
     "added": FLAG,
+    "network_in_bytes_per_second?": BYTES,
+    "network_out_bytes_per_second?": BYTES,
 }
 _PARTITIONS: Schema = {
     "topic": [COUNT],
     "partition": [INT_32],
     "size_bytes": [OrNull(BYTES)],
     "bytes_per_second": OrNull([RATE]),
+    "bytes_in_per_second?": [RATE],
+    "bytes_out_per_second?": [RATE],
     "chosen": [FLAG],
     "replication_factor": [INT_32],
     "before": [IDS],
@@ -69,6 +73,7 @@ _BEFORE: dict[str, Schema] = {
     "rack_violations": ANY,
     "topic_spread": ANY,
     "bytes_max_over_mean": ANY,
+    "resources?": ANY,
 }
 _AFTER: Schema = _BEFORE | {
     "strategy": ANY,
@@ -84,7 +89,17 @@ _AFTER: Schema = _BEFORE | {
     "binding": ANY,
     "gaps": ANY,
 }
+_BAND: Schema = {"low": TEXT, "high": TEXT, "fair": TEXT}
 _PRICES: Schema = {
+    "bands?": {
+        "replicas": _BAND,
+        "leaders": _BAND,
+        "disk": _BAND,
+        "in": _BAND,
+        "out": _BAND,
+        "leader_in": _BAND,
+    },
+    "resources?": {"replicas": TEXT, "disk": TEXT, "in": TEXT},
     "weights?": {"load": WHOLE, "moves": WHOLE, "spread": WHOLE},
     "load_weights?": [WHOLE],
     "brokers?": TEXT,

@@ -16,6 +16,7 @@ _PRICES: dict[str, list[set[str]]] = {
     "topic spread": [_PLACEMENT],
     "bytes": [{"confined", "load_weights"}],
     "bytes moved": [{"brokers", "low", "high"}],
+    "load": [{"bands"}],
     "leaders": [{"brokers"}],
     "leader rate": [{"confined"}],
     "failure": [set(), {"pairs", "brokers", "scale"}, {"cases"}],
@@ -32,21 +33,24 @@ _PRICES: dict[str, list[set[str]]] = {
 def stages_of(asked: Asked) -> dict[str, bool]:
     """The stages of a plan with these options in the order in which they count, and whether each is
     exact: solved by a flow, not by a search with a bound."""
-    found = dict.fromkeys(placement_stages(asked), not asked.by_size)
+    found = dict.fromkeys(placement_stages(asked), not (asked.by_size or asked.by_load))
     if "topic spread" in found:
         # a limit on bytes may cost topic spread; how much is found by a search
         found["topic spread"] = asked.max_bytes is None
     if asked.limited:
         found["budget"] = False
-    by_rate = asked.leaders == "rate"
-    found["leader rate" if by_rate else "leaders"] = not by_rate
+    by_search = asked.leaders_by_search
+    if not asked.by_load:
+        found["leader rate" if by_search else "leaders"] = not by_search
     found |= {"failure": True, "failure balance": True}
-    return found if by_rate else found | {"joint failure balance": False}
+    return found if by_search else found | {"joint failure balance": False}
 
 
 def prices_fit(asked: Asked, stage: dict[str, Any]) -> bool:
     """Whether a stage has exactly the prices that its bound needs."""
     name, keys = stage["stage"], set(stage["prices"])
+    if asked.by_load and name in ("bytes moved", "moves"):
+        return keys == {"scale", "resources"}
     if name == "budget":
         within = {"fair", "within"} if asked.tolerance else set()
         loads = set() if stage["prices"].get("limit") == "tolerance" else {"brokers", "move_price"}
@@ -62,6 +66,8 @@ def placement_stages(asked: Asked) -> tuple[str, ...]:
         return ()
     if asked.relieve is not None:
         return ("bytes moved",)
+    if asked.by_load:
+        return ("load", "bytes moved", "moves")
     if asked.balance == "bytes":
         return ("bytes", "bytes moved")
     if asked.spread == "topic":

@@ -3,7 +3,8 @@
 By count, one flow (partition -> leader) finds the fairest leader counts that the sets allow, with
 the fewest leader changes. ``failures`` then chooses leader and first follower together, among all
 leader counts as fair. By rate, which is not a flow problem, ``rates`` chooses the leaders, and
-``failures`` only the first followers.
+``failures`` only the first followers; also where every load is balanced, which decides the leaders
+together with the sets.
 """
 
 from __future__ import annotations
@@ -36,10 +37,11 @@ class LeaderProof:
 
 @dataclass(frozen=True, eq=False)
 class Led:
-    """Ordered replica lists [P, R] and the proofs."""
+    """Ordered replica lists [P, R] and the proofs; no proof of leaders that are one load of
+    several."""
 
     replicas: Ints
-    leaders: LeaderProof | RateProof
+    leaders: LeaderProof | RateProof | None
     failure: FailureProof
 
 
@@ -49,10 +51,12 @@ def lead(problem: Problem, replicas: Ints) -> Led:
     choices = Choices.of(problem, replicas, lists)
     today = problem.broker_slot[problem.cluster.replicas[:, 0]]
     chosen = choices.open
-    proof_of_leaders: LeaderProof | RateProof
-    if problem.options.leaders == "rate":
+    proof_of_leaders: LeaderProof | RateProof | None = None
+    price = None
+    if problem.options.by_load:
+        leader = problem.broker_slot[replicas[chosen, 0]]
+    elif problem.options.leaders == "rate":
         leader, proof_of_leaders = lead_by_rate(problem, choices, lists, today[chosen])
-        price = None
     else:
         leader, proof_of_leaders = _lead_by_count(choices, today[chosen])
         price = proof_of_leaders.price

@@ -111,7 +111,7 @@ class _Orders:
         self.counts = choices.base + np.bincount(leader[self.rows], minlength=slots)
         low, high = self.counts, self.counts
         allowed = leader[item] >= 0
-        if problem.options.leaders == "rate":
+        if problem.options.leaders_by_search:
             allowed = leader[item] == first
         elif price is not None:
             low, high = fairest_range(choices.base, price, len(self.rows))

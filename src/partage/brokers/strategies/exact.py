@@ -4,7 +4,8 @@
 moves, topic spread). ``placement.disks`` repairs the result where a disk would overflow.
 ``brokers.leaders`` then orders the lists by stages 4 to 7, exactly for these sets. With
 ``no_moves`` the sets stay as they are. A budget (``brokers.budget``) changes the target loads. To
-balance bytes instead of replicas, ``placement.sizes`` runs a search with bounds.
+balance bytes instead of replicas, ``placement.sizes`` runs a search with bounds; to balance every
+load, ``brokers.load``.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
+from partage.brokers.load import place_by_load
 from partage.brokers.placement.disks import fit_disks
 from partage.brokers.placement.sizes import balance_bytes
 from partage.brokers.problem import Problem
@@ -25,6 +27,8 @@ def exact(problem: Problem) -> npt.NDArray[np.int64]:
         return problem.cluster.replicas
     if problem.options.by_size:
         return problem.replicas_of(balance_bytes(problem))
+    if problem.options.by_load:
+        return problem.replicas_of(place_by_load(problem))
     replicas = fit_disks(problem, problem.replicas_of(problem.budgeted.slots))
     _check_limits(problem, replicas)
     return replicas

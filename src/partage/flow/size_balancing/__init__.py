@@ -22,7 +22,7 @@ import numpy.typing as npt
 from partage.flow.assignment import AssignmentProblem
 from partage.flow.size_balancing.band_search import BandSearch
 from partage.flow.size_balancing.band_width import narrowest_width
-from partage.flow.size_balancing.fair_shares import fair_shares, tightest
+from partage.flow.size_balancing.fair_shares import fair_shares, tightest, zone_totals
 from partage.flow.size_balancing.pricing import slot_prices
 from partage.flow.size_certificate import moved_bound
 
@@ -37,6 +37,7 @@ __all__ = [
     "narrowest_width",
     "slot_prices",
     "tightest",
+    "zone_totals",
 ]
 
 Ints = npt.NDArray[np.int64]

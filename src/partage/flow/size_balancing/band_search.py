@@ -61,7 +61,7 @@ class BandSearch:
 
     def run(self) -> bool:
         """Run the search; True when every slot is within its band."""
-        self._repair_counts()
+        self.repair_counts()
         for _ in range(_SWEEPS):
             outside = self.outside()
             if outside == 0:
@@ -127,7 +127,8 @@ class BandSearch:
         wrong = (held != self.problem.demand) | (self.in_zone > self.most[:, None]).any(axis=1)
         return np.asarray(wrong | (self.in_zone < self.least[:, None]).any(axis=1))
 
-    def _repair_counts(self) -> None:
+    def repair_counts(self) -> None:
+        """Give every item the required number of slots, in the required zones."""
         rows = np.flatnonzero(self.wrong())
         rows = rows[np.lexsort((rows, -self.size[rows]))]
         for item in rows.tolist():

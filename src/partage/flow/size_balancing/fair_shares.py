@@ -29,7 +29,7 @@ def fair_shares(problem: AssignmentProblem, ceiling: Ints | None = None) -> Floa
     """[E] the fairest sizes per slot, base included; ``ceiling`` [E]: capacity of a slot."""
     size = problem.size.astype(np.float64)
     total = float((size * problem.demand).sum())
-    least, most = _zone_totals(problem, size)
+    least, most = zone_totals(problem, size)
     base = problem.base_size.astype(np.float64)
     top = base + float(size.sum())
     if ceiling is not None:
@@ -80,7 +80,7 @@ def bound_of(problem: AssignmentProblem, confined: Bools) -> int:
     )
 
 
-def _zone_totals(problem: AssignmentProblem, size: Floats) -> tuple[Floats, Floats]:
+def zone_totals(problem: AssignmentProblem, size: Floats) -> tuple[Floats, Floats]:
     """[Z] the least and the most size that the items put into each zone."""
     members = np.bincount(problem.zone_of, minlength=problem.zones)
     of_class = np.bincount(problem.item_class, size, minlength=len(problem.demands))

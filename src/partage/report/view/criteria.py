@@ -66,6 +66,8 @@ def _leaders(plan: PlanData) -> Criterion:
     rating, note = _even("leaders", _difference(plan.figures.leaders_per_broker))
     if rating == "bad" and plan.options.get("leaders") == "rate":
         rating, note = "limit", "balanced by rate, not by count"
+    elif rating == "bad" and plan.options.get("balance") == "load":
+        rating, note = "limit", "balanced by load, not by count"
     elif rating == "bad" and plan.proven(StageName.LEADERS):
         rating, note = "good", "proven as even as possible"
     before = units.span(plan.figures_before.leaders_per_broker)
@@ -86,7 +88,8 @@ def _even(noun: str, difference: int) -> tuple[Rating, str]:
 def _balanced_instead_of_replicas(plan: PlanData) -> str:
     if plan.options.get("relieve"):
         return "disk usage"
-    return "bytes" if plan.options.get("balance") == "bytes" else ""
+    balance = plan.options.get("balance")
+    return str(balance) if balance in ("bytes", "load") else ""
 
 
 def _is_limited(plan: PlanData) -> bool:

@@ -12,6 +12,7 @@ _PROVEN = {
     StageName.TOPIC_SPREAD: "With these moves, no plan spreads each topic's replicas more evenly.",
     StageName.BUDGET: "No plan within the limits does better.",
     StageName.BYTES_MOVED: "No plan within the same limits per broker copies fewer bytes.",
+    StageName.LOAD: "No placement within these rules brings every load closer to its band.",
     StageName.LEADERS: "No choice of leaders among these replicas is more even.",
     StageName.FAILURE: "After any one broker fails, no order of these replicas leaves the busiest "
     "survivor with fewer leaders.",

@@ -1,0 +1,227 @@
+"""The loads of the brokers and their bands, counted again from plan.json, for ``balance`` load.
+
+Resources of replicas: ``replicas``, ``disk``, ``in`` (what producers write); of leaders:
+``leaders``, ``out`` (what consumers read, and a copy for each follower), ``leader_in``. Rates are
+whole multiples of a power of two, chosen so that sums are exact.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from fractions import Fraction
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from partage.brokers.check.fair_bytes import fair_loads
+from partage.brokers.check.placement_model import PlacementModel, whole_weights
+from partage.brokers.check.plan_columns import Ints, PlanColumns
+from partage.flow.certificate import unpack
+
+OF_REPLICAS = ("replicas", "disk", "in")
+OF_LEADERS = ("leaders", "out", "leader_in")
+RESOURCES = ("replicas", "leaders", "disk", "in", "out", "leader_in")
+_RATES = ("in", "out", "leader_in")
+_CAPACITY = {
+    "disk": "disk_bytes",
+    "in": "network_in_bytes_per_second",
+    "out": "network_out_bytes_per_second",
+    "leader_in": "network_in_bytes_per_second",
+}
+_RATE_BITS = 44
+_EDGE = 1e-6
+_ROUNDING = 1e-9
+
+
+class LoadColumns:
+    """Loads by resource: ``load`` [P] of a partition's replica, or of its leader; ``stays`` [E]:
+    of the partitions left out; ``fair``, ``low``, ``high`` [E]: the bands that the plan states."""
+
+    def __init__(self, plan: PlanColumns) -> None:
+        self.plan, self.model = plan, PlacementModel(plan)
+        self.bits = self._bits()
+        rate_in = [round(math.ldexp(r, self.bits)) for r in plan.bytes_in]
+        rate_out = [round(math.ldexp(r, self.bits)) for r in plan.bytes_out]
+        one = [1] * len(rate_in)
+        copies = zip(rate_out, rate_in, plan.factor.tolist(), strict=True)
+        self.load = {
+            "replicas": one,
+            "disk": plan.size.tolist(),
+            "in": rate_in,
+            "leaders": one,
+            "out": [read + (factor - 1) * written for read, written, factor in copies],
+            "leader_in": rate_in,
+        }
+        fixed = (~plan.chosen).tolist()
+        self.stays = {name: self._on_slots(name, plan.before, fixed) for name in RESOURCES}
+        stated = plan.stages["load"]["prices"]["bands"]
+        ends = [
+            {name: unpack(stated[name][end], len(plan.slots)).tolist() for name in RESOURCES}
+            for end in ("low", "high", "fair")
+        ]
+        self.low, self.high, self.fair = ends
+
+    def _bits(self) -> int:
+        largest = max(map(float, [*self.plan.bytes_in, *self.plan.bytes_out]))
+        return _RATE_BITS - math.frexp(largest)[1] - len(self.plan.bytes_in).bit_length()
+
+    def after(self, name: str) -> list[int]:
+        """[E] the load of each usable broker after the plan."""
+        return self._on_slots(name, self.plan.after, [True] * len(self.plan.after))
+
+    def _on_slots(
+        self, name: str, lists: Sequence[Sequence[int]], rows: Sequence[bool]
+    ) -> list[int]:
+        plan = self.plan
+        total = [0] * (len(plan.slots) + 1)  # the last one: brokers that are not usable
+        triples = zip(lists, self.load[name], rows, strict=True)
+        for brokers, load, counts in triples:
+            if counts:
+                for b in brokers if name in OF_REPLICAS else brokers[:1]:
+                    total[plan.slot_of[plan.place[b]]] += load
+        return total[:-1]
+
+    @cached_property
+    def items(self) -> dict[str, list[int]]:
+        """By resource, the loads of the chosen partitions."""
+        rows = self.model.items.tolist()
+        return {name: [load[row] for row in rows] for name, load in self.load.items()}
+
+    # -- the bands that the options ask for
+
+    def capacity(self, name: str) -> list[Fraction]:
+        """[E] what each broker has for a resource, if known of all; else its ``capacity``."""
+        plan = self.plan
+        brokers = [plan.value["brokers"][s] for s in plan.slots.tolist()]
+        known = [broker.get(_CAPACITY.get(name, "")) for broker in brokers]
+        if all(known):
+            return [Fraction(one) for one in known]
+        return [plan.capacity[s] for s in plan.slots.tolist()]
+
+    def wrong_bands(self) -> list[str]:
+        """The resources whose stated bands are not those of the options."""
+        return [name for name in RESOURCES if not self._fits(name)]
+
+    def _fits(self, name: str) -> bool:
+        tolerance = self.plan.asked.load_tolerance(name)
+        shares = self._fair(name)
+        disks: list[Any] = [self.plan.disk[s] for s in self.plan.slots.tolist()]
+        for e, share in enumerate(shares):
+            low = min(math.ceil(share * (1 - tolerance) - _EDGE), math.floor(share + _EDGE))
+            high = max(math.floor(share * (1 + tolerance) + _EDGE), math.ceil(share - _EDGE))
+            if name == "disk" and disks[e] is not None:
+                high = min(high, disks[e])
+                low = min(low, high)
+            expected = max(0, low), high, max(1, round(share))
+            stated = self.low[name][e], self.high[name][e], self.fair[name][e]
+            # shares by racks are floats: rounding may differ by a unit of bytes or rates
+            exact = name in ("replicas", *OF_LEADERS)
+            off = 0 if exact else 1 + abs(share) * _ROUNDING
+            if any(abs(a - b) > off for a, b in zip(expected, stated, strict=True)):
+                return False
+        return True
+
+    def _fair(self, name: str) -> list[Fraction]:
+        capacity = self.capacity(name)
+        if name in OF_LEADERS:
+            total = sum(self.items[name]) + sum(self.stays[name])
+            return [total * one / sum(capacity) for one in capacity]
+        disks = [self.plan.disk[s] for s in self.plan.slots.tolist()]
+        limited = name == "disk"
+        most = [float(d) if limited and d is not None else math.inf for d in disks]
+        load, stays = (np.array(x, dtype=np.int64) for x in (self.items[name], self.stays[name]))
+        fair = fair_loads(self.model, load, whole_weights(capacity), stays, np.array(most))
+        return [Fraction(share) for share in fair.tolist()]
+
+    # -- how far from the bands
+
+    def excess(self, name: str, load: Sequence[int]) -> list[int]:
+        """[E] how far outside the bands loads are, in millionths of the fair share."""
+        columns = zip(load, self.low[name], self.high[name], self.fair[name], strict=True)
+        return [
+            -(-max(0, one - high, low - one) * 10**6 // fair) for one, low, high, fair in columns
+        ]
+
+    def least_excess(self, name: str) -> int:
+        """What some broker must have at least, whatever the placement."""
+        found = [self._forced_by_racks(name)] if name in OF_REPLICAS else []
+        found.append(max(self._above(name, 0)))
+        for factor, largest in self._largest(name):
+            found.append(sorted(self._above(name, largest))[factor - 1])
+        return max(found)
+
+    def _largest(self, name: str) -> list[tuple[int, int]]:
+        """By replication factor (1 for leaders): the largest load of a chosen partition."""
+        held = name in OF_REPLICAS
+        largest: dict[int, int] = {}
+        for load, factor in zip(self.items[name], self.model.demand.tolist(), strict=True):
+            key = factor if held else 1
+            largest[key] = max(largest.get(key, 0), load)
+        return sorted(largest.items())
+
+    def _above(self, name: str, load: int) -> list[int]:
+        """[E] how far above its band a broker is with what stays and this load."""
+        columns = zip(self.stays[name], self.high[name], self.fair[name], strict=True)
+        return [max(0, -(-(stays + load - high) * 10**6 // fair)) for stays, high, fair in columns]
+
+    def _forced_by_racks(self, name: str) -> int:
+        must, can = self.model.in_zones_at_least_and_most()
+        load = self.items[name]
+        worst = 0
+        for z in range(must.shape[1]):
+            here = np.flatnonzero(self.model.zone == z).tolist()
+            low, high, fair, stays = (
+                sum(part[name][e] for e in here)
+                for part in (self.low, self.high, self.fair, self.stays)
+            )
+            least, most = (
+                sum(x * n for x, n in zip(load, counts[:, z].tolist(), strict=True))
+                for counts in (must, can)
+            )
+            outside = max(least + stays - high, low - most - stays, 0)
+            worst = max(worst, -(-outside * 10**6 // fair))
+        return worst
+
+    # -- figures
+
+    def figures(self, lists: Sequence[Sequence[int]]) -> dict[str, dict[str, Any]]:
+        """``resources`` of a placement."""
+        everything = [True] * len(lists)
+        return {name: self._figure(name, lists, everything) for name in RESOURCES}
+
+    def _figure(
+        self, name: str, lists: Sequence[Sequence[int]], rows: Sequence[bool]
+    ) -> dict[str, Any]:
+        load, fair = self._on_slots(name, lists, rows), self.fair[name]
+        unit = Fraction(1, 2**self.bits) if self.bits > 0 else Fraction(2**-self.bits)
+        unit = unit if name in _RATES else Fraction(1)
+        average, mean = unit * sum(fair) / len(fair), unit * sum(load) / len(load)
+
+        def shares(values: Sequence[int]) -> list[Fraction]:
+            return [average * Fraction(x, f) for x, f in zip(values, fair, strict=True)]
+
+        bound = mean
+        if name in ("replicas", "leaders") and len(set(fair)) == 1:
+            bound = Fraction(math.ceil(mean))
+        for factor, largest in self._largest(name):
+            alone = shares([stays + largest for stays in self.stays[name]])
+            bound = max(bound, sorted(alone)[factor - 1])
+        return {
+            "min": _shown(min(shares(load))),
+            "max": _shown(max(shares(load))),
+            "fair": _shown(mean),
+            "band": [_shown(min(shares(self.low[name]))), _shown(max(shares(self.high[name])))],
+            "bound": _shown(bound),
+        }
+
+
+def _shown(value: Fraction) -> float | int:
+    rounded = round(float(value), 3)
+    return int(rounded) if rounded.is_integer() else rounded
+
+
+def as_array(columns: dict[str, list[int]], names: Sequence[str]) -> Ints:
+    """[K, any] the columns of these resources."""
+    return np.array([columns[name] for name in names], dtype=np.int64)

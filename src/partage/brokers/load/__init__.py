@@ -1,0 +1,20 @@
+"""``balance="load"``: every load of a broker within a band around its fair share.
+
+``model`` counts the loads and sets the bands, ``placement`` runs the search for replica sets and
+leaders, ``limits`` finds what forbids a band, ``proofs`` states the bounds, and ``figures`` sums up
+each resource.
+"""
+
+from partage.brokers.load.figures import resource_figures
+from partage.brokers.load.limits import unattainable_bands
+from partage.brokers.load.model import LoadModel
+from partage.brokers.load.placement import place_by_load
+from partage.brokers.load.proofs import prove_loads
+
+__all__ = [
+    "LoadModel",
+    "place_by_load",
+    "prove_loads",
+    "resource_figures",
+    "unattainable_bands",
+]

@@ -1,0 +1,200 @@
+"""The six loads of a broker, and the band of each around its fair share.
+
+A replica adds to the broker that holds it: 1 replica, its bytes on disk, and the bytes per second
+that producers write to its partition (``in``). A leader adds 1 leader, the bytes per second that it
+sends (``out``: what consumers read, and a copy for every follower), and those that producers send
+to it (``leader_in``).
+
+The fair share of a load is in proportion to the capacity that a broker has for it: its disk, its
+network, or else its ``capacity``. For the loads of replicas it is the fairest share that the rack
+rule allows. All numbers are integers; rates are multiples of a power of two.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from functools import cached_property
+from math import ceil, floor
+
+import numpy as np
+import numpy.typing as npt
+
+from partage.brokers.option_values import RESOURCES
+from partage.brokers.problem import Problem, capacity_weights
+from partage.cluster import Broker, Cluster
+from partage.flow.load_balancing import Bands
+from partage.flow.size_balancing import fair_shares
+
+Ints = npt.NDArray[np.int64]
+Floats = npt.NDArray[np.float64]
+
+HELD = ("replicas", "disk", "in")
+"""What every replica adds to the load of its broker."""
+
+LED = ("leaders", "out", "leader_in")
+"""What the leader of a partition adds."""
+
+_RATE_BITS = 44
+_EDGE = 1e-6
+"""How close to an integer the end of a band counts as that integer."""
+
+_NO_DISK = 2**62
+
+
+@dataclass(frozen=True, eq=False)
+class LoadModel:
+    """Loads of the chosen partitions (items [I]) on the usable brokers (slots [E]).
+
+    - ``rate_bits``: rates are multiples of 2 ** -rate_bits bytes per second
+    - ``held``, ``led`` [3, P]: the loads of HELD and LED, by row of the cluster
+    - ``held_base`` [3, E], ``led_base`` [3, E]: loads of the partitions that are left out
+    - ``held_bands``, ``led_bands``: of the same loads
+    """
+
+    problem: Problem
+    rate_bits: int
+    held: Ints
+    led: Ints
+    held_base: Ints
+    led_base: Ints
+    held_bands: Bands
+    led_bands: Bands
+
+    @classmethod
+    def of(cls, problem: Problem) -> LoadModel:
+        """The loads of a problem with ``balance`` load."""
+        cluster, slots = problem.cluster, len(problem.slot_brokers)
+        bits, rate_in, rate_out = whole_rates(problem)
+        one = np.ones(cluster.partitions, dtype=np.int64)
+        held = np.stack((one, np.maximum(cluster.size_bytes, 0), rate_in))
+        led = np.stack((one, rate_out + (problem.target - 1) * rate_in, rate_in))
+        fixed = ~problem.chosen
+        on = problem.broker_slot[cluster.replicas[fixed]]
+        held_base = _added(np.zeros((3, slots), dtype=np.int64), on, held[:, fixed])
+        led_base = _added(np.zeros((3, slots), dtype=np.int64), on[:, :1], led[:, fixed])
+        items = problem.items
+        held_bands = [
+            _band(problem, name, _fair_held(problem, name, held[k, items], held_base[k]))
+            for k, name in enumerate(HELD)
+        ]
+        led_bands = [
+            _band(problem, name, _fair_led(problem, name, led[k, items], led_base[k]))
+            for k, name in enumerate(LED)
+        ]
+        return cls(
+            problem,
+            bits,
+            held,
+            led,
+            held_base,
+            led_base,
+            _stacked(held_bands),
+            _stacked(led_bands),
+        )
+
+    @cached_property
+    def item_held(self) -> Ints:
+        """[3, I] the loads of HELD of the items."""
+        return self.held[:, self.problem.items]
+
+    @cached_property
+    def item_led(self) -> Ints:
+        """[3, I] the loads of LED of the items."""
+        return self.led[:, self.problem.items]
+
+    def loads(self, cluster: Cluster) -> tuple[Ints, Ints]:
+        """[3, E] twice: the loads of HELD and LED in a placement of the cluster."""
+        on = self.problem.broker_slot[cluster.replicas]
+        empty = np.zeros_like(self.held_base)
+        return _added(empty, on, self.held), _added(empty, on[:, :1], self.led)
+
+    def excess(self, cluster: Cluster) -> dict[str, int]:
+        """By resource, the worst distance from a band in millionths of the fair share."""
+        held, led = self.loads(cluster)
+        found = zip(HELD, self.held_bands.excess(held).tolist(), strict=True)
+        also = zip(LED, self.led_bands.excess(led).tolist(), strict=True)
+        by_name = dict([*found, *also])
+        return {name: by_name[name] for name in RESOURCES}
+
+    def bands_of(self, name: str) -> tuple[Bands, int]:
+        """The bands that contain a resource, and its position in them."""
+        if name in HELD:
+            return self.held_bands, HELD.index(name)
+        return self.led_bands, LED.index(name)
+
+
+def whole_rates(problem: Problem) -> tuple[int, Ints, Ints]:
+    """(bits, in [P], out [P]): bytes per second times 2 ** bits, as integers."""
+    rates = problem.rates
+    assert rates is not None, "resolved with `balance` load"
+    largest = max(float(rates.bytes_in.max(initial=0)), float(rates.bytes_out.max(initial=0)))
+    bits = _RATE_BITS - int(np.frexp(largest)[1]) - len(rates.bytes_in).bit_length()
+    rate_in, rate_out = (np.rint(np.ldexp(part, bits)).astype(np.int64) for part in rates)
+    return bits, rate_in, rate_out
+
+
+def _added(base: Ints, on: Ints, load: Ints) -> Ints:
+    """[K, E] loads [K, P] of rows on slots [P, any] (-1: on none), added to ``base``."""
+    row, column = np.nonzero(on >= 0)
+    total = base.copy()
+    for k in range(len(load)):
+        np.add.at(total[k], on[row, column], load[k, row])
+    return total
+
+
+_CAPACITY: dict[str, Callable[[Broker], int | None]] = {
+    "disk": lambda broker: broker.disk_bytes,
+    "in": lambda broker: broker.network_in,
+    "out": lambda broker: broker.network_out,
+    "leader_in": lambda broker: broker.network_in,
+}
+
+
+def capacity_for(problem: Problem, name: str) -> list[Fraction]:
+    """[E] the capacity of each usable broker for a resource: what it has for it, if that is known
+    of all of them, else its ``capacity``."""
+    brokers = [problem.cluster.brokers[b] for b in problem.slot_brokers.tolist()]
+    own = [_CAPACITY[name](broker) for broker in brokers] if name in _CAPACITY else [None]
+    if None in own or 0 in own:
+        return [broker.capacity for broker in brokers]
+    return [Fraction(one) for one in own if one is not None]
+
+
+def _fair_held(problem: Problem, name: str, load: Ints, base: Ints) -> list[Fraction]:
+    """[E] fair loads of a resource of HELD: as even as racks, disks and what stays allow."""
+    weight, _ = capacity_weights(capacity_for(problem, name))
+    sharing = replace(problem.sharing, size=load, base_size=base, weight=weight)
+    ceiling = None
+    if name == "disk":
+        disk = problem.cluster.disk_bytes[problem.slot_brokers]
+        ceiling = np.where(disk >= 0, disk, _NO_DISK)
+    return [Fraction(share) for share in fair_shares(sharing, ceiling).tolist()]
+
+
+def _fair_led(problem: Problem, name: str, load: Ints, base: Ints) -> list[Fraction]:
+    """[E] fair loads of a resource of LED: in proportion to capacity."""
+    capacity = capacity_for(problem, name)
+    total, whole = sum(load.tolist()) + sum(base.tolist()), sum(capacity)
+    return [total * one / whole for one in capacity]
+
+
+def _band(
+    problem: Problem, name: str, fair: list[Fraction]
+) -> tuple[list[int], list[int], list[int]]:
+    """(low, high, fair) of each slot. A band always contains the whole numbers next to the fair
+    share; a disk is never more than full."""
+    tolerance = problem.options.load_tolerance(name)
+    low = [min(ceil(float(x * (1 - tolerance)) - _EDGE), floor(float(x) + _EDGE)) for x in fair]
+    high = [max(floor(float(x * (1 + tolerance)) + _EDGE), ceil(float(x) - _EDGE)) for x in fair]
+    if name == "disk":
+        disk = problem.cluster.disk_bytes[problem.slot_brokers].tolist()
+        high = [h if d < 0 else min(h, d) for h, d in zip(high, disk, strict=True)]
+        low = list(map(min, low, high))
+    return [max(0, one) for one in low], high, [max(1, round(x)) for x in fair]
+
+
+def _stacked(bands: list[tuple[list[int], list[int], list[int]]]) -> Bands:
+    low, high, fair = (np.array(part, dtype=np.int64) for part in zip(*bands, strict=True))
+    return Bands(low, high, fair)

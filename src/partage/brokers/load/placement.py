@@ -1,0 +1,38 @@
+"""Replica sets and leaders whose loads are within the bands, by a search that moves few bytes."""
+
+from __future__ import annotations
+
+import numpy as np
+import numpy.typing as npt
+
+from partage.brokers.load.model import LoadModel
+from partage.brokers.problem import Problem
+from partage.errors import CannotError
+from partage.flow.load_balancing import Loads, balance_loads, loads_of
+
+Ints = npt.NDArray[np.int64]
+
+_DISK = 1
+
+
+def place_by_load(problem: Problem) -> Ints:
+    """[I, any] slots of the items, leader first. Raises CannotError where a disk would overflow."""
+    model = LoadModel.of(problem)
+    held = Loads(model.item_held, model.held_base, model.held_bands)
+    led = Loads(model.item_led, model.led_base, model.led_bands)
+    today = problem.broker_slot[problem.cluster.replicas[problem.items, 0]]
+    slots = balance_loads(problem.sharing, held, led, today, _DISK)
+    _check_disks(problem, loads_of(slots, model.item_held, model.held_base)[_DISK])
+    return slots
+
+
+def _check_disks(problem: Problem, held: Ints) -> None:
+    disk = problem.cluster.disk_bytes[problem.slot_brokers]
+    over = np.where(disk >= 0, held - disk, 0)
+    if (over > 0).any():
+        worst = int(over.argmax())
+        broker = problem.cluster.broker_ids[problem.slot_brokers[worst]]
+        raise CannotError(
+            f"broker {broker}: its disk of {disk[worst]} bytes would hold {held[worst]} "
+            "(no placement that fits was found): add disk or brokers"
+        )

@@ -1,0 +1,102 @@
+"""Replica sets and leaders with all loads in their bands: the searches one after the other.
+
+``replicas`` brings what every replica adds into the bands, ``leaders`` what leading adds, for these
+sets; if something is still outside, ``joint`` works on both together. A result replaces what it
+started from only if the squared distances from the bands decrease, and the searches run again from
+there; so a second run changes nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from partage.flow.assignment import AssignmentProblem
+from partage.flow.load_balancing.bands import Bands, Penalty
+from partage.flow.load_balancing.joint import JointSearch
+from partage.flow.load_balancing.leaders import LeaderSearch
+from partage.flow.load_balancing.replicas import ReplicaSearch, legal_start, loads_of
+
+Ints = npt.NDArray[np.int64]
+
+_ROUNDS = 6
+_CLOSER = 1 - 1e-9
+
+
+@dataclass(frozen=True, eq=False)
+class Loads:
+    """K loads: ``each`` [K, I] of an item, ``base`` [K, E] that stays, and the ``bands``."""
+
+    each: Ints
+    base: Ints
+    bands: Bands
+
+
+def balance_loads(
+    problem: AssignmentProblem,
+    held: Loads,
+    led: Loads,
+    today: Ints,
+    sizes: int,
+    stop: Callable[[], bool] = lambda: False,
+) -> Ints:
+    """[I, max demand] slots, the leader first, -1 padded.
+
+    ``held``: what every replica adds, of which the first counts replicas and ``sizes`` is the
+    number of the one in bytes; ``led``: what the leader adds besides. ``today`` [I]: the leaders,
+    or -1. ``stop``: asked between steps whether to return the best so far.
+    """
+    sets = legal_start(problem, held.bands.low[sizes], held.bands.high[sizes])
+    best = _first(sets, _still(sets, today))
+    penalties = Penalty(held.bands), Penalty(led.bands)
+
+    def distance(rows: Ints) -> float:
+        return _distance(rows, held, penalties[0]) + _distance(rows[:, :1], led, penalties[1])
+
+    apart = distance(best)
+    for _ in range(_ROUNDS):
+        if apart == 0 or stop():
+            break
+        found = _attempt(problem, held, led, best, stop)
+        closer = distance(found)
+        if closer >= apart * _CLOSER:
+            break
+        best, apart = found, closer
+    return best
+
+
+def _attempt(
+    problem: AssignmentProblem, held: Loads, led: Loads, start: Ints, stop: Callable[[], bool]
+) -> Ints:
+    """The searches one after the other."""
+    replicas = ReplicaSearch(problem, held.each, held.base, held.bands, start)
+    replicas.run(stop)
+    sets = replicas.rows()
+    leaders = LeaderSearch(sets, _still(sets, start[:, 0]), led.each, led.base, led.bands)
+    found = _first(sets, leaders.run(stop))
+    base = np.concatenate((held.base, led.base))
+    both = zip(*((b.low, b.high, b.fair) for b in (held.bands, led.bands)), strict=True)
+    bands = Bands(*(np.concatenate(pair) for pair in both))
+    joint = JointSearch(problem, held.each, led.each, base, bands, found)
+    joint.run(stop)
+    return joint.rows()
+
+
+def _distance(slots: Ints, loads: Loads, penalty: Penalty) -> float:
+    total = loads_of(slots, loads.each, loads.base)
+    return float(penalty.at((total / penalty.unit[:, None]).T).sum())
+
+
+def _still(sets: Ints, today: Ints) -> Ints:
+    """[I] the leaders of today where they still hold the item, else the first slot."""
+    stays = (sets == today[:, None]).any(axis=1) & (today >= 0)
+    return np.where(stays, today, sets[:, 0])
+
+
+def _first(sets: Ints, leader: Ints) -> Ints:
+    """The sets with the leader first, the others in order."""
+    rank = np.where(sets == leader[:, None], 0, np.arange(1, sets.shape[1] + 1))
+    return np.take_along_axis(sets, np.argsort(rank, axis=1, kind="stable"), axis=1)

@@ -1,0 +1,50 @@
+"""Target loads within the bands that few arrivals reach, for each load by itself.
+
+A load that counts as divisible reaches its bands with the fewest arrivals if slots below the band
+are filled to its low end and the highest slots give what this takes: all slots are cut at one
+level. The rack rule bounds what zones hold; so the same is done for the totals of the zones first,
+which then stay as they are unless the bands of a zone ask for more or less.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import numpy.typing as npt
+
+Ints = npt.NDArray[np.int64]
+Floats = npt.NDArray[np.float64]
+
+_BISECTIONS = 80
+
+
+def target_loads(load: Floats, low: Floats, high: Floats, zone: Ints) -> Floats:
+    """[E, K] targets for loads [E, K] within ``low`` and ``high``, with the same totals."""
+    zones = int(zone.max()) + 1
+    target = np.empty_like(load)
+    for k in range(load.shape[1]):
+        now, least, most = (
+            np.bincount(zone, part[:, k], zones).astype(np.float64) for part in (load, low, high)
+        )
+        wanted = _cut(now, least, most, float(now.sum()))
+        for z in range(zones):
+            here = zone == z
+            target[here, k] = _cut(load[here, k], low[here, k], high[here, k], float(wanted[z]))
+    return target
+
+
+def _cut(load: Floats, low: Floats, high: Floats, total: float) -> Floats:
+    """Loads within low and high that add up to ``total``: the present ones, cut from above at one
+    level, or raised from below to one; in proportion to an end of the bands if they cannot."""
+    if total <= low.sum():
+        return np.asarray(low * (total / max(float(low.sum()), 1e-300)))
+    if total >= high.sum():
+        return np.asarray(high * (total / max(float(high.sum()), 1e-300)))
+    cut = np.minimum if np.clip(load, low, high).sum() > total else np.maximum
+    least, most = 0.0, 2 * float(max(load.max(), high.max()))
+    for _ in range(_BISECTIONS):
+        level = (least + most) / 2
+        if np.clip(cut(load, level), low, high).sum() < total:
+            least = level
+        else:
+            most = level
+    return np.asarray(np.clip(cut(load, most), low, high))

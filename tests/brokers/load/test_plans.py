@@ -1,0 +1,228 @@
+"""Plans that balance every load: rules, bands, stability, options."""
+
+from __future__ import annotations
+
+import random
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import partage
+from partage import CannotError, Cluster, InputError
+from partage.brokers.load import LoadModel
+from partage.brokers.option_values import RESOURCES
+from partage.brokers.plan import Plan
+from tests.brokers.load.cases import a_cluster
+from tests.profiles import seeds
+
+Json = dict[str, Any]
+
+
+def a_large_cluster(seed: int, brokers: int = 12, partitions: int = 600) -> Json:
+    """Brokers in three racks, two of them new; rates unlike sizes."""
+    rng = np.random.default_rng(seed)
+    size = rng.lognormal(20, 1, partitions).astype(int)
+    rate = rng.lognormal(10, 1, partitions)
+    read = rate * rng.integers(0, 4, partitions)
+    rows = []
+    for p in range(partitions):
+        racks = [[b for b in range(brokers - 2) if b % 3 == rack] for rack in rng.permutation(3)]
+        rows.append(
+            {
+                "topic": f"t{p % 7}",
+                "partition": p,
+                "replicas": [int(rng.choice(rack)) for rack in racks],
+                "size_bytes": int(size[p]),
+                "bytes_in_per_second": float(rate[p]),
+                "bytes_out_per_second": float(read[p]),
+            }
+        )
+    return {
+        "brokers": [{"id": b, "rack": "abc"[b % 3]} for b in range(brokers)],
+        "partitions": rows,
+    }
+
+
+def planned(cluster: Json, tolerance: Any = "10%", **options: Any) -> Plan:
+    return partage.plan(Cluster.from_json(cluster), balance="load", tolerance=tolerance, **options)
+
+
+def stage(plan: Plan, name: str) -> Any:
+    return next(stage for stage in plan.stages if stage.name.value == name)
+
+
+def is_sound(plan: Plan, tmp_path: Path) -> bool:
+    plan.write(tmp_path / "plan")
+    result = partage.check(tmp_path / "plan")
+    assert result.defects == []
+    return result.sound
+
+
+@pytest.mark.parametrize("tolerance", ["10%", "4%"])
+def test_every_load_is_in_its_band_for_few_bytes(tolerance: str, tmp_path: Path) -> None:
+    plan = planned(a_large_cluster(1), tolerance)
+    assert stage(plan, "load").value == 0
+    assert plan.figures["rack_violations"] == 0
+    moved = stage(plan, "bytes moved")
+    assert moved.bound <= moved.value <= 1.05 * moved.bound
+    assert plan.moves <= 1.2 * plan.lower_bound
+    assert plan.settled
+    assert is_sound(plan, tmp_path)
+
+
+def test_figures_name_every_resource_with_its_band() -> None:
+    cluster = a_large_cluster(2)
+    plan = planned(cluster)
+    resources = plan.figures["resources"]
+    assert tuple(resources) == RESOURCES
+    held = np.zeros(12)
+    for row, part in zip(
+        plan.after.replica_lists(),
+        sorted(cluster["partitions"], key=lambda p: (p["topic"], p["partition"])),
+        strict=True,
+    ):
+        held[row] += part["size_bytes"]
+    disk = resources["disk"]
+    assert (disk["min"], disk["max"]) == (held.min(), held.max())
+    assert disk["fair"] == pytest.approx(held.mean())
+    assert disk["band"] == pytest.approx([0.9 * held.mean(), 1.1 * held.mean()])
+    assert disk["bound"] <= disk["max"]
+    assert resources["replicas"]["fair"] == 150
+
+
+def test_tolerances_of_single_resources() -> None:
+    plan = planned(a_large_cluster(3), "replicas=1%,out=30%")
+    figures = plan.figures["resources"]
+    assert figures["replicas"]["max"] <= 152
+    assert figures["replicas"]["min"] >= 148
+    assert figures["out"]["band"][1] == pytest.approx(1.3 * figures["out"]["fair"], rel=1e-6)
+    assert figures["disk"]["band"][1] == pytest.approx(1.05 * figures["disk"]["fair"], rel=1e-6)
+
+
+def test_a_second_run_moves_nothing() -> None:
+    plan = planned(a_large_cluster(4))
+    again = partage.plan(plan.after, balance="load", tolerance="10%")
+    assert again.moves == again.leader_changes == 0
+    assert len(again.changed) == 0
+
+
+def test_the_order_of_the_input_does_not_matter() -> None:
+    cluster = a_large_cluster(5)
+    shuffled = {key: random.Random(1).sample(rows, len(rows)) for key, rows in cluster.items()}
+    assert planned(cluster).document() == planned(shuffled).document()
+
+
+def test_capacities_for_each_resource() -> None:
+    cluster = a_large_cluster(6)
+    for broker in cluster["brokers"]:
+        large = broker["id"] % 2 == 0
+        broker["disk_bytes"] = 10**15 * (3 if large else 2)
+        broker["network_out_bytes_per_second"] = 10**9 * (1 if large else 2)
+        broker["network_in_bytes_per_second"] = 10**9
+    plan = planned(cluster)
+    model = LoadModel.of(plan.problem)
+    fair = dict(zip(("replicas", "disk", "in"), model.held_bands.fair.tolist(), strict=True))
+    assert set(fair["replicas"]) == {150}
+    assert fair["disk"][0] == pytest.approx(1.5 * fair["disk"][1], rel=1e-6)
+    out = model.led_bands.fair[1].tolist()
+    assert out[0] == pytest.approx(0.5 * out[1], rel=1e-6)
+    assert stage(plan, "load").value == 0
+
+
+def test_a_partition_too_large_for_any_band_is_named(tmp_path: Path) -> None:
+    cluster = a_large_cluster(7)
+    cluster["partitions"][5]["bytes_out_per_second"] = 10**9
+    plan = planned(cluster)
+    load = stage(plan, "load")
+    assert load.bound > 0
+    assert load.value == pytest.approx(load.bound, rel=0.01)
+    assert any("out: partition t5-5 alone" in line for line in plan.binding)
+    assert all(
+        figures["max"] <= figures["band"][1]
+        for name, figures in plan.figures["resources"].items()
+        if name in ("replicas", "disk", "in")
+    )
+    assert is_sound(plan, tmp_path)
+
+
+def test_without_rates_they_are_as_the_sizes_and_the_plan_says_so(tmp_path: Path) -> None:
+    cluster = a_large_cluster(8)
+    for part in cluster["partitions"]:
+        del part["bytes_in_per_second"], part["bytes_out_per_second"]
+    plan = planned(cluster)
+    figures = plan.figures["resources"]
+    a_week = 7 * 86_400
+    assert figures["in"]["max"] * a_week == pytest.approx(figures["disk"]["max"], rel=1e-6)
+    assert any("no rates are known" in line for line in plan.problem.loads)
+    assert is_sound(plan, tmp_path)
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"remove_broker": [0]},
+        {"replication_factor": 2},
+        {"add_broker": ["20:a", "21:b", "22:c"]},
+        {"replace_broker": {1: 30}},
+        {"topics": "t[0-4]"},
+    ],
+)
+def test_with_other_options(options: Json, tmp_path: Path) -> None:
+    plan = planned(a_large_cluster(9), **options)
+    assert stage(plan, "load").value <= 20_000
+    assert plan.figures["rack_violations"] == 0
+    assert is_sound(plan, tmp_path)
+
+
+@pytest.mark.parametrize("seed", seeds(24))
+@pytest.mark.random
+def test_small_plans_are_sound_and_stable(seed: int, tmp_path: Path) -> None:
+    plan = planned(a_cluster(seed, brokers=3 + seed % 4, partitions=4 + seed % 9))
+    assert is_sound(plan, tmp_path)
+    assert plan.settled
+    assert Plan.read(tmp_path / "plan").figures | {"seconds": 0} == plan.figures | {"seconds": 0}
+
+
+def test_a_disk_that_nothing_fits_on_is_an_error() -> None:
+    cluster = a_cluster(1)
+    for broker in cluster["brokers"]:
+        broker["disk_bytes"] = 10**6
+    with pytest.raises(CannotError, match="add disk or brokers"):
+        planned(cluster)
+
+
+@pytest.mark.parametrize(
+    ("options", "problem"),
+    [
+        ({"leaders": "rate"}, "cannot be combined with `leaders`"),
+        ({"spread": "topic"}, "cannot be combined"),
+        ({"no_moves": True}, "leaves nothing"),
+        ({"max_moves": 3}, "cannot be combined with `max_moves`"),
+        ({"tolerance": "cpu=2%"}, "cpu is not a resource"),
+        ({"tolerance": "out=2%,out=3%"}, "given twice"),
+        ({"tolerance": {}}, "names no resource"),
+    ],
+)
+def test_options_that_do_not_fit(options: Json, problem: str) -> None:
+    with pytest.raises(InputError, match=problem):
+        planned(a_cluster(1), **({"tolerance": "5%"} | options))
+
+
+def test_named_tolerances_need_this_balance() -> None:
+    with pytest.raises(InputError, match="needs `balance` load"):
+        partage.plan(Cluster.from_json(a_cluster(1)), tolerance="out=5%")
+
+
+def test_sizes_are_needed() -> None:
+    cluster = a_cluster(1)
+    for part in cluster["partitions"]:
+        del part["size_bytes"]
+    with pytest.raises(InputError, match="balance load: the size of no partition is known"):
+        planned(cluster)
+
+
+def test_other_strategies_refuse() -> None:
+    with pytest.raises(CannotError, match="does not support `balance` load"):
+        planned(a_cluster(1), None, strategy="greedy")
