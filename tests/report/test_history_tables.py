@@ -82,7 +82,8 @@ def test_the_replays_beside_what_happened() -> None:
     last = lines.index(
         "None of Kafka's assignors would have saved any of the 19.3 s without an owner"
     )
-    numbers = [line.rsplit(maxsplit=2) for line in lines[last + 4 :]]
+    assert lines[last + 1] == "group.protocol=consumer would have saved nothing of it"
+    numbers = [line.rsplit(maxsplit=2) for line in lines[last + 5 :]]
     assert [row[0].strip() for row in numbers][:3] == [
         "as in the logs",
         "of it until crashed members were removed",

@@ -39,6 +39,8 @@ MAX_HEARTBEATS = 3_000_000
 LEAST_NUMBER, MOST_NUMBER = 0.001, 1e9
 """Of a time or a rate that is not 0: milliseconds to decades. Beyond, adding one to the clock of a
 simulation would not move it."""
+CONSUMER_HEARTBEAT = 5.0
+"""Seconds between heartbeats with the consumer protocol: the broker's default."""
 BUFFER = 500
 """Records that fit into a member's buffer if the broker pushes: as many as a poll returns
 (``max.poll.records``)."""
@@ -140,7 +142,7 @@ class Scenario:
     session_timeout: float = 45.0
     heartbeat_interval: float = 3.0
     rebalance_timeout: float = 300.0
-    consumer_heartbeat_interval: float = 5.0
+    consumer_heartbeat_interval: float = CONSUMER_HEARTBEAT
     assignment_interval: float = 1.0
     initial_delay: float = 0.0
     latency: float = 0.0
@@ -251,10 +253,8 @@ def _scenario(file: _ScenarioFile, where: str) -> Scenario:
     for name in _POSITIVE:
         if getattr(scenario, name) <= 0:
             raise InputError(where, f"{name}: expected more than 0 seconds")
-    intervals = ("heartbeat_interval", "consumer_heartbeat_interval")
-    for name in intervals if file.consumer_heartbeat_interval is not None else intervals[:1]:
-        if getattr(scenario, name) >= scenario.session_timeout:
-            raise InputError(where, f"{name}: expected less than session_timeout")
+    if scenario.heartbeat_interval >= scenario.session_timeout:
+        raise InputError(where, "heartbeat_interval: expected less than session_timeout")
     if 4 * scenario.latency >= scenario.session_timeout:
         raise InputError(where, "latency: expected less than a quarter of session_timeout")
     shortest = min(scenario.heartbeat_interval, scenario.consumer_heartbeat_interval)

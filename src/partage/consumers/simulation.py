@@ -304,6 +304,9 @@ def _simulate_consumer_protocol(
     scenario: Scenario, default: Sequence[str], mode: str | None
 ) -> Simulation:
     """Simulate with the consumer protocol; see ``simulate``."""
+    if scenario.consumer_heartbeat_interval >= scenario.session_timeout:
+        problem = "expected less than session_timeout"
+        raise InputError("consumer_heartbeat_interval", problem)
     default = default or ["uniform"]
     if len(default) > 1:
         raise InputError("assignor", f"{', '.join(default)}: protocol consumer takes one")

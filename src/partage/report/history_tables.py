@@ -17,7 +17,7 @@ from partage.consumers.history.model import seconds
 from partage.consumers.history.replay import as_simulation
 from partage.consumers.history.saving import Saving, saving_of
 from partage.consumers.history.timestamps import format_timestamp
-from partage.consumers.protocol import PROTOCOLS
+from partage.consumers.protocol import CONSUMER, PROTOCOLS
 from partage.report import printing, units
 from partage.report.printing import clipped_at_a_word, lines_of, partitions
 from partage.report.timeline import MANY_LINES, print_timeline
@@ -61,6 +61,8 @@ def print_history(
         console.print(_unknown(history.unknown, names))
     if saving := saving_of(history, replays):
         console.print(Text(f"\n{saving.sentence}", "bold"))
+        if saving.consumer_sentence:
+            console.print(Text(saving.consumer_sentence, "bold"))
         console.print()
         console.print(_saving(saving))
 
@@ -189,7 +191,7 @@ def _replays(history: History, replays: Replays) -> Table:
         cells = [_cells(result) if one in observed else [""] * 3 for one in PROTOCOLS]
         table.add_row("as in the logs", *chain(*cells), style="bold")
     for assignor, by_protocol in replays.items():
-        if not _cannot(by_protocol):
+        if CONSUMER not in by_protocol and not _cannot(by_protocol):
             results = (by_protocol[protocol] for protocol in PROTOCOLS)
             table.add_row(assignor, *chain(*map(_cells, results)))
     return table

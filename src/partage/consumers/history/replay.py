@@ -12,6 +12,7 @@ change the scenario continues for that long, so that no rebalance is counted in 
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, replace
 from typing import Any
@@ -24,15 +25,17 @@ from partage.consumers.history.model import (
     MemberSession,
     seconds,
 )
-from partage.consumers.protocol import PROTOCOLS
+from partage.consumers.protocol import CONSUMER, PROTOCOLS
 from partage.consumers.record_flow import OwnershipSpan
-from partage.consumers.scenario import Scenario, ScenarioMember
+from partage.consumers.scenario import CONSUMER_HEARTBEAT, Scenario, ScenarioMember
 from partage.consumers.simulation import SimulatedRound, Simulation, simulate
 from partage.errors import PartageError
 
 _STABLE_AFTER = 20
 """Heartbeats after which a group is stable; three rounds need a few."""
 _MIN_SECONDS = 0.001
+_LONGEST_COMMON = 60.0
+"""Seconds."""
 
 
 def scenario_of(history: History, *, shortened: bool = True) -> Scenario:
@@ -44,7 +47,7 @@ def scenario_of(history: History, *, shortened: bool = True) -> Scenario:
     until = history.since_start(history.until)
     quiet = session + _STABLE_AFTER * beat
     times = [0.0, until, *(time for stay in stays for time in stay)]
-    at = _shortening(times, quiet, beat) if shortened else float
+    at = _shortening(times, quiet, _common(beat)) if shortened else float
     members = tuple(
         ScenarioMember(
             id=member.id,
@@ -83,8 +86,9 @@ def replay(scenario: Scenario, assignor: str, protocol: str) -> dict[str, Any]:
 
 
 def cases() -> list[tuple[str, str]]:
-    """(assignor, protocol): all combinations."""
-    return [(assignor, protocol) for assignor in ASSIGNORS for protocol in PROTOCOLS]
+    """(assignor, protocol): all combinations of the clients', and the broker's default."""
+    classic = [(assignor, protocol) for assignor in ASSIGNORS for protocol in PROTOCOLS]
+    return [*classic, ("uniform", CONSUMER)]
 
 
 def to_text(scenario: Scenario) -> str:
@@ -127,6 +131,13 @@ def _topics(member: MemberSession, history: History) -> tuple[str, ...]:
 def _stay(member: MemberSession, history: History) -> tuple[float, float]:
     end = history.until if member.ends is None else member.ends
     return history.since_start(member.joins), history.since_start(max(end, member.joins))
+
+
+def _common(beat: float) -> float:
+    """A multiple of the clients' heartbeat interval and of the broker's, so that both kinds of
+    replay are shortened alike; where it would be long, the clients' alone."""
+    found = math.lcm(max(round(1000 * beat), 1), round(1000 * CONSUMER_HEARTBEAT)) / 1000
+    return found if found <= _LONGEST_COMMON else beat
 
 
 def _shortening(times: Sequence[float], quiet: float, beat: float) -> Callable[[float], float]:

@@ -37,6 +37,8 @@ class Saving:
     - ``used_seconds``: in the replay of ``used``
     - ``crash_seconds``: of ``observed_seconds``, those within a session timeout after a crash,
       which no assignor saves
+    - ``consumer_seconds``: in the replay with the consumer protocol (KIP-848), None without one;
+      ``consumer_saved``: the share that it saves
     """
 
     assignor: str
@@ -46,12 +48,16 @@ class Saving:
     used: str | None
     used_seconds: float | None
     crash_seconds: float
+    consumer_seconds: float | None = None
+    consumer_saved: float | None = None
 
     def to_json(self) -> dict[str, Any]:
         """The JSON object ``saving`` of a group."""
+        consumer = self.consumer_saved
         return asdict(self) | {
             "saved": round(self.saved, 4),
             "crash_seconds": round(self.crash_seconds, 6),
+            "consumer_saved": None if consumer is None else round(consumer, 4),
         }
 
     @property
@@ -61,6 +67,14 @@ class Saving:
         if self.saved:
             return f"{self.assignor} would have saved {100 * self.saved:.0f} % of the {total}"
         return f"None of Kafka's assignors would have saved any of the {total}"
+
+    @property
+    def consumer_sentence(self) -> str:
+        """What a move to the consumer protocol would have saved; empty if that is unknown."""
+        if self.consumer_saved is None:
+            return ""
+        share = f"{100 * self.consumer_saved:.0f} %" if self.consumer_saved else "nothing"
+        return f"group.protocol=consumer would have saved {share} of it"
 
 
 def saving_of(
@@ -78,11 +92,24 @@ def saving_of(
         return None
     best = min(replayed, key=replayed.__getitem__)
     used = _used(history)
-    saved = 1 - replayed[best] / (replayed.get(used or "") or observed)
+    base = replayed.get(used or "") or observed
+    saved = 1 - replayed[best] / base
     if best == used or saved < _LEAST:
         saved = 0.0
     crash = _after_crashes(history)
-    return Saving(best, saved, replayed[best], observed, used, replayed.get(used or ""), crash)
+    consumer = replays.get("uniform", {}).get("consumer", {}).get("unowned_partition_seconds")
+    share = None if consumer is None else 1 - consumer / base
+    return Saving(
+        best,
+        saved,
+        replayed[best],
+        observed,
+        used,
+        replayed.get(used or ""),
+        crash,
+        consumer,
+        share if share is None or share >= _LEAST else 0.0,
+    )
 
 
 def _after_crashes(history: History) -> float:
