@@ -8,6 +8,7 @@ import os
 import re
 import zlib
 from io import BytesIO
+from pathlib import Path
 from typing import Any
 
 from partage.errors import InputError, shown
@@ -20,12 +21,15 @@ _GZIP_MAGIC = b"\x1f\x8b"
 _ESCAPED_SURROGATE = re.compile(r"\\u[dD][89a-fA-F]")
 
 
-def read_text(path: str | os.PathLike[str]) -> str:
+def read_text(path: str | os.PathLike[str], *, regular: bool = False) -> str:
     """The text of a UTF-8 file, decompressed if it is gzip (by content, not by name).
 
-    Raises InputError for a missing or unreadable file, a directory, more than ``MAX_BYTES``, a
-    broken gzip, or text that is not UTF-8.
+    ``regular``: refuse a named pipe, which would wait for a writer. Raises InputError for that, a
+    missing or unreadable file, a directory, more than ``MAX_BYTES``, a broken gzip, or text that is
+    not UTF-8.
     """
+    if regular and Path(path).is_fifo():
+        raise InputError(os.fspath(path), "is a named pipe, expected a file")
     name, raw = os.fspath(path), read_bytes(path)
     if raw.startswith(_GZIP_MAGIC) or name.endswith(".gz"):
         try:

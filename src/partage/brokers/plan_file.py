@@ -241,7 +241,7 @@ def _read(
 ) -> tuple[PlanFile, dict[str, Any], str]:
     """The plan, its JSON value, and the text of plan.json."""
     path = os.fspath(Path(directory) / MARKER)
-    text = read_text(path)
+    text = read_text(path, regular=True)
     value = parse_json(text, path)
     plan = parse(value, path)
     if unchanged and plan.fingerprint != fingerprint(value):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from pathlib import Path
 from typing import Any
 
@@ -49,6 +50,20 @@ def test_an_edited_plan(plan: ExecutionPlan) -> None:
     path.write_text(path.read_text().replace('"rack":null', '"rack":"a"', 1))
     with pytest.raises(InputError, match="was changed after it was planned"):
         ExecutionPlan.read(plan.directory)
+
+
+@pytest.mark.parametrize("name", ["plan.json", "waves/001.json", "replan-1.json"])
+def test_a_pipe_does_not_hold_a_command_up(plan: ExecutionPlan, name: str) -> None:
+    path = Path(plan.directory) / name
+    path.unlink(missing_ok=True)
+    os.mkfifo(path)
+    with pytest.raises(InputError, match=r"is a named pipe|has no plan\.json"):
+        ExecutionPlan.read(plan.directory)
+    if name == "plan.json":
+        with pytest.raises(InputError):
+            partage.check(plan.directory)
+    else:
+        assert not partage.check(plan.directory).sound
 
 
 def test_not_a_plan(tmp_path: Path, plan: ExecutionPlan) -> None:

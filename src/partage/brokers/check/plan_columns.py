@@ -37,9 +37,10 @@ def read_json(root: Path, name: str) -> Any:
 
     Raises MalformedError, with the name, if it is not JSON; OSError if it cannot be opened.
     """
-    (root / name).open("rb").close()
+    if not (root / name).is_fifo():
+        (root / name).open("rb").close()
     try:
-        return parse_json(read_text(root / name), name)
+        return parse_json(read_text(root / name, regular=True), name)
     except InputError as error:
         problem = str(error).removeprefix(f"{root / name}: ").removeprefix(f"{name}: ")
         raise MalformedError(f"{name}: {problem}") from None

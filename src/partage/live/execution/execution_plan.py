@@ -159,7 +159,7 @@ class ExecutionPlan:
 
 
 def _json(path: Path) -> Any:
-    return parse_json(read_text(path), os.fspath(path))
+    return parse_json(read_text(path, regular=True), os.fspath(path))
 
 
 def _read_wave(path: Path, changes: Mapping[Key, Change]) -> list[Key]:
