@@ -301,7 +301,7 @@ INSTALL = {
     "uv": ["uv tool install --quiet ."],
     "pipx": ["uv tool install --quiet pipx", "pipx install --quiet ."],
 }
-"""As docs/how-to/install.md shows them."""
+"""As docs/get-started.md shows them, and without activating."""
 
 
 @pytest.mark.parametrize("way", INSTALL)
