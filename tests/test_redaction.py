@@ -9,6 +9,7 @@ import pytest
 
 from partage.errors import InputError, PartageError, SeveralError, shown
 from partage.redaction import HIDDEN, hide, redacted, without_login
+from tests.brokers.check.tampering import at_most
 
 
 @pytest.mark.parametrize("secret", ["hunter22", 'a "b" \\c', "größe 1", "it's=&%", "  padded  "])
@@ -70,6 +71,14 @@ def test_a_value_within_another_and_lines() -> None:
 )
 def test_secrets_by_their_place(text: str, shown: str) -> None:
     assert redacted(text) == shown
+
+
+@pytest.mark.parametrize(
+    "part", ["a.", "a:,", "://", "x=", "(a,", 'password="', "-----BEGIN A-----"]
+)
+def test_a_long_message_takes_no_quadratic_time(part: str) -> None:
+    with at_most(20):
+        redacted(part * 30_000)
 
 
 def test_a_value_is_cut_after_it_is_redacted() -> None:

@@ -20,10 +20,14 @@ _SHORTEST = 4
 
 _hidden: set[str] = set()
 
-_LOGIN = re.compile(r"(?<=://)[^\s'\"]*@|(?<![^\s'\"=(,])[^\s'\":/@=]+:(?!//)[^\s'\"]+@(?=\S)")
+# Every repeat has a limit: otherwise the time is quadratic in the length of a message.
+_LOGIN = re.compile(
+    r"(?<=://)[^\s'\"]{0,999}@"
+    r"|(?<![^\s'\"=(,])[^\s'\":/@=]{1,99}:(?!//)[^\s'\"]{1,999}@(?=\S)"
+)
 _PARAMETER = re.compile(
-    r"(?P<name>\b[\w.-]*"
-    r"(?:token|username|passw(?:or)?d|secret|signature|credential|access.?key)[\w.-]*=)"
+    r"(?P<name>\b[\w.-]{0,99}"
+    r"(?:token|username|passw(?:or)?d|secret|signature|credential|access.?key)[\w.-]{0,99}=)"
     r"(?!\"…\")(?P<value>\"(?:\\.|[^\"\\])*(?:\"|\Z)|'(?:\\.|[^'\\])*(?:'|\Z)|[^\s;&,'\"]+)",
     re.IGNORECASE | re.DOTALL,
 )
