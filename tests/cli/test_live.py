@@ -133,7 +133,7 @@ def test_on_a_cluster(run: Run, plan: str, kafka: Any, tmp_path: Path) -> None:
             assert made.code == 0, made.err
             asked = run("apply", own, *address)
             assert asked.code == 2
-            assert "--yes: required where stdin is not a terminal" in asked.err
+            assert "--yes: is needed here, because there is no terminal to ask on" in asked.err
             assert not Path(own, JOURNAL).exists()
             assert run("verify", own, *address, "--json").json["state"] == "not begun"
             words = " ".join(address)
