@@ -17,7 +17,7 @@ demo: environment java
 	@echo "To type partage without uv run: . .venv/bin/activate"
 
 # Three processes for two cores: one of them mostly waits for Kafka.
-PYTEST := $(RUN) pytest --numprocesses=3 --dist=loadgroup --durations=10
+PYTEST := $(RUN) pytest --numprocesses=3 --dist=loadgroup --no-loadscope-reorder --durations=10
 
 # Everything that a change should pass, in minutes. The random tests try the same examples each time.
 test: environment java chromium

@@ -33,7 +33,8 @@ COLOURS = {1: "#ef7c7c", 2: "#6cc38a", 3: "#e0b35c", 6: "#6fc1d4"}
 def run(command: str) -> list[Text]:
     """What a command prints, in its colours. Raises CalledProcessError where it fails."""
     path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ.get('PATH', '')}"
-    environment = {**os.environ, "FORCE_COLOR": "1", "PATH": path}
+    outside = {name: value for name, value in os.environ.items() if not name.startswith("UV")}
+    environment = {**outside, "FORCE_COLOR": "1", "PATH": path}  # the page says partage, not uv run
     words = ["/usr/bin/env", *shlex.split(command)]
     done = subprocess.run(words, capture_output=True, text=True, check=True, env=environment)
     return [Text.from_ansi(line) for line in done.stdout.splitlines()]

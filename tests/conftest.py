@@ -20,10 +20,12 @@ profiles.register()
 @pytest.hookimpl(tryfirst=True)  # before xdist reads the groups
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Side by side (``-n 3 --dist loadgroup``), those that share a session or a cluster stay
-    together, and so does a file, for what its tests share; long tests are spread."""
+    together and come first, since they take longest, and so does a file, for what its tests share;
+    long tests are spread."""
+    items.sort(key=_turn)
     for item in items:
-        file = item.nodeid.partition("::")[0]
-        if "kafka" in getattr(item, "fixturenames", ()):
+        file = item.path.as_posix()
+        if _uses_kafka(item):
             item.add_marker(pytest.mark.xdist_group("kafka"))
         elif item.get_closest_marker("spark"):
             item.add_marker(pytest.mark.xdist_group("spark"))
@@ -31,6 +33,14 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
             item.get_closest_marker("kafka") and item.path.stem != "test_docs"
         ):
             item.add_marker(pytest.mark.xdist_group(file))
+
+
+def _uses_kafka(item: pytest.Item) -> bool:
+    return "kafka" in getattr(item, "fixturenames", ())
+
+
+def _turn(item: pytest.Item) -> int:
+    return 0 if _uses_kafka(item) else 1 if item.get_closest_marker("spark") else 2
 
 
 @pytest.hookimpl(tryfirst=True)

@@ -27,7 +27,8 @@ def test_the_signature_names_every_option_with_its_type_and_default() -> None:
     ]
     assert all(one.kind is one.KEYWORD_ONLY for one in list(parameters.values())[1:])
     shown = {name: str(one) for name, one in parameters.items()}
-    assert shown["tolerance"] == "tolerance: str | float | fractions.Fraction | None = None"
+    tolerance = "str | float | fractions.Fraction | collections.abc.Mapping[str, str | float]"
+    assert shown["tolerance"] == f"tolerance: {tolerance} | None = None"
     assert shown["concurrency"] == "concurrency: str | int = 2"
     assert shown["no_moves"] == "no_moves: bool = False"
     assert shown["leaders"] == "leaders: Literal['count', 'rate'] = 'count'"

@@ -82,8 +82,9 @@ def test_a_new_broker_has_the_disk_that_most_have() -> None:
 
 def test_an_input_that_has_no_place_for_racks_is_a_warning() -> None:
     assert problem(BARE).warnings == []
-    (line,) = problem({"version": 1, "partitions": BARE["partitions"]}).warnings
-    assert "no place for racks" in line
+    proposal, racks = problem({"version": 1, "partitions": BARE["partitions"]}).warnings
+    assert "read as the current placement" in proposal
+    assert "no place for racks" in racks
 
 
 def test_remove() -> None:

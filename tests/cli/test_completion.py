@@ -49,7 +49,7 @@ def test_values(completed: Callable[..., list[str]]) -> None:
     )
     assert completed("what-if", "churn", "s.json", "--assignor", "coop") == ["cooperative-sticky"]
     assert completed("plan", "--leaders", "") == ["count", "rate"]
-    assert completed("simulate", "--protocol", "c") == ["cooperative"]
+    assert completed("simulate", "--protocol", "c") == ["cooperative", "consumer"]
     assert completed("apply", "--on-broker-failure", "c") == ["cancel"]
 
 

@@ -111,7 +111,10 @@ def test_the_gate(run: Run, spark: Any, tmp_path: Path) -> None:
     ],
     ids=str,
 )
-def test_errors_before_spark_starts(run: Run, options: list[str], said: str) -> None:
+def test_errors_before_spark_starts(
+    run: Run, tmp_path: Path, options: list[str], said: str
+) -> None:
+    (tmp_path / "records.csv").write_text(CSV)
     ended = run("keys", "records.csv", *options)
     assert (ended.code, ended.out) == (2, "")
     assert said in ended.err

@@ -23,7 +23,7 @@ def test_without_the_client_it_shows_what_to_install(monkeypatch: pytest.MonkeyP
         return None if name == "kafka" else util.find_spec(name)
 
     monkeypatch.setattr(live_demo, "find_spec", nothing)
-    with pytest.raises(PartageError, match=r"^kafka-python is not installed: .*partage\[kafka\]'$"):
+    with pytest.raises(PartageError, match=r"^kafka-python is not installed: .*\[kafka\]'$"):
         live_demo.live_demo("out", None, json=False)
 
 

@@ -205,5 +205,6 @@ def test_rollback_uses_the_directory(run: Run, other: str, command: str) -> None
     ended = run(command, other, "--bootstrap-server", "127.0.0.1:1")
     assert (ended.code, ended.err) == (
         2,
-        "partage: other.json: is a file, expected a plan directory\n",
+        "partage: other.json: is a file, expected a plan directory: "
+        "partage plan other.json -o plan/ makes one\n",
     )

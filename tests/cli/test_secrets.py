@@ -34,6 +34,7 @@ CANARIES = re.compile(f"{CANARY}|{PEM[:12]}|{PEM[-12:]}", re.IGNORECASE)
 
 COMMANDS: dict[str, tuple[str, ...]] = {
     "plan": (),
+    "compare": (),
     "snapshot": (),
     "groups": (),
     "apply": ("plan", "--yes"),

@@ -21,7 +21,7 @@ from tests.fuzz.readers import READERS
 ROOT = Path(partage.__file__).parent
 
 NAMES_A_FILE = re.compile(r"(PLAN|CLUSTER|GROUP|SCENARIO|RECORDS|LOGS|DIR|FILES?|FOLDER)\b")
-OUTPUTS = {"out", "picture"}
+OUTPUTS = {"out", "picture", "report"}
 NOT_A_FILE = {"name GROUP": "the name of a group"}
 
 OPENS = {"read_text", "read_bytes", "read_json", "read_table", "fdopen", "open"}
@@ -33,6 +33,7 @@ NOT_OF_A_FILE = {"Journal", "Sandbox", "stream", "store"}
 OTHERS = {
     "cli": "the null device",
     "files": "what the readers call",
+    "installation": "written by what installed partage",
     "jars": "compared by SHA-256 before use",
     "java": "of the Java installation",
     "json_input": "what the readers call",
@@ -42,6 +43,7 @@ OTHERS = {
     "live.sandbox.security": "written by the sandbox a moment before, or by openssl",
     "outputs.file": "the place of an output",
     "outputs.place": "the place of an output",
+    "pipeline.session": "of the Spark installation",
     "pipeline.shipping": "partage's own modules",
     "report.frame": "partage's own templates",
 }

@@ -15,7 +15,13 @@ from typing import Any, ClassVar, TypeAlias
 
 import msgspec
 
-from partage.brokers.directory import FORMAT_VERSION, MARKER, fingerprint, wave_name
+from partage.brokers.directory import (
+    FORMAT_VERSION,
+    MARKER,
+    check_plan_directory,
+    fingerprint,
+    wave_name,
+)
 from partage.brokers.stages import StageName
 from partage.errors import InputError
 from partage.files import parse_json, read_text
@@ -240,6 +246,7 @@ def _read(
     directory: str | os.PathLike[str], unchanged: bool
 ) -> tuple[PlanFile, dict[str, Any], str]:
     """The plan, its JSON value, and the text of plan.json."""
+    check_plan_directory(directory)
     path = os.fspath(Path(directory) / MARKER)
     text = read_text(path, regular=True)
     value = parse_json(text, path)

@@ -265,7 +265,7 @@ def test_compare_shows_both() -> None:
 def test_balance_is_checked() -> None:
     assert PlanOptions().balance == "replicas"
     assert PlanOptions(balance="bytes").given() == {"balance": "bytes"}
-    with pytest.raises(InputError, match=r"^balance byte: expected replicas or bytes$"):
+    with pytest.raises(InputError, match=r"^balance byte: expected replicas or bytes or load$"):
         PlanOptions(balance="byte")
 
 
