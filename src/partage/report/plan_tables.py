@@ -23,7 +23,7 @@ from partage.report.view import MARKS, Rating, View, view
 from partage.report.wave_tables import wave_load_table, wave_table
 
 _LINES = 8
-_MARKS = "✓ holds or is the best possible; ◆ best under a limiting constraint; ✗ does not hold"
+_MARKS = "✓ holds or is the best possible; ◆ limited by an option, or not proven; ✗ does not hold"
 _COLOURS = "green: nearer to the fair share than before; yellow: further from it"
 _STYLES: dict[Rating, str] = {"good": "green", "limit": "yellow", "bad": "red", "none": "dim"}
 

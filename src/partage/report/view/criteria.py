@@ -13,7 +13,8 @@ from partage.report.view.data import PlanData
 from partage.report.view.sentences import above, comparable, fairest_moves, worst_survivor
 
 Rating = Literal["good", "limit", "bad", "none"]
-"""``limit``: as good as an option, a rule or a known bound allows; ``none``: not applicable."""
+"""``good``: also a proven optimum, whatever constraint limits it; ``limit``: as good as an option
+allows, or not proven to be the best; ``none``: not applicable."""
 
 MARKS: dict[Rating, str] = {"good": "✓", "limit": "◆", "bad": "✗", "none": units.MISSING}
 """A sign for every rating, so that colour is never its only carrier."""
@@ -56,8 +57,7 @@ def _storage(plan: PlanData) -> Criterion:
     elif rating == "bad" and _is_limited(plan):
         rating, note = "limit", _within_limit(plan)
     elif rating == "bad" and plan.proven(StageName.REPLICAS):
-        rating = "limit" if plan.file.binding else "good"
-        note = "proven as even as possible"
+        rating, note = "good", "proven as even as possible"
     before, after = text(plan.figures_before), text(plan.figures)
     return Criterion("storage", "Storage", before, after, rating, note)
 
