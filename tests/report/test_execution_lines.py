@@ -15,6 +15,7 @@ from partage.live.execution.execution_plan import ExecutionPlan
 from partage.live.execution.outcome import Outcome
 from partage.live.execution.progress import ProgressUpdate
 from partage.report.execution_lines import (
+    Tally,
     print_outcome,
     print_pending_changes,
     print_verification,
@@ -73,6 +74,20 @@ def test_progress() -> None:
     assert progress_line(throttled, forward=False) == (
         "Rolling back wave 1 of 1, 1 partition moving, throttle 5.00 MB/s per broker"
     )
+
+
+def test_finished_waves_and_the_whole_run() -> None:
+    now = [0.0]
+    tally = Tally(lambda: now[0])
+    first, second = ProgressUpdate(1, 2, 3, 10**9, 4 * 10**9), ProgressUpdate(2, 2, 1, 0, 10**9)
+    assert tally.add(first) is None
+    now[0] = 80
+    assert tally.add(second) == "wave 1 of 2: 4.00 GB in 1 min 20 s"
+    assert "4.00 GB in all" in progress_line(second, copied=tally.copied)
+    assert "in all" not in progress_line(first, copied=first.bytes_done)
+    now[0] = 100
+    assert tally.in_all(done=False) == "copied 4.00 GB in 1 min 40 s"
+    assert tally.in_all(done=True) == "copied 5.00 GB in 1 min 40 s"
 
 
 def test_outcome(plan: ExecutionPlan) -> None:

@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from partage.live.execution.outcome import Outcome
     from partage.live.execution.preflight import Ready
     from partage.live.execution.progress import ProgressUpdate
+    from partage.report.execution_lines import Tally
 
 Throttle = Annotated[
     str | None,
@@ -266,6 +267,7 @@ def _execute(
     from partage.live.execution.execute import execute
     from partage.live.execution.executor import REQUEST_MS, Interrupts, check_failure_choice
     from partage.live.execution.proven_plan import read_proven
+    from partage.report.execution_lines import Tally
 
     rate, concurrency = _rate(options.throttle, "throttle"), _checked_count(options.concurrency)
     check_failure_choice(options.on_failure, direction)
@@ -278,11 +280,14 @@ def _execute(
         steps = checking.enter_context(output.progress(quiet=options.json))
         report: list[Callable[[ProgressUpdate], None]] = []
 
+        tally = Tally()
+
         def confirm(ready: Ready) -> None:
             checking.close()
             _confirm(ready, rate, options, connection.servers)
             stack.enter_context(interrupts.handled_by(handler))
-            report.append(stack.enter_context(_run_progress(options.json, direction)))
+            tally.start()
+            report.append(stack.enter_context(_run_progress(options.json, direction, tally)))
 
         outcome = execute(
             plan,
@@ -295,6 +300,10 @@ def _execute(
             progress=lambda update: report[0](update),
             interrupts=handler,
         )
+    if not options.json:
+        restored = "" if outcome.dead else ", throttles as before the run"
+        if (copied := tally.in_all(outcome.state == "done")) is not None:
+            output.print_aside(f"… {copied}{restored}")
     _print_outcome(plan, outcome, directory, options.json)
     raise typer.Exit(0 if outcome.state == "done" else 1)
 
@@ -376,7 +385,7 @@ def _confirm(ready: Ready, rate: int | str | None, options: RunOptions, address:
 
 @contextmanager
 def _run_progress(
-    as_json: bool, direction: Direction
+    as_json: bool, direction: Direction, tally: Tally
 ) -> Iterator[Callable[[ProgressUpdate], None]]:
     """Report progress as JSON lines, or as a status line with notes above it."""
     from partage.report.execution_lines import progress_line
@@ -394,7 +403,9 @@ def _run_progress(
         def show_line(update: Any) -> None:
             if update.note:
                 output.print_aside(f"… {update.note}")
-            else:
-                show(progress_line(update, forward=forward))
+                return
+            if (ended := tally.add(update)) is not None:
+                output.print_aside(f"✓ {ended}")
+            show(progress_line(update, forward=forward, copied=tally.copied))
 
         yield show_line

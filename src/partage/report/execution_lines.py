@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Mapping, Sequence
+import time
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from rich.console import Console
@@ -83,14 +84,55 @@ def _limit(throttle: int | str | None) -> str:
     return f"Throttle: {units.rate(throttle)} per broker"
 
 
-def progress_line(progress: ProgressUpdate, *, forward: bool = True) -> str:
-    """A ``ProgressUpdate`` in a line: ``Applying wave 3 of 34, 12 partitions moving, …``."""
+class Tally:
+    """What a run has copied so far, wave by wave. ``clock``: seconds."""
+
+    def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
+        self._clock = clock
+        self.start()
+        self._last: ProgressUpdate | None = None
+        self._finished = 0
+
+    def start(self) -> None:
+        """Count the time from now."""
+        self._start = self._wave_start = self._clock()
+
+    @property
+    def copied(self) -> int:
+        """Bytes copied in all waves."""
+        return self._finished + (self._last.bytes_done if self._last else 0)
+
+    def add(self, update: ProgressUpdate) -> str | None:
+        """Take a report of the run; a line about the wave that has ended before it, if one has."""
+        last, self._last = self._last, update
+        if last is None or last.wave == update.wave:
+            return None
+        self._finished += last.bytes_total
+        seconds, self._wave_start = self._clock() - self._wave_start, self._clock()
+        return (
+            f"wave {last.wave} of {last.waves}: {units.size(last.bytes_total)} "
+            f"in {units.duration(seconds)}"
+        )
+
+    def in_all(self, done: bool) -> str | None:
+        """A line about the whole run, if it did anything; ``done``: its last wave has ended."""
+        if self._last is None:
+            return None
+        copied = self._finished + self._last.bytes_total if done else self.copied
+        return f"copied {units.size(copied)} in {units.duration(self._clock() - self._start)}"
+
+
+def progress_line(progress: ProgressUpdate, *, forward: bool = True, copied: int = 0) -> str:
+    """A ``ProgressUpdate`` in a line: ``Applying wave 3 of 34, 12 partitions moving, …``.
+    ``copied``: bytes in all waves so far."""
     parts = [
         f"{'Applying' if forward else 'Rolling back'} wave {progress.wave} of {progress.waves}",
         f"{units.plural(progress.moving, 'partition')} moving",
     ]
     if progress.bytes_total:
         parts.append(f"{units.size(progress.bytes_done)} of {units.size(progress.bytes_total)}")
+    if copied > progress.bytes_done:
+        parts.append(f"{units.size(copied)} in all")
     if progress.bytes_per_second:
         parts.append(units.rate(progress.bytes_per_second))
     if progress.eta_seconds:
