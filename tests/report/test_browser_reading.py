@@ -213,8 +213,8 @@ def test_a_table_that_is_cut_shows_that_there_is_more(visit, grown):
     box = page.locator(".scroll", has=page.locator("#waves-table"))
     assert "more-right" in box.get_attribute("class")
     box.evaluate("box => { box.scrollLeft = box.scrollWidth; }")
-    page.wait_for_function(
-        "!document.querySelector('.scroll:has(#waves-table)').matches('.more-right')"
-    )
+    drawn = "() => new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done)))"
+    page.evaluate(drawn)
+    assert "more-right" not in box.get_attribute("class")
     wide = visit(grown, width=1280).locator(".scroll", has_text="waves/001.json")
     assert "more-right" not in wide.first.get_attribute("class")
