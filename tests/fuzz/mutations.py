@@ -244,7 +244,7 @@ def _other_table(table: Any, at: int, chance: random.Random) -> Any:
     name, values = table.column_names[at], table.column(at).to_pylist()
     match chance.randrange(7):
         case 0:
-            return table.drop_columns([name])
+            return table.remove_column(at)  # a damaged table may have two of that name
         case 1:
             return table.rename_columns(
                 [

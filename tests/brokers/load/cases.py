@@ -11,7 +11,7 @@ Json = dict[str, Any]
 def a_cluster(seed: int, brokers: int = 5, partitions: int = 8, new: int = 1) -> Json:
     """Brokers alike, in racks of one size or none; the last ``new`` are empty."""
     rng = random.Random(seed)
-    factor = rng.randint(1, 3)
+    factor = min(rng.randint(1, 3), brokers - new)
     racked = brokers % 2 == 0 and factor <= 2 and rng.random() < 0.5
     old = brokers - new
     rows: list[Json] = []
