@@ -6,7 +6,7 @@ import json
 import threading
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -31,6 +31,9 @@ SLOW = SIZE // 10
 
 LISTS = ("leader.replication.throttled.replicas", "follower.replication.throttled.replicas")
 RATES = ("leader.replication.throttled.rate", "follower.replication.throttled.rate")
+
+Throttled = tuple[dict[int, dict[str, str]], dict[str, dict[str, str]]]
+"""The throttles of each broker and of each topic."""
 
 
 @dataclass
@@ -72,9 +75,18 @@ class Topic:
         until(lambda: any(one.bytes_done > 0 and one.moving for one in self.updates))
         return background
 
-    def throttles(self) -> tuple[dict[int, dict[str, str]], dict[str, dict[str, str]]]:
+    def throttles(self) -> Throttled:
         found = read_throttles(self.admin, self.alive(), [self.name])
         return found.brokers, found.topics
+
+    def throttles_soon(self, expected: Throttled) -> Throttled:
+        """The throttles once they are ``expected``, or what they are after ten seconds.
+
+        A broker learns of a change a moment after the controller has confirmed it.
+        """
+        with suppress(TimeoutError):
+            until(lambda: self.throttles() == expected, patience=10)
+        return self.throttles()
 
     def notes(self) -> list[str]:
         return [one.note for one in self.updates if one.note]
@@ -119,7 +131,8 @@ class Background(threading.Thread):
 def until(done: Callable[[], Any], patience: float = 60.0) -> None:
     deadline = time.monotonic() + patience
     while not done():
-        assert time.monotonic() < deadline, "it never happened"
+        if time.monotonic() > deadline:
+            raise TimeoutError("it never happened")
         time.sleep(0.1)
 
 
