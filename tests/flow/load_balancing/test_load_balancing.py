@@ -99,8 +99,12 @@ def test_the_bound_holds_for_every_placement(seed: int) -> None:
         assert bound <= fewest
 
 
+FOUND_AGAIN = (23, 49, 215)
+"""Seeds whose answer is close only to a search that counts what moved as already at home."""
+
+
 @pytest.mark.random
-@pytest.mark.parametrize("seed", seeds(40))
+@pytest.mark.parametrize("seed", sorted({*seeds(40), *FOUND_AGAIN}))
 def test_the_answer_keeps_the_rules_and_is_stable(seed: int) -> None:
     problem, held, led = a_problem(seed)
     slots = balance_loads(problem, held, led, problem.own[:, 0], 1)

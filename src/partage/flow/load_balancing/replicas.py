@@ -94,7 +94,7 @@ class ReplicaSearch:
         self.weight = np.repeat(each, start.shape[1], axis=0)
         self.size = problem.size.astype(np.float64)
         self.free = max(float(self.size.mean()), 1.0) * _FREE
-        self.slots, self.home = start.copy(), problem.own
+        self.slots, self.home = start.copy(), np.sort(problem.own, axis=1)
         self.width = start.shape[1]
         self.load = np.ascontiguousarray((loads_of(start, load, base) / unit[:, None]).T)
         self.random = np.random.default_rng(0)
