@@ -4,21 +4,47 @@ from __future__ import annotations
 
 import io
 
+import pytest
 from rich.cells import cell_len
 from rich.console import Console
 
+from partage.report.comparison import COLUMNS
 from partage.report.comparison_tables import print_compare
 from tests.report import plan_documents as documents
 
 
-def printed(compare, *, width=100, **options):
+def printed(compare, *, width=100, verbose=False, **options):
     out = io.StringIO()
-    print_compare(compare, Console(file=out, width=width, **options))
+    print_compare(compare, Console(file=out, width=width, **options), verbose)
     return out.getvalue()
 
 
+def test_one_table_shows_what_decides():
+    (row,) = (
+        line.split()
+        for line in printed(documents.comparison(), width=80).splitlines()
+        if "rack-greedy" in line
+    )
+    assert row[1:] == ["54–81", "0", "133/124", "918", "GB", "18–24", "33/24", "42/33", "no"]
+
+
+@pytest.mark.parametrize("width", range(40, 150, 5))
+def test_a_wider_terminal_shows_no_less(width):
+    narrow, wide = (
+        printed(documents.comparison(), width=columns).splitlines() for columns in (width, 160)
+    )
+    (row,) = (line.split() for line in narrow if "rack-greedy" in line)
+    (full,) = (line.split() for line in wide if "rack-greedy" in line)
+    assert set(row) <= set(full)
+    assert max(cell_len(line.rstrip()) for line in narrow) <= width
+    names = {column.name for column in COLUMNS}
+    notes = " ".join(" ".join(narrow).split()).partition("Not shown: ")[2]
+    hidden = {name for name in names if f"{name};" in notes or f"{name}:" in notes}
+    assert len(names) - len(hidden) == len(row) - row.count("GB") - row.count("s") - 1
+
+
 def test_compare():
-    text = printed(documents.comparison())
+    text = printed(documents.comparison(), verbose=True)
     assert max(map(cell_len, text.splitlines())) <= 100
     assert "✗ mip cannot: no answer in 60 s" in text
     placement, leaders = (line.split() for line in text.splitlines() if "rack-greedy" in line)
@@ -30,7 +56,7 @@ def test_compare():
 
 
 def test_compare_on_a_wide_terminal_is_one_table():
-    text = printed(documents.comparison(), width=180)
+    text = printed(documents.comparison(), width=180, verbose=True)
     assert len([line for line in text.splitlines() if "rack-greedy" in line]) == 1
 
 
@@ -39,7 +65,7 @@ def test_compare_leaves_out_what_nothing_is_known_of():
     for row in comparison["strategies"].values():
         if "moves" in row:
             row |= {"leaders_after_rack_failure": None, "bytes_moved": None, "deterministic": None}
-    text = printed(comparison)
+    text = printed(comparison, verbose=True)
     for name in ("rack down", "offline", "copy", "determi"):
         assert name not in text
     assert "broker down" in text
@@ -55,7 +81,7 @@ def test_compare_with_large_numbers_is_split_rather_than_cut():
                 "replicas_per_broker": [1_000_000, 2_000_000],
                 "topic_spread": 1_234_567_890_123,
             }
-    text = printed(comparison)
+    text = printed(comparison, verbose=True)
     assert "123,456,789/123,456,789" in text
     assert "Strategies: placement and moves, continued" in text
     assert "…" not in text
@@ -63,9 +89,12 @@ def test_compare_with_large_numbers_is_split_rather_than_cut():
 
 
 def test_the_best_of_a_column_is_highlighted():
-    text = printed(documents.comparison(), force_terminal=True, color_system="standard")
+    text = printed(
+        documents.comparison(), force_terminal=True, color_system="standard", verbose=True
+    )
     placement, leaders = (line for line in text.splitlines() if "exact  " in line)
-    assert "\x1b[1;32m      24/24\x1b[0m" in leaders
+    assert "Green: the best of its column." in text
+    assert "\x1b[1;32m 24/24\x1b[0m" in leaders
     assert "124/124" in placement
     assert "124/124\x1b" not in placement  # moves never do
 
@@ -78,7 +107,7 @@ def test_compare_when_no_strategy_can():
 def test_a_plan_that_breaks_racks_has_no_ratio_of_moves():
     comparison = documents.comparison()
     comparison["strategies"]["rack-greedy"] |= {"rack_violations": 90, "moves": 100}
-    text = printed(comparison)
+    text = printed(comparison, verbose=True)
     (placement, *_) = (line.split() for line in text.splitlines() if "rack-greedy" in line)
     assert placement[4:7] == ["✗", "90", "100"]
     assert "124/124" in text  # where the rule holds

@@ -7,36 +7,70 @@ from __future__ import annotations
 
 import io
 import os
+from importlib.resources import files
 from pathlib import Path
-from typing import Any
 
 import pytest
+from rich.console import Console
 
 import partage
+from partage.brokers.plan import Plan
+from partage.report.check_lines import print_verdict
+from partage.report.comparison_tables import print_compare
 from partage.report.plan_tables import print_plan
 from partage.report.printing import PrintableConsole
 
 SCREENS = Path(__file__).parent / "screens"
+CLUSTER = str(files("partage") / "data" / "cluster-grown.json")
 LINES = 40
 """Of a terminal: what a plan prints fits it, with the prompt and the next command."""
 
+pytestmark = pytest.mark.parametrize("width", [80, 100])
+
 
 @pytest.fixture(scope="module")
-def document() -> Any:
+def plan() -> Plan:
     """The plan of the bundled cluster."""
-    source = Path(partage.__file__).parent / "data" / "cluster-grown.json"
-    return partage.plan(partage.Cluster.read(source), throttle="50MB").document()
+    return partage.plan(partage.Cluster.read(CLUSTER), throttle="50MB")
 
 
-@pytest.mark.parametrize("width", [80, 100])
-def test_plan(document: Any, width: int) -> None:
-    out = io.StringIO()
-    print_plan(document, PrintableConsole(file=out, width=width))
-    text = "".join(f"{line.rstrip()}\n" for line in out.getvalue().splitlines())
-    kept = SCREENS / f"plan-{width}.txt"
-    if os.environ.get("REWRITE_SCREENS"):
-        kept.parent.mkdir(exist_ok=True)
-        kept.write_text(text, encoding="utf-8")
-    assert text == kept.read_text(encoding="utf-8")
-    assert len(text.splitlines()) <= LINES - 5
-    assert max(map(len, text.splitlines())) <= width
+class Screen:
+    """A terminal of this width; ``shows`` compares it with a file in ``screens/``."""
+
+    def __init__(self, width: int) -> None:
+        self.width = width
+        self._out = io.StringIO()
+        self.console: Console = PrintableConsole(file=self._out, width=width)
+
+    def shows(self, name: str) -> int:
+        """How many lines; fails unless they are those of the file."""
+        lines = [line.rstrip() for line in self._out.getvalue().splitlines()]
+        text = "".join(f"{line}\n" for line in lines)
+        kept = SCREENS / f"{name}-{self.width}.txt"
+        if os.environ.get("REWRITE_SCREENS"):
+            kept.parent.mkdir(exist_ok=True)
+            kept.write_text(text, encoding="utf-8")
+        assert text == kept.read_text(encoding="utf-8")
+        assert max(map(len, lines)) <= self.width
+        return len(lines)
+
+
+@pytest.fixture
+def screen(width: int) -> Screen:
+    return Screen(width)
+
+
+def test_plan(plan: Plan, screen: Screen) -> None:
+    print_plan(plan.document(), screen.console)
+    assert screen.shows("plan") <= LINES - 5
+
+
+def test_compare(screen: Screen) -> None:
+    print_compare(partage.compare(CLUSTER).to_json(), screen.console)
+    assert screen.shows("compare") <= LINES - 5
+
+
+def test_check(plan: Plan, screen: Screen, tmp_path: Path) -> None:
+    plan.write(tmp_path / "plan")
+    print_verdict(partage.check(tmp_path / "plan"), screen.console)
+    screen.shows("check")

@@ -137,6 +137,9 @@ def compare(
     strategies: Strategies = None,
     bootstrap_server: BootstrapServer = None,
     command_config: CommandConfig = None,
+    verbose: Annotated[
+        bool, typer.Option("--verbose", "-v", help="Print all criteria, in several tables.")
+    ] = False,
     json: Json = False,
 ) -> None:
     """Compare the plans of all strategies for the same problem.
@@ -163,7 +166,7 @@ def compare(
     from partage.report.comparison_tables import print_compare
 
     console = output.console()
-    print_compare(found, console)
+    print_compare(found, console, verbose)
     this = next_step.same_call("plan", without=("strategies",), more=("-o", "plan/"))
     next_step.show(console, *this)
 
@@ -178,8 +181,6 @@ def check(plan: PlanArgument, json: Json = False) -> None:
         partage check plan/
         partage check plan/ --json
     """
-    from rich.text import Text
-
     from partage.brokers.check import check as check_directory
 
     verdict = check_directory(plan)
@@ -194,14 +195,10 @@ def check(plan: PlanArgument, json: Json = False) -> None:
             }
         )
     else:
+        from partage.report.check_lines import print_verdict
+
         console = output.console()
-        for line in verdict.held:
-            console.print(Text.assemble(("✓", "green"), f" {line}"))
-        for line in verdict.defects:
-            console.print(Text.assemble(("✗", "red"), f" {line}"), soft_wrap=True)
-        for line in verdict.not_proven:
-            console.print(Text.assemble(("○", "yellow"), f" not proven: {line}"))
-        console.print(verdict.summary())
+        print_verdict(verdict, console)
         if verdict.sound and verdict.changes:
             rate = next_step.throttle_options("apply", rate=verdict.throttle)
             next_step.show(console, "apply", plan, *next_step.cluster_options("apply"), *rate)

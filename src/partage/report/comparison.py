@@ -1,7 +1,8 @@
 """The comparison of strategies: the columns that terminal and page show.
 
-There are more criteria than fit side by side, so they form two groups, a table each: placement and
-moves; leaders, failures and repeated runs.
+A terminal shows one table, with the criteria that an operator decides by first, as many as fit. A
+page shows all of them in two groups, a table each: placement and moves; leaders, failures and
+repeated runs.
 """
 
 from __future__ import annotations
@@ -49,8 +50,9 @@ def comparison_of(compare: Mapping[str, Any], where: str = COMPARE) -> Compariso
 
 @dataclass(frozen=True)
 class Column:
-    """A criterion: its group, its name, a short name for the terminal, the text of a row, its rank,
-    and what the short name means (empty if obvious).
+    """A criterion: its group, its name, a short name for the terminal, its place among those that
+    a narrow table shows (1: the first), the text of a row, its rank, and what the short name means
+    (empty if obvious).
 
     ``rank`` (less is better, None: unknown) is missing where less is not better in itself: a plan
     that leaves the brokers uneven needs few moves.
@@ -59,6 +61,7 @@ class Column:
     group: str
     name: str
     short: str
+    place: int
     text: Callable[[StrategyFigures], str]
     rank: Callable[[StrategyFigures], float | None] = lambda row: None
     means: str = ""
@@ -77,9 +80,9 @@ def columns(rows: Iterable[StrategyFigures]) -> list[tuple[str, list[Column]]]:
     return [(group, part) for group, part in found if part]
 
 
-def legend(groups: Iterable[tuple[str, list[Column]]]) -> str:
+def legend(shown: Iterable[Column]) -> str:
     """What the short names of these columns mean, in one sentence."""
-    text = "; ".join(column.means for _, part in groups for column in part if column.means)
+    text = "; ".join(column.means for column in shown if column.means)
     return text and f"{text[:1].upper()}{text[1:]}."
 
 
@@ -125,13 +128,15 @@ COLUMNS: tuple[Column, ...] = (
         PLACEMENT,
         "replicas per broker",
         "replicas",
+        1,
         lambda row: units.span(row.replicas_per_broker),
         lambda row: _difference(row.replicas_per_broker),
     ),
     Column(
         PLACEMENT,
         "bytes, fullest / mean broker",
-        "bytes max\n/mean",
+        "bytes\nmax/\nmean",
+        11,
         lambda row: units.decimal(row.bytes_max_over_mean),
         lambda row: row.bytes_max_over_mean,
     ),
@@ -139,6 +144,7 @@ COLUMNS: tuple[Column, ...] = (
         PLACEMENT,
         "topic spread",
         "topic\nspread",
+        10,
         lambda row: units.count(row.topic_spread),
         lambda row: row.topic_spread,
         means="topic spread: the largest difference between two brokers in replicas of one topic",
@@ -146,7 +152,8 @@ COLUMNS: tuple[Column, ...] = (
     Column(
         PLACEMENT,
         "rack violations",
-        "rack\nviolations",
+        "rack\nviola-\ntions",
+        3,
         lambda row: f"{'✗ ' * _breaks_racks(row)}{units.count(row.rack_violations)}",
         lambda row: row.rack_violations,
     ),
@@ -154,22 +161,25 @@ COLUMNS: tuple[Column, ...] = (
         PLACEMENT,
         "moves / lower bound",
         "moves\n/bound",
+        4,
         lambda row: _over(row.moves, None if _breaks_racks(row) else row.moves_lower_bound),
         means="✗: breaks the rack rule, so its moves have no bound to be compared with; bound: "
         "proven lower bound on the moves of any plan as balanced as this one, and on the waves "
         "for these moves",
     ),
-    Column(PLACEMENT, "bytes to copy", "to\ncopy", lambda row: units.size(row.bytes_moved)),
+    Column(PLACEMENT, "bytes to copy", "to\ncopy", 5, lambda row: units.size(row.bytes_moved)),
     Column(
         PLACEMENT,
         "waves / lower bound",
         "waves\n/bound",
+        9,
         lambda row: _over(row.waves, row.waves_lower_bound),
     ),
     Column(
         LEADERS,
         "leaders per broker",
         "leaders",
+        2,
         lambda row: units.span(row.leaders_per_broker),
         lambda row: _difference(row.leaders_per_broker),
     ),
@@ -177,12 +187,14 @@ COLUMNS: tuple[Column, ...] = (
         LEADERS,
         "leader changes",
         "leader\nchanges",
+        12,
         lambda row: units.count(row.leader_changes),
     ),
     Column(
         LEADERS,
         "broker down / lower bound",
-        "broker down\n/bound",
+        "broker\ndown\n/bound",
+        6,
         lambda row: _failure(row.leaders_after_failure),
         lambda row: _worst(row.leaders_after_failure),
         means="broker down: leaders of the worst survivor after any one broker fails",
@@ -190,7 +202,8 @@ COLUMNS: tuple[Column, ...] = (
     Column(
         LEADERS,
         "rack down / lower bound",
-        "rack down\n/bound",
+        "rack\ndown\n/bound",
+        8,
         lambda row: _failure(row.leaders_after_rack_failure),
         lambda row: _worst(row.leaders_after_rack_failure),
         means="rack down: the same after any one rack fails",
@@ -199,6 +212,7 @@ COLUMNS: tuple[Column, ...] = (
         LEADERS,
         "offline",
         "offline",
+        15,
         lambda row: units.count(_offline(row)),
         _offline,
         means="offline: partitions without a live replica after a rack fails",
@@ -206,7 +220,8 @@ COLUMNS: tuple[Column, ...] = (
     Column(
         LEADERS,
         "deterministic",
-        "determi-\nnistic",
+        "deter-\nminis-\ntic",
+        16,
         lambda row: _yes(row.deterministic),
         lambda row: _no_rank(row.deterministic),
         means="deterministic: the same bytes from shuffled input",
@@ -215,6 +230,7 @@ COLUMNS: tuple[Column, ...] = (
         LEADERS,
         "stable",
         "stable",
+        14,
         lambda row: _yes(row.settled),
         lambda row: _no_rank(row.settled),
         means="stable: a second run changes nothing",
@@ -222,10 +238,11 @@ COLUMNS: tuple[Column, ...] = (
     Column(
         LEADERS,
         "optimal",
-        "optimal",
+        "opti-\nmal",
+        7,
         lambda row: _yes(row.optimal),
         lambda row: _no_rank(row.optimal),
         means="optimal: every exact stage meets its bound",
     ),
-    Column(LEADERS, "time", "time", lambda row: units.duration(row.seconds)),
+    Column(LEADERS, "time", "time", 13, lambda row: units.duration(row.seconds)),
 )

@@ -1,4 +1,4 @@
-"""Strategies compared in a terminal: one strategy per row, in as few tables as the width allows."""
+"""Strategies compared in a terminal: one strategy per row, in one table that fits the width."""
 
 from __future__ import annotations
 
@@ -13,30 +13,40 @@ from partage.report import printing
 from partage.report.comparison import Column, StrategyFigures, columns, comparison_of, legend
 
 
-def print_compare(compare: Mapping[str, Any], console: Console) -> None:
-    """Print the output of ``partage compare --json``."""
+def print_compare(compare: Mapping[str, Any], console: Console, verbose: bool = False) -> None:
+    """Print the output of ``partage compare --json``: the criteria to decide by, as many as fit.
+
+    ``verbose``: all of them, in as few tables as the width allows."""
     comparison = comparison_of(compare)
     plans = comparison.plans
     groups = columns(plans.values())
+    every = [column for _, part in groups for column in part]
     unlimited = console.options.update(max_width=1000)
 
     def fits(shown: Sequence[Column]) -> bool:
         width = console.measure(_table(plans, shown), options=unlimited).maximum
         return width < console.width
 
-    if fits(every := [column for _, part in groups for column in part]):
-        groups = [("", every)] if plans else []
-    for group, part in groups:
-        title = f"Strategies: {group}" if group else "Strategies"
-        for shown in _split(part, fits):
-            printing.titled(console, title, _table(plans, shown))
-            title = f"Strategies: {group}, continued"
+    shown = _first(every, fits)
+    if verbose and shown != every:
+        for group, part in groups:
+            title = f"Strategies: {group}"
+            for some in _split(part, fits):
+                printing.titled(console, title, _table(plans, some))
+                title = f"Strategies: {group}, continued"
+        shown = every
+    elif plans:
+        printing.titled(console, "Strategies", _table(plans, shown))
     for name, reason in comparison.cannot.items():
         line = Text.assemble((name, "bold"), f" cannot: {reason}")
         printing.bullet(console, Text("✗", "red"), line)
     if plans:
         console.print()
-        printing.note(console, legend(groups))
+        printing.note(console, legend(shown))
+        if console.color_system is not None:
+            printing.note(console, "Green: the best of its column. Bold: proven optimal.")
+        if left_out := [column.name for column in every if column not in shown]:
+            printing.note(console, f"Not shown: {'; '.join(left_out)}: see compare --verbose.")
 
 
 def _table(plans: Mapping[str, StrategyFigures], shown: Sequence[Column]) -> Table:
@@ -53,6 +63,15 @@ def _table(plans: Mapping[str, StrategyFigures], shown: Sequence[Column]) -> Tab
             cells.append(Text(column.text(row), style="bold green" if is_best else ""))
         table.add_row(*cells)
     return table
+
+
+def _first(every: Sequence[Column], fits: Callable[[Sequence[Column]], bool]) -> list[Column]:
+    """The columns that fit one table, in their order; the first places are given first."""
+    chosen: list[Column] = []
+    for column in sorted(every, key=lambda column: column.place):
+        wider = [one for one in every if one in chosen or one is column]
+        chosen = wider if not chosen or fits(wider) else chosen
+    return chosen
 
 
 def _split(part: Sequence[Column], fits: Callable[[Sequence[Column]], bool]) -> list[list[Column]]:

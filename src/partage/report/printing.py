@@ -89,11 +89,11 @@ def note(console: Console, text: str) -> None:
     console.print(Padding(Text(text, style="dim"), (0, 0, 0, 1), expand=False))
 
 
-def bullet(console: Console, sign: Text, line: Text) -> None:
+def bullet(console: Console, sign: Text, line: Text, indent: int = 1) -> None:
     """Print a line of a list; wrapped lines are indented."""
     grid = Table.grid(padding=(0, 1, 0, 0))
     grid.add_row(sign, line)
-    console.print(Padding(grid, (0, 0, 0, 1), expand=False))
+    console.print(Padding(grid, (0, 0, 0, indent), expand=False))
 
 
 def remark(text: str, console: Console) -> None:

@@ -41,4 +41,8 @@ def compared(compare: Mapping[str, Any] | None, where: str) -> Compared | None:
             for name, row in plans.items()
         ]
         tables.append((title[:1].upper() + title[1:], shown, rows))
-    return Compared(tables, list(comparison.cannot.items()), legend(groups))
+    return Compared(
+        tables,
+        list(comparison.cannot.items()),
+        legend(column for _, part in groups for column in part),
+    )
