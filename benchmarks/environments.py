@@ -67,6 +67,10 @@ JARS = {
         "d3ef575e3e4979678dc01bf1dcce51021493b4d11fb7f1be8ad982877c16a1c0"
     ),
 }
+CLIENTS = {
+    "3.7.0": "0a74867a6d393ee4869c41a4af87009b01c3a017c2b1c42e3d724c89ae0d2d3f",
+}
+"""SHA-256 of kafka-clients of earlier versions."""
 
 
 class UnavailableError(Exception):
@@ -112,20 +116,26 @@ def kafka() -> list[str]:
     return compiled(RUNNERS / "RunKafka.java", "kafka")
 
 
-def compiled(source: Path, name: str) -> list[str]:
-    """The command of a runner in Java, one class compiled in a folder with Kafka's jars.
+def compiled(source: Path, name: str, version: str = KAFKA) -> list[str]:
+    """The command of a runner in Java, one class compiled in a folder with Kafka's jars; of another
+    version than ``KAFKA`` with its clients.
 
     Needs a JDK, 17 or later.
     """
+    jars = dict(JARS)
+    if version != KAFKA:
+        jars = {path: digest for path, digest in JARS.items() if "org/apache/kafka" not in path}
+        path = f"org/apache/kafka/kafka-clients/{version}/kafka-clients-{version}.jar"
+        jars[path] = CLIENTS[version]
 
     def make(folder: Path) -> None:
-        for path, digest in JARS.items():
+        for path, digest in jars.items():
             download(MAVEN + path, folder / Path(path).name, digest)
         call([tool("javac"), "-cp", f"{folder}/*", "-d", str(folder), str(source)])
 
-    contents = source.read_text(encoding="utf-8") + "".join(JARS.values())
+    contents = source.read_text(encoding="utf-8") + "".join(jars.values())
     folder = environment(
-        f"{name}-{KAFKA}-{hashlib.sha256(contents.encode()).hexdigest()[:8]}", make
+        f"{name}-{version}-{hashlib.sha256(contents.encode()).hexdigest()[:8]}", make
     )
     return [tool("java"), "-cp", f"{folder}{os.pathsep}{folder}/*", source.stem]
 

@@ -18,6 +18,7 @@ import subprocess
 import sys
 import threading
 from collections.abc import Callable, Iterable
+from functools import partial
 from pathlib import Path
 from typing import Any, Self
 
@@ -25,13 +26,14 @@ HERE = Path(__file__).resolve().parent
 sys.path.insert(0, str(HERE.parent))
 
 import environments  # noqa: E402
+from environments import KAFKA  # noqa: E402
 
 Json = dict[str, Any]
 
 
-def kafka() -> list[str]:
+def kafka(version: str = KAFKA) -> list[str]:
     """The command of Kafka's runner. Raises UnavailableError if it cannot be made."""
-    return environments.compiled(HERE / "RunAssignors.java", "assignors")
+    return environments.compiled(HERE / "RunAssignors.java", "assignors", version)
 
 
 def kafka_python() -> list[str]:
@@ -116,8 +118,10 @@ class Runner:
         self.close()
 
 
-def answers(groups: Iterable[tuple[str, Json]], seconds: float = 600) -> list[Json]:
-    """The answers of Kafka's assignors to (assignor name, group) pairs."""
-    with Runner(kafka) as runner:
+def answers(
+    groups: Iterable[tuple[str, Json]], seconds: float = 600, version: str = KAFKA
+) -> list[Json]:
+    """The answers of Kafka's assignors, of this version, to (assignor name, group) pairs."""
+    with Runner(partial(kafka, version)) as runner:
         found = [runner.ask({"assignor": name, **group}, seconds) for name, group in groups]
     return [answer or {"error": "no answer"} for answer in found]

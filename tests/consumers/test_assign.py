@@ -89,6 +89,12 @@ def test_invalid_arguments() -> None:
     for name in ("range", "roundrobin", "failover", "lag", "streams", "connect"):
         with pytest.raises(InputError, match=rf"mode java: {name} has no modes: expected opt"):
             assign(group, name, "java")
+    with pytest.raises(
+        InputError,
+        match=r"mode java-3.7.0: weighted does not have it: expected java or optimal, "
+        r"or an assignor with it: sticky, cooperative-sticky$",
+    ):
+        assign(group, "weighted", "java-3.7.0")
     with pytest.raises(InputError, match=r"sticky: has no option 'max_skew': expected none"):
         assign(group, "sticky", max_skew=0.1)
     with pytest.raises(KeyError):

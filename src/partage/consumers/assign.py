@@ -34,7 +34,7 @@ def assign(
     - ``mode``: ``optimal``, or ``java`` for the result of Apache Kafka's class of that name; only
       sticky, cooperative-sticky, weighted and uniform have modes. By default ``optimal``, for
       uniform ``java``. ``java-3.7.0``, for both sticky ones, is that of Kafka 2.5.1 to 3.7.0, where
-      a member keeps the partitions that come first in ``owned``
+      a member keeps the partitions that come first in ``owned``; CannotError where that class fails
     - ``protocol``: ``consumer`` for the assignors of the group coordinator (KIP-848), range and
       uniform; ``classic`` for those of the clients
     - ``max_skew``: for weighted, how far the highest load may stay above its lower bound, as a
@@ -68,8 +68,8 @@ def run_assignor(
     does not have it uses its default; the options must be those of the assignor."""
     if assignor.create is not None:
         return _run_members(assignor, assignor.create, group)
-    modes = assignor.modes
-    arguments = {"mode": mode if mode in modes else modes[0], **options} if modes else options
+    used = assignor.mode(mode)
+    arguments = options if used is None else {"mode": used, **options}
     decided = assignor.decide(group, **arguments)
     if not isinstance(decided, Assignment):
         decided = Assignment(group, decided, decided)
@@ -98,8 +98,12 @@ def _run_members(
 
 def withhold(decided: Assignment) -> Assignment:
     """The same target with the owners of this round (KIP-429): a partition that changes its owner
-    and that a member other than the next owner claims has no owner this round."""
+    and that a member other than the next owner claims has no owner this round, nor one that the
+    assignor withholds itself."""
     owner, target = decided.owner.copy(), decided.target
+    if decided.withheld is not None:
+        owner[decided.withheld] = NO_MEMBER
+        return replace(decided, owner=owner)
     member, partition = decided.group.claims
     # Any claimant may still be reading the partition, valid claim or not; a valid owner that stays
     # the owner goes on reading. (Where subscriptions differ, Kafka's class gives the partition at

@@ -53,6 +53,8 @@ class Assignment:
       member in ``target``
     - ``delay_ms``: connect only, how long the lost tasks still wait for their workers to return
     - ``notes``: further remarks of the assignor, in sentences
+    - ``withheld`` [P]: what the assignor itself withholds in a cooperative round; None: what
+      another member must revoke first
     """
 
     group: Group
@@ -64,6 +66,7 @@ class Assignment:
     cross_rack: int | None = None
     delay_ms: int | None = None
     notes: tuple[str, ...] = ()
+    withheld: npt.NDArray[np.bool_] | None = None
 
     def of(self, member_id: str) -> list[tuple[str, int]]:
         """The member's partitions of this round, in order. Raises KeyError for an unknown id."""

@@ -6,7 +6,11 @@ members have it. The free partitions, in the order of (topic, number), go in tur
 below P // M, in the order of their ids, and then one each to the members that may still have one
 more.
 
-*Until 3.7.0* (before KAFKA-16277) these were kept in the order in which the member lists them.
+*Until 3.7.0* (before KAFKA-16277) these were kept in the order in which the member lists them. With
+racks (since 3.5.0, before KAFKA-15170) members that reach P // M by rack could have one more,
+however many already had it: another is then left below P // M, and the class fails. A partition
+that its member gave up because of its rack was not withheld for a round by cooperative-sticky, and
+one that it gave up for its number was, even where it went back to the same member.
 
 *Different subscriptions.* Each member keeps what it owns. Free partitions go to the subscriber with
 the fewest partitions, topics with few subscribers first. Then the class passes over all partitions
@@ -37,6 +41,7 @@ import numpy as np
 import numpy.typing as npt
 
 from partage.consumers.java_order import JavaTable, java_order, string_hash
+from partage.errors import CannotError
 from partage.group import Group
 from partage.group.model import NO_MEMBER
 
@@ -44,14 +49,33 @@ Ints = npt.NDArray[np.int64]
 Bools = npt.NDArray[np.bool_]
 
 
-def java_sticky(group: Group, *, as_listed: bool = False) -> Ints:
-    """[P] the member of each partition, ``NO_MEMBER`` where none subscribes. ``as_listed``: members
-    keep the first partitions that they list, as in Kafka 2.5.1 to 3.7.0."""
+def java_sticky(group: Group) -> Ints:
+    """[P] the member of each partition, ``NO_MEMBER`` where none subscribes."""
     racks = _Racks(group)
-    first = frozenset(group.members[0].topics)
-    if all(frozenset(member.topics) == first for member in group.members):
-        return _Constrained(group, racks, as_listed).build()
+    if _equal_subscriptions(group):
+        return _Constrained(group, racks).build()
     return _General(group, racks).build()
+
+
+def java_sticky_3_7_0(group: Group) -> tuple[Ints, Bools | None]:
+    """The same of Kafka 2.5.1 to 3.7.0 (racks: from 3.5.0), and [P] what its cooperative-sticky
+    withholds, None where that is what its members must revoke first. Raises CannotError where the
+    class fails."""
+    racks = _Racks(group)
+    if not _equal_subscriptions(group):
+        return _General(group, racks).build(), None
+    builder = _EarlierConstrained(group, racks)
+    owner = builder.build()
+    member, partition = group.claims
+    contested = (group.owner[partition] == NO_MEMBER) & (owner[partition] != member)
+    withheld = builder.cut
+    withheld[partition[contested]] = True
+    return owner, withheld
+
+
+def _equal_subscriptions(group: Group) -> bool:
+    first = frozenset(group.members[0].topics)
+    return all(frozenset(member.topics) == first for member in group.members)
 
 
 class _Racks:
@@ -86,8 +110,8 @@ class _Racks:
 
 
 class _Constrained:
-    def __init__(self, group: Group, racks: _Racks, as_listed: bool) -> None:
-        self.group, self.racks, self.as_listed = group, racks, as_listed
+    def __init__(self, group: Group, racks: _Racks) -> None:
+        self.group, self.racks = group, racks
         members = len(group.members)
         self.listed = np.asarray(group.subscribes.any(axis=0))[group.topic]
         self.least, self.expected = divmod(int(self.listed.sum()), members)
@@ -96,6 +120,8 @@ class _Constrained:
         """Number of members with one more than ``least``."""
         self.load = [0] * members
         self.owner = np.full(group.partitions, NO_MEMBER, dtype=np.int64)
+        self.cut = np.zeros(group.partitions, dtype=np.bool_)
+        """[P] what a member gave up because it owned too many."""
         self.below: list[int] = []
         """Members below ``least``."""
         self.at_least: deque[int] = deque()
@@ -125,7 +151,7 @@ class _Constrained:
             if not self.racks.mismatch(member, partition):
                 owned[member].append(partition)
         for member in java_order([member.id for member in group.members]):
-            has = self._listed(member, owned[member]) if self.as_listed else owned[member]
+            has = self._in_order(member, owned[member])
             if len(has) < self.least:
                 keeps = len(has)
                 self.below.append(member)
@@ -139,15 +165,12 @@ class _Constrained:
                 if self.above < self.expected:
                     self.at_least.append(member)
             self.owner[has[:keeps]] = member
+            self.cut[has[keeps:]] = True
             self.load[member] = keeps
 
-    def _listed(self, member: int, owned: list[int]) -> list[int]:
-        """What a member owns, in the order in which it lists it."""
-        listed = self.group.members[member].owned
-        if isinstance(listed, Mapping):
-            listed = [(topic, int(n)) for topic, numbers in listed.items() for n in numbers]
-        place = {partition: at for at, partition in reversed(list(enumerate(listed)))}
-        return sorted(owned, key=lambda partition: place[self.group.named(partition)])
+    def _in_order(self, _: int, owned: list[int]) -> list[int]:
+        """What a member owns, what it keeps first."""
+        return owned
 
     def _assign_by_rack(self, free: Iterable[int]) -> list[int]:
         """Assign partitions to members in their racks. Returns the partitions that are left."""
@@ -160,8 +183,8 @@ class _Constrained:
                 count = self.load[member] + 1
                 if count >= self.least:
                     del self.below[found]
-                    if count < self.most and self.above < self.expected:
-                        self.at_least.append(member)
+                    if count < self.most:
+                        self._reached_least(member)
                 else:
                     found += 1
                 turn = found % len(self.below) if self.below else 0
@@ -173,11 +196,20 @@ class _Constrained:
                 member = self.at_least[found]
                 if self.load[member] + 1 == self.most:
                     del self.at_least[found]
-                    self.above += 1
-                    if self.above == self.expected:
-                        self.at_least.clear()
+                    self._reached_most()
             self._give(partition, member)
         return left
+
+    def _reached_least(self, member: int) -> None:
+        """A member has ``least`` by rack."""
+        if self.above < self.expected:
+            self.at_least.append(member)
+
+    def _reached_most(self) -> None:
+        """A member has one more by rack."""
+        self.above += 1
+        if self.above == self.expected:
+            self.at_least.clear()
 
     def _next_in_rack(
         self, partition: int, members: list[int] | deque[int], turn: int
@@ -207,6 +239,32 @@ class _Constrained:
     def _give(self, partition: int, member: int) -> None:
         self.owner[partition] = member
         self.load[member] += 1
+
+
+class _EarlierConstrained(_Constrained):
+    """The class as it was from Kafka 2.5.1 to 3.7.0."""
+
+    def _in_order(self, member: int, owned: list[int]) -> list[int]:
+        """In the order in which the member lists them."""
+        listed = self.group.members[member].owned
+        if isinstance(listed, Mapping):
+            listed = [(topic, int(n)) for topic, numbers in listed.items() for n in numbers]
+        place = {partition: at for at, partition in reversed(list(enumerate(listed)))}
+        return sorted(owned, key=lambda partition: place[self.group.named(partition)])
+
+    def _reached_least(self, member: int) -> None:
+        self.at_least.append(member)
+
+    def _reached_most(self) -> None:
+        """Not counted."""
+
+    def _assign_rest(self, free: Iterable[int]) -> None:
+        super()._assign_rest(free)
+        if self.below:
+            raise CannotError(
+                "Kafka 3.7.0's class fails for this group (IllegalStateException): it gives too "
+                "many members one partition more by rack; use --mode java or optimal"
+            )
 
 
 # -- different subscriptions

@@ -73,6 +73,15 @@ def test_a_rolling_restart_goes_from_member_to_member(until: float) -> None:
         assert all(a.ends_at == math.inf for a in after)
 
 
+def test_the_mode_of_each_assignor_is_reported() -> None:
+    cases = (("range", "eager"), ("sticky", "eager"), ("uniform", "consumer"))
+    base = scenario("deploy")
+    about = Churn(base, cases, runs=1).about({"violations": 0})
+    assert about["mode"] == {"sticky": "optimal", "uniform": "java"}
+    about = Churn(base, cases, runs=1, mode="java-3.7.0").about({"violations": 0})
+    assert about["mode"] == {"sticky": "java-3.7.0", "uniform": "java"}
+
+
 def test_a_run_is_the_simulation_of_its_future() -> None:
     churn = Churn(scenario("deploy"), CASES, runs=3, seed=5)
     for row in (0, 3):

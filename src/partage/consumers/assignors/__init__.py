@@ -64,6 +64,12 @@ class Assignor:
     create: Callable[[], PartitionAssignor] | None = None
     label: str = ""
 
+    def mode(self, asked: str | None) -> str | None:
+        """The mode that it uses: the one asked for if it has it; None if it has no modes."""
+        if not self.modes:
+            return None
+        return asked if asked in self.modes else self.modes[0]
+
 
 ASSIGNORS: dict[str, Assignor] = {
     "range": Assignor(range_),
@@ -154,14 +160,17 @@ def check_mode(mode: str | None, assignors: Mapping[str, Assignor]) -> None:
         return
     if mode not in MODES:
         raise InputError(f"mode {shown(mode)}", f"expected one of {', '.join(MODES)}")
-    if mode != MODES[0] and not any(mode in one.modes for one in assignors.values()):
-        known = {**BROKER_ASSIGNORS, **ASSIGNORS}
-        with_modes = ", ".join(name for name, one in known.items() if one.modes)
-        raise InputError(
-            f"mode {shown(mode)}",
-            f"{', '.join(assignors)} has no modes: expected {MODES[0]}, "
-            f"or an assignor with modes: {with_modes}",
-        )
+    if mode == MODES[0] or any(mode in one.modes for one in assignors.values()):
+        return
+    names = ", ".join(assignors)
+    theirs = {known for one in assignors.values() for known in one.modes}
+    if theirs:
+        expected = f"{names} does not have it: expected {' or '.join(sorted(theirs))}"
+    else:
+        expected = f"{names} has no modes: expected {MODES[0]}"
+    known = {**BROKER_ASSIGNORS, **ASSIGNORS}
+    others = ", ".join(name for name, one in known.items() if mode in one.modes)
+    raise InputError(f"mode {shown(mode)}", f"{expected}, or an assignor with it: {others}")
 
 
 def register(assignor: PartitionAssignor) -> None:

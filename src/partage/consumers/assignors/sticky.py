@@ -3,7 +3,7 @@
 ``optimal`` is exact (``consumers.exact_assignment``). ``java`` is the result of Kafka's class
 (``consumers.java_sticky``): usually as fair but not always, and rarely with as few moves.
 ``java-3.7.0`` is its result in Kafka 2.5.1 to 3.7.0: a member keeps the partitions that it lists
-first.
+first, and what cooperative-sticky withholds differs with racks.
 Cooperative-sticky makes the same decision; it differs in what members revoke, and when.
 """
 
@@ -12,13 +12,17 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
+from partage.consumers.assignment import Assignment
 from partage.consumers.exact_assignment import assign_exactly
-from partage.consumers.java_sticky import java_sticky
+from partage.consumers.java_sticky import java_sticky, java_sticky_3_7_0
 from partage.group import Group
 
 
-def sticky(group: Group, mode: str) -> npt.NDArray[np.int64]:
-    """[P] the member of each partition."""
+def sticky(group: Group, mode: str) -> npt.NDArray[np.int64] | Assignment:
+    """[P] the member of each partition; with what is withheld where that is Kafka 3.7.0's."""
     if mode == "optimal":
         return assign_exactly(group)
-    return java_sticky(group, as_listed=mode == "java-3.7.0")
+    if mode == "java":
+        return java_sticky(group)
+    owner, withheld = java_sticky_3_7_0(group)
+    return Assignment(group, owner, owner, withheld=withheld)

@@ -25,13 +25,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from partage.consumers.assignors import (
-    MODES,
-    Assignor,
-    assignor_name,
-    check_mode,
-    find_assignor,
-)
+from partage.consumers.assignors import Assignor, assignor_name, check_mode, find_assignor
 from partage.consumers.protocol import CONSUMER
 from partage.consumers.scenario import Scenario
 from partage.consumers.simulation import Simulation, simulate
@@ -101,6 +95,14 @@ class Churn:
         used = self._assignors(assignor, protocol).values()
         return self.mode if any(self.mode in one.modes for one in used) else None
 
+    def _modes(self) -> dict[str, str]:
+        """The mode of each assignor that has modes."""
+        used: dict[str, Assignor] = {}
+        for case in self.cases:
+            used |= self._assignors(*case)
+        modes = {name: one.mode(self.mode) for name, one in used.items()}
+        return {name: mode for name, mode in modes.items() if mode is not None}
+
     def _assignors(self, assignor: str, protocol: str) -> dict[str, Assignor]:
         """The assignors of a case: its own and, unless the broker assigns, those that members
         list."""
@@ -167,7 +169,7 @@ class Churn:
             "runs": self.runs,
             "seed": self.seed,
             "events": self.events,
-            "mode": self.mode or MODES[0],
+            "mode": self._modes(),
             "violations": counts["violations"],
         }
 
