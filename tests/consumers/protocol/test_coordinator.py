@@ -301,6 +301,36 @@ class TestStaticMembers:
         assert network.callbacks("b")[-1] == ("lost", had)
         assert not network.wrong
 
+    @pytest.mark.parametrize("protocol", [EAGER, COOPERATIVE])
+    @pytest.mark.parametrize("topics", [(), ("u",), ("t", "u")])
+    @pytest.mark.parametrize("client", ["a", "b"])
+    def test_one_that_returns_with_other_topics(
+        self, client: str, topics: tuple[str, ...], protocol: str
+    ) -> None:
+        """It gets the assignment of its former process first. What does not fit its topics makes it
+        join again."""
+        network = ObservedNetwork({"t": 4, "u": 2})
+        for name, instance in (("a", "one"), ("b", "two")):
+            network.member(
+                name, topics=("t",), assignors=("range",), instance_id=instance, protocol=protocol
+            )
+        network.run_until_stable()
+        network.close(client)
+        network.member(
+            "new",
+            topics=topics,
+            assignors=("range",),
+            instance_id={"a": "one", "b": "two"}[client],
+            protocol=protocol,
+        )
+        network.run_until_stable()
+        assert not network.wrong
+        if "t" in topics:  # KAFKA-12759: the assignment fits, so new topics have to wait
+            assert network.coordinator.generation == 1
+            return
+        network.check_stable()
+        assert {topic for topic, _ in network.processes["new"].held} == set(topics)
+
     def test_one_that_does_not_return_is_removed_when_its_session_expires(self) -> None:
         network = self.stable()
         network.close("b")

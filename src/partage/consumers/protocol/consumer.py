@@ -200,6 +200,7 @@ class SimulatedConsumer:
                 tuple(owned_order(self.held)),
                 self._remembered,
                 self.held_since,
+                self.generation,
                 self.rack,
                 self.priority,
                 {

@@ -53,6 +53,8 @@ class Subscription:
     - ``owned``: the partitions that it holds; empty with the eager protocol
     - ``remembered``: its last assignment, which a sticky assignor keeps in its user data
     - ``generation``: of both, -1 for none
+    - ``joined``: the generation in which the member sends it, -1 for none; so a member that joins
+      again never sends the same subscription twice
     - ``custom``: by custom assignor, what its instance sends
     - ``user_data``: of the scenario's member, for all assignors
     - ``client``: the process that sends it
@@ -63,6 +65,7 @@ class Subscription:
     owned: Partitions = ()
     remembered: Partitions = ()
     generation: int = -1
+    joined: int = -1
     rack: str | None = None
     priority: int | None = None
     custom: Mapping[str, CustomSubscription] = field(default_factory=dict)
