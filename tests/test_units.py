@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from partage.units import AUTO, Bytes, Percent, Rate, count_of, listed, throttle_of
+from partage.units import AUTO, Bytes, Duration, Percent, Rate, count_of, listed, throttle_of
 
 
 @pytest.mark.parametrize(
@@ -162,3 +162,26 @@ def test_listed() -> None:
     assert listed(["a", "b"], 2) == "a, b"
     assert listed(["a", "b", "c"], 2) == "a, b and 1 more"
     assert listed(["a", "b"], 2, count=9) == "a, b and 7 more"
+
+
+@pytest.mark.parametrize(
+    ("given_value", "seconds"),
+    [
+        ("60s", 60),
+        ("60", 60),
+        (90, 90),
+        ("5min", 300),
+        ("5 m", 300),
+        ("2H", 7200),
+        ("168h", 604800),
+    ],
+)
+def test_durations(given_value: str | int, seconds: int) -> None:
+    assert Duration.of(given_value) == seconds
+    assert Duration.of(str(Duration.of(given_value))) == seconds
+
+
+@pytest.mark.parametrize("given_value", ["", "s", "1.5s", "-1s", "1 day", "0s", "169h", 0, True])
+def test_durations_that_are_none(given_value: Any) -> None:
+    with pytest.raises(ValueError, match=r"expected a|must be from 1s to 168h"):
+        Duration.of(given_value)

@@ -17,6 +17,9 @@ _UNITS = {"": 1, "k": 10**3, "m": 10**6, "g": 10**9, "t": 10**12, "p": 10**15}
 _SPELLED = ("kB", "MB", "GB", "TB", "PB")
 _SIZE = re.compile(r"(\d{1,19}(?:\.\d{1,6})?)\s*([kmgtp]?)(i?)b?(/s)?", re.ASCII | re.IGNORECASE)
 _PERCENT = re.compile(r"(\d{1,3}(?:\.\d{1,4})?) ?%", re.ASCII)
+_DURATION = re.compile(r"(\d{1,7}) ?(s|sec|m|min|h|)", re.ASCII | re.IGNORECASE)
+_SECONDS = {"": 1, "s": 1, "m": 60, "h": 3600}
+_WEEK = 7 * 86_400
 _MAX_BYTES = 2**60
 _FINEST = 10**6
 """Percentages are kept to a ten-thousandth of a percent."""
@@ -77,6 +80,25 @@ class Rate(Bytes):
 
     _what, _example = "a rate", "50MB or 50MB/s"
     _per_second = True
+
+
+class Duration(int):
+    """A time in whole seconds, above 0: ``"60s"``, ``"5min"``, ``"2h"``, ``90``."""
+
+    @classmethod
+    def of(cls, value: str | int) -> Self:
+        """Without a unit, seconds; at most a week."""
+        text = value if isinstance(value, str) else f"{count_of(value)}"
+        match = _DURATION.fullmatch(text.strip())
+        if not match:
+            raise ValueError("expected a duration such as 60s, 5min or 2h")
+        number = int(match[1]) * _SECONDS[match[2].lower()[:1]]
+        if not 1 <= number <= _WEEK:
+            raise ValueError("must be from 1s to 168h")
+        return cls(number)
+
+    def __str__(self) -> str:
+        return f"{int(self)}s"
 
 
 class Percent(Fraction):

@@ -11,7 +11,15 @@ import pytest
 pytest.importorskip("kafka")
 
 from partage.live.admin.groups import LiveGroup, LiveMember
-from partage.live.admin.states import BrokerState, LogDir, PartitionState, Snapshot, Throttles
+from partage.live.admin.states import (
+    BrokerState,
+    LogDir,
+    MeasuredRates,
+    PartitionRates,
+    PartitionState,
+    Snapshot,
+    Throttles,
+)
 from partage.printable import is_printable
 from partage.report.group_tables import print_assignment
 from partage.report.live_tables import print_group, print_groups, print_snapshot
@@ -51,6 +59,30 @@ def test_a_snapshot() -> None:
     assert "1 partition being reassigned: shown as after the reassignment: t-1" in text
     assert "Replication throttles are set on: 1" in text
     assert "! broker 2: its log dirs cannot be read: away" in text
+
+
+def test_a_snapshot_with_rates() -> None:
+    """A broker receives what is written to its replicas; its leaders send reads and copies."""
+    brokers = tuple(BrokerState(b, None, "h", 9, alive=True) for b in (1, 2))
+    partitions = (
+        PartitionState("t", 0, (1, 2), 1, (1, 2)),
+        PartitionState("t", 1, (2, 1), 2, (1, 2)),
+    )
+    taken = Snapshot("id", datetime(2026, 1, 1, tzinfo=UTC), 1, brokers, partitions, Throttles())
+    rates = {("t", 0): PartitionRates(4e6, 10e6), ("t", 1): PartitionRates(1e6, 0.0)}
+    text = printed(print_snapshot, taken.with_rates(MeasuredRates(60, 7, rates)).to_json())
+    lines = [" ".join(line.split()) for line in text.splitlines()]
+    assert "1 – alive 2 1 0 B – 5.00 MB/s 14.0 MB/s" in lines
+    assert "2 – alive 2 1 0 B – 5.00 MB/s 1.00 MB/s" in lines
+    assert "Rates of 1 min: producers write 5.00 MB/s, consumers read 10.0 MB/s" in lines
+    hottest = "t-0 (in 4.00 MB/s, out 10.0 MB/s), t-1 (in 1.00 MB/s, out 0 B/s)"
+    assert f"Hottest partitions: {hottest}" in lines
+
+    unknown = {key: PartitionRates(one.bytes_in) for key, one in rates.items()}
+    text = printed(print_snapshot, taken.with_rates(MeasuredRates(60, 7, unknown)).to_json())
+    assert "1 – alive 2 1 0 B – 5.00 MB/s –" in [
+        " ".join(line.split()) for line in text.splitlines()
+    ]
 
 
 def group() -> LiveGroup:

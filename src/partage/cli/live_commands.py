@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from partage.cli import next_step, output
 from partage.cli.arguments import RUNNING, BootstrapServer, CommandConfig, Json
+
+if TYPE_CHECKING:
+    from partage.live.admin.states import MeasuredRates
 
 
 def register(app: typer.Typer) -> None:
@@ -22,6 +26,14 @@ def snapshot(
     out: Annotated[
         str | None, typer.Option("--out", "-o", metavar="FILE", help="Where to write it.")
     ] = None,
+    watch: Annotated[
+        str | None,
+        typer.Option(
+            metavar="DURATION",
+            help="Measure bytes in and out of each partition for so long, for instance 60s; "
+            "Ctrl-C ends it earlier.",
+        ),
+    ] = None,
     json: Json = False,
 ) -> None:
     """Show a running cluster: brokers, replicas with sizes, throttles, groups.
@@ -31,18 +43,28 @@ def snapshot(
     Examples:
 
         partage snapshot --bootstrap-server localhost:9092 -o cluster.json
+        partage snapshot --bootstrap-server localhost:9092 --watch 60s -o cluster.json
         partage snapshot --bootstrap-server kafka:9093 --command-config me.properties
     """
+    from partage.errors import read_parameter
     from partage.live.admin.connection import Connection
     from partage.live.admin.snapshot import take_snapshot
     from partage.outputs import check_file, json_with_checksum, write_file
     from partage.report.live_tables import print_snapshot
+    from partage.units import Duration
 
     if out is not None:
         check_file(out, "out")
+    seconds = None if watch is None else read_parameter("watch", Duration.of, watch)
     connection = Connection.of(bootstrap_server, command_config)
     with output.progress(quiet=json) as progress, connection.admin() as admin:
-        found = take_snapshot(admin, progress=progress).to_json()
+        rates = None
+        if seconds is not None:
+            # a missing permission is reported before the measurement
+            take_snapshot(admin, groups=False, throttles=False, progress=progress)
+            rates = _measured(admin, seconds, progress)
+        taken = take_snapshot(admin, progress=progress)
+    found = (taken if rates is None else taken.with_rates(rates)).to_json()
     if out is not None:
         write_file(out, json_with_checksum(found, indent=1))
     if json:
@@ -50,10 +72,37 @@ def snapshot(
         return
     console = output.console()
     print_snapshot(found, console)
+    balance = () if watch is None else ("--balance", "load")
     if out is None:
-        next_step.show(console, "plan", *next_step.cluster_options("plan"), "-o", "plan/")
+        words = next_step.cluster_options("plan")
+        next_step.show(console, "plan", *words, "-o", "plan/")
     else:
-        next_step.show(console, "plan", out, "-o", "plan/", written=out)
+        next_step.show(console, "plan", out, *balance, "-o", "plan/", written=out)
+
+
+def _measured(admin: Any, seconds: float, progress: Callable[[str], None]) -> MeasuredRates:
+    """Rates measured for so many seconds, or until the first interrupt; a second one, or one before
+    anything was measured, ends the command."""
+    from threading import Event
+
+    from partage.cli import interrupts
+    from partage.live.admin.rates import measure_rates
+
+    stop = Event()
+
+    def interrupt(*_: Any) -> None:
+        if stop.is_set():
+            raise KeyboardInterrupt
+        stop.set()
+
+    def sleep(rest: float) -> None:
+        stop.wait(rest)
+
+    with interrupts.handled_by(interrupt):
+        rates = measure_rates(admin, seconds, progress=progress, sleep=sleep, stopped=stop.is_set)
+    if stop.is_set() and not rates.of:
+        raise KeyboardInterrupt
+    return rates
 
 
 def groups(

@@ -133,7 +133,10 @@ _DESCRIBE_HEAD = re.compile(
     r"\s*+Topic:\s*+(?P<topic>\S++)\s.*?\bPartitionCount:\s*(?P<count>\d{1,10})",
     re.ASCII,
 )
-_OTHER_KEYS = {"leader", "isr", "sizes", "log_dirs", "usable_bytes", "cordoned", "host"}
+_OTHER_KEYS = {
+    *("leader", "isr", "sizes", "records_in_per_second", "records_out_per_second"),
+    *("log_dirs", "usable_bytes", "cordoned", "host"),
+}
 """What snapshots and reassignments have besides."""
 
 _IS_PLACEMENT = (

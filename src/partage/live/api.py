@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from partage.cluster import Cluster
 from partage.errors import read_parameter
-from partage.units import count_of, throttle_of
+from partage.units import Duration, count_of, throttle_of
 
 if TYPE_CHECKING:  # the public names load without kafka-python
     from kafka import KafkaAdminClient
@@ -25,10 +25,14 @@ def snapshot(
     bootstrap_server: str | None = None,
     *,
     command_config: Path | None = None,
+    watch: str | int | None = None,
     admin: KafkaAdminClient | None = None,
+    clock: Callable[[], float] = time.monotonic,
     sleep: Callable[[float], None] = time.sleep,
 ) -> Cluster:
     """Read a running cluster: brokers with racks and disks, replicas with sizes.
+
+    ``watch``: measure rates of the partitions for this long, in seconds or text such as "60s".
 
     The address is ``bootstrap_server``, that of the client settings in ``command_config``, or
     PARTAGE_BOOTSTRAP_SERVERS. ``admin``: a connected admin client instead, or that of a
@@ -36,10 +40,16 @@ def snapshot(
 
     Raises PartageError if the cluster cannot be reached or an ACL is missing.
     """
+    from partage.live.admin.rates import measure_rates
     from partage.live.admin.snapshot import take_snapshot
 
+    seconds = None if watch is None else read_parameter("watch", Duration.of, watch)
     with _connected(bootstrap_server, command_config, admin) as client:
-        return take_snapshot(client, groups=False, throttles=False, sleep=sleep).cluster()
+        rates = (
+            None if seconds is None else measure_rates(client, seconds, clock=clock, sleep=sleep)
+        )
+        found = take_snapshot(client, groups=False, throttles=False, sleep=sleep)
+    return (found.with_rates(rates) if rates else found).cluster()
 
 
 def apply(

@@ -16,6 +16,8 @@ from partage.report.printing import clipped, remark, some
 _MANY = 60
 _NAME = 30
 _OWNED = 6
+_HOTTEST = 3
+_IN, _OUT = "bytes_in_per_second", "bytes_out_per_second"
 
 
 def print_snapshot(found: Mapping[str, Any], console: Console) -> None:
@@ -36,6 +38,10 @@ def print_snapshot(found: Mapping[str, Any], console: Console) -> None:
     console.print()
     table = _table("broker", "rack", "state", replicas="right", leaders="right", disk="right")
     table.add_column("free", justify="right")
+    measured = found.get("rates")
+    if measured:
+        table.add_column("in", justify="right")
+        table.add_column("out", justify="right")
     for broker in brokers[:_MANY]:
         number = broker["id"]
         held = sum(number in one["replicas"] for one in partitions)
@@ -50,11 +56,46 @@ def print_snapshot(found: Mapping[str, Any], console: Console) -> None:
             units.count(leads),
             units.size(own),
             units.size(sum(free)) if free and None not in free else units.MISSING,
+            *(map(units.rate, _traffic(number, partitions)) if measured else ()),
         )
     console.print(table)
     if len(brokers) > _MANY:
         console.print(Text(f"and {len(brokers) - _MANY} more brokers", "dim"))
+    if measured:
+        _rates(measured, partitions, console)
     _remarks(found, console)
+
+
+def _traffic(broker: int, partitions: Sequence[Mapping[str, Any]]) -> tuple[float, float | None]:
+    """Bytes per second that a broker receives, and that it sends to consumers and followers."""
+    held = [one for one in partitions if broker in one["replicas"]]
+    led = [one for one in held if one["leader"] == broker]
+    copied = sum((len(one["replicas"]) - 1) * one.get(_IN, 0) for one in led)
+    unknown = any(_IN in one and _OUT not in one for one in led)
+    read = sum(one.get(_OUT, 0) for one in led)
+    return sum(one.get(_IN, 0) for one in held), None if unknown else read + copied
+
+
+def _rates(
+    measured: Mapping[str, Any], partitions: Sequence[Mapping[str, Any]], console: Console
+) -> None:
+    """Over what time rates were measured, their sums, and the hottest partitions."""
+    written = sum(one.get(_IN, 0) for one in partitions)
+    known = [one[_OUT] for one in partitions if _OUT in one]
+    lines = [
+        f"Rates of {units.duration(measured['seconds'])}: producers write {units.rate(written)}, "
+        f"consumers read {units.rate(sum(known) if known else None)}"
+    ]
+    hottest = sorted(partitions, key=lambda one: -one.get(_IN, 0) - one.get(_OUT, 0))[:_HOTTEST]
+    named = [
+        f"{one['topic']}-{one['partition']} (in {units.rate(one[_IN])}, "
+        f"out {units.rate(one.get(_OUT))})"
+        for one in hottest
+        if one.get(_IN, 0) + one.get(_OUT, 0) > 0
+    ]
+    if named:
+        lines.append(f"Hottest partitions: {', '.join(named)}")
+    console.print(Text("\n" + "\n".join(lines)))
 
 
 def _state(broker: Mapping[str, Any]) -> Text:

@@ -19,7 +19,8 @@ from typing import Any
 
 from kafka import TopicPartition
 from kafka import errors as kafka_errors
-from kafka.admin import ConfigResource
+from kafka.admin import ConfigResource, OffsetSpec
+from kafka.structs import OffsetAndMetadata, OffsetAndTimestamp
 
 Key = tuple[str, int]
 """Topic and partition number."""
@@ -40,6 +41,8 @@ class _Partition:
     adding: list[int] = field(default_factory=list)
     removing: list[int] = field(default_factory=list)
     fetched: dict[int, float] = field(default_factory=dict)
+    first_offset: int = 0
+    next_offset: int = 0
 
     @property
     def target(self) -> list[int]:
@@ -78,6 +81,7 @@ class FakeCluster:
         self.now = 0.0
         self.admin = FakeAdminClient(self)
         self._topics_made = Counter[str]()
+        self._commits: dict[str, dict[Key, int]] = {}
         self._actions: list[tuple[float, Callable[[], None]]] = []
 
     # ------------------------------------------------------------------ time
@@ -114,6 +118,21 @@ class FakeCluster:
     def resize(self, key: Key, size: float) -> None:
         """Give all replicas of a partition this many bytes."""
         self._partitions[key].size = size
+
+    def produce(self, key: Key, records: int, record_bytes: float) -> None:
+        """Append records of this size to all replicas of a partition."""
+        one = self._partitions[key]
+        one.next_offset += records
+        one.size += records * record_bytes
+
+    def delete_records(self, key: Key, before: int, size: float) -> None:
+        """Delete the records before an offset, as retention does; ``size``: bytes that remain."""
+        one = self._partitions[key]
+        one.first_offset, one.size = before, size
+
+    def commit(self, group: str, key: Key, offset: int) -> None:
+        """Commit an offset of a consumer group, which exists from its first commit on."""
+        self._commits.setdefault(group, {})[key] = offset
 
     def create_topic(self, topic: str, replicas: Sequence[Sequence[int]]) -> None:
         """A topic with these replicas by partition, empty and with a new id."""
@@ -254,12 +273,42 @@ class FakeAdminClient:
         return {"topic": sorted({topic for topic, _ in self._cluster._partitions})}
 
     def list_groups(self) -> list[dict[str, Any]]:
-        """There are no consumer groups."""
-        return []
+        return [
+            {"group_id": group, "group_state": "Empty", "group_type": "classic"}
+            for group in sorted(self._cluster._commits)
+        ]
 
     def describe_groups(self, group_ids: Sequence[str]) -> dict[str, Any]:
-        """Nothing, since there are none."""
-        return {}
+        """Groups without members."""
+        return {group: {"group_state": "Empty", "members": []} for group in group_ids}
+
+    def list_group_offsets(
+        self, group_specs: str
+    ) -> dict[str, dict[TopicPartition, OffsetAndMetadata]]:
+        committed = self._cluster._commits.get(group_specs, {})
+        return {
+            group_specs: {
+                TopicPartition(*key): OffsetAndMetadata(offset, "", -1)
+                for key, offset in committed.items()
+            }
+        }
+
+    def list_partition_offsets(
+        self,
+        topic_partition_specs: Mapping[TopicPartition, OffsetSpec],
+        isolation_level: Any = None,
+        timeout_ms: int | None = None,
+    ) -> dict[TopicPartition, OffsetAndTimestamp]:
+        found = {}
+        for at, spec in topic_partition_specs.items():
+            one = self._cluster._partitions.get((at.topic, at.partition))
+            if one is None:
+                raise kafka_errors.UnknownTopicOrPartitionError
+            if one.leader is None:
+                raise kafka_errors.NotLeaderForPartitionError
+            offset = one.first_offset if spec == OffsetSpec.EARLIEST else one.next_offset
+            found[at] = OffsetAndTimestamp(offset, -1, -1)
+        return found
 
     def list_partition_reassignments(self) -> dict[TopicPartition, dict[str, list[int]]]:
         self._need_controller()

@@ -5,7 +5,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import Any
 
@@ -88,6 +89,38 @@ class PartitionIdentity:
 
 
 @dataclass(frozen=True)
+class PartitionRates:
+    """Bytes and records per second that producers write to a partition (in) and consumers read from
+    it (out); None where unknown."""
+
+    bytes_in: float | None = None
+    bytes_out: float | None = None
+    records_in: float | None = None
+    records_out: float | None = None
+
+    def to_json(self) -> dict[str, float]:
+        """The known rates as fields of a CLUSTER's partition."""
+        rates = (
+            ("bytes_in_per_second", self.bytes_in),
+            ("bytes_out_per_second", self.bytes_out),
+            ("records_in_per_second", self.records_in),
+            ("records_out_per_second", self.records_out),
+        )
+        return {name: round(rate, 3) for name, rate in rates if rate is not None}
+
+
+@dataclass(frozen=True)
+class MeasuredRates:
+    """Rates by partition, from so many ``samples`` in so many ``seconds``. ``warnings``: what could
+    not be measured."""
+
+    seconds: float
+    samples: int
+    of: Mapping[Key, PartitionRates]
+    warnings: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
 class PartitionState(PartitionIdentity):
     """A partition. ``replicas``: its brokers, preferred leader first, or the target of its
     reassignment, with the brokers that it is ``adding`` and ``removing``. ``sizes``: bytes by
@@ -101,6 +134,7 @@ class PartitionState(PartitionIdentity):
     removing: tuple[int, ...] = ()
     sizes: dict[int, int] = field(default_factory=dict)
     topic_id: str | None = None
+    rates: PartitionRates = PartitionRates()
 
     @property
     def current(self) -> tuple[int, ...]:
@@ -135,7 +169,8 @@ class Throttles:
 
 @dataclass(frozen=True, repr=False)
 class Snapshot:
-    """A cluster at one moment. ``warnings``: what could not be read."""
+    """A cluster at one moment. ``measured``: seconds and number of samples of the rates, if they
+    were measured; ``warnings``: what could not be read."""
 
     cluster_id: str
     taken_at: datetime
@@ -145,6 +180,19 @@ class Snapshot:
     throttles: Throttles
     groups: tuple[dict[str, Any], ...] = ()
     warnings: tuple[str, ...] = ()
+    measured: tuple[float, int] | None = None
+
+    def with_rates(self, rates: MeasuredRates) -> Snapshot:
+        """The same snapshot with rates of its partitions."""
+        unknown = PartitionRates()
+        return replace(
+            self,
+            partitions=tuple(
+                replace(one, rates=rates.of.get(one.key, unknown)) for one in self.partitions
+            ),
+            warnings=(*self.warnings, *rates.warnings),
+            measured=(rates.seconds, rates.samples),
+        )
 
     @property
     def reassigning(self) -> list[PartitionState]:
@@ -162,6 +210,7 @@ class Snapshot:
             },
             "taken_at": self.taken_at.strftime("%Y-%m-%dT%H:%M:%SZ"),
             "controller": self.controller,
+            **self._measured_json(),
             "brokers": [
                 {
                     "id": one.id,
@@ -193,6 +242,7 @@ class Snapshot:
                     "leader": one.leader,
                     "isr": list(one.isr),
                     "sizes": {str(broker): size for broker, size in sorted(one.sizes.items())},
+                    **one.rates.to_json(),
                 }
                 for one in self.partitions
             ],
@@ -209,6 +259,12 @@ class Snapshot:
             "groups": list(self.groups),
             "warnings": list(self.warnings),
         }
+
+    def _measured_json(self) -> dict[str, Any]:
+        if self.measured is None:
+            return {}
+        seconds, samples = self.measured
+        return {"rates": {"seconds": round(seconds, 3), "samples": samples}}
 
     def cluster(self) -> Cluster:
         """The input of a plan. Raises InputError for a cluster without partitions."""

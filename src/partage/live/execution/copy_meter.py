@@ -12,16 +12,12 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 
 from kafka import KafkaAdminClient
 
+from partage.live.admin.replica_sizes import ReplicaSizes, read_sizes
 from partage.live.admin.states import Key, PartitionState
 from partage.live.execution import rate_control
 from partage.live.execution.changes import Change
 from partage.live.execution.cooldown import Cooldown
-from partage.live.execution.write_rates import (
-    ReplicaSizes,
-    WriteRates,
-    read_sizes,
-    required_bandwidth,
-)
+from partage.live.execution.write_rates import WriteRates, required_bandwidth
 
 WINDOW_SECONDS = 10.0
 """Rates are averages over this time."""

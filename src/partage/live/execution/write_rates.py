@@ -23,41 +23,16 @@ from kafka import KafkaAdminClient
 from kafka import errors as kafka_errors
 from kafka.admin import ConfigResource, ConfigResourceType
 
+from partage.live.admin.replica_sizes import ReplicaSizes, read_sizes
 from partage.live.admin.states import Key, PartitionState
 from partage.live.execution.changes import Change
 from partage.live.execution.execution_plan import ExecutionPlan
-
-ReplicaSizes = dict[int, dict[Key, int]]
-"""Bytes of a replica, by broker and partition."""
 
 MEASUREMENT_SECONDS = 3.0
 _SAMPLES = 4
 _DECAY_SECONDS = 60.0
 _LAG_TIME = "replica.lag.time.max.ms"
 _DEFAULT_LAG_SECONDS = 30.0
-
-
-def read_sizes(admin: KafkaAdminClient, keys: Mapping[int, Iterable[Key]]) -> ReplicaSizes:
-    """The sizes of these replicas; brokers that do not answer are left out."""
-    found: ReplicaSizes = {}
-    for broker, wanted in sorted(keys.items()):
-        partitions: dict[str, list[int]] = {}
-        for topic, number in sorted(wanted):
-            partitions.setdefault(topic, []).append(number)
-        if not partitions:
-            continue
-        try:
-            (described,) = admin.describe_log_dirs(partitions, brokers=[broker])
-        except kafka_errors.KafkaError:
-            continue
-        found[broker] = {
-            (topic["name"], entry["partition_index"]): entry["partition_size"]
-            for log_dir in described["log_dirs"]
-            for topic in log_dir["topics"]
-            for entry in topic["partitions"]
-            if not entry["is_future_key"]
-        }
-    return found
 
 
 class WriteRates:
