@@ -2,13 +2,19 @@
 
 from __future__ import annotations
 
+import json
 import shutil
+import subprocess
+import sys
 from collections.abc import Callable
 from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
+import pyarrow.parquet as pq
 import pytest
+
+from partage.consumers.history.replay import cases
 
 pytestmark = pytest.mark.spark
 
@@ -27,6 +33,29 @@ def test_history(run: Run, spark: Any, tmp_path: Path) -> None:
     assert group["replay"]["sticky"]["cooperative"]["moved"] == 1
     assert ended.json["rejected"] == 0
     assert (tmp_path / "out" / "history.json").is_file()
+
+
+@pytest.mark.long
+def test_many_groups_with_a_small_limit_for_results(tmp_path: Path) -> None:
+    """Neither events nor tables pass through the driver: together they are above its limit."""
+    groups = 400
+    for number in range(groups):
+        for log in KIP_429.glob("*.log"):
+            file = tmp_path / "logs" / f"{number}-{log.name}"
+            file.parent.mkdir(exist_ok=True)
+            file.write_text(log.read_text().replace(GROUP, f"group-{number:03}"))
+    limits = ("spark.driver.memory=1g", "spark.driver.maxResultSize=2m")
+    options = [word for limit in limits for word in ("--conf", limit)]
+    subprocess.run(
+        [sys.executable, "-m", "partage", "history", "logs", "-o", "out", "--json", *options],
+        cwd=tmp_path,
+        check=True,
+        capture_output=True,
+    )
+    value = json.loads((tmp_path / "out" / "history.json").read_text())
+    assert (len(value["groups"]), value["more_groups"]) == (100, groups - 100)
+    for table, rows in (("rounds", 3), ("unowned", 1), ("replay", len(cases()))):
+        assert pq.read_table(tmp_path / "out" / table).num_rows == groups * rows
 
 
 @pytest.mark.long

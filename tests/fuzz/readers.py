@@ -338,11 +338,11 @@ def _history_of(name: str) -> Case:
         import pyarrow as pa
         from rich.console import Console
 
-        from partage.consumers.history import histories
+        from partage.consumers.history import Rejected
         from partage.consumers.history.replay import replay
         from partage.consumers.protocol import PROTOCOLS
         from partage.errors import InputError, PartageError
-        from partage.pipeline.history import _of_rows
+        from partage.pipeline.history.groups import GROUP, assemble, unpacked
         from partage.pipeline.history.lines import parse, scan
         from partage.report.history_tables import print_history, print_rejected
 
@@ -351,12 +351,22 @@ def _history_of(name: str) -> Case:
         batch = pa.record_batch(
             {"file": [f"file:/{name}"] * len(lines), "start": [0] * len(lines), "text": lines}
         )
-        tables = list(parse(scan(iter([batch]))))
+        tables = list(parse(scan(iter([batch])), {}))
         if not tables:
             raise InputError(name, "has no line about a consumer group")
-        events, rejected = _of_rows(pa.Table.from_batches(tables), {})
+        every = pa.Table.from_batches(tables).to_pylist()
+        rejected = [
+            Rejected(row["source"], row["line"], row["text"], row["reason"])
+            for row in every
+            if row["event"] is None
+        ]
+        events = sorted(
+            (row for row in every if row["event"] is not None), key=lambda row: row["group"]
+        )
+        rows = pa.RecordBatch.from_pylist(events, schema=tables[0].schema)
+        found = [row for one in assemble(iter([rows])) for row in one.to_pylist()]
         console = Console(width=100)
-        for history in histories(events).values():
+        for history in (unpacked(row["shown"]) for row in found if row["table"] == GROUP):
             try:
                 replayed = replay(_as_spark_does(history), "cooperative-sticky", "cooperative")
             except PartageError as error:
@@ -366,7 +376,7 @@ def _history_of(name: str) -> Case:
                 print_history(
                     history, {"cooperative-sticky": dict.fromkeys(PROTOCOLS, replayed)}, console, by
                 )
-        print_rejected(rejected, console)
+        print_rejected(rejected, len(rejected), console)
 
     return bounded.function(call)
 

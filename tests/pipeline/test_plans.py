@@ -49,7 +49,7 @@ def plan_of(frame: Any) -> str:
 
 def counts(plan: str) -> list[int]:
     """Scans, exchanges, and nodes in which Python runs."""
-    words = ("FileScan", r"Exchange \w+partitioning", "Python|InArrow")
+    words = ("FileScan", r"Exchange (?:\w+partitioning|RoundRobin)", "Python|InArrow")
     return [len(re.findall(word, plan)) for word in words]
 
 

@@ -103,10 +103,10 @@ def test_a_member_without_a_name_and_without_rounds() -> None:
 
 def test_rejected_lines_are_counted_with_the_first() -> None:
     out = io.StringIO()
-    print_rejected((), Console(file=out))
+    print_rejected((), 0, Console(file=out))
     assert out.getvalue() == ""
     lines = [Rejected("a.log", 7, "text", "too odd"), Rejected("b.log", 9, "text", "cut off")]
-    print_rejected(lines, Console(file=out, width=100))
+    print_rejected(lines, 2, Console(file=out, width=100))
     assert out.getvalue() == "2 lines rejected, the first a.log:7: too odd\n"
 
 
@@ -123,7 +123,7 @@ def test_names_in_logs_are_shown_and_not_obeyed() -> None:
     for one in histories(found).values():
         print_history(one, {}, PrintableConsole(file=out, width=100))
         print_rejected(
-            (Rejected("\x1b[31m", 1, "", "\u202e"),), PrintableConsole(file=out, width=100)
+            (Rejected("\x1b[31m", 1, "", "\u202e"),), 1, PrintableConsole(file=out, width=100)
         )
     text = out.getvalue()
     assert text

@@ -62,7 +62,7 @@ def history(
         partage history app-1.log app-2.log -o history/
         partage history logs/ --group billing --by member
     """
-    from partage.report.history_tables import print_history, print_rejected
+    from partage.report.history_tables import print_history, print_more, print_rejected
 
     if by is not None:
         check_choice(PICTURE_ROWS, "--by", by)
@@ -90,20 +90,19 @@ def history(
                     group=group,
                     progress=progress,
                 )
-    shown = [group] if group is not None else list(found.groups)
 
     def show(console: Console) -> None:
-        for number, name in enumerate(shown):
+        for number, (name, history) in enumerate(found.groups.items()):
             if number:
                 console.print()
-            print_history(found.groups[name], found.replays.get(name, {}), console, by)
-        print_rejected(found.rejected, console)
+            print_history(history, found.replays.get(name, {}), console, by)
+        if group is None:
+            print_more(found.more_groups, console)
+        print_rejected(found.first_rejected[:1], found.rejected, console)
 
     output.write_page(report, "history", show)
     if json:
-        value = found.to_json()
-        value["groups"] = {name: value["groups"][name] for name in shown}
-        output.print_json(value)
+        output.print_json(found.to_json())
         return
     console = output.console()
     show(console)

@@ -39,12 +39,14 @@ def print_history(
     _head(history, console)
     console.print()
     console.print(_members(history, names))
-    _more(len(history.members), "members", console)
+    _more(history.member_count, "members", console)
     if history.rounds:
         console.print()
         console.print(_rounds(history, names))
-    _more(len(history.rounds), "rounds", console)
-    if history.topics and history.until > history.start:
+    _more(history.round_count, "rounds", console)
+    if history.left_out.keys() & {"members", "spans"}:
+        console.print(Text("No picture: too many members or changes of owners to draw", "dim"))
+    elif history.topics and history.until > history.start:
         few = sum(history.topics.values()) <= MANY_LINES
         console.print()
         print_timeline(
@@ -68,10 +70,9 @@ def print_history(
 
 
 def _head(history: History, console: Console) -> None:
-    rounds = sum(one.generation is not None for one in history.rounds)
     counts = (
-        units.plural(len(history.members), "member"),
-        units.plural(rounds, "round"),
+        units.plural(history.member_count, "member"),
+        units.plural(history.generation_count, "round"),
         f"{units.plural(history.moved, 'partition')} moved",
     )
     console.print(Text(f"{history.group}: {', '.join(counts)}", style="bold"))
@@ -88,14 +89,20 @@ def _head(history: History, console: Console) -> None:
     console.print(f"From {start}, {length:,.3f} s", style="dim", highlight=False)
 
 
-def print_rejected(rejected: Sequence[Rejected], console: Console) -> None:
-    """Print how many lines could not be read, and the first of them."""
-    if rejected:
-        first = rejected[0]
+def print_more(groups: int, console: Console) -> None:
+    """Print how many groups are left out."""
+    if groups:
+        less = "and {} with less time without an owner: --group NAME shows one"
+        console.print(Text(less.format(units.plural(groups, "more group")), "dim"))
+
+
+def print_rejected(first: Sequence[Rejected], count: int, console: Console) -> None:
+    """Print how many lines could not be read, and the ``first`` of them."""
+    if first:
         console.print(
             Text(
-                f"{units.plural(len(rejected), 'line')} rejected, the first {first.source}:"
-                f"{first.line}: {first.reason}",
+                f"{units.plural(count, 'line')} rejected, the first {first[0].source}:"
+                f"{first[0].line}: {first[0].reason}",
                 "yellow",
             )
         )
@@ -186,7 +193,7 @@ def _replays(history: History, replays: Replays) -> Table:
         result = {
             "moved": history.moved,
             "unowned_partition_seconds": seconds(sum(history.unowned.values())),
-            "rounds": sum(one.generation is not None for one in history.rounds),
+            "rounds": history.generation_count,
         }
         cells = [_cells(result) if one in observed else [""] * 3 for one in PROTOCOLS]
         table.add_row("as in the logs", *chain(*cells), style="bold")

@@ -19,8 +19,11 @@ import pyarrow.parquet as pq
 
 from partage.consumers.history import Event, Rejected, events_of, histories
 from partage.consumers.history.replay import cases, scenario_of
+from partage.consumers.history.shortening import shortened
 from partage.consumers.simulation import simulate
 from partage.errors import InputError
+from partage.pipeline.history.tables import ORDER
+from tests.pipeline.test_plans import counts, plan_of
 
 pytestmark = pytest.mark.spark
 
@@ -69,10 +72,12 @@ def test_histories_are_those_read_directly(written: tuple[Any, Path], logs: Path
     found, _ = written
     told = list(directly(logs))
     expected = histories(one for one in told if isinstance(one, Event))
-    assert found.groups == expected
+    assert found.groups == {name: shortened(one) for name, one in expected.items()}
+    assert [one.left_out for one in found.groups.values()] == [{}] * len(expected)
     assert sorted(found.groups) == sorted([*CASES, "cg_logi_kafka_test_1"])
-    assert list(found.rejected) == [one for one in told if isinstance(one, Rejected)]
-    ((line, reason),) = [(one.line, one.reason) for one in found.rejected]
+    assert list(found.first_rejected) == [one for one in told if isinstance(one, Rejected)]
+    assert (found.rejected, found.more_groups) == (1, 0)
+    ((line, reason),) = [(one.line, one.reason) for one in found.first_rejected]
     assert (line, reason.partition(" is ")[2]) == (3, "not a topic and partition")
 
 
@@ -103,29 +108,65 @@ def test_every_assignor_and_protocol_is_replayed_as_simulate_does(
 
 
 def test_nothing_depends_on_how_files_and_tasks_are_cut(
-    spark: Any, written: tuple[Any, Path], logs: Path
+    spark: Any, written: tuple[Any, Path], logs: Path, tmp_path: Path
 ) -> None:
-    from partage.pipeline.history.lines import parsed
-    from partage.pipeline.history.replays import played, scenarios
+    from partage.pipeline.history import write_history
 
-    found, _ = written
-
-    def rows() -> list[dict[str, Any]]:
-        table = parsed(spark, [str(logs)]).toArrow()
-        return sorted(table.to_pylist(), key=lambda row: (row["file"], row["place"]))
-
-    whole = rows()
-    setting = "spark.sql.files.maxPartitionBytes"
-    before = spark.conf.get(setting)
+    found, out = written
+    cuts = {"spark.sql.files.maxPartitionBytes": "20000", "spark.sql.shuffle.partitions": "7"}
+    before = {name: spark.conf.get(name) for name in cuts}
     try:
-        spark.conf.set(setting, "20000")
-        cut = rows()
+        for name, value in cuts.items():
+            spark.conf.set(name, value)
+        again = write_history(spark, [logs], tmp_path / "history")
     finally:
-        spark.conf.set(setting, before)
-    assert cut == whole
-    frame = scenarios(spark, found.groups)
-    assert frame is not None
-    assert played(frame.coalesce(1)) == found.replays
+        for name, value in before.items():
+            spark.conf.set(name, value)
+    assert again == found
+    assert (tmp_path / "history/history.json").read_bytes() == (out / "history.json").read_bytes()
+    for name, columns in ORDER.items():
+        order = [(column, "ascending") for column in columns]
+        cut, whole = (pq.read_table(top / name) for top in (tmp_path / "history", out))
+        assert cut.num_rows > 0
+        assert cut.sort_by(order) == whole.sort_by(order)
+        for file in (tmp_path / "history" / name).iterdir():
+            rows = pq.read_table(file)
+            assert rows == rows.sort_by(order), "sorted within files"
+
+
+def test_only_what_is_shown_comes_to_the_driver(
+    spark: Any, logs: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Of four groups one is shown, by bytes or by name; the tables have all."""
+    from partage.pipeline import history
+
+    whole = history.read_history(spark, [logs])
+    monkeypatch.setattr(history, "BYTES_SHOWN", 1)
+    found = history.read_history(spark, [logs])
+    unowned = {name: sum(one.unowned.values()) for name, one in whole.groups.items()}
+    assert list(found.groups) == [max(sorted(unowned), key=unowned.__getitem__)]
+    assert found.more_groups == 3
+    assert found.replays == {name: whole.replays[name] for name in found.groups}
+    assert found.to_json()["more_groups"] == 3
+    named = history.write_history(spark, [logs], tmp_path / "out", group=CASES[0])
+    assert list(named.groups) == [CASES[0]]
+    listed = pq.read_table(tmp_path / "out" / "members")["group"].to_pylist()
+    assert set(listed) == set(whole.groups)
+    with pytest.raises(InputError, match="'none' is not in the logs: expected one of "):
+        history.read_history(spark, [logs], group="none")
+
+
+def test_plans(spark: Any, logs: Path) -> None:
+    """Logs are read once, each group is put together in one task, and a table needs no more."""
+    from partage.pipeline.history.groups import assembled, table_of
+    from partage.pipeline.history.lines import parsed
+    from partage.pipeline.history.replays import replayed
+
+    rows = assembled(parsed(spark, [str(logs)], {}))
+    plan = plan_of(table_of(rows, "ownership"))
+    assert counts(plan) == [1, 2, 3], plan
+    played = plan_of(replayed(rows.where("table = 'group'").select("name", "scenario"), 3))
+    assert counts(played) == [1, 3, 4], played
 
 
 def test_written_tables(written: tuple[Any, Path]) -> None:
@@ -136,9 +177,13 @@ def test_written_tables(written: tuple[Any, Path]) -> None:
     tables = {
         folder.name: pq.read_table(folder) for folder in sorted(out.iterdir()) if folder.is_dir()
     }
-    assert sorted(tables) == ["ownership", "rejected", "replay", "rounds", "unowned"]
+    assert sorted(tables) == ["members", "ownership", "rejected", "replay", "rounds", "unowned"]
+    members = [(row["group"], row["member"]) for row in tables["members"].to_pylist()]
+    assert sorted(members) == sorted(
+        (name, member.id) for name, one in found.groups.items() for member in one.members
+    )
     assert tables["replay"].num_rows == len(found.groups) * len(cases())
-    assert tables["rejected"].column("reason").to_pylist() == [one.reason for one in found.rejected]
+    assert tables["rejected"]["reason"].to_pylist() == [one.reason for one in found.first_rejected]
     seed = [row for row in tables["unowned"].to_pylist() if row["topic"] == "kmo_community"]
     assert [(row["partition"], row["round"], row["seconds"]) for row in seed] == [(0, 3, 3.119)]
     rounds = [row for row in tables["rounds"].to_pylist() if row["group"] == seed[0]["group"]]
@@ -163,7 +208,7 @@ def test_unreadable_input_is_one_line(spark: Any, logs: Path, tmp_path: Path) ->
         ([tmp_path / "none.log"], "no such file"),
         ([tmp_path / "other.log"], "no line about a consumer group"),
         ([empty], "holds no files"),
-        ([logs / "bad.log"], "1 lines are rejected, the first"),
+        ([logs / "bad.log"], "1 line rejected, the first"),
         ([logs, logs / "bad.log"], "was already given by another path"),
     ):
         with pytest.raises(InputError, match=problem):

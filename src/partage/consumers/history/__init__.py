@@ -6,13 +6,14 @@
 - ``generations.py``: the rounds of the group
 - ``ownership.py``: which member owned what, and when; ``unowned.py``: when no member did
 - ``missing_information.py``: what the logs do not contain
-- ``groups.py``: all of these together; ``model.py``: the result
+- ``groups.py``: all of these together; ``model.py``: the result; ``shortening.py``: the part of it
+  that is shown
 - ``replay.py``: the same membership with other assignors and protocols
 - ``saving.py``: what another assignor would have saved
 """
 
 from partage.consumers.history.events import Event, Rejected
-from partage.consumers.history.groups import histories
+from partage.consumers.history.groups import histories, history_of, with_groups
 from partage.consumers.history.lines import MARKERS, events_of
 from partage.consumers.history.model import History, MemberSession, RecordedRound
 
@@ -25,4 +26,6 @@ __all__ = [
     "Rejected",
     "events_of",
     "histories",
+    "history_of",
+    "with_groups",
 ]

@@ -37,35 +37,49 @@ _MAKES_A_HISTORY = (
 
 def histories(events: Iterable[Event]) -> dict[str, History]:
     """The histories by group. Files in any order, the events of a file in order."""
-    listed = list(events)
-    ends = {one.source: one.at for one in listed if one.kind is EventKind.SEEN and not one.client}
-    listed = [one for one in listed if one.client]
-    consumers: dict[str, set[tuple[str, str, str]]] = {}
-    for one in listed:
-        if one.group not in _NO_GROUP:
-            consumers.setdefault(one.source, set()).add((one.client, one.group, one.consumer))
+    files: dict[str, list[Event]] = {}
+    for one in events:
+        files.setdefault(one.source, []).append(one)
+    by_group: dict[str, list[Event]] = {}
+    for own in files.values():
+        for group, one in with_groups(own):
+            by_group.setdefault(group, []).append(one)
+    found = {group: history_of(group, by_group[group]) for group in sorted(by_group)}
+    return {group: one for group, one in found.items() if one is not None}
+
+
+def with_groups(events: Sequence[Event]) -> list[tuple[str, Event]]:
+    """The events of one file that belong to a group, each with it. One without a group belongs to
+    the only group of its client in the file."""
+    named = [one for one in events if one.client and one.group not in _NO_GROUP]
+    near: dict[str, set[str]] = {}
+    for one in named:
+        near.setdefault(one.client, set()).add(one.group)
+    found = []
+    for one in events:
+        own = near.get(one.client, set())
+        group = one.group or (next(iter(own)) if len(own) == 1 else "")
+        if one.client and group not in _NO_GROUP:
+            found.append((group, one))
     # Every line of a file with a single consumer shows that its process is alive.
-    alive_until = {source: at for source, at in ends.items() if len(consumers.get(source, ())) == 1}
-    return {
-        group: _history(group, found, alive_until)
-        for group, found in sorted(_by_group(listed).items())
-        if any(one.kind in _MAKES_A_HISTORY for one in found)
-    }
-
-
-def _by_group(events: Sequence[Event]) -> dict[str, list[Event]]:
-    """Events by group. One without a group belongs to the only group of its client in its file."""
-    groups: dict[tuple[str, str], set[str]] = {}
-    for one in events:
-        if one.group not in _NO_GROUP:
-            groups.setdefault((one.source, one.client), set()).add(one.group)
-    found: dict[str, list[Event]] = {}
-    for one in events:
-        near = groups.get((one.source, one.client), set())
-        group = one.group or (next(iter(near)) if len(near) == 1 else "")
-        if group not in _NO_GROUP:
-            found.setdefault(group, []).append(one)
+    if len({(one.client, one.group, one.consumer) for one in named}) == 1:
+        found += [(named[0].group, one) for one in events if _is_end(one)]
     return found
+
+
+def _is_end(event: Event) -> bool:
+    """Whether it is the last line of a file, of any client or none."""
+    return event.kind is EventKind.SEEN and not event.client
+
+
+def history_of(group: str, events: Iterable[Event]) -> History | None:
+    """The history of one group from its events in ``with_groups`` of all files, those of a file in
+    order; None where they make none."""
+    listed = list(events)
+    if not any(one.kind in _MAKES_A_HISTORY for one in listed):
+        return None
+    alive_until = {one.source: one.at for one in listed if _is_end(one)}
+    return _history(group, [one for one in listed if not _is_end(one)], alive_until)
 
 
 def _history(group: str, events: Sequence[Event], alive_until: Mapping[str, int]) -> History:

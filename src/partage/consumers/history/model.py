@@ -79,6 +79,19 @@ class RecordedSpan:
 
 
 @dataclass(frozen=True)
+class Whole:
+    """Figures of a history of which only a part is kept: its numbers of ``members``, ``rounds``,
+    ``generations`` and ``spans``; what a saving is computed from (see ``saving``)."""
+
+    members: int
+    rounds: int
+    generations: int
+    spans: int
+    used: str | None
+    crash_seconds: float
+
+
+@dataclass(frozen=True)
 class History:
     """The history of one group.
 
@@ -91,6 +104,7 @@ class History:
       no members
     - ``moved``: how often a partition moved to another member
     - ``unknown``: what the logs do not contain, in sentences
+    - ``whole``: the figures of the whole history if this is a part of it (``shortening``)
     """
 
     group: str
@@ -107,6 +121,36 @@ class History:
     moved: int
     empty: int
     unknown: tuple[str, ...]
+    whole: Whole | None = None
+
+    @property
+    def member_count(self) -> int:
+        """All members, also those left out."""
+        return len(self.members) if self.whole is None else self.whole.members
+
+    @property
+    def round_count(self) -> int:
+        """All rounds, also those left out."""
+        return len(self.rounds) if self.whole is None else self.whole.rounds
+
+    @property
+    def generation_count(self) -> int:
+        """All rounds that are generations, also those left out."""
+        if self.whole is not None:
+            return self.whole.generations
+        return sum(one.generation is not None for one in self.rounds)
+
+    @property
+    def left_out(self) -> dict[str, int]:
+        """How many members, rounds and spans are left out; empty if none are."""
+        if self.whole is None:
+            return {}
+        counts = {
+            "members": self.whole.members - len(self.members),
+            "rounds": self.whole.rounds - len(self.rounds),
+            "spans": self.whole.spans - len(self.owned),
+        }
+        return {name: count for name, count in counts.items() if count}
 
     def since_start(self, at: int) -> float:
         """Seconds from the start to a time."""
@@ -126,6 +170,7 @@ class History:
             "moved": self.moved,
             "empty_seconds": seconds(self.empty),
             "unknown": list(self.unknown),
+            "left_out": {name: n for name, n in self.left_out.items() if name != "spans"},
         }
 
     def _member(self, member: MemberSession) -> dict[str, Any]:

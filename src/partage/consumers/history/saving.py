@@ -91,12 +91,12 @@ def saving_of(
     if not observed or not replayed:
         return None
     best = min(replayed, key=replayed.__getitem__)
-    used = _used(history)
+    used = used_by(history)
     base = replayed.get(used or "") or observed
     saved = 1 - replayed[best] / base
     if best == used or saved < _LEAST:
         saved = 0.0
-    crash = _after_crashes(history)
+    crash = crash_seconds_of(history)
     consumer = replays.get("uniform", {}).get("consumer", {}).get("unowned_partition_seconds")
     share = None if consumer is None else 1 - consumer / base
     return Saving(
@@ -112,8 +112,10 @@ def saving_of(
     )
 
 
-def _after_crashes(history: History) -> float:
+def crash_seconds_of(history: History) -> float:
     """Partition-seconds without an owner until crashed members were removed."""
+    if history.whole is not None:
+        return history.whole.crash_seconds
     timeout = history.settings.get("session_timeout", SESSION_TIMEOUT)
     gone = {member.id: member.ends for member in history.members if member.ended == "gone"}
     spans = sorted(history.owned, key=lambda span: (span.partition, span.start))
@@ -127,8 +129,10 @@ def _after_crashes(history: History) -> float:
     return sum(min(wait, seconds(history.unowned.get(p, 0))) for p, wait in waits.items())
 
 
-def _used(history: History) -> str | None:
+def used_by(history: History) -> str | None:
     """The assignor of all rounds; where logs name only the protocol, the one that speaks it."""
+    if history.whole is not None:
+        return history.whole.used
     rounds = {(r.assignor, r.protocol) for r in history.rounds if r.generation is not None}
     if len(rounds) != 1:
         return None

@@ -1,51 +1,72 @@
 """``partage history``: read the logs of consumers into a directory of rebalance history.
 
-The executors turn log lines into events (``lines.py``). Events are few, so the driver puts those of
-each group together (``consumers.history``). Every group's membership is then replayed with every
-assignor and protocol, one Spark task each (``replays.py``). ``tables.py`` has the output tables.
+    logs ─ parsed ┬ assembled ┬ members, rounds, ownership, unowned
+                  └ rejected  └ replayed ─ replay
+
+The executors turn log lines into events (``lines``), put each group's history together
+(``groups``), replay its membership with every assignor and protocol (``replays``), and write the
+tables (``tables``). The driver reads only what is shown: the groups with the most time without an
+owner, shortened, so that it needs the same memory for any number of logs.
 """
 
 from __future__ import annotations
 
-import json
 import os
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
-from urllib.parse import unquote
 
-import pyarrow as pa
+from pyspark.sql import functions as sf
 
 import partage
-from partage.consumers.history import Event, History, Rejected, histories
+from partage.consumers.history import History, Rejected
 from partage.consumers.history.clients import CLIENTS
 from partage.consumers.history.saving import saving_of
 from partage.errors import InputError
+from partage.pipeline.cache import Cache
+from partage.pipeline.history.groups import GROUP, assembled, table_of, unpacked
 from partage.pipeline.history.lines import parsed
-from partage.pipeline.history.replays import played, scenarios
-from partage.pipeline.history.tables import Replays, tables
+from partage.pipeline.history.replays import Replays, replayed, results
+from partage.pipeline.history.tables import OF_A_GROUP, ORDER, SCHEMAS
 from partage.pipeline.progress import Progress, reported
 from partage.pipeline.session import spark_errors
 from partage.pipeline.sinks import PARQUET, Sink
 from partage.pipeline.sources.files import list_files
+from partage.units import plural
 
 if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
+    from pyspark.sql import DataFrame, SparkSession
 
 FORMAT_VERSION = 1
 MARKER = "history.json"
-_FIRST = 20
+
+GROUPS_SHOWN = 100
+"""Most groups that are shown, those with the most time without an owner."""
+
+BYTES_SHOWN = 32_000_000
+"""Most bytes of all that is shown; the first group is shown whatever it takes."""
+
+_LINES = 20
+_NAMES = 20
 
 
 @dataclass(frozen=True)
 class Found:
-    """The contents of the logs. ``to_json`` is the output of ``history --json``."""
+    """What is shown of the logs; ``to_json`` is the output of ``history --json``.
+
+    - ``groups``: shortened (``consumers.history.shortening``); ``more_groups``: how many others
+      there are
+    - ``rejected``: the number of rejected lines; ``first_rejected``: the first of them
+    """
 
     sources: tuple[str, ...]
     groups: dict[str, History]
+    more_groups: int
     replays: Replays
-    rejected: tuple[Rejected, ...]
+    rejected: int
+    first_rejected: tuple[Rejected, ...]
 
     def to_json(self) -> dict[str, Any]:
         """One object; rejected lines are counted, and the first few shown."""
@@ -56,10 +77,11 @@ class Found:
                 | {"replay": self.replays.get(name, {}), "saving": self._saving(name)}
                 for name, history in self.groups.items()
             },
-            "rejected": len(self.rejected),
+            "more_groups": self.more_groups,
+            "rejected": self.rejected,
             "rejected_lines": [
                 {"source": one.source, "line": one.line, "reason": one.reason}
-                for one in self.rejected[:_FIRST]
+                for one in self.first_rejected
             ],
         }
 
@@ -75,31 +97,14 @@ def read_history(
     group: str | None = None,
     progress: Progress | None = None,
 ) -> Found:
-    """The history of every group in the log files under ``paths``, and its replays.
+    """The history of the groups in the log files under ``paths``, and their replays, shortened.
 
     A path is a file, a directory (searched recursively) or a pattern; ``.gz`` and whatever else
-    Spark reads as text. Raises InputError for a path that is missing or given twice, for logs
-    without any group, or without ``group``.
+    Spark reads as text. ``group``: only this one. Raises InputError for a path that is missing or
+    given twice, for logs without any group, or without ``group``.
     """
-    if not paths:
-        raise InputError("", "no logs given: name a file or a directory")
-    named = [os.fspath(path) for path in paths]
-    names = _names(spark, named)
-    with spark_errors():
-        with reported(spark, progress, "reading"):
-            rows = parsed(spark, named).toArrow()
-        events, rejected = _of_rows(rows, names)
-        groups = histories(events)
-        if not groups:
-            raise InputError(named[0], _why_none(rejected))
-        if group is not None and group not in groups:
-            raise InputError(
-                "group", f"{group!r} is not in the logs: expected one of {', '.join(groups)}"
-            )
-        with reported(spark, progress, "replaying"):
-            frame = scenarios(spark, groups)
-            replays = {} if frame is None else played(frame)
-    return Found(tuple(named), groups, replays, tuple(rejected))
+    with _frames(spark, paths, group, progress, whole=False) as frames:
+        return frames.found
 
 
 def write_history(
@@ -112,21 +117,111 @@ def write_history(
     group: str | None = None,
     progress: Progress | None = None,
 ) -> Found:
-    """Write the tables of ``read_history`` and ``history.json`` to ``out``, whole or not at all.
+    """Write the tables of all groups, and what ``read_history`` returns to ``history.json``, to the
+    directory ``out``, whole or not at all.
 
     ``format``: any format that Spark knows by name. An existing history is replaced only with
     ``overwrite``.
     """
     sink = Sink(out, MARKER, format, overwrite)
     sink.check(spark)
-    found = read_history(spark, paths, group=group, progress=progress)
-    about = {"format_version": FORMAT_VERSION, "partage": partage.__version__, **found.to_json()}
-    sink.write(spark, tables(found.groups, found.replays, found.rejected), about)
-    return found
+    with (
+        _frames(spark, paths, group, progress, whole=True) as frames,
+        sink.opened(spark) as tables,
+        reported(spark, progress, "writing"),
+    ):
+        for name, frame in frames.tables.items():
+            tables.add(name, frame, SCHEMAS[name], ORDER[name])
+        about = {"format_version": FORMAT_VERSION, "partage": partage.__version__}
+        tables.about = about | frames.found.to_json()
+    return frames.found
+
+
+@dataclass(frozen=True)
+class _Frames:
+    tables: Mapping[str, DataFrame]
+    found: Found
+
+
+@contextmanager
+def _frames(
+    spark: SparkSession,
+    paths: Sequence[str | os.PathLike[str]],
+    group: str | None,
+    progress: Progress | None,
+    *,
+    whole: bool,
+) -> Iterator[_Frames]:
+    """The tables to write, cached until the end of the block, and what is shown; ``whole``: replay
+    all groups, not only those."""
+    if not paths:
+        raise InputError("", "no logs given: name a file or a directory")
+    named = [os.fspath(path) for path in paths]
+    names = _names(spark, named)
+    with spark_errors(), Cache() as cached:
+        with reported(spark, progress, "reading"):
+            events = cached(parsed(spark, named, names))
+            bad = events.where("event is null").select(
+                "source", "line", sf.col("text").alias("row"), "reason"
+            )
+            rows = cached(assembled(events))
+            groups = rows.where(rows["table"] == GROUP)
+            replayable = groups.where("scenario is not null").select("name", "scenario")
+            count = groups.count()
+            rejected = bad.count()
+            first = [Rejected(*row) for row in bad.sort(*bad.columns).limit(_LINES).collect()]
+            if not count:
+                raise InputError(named[0], _why_none(rejected, first))
+            histories = _shown(groups if group is None else _only(groups, group))
+        shown = list(histories)
+        with reported(spark, progress, "replaying"):
+            if not whole:
+                replayable = replayable.where(replayable["name"].isin(shown))
+            replay = cached(replayed(replayable, count if whole else len(shown)))
+            own = replay.where(replay["group"].isin(shown)).collect()
+        tables = {name: table_of(rows, name) for name in OF_A_GROUP}
+        found = Found(
+            sources=tuple(named),
+            groups=histories,
+            more_groups=count - len(histories),
+            replays=results(row.asDict() for row in own),
+            rejected=rejected,
+            first_rejected=tuple(first),
+        )
+        yield _Frames({**tables, "replay": replay, "rejected": bad}, found)
+
+
+def _only(groups: DataFrame, name: str) -> DataFrame:
+    own = groups.where(groups["name"] == name)
+    if own.isEmpty():
+        names = [row[0] for row in groups.select("name").sort("name").limit(_NAMES + 1).collect()]
+        listed = ", ".join(names[:_NAMES]) + (", …" if len(names) > _NAMES else "")
+        raise InputError("group", f"{name!r} is not in the logs: expected one of {listed}")
+    return own
+
+
+def _shown(groups: DataFrame) -> dict[str, History]:
+    """The histories to show, by name in ascending order."""
+    sizes = (
+        groups.sort(sf.desc("unowned_seconds"), "name")
+        .select("name", sf.octet_length("shown").alias("bytes"))
+        .limit(GROUPS_SHOWN)
+        .collect()
+    )
+    chosen: list[str] = []
+    total = 0
+    for name, size in sizes:
+        total += size
+        if chosen and total > BYTES_SHOWN:
+            break
+        chosen.append(name)
+    own = groups.where(groups["name"].isin(chosen)).select("name", "shown")
+    return {name: unpacked(bytes(shown)) for name, shown in sorted(own.collect())}
 
 
 def _names(spark: SparkSession, paths: Sequence[str]) -> dict[str, str]:
-    """Every file's name for the user, by Spark's name."""
+    """The user's names for files, by Spark's, where they differ."""
+    seen: set[str] = set()
     names: dict[str, str] = {}
     for path in paths:
         with spark_errors(path):
@@ -134,9 +229,11 @@ def _names(spark: SparkSession, paths: Sequence[str]) -> dict[str, str]:
         if not files:
             raise InputError(path, "holds no files")
         for file in files:
-            if file in names:
+            if file in seen:
                 raise InputError(path, f"{file} was already given by another path")
-            names[file] = _as_named(file, path)
+            seen.add(file)
+            if (name := _as_named(file, path)) != file:
+                names[file] = name
     return names
 
 
@@ -150,27 +247,11 @@ def _as_named(file: str, path: str) -> str:
     return file if here.is_absolute() or "://" in path else os.path.relpath(file)
 
 
-def _of_rows(table: pa.Table, names: dict[str, str]) -> tuple[list[Event], list[Rejected]]:
-    events, rejected = [], []
-    ordered = table.sort_by([("file", "ascending"), ("place", "ascending")])
-    for row in ordered.to_pylist():
-        file = unquote(row["file"])
-        at = file.removeprefix("file:")
-        source = names.get(f"/{at.lstrip('/')}", names.get(file, file))
-        if row["event"] is None:
-            rejected.append(Rejected(source, row["line"], row["text"], row["reason"]))
-        else:
-            events.append(replace(Event.from_json(json.loads(row["event"])), source=source))
-    rejected.sort(key=lambda one: (one.source, one.line))
-    return events, rejected
-
-
-def _why_none(rejected: Sequence[Rejected]) -> str:
-    if rejected:
-        first = rejected[0]
+def _why_none(rejected: int, first: Sequence[Rejected]) -> str:
+    if first:
         return (
-            f"has no readable rebalance: {len(rejected)} lines are rejected, the first "
-            f"({first.source}, line {first.line}) because of {first.reason}"
+            f"has no readable rebalance: {plural(rejected, 'line')} rejected, the first "
+            f"({first[0].source}, line {first[0].line}) because of {first[0].reason}"
         )
     return (
         f"has no line about a consumer group: expected logs of {', '.join(CLIENTS)} "

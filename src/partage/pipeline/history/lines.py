@@ -2,15 +2,16 @@
 
 1. *Scan*: executors drop the lines that are not about a group. Large files are split, so a line is
    first numbered within its part, and every part ends with a row that has its number of lines.
-2. *Parse*: the remaining lines of a file are brought together in order and become events and
-   rejected lines (``consumers.history``).
+2. *Parse*: the remaining lines of a file are brought together in order and become events, each with
+   its group, and rejected lines (``consumers.history``).
 """
 
 from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from functools import partial
 from itertools import groupby
 from typing import TYPE_CHECKING, Any
 from urllib.parse import unquote
@@ -19,8 +20,9 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 from pyspark.sql import functions as sf
+from pyspark.sql.pandas.types import from_arrow_schema
 
-from partage.consumers.history import MARKERS, Event, events_of
+from partage.consumers.history import MARKERS, Event, events_of, with_groups
 from partage.consumers.history.timestamps import parse_timestamp
 from partage.pipeline.sources.files import literal
 
@@ -39,8 +41,9 @@ _SCANNED = pa.schema(
 )
 _PARSED = pa.schema(
     [
-        ("file", pa.string()),
+        ("source", pa.string()),
         ("place", pa.int64()),
+        ("group", pa.string()),
         ("event", pa.string()),
         ("line", pa.int64()),
         ("text", pa.string()),
@@ -60,18 +63,17 @@ def lines_of(spark: SparkSession, paths: Sequence[str]) -> DataFrame:
     )
 
 
-def parsed(spark: SparkSession, paths: Sequence[str]) -> DataFrame:
-    """Events as JSON and rejected lines: ``file``, ``place`` (their order), ``event`` or else
-    ``line``, ``text`` and ``reason``."""
-    scanned = lines_of(spark, paths).mapInArrow(
-        scan, "file string, start long, number long, text string, lines long"
-    )
+def parsed(spark: SparkSession, paths: Sequence[str], names: Mapping[str, str]) -> DataFrame:
+    """Events as JSON and rejected lines: ``source``, ``place`` (their order), ``group`` and
+    ``event`` or else ``line``, ``text`` and ``reason``.
+
+    ``names``: the user's names for the files, where they are not Spark's.
+    """
+    scanned = lines_of(spark, paths).mapInArrow(scan, from_arrow_schema(_SCANNED))
     return (
         scanned.repartition("file")
         .sortWithinPartitions("file", "start", "number")
-        .mapInArrow(
-            parse, "file string, place long, event string, line long, text string, reason string"
-        )
+        .mapInArrow(partial(parse, names=names), from_arrow_schema(_PARSED))
     )
 
 
@@ -142,19 +144,24 @@ def _run_ends(column: pa.Array) -> list[int]:
     return found
 
 
-def parse(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+def parse(batches: Iterator[pa.RecordBatch], names: Mapping[str, str]) -> Iterator[pa.RecordBatch]:
     """Scanned rows, sorted → events and rejected lines."""
     rows = (row for batch in batches for row in batch.to_pylist())
     for file, own in groupby(rows, key=lambda row: row["file"]):
-        found = []
-        for place, one in enumerate(events_of(unquote(file), _numbered(own))):
-            row: dict[str, Any] = {"file": file, "place": place}
+        path = re.sub("^file:/+", "/", unquote(file))
+        source = names.get(path, path)
+        found: list[dict[str, Any]] = []
+        events = []
+        for one in events_of(source, _numbered(own)):
             if isinstance(one, Event):
-                row["event"] = json.dumps(one.to_json(), sort_keys=True)
+                events.append(one)
             else:
-                row |= {"line": one.line, "text": one.text, "reason": one.reason}
-            found.append(row)
-        yield pa.RecordBatch.from_pylist(found, schema=_PARSED)
+                found.append({"line": one.line, "text": one.text, "reason": one.reason})
+        for group, event in with_groups(events):
+            text = json.dumps(event.to_json(), sort_keys=True)
+            found.append({"group": group, "event": text})
+        named = [{"source": source, "place": place, **row} for place, row in enumerate(found)]
+        yield pa.RecordBatch.from_pylist(named, schema=_PARSED)
 
 
 def _numbered(rows: Iterable[dict[str, Any]]) -> Iterator[tuple[int, str]]:

@@ -3,53 +3,54 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
+from pyspark.sql import functions as sf
+from pyspark.sql.pandas.types import from_arrow_schema
 
-from partage.consumers.history import History
-from partage.consumers.history.replay import cases, replay, scenario_of, to_text
+from partage.consumers.history.replay import cases, replay
 from partage.consumers.scenario import Scenario
 from partage.errors import InputError
+from partage.pipeline.history.tables import SCHEMAS
 
 if TYPE_CHECKING:
-    from pyspark.sql import DataFrame, SparkSession
+    from pyspark.sql import DataFrame
 
-_PLAYED = pa.schema([(name, pa.string()) for name in ("group", "assignor", "protocol", "result")])
-_MOST_TASKS = 64
+Replays = Mapping[str, Mapping[str, Mapping[str, Mapping[str, Any]]]]
+"""The results of replays by group, assignor and protocol."""
+
+_FEWEST_TASKS = 64
+_A_TASK = 200
+"""Replays of a task, which takes seconds for them."""
 
 
-def scenarios(spark: SparkSession, groups: Mapping[str, History]) -> DataFrame | None:
-    """``group``, ``assignor``, ``protocol``, ``scenario`` (JSON): a row per replay. None if there
-    is nothing to replay."""
-    texts = {name: to_text(scenario_of(one)) for name, one in groups.items() if one.topics}
-    rows = [
-        (name, assignor, protocol, text)
-        for name, text in texts.items()
-        for assignor, protocol in cases()
+def replayed(scenarios: DataFrame, groups: int) -> DataFrame:
+    """``name`` and ``scenario`` of this number of groups → the rows of the table ``replay``."""
+    every = cases()
+    rows = groups * len(every)
+    of_case = [
+        sf.struct(sf.lit(assignor).alias("assignor"), sf.lit(protocol).alias("protocol"))
+        for assignor, protocol in every
     ]
-    if not rows:
-        return None
-    frame = spark.createDataFrame(
-        rows, "group string, assignor string, protocol string, scenario string"
+    return (
+        scenarios.select("name", "scenario", sf.explode(sf.array(*of_case)).alias("case"))
+        .select(sf.col("name").alias("group"), "case.*", "scenario")
+        .repartition(max(1, min(rows, max(_FEWEST_TASKS, -(-rows // _A_TASK)))))
+        .mapInArrow(play, from_arrow_schema(SCHEMAS["replay"]))
     )
-    return frame.repartition(min(len(rows), _MOST_TASKS))
 
 
-def played(frame: DataFrame) -> dict[str, dict[str, dict[str, dict[str, Any]]]]:
-    """The results by group, assignor and protocol, in the order of their names."""
-    table = frame.mapInArrow(
-        play, "group string, assignor string, protocol string, result string"
-    ).toArrow()
+def results(rows: Iterable[Mapping[str, Any]]) -> Replays:
+    """The results in rows of the table, in the order of the groups' names and of the cases."""
     order = {case: at for at, case in enumerate(cases())}
-    rows = sorted(
-        table.to_pylist(), key=lambda row: (row["group"], order[row["assignor"], row["protocol"]])
-    )
     found: dict[str, dict[str, dict[str, dict[str, Any]]]] = {}
-    for row in rows:
-        of_group = found.setdefault(row["group"], {})
-        of_group.setdefault(row["assignor"], {})[row["protocol"]] = json.loads(row["result"])
+    for row in sorted(
+        rows, key=lambda row: (row["group"], order[row["assignor"], row["protocol"]])
+    ):
+        values = {name: row[name] for name in SCHEMAS["replay"].names[3:] if row[name] is not None}
+        found.setdefault(row["group"], {}).setdefault(row["assignor"], {})[row["protocol"]] = values
     return found
 
 
@@ -64,5 +65,5 @@ def play(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
                 result = replay(scenario, row["assignor"], row["protocol"])
             except InputError as why:
                 result = {"cannot": str(why)}
-            rows.append(row | {"result": json.dumps(result)})
-        yield pa.RecordBatch.from_pylist(rows, schema=_PLAYED)
+            rows.append(row | result)
+        yield pa.RecordBatch.from_pylist(rows, schema=SCHEMAS["replay"])

@@ -1,17 +1,30 @@
-"""The tables of a rebalance history: rounds, ownership, unowned, replay, rejected."""
+"""The tables of a rebalance history: members, rounds, ownership, unowned, replay, rejected."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 import pyarrow as pa
 
-from partage.consumers.history import History, Rejected
+from partage.consumers.history import History
 from partage.consumers.history.model import seconds
 
 _TIME = pa.timestamp("us", "UTC")
 SCHEMAS: dict[str, pa.Schema] = {
+    "members": pa.schema(
+        [
+            ("group", pa.string()),
+            ("member", pa.string()),
+            ("client", pa.string()),
+            ("consumer", pa.string()),
+            ("source", pa.string()),
+            ("instance_id", pa.string()),
+            ("joins", _TIME),
+            ("ends", _TIME),
+            ("ended", pa.string()),
+        ]
+    ),
     "rounds": pa.schema(
         [
             ("group", pa.string()),
@@ -68,48 +81,37 @@ SCHEMAS: dict[str, pa.Schema] = {
 }
 """The tables' columns."""
 
-Replays = Mapping[str, Mapping[str, Mapping[str, Mapping[str, Any]]]]
-"""The results of replays by group, assignor and protocol."""
+ORDER = {
+    "members": ("group", "joins", "member"),
+    "rounds": ("group", "round"),
+    "ownership": ("group", "topic", "partition", "start", "member"),
+    "unowned": ("group", "round", "topic", "partition"),
+    "replay": ("group", "assignor", "protocol"),
+    "rejected": ("source", "line", "reason"),
+}
+"""The columns by which the files of a table are sorted."""
 
-Rows = list[dict[str, Any]]
+Rows = Iterator[dict[str, Any]]
 
 
-def tables(
-    groups: Mapping[str, History], replays: Replays, rejected: Iterable[Rejected]
-) -> dict[str, pa.Table]:
-    """The tables by name, their rows in a fixed order."""
-    rows: dict[str, Rows] = {name: [] for name in SCHEMAS}
-    for group, history in groups.items():
-        rows["rounds"] += _rounds(group, history)
-        rows["ownership"] += [
-            {
-                "group": group,
-                "topic": one.partition[0],
-                "partition": one.partition[1],
-                "member": one.member,
-                "start": one.start,
-                "end": one.end,
-            }
-            for one in history.owned
-        ]
-        rows["unowned"] += _unowned(group, history)
-        rows["replay"] += [
-            {"group": group, "assignor": assignor, "protocol": protocol, **result}
-            for assignor, by_protocol in replays.get(group, {}).items()
-            for protocol, result in by_protocol.items()
-        ]
-    rows["rejected"] = [
-        {"source": one.source, "line": one.line, "row": one.text, "reason": one.reason}
-        for one in rejected
-    ]
-    return {
-        name: pa.Table.from_pylist(rows[name], schema=schema) for name, schema in SCHEMAS.items()
-    }
+def _members(group: str, history: History) -> Rows:
+    for one in history.members:
+        yield {
+            "group": group,
+            "member": one.id,
+            "client": one.client,
+            "consumer": one.consumer,
+            "source": one.source,
+            "instance_id": one.instance_id,
+            "joins": one.joins,
+            "ends": one.ends,
+            "ended": one.ended,
+        }
 
 
 def _rounds(group: str, history: History) -> Rows:
-    return [
-        {
+    for number, one in enumerate(history.rounds, 1):
+        yield {
             "group": group,
             "round": number,
             "at": one.at,
@@ -122,19 +124,36 @@ def _rounds(group: str, history: History) -> Rows:
             "lost": sum(map(len, one.lost.values())),
             "unowned_partition_seconds": seconds(sum(one.unowned.values())),
         }
-        for number, one in enumerate(history.rounds, 1)
-    ]
+
+
+def _ownership(group: str, history: History) -> Rows:
+    for one in history.owned:
+        yield {
+            "group": group,
+            "topic": one.partition[0],
+            "partition": one.partition[1],
+            "member": one.member,
+            "start": one.start,
+            "end": one.end,
+        }
 
 
 def _unowned(group: str, history: History) -> Rows:
-    return [
-        {
-            "group": group,
-            "topic": topic,
-            "partition": partition,
-            "round": number,
-            "seconds": seconds(length),
-        }
-        for number, one in enumerate(history.rounds, 1)
-        for (topic, partition), length in sorted(one.unowned.items())
-    ]
+    for number, one in enumerate(history.rounds, 1):
+        for (topic, partition), length in one.unowned.items():
+            yield {
+                "group": group,
+                "topic": topic,
+                "partition": partition,
+                "round": number,
+                "seconds": seconds(length),
+            }
+
+
+OF_A_GROUP: Mapping[str, Callable[[str, History], Rows]] = {
+    "members": _members,
+    "rounds": _rounds,
+    "ownership": _ownership,
+    "unowned": _unowned,
+}
+"""The tables whose rows follow from a group's history."""
