@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 
 import partage
+from partage.consumers.protocol import Network
 from partage.consumers.scenario import Scenario
 from partage.consumers.simulation import simulate
 from partage.errors import InputError
@@ -199,6 +200,28 @@ def test_random_scenarios_keep_the_guarantees() -> None:
             assert found.violations == (), value
             check_spans(found)
             assert found.to_json() == simulate(played, assignor, protocol).to_json()
+
+
+@pytest.mark.parametrize("protocol", ["eager", "consumer"])
+def test_the_cost_grows_with_the_events_not_with_the_members(
+    protocol: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A group of a thousand members would take minutes otherwise."""
+    counted = 0
+    counts = Network.counts
+
+    def counting(*given: Any) -> bool:
+        nonlocal counted
+        counted += 1
+        return counts(*given)
+
+    monkeypatch.setattr(Network, "counts", counting)
+    members = [{"id": f"m{number}", "topics": ["t"]} for number in range(200)]
+    found = simulate(
+        scenario(members, until=60), "range" if protocol == "eager" else "uniform", protocol
+    )
+    assert found.violations == ()
+    assert counted < 10 * len(members)
 
 
 def check_spans(found: Any) -> None:

@@ -20,7 +20,8 @@ What the members hold gives the ownership spans, and these give the lag of every
 from __future__ import annotations
 
 import os
-from collections.abc import Collection, Mapping, Sequence
+from collections import Counter
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
@@ -394,6 +395,9 @@ class _Run:
         self._holders: dict[Partition, list[str]] = {}
         self._start: dict[Partition, float] = {}
         self._last: dict[Partition, str] = {}
+        # running processes by topic that one subscribes to, and the partitions of these topics
+        self._subscribers: Counter[str] = Counter()
+        self._subscribed = 0
         self._without_owner = 0
         self._since = 0.0
         self._state: tuple[object, ...] = ()
@@ -504,27 +508,31 @@ class _Run:
         coordinator, touched = self.network.coordinator, sorted(self.network.touched)
         state = (
             coordinator.generation,
-            coordinator.state,
             len(coordinator.removed),
+            coordinator.state,
             len(coordinator.members),
         )
         news = {client: self._news(client) for client in touched}
         self.network.touched.clear()
         if state == self._state and all(self._seen.get(c) == news[c] for c in touched):
             return
+        # a new generation or a removal may end what any process owns
+        concerned = touched if self._state[:2] == state[:2] else self._consumers
         self._state = state
         self._count_unowned()
         self._record_removals()
         self._record_round()
         for client in touched:
             consumer = self._consumers[client]
-            for call in consumer.callbacks[self._seen.get(client, (0,))[0] :]:
+            seen = self._seen.get(client, (0, False, False))
+            for call in consumer.callbacks[seen[0] :]:
                 self.callbacks.append((self.network.now, client, call))
                 self._record_callback(client, call.kind, call.partitions, call.generation)
             if consumer.error is not None and client not in self.refused:
                 self.refused[client] = f"{consumer.error.name}: {consumer.error.value}"
+            self._count_subscriber(consumer, self._runs(news[client]) - self._runs(seen))
         self._seen.update(news)
-        self._update_owners()
+        self._update_owners(concerned)
 
     def _news(self, client: str) -> tuple[int, bool, bool]:
         """The state of a process that is compared: its number of callbacks, whether it runs,
@@ -634,12 +642,26 @@ class _Run:
 
     # -- owners
 
-    def _update_owners(self) -> None:
-        """Compare what each process holds with what it held before the event."""
+    @staticmethod
+    def _runs(news: tuple[int, bool, bool]) -> bool:
+        """Whether a process runs and has not failed."""
+        return news[1] and not news[2]
+
+    def _count_subscriber(self, consumer: SimulatedConsumer, change: int) -> None:
+        """A process that subscribes has started (1), ended (-1), or neither (0)."""
+        for topic in set(consumer.topics) if change else ():
+            before = self._subscribers[topic]
+            self._subscribers[topic] += change
+            started = bool(before + change) - bool(before)
+            self._subscribed += started * self.scenario.topics.get(topic, 0)
+
+    def _update_owners(self, clients: Iterable[str]) -> None:
+        """Compare what these processes hold with what they held before the event."""
         gone: list[tuple[Partition, str]] = []
         come: list[tuple[Partition, str]] = []
         nothing: frozenset[Partition] = frozenset()
-        for client, consumer in self._consumers.items():
+        for client in clients:
+            consumer = self._consumers[client]
             counts = client in self.network.processes and self.network.counts(consumer)
             held = consumer.held if counts else nothing
             before = self._held.get(client, nothing)
@@ -651,13 +673,7 @@ class _Run:
             self._release(partition, client)
         for partition, client in come:
             self._take(partition, client)
-        self._without_owner = self._subscribed_partitions() - len(self._holders)
-
-    def _subscribed_partitions(self) -> int:
-        """Number of partitions of the topics that a running member subscribes to."""
-        running = [c for c in self.network.processes.values() if c.error is None]
-        topics = {topic for consumer in running for topic in consumer.topics}
-        return sum(self.scenario.topics.get(topic, 0) for topic in topics)
+        self._without_owner = self._subscribed - len(self._holders)
 
     def _release(self, partition: Partition, client: str) -> None:
         holders = self._holders[partition]

@@ -50,6 +50,7 @@ from partage.consumers.protocol.messages import (
     Partitions,
     Request,
 )
+from partage.consumers.protocol.timers import Timers
 
 
 @dataclass
@@ -60,7 +61,6 @@ class ConsumerGroupMember:
     - ``assigned``: what it has, or is to take; ``revoking``: what it has yet to revoke
     - ``waits``: whether others hold partitions of its target
     - ``assignment``: its part of the target assignment
-    - ``expires``: when its session expires; ``revoke_by``: when it must have confirmed
     """
 
     member_id: str
@@ -70,8 +70,6 @@ class ConsumerGroupMember:
     revoking: frozenset[Partition] = frozenset()
     waits: bool = False
     assignment: Partitions = ()
-    expires: float = math.inf
-    revoke_by: float = math.inf
 
     @property
     def client(self) -> str:
@@ -102,6 +100,8 @@ class ConsumerGroupCoordinator:
     _target_epoch: int = field(init=False)
     _assigned_at: float = -math.inf
     _holder: dict[Partition, str] = field(default_factory=dict)
+    _sessions: Timers = field(default_factory=Timers)
+    _revocations: Timers = field(default_factory=Timers)
 
     def __post_init__(self) -> None:
         self._target_epoch = self.group_epoch
@@ -131,7 +131,7 @@ class ConsumerGroupCoordinator:
         if self.group_epoch > self._target_epoch:
             self._update_target(now)
         self._reconcile(now, member, request.owned)
-        member.expires = now + self.session_timeout
+        self._sessions.put(member.member_id, now + self.session_timeout)
         changed = request.epoch == JOIN_EPOCH or member.assigned != before
         assigned = tuple(sorted(member.assigned)) if changed else None
         return [
@@ -142,17 +142,17 @@ class ConsumerGroupCoordinator:
 
     def tick(self, now: float) -> list[Answer]:
         """Remove the members whose time is up."""
-        for member in list(self.members.values()):
-            if member.expires <= now:
-                self._remove(now, member, "its session expired")
-            elif member.revoke_by <= now:
-                self._remove(now, member, "it did not confirm a revocation in time")
+        expired, late = self._sessions.due(now), self._revocations.due(now)
+        for member in [self.members[key] for key in self.members if key in expired | late]:
+            silent = member.member_id in expired
+            why = "its session expired" if silent else "it did not confirm a revocation in time"
+            self._remove(now, member, why)
         return []
 
     @property
     def deadline(self) -> float:
         """When the next time-out is due, in seconds; infinity for never."""
-        return min((min(m.expires, m.revoke_by) for m in self.members.values()), default=math.inf)
+        return min(self._sessions.first(), self._revocations.first())
 
     def counts(self, consumer: SimulatedConsumer) -> bool:
         """Whether the process is a member, so that the group accepts its commits."""
@@ -171,15 +171,16 @@ class ConsumerGroupCoordinator:
 
     def _member_of(self, request: ConsumerHeartbeat) -> ConsumerGroupMember | Error:
         member = self.members.get(request.member_id)
-        former = self._static(request.instance_id)
         if request.epoch == JOIN_EPOCH:
+            former = self._static(request.instance_id)
             if former is not None and former is not member:
                 if former.epoch != LEAVE_STATIC_EPOCH:
                     return Error.UNRELEASED_INSTANCE_ID
                 member = self._replace(former, request.member_id)
             return self._subscribe(member, request)
         if member is None:
-            return Error.UNKNOWN_MEMBER_ID if former is None else Error.FENCED_INSTANCE_ID
+            static = self._static(request.instance_id) is not None
+            return Error.FENCED_INSTANCE_ID if static else Error.UNKNOWN_MEMBER_ID
         if request.epoch != member.epoch:
             return Error.FENCED_MEMBER_EPOCH
         return member
@@ -204,6 +205,7 @@ class ConsumerGroupCoordinator:
     def _replace(self, former: ConsumerGroupMember, member_id: str) -> ConsumerGroupMember:
         """Hand the entry of a static member over to the process that returns."""
         del self.members[former.member_id]
+        self._forget_times(former)
         former.member_id = member_id
         self.members[member_id] = former
         self._holder.update(dict.fromkeys(former.assigned, member_id))
@@ -215,7 +217,8 @@ class ConsumerGroupCoordinator:
             return
         if request.epoch == LEAVE_STATIC_EPOCH:
             self._release(member.revoking)
-            member.revoking, member.revoke_by = frozenset(), math.inf
+            member.revoking = frozenset()
+            self._revocations.put(member.member_id, math.inf)
             member.epoch = LEAVE_STATIC_EPOCH
         else:
             self._delete(member)
@@ -227,9 +230,14 @@ class ConsumerGroupCoordinator:
     def _delete(self, member: ConsumerGroupMember) -> None:
         self._release(member.assigned | member.revoking)
         del self.members[member.member_id]
+        self._forget_times(member)
         self.group_epoch += 1
         if not self.members:
             self._target_epoch = self.group_epoch
+
+    def _forget_times(self, member: ConsumerGroupMember) -> None:
+        self._sessions.put(member.member_id, math.inf)
+        self._revocations.put(member.member_id, math.inf)
 
     # -- the target, and the way there
 
@@ -255,14 +263,15 @@ class ConsumerGroupCoordinator:
             if owned is None or member.revoking.intersection(owned):
                 return
             self._release(member.revoking)
-            member.revoking, member.revoke_by = frozenset(), math.inf
+            member.revoking = frozenset()
+            self._revocations.put(member.member_id, math.inf)
         elif member.epoch == self._target_epoch and not member.waits:
             return
         target = frozenset(member.assignment)
         kept, gone = member.assigned & target, member.assigned - target
         if gone and (owned is None or gone.intersection(owned)):
             member.assigned, member.revoking = kept, gone
-            member.revoke_by = now + member.request.rebalance_timeout
+            self._revocations.put(member.member_id, now + member.request.rebalance_timeout)
             return
         self._release(gone)
         free = frozenset(p for p in target - kept if p not in self._holder)

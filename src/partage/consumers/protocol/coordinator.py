@@ -50,6 +50,7 @@ from partage.consumers.protocol.messages import (
     Sync,
     Synced,
 )
+from partage.consumers.protocol.timers import Timers
 
 
 class State(Enum):
@@ -68,8 +69,6 @@ class ClassicMember:
     - ``request``: its last join; ``join``, ``sync``: its requests that are not answered yet
     - ``generation``: the last that it joined; ``since``: the first of those that it has joined
       without interruption
-    - ``synced``: the last generation whose assignment it received
-    - ``expires``: when its session expires
     """
 
     member_id: str
@@ -77,10 +76,8 @@ class ClassicMember:
     join: Join | None = None
     sync: Sync | None = None
     assignment: Partitions = ()
-    expires: float = math.inf
     generation: int = -1
     since: int = -1
-    synced: int = -1
 
     @property
     def client(self) -> str:
@@ -111,6 +108,13 @@ class Coordinator:
         self.removed: list[tuple[float, str, str]] = []
         self._instances: dict[str, str] = {}
         self._ids_given: dict[str, int] = {}
+        self._sessions = Timers()
+        # by assignor, the members that list it
+        self._listed: Counter[str] = Counter()
+        # the members that have not joined while the group prepares a generation, and those of the
+        # present generation that have not asked for their assignment
+        self._not_joined: set[str] = set()
+        self._not_synced: set[str] = set()
         self._join_by = math.inf
         self._sync_by = math.inf
         # In the first rebalance of an empty group: seconds by which it may still extend the wait.
@@ -136,7 +140,8 @@ class Coordinator:
 
     def tick(self, now: float) -> list[Answer]:
         """Process the time-outs that are due."""
-        for member in [member for member in self.members.values() if member.expires <= now]:
+        due = self._sessions.due(now)
+        for member in [member for key, member in self.members.items() if key in due] if due else ():
             self._expire(now, member, "its session expired")
         if self._join_by <= now:
             self._end_joining(now)
@@ -147,8 +152,7 @@ class Coordinator:
     @property
     def deadline(self) -> float:
         """When the next time-out is due, in seconds; infinity for never."""
-        expires = min((member.expires for member in self.members.values()), default=math.inf)
-        return min(expires, self._join_by, self._sync_by)
+        return min(self._sessions.first(), self._join_by, self._sync_by)
 
     def counts(self, consumer: SimulatedConsumer) -> bool:
         """Whether the group accepts the process as the owner of what it holds: it is in the present
@@ -220,6 +224,8 @@ class Coordinator:
                 answer = Joined if isinstance(pending, Join) else Synced
                 self._answers.append(answer(pending, Error.FENCED_INSTANCE_ID))
         member = ClassicMember(member_id, request, assignment=before.assignment)
+        self._drop(before)
+        self._listed.update(set(request.assignors))
         led = self.leader == old
         # the order of joining stays
         self.members = {
@@ -233,6 +239,7 @@ class Coordinator:
         same = self.state is State.STABLE and self._vote() == self.assignor
         if same:
             member.generation = member.since = self.generation
+            self._not_synced.add(member_id)
             # KIP-814: even if it leads, it does not assign
             self._answers.append(self._joined(request, member, assign=False))
             self._renew_session(now, member)
@@ -242,29 +249,40 @@ class Coordinator:
 
     def _add(self, member: ClassicMember) -> None:
         self.members[member.member_id] = member
+        self._listed.update(set(member.request.assignors))
         if member.request.instance_id is not None:
             self._instances[member.request.instance_id] = member.member_id
         if self.leader is None:
             self.leader = member.member_id
 
-    @staticmethod
-    def _await_generation(member: ClassicMember, request: Join) -> None:
+    def _drop(self, member: ClassicMember) -> None:
+        """Remove a member from what is counted."""
+        self._listed.subtract(set(member.request.assignors))
+        self._not_joined.discard(member.member_id)
+        self._not_synced.discard(member.member_id)
+        self._sessions.put(member.member_id, math.inf)
+
+    def _await_generation(self, member: ClassicMember, request: Join) -> None:
         """The member has joined and waits; its session does not expire while it waits."""
+        self._listed.subtract(set(member.request.assignors))
+        self._listed.update(set(request.assignors))
         member.request = member.join = request
-        member.expires = math.inf
+        self._not_joined.discard(member.member_id)
+        self._sessions.put(member.member_id, math.inf)
 
     def _rebalance(self, now: float) -> None:
         """Begin a rebalance, or the next generation if all members have joined."""
         if self.state in (State.STABLE, State.COMPLETING):
             self._abort_sync(now)
             self.state = State.PREPARING
+            self._not_joined = {key for key, member in self.members.items() if not member.join}
             self._join_by = now + self._rebalance_timeout()
         elif self.state is State.EMPTY:
             self.state = State.PREPARING
             self._join_by = now + self.initial_delay
             self._extension = max(self._rebalance_timeout() - self.initial_delay, 0.0)
             self._someone_joined = False
-        if self._extension is None and all(member.join for member in self.members.values()):
+        if self._extension is None and not self._not_joined:
             self._begin_generation(now)
 
     def _abort_sync(self, now: float) -> None:
@@ -304,6 +322,7 @@ class Coordinator:
             self.leader = here[0].member_id
         self.assignor = self._vote()
         self.state = State.COMPLETING
+        self._not_synced = {member.member_id for member in here}
         for member in here:
             if member.generation != self.generation - 1:
                 member.since = self.generation
@@ -316,18 +335,14 @@ class Coordinator:
         self._sync_by = now + self._rebalance_timeout()
 
     def _joined(self, request: Join, member: ClassicMember, assign: bool = True) -> Joined:
-        leads = assign and member.member_id == self.leader
-        subscriptions = {
-            other.member_id: (other.request.instance_id, other.request.subscription)
-            for other in self.members.values()
-        }
+        subscriptions = None
+        if assign and member.member_id == self.leader:
+            subscriptions = {
+                other.member_id: (other.request.instance_id, other.request.subscription)
+                for other in self.members.values()
+            }
         return Joined(
-            request,
-            None,
-            member.member_id,
-            self.generation,
-            self.assignor,
-            subscriptions if leads else None,
+            request, None, member.member_id, self.generation, self.assignor, subscriptions
         )
 
     # -- the vote
@@ -336,7 +351,7 @@ class Coordinator:
         return [member.request.assignors for member in self.members.values()]
 
     def _has_candidate(self, request: Join) -> bool:
-        return bool(set(request.assignors).intersection(*self._lists()))
+        return any(self._listed[name] == len(self.members) for name in request.assignors)
 
     def _vote(self) -> str:
         lists = self._lists()
@@ -359,12 +374,13 @@ class Coordinator:
         member = self.members[request.member_id]
         if self.state is State.COMPLETING:
             member.sync = request
-            member.expires = math.inf
+            self._not_synced.discard(member.member_id)
+            self._sessions.put(member.member_id, math.inf)
             if member.member_id == self.leader and request.assignment is not None:
                 self._accept_assignment(now, request)
         else:
             self._send_assignment(now, member, request)
-        if self.state is State.STABLE and not self._unsynced():
+        if self.state is State.STABLE and not self._not_synced:
             self._sync_by = math.inf
 
     def _accept_assignment(self, now: float, request: Sync) -> None:
@@ -379,22 +395,13 @@ class Coordinator:
 
     def _send_assignment(self, now: float, member: ClassicMember, request: Sync) -> None:
         member.sync = None
-        member.synced = self.generation
+        self._not_synced.discard(member.member_id)
         self._answers.append(Synced(request, None, self.generation, member.assignment))
         self._renew_session(now, member)
 
-    def _unsynced(self) -> list[ClassicMember]:
-        return [
-            member
-            for member in self.members.values()
-            if member.generation == self.generation
-            and member.synced != self.generation
-            and member.sync is None
-        ]
-
     def _end_syncing(self, now: float) -> None:
         self._sync_by = math.inf
-        late = self._unsynced()
+        late = [member for key, member in self.members.items() if key in self._not_synced]
         for member in late:
             self._remove(now, member, "it did not sync in time")
         if late:
@@ -430,7 +437,7 @@ class Coordinator:
         return None if member_id in self.members else Error.UNKNOWN_MEMBER_ID
 
     def _renew_session(self, now: float, member: ClassicMember) -> None:
-        member.expires = now + member.request.session_timeout
+        self._sessions.put(member.member_id, now + member.request.session_timeout)
 
     def _expire(self, now: float, member: ClassicMember, why: str) -> None:
         if member.member_id in self.members:
@@ -447,6 +454,7 @@ class Coordinator:
         if member.sync is not None:
             self._answers.append(Synced(member.sync, Error.UNKNOWN_MEMBER_ID))
         del self.members[member.member_id]
+        self._drop(member)
         if member.request.instance_id is not None:
             self._instances.pop(member.request.instance_id, None)
         if self.leader == member.member_id:
@@ -456,7 +464,7 @@ class Coordinator:
     def _rebalance_without(self, now: float) -> None:
         if self.state in (State.STABLE, State.COMPLETING):
             self._rebalance(now)
-        elif self.state is State.PREPARING and all(m.join for m in self.members.values()):
+        elif self.state is State.PREPARING and not self._not_joined:
             self._begin_generation(now)
 
     def _rebalance_timeout(self) -> float:
