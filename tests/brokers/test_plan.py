@@ -71,6 +71,23 @@ def test_a_damaged_directory_is_one_line(tmp_path: Path) -> None:
         partage.Plan.read(tmp_path / "plan")
 
 
+@pytest.mark.parametrize(
+    ("field", "value"), [("topic", "unknown"), ("partition", 99), ("replicas", [3])]
+)
+def test_a_wave_that_is_not_the_plans(tmp_path: Path, field: str, value: object) -> None:
+    partage.plan(grown()).write(tmp_path / "plan")
+    name = tmp_path / "plan" / "waves" / "001.json"
+    wave = json.loads(name.read_text())
+    wave["partitions"][0][field] = value
+    name.write_text(json.dumps(wave))
+    with pytest.raises(InputError, match=r"001\.json: .*: its replicas differ from plan\.json"):
+        partage.Plan.read(tmp_path / "plan")
+    del wave["partitions"][0]
+    name.write_text(json.dumps(wave))
+    with pytest.raises(InputError, match=r"plan: waves/ and plan\.json differ"):
+        partage.Plan.read(tmp_path / "plan")
+
+
 def test_moves_are_the_new_replicas() -> None:
     plan = partage.plan(grown(), replication_factor={"console": 4}, remove_broker=3)
     moves = plan.to_pandas()

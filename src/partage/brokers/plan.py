@@ -29,7 +29,8 @@ from partage.brokers.stages import StageName
 from partage.brokers.waves import Wave, WaveSchedule
 from partage.cluster import Cluster
 from partage.cluster.reassignment import Reassignment
-from partage.files import to_json
+from partage.errors import InputError
+from partage.files import parse_json, read_text, to_json
 from partage.flow.certificate import unpack
 from partage.frames import Columns, arrow_table, data_frame, html_table
 from partage.units import plural
@@ -282,7 +283,14 @@ class Plan:
             Stage(one.name, one.value, one.bound, its_prices, one.exact)
             for one, its_prices in zip(file.certificate.stages, prices, strict=True)
         ]
-        waves = tuple(_wave(one, path, before) for one in file.waves)
+        targets = dict(zip(before.row_of, after.replica_lists(), strict=True))
+        waves = tuple(_wave(one, path, before, targets) for one in file.waves)
+        if (
+            sorted(row for wave in waves for row in wave.rows)
+            != changed_rows(before, after).tolist()
+        ):
+            differs = "waves/ and plan.json differ: run partage check for the details"
+            raise InputError(os.fspath(path), differs)
         bound = file.figures.after.waves_lower_bound or 0
         return cls(
             problem=problem,
@@ -401,9 +409,19 @@ def _problem(file: plan_file.PlanFile, before: Cluster, after: Cluster) -> Probl
     )
 
 
-def _wave(one: plan_file.PlanWave, path: str | os.PathLike[str], before: Cluster) -> Wave:
-    name = Path(path) / one.file
-    lists = Reassignment.read(name).lists
+def _wave(
+    one: plan_file.PlanWave,
+    path: str | os.PathLike[str],
+    before: Cluster,
+    targets: Mapping[tuple[str, int], list[int]],
+) -> Wave:
+    """A wave as plan.json and its file have it. Raises InputError where they differ."""
+    name = os.fspath(Path(path) / one.file)
+    lists = Reassignment.from_json(parse_json(read_text(name, regular=True), name), name).lists
+    for (topic, number), replicas in lists.items():
+        if targets.get((topic, number)) != list(replicas):
+            problem = f"{topic}-{number}: its replicas differ from {directory.MARKER}"
+            raise InputError(name, problem)
     rows = np.array(sorted(before.row_of[key] for key in lists), dtype=np.int64)
     brokers = np.searchsorted(before.broker_ids, np.array(one.brokers or [], dtype=np.int64))
     return Wave(
