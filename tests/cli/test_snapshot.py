@@ -116,3 +116,38 @@ def test_a_duration_that_is_none(run: Run, given: str) -> None:
     assert (ended.code, ended.out) == (2, "")
     assert ended.err.startswith(f"partage: --watch {given}: ")
     assert ended.err.count("\n") == 1
+
+
+def test_prometheus(run: Run, cluster: FakeCluster, tmp_path: Path) -> None:
+    points = [[0, "0"], [60, "6000"]]
+    labels = {"t": "t", "partition": "0"}
+    row = {"metric": {"__name__": "kafka_log_log_size", **labels}, "values": points}
+    data = {"status": "success", "data": {"resultType": "matrix", "result": [row]}}
+    (tmp_path / "answer.json").write_text(json.dumps(data))
+    words = ("--prometheus", "answer.json", "--labels", "topic=t")
+    ended = run("snapshot", "--bootstrap-server", "h:1", "-o", "live.json", *words)
+    assert (ended.code, ended.err) == (0, "")
+    written = json.loads(Path("live.json").read_text())
+    assert written["rates"] == {"seconds": 60.0, "samples": 2}
+    assert written["partitions"][0]["bytes_in_per_second"] == 100
+    assert "--balance load" in ended.out
+    assert "1 partitions of the cluster have no rate from Prometheus: t-1" in ended.out
+
+
+@pytest.mark.parametrize(
+    ("words", "problem"),
+    [
+        (("--prometheus", "none.json"), "none.json: no such file"),
+        (("--prometheus", "x", "--watch", "1s"), "--prometheus: cannot be combined with --watch"),
+        (("--labels", "topic=x"), "--labels: needs --prometheus"),
+        (("--labels", "x", "--prometheus", "y"), "--labels x: expected for instance topic=NAME"),
+    ],
+)
+def test_prometheus_refused(
+    run: Run, cluster: FakeCluster, words: tuple[str, ...], problem: str
+) -> None:
+    ended = run("snapshot", "--bootstrap-server", "h:1", "-o", "live.json", *words)
+    assert (ended.code, ended.out) == (2, "")
+    assert ended.err.startswith(f"partage: {problem}")
+    assert ended.err.count("\n") == 1
+    assert not Path("live.json").exists()

@@ -177,6 +177,26 @@ topics = "t|u"
 [sandbox.up]
 brokers = 3
 """
+PROMETHEUS = {
+    "status": "success",
+    "data": {
+        "resultType": "matrix",
+        "result": [
+            {
+                "metric": {"__name__": name, "topic": "t", "partition": str(number), **more},
+                "values": [[1_767_268_800 + 60 * i, str(i * 1000)] for i in range(3)],
+            }
+            for number in range(2)
+            for name, more in (
+                ("kafka_log_log_size", {"instance": "b1"}),
+                ("kafka_log_log_logendoffset", {"instance": "b1"}),
+                ("kafka_log_log_logstartoffset", {"instance": "b1"}),
+                ("kafka_consumergroup_current_offset", {"consumergroup": "g"}),
+            )
+        ],
+    },
+}
+
 SANDBOX = {
     "format_version": 1,
     "kafka": "4.1.0",
@@ -219,6 +239,7 @@ def workspace(folder: Path) -> None:
         for protocol in ("eager", "cooperative"):
             text = (LOGS / f"{client}-{protocol}-whole" / "c.log").read_text(encoding="utf-8")
             write(f"{client}-{protocol}.log", text)
+    write("prometheus.json", PROMETHEUS)
     write("client.properties", PROPERTIES)
     write("truststore.pem", CERTIFICATE)
     for serializer, keys in KEYS.items():
@@ -408,6 +429,14 @@ def _profile_in_python() -> None:
     profile.hot_keys()
     profile.weights("lag")
     repr(profile), profile._repr_html_(), profile.to_pandas()
+
+
+def _prometheus() -> None:
+    from partage.measured_loads.prometheus import prometheus_rates
+
+    sizes = {(one["topic"], one["partition"]): one["size_bytes"] for one in CLUSTER["partitions"]}
+    found = prometheus_rates(["prometheus.json"], sizes)
+    json.dumps([one.to_json() for one in found.of.values()], allow_nan=False)
 
 
 def _watch_state() -> None:
@@ -603,6 +632,13 @@ READERS: tuple[Reader, ...] = (
         )
         for client in ("java", "kafka-python", "librdkafka")
         for protocol in ("eager", "cooperative")
+    ),
+    Reader(
+        "answer of Prometheus",
+        ("prometheus.json",),
+        (function(_prometheus),),
+        ("measured_loads.prometheus",),
+        ("prometheus FILE|URL",),
     ),
     Reader(
         "client properties",

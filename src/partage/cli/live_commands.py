@@ -11,7 +11,7 @@ from partage.cli import next_step, output
 from partage.cli.arguments import RUNNING, BootstrapServer, CommandConfig, Json
 
 if TYPE_CHECKING:
-    from partage.live.admin.states import MeasuredRates
+    from partage.measured_loads.rates import MeasuredRates
 
 
 def register(app: typer.Typer) -> None:
@@ -34,6 +34,21 @@ def snapshot(
             "Ctrl-C ends it earlier.",
         ),
     ] = None,
+    prometheus: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="FILE|URL",
+            help="Take rates from an answer of Prometheus to query_range. Values per second: "
+            "bytes_in=FILE, bytes_out=URL. Repeatable.",
+        ),
+    ] = None,
+    labels: Annotated[
+        str | None,
+        typer.Option(
+            metavar="topic=NAME,…",
+            help="What Prometheus' labels topic, partition and group are called.",
+        ),
+    ] = None,
     json: Json = False,
 ) -> None:
     """Show a running cluster: brokers, replicas with sizes, throttles, groups.
@@ -45,10 +60,12 @@ def snapshot(
         partage snapshot --bootstrap-server localhost:9092 -o cluster.json
         partage snapshot --bootstrap-server localhost:9092 --watch 60s -o cluster.json
         partage snapshot --bootstrap-server kafka:9093 --command-config me.properties
+        partage snapshot --bootstrap-server localhost:9092 --prometheus answer.json -o cluster.json
     """
-    from partage.errors import read_parameter
+    from partage.errors import InputError, read_parameter
     from partage.live.admin.connection import Connection
     from partage.live.admin.snapshot import take_snapshot
+    from partage.measured_loads.prometheus import LABELS, labels_of, prometheus_rates
     from partage.outputs import check_file, json_with_checksum, write_file
     from partage.report.live_tables import print_snapshot
     from partage.units import Duration
@@ -56,6 +73,11 @@ def snapshot(
     if out is not None:
         check_file(out, "out")
     seconds = None if watch is None else read_parameter("watch", Duration.of, watch)
+    names = LABELS if labels is None else read_parameter("labels", labels_of, labels)
+    if watch is not None and prometheus:
+        raise InputError("prometheus", "cannot be combined with --watch")
+    if labels is not None and not prometheus:
+        raise InputError("labels", "needs `prometheus`")
     connection = Connection.of(bootstrap_server, command_config)
     with output.progress(quiet=json) as progress, connection.admin() as admin:
         rates = None
@@ -64,6 +86,10 @@ def snapshot(
             take_snapshot(admin, groups=False, throttles=False, progress=progress)
             rates = _measured(admin, seconds, progress)
         taken = take_snapshot(admin, progress=progress)
+    if prometheus:
+        rates = prometheus_rates(
+            prometheus, {one.key: one.size_bytes for one in taken.partitions}, names
+        )
     found = (taken if rates is None else taken.with_rates(rates)).to_json()
     if out is not None:
         write_file(out, json_with_checksum(found, indent=1))
@@ -72,7 +98,7 @@ def snapshot(
         return
     console = output.console()
     print_snapshot(found, console)
-    balance = () if watch is None else ("--balance", "load")
+    balance = () if rates is None else ("--balance", "load")
     if out is None:
         words = next_step.cluster_options("plan")
         next_step.show(console, "plan", *words, "-o", "plan/")

@@ -16,7 +16,7 @@ from kafka.structs import OffsetAndMetadata
 import partage
 from partage.live.admin.rates import measure_rates
 from partage.live.admin.snapshot import take_snapshot
-from partage.live.admin.states import MeasuredRates, PartitionRates
+from partage.measured_loads.rates import MeasuredRates, PartitionRates
 from partage.testing import FakeCluster
 
 BUSY, IDLE, READ = ("busy", 0), ("busy", 1), ("read", 0)

@@ -1,18 +1,7 @@
 """Measures how fast producers write to partitions and consumers read them: ``snapshot --watch``.
 
 At several moments it reads, of each partition, the size of its leader's log and its first and next
-offset, and the offsets that groups have committed. Between two moments,
-
-- *records in* are how far the next offset went, and *records out* how far the groups' offsets did;
-- *bytes in* are how much the log grew. That holds if nothing was deleted meanwhile and the leader
-  stayed: where the first offset moved, now or one moment earlier (sizes are read before offsets),
-  where the log shrank, or another replica leads, bytes are records times bytes per record;
-- *bytes out* are records out times bytes per record.
-
-Bytes per record are those of the growth that was measured, else the log's size over its records.
-Offsets count for records: those of transaction markers too, and those that compaction removed, on
-both sides alike. Where a next offset went back (topic created again, or truncated), or a group's
-was reset to an earlier one, the interval does not count.
+offset, and the offsets that groups have committed. ``measured_loads/rates.py`` has the arithmetic.
 """
 
 from __future__ import annotations
@@ -28,7 +17,15 @@ from kafka.admin import OffsetSpec
 
 from partage.live.admin.connection import ask_together_or_singly, chunks, describe_error
 from partage.live.admin.replica_sizes import read_sizes
-from partage.live.admin.states import Key, MeasuredRates, PartitionRates
+from partage.measured_loads.rates import (
+    GroupReads,
+    Key,
+    LogGrowth,
+    LogReading,
+    MeasuredRates,
+    PartitionRates,
+    combined,
+)
 from partage.units import listed
 
 LEAST_SECONDS = 1.0
@@ -46,79 +43,14 @@ _NO_COMMITS = (
 )
 
 
-@dataclass(frozen=True)
-class _Reading:
-    """A partition at a moment: when and how large its leader's log was, when and which offsets."""
-
-    leader: int
-    size_at: float
-    size: int
-    offsets_at: float
-    first: int
-    next: int
-
-
-@dataclass
-class _Log:
-    """What is known of a partition: its last reading, and sums over the intervals that count.
-
-    ``grown``, ``grown_records``: where bytes were measured; ``other_records``: elsewhere.
-    """
-
-    last: _Reading
-    deleted: bool = False
-    grown: float = 0.0
-    grown_records: int = 0
-    other_records: int = 0
-    seconds: float = 0.0
-
-    def add(self, now: _Reading) -> None:
-        before, self.last = self.last, now
-        seconds, records = now.offsets_at - before.offsets_at, now.next - before.next
-        deleted, self.deleted = self.deleted, now.first != before.first
-        if seconds <= 0 or records < 0:
-            return
-        self.seconds += seconds
-        grown = now.size - before.size
-        size_seconds = now.size_at - before.size_at
-        if deleted or self.deleted or grown < 0 or now.leader != before.leader or size_seconds <= 0:
-            self.other_records += records
-            return
-        self.grown_records += records
-        self.grown += grown * seconds / size_seconds  # in the time of the records
-
-    @property
-    def bytes_per_record(self) -> float | None:
-        if self.grown_records:
-            return self.grown / self.grown_records
-        kept = self.last.next - self.last.first
-        return self.last.size / kept if kept > 0 else None
-
-
-@dataclass
-class _Reads:
-    """The committed offset of a group on a partition, and what it read since the first."""
-
-    offset: int
-    at: float
-    records: int = 0
-    seconds: float = 0.0
-
-    def add(self, offset: int, at: float) -> None:
-        if offset >= self.offset:
-            self.records += offset - self.offset
-            self.seconds += at - self.at
-        self.offset, self.at = offset, at
-
-
 @dataclass
 class _Meter:
     """The sums over all moments so far."""
 
     admin: KafkaAdminClient
     clock: Callable[[], float]
-    logs: dict[Key, _Log] = field(default_factory=dict)
-    reads: dict[tuple[str, Key], _Reads] = field(default_factory=dict)
+    logs: dict[Key, LogGrowth] = field(default_factory=dict)
+    reads: dict[tuple[str, Key], GroupReads] = field(default_factory=dict)
     listed: set[Key] = field(default_factory=set)
     unreadable: dict[str, str] = field(default_factory=dict)
 
@@ -147,11 +79,11 @@ class _Meter:
         following = self._offsets(OffsetSpec.LATEST, sizes)
         for key in sizes.keys() & first.keys() & following.keys():
             at, offset = following[key]
-            reading = _Reading(leaders[key], *sizes[key], at, first[key][1], offset)
+            reading = LogReading(leaders[key], *sizes[key], at, first[key][1], offset)
             if key in self.logs:
                 self.logs[key].add(reading)
             else:
-                self.logs[key] = _Log(reading)
+                self.logs[key] = LogGrowth(reading)
 
     def _offsets(self, spec: OffsetSpec, keys: Iterable[Key]) -> dict[Key, tuple[float, int]]:
         """When it was read, and the offset; topics that cannot be read are left out."""
@@ -192,26 +124,7 @@ class _Meter:
                 if key in self.reads:
                     self.reads[key].add(one.offset, now)
                 else:
-                    self.reads[key] = _Reads(one.offset, now)
-
-    def rates(self) -> dict[Key, PartitionRates]:
-        """Of the partitions that were measured."""
-        read: dict[Key, float] = defaultdict(float)
-        for (_, key), one in self.reads.items():
-            if one.seconds > 0:
-                read[key] += one.records / one.seconds
-        found = {}
-        for key, log in sorted(self.logs.items()):
-            if log.seconds <= 0:
-                continue
-            size = log.bytes_per_record or 0.0
-            found[key] = PartitionRates(
-                bytes_in=(log.grown + log.other_records * size) / log.seconds,
-                bytes_out=read[key] * size if self.reads else None,
-                records_in=(log.grown_records + log.other_records) / log.seconds,
-                records_out=read[key] if self.reads else None,
-            )
-        return found
+                    self.reads[key] = GroupReads(one.offset, now)
 
     def warnings(self, measured: Mapping[Key, PartitionRates]) -> list[str]:
         found = [
@@ -254,5 +167,5 @@ def measure_rates(
         progress("measuring rates: stopping")
         meter.add_sample()
         samples += 1
-    rates = meter.rates()
+    rates = combined(meter.logs, meter.reads)
     return MeasuredRates(clock() - start, samples, rates, tuple(meter.warnings(rates)))

@@ -5,7 +5,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import Any
@@ -13,12 +12,11 @@ from typing import Any
 import partage
 from partage.cluster import Cluster
 from partage.cluster.broker import MAX_BYTES
+from partage.measured_loads.rates import Key as Key
+from partage.measured_loads.rates import MeasuredRates, PartitionRates
 from partage.units import plural
 
 FORMAT_VERSION = 1
-
-Key = tuple[str, int]
-"""Topic and number."""
 
 RATES = ("leader.replication.throttled.rate", "follower.replication.throttled.rate")
 """What a broker may send as leader, and fetch as follower, of throttled replicas."""
@@ -89,38 +87,6 @@ class PartitionIdentity:
 
 
 @dataclass(frozen=True)
-class PartitionRates:
-    """Bytes and records per second that producers write to a partition (in) and consumers read from
-    it (out); None where unknown."""
-
-    bytes_in: float | None = None
-    bytes_out: float | None = None
-    records_in: float | None = None
-    records_out: float | None = None
-
-    def to_json(self) -> dict[str, float]:
-        """The known rates as fields of a CLUSTER's partition."""
-        rates = (
-            ("bytes_in_per_second", self.bytes_in),
-            ("bytes_out_per_second", self.bytes_out),
-            ("records_in_per_second", self.records_in),
-            ("records_out_per_second", self.records_out),
-        )
-        return {name: round(rate, 3) for name, rate in rates if rate is not None}
-
-
-@dataclass(frozen=True)
-class MeasuredRates:
-    """Rates by partition, from so many ``samples`` in so many ``seconds``. ``warnings``: what could
-    not be measured."""
-
-    seconds: float
-    samples: int
-    of: Mapping[Key, PartitionRates]
-    warnings: tuple[str, ...] = ()
-
-
-@dataclass(frozen=True)
 class PartitionState(PartitionIdentity):
     """A partition. ``replicas``: its brokers, preferred leader first, or the target of its
     reassignment, with the brokers that it is ``adding`` and ``removing``. ``sizes``: bytes by
@@ -134,7 +100,7 @@ class PartitionState(PartitionIdentity):
     removing: tuple[int, ...] = ()
     sizes: dict[int, int] = field(default_factory=dict)
     topic_id: str | None = None
-    rates: PartitionRates = PartitionRates()
+    rates: PartitionRates = field(default_factory=PartitionRates)
 
     @property
     def current(self) -> tuple[int, ...]:
