@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import re
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 
 _FLAGS = {re.ASCII: "a", re.IGNORECASE: "i", re.MULTILINE: "m", re.DOTALL: "s", re.VERBOSE: "x"}
 _READ_OTHERWISE = re.compile(r"\{,|\{\d*,?\d{4}")
@@ -46,6 +46,11 @@ def matcher(pattern: re.Pattern[str]) -> Callable[[str], bool]:
         _check_few_choices(pattern.pattern)
         return lambda name: pattern.fullmatch(name) is not None
     return lambda name: compiled.fullmatch(name) is not None
+
+
+def matching(pattern: str, names: Iterable[str]) -> list[str]:
+    """The names that match as a whole, in order."""
+    return list(filter(matcher(compile_pattern(pattern)), sorted(names)))
 
 
 def _linear(pattern: re.Pattern[str]) -> re.Pattern[str] | None:

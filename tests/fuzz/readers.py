@@ -232,7 +232,16 @@ def workspace(folder: Path) -> None:
     write("lag.txt", LAGS)
     for name, group in (("group", GROUP), ("streams", STREAMS), ("connect", CONNECT)):
         write(f"{name}.json", group)
-    for name in ("deploy", "failover", "idle", "kip-429", "migration", "push-pull", "restart"):
+    for name in (
+        "deploy",
+        "failover",
+        "idle",
+        "kip-429",
+        "migration",
+        "new-topics",
+        "push-pull",
+        "restart",
+    ):
         text = (GROUPS / f"{name}-scenario.json").read_text(encoding="utf-8")
         write(f"{name}-scenario.json", text)
     for client in ("java", "kafka-python", "librdkafka"):
@@ -619,7 +628,16 @@ READERS: tuple[Reader, ...] = (
             ("scenario SCENARIO",),
             share=2,
         )
-        for name in ("deploy", "failover", "idle", "kip-429", "migration", "push-pull", "restart")
+        for name in (
+            "deploy",
+            "failover",
+            "idle",
+            "kip-429",
+            "migration",
+            "new-topics",
+            "push-pull",
+            "restart",
+        )
     ),
     *(
         Reader(

@@ -34,9 +34,10 @@ def _starts_and_ends(found: Simulation) -> Iterator[tuple[float, int, str]]:
     until = found.scenario.until
     for member in found.scenario.members:
         if member.joins_at <= until:
-            topics = printable(", ".join(member.topics))
-            line = _line(found, member.joins_at, member.id, f"Subscribed to topic(s): {topics}")
-            yield member.joins_at, 0, line
+            message = f"Subscribed to topic(s): {printable(', '.join(member.topics))}"
+            if member.pattern is not None:
+                message = f"Subscribed to pattern: '{printable(member.pattern)}'"
+            yield member.joins_at, 0, _line(found, member.joins_at, member.id, message)
         leaves = member.leaves_at
         if leaves is not None and leaves <= until and member.instance_id is None:
             message = f"Member {printable(member.id)} sending LeaveGroup request to coordinator"

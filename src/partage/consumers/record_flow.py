@@ -25,6 +25,7 @@ from partage.consumers.scenario import ScenarioMember
 _TOLERANCE = 1e-9
 """Records and seconds up to this count as none."""
 _LAG_TOLERANCE = 1e-6
+_FROM_THE_START: Mapping[Partition, float] = {}
 
 
 @dataclass(frozen=True)
@@ -60,9 +61,11 @@ def pull(
     produce: Mapping[Partition, float],
     members: Mapping[str, ScenarioMember],
     until: float,
+    created: Mapping[Partition, float] = _FROM_THE_START,
 ) -> dict[Partition, LagCurve]:
-    """The lag of every partition over time. ``produce``: records per second."""
-    curves: dict[Partition, LagCurve] = {partition: [(0.0, 0.0)] for partition in produce}
+    """The lag of every partition over time. ``produce``: records per second, from the start or,
+    where it is in ``created``, from this moment on."""
+    curves: dict[Partition, LagCurve] = {p: [(created.get(p, 0.0), 0.0)] for p in produce}
 
     def accumulate(partition: Partition, time: float) -> None:
         """No member has read the partition since the end of its curve."""
@@ -138,9 +141,10 @@ def push(
     spans: Sequence[OwnershipSpan],
     produce: Mapping[Partition, float],
     members: Mapping[str, ScenarioMember],
+    created: Mapping[Partition, float] = _FROM_THE_START,
 ) -> dict[str, PushLoad]:
-    """The load of every member if the broker pushed records."""
-    sent_until = dict.fromkeys(produce, 0.0)
+    """The load of every member if the broker pushed records. ``created``: as for ``pull``."""
+    sent_until = {partition: created.get(partition, 0.0) for partition in produce}
     buffers = {name: _Buffer(member) for name, member in members.items()}
     for stretch in _stretches(spans):
         burst = sum(produce[p] * (stretch.start - sent_until[p]) for p in stretch.partitions)

@@ -4,14 +4,16 @@ Times are seconds from the start, rates records per second. The defaults are Kaf
 (``session_timeout`` 45, ``heartbeat_interval`` 3, ``rebalance_timeout`` 300; with the consumer
 protocol the broker's ``consumer_heartbeat_interval`` 5 and ``assignment_interval`` 1), except that
 an empty group does not wait for more members (``initial_delay`` 0) and messages take no time
-(``latency`` 0). A member's ``pattern`` adds the topics whose whole name matches.
+(``latency`` 0). A member's ``pattern`` adds the topics whose whole name matches. ``topic_changes``
+create topics and add partitions; ``consumers.topic_metadata`` describes when clients learn of them
+(``metadata_max_age`` 300).
 """
 
 from __future__ import annotations
 
 import math
 import os
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import pairwise
 from typing import Annotated, Any, ClassVar, Literal, TypeAlias
@@ -31,7 +33,7 @@ from partage.json_input import (
     check_json,
     read_json,
 )
-from partage.patterns import compile_pattern, matcher
+from partage.patterns import compile_pattern, matching
 from partage.units import plural
 
 MAX_PARTITIONS = 100_000
@@ -55,6 +57,7 @@ _POSITIVE = (
     "heartbeat_interval",
     "rebalance_timeout",
     "consumer_heartbeat_interval",
+    "metadata_max_age",
 )
 _MOMENTS = ("joins_at", "leaves_at", "crashes_at", "latency")
 
@@ -63,6 +66,7 @@ _MOMENTS = ("joins_at", "leaves_at", "crashes_at", "latency")
 class ScenarioMember:
     """A process of the scenario.
 
+    - it subscribes to ``topics`` and, if it has a ``pattern``, to those whose whole name matches
     - it joins at ``joins_at``; it closes its consumer at ``leaves_at`` or dies at ``crashes_at``
     - ``rate``: records that it can process per second, None for any number
     - ``poll_timeout_ms``: how long a poll waits for records
@@ -92,6 +96,13 @@ class ScenarioMember:
     tags: Mapping[str, str] = field(default_factory=dict)
     config: Mapping[str, Any] = field(default_factory=dict)
     user_data: bytes | None = None
+    pattern: str | None = None
+
+    def subscription(self, topics: Iterable[str]) -> tuple[str, ...]:
+        """The topics that it subscribes to when these exist."""
+        if self.pattern is None:
+            return self.topics
+        return tuple(dict.fromkeys((*self.topics, *matching(self.pattern, topics))))
 
     @property
     def ends_at(self) -> float:
@@ -110,6 +121,15 @@ class Step:
 
     name: str
     at: float
+
+
+@dataclass(frozen=True)
+class TopicChange:
+    """From ``at`` on the topic has so many partitions: it is created, or some are added."""
+
+    at: float
+    topic: str
+    partitions: int
 
 
 @dataclass(frozen=True)
@@ -132,7 +152,7 @@ class Scenario:
     - ``in_step``: whether all members send their heartbeats at the same moments
     - ``streams``, ``connect``: of the application, as in GROUP.json
     - ``restore``: how a Streams process restores the state of a task, None: unknown
-    - ``steps``: in the order of time
+    - ``steps``, ``topic_changes``: in the order of time
     """
 
     topics: Mapping[str, int]
@@ -153,6 +173,24 @@ class Scenario:
     connect: Mapping[str, Any] | None = None
     restore: Restore | None = None
     steps: tuple[Step, ...] = ()
+    topic_changes: tuple[TopicChange, ...] = ()
+    metadata_max_age: float = 300.0
+
+    @property
+    def all_topics(self) -> dict[str, int]:
+        """Partition counts at the end."""
+        return {**self.topics, **{one.topic: one.partitions for one in self.topic_changes}}
+
+    @property
+    def created_at(self) -> dict[tuple[str, int], float]:
+        """When the partitions that do not exist from the start are created."""
+        count = dict(self.topics)
+        found: dict[tuple[str, int], float] = {}
+        for one in self.topic_changes:
+            before = count.get(one.topic, 0)
+            found.update(((one.topic, n), one.at) for n in range(before, one.partitions))
+            count[one.topic] = one.partitions
+        return found
 
     @classmethod
     def read(cls, path: str | os.PathLike[str]) -> Scenario:
@@ -205,6 +243,12 @@ class _StepEntry(Struct, forbid_unknown_fields=True):
     at: _Moment
 
 
+class _TopicChangeEntry(Struct, forbid_unknown_fields=True):
+    at: _Moment
+    topic: TopicName
+    partitions: Count
+
+
 class _RestoreEntry(Struct, forbid_unknown_fields=True):
     records: _Number
     rate: _Number
@@ -233,6 +277,8 @@ class _ScenarioFile(Struct, forbid_unknown_fields=True):
     connect: dict[str, Any] | None = None
     restore: _RestoreEntry | None = None
     steps: list[_StepEntry] | None = None
+    topic_changes: list[_TopicChangeEntry] | None = None
+    metadata_max_age: _Number | None = None
 
 
 def _scenario(file: _ScenarioFile, where: str) -> Scenario:
@@ -249,6 +295,9 @@ def _scenario(file: _ScenarioFile, where: str) -> Scenario:
     for at, (before, step) in enumerate(pairwise(steps), 1):
         if step.at <= before.at:
             raise InputError(where, f"steps[{at}].at: expected more than {before.at:g} seconds")
+    given["topic_changes"] = tuple(
+        TopicChange(one.at, one.topic, one.partitions) for one in file.topic_changes or []
+    )
     scenario = Scenario(**given)
     for name in _POSITIVE:
         if getattr(scenario, name) <= 0:
@@ -264,15 +313,25 @@ def _scenario(file: _ScenarioFile, where: str) -> Scenario:
 
 
 def _check_topics(file: _ScenarioFile, where: str) -> None:
-    if sum(file.topics.values()) > MAX_PARTITIONS:
+    topics, last = dict(file.topics), 0.0
+    for at, change in enumerate(file.topic_changes or []):
+        place = f"topic_changes[{at}]"
+        if change.at < last:
+            raise InputError(where, f"{place}.at: expected at least {last:g} seconds, as before it")
+        has, last = topics.get(change.topic, 0), change.at
+        if change.partitions <= has:
+            problem = f"topic {change.topic!r} has {has} by then: expected more"
+            raise InputError(where, f"{place}.partitions: {problem}")
+        topics[change.topic] = change.partitions
+    if sum(topics.values()) > MAX_PARTITIONS:
         raise InputError(where, f"topics: more than {MAX_PARTITIONS} partitions")
     for name in ("produce", "racks"):
         for topic in getattr(file, name) or {}:
-            if topic not in file.topics:
+            if topic not in topics:
                 raise InputError(where, f"{name}: topic {topic!r} is not listed")
     for topic, rows in (file.racks or {}).items():
-        if len(rows) != file.topics[topic]:
-            raise InputError(where, f"racks.{topic}: expected {file.topics[topic]} lists of racks")
+        if len(rows) != topics[topic]:
+            raise InputError(where, f"racks.{topic}: expected {topics[topic]} lists of racks")
 
 
 def _check_numbers(file: _ScenarioFile, where: str) -> None:
@@ -289,8 +348,8 @@ def _members(file: _ScenarioFile, where: str) -> list[ScenarioMember]:
     members: list[ScenarioMember] = []
     seen: set[str] = set()
     for at, entry in enumerate(file.members):
-        given = _given(entry) | {"topics": _topics(entry, file, f"{where}: members[{at}]")}
-        given.pop("pattern", None)
+        given = _given(entry) | {"topics": tuple(entry.topics)}
+        _check_pattern(entry, f"{where}: members[{at}]")
         given["instance_id"] = entry.instance_id or None
         given["assignors"] = tuple(entry.assignors or ())
         restarts = given.pop("restarts", ())
@@ -332,15 +391,11 @@ def _processes(
     yield now
 
 
-def _topics(entry: _MemberEntry, file: _ScenarioFile, where: str) -> tuple[str, ...]:
-    """The topics that a member subscribes to, by name and by regular expression."""
-    if entry.pattern is None:
-        return tuple(entry.topics)
+def _check_pattern(entry: _MemberEntry, where: str) -> None:
     try:
-        matches = matcher(compile_pattern(entry.pattern))
+        compile_pattern(entry.pattern or "")
     except ValueError as error:
         raise InputError(where, f"pattern {shown(entry.pattern)}: {error}") from None
-    return tuple(dict.fromkeys((*entry.topics, *filter(matches, sorted(file.topics)))))
 
 
 def _given(entry: Struct) -> dict[str, Any]:

@@ -23,7 +23,7 @@ import os
 from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any
 
 from partage.consumers.applications import Application
@@ -47,8 +47,9 @@ from partage.consumers.protocol import (
     make_broker_assignor,
     make_leader,
 )
-from partage.consumers.protocol.leader import Leader
-from partage.consumers.protocol.network import GroupCoordinator
+from partage.consumers.protocol.consumer import Phase
+from partage.consumers.protocol.leader import Instances, Leader, Subscriptions
+from partage.consumers.protocol.messages import Partitions
 from partage.consumers.read_again import COMMIT_INTERVALS, read_again
 from partage.consumers.record_flow import (
     LagCurve,
@@ -58,8 +59,9 @@ from partage.consumers.record_flow import (
     pull,
     push,
 )
-from partage.consumers.scenario import Scenario, ScenarioMember
+from partage.consumers.scenario import Scenario, ScenarioMember, TopicChange
 from partage.consumers.steps import StepCost, step_costs
+from partage.consumers.topic_metadata import TopicMetadata
 from partage.errors import InputError, shown
 from partage.frames import arrow_table, data_frame, html_table
 from partage.units import plural
@@ -134,11 +136,12 @@ class Simulation:
 
     @cached_property
     def produce(self) -> dict[Partition, float]:
-        """Records per second into each partition."""
+        """Records per second into each partition, once it exists."""
+        topics = self.scenario.all_topics
         return {
             (topic, number): float(self.scenario.produce.get(topic, 0.0))
-            for topic in sorted(self.scenario.topics)
-            for number in range(self.scenario.topics[topic])
+            for topic in sorted(topics)
+            for number in range(topics[topic])
         }
 
     @property
@@ -149,12 +152,13 @@ class Simulation:
     @cached_property
     def lag(self) -> dict[Partition, LagCurve]:
         """The lag of each partition over time, when members pull."""
-        return pull(self.spans, self.produce, self.members, self.scenario.until)
+        scenario = self.scenario
+        return pull(self.spans, self.produce, self.members, scenario.until, scenario.created_at)
 
     @cached_property
     def pushed(self) -> dict[str, PushLoad]:
         """By member, the load if the broker pushed records instead."""
-        return push(self.spans, self.produce, self.members)
+        return push(self.spans, self.produce, self.members, self.scenario.created_at)
 
     @cached_property
     def steps(self) -> list[StepCost]:
@@ -295,9 +299,13 @@ def simulate(
             problem = f"members of {application.assignor} are always {COOPERATIVE}: leave it out"
             raise InputError(f"protocol {shown(protocol)}", problem)
         protocol = COOPERATIVE
+        members = [
+            replace(member, topics=member.subscription(scenario.topics), pattern=None)
+            for member in scenario.members
+        ]
+        scenario = replace(scenario, members=tuple(members))
     coordinator = Coordinator(scenario.generation, initial_delay=scenario.initial_delay)
-    lead = _leader(scenario, assignors, mode)
-    run = _Run(scenario, protocol, assignors, lead, coordinator, application)
+    run = _Run(scenario, protocol, assignors, mode, coordinator, application)
     return run.play(", ".join(default or names))
 
 
@@ -323,12 +331,13 @@ def _simulate_consumer_protocol(
     assignors = {name: find_assignor(name, CONSUMER) for name in names}
     check_mode(mode, assignors)
     coordinator = ConsumerGroupCoordinator(
-        make_broker_assignor(scenario.topics, mode, scenario.racks),
+        make_broker_assignor(mode, scenario.racks),
         scenario.generation,
+        scenario.topics,
         scenario.session_timeout,
         scenario.assignment_interval,
     )
-    return _Run(scenario, CONSUMER, assignors, lambda *_: {}, coordinator).play(", ".join(names))
+    return _Run(scenario, CONSUMER, assignors, mode, coordinator).play(", ".join(names))
 
 
 def _with_assignors(scenario: Scenario, default: Sequence[str]) -> Scenario:
@@ -347,17 +356,19 @@ def _check_application(scenario: Scenario, assignor: str, names: Collection[str]
     """Raise InputError where Streams or Connect cannot be simulated."""
     if getattr(scenario, assignor) is None:
         raise InputError(f"assignor {assignor}", f"the scenario has no {assignor} object")
+    if scenario.topic_changes:
+        raise InputError(f"assignor {assignor}", "topic_changes of the scenario: leave them out")
     if len(names) > 1:
         others = ", ".join(sorted(set(names) - {assignor}))
         raise InputError(f"assignor {assignor}", f"members list other assignors, too: {others}")
 
 
-def _leader(scenario: Scenario, assignors: Mapping[str, Assignor], mode: str | None) -> Leader:
-    rates = {t: scenario.produce.get(t, 0.0) for t in scenario.topics}
-    weights = None
-    if any(rates.values()):  # whole numbers, for assignors that balance by weight
-        weights = {t: [round(1000 * rates[t])] * n for t, n in scenario.topics.items()}
-    return make_leader(scenario.topics, assignors, mode=mode, racks=scenario.racks, weights=weights)
+def _weights(scenario: Scenario) -> dict[str, list[int]] | None:
+    """What is produced, for assignors that balance by weight: whole numbers by partition."""
+    rates, topics = scenario.produce, scenario.all_topics
+    if not any(rates.values()):
+        return None
+    return {topic: [round(1000 * rates.get(topic, 0.0))] * n for topic, n in topics.items()}
 
 
 class _Run:
@@ -368,16 +379,19 @@ class _Run:
         scenario: Scenario,
         protocol: str | None,
         assignors: Mapping[str, Assignor],
-        lead: Leader,
-        coordinator: GroupCoordinator,
+        mode: str | None,
+        coordinator: Coordinator | ConsumerGroupCoordinator,
         application: type[Application] | None = None,
     ) -> None:
-        self.assignors = assignors
+        self.assignors, self.mode, self.coordinator = assignors, mode, coordinator
         self.network = Network(coordinator, lambda: scenario.latency)
         self.application: Application | None = None
         if application is not None:
             self.application = application(scenario, lambda: self.network.now)
         self.scenario = scenario = self.application.scenario if self.application else scenario
+        self.metadata = TopicMetadata(scenario.topics, scenario.metadata_max_age)
+        self._weights = _weights(scenario)
+        self._wanted = {m.id: m.subscription(scenario.topics) for m in scenario.members}
         self.rounds: list[SimulatedRound] = []
         self.spans: list[OwnershipSpan] = []
         self.unowned = 0.0
@@ -403,12 +417,14 @@ class _Run:
         self._state: tuple[object, ...] = ()
         self._consumers: dict[str, SimulatedConsumer] = {}
         for number, member in enumerate(scenario.members):
-            consumer = self._consumer(number, member, protocol, lead)
+            consumer = self._consumer(number, member, protocol)
             self._consumers[member.id] = consumer
             self._schedule(member, consumer)
+        for change in scenario.topic_changes:
+            self.network.at(change.at, partial(self._change_topic, change))
 
     def _consumer(
-        self, number: int, member: ScenarioMember, protocol: str | None, lead: Leader
+        self, number: int, member: ScenarioMember, protocol: str | None
     ) -> SimulatedConsumer:
         scenario = self.scenario
         stagger = 1 if scenario.in_step else (number + 1) / len(scenario.members)
@@ -422,6 +438,7 @@ class _Run:
                 rebalance_timeout=scenario.rebalance_timeout,
                 heartbeat_interval=scenario.consumer_heartbeat_interval,
                 first_heartbeat_after=scenario.consumer_heartbeat_interval * stagger,
+                pattern=member.pattern,
             )
         own = {name: self.assignors[name] for name in member.assignors}
         supported = COOPERATIVE if all(one.cooperative for one in own.values()) else EAGER
@@ -429,7 +446,7 @@ class _Run:
             member.id,
             member.topics,
             member.assignors,
-            self._leader_of(member.id, lead),
+            self._leader_of(member.id),
             protocol=protocol or supported,
             instance_id=member.instance_id,
             rack=member.rack,
@@ -444,13 +461,29 @@ class _Run:
                 if of.create is not None
             },
             user_data=member.user_data,
+            refresh=None if member.pattern is None else partial(self._subscription, member),
         )
 
-    def _leader_of(self, client: str, lead: Leader) -> Leader:
+    def _leader_of(self, client: str) -> Leader:
         application = self.application
-        if application is None:
-            return lead
-        return lambda _, subscriptions, __: application.lead(client, subscriptions)
+        if application is not None:
+            return lambda _, subscriptions, __: application.lead(client, subscriptions)
+
+        def lead(
+            assignor: str, subscriptions: Subscriptions, instances: Instances
+        ) -> Mapping[str, Partitions]:
+            named = sorted({topic for _, one in subscriptions.values() for topic in one.topics})
+            topics = self.metadata.to_assign(client, named)
+            assign = make_leader(
+                topics,
+                self.assignors,
+                mode=self.mode,
+                racks=self.scenario.racks,
+                weights=self._weights,
+            )
+            return assign(assignor, subscriptions, instances)
+
+        return lead
 
     def _schedule(self, member: ScenarioMember, consumer: SimulatedConsumer) -> None:
         at, until = self.network.at, self.scenario.until
@@ -461,11 +494,56 @@ class _Run:
                 )
             return
         if member.joins_at <= until:
-            at(member.joins_at, lambda: self.network.start(consumer))
+            at(member.joins_at, lambda: self._start_process(member, consumer))
         if member.leaves_at is not None and member.leaves_at <= until:
             at(member.leaves_at, lambda: self.network.close(member.id))
         if member.crashes_at is not None and member.crashes_at <= until:
             at(member.crashes_at, lambda: self.network.crash(member.id))
+
+    def _start_process(self, member: ScenarioMember, consumer: SimulatedConsumer) -> None:
+        self.metadata.refresh(member, self.network.now)
+        self.network.start(consumer)
+
+    # -- topics
+
+    def _change_topic(self, change: TopicChange) -> None:
+        """Create a topic, or add partitions; those who look learn of it now, the others later."""
+        self._count_unowned()
+        created = change.topic not in self.metadata.topics
+        topics = {**self.metadata.topics, change.topic: change.partitions}
+        self.metadata.topics = topics
+        self._wanted = {m.id: m.subscription(topics) for m in self.scenario.members}
+        self._count_subscribers_again()
+        if isinstance(self.coordinator, ConsumerGroupCoordinator):
+            self.coordinator.topics_changed(topics, change.topic, created)
+            return
+        running = [m for m in self.scenario.members if m.id in self.network.processes]
+        for member in running:
+            at = self.metadata.next_refresh(member.id, self.network.now)
+            self.network.at(at, partial(self._refresh, member, planned=True))
+            if created and self._leads(member.id):
+                named = any(change.topic in self._consumers[other.id].topics for other in running)
+                if named:
+                    self._refresh(member)
+
+    def _refresh(self, member: ScenarioMember, planned: bool = False) -> None:
+        """A process that still runs refreshes its metadata, unless it did after the last change."""
+        consumer, now = self.network.processes.get(member.id), self.network.now
+        if consumer is None or consumer.error is not None or self.metadata.is_current(member.id):
+            return
+        if planned and not self.metadata.is_due(member.id, now):
+            return
+        topics = self.metadata.refresh(member, now)
+        again = self._leads(member.id) and self.metadata.must_assign_again(member.id)
+        if topics != consumer.topics or (again and consumer.phase is not Phase.JOINING):
+            self.network.subscribe(member.id, topics)
+
+    def _subscription(self, member: ScenarioMember) -> tuple[str, ...]:
+        return self.metadata.refresh(member, self.network.now)
+
+    def _leads(self, client: str) -> bool:
+        leader = self.coordinator.members.get(self.coordinator.leader or "")
+        return leader is not None and leader.client == client
 
     def _mixes(self, member: ScenarioMember) -> bool:
         """Whether a member lists cooperative and eager assignors."""
@@ -649,11 +727,19 @@ class _Run:
 
     def _count_subscriber(self, consumer: SimulatedConsumer, change: int) -> None:
         """A process that subscribes has started (1), ended (-1), or neither (0)."""
-        for topic in set(consumer.topics) if change else ():
+        for topic in set(self._wanted[consumer.client]) if change else ():
             before = self._subscribers[topic]
             self._subscribers[topic] += change
             started = bool(before + change) - bool(before)
-            self._subscribed += started * self.scenario.topics.get(topic, 0)
+            self._subscribed += started * self.metadata.topics.get(topic, 0)
+
+    def _count_subscribers_again(self) -> None:
+        """Topics have changed."""
+        running = [client for client, news in self._seen.items() if self._runs(news)]
+        self._subscribers = Counter(t for client in running for t in set(self._wanted[client]))
+        topics = self.metadata.topics
+        self._subscribed = sum(topics.get(topic, 0) for topic in self._subscribers)
+        self._without_owner = self._subscribed - len(self._holders)
 
     def _update_owners(self, clients: Iterable[str]) -> None:
         """Compare what these processes hold with what they held before the event."""

@@ -73,19 +73,23 @@ def _partitions(found: Simulation, width: int) -> Iterable[tuple[str, Text]]:
     place = {actor.id: at for at, actor in enumerate(found.scenario.members)}
     cell = found.scenario.until / width
     of_partition = _grouped(found.spans, lambda span: span.partition)
+    topics, created = found.scenario.all_topics, found.scenario.created_at
     for topic, number in found.produce:
         spans = of_partition.get((topic, number), [])
-        there = [a for a in found.scenario.members if topic in a.topics]
+        there = [a for a in found.scenario.members if topic in a.subscription(topics)]
+        since = created.get((topic, number), 0.0)
         text = Text()
         for at in range(width):
-            start, end = at * cell, (at + 1) * cell
+            start, end = max(at * cell, since), (at + 1) * cell
             inside = [s for s in spans if s.start < end - _LEAST and s.end > start + _LEAST]
             owned = sum(min(end, s.end) - max(start, s.start) for s in inside)
-            if owned < cell - 1e-6 and not any(
-                a.joins_at < end - _LEAST and a.ends_at > start + _LEAST for a in there
+            partly = owned < end - start - 1e-6
+            if start > end - _LEAST or (
+                partly
+                and not any(a.joins_at < end - _LEAST and a.ends_at > start + _LEAST for a in there)
             ):
                 text.append(ABSENT)
-            elif owned < cell - 1e-6:
+            elif partly:
                 text.append(NO_OWNER, "bold red")
             else:
                 member = place[inside[-1].member]

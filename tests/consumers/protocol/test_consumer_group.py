@@ -29,7 +29,7 @@ class Group:
 
     def __init__(self, partitions: int = 4, interval: float = 0.0) -> None:
         self.coordinator = ConsumerGroupCoordinator(
-            make_broker_assignor({"t": partitions}), assignment_interval=interval
+            make_broker_assignor(), topics={"t": partitions}, assignment_interval=interval
         )
         self.now = 0.0
 

@@ -7,24 +7,26 @@ from collections.abc import Mapping, Sequence
 from partage.consumers.assign import run_assignor
 from partage.consumers.assignors import find_assignor
 from partage.consumers.protocol.consumer_group import BrokerAssignor, ConsumerGroupMember
+from partage.consumers.protocol.leader import first_partitions
 from partage.consumers.protocol.messages import CONSUMER, Partitions
 from partage.group import Group, Member
 
 
 def make_broker_assignor(
-    topics: Mapping[str, int],
     mode: str | None = None,
     racks: Mapping[str, Sequence[Sequence[str]]] | None = None,
 ) -> BrokerAssignor:
-    """A coordinator that knows these topics, with their partition counts."""
+    """The part of a coordinator that assigns, in this mode of its assignor."""
 
-    def assign(assignor: str, members: Sequence[ConsumerGroupMember]) -> Mapping[str, Partitions]:
+    def assign(
+        assignor: str, members: Sequence[ConsumerGroupMember], topics: Mapping[str, int]
+    ) -> Mapping[str, Partitions]:
         group = Group(
             topics,
             [
                 Member(
                     id=member.member_id,
-                    topics=member.request.topics,
+                    topics=member.topics,
                     owned=member.assignment,
                     generation=0,
                     rack=member.request.rack,
@@ -32,7 +34,7 @@ def make_broker_assignor(
                 )
                 for member in members
             ],
-            racks=racks,
+            racks=racks and first_partitions(racks, topics),
         )
         found = run_assignor(find_assignor(assignor, CONSUMER), group, mode)
         return {member: tuple(held) for member, held in found.as_dict().items()}

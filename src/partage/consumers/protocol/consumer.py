@@ -16,7 +16,7 @@ takes is not modelled.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from enum import Enum
 
@@ -71,6 +71,8 @@ class SimulatedConsumer:
     - ``first_heartbeat_after``: seconds from an assignment to the first heartbeat (default: the
       interval)
     - ``held``: its partitions; ``held_since``: the generation that assigned them
+    - ``refresh``: with a regular expression, refreshes the client's metadata and returns the topics
+      that match; called before each join
     - ``error``: why it stopped for good
     """
 
@@ -91,6 +93,7 @@ class SimulatedConsumer:
         first_heartbeat_after: float | None = None,
         instances: Instances | None = None,
         user_data: bytes | None = None,
+        refresh: Callable[[], Iterable[str]] | None = None,
     ) -> None:
         self.client = client
         self.topics = tuple(topics)
@@ -107,6 +110,7 @@ class SimulatedConsumer:
             heartbeat_interval if first_heartbeat_after is None else first_heartbeat_after
         )
         self.instances, self.user_data = instances or {}, user_data
+        self.refresh = refresh
         self.phase = Phase.OUT
         self.member_id = ""
         self.generation = -1
@@ -181,6 +185,8 @@ class SimulatedConsumer:
     # -- the protocol
 
     def _join(self) -> list[Request]:
+        if self.refresh is not None:
+            self.topics = tuple(self.refresh())
         if self.generation < 0:
             self._give_up("lost", self.held)
         elif self.protocol == COOPERATIVE:

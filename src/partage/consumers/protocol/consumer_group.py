@@ -22,7 +22,12 @@ not left, the newcomer is refused with UNRELEASED_INSTANCE_ID.
 
 The assignor is the one that most members ask for (``group.remote.assignor``), or else uniform.
 
-Not modelled: the delay until the broker has matched a regular expression, lost messages.
+*Topics.* A new topic or partition that the group subscribes to raises the group epoch. The broker
+matches all regular expressions of the group when a member brings a new one, and at the first
+heartbeat after a topic was created, but not within 10 s of the last time; where other topics match,
+it raises the epoch, and the heartbeat after that computes the target.
+
+Not modelled: the milliseconds in which the broker matches a regular expression, lost messages.
 
 Source: KIP-848, KIP-1263, and GroupMetadataManager and CurrentAssignmentBuilder of Kafka 4.3.
 """
@@ -51,13 +56,14 @@ from partage.consumers.protocol.messages import (
     Request,
 )
 from partage.consumers.protocol.timers import Timers
+from partage.patterns import matching
 
 
 @dataclass
 class ConsumerGroupMember:
     """A member as the coordinator knows it.
 
-    - ``request``: its last heartbeat with a subscription
+    - ``request``: its last heartbeat with a subscription; ``topics``: those it subscribes to
     - ``assigned``: what it has, or is to take; ``revoking``: what it has yet to revoke
     - ``waits``: whether others hold partitions of its target
     - ``assignment``: its part of the target assignment
@@ -65,6 +71,7 @@ class ConsumerGroupMember:
 
     member_id: str
     request: ConsumerHeartbeat
+    topics: tuple[str, ...] = ()
     epoch: int = JOIN_EPOCH
     assigned: frozenset[Partition] = frozenset()
     revoking: frozenset[Partition] = frozenset()
@@ -76,8 +83,14 @@ class ConsumerGroupMember:
         return self.request.client
 
 
-BrokerAssignor: TypeAlias = Callable[[str, Sequence[ConsumerGroupMember]], Mapping[str, Partitions]]
-"""(assignor, members with their last target) → partitions by member id."""
+MATCH_INTERVAL = 10.0
+"""Least seconds between two times that the broker matches the regular expressions of a group
+(REGEX_BATCH_REFRESH_MIN_INTERVAL_MS)."""
+
+BrokerAssignor: TypeAlias = Callable[
+    [str, Sequence[ConsumerGroupMember], Mapping[str, int]], Mapping[str, Partitions]
+]
+"""(assignor, members with their last target, partition counts) → partitions by member id."""
 
 
 @dataclass
@@ -85,12 +98,14 @@ class ConsumerGroupCoordinator:
     """The coordinator of one consumer group; its methods are those of ``Coordinator``.
 
     - ``assign``: computes a target assignment
+    - ``topics``: partition counts of those that exist
     - ``group_epoch``: the last one before the first member joins
     - ``removed``: (time, client, reason) of the members that were removed
     """
 
     assign: BrokerAssignor
     group_epoch: int = 0
+    topics: Mapping[str, int] = field(default_factory=dict)
     session_timeout: float = 45.0
     assignment_interval: float = 1.0
     members: dict[str, ConsumerGroupMember] = field(default_factory=dict)
@@ -102,6 +117,9 @@ class ConsumerGroupCoordinator:
     _holder: dict[Partition, str] = field(default_factory=dict)
     _sessions: Timers = field(default_factory=Timers)
     _revocations: Timers = field(default_factory=Timers)
+    _matched: dict[str, tuple[str, ...]] = field(default_factory=dict)
+    _matched_at: float = -math.inf
+    _topic_created: bool = False
 
     def __post_init__(self) -> None:
         self._target_epoch = self.group_epoch
@@ -116,6 +134,12 @@ class ConsumerGroupCoordinator:
         """EMPTY or STABLE: there is no barrier."""
         return State.STABLE if self.members else State.EMPTY
 
+    def topics_changed(self, topics: Mapping[str, int], changed: str, created: bool) -> None:
+        """A topic was ``created``, or has more partitions."""
+        self.topics = topics
+        self._topic_created |= created
+        self.group_epoch += any(changed in member.topics for member in self.members.values())
+
     # -- called by the network
 
     def handle(self, now: float, request: Request) -> list[Answer]:
@@ -124,7 +148,7 @@ class ConsumerGroupCoordinator:
         if request.epoch in (LEAVE_EPOCH, LEAVE_STATIC_EPOCH):
             self._leave(request)
             return [ConsumerHeartbeatAnswer(request)]
-        member = self._member_of(request)
+        member = self._member_of(now, request)
         if isinstance(member, Error):
             return [ConsumerHeartbeatAnswer(request, member)]
         before = member.assigned
@@ -132,6 +156,8 @@ class ConsumerGroupCoordinator:
             self._update_target(now)
         self._reconcile(now, member, request.owned)
         self._sessions.put(member.member_id, now + self.session_timeout)
+        if self._matched and self._topic_created and now > self._matched_at + MATCH_INTERVAL:
+            self._match(now)
         changed = request.epoch == JOIN_EPOCH or member.assigned != before
         assigned = tuple(sorted(member.assigned)) if changed else None
         return [
@@ -163,13 +189,15 @@ class ConsumerGroupCoordinator:
         """Whether exactly these processes are members, and all have reached the target."""
         members = list(self.members.values())
         known = {member.client for member in members}
-        return known == {consumer.client for consumer in running} and all(
-            member.epoch == self.group_epoch and not member.waits for member in members
+        return (
+            known == {consumer.client for consumer in running}
+            and all(member.epoch == self.group_epoch and not member.waits for member in members)
+            and self._matched == {name: self._matches(name) for name in self._matched}
         )
 
     # -- members
 
-    def _member_of(self, request: ConsumerHeartbeat) -> ConsumerGroupMember | Error:
+    def _member_of(self, now: float, request: ConsumerHeartbeat) -> ConsumerGroupMember | Error:
         member = self.members.get(request.member_id)
         if request.epoch == JOIN_EPOCH:
             former = self._static(request.instance_id)
@@ -177,7 +205,7 @@ class ConsumerGroupCoordinator:
                 if former.epoch != LEAVE_STATIC_EPOCH:
                     return Error.UNRELEASED_INSTANCE_ID
                 member = self._replace(former, request.member_id)
-            return self._subscribe(member, request)
+            return self._subscribe(now, member, request)
         if member is None:
             static = self._static(request.instance_id) is not None
             return Error.FENCED_INSTANCE_ID if static else Error.UNKNOWN_MEMBER_ID
@@ -190,17 +218,37 @@ class ConsumerGroupCoordinator:
         return next((m for m in members if m.request.instance_id == instance_id), None)
 
     def _subscribe(
-        self, member: ConsumerGroupMember | None, request: ConsumerHeartbeat
+        self, now: float, member: ConsumerGroupMember | None, request: ConsumerHeartbeat
     ) -> ConsumerGroupMember:
         """A member joins, or joins again."""
         if member is None:
             member = ConsumerGroupMember(request.member_id, request)
             self.members[request.member_id] = member
             self.group_epoch += 1
-        elif (member.request.topics, member.request.assignor) != (request.topics, request.assignor):
+        elif _asks_for(member.request) != _asks_for(request):
             self.group_epoch += 1
         member.request, member.epoch = request, JOIN_EPOCH
+        if request.pattern is not None and request.pattern not in self._matched:
+            self._match(now)
+        member.topics = self._subscribed(request)
         return member
+
+    def _match(self, now: float) -> None:
+        """Match the regular expressions of all members again."""
+        requests = [member.request for member in self.members.values()]
+        patterns = sorted({of.pattern for of in requests if of.pattern is not None})
+        found = {pattern: self._matches(pattern) for pattern in patterns}
+        self.group_epoch += any(self._matched.get(p, found[p]) != found[p] for p in patterns)
+        self._matched, self._matched_at, self._topic_created = found, now, False
+        for member in self.members.values():
+            member.topics = self._subscribed(member.request)
+
+    def _matches(self, pattern: str) -> tuple[str, ...]:
+        return tuple(matching(pattern, self.topics))
+
+    def _subscribed(self, request: ConsumerHeartbeat) -> tuple[str, ...]:
+        more = () if request.pattern is None else self._matched[request.pattern]
+        return tuple(dict.fromkeys((*request.topics, *more)))
 
     def _replace(self, former: ConsumerGroupMember, member_id: str) -> ConsumerGroupMember:
         """Hand the entry of a static member over to the process that returns."""
@@ -231,6 +279,9 @@ class ConsumerGroupCoordinator:
         self._release(member.assigned | member.revoking)
         del self.members[member.member_id]
         self._forget_times(member)
+        if member.request.pattern is not None:
+            patterns = {other.request.pattern for other in self.members.values()}
+            self._matched = {name: of for name, of in self._matched.items() if name in patterns}
         self.group_epoch += 1
         if not self.members:
             self._target_epoch = self.group_epoch
@@ -246,7 +297,7 @@ class ConsumerGroupCoordinator:
             return
         members = list(self.members.values())
         self.assignor = self._vote(members)
-        found = self.assign(self.assignor, members)
+        found = self.assign(self.assignor, members, self.topics)
         for member in members:
             member.assignment = found.get(member.member_id, ())
         self._target_epoch, self._assigned_at = self.group_epoch, now
@@ -283,3 +334,7 @@ class ConsumerGroupCoordinator:
     def _release(self, partitions: frozenset[Partition]) -> None:
         for partition in partitions:
             del self._holder[partition]
+
+
+def _asks_for(request: ConsumerHeartbeat) -> tuple[object, ...]:
+    return request.topics, request.pattern, request.assignor

@@ -32,7 +32,8 @@ from partage.consumers.protocol.messages import (
 
 class ConsumerProtocolMember(SimulatedConsumer):
     """One process. ``generation`` is its member epoch, ``held_since`` the epoch of the target that
-    it was last given. ``assignor``: what it asks for, None for the broker's choice."""
+    it was last given. ``assignor``: what it asks for, None for the broker's choice. ``pattern``: a
+    regular expression, which the broker matches."""
 
     def __init__(
         self,
@@ -45,6 +46,7 @@ class ConsumerProtocolMember(SimulatedConsumer):
         rebalance_timeout: float = 300.0,
         heartbeat_interval: float = 5.0,
         first_heartbeat_after: float | None = None,
+        pattern: str | None = None,
     ) -> None:
         super().__init__(
             client,
@@ -58,7 +60,7 @@ class ConsumerProtocolMember(SimulatedConsumer):
             heartbeat_interval=heartbeat_interval,
             first_heartbeat_after=first_heartbeat_after,
         )
-        self.member_id = client
+        self.member_id, self.pattern = client, pattern
         self._next_interval = self.first_heartbeat_after
 
     # -- called by its application
@@ -137,4 +139,5 @@ class ConsumerProtocolMember(SimulatedConsumer):
             self.rack,
             self.rebalance_timeout,
             owned,
+            self.pattern,
         )

@@ -15,7 +15,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
-from typing import TypeAlias
+from typing import TypeAlias, TypeVar
 
 from partage.consumers.assign import run_assignor, withhold
 from partage.consumers.assignment import Assignment
@@ -23,6 +23,8 @@ from partage.consumers.assignors import ASSIGNORS, Assignor
 from partage.consumers.custom import MemberAssignor
 from partage.consumers.protocol.messages import COOPERATIVE, EAGER, Partitions, Subscription
 from partage.group import Group, Member
+
+T = TypeVar("T")
 
 Subscriptions: TypeAlias = Mapping[str, tuple[str | None, Subscription]]
 """(instance id, subscription) by member id."""
@@ -95,6 +97,13 @@ def group_of(
             )
             for member_id, (instance_id, sent) in subscriptions.items()
         ],
-        racks=racks,
-        weights=weights,
+        racks=racks and first_partitions(racks, topics),
+        weights=weights and first_partitions(weights, topics),
     )
+
+
+def first_partitions(
+    rows: Mapping[str, Sequence[T]], topics: Mapping[str, int]
+) -> dict[str, Sequence[T]]:
+    """Per topic what is known of its partitions, of these topics with these partition counts."""
+    return {topic: rows[topic][:count] for topic, count in topics.items() if topic in rows}

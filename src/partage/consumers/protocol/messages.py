@@ -118,7 +118,8 @@ class Leave:
 
 @dataclass(frozen=True)
 class ConsumerHeartbeat:
-    """ConsumerGroupHeartbeat. ``owned``: what the member has, where it joins or confirms."""
+    """ConsumerGroupHeartbeat. ``owned``: what the member has, where it joins or confirms;
+    ``pattern``: the regular expression of its subscription."""
 
     client: str
     member_id: str
@@ -129,6 +130,7 @@ class ConsumerHeartbeat:
     rack: str | None
     rebalance_timeout: float
     owned: Partitions | None
+    pattern: str | None = None
 
 
 Request: TypeAlias = Join | Sync | Heartbeat | Leave | ConsumerHeartbeat

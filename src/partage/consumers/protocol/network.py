@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import heapq
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from itertools import count
 from typing import Protocol, TypeAlias
 
@@ -91,6 +91,11 @@ class Network:
         if client in self.processes:
             self._send(client, self.processes[client].close())
             self.crash(client)
+
+    def subscribe(self, client: str, topics: Iterable[str]) -> None:
+        """Let a process change its subscription, if it still runs; it joins again."""
+        if client in self.processes:
+            self._send(client, self.processes[client].subscribe(topics))
 
     def rejoin(self, client: str) -> None:
         """Let a process ask for a rebalance, if it still runs."""

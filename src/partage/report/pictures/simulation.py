@@ -74,7 +74,7 @@ def _partition(
     topic, number = partition
     yield Label(LEFT - 10, y + 12, f"{topic}-{number}", "small", "end")
     spans = [span for span in found.spans if span.partition == partition]
-    for start, end in _unowned(found, topic, [(span.start, span.end) for span in spans]):
+    for start, end in _unowned(found, partition, [(span.start, span.end) for span in spans]):
         yield _bar(start, end, y, NO_OWNER, scale, "no owner")
     for span in spans:
         yield _bar(span.start, span.end, y, colours[span.member], scale, span.member)
@@ -87,14 +87,20 @@ def _bar(start: float, end: float, y: int, fill: str, scale: float, owner: str) 
 
 
 def _unowned(
-    found: Simulation, topic: str, owned: list[tuple[float, float]]
+    found: Simulation, partition: tuple[str, int], owned: list[tuple[float, float]]
 ) -> Iterator[tuple[float, float]]:
     """Intervals in which a partition has no owner although a subscriber is in the group."""
-    subscribers = [member for member in found.scenario.members if topic in member.topics]
+    topic, start_of = partition[0], found.scenario.created_at.get(partition, 0.0)
+    topics = found.scenario.all_topics
+    subscribers = [m for m in found.scenario.members if topic in m.subscription(topics)]
     edges = sorted(
-        {0.0, found.scenario.until}
+        {start_of, found.scenario.until}
         | {t for span in owned for t in span}
-        | {min(t, found.scenario.until) for m in subscribers for t in (m.joins_at, m.ends_at)}
+        | {
+            max(min(t, found.scenario.until), start_of)
+            for m in subscribers
+            for t in (m.joins_at, m.ends_at)
+        }
     )
     for start, end in pairwise(edges):
         if any(s <= start and end <= e for s, e in owned):
