@@ -299,6 +299,29 @@ def test_lags_over_time(write: Write) -> None:
     assert lags.consumed_per_second.tolist() == [0.5, 0.0, 0.4]
 
 
+def test_what_groups_read(write: Write, tmp_path: Path) -> None:
+    """Records consumed by all groups, 0.5 and 0.4 a second, of 10 bytes each."""
+    directory = write()
+    cluster = _cluster(("a", 2), ("a", 10), ("b", 0), ("b", 1))
+    assert Profile.read(directory).bytes_out(cluster) is None
+    add(directory, "lags", LAGS)
+    reads = Profile.read(directory).bytes_out(cluster)
+    assert reads is not None
+    # a group with one sample shows no rate
+    assert reads.tolist() == pytest.approx([9.0, *[np.nan] * 3], nan_ok=True)
+
+    sized = cluster.with_sizes(np.array([4, 4, 4, 4]))
+    plan = partage.plan(sized, profile=directory, balance="load")
+    rates = plan.problem.rates
+    assert rates is not None
+    # where no group was sampled, as if one consumer read everything
+    assert rates.bytes_out.tolist() == pytest.approx([9.0, 1.0, 0.5, 0.0])
+    assert "bytes out: of 1 partitions, what groups consumed between samples" in plan.problem.loads
+    plan.write(tmp_path / "plan")
+    assert partage.check(tmp_path / "plan").sound
+    assert partage.plan(sized, profile=directory).problem.rates is None
+
+
 def test_without_records(write: Write) -> None:
     empty = {name: pa.array([], pa.table({name: v})[name].type) for name, v in PARTITIONS.items()}
     directory = write(**empty)

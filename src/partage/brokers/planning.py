@@ -9,11 +9,12 @@ from __future__ import annotations
 import inspect
 import os
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from functools import wraps
 from typing import Concatenate, ParamSpec, TypeAlias, TypeVar, get_args, get_type_hints
 
 import numpy as np
+import numpy.typing as npt
 
 from partage.brokers.compare import Comparison, deterministic, solve_with_each
 from partage.brokers.declaration import Option
@@ -152,6 +153,10 @@ def posed(
     measured = profile.aligned(cluster)
     rates = measured.bytes_per_second
     cluster, loads, warnings = _sized(cluster, profile, measured)
+    reads = profile.bytes_out(cluster) if options.by_load else None
+    if reads is not None:
+        cluster, known = _read(cluster, reads)
+        loads.append(f"bytes out: of {known} partitions, what groups consumed between samples")
     problem = Problem.resolve(cluster, options, rates)
     if rates is not None:
         problem.loads.append(f"rates: {profile.rates}")
@@ -185,6 +190,13 @@ def _sized(
             "records measured, which retention may since have dropped"
         )
     return cluster.with_sizes(sizes), loads, warnings
+
+
+def _read(cluster: Cluster, bytes_out: npt.NDArray[np.float64]) -> tuple[Cluster, int]:
+    """The cluster with measured bytes out where they are known, and of how many partitions."""
+    known = ~np.isnan(bytes_out)
+    own = np.full(len(known), np.nan) if cluster.bytes_out is None else cluster.bytes_out
+    return replace(cluster, bytes_out=np.where(known, bytes_out, own)), int(known.sum())
 
 
 def _measured_warnings(measured: Measured) -> list[str]:

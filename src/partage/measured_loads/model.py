@@ -245,6 +245,27 @@ class Profile:
             not_measured=tuple(cluster.names[row] for row in np.flatnonzero(~known).tolist()),
         )
 
+    def bytes_out(self, cluster: Cluster) -> Floats | None:
+        """[P] bytes per second that all groups read, in the rows of the cluster: records consumed
+        between samples of lags times measured bytes per record. NaN where no group has a second
+        sample, and where records were consumed but none measured; None without lags."""
+        lags = self.lags()
+        if lags is None:
+            return None
+        consumed: dict[tuple[str, int], float] = {}
+        sampled = (lags.last > lags.first).tolist()
+        per_second = lags.consumed_per_second.tolist()
+        for name, twice, records in zip(lags.names, sampled, per_second, strict=True):
+            if twice:
+                consumed[name] = consumed.get(name, 0.0) + records
+        counted = zip(self.names, self.records.tolist(), self.bytes.tolist(), strict=True)
+        size = {name: total / number for name, number, total in counted if number}
+        found = np.full(cluster.partitions, np.nan)
+        for name, row in cluster.row_of.items():
+            records = consumed.get(name, np.nan)
+            found[row] = 0.0 if records == 0 else records * size.get(name, np.nan)
+        return found
+
     def sizes(self) -> Sizes | None:
         """Log-dir sizes over time; None where none were sampled. Raises InputError."""
         folder = Path(self.path) / "sizes"
