@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 import signal
 from collections.abc import Iterator
@@ -48,6 +49,12 @@ def pytest_runtest_logreport(report: Any) -> None:
     """xdist appends the group to the name of a test: without it, ``--last-failed`` finds it."""
     if hasattr(report, "node"):
         report.nodeid = re.sub(r"@[^\]]*$", "", report.nodeid)
+
+
+@pytest.fixture(autouse=True)
+def no_waiting_for_disks(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Tests write thousands of small files; tests/outputs/test_durable.py tests the waiting."""
+    monkeypatch.setattr(os, "fsync", lambda file: None)
 
 
 @pytest.fixture(autouse=True)

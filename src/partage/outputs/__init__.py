@@ -1,7 +1,8 @@
 """Write files and directories. Nothing else in partage does.
 
 *Completely or not at all*: a file or a directory is written under a temporary name beside its place
-and then renamed.
+and then renamed. The disk has the content before the rename, and the name when the call returns
+(``durable``).
 
 *Only what partage wrote is ever replaced or removed*, and only as long as it has not been changed.
 A text file has a checksum of itself (``checksum``). A directory has a list of its files with their

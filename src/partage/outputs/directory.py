@@ -23,6 +23,7 @@ from typing import Any
 from partage.errors import InputError
 from partage.files import parse_json, read_text, to_json
 from partage.outputs.checksum import verdict_on
+from partage.outputs.durable import flush, flush_folder
 from partage.outputs.place import LINK, READ, Name, is_of_the_disk, reason, reported, temporary_name
 
 LIST = ".partage.json"
@@ -84,12 +85,18 @@ def new_directory(
         with reported(name):
             _keep_modes(target, filled)
             _write_list(filled, marker, digests)
+            _flush(filled)
+            above = _existing_parent(target)
             target.parent.mkdir(parents=True, exist_ok=True)
             # check again: something may have been written there in the meantime
             if _check_replaceable(target, name, marker, overwrite):
                 _exchange(target, filled, scratch / "old", name, marker)
             else:
                 filled.rename(target)
+                for folder in (target.parent, *target.parent.parents):
+                    flush_folder(folder)
+                    if folder == above:
+                        break
     finally:
         shutil.rmtree(filled, ignore_errors=True)
         with suppress(OSError):  # a file that another program has just put into ``old`` stays
@@ -227,6 +234,19 @@ def _write_list(folder: Path, marker: str, digests: Mapping[str, str]) -> None:
     (folder / LIST).write_text(to_json(about, indent=1), encoding="utf-8")
 
 
+def _flush(folder: Path) -> None:
+    """Wait until everything in a folder is on disk."""
+    for path in [*_walk(folder), folder]:
+        if path.is_dir():
+            flush_folder(path)
+            continue
+        file = os.open(path, READ)
+        try:
+            flush(file)
+        finally:
+            os.close(file)
+
+
 def _digest(path: Path) -> str:
     with path.open("rb") as opened:
         return hashlib.file_digest(opened, "sha256").hexdigest()
@@ -267,6 +287,7 @@ def _exchange(target: Path, new: Path, old: Path, name: str, marker: str) -> Non
                 raise InputError(name, f"was written meanwhile: what was there is {old}") from None
             old.rename(target)
         raise
+    flush_folder(target.parent)
     for path in ours:
         with suppress(OSError):
             path.rmdir() if path.is_dir() else path.unlink()

@@ -10,6 +10,7 @@ from typing import BinaryIO
 
 from partage.errors import InputError
 from partage.outputs.checksum import verdict_on
+from partage.outputs.durable import flush, flush_folder
 from partage.outputs.place import LINK, READ, Name, opened_folder, reported, stat_of, temporary_name
 
 _CREATE = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
@@ -61,6 +62,8 @@ def write_file(
                     out.write(data)
                     if mode is not None:
                         os.fchmod(out.fileno(), mode)
+                    out.flush()
+                    flush(out.fileno())
                 if mode is None:
                     _place_new(folder, temporary, place.name)
                 else:
@@ -68,6 +71,7 @@ def write_file(
             finally:
                 with suppress(FileNotFoundError):
                     os.unlink(temporary, dir_fd=folder)
+            flush_folder(folder)
 
 
 def _place_new(folder: int, temporary: str, file: str) -> None:
@@ -99,6 +103,7 @@ def open_to_append(path: Name, *, root: Name) -> BinaryIO:
                 raise InputError(name, "is not a regular file")
             if found.st_nlink > 1:
                 raise InputError(name, "has another name (a hard link): replace it by a copy")
+            flush_folder(folder)
             return os.fdopen(file, "a+b")
         except BaseException:
             os.close(file)
