@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable
 from fractions import Fraction
 from importlib.resources import files
@@ -39,6 +40,7 @@ REASSIGNMENT: dict[str, Any] = {
 }
 
 # Apache Kafka 4.x: tabs, TopicId, two more columns that may be empty or N/A; noise in between.
+CLICKS = "3b0nSXNjQMSmSNQk5Kc3Rw"
 DESCRIBE_4 = (
     "OpenJDK 64-Bit Server VM warning: sharing is only supported for boot loader classes\n"
     "Topic: clicks\tTopicId: 3b0nSXNjQMSmSNQk5Kc3Rw\tPartitionCount: 3\tReplicationFactor: 3\t"
@@ -157,6 +159,27 @@ def test_describe_of_kafka_4(file: File) -> None:
     assert cluster.names == ["__consumer_offsets-0", "clicks-0", "clicks-1", "clicks-2"]
     assert cluster.replica_lists() == [[1002], [3, 1, 2], [1, 2, 3], [2, 3, 1]]
     assert cluster.broker_ids.tolist() == [1, 2, 3, 1002]
+
+
+def test_topic_ids_of_describe_are_those_of_snapshots(file: File) -> None:
+    """Kafka's tools print in base64 what its clients have as a UUID."""
+    cluster = Cluster.read(file(DESCRIBE_4, "describe.txt"))
+    assert cluster.topic_ids["clicks"] == "ddbd2749-7363-40c4-a648-d424e4a73747"
+    assert set(cluster.topic_ids) == {"clicks", "__consumer_offsets"}
+    blanks = Cluster.read(file(DESCRIBE_BLANKS, "blanks.txt"))
+    assert list(blanks.topic_ids) == ["quickstart-events"]
+    for text in (DESCRIBE_2, DESCRIBE_0):
+        assert not Cluster.read(file(text, "old.txt")).topic_ids
+    written = Cluster.from_json(PLAIN | {"topic_ids": {"t": CLICKS, "u": "of another form"}})
+    assert written.topic_ids == {"t": cluster.topic_ids["clicks"], "u": "of another form"}
+
+
+@pytest.mark.parametrize("found", ["x", CLICKS + "w", "%" * 22])
+def test_a_damaged_topic_id_of_describe(file: File, refused: Refused, found: str) -> None:
+    text = DESCRIBE_4.replace(f"TopicId: {CLICKS}", f"TopicId: {found}")
+    assert re.fullmatch(
+        r"line 2: TopicId .*: expected 22 letters, digits, - or _", refused(file(text))
+    )
 
 
 def test_describe_of_kafka_2(file: File) -> None:

@@ -56,7 +56,8 @@ BASE = Cluster.from_json(
 VALID = [
     json.dumps(BASE.to_json()).encode(),
     json.dumps(BASE.to_reassignment()).encode(),
-    b"Topic: t\tTopicId: x\tPartitionCount: 2\tReplicationFactor: 2\tConfigs: \n"
+    b"Topic: t\tTopicId: 3b0nSXNjQMSmSNQk5Kc3Rw\tPartitionCount: 2\tReplicationFactor: 2\t"
+    b"Configs: \n"
     b"\tTopic: t\tPartition: 0\tLeader: 1\tReplicas: 1,2\tIsr: 1,2\tElr: \tLastKnownElr: \n"
     b"\tTopic: t\tPartition: 1\tLeader: 2\tReplicas: 2,1\tIsr: 1,2\tElr: \tLastKnownElr: \n",
     b'Querying\nReceived\n{"version":1,"brokers":[{"broker":1,"logDirs":[{"logDir":"/d",'

@@ -10,18 +10,20 @@ from __future__ import annotations
 import json
 import os
 import re
+from base64 import urlsafe_b64decode
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from difflib import get_close_matches
 from fractions import Fraction
 from typing import Annotated, Any, ClassVar, TypeAlias
+from uuid import UUID
 
 import msgspec
 from msgspec import UNSET, Meta, Struct, UnsetType
 
 from partage.cluster.broker import MAX_BROKER_ID, MAX_BYTES, UNKNOWN, Broker
-from partage.errors import InputError
+from partage.errors import InputError, shown
 from partage.files import parse_json, read_text
 from partage.json_input import Count, Name, check_json
 from partage.units import listed
@@ -130,9 +132,11 @@ _DESCRIBE_LINE = re.compile(
     re.ASCII,
 )
 _DESCRIBE_HEAD = re.compile(
-    r"\s*+Topic:\s*+(?P<topic>\S++)\s.*?\bPartitionCount:\s*(?P<count>\d{1,10})",
+    r"\s*+Topic:\s*+(?P<topic>\S++)(?:\s++TopicId:\s*+(?P<id>\S*+))?+"
+    r"\s.*?\bPartitionCount:\s*(?P<count>\d{1,10})",
     re.ASCII,
 )
+_TOPIC_ID = re.compile(r"[A-Za-z0-9_-]{22}", re.ASCII)
 _OTHER_KEYS = {
     *("leader", "isr", "sizes", "records_in_per_second", "records_out_per_second"),
     *("log_dirs", "usable_bytes", "cordoned", "host"),
@@ -179,11 +183,18 @@ def parse_cluster_json(value: Any, where: str) -> ClusterColumns:
         sizes=[UNKNOWN if row.size_bytes is None else int(row.size_bytes) for row in rows],
         racks_known=file.brokers is not UNSET,
         cluster_id=file.cluster_id,
-        topic_ids=file.topic_ids,
+        topic_ids={topic: _as_uuid(one) for topic, one in file.topic_ids.items()},
         notes=(_IS_PLACEMENT,) if file.brokers is UNSET else (),
         bytes_in=[row.bytes_in_per_second for row in rows],
         bytes_out=[row.bytes_out_per_second for row in rows],
     )
+
+
+def _as_uuid(topic_id: str) -> str:
+    """A topic's id in the form of snapshots; Kafka's tools print it in base64."""
+    if not _TOPIC_ID.fullmatch(topic_id):
+        return topic_id
+    return str(UUID(bytes=urlsafe_b64decode(f"{topic_id}==")))
 
 
 def _out_of_sync(names: Sequence[str]) -> str:
@@ -215,6 +226,7 @@ def parse_describe(text: str, where: str) -> ClusterColumns:
     numbers: list[int] = []
     replicas: list[list[int]] = []
     announced: dict[str, int] = {}
+    topic_ids: dict[str, str] = {}
     short: list[str] = []
     for i, line in enumerate(text.splitlines(), start=1):
         if not line.lstrip().startswith("Topic:"):
@@ -240,6 +252,11 @@ def parse_describe(text: str, where: str) -> ClusterColumns:
                 short.append(f"{topic}-{number}")
         elif head := _DESCRIBE_HEAD.match(line):
             announced[head["topic"]] = int(head["count"])
+            if head["id"] is not None:
+                if not _TOPIC_ID.fullmatch(head["id"]):
+                    problem = f"TopicId {shown(head['id'])}: expected 22 letters, digits, - or _"
+                    raise InputError(where, f"line {i}: {problem}")
+                topic_ids[head["topic"]] = _as_uuid(head["id"])
         else:
             raise InputError(where, f"line {i}: expected 'Topic: … Partition: … Replicas: 1,2'")
     if not topics:
@@ -254,7 +271,9 @@ def parse_describe(text: str, where: str) -> ClusterColumns:
             )
     notes = (_out_of_sync(short),) if short else ()
     brokers = _named_brokers(replicas)
-    return ClusterColumns(brokers, topics, numbers, replicas, None, False, notes=notes)
+    return ClusterColumns(
+        brokers, topics, numbers, replicas, None, False, topic_ids=topic_ids, notes=notes
+    )
 
 
 def read_log_dir_sizes(path: str | os.PathLike[str]) -> dict[tuple[str, int], int]:
