@@ -74,7 +74,7 @@ def zero(keys: pa.Array) -> pa.Array:
 
 
 def four_zeros(keys: pa.Array) -> pa.Array:
-    zeros = pa.array(np.zeros(len(keys), dtype=np.int64))
+    zeros = pa.array(np.zeros(len(keys), dtype=np.int32))
     return pa.StructArray.from_arrays([zeros] * len(HASHES), list(HASHES))
 
 
@@ -87,7 +87,7 @@ def hashing(spark: SparkSession, data: Path, seed: int, kind: str, records: int)
     """
     folder = folder_of(data, kind, records, seed)
     keys = spark.read.parquet(str(folder)).select("key").where("key is not null")
-    struct = "struct<" + ", ".join(f"`{name}` bigint" for name in HASHES) + ">"
+    struct = "struct<" + ", ".join(f"`{name}` int" for name in HASHES) + ">"
     pairs = {
         "murmur2": (murmur2, zero, "bigint"),
         "all": (placements.hashes_of, four_zeros, struct),

@@ -6,6 +6,7 @@ import random
 import zlib
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping
+from datetime import datetime
 from pathlib import Path
 from typing import Any
 
@@ -201,18 +202,44 @@ def test_your_own_partitioner(spark: Any, tmp_path: Path, monkeypatch: pytest.Mo
         key_report(spark, [path], [5], ["own_partitioner:outside"])
 
 
-def test_each_key_is_hashed_once(spark: Any, tmp_path: Path) -> None:
-    """However many records and partitions it has, and null never."""
+def test_each_placement_is_hashed_once(spark: Any, tmp_path: Path) -> None:
+    """However many records it has, and null never; a key is one row of ``per_key``."""
     path = tmp_path / "r.parquet"
     write_parquet(path, every({"t": TOPICS["keys-in-turn"], "u": TOPICS["java-half-null"]}))
     records = read_records(spark, [path]).transform(accepted)
-    rows = records.transform(placed).transform(per_key).transform(hashed).collect()
-    keys: dict[str, set[bytes | None]] = defaultdict(set)
-    for row in rows:
+    placements = records.transform(placed).transform(hashed)
+    by_key: dict[tuple[str, bytes | None], list[tuple[Any, ...]]] = defaultdict(list)
+    for row in placements.collect():
         key = row["key"] if row["key"] is None else bytes(row["key"])
-        assert key not in keys[row["topic"]]
-        keys[row["topic"]].add(key)
+        by_key[row["topic"], key].append((row["last"], row["partition"], row["records"]))
         for name in ORACLES:
-            assert row[name] == (None if key is None else raw(name, key))
-    assert keys["t"] == {key for _, _, key, _ in TOPICS["keys-in-turn"]}
-    assert keys["u"] == {key for _, _, key, _ in TOPICS["java-half-null"]}
+            assert row[name] == (None if key is None else signed(raw(name, key)))
+    assert {(topic, key): sorted(own) for (topic, key), own in by_key.items()} == {
+        ("t" if topic == "keys-in-turn" else "u", key): sorted(own)
+        for topic in ("keys-in-turn", "java-half-null")
+        for key, own in counted(TOPICS[topic]).items()
+    }
+    rows = placements.transform(per_key).collect()
+    assert len(rows) == len(by_key)
+    for row in rows:
+        own = by_key[row["topic"], row["key"] if row["key"] is None else bytes(row["key"])]
+        assert row["places"] == len(own)
+        assert row["records"] == sum(records for _, _, records in own)
+        assert row["latest"] == max(own)[1]
+
+
+def signed(number: int) -> int:
+    """The bits of an unsigned number of 32 bits as a signed one."""
+    return number - 2**32 if number >= 2**31 else number
+
+
+def counted(records: Iterable[Record]) -> dict[bytes | None, list[tuple[Any, int, int]]]:
+    """The last time, the partition and the number of records of each partition of each key."""
+    times: dict[tuple[bytes | None, int], list[int]] = defaultdict(list)
+    for partition, millis, key, _ in records:
+        times[key, partition].append(millis)
+    found: dict[bytes | None, list[tuple[Any, int, int]]] = defaultdict(list)
+    for (key, partition), own in times.items():
+        last = datetime.fromtimestamp(max(own) / 1000)
+        found[key].append((last, partition, len(own)))
+    return found

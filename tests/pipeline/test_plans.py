@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import re
+from collections.abc import Iterator
 from contextlib import redirect_stdout
 from typing import Any
 
@@ -21,6 +22,7 @@ from partage.pipeline.measure import with_uncounted
 pytestmark = pytest.mark.spark
 
 REASONS = "is negative|is too large|is missing|is not between"
+SORTS = r"\bSort\b|SortAggregate|ObjectHashAggregate|SortMergeJoin"
 COLUMNS = ["topic", "partition", "offset", "timestamp", "key", "value_bytes"]
 
 
@@ -80,19 +82,79 @@ def test_reasons_are_worked_out_for_rejected_rows(spark: Any, folder: str) -> No
     assert "unread" not in columns_read(plan)
 
 
+@pytest.fixture(scope="module")
+def placements_(rows: Any) -> Iterator[Any]:
+    """The placements as ``keys`` has them: cached, the rows of a key in one task."""
+    frame = rows.transform(placements.placed).transform(placements.hashed).persist()
+    frame.count()
+    yield frame
+    frame.unpersist()
+
+
+def test_placements_are_one_scan_two_exchanges_and_one_python_node(rows: Any) -> None:
+    plan = plan_of(rows.transform(placements.placed).transform(placements.hashed))
+    assert counts(plan) == [1, 2, 1], plan
+    assert "offset" in columns_read(plan)  # whether a row is valid depends on it
+    assert "file_path" not in plan
+    assert not re.search(SORTS, plan), plan
+
+
+def steps(plan: str) -> list[str]:
+    """What is done above the cache."""
+    return re.findall(r"\b(Exchange|\w*Aggregate|Sort|\w*Python)\b", plan.partition("InMemory")[0])
+
+
+def test_no_row_is_moved_or_sorted_to_put_the_placements_of_a_key_together(
+    placements_: Any,
+) -> None:
+    plan = plan_of(placements_.transform(placements.per_key))
+    assert set(steps(plan)) == {"HashAggregate"}, plan
+
+
+@pytest.mark.parametrize("name", ["loads", "spread", "agreement", "scatter", "candidates"])
+def test_only_sums_leave_the_tasks_with_the_placements(
+    spark: Any, placements_: Any, name: str
+) -> None:
+    per_key = placements_.transform(placements.per_key)
+    rules = spark.createDataFrame([("t", 3, [(0, 3)])], placements.RULES)
+    what_ifs = spark.createDataFrame([("t", [(3, 0, None, False)])], placements.WHAT_IFS)
+    frame = {
+        "loads": lambda: placements_.transform(placements.loads),
+        "spread": lambda: per_key.transform(placements.spread),
+        "agreement": lambda: placements_.transform(placements.agreement, rules),
+        "scatter": lambda: placements_.transform(placements.scatter, rules),
+        "candidates": lambda: per_key.transform(placements.candidates, what_ifs),
+    }[name]()
+    plan = plan_of(frame)
+    assert not re.search(SORTS, plan), plan
+    assert len(re.findall(r"Exchange hashpartitioning", plan.partition("InMemory")[0])) == 1, plan
+
+
 @pytest.mark.parametrize("top", [1, 5000])
-def test_hot_keys_are_limited_before_one_task_sorts_them(rows: Any, top: int) -> None:
-    plan = plan_of(rows.transform(accepted).transform(by_key).transform(keys, top))
-    assert len(re.findall("WindowGroupLimit", plan)) == 2, plan
+def test_hot_keys_are_limited_before_any_is_sorted(
+    spark: Any, rows: Any, placements_: Any, top: int
+) -> None:
+    totals = spark.createDataFrame(
+        [("t", 2, 2)], "topic string, all_records bigint, all_bytes bigint"
+    )
+    for frame in (
+        rows.transform(accepted).transform(by_key).transform(keys, top),
+        placements_.transform(placements.per_key).transform(placements.hottest, totals, top),
+    ):
+        plan = plan_of(frame)
+        # the rows that reach the floor, and the best scores of the buckets
+        assert len(re.findall("WindowGroupLimit", plan)) == 4, plan
+        sorts = plan.split("Sort [")
+        assert len(sorts) == 5, plan
+        assert ">= floor#" in sorts[2], plan
 
 
-def test_only_a_share_of_the_placements_is_sorted_for_a_sample(spark: Any, rows: Any) -> None:
-    hashed = rows.transform(accepted).transform(placements.placed)
-    hashed = hashed.transform(placements.per_key).transform(placements.hashed)
+def test_only_a_share_of_the_placements_is_sorted_for_a_sample(
+    spark: Any, placements_: Any
+) -> None:
     rules = spark.createDataFrame([("t", 3, [(0, 3)])], placements.RULES)
     shares = spark.createDataFrame([("t", 0.1)], "topic string, share double")
-    plan = plan_of(hashed.transform(placements.sample, rules, shares, 5000))
+    plan = plan_of(placements_.transform(placements.sample, rules, shares, 5000))
     assert len(re.findall("WindowGroupLimit", plan)) == 2, plan
-    assert len(re.findall("ArrowEvalPython|PythonUDF", plan)) >= 1
     below = plan.partition("WindowGroupLimit")[2]
     assert "share#" in below

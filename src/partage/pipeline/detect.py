@@ -121,7 +121,7 @@ def _search(
     for topic, table in _by_topic(drawn).items():
         own = counts[topic]
         to_try = counts_to_try(own.partitions, own.keys, own.known)
-        hashes = {name: table[name].to_numpy() for name in HASHES}
+        hashes = {name: table[name].to_numpy().astype(np.uint32) for name in HASHES}
         if more := search(hashes, table["partition"].to_numpy(), to_try):
             found[topic] = more
     return found

@@ -1,6 +1,6 @@
 """``partage keys``: which partitioner wrote each topic, and the effect of other partition counts.
 
-Records are read once, into keys with their partitions and hashes, which Spark caches. Everything
+Records are read once, into keys with a partition and their hashes, which Spark caches. Everything
 else is small: the collected tables have a row per partition or per hot key.
 """
 
@@ -71,18 +71,20 @@ def key_report(
     with spark_errors(), Cache() as cached:
         with reported(spark, progress, "reading"):
             records = read_records(spark, paths, origins=False)
-            keys = cached(
-                records.transform(placements.placed)
-                .transform(placements.per_key)
-                .transform(placements.hashed)
-            )
-            rows = keys.transform(placements.loads).toArrow().to_pylist()
+            placed = cached(records.transform(placements.placed).transform(placements.hashed))
+            keys = placed.transform(placements.per_key)
+            rows = placed.transform(placements.loads).toArrow().to_pylist()
+            spread = keys.transform(placements.spread).toArrow().to_pylist()
         rejected = sum(row["records"] for row in rows if row["topic"] is None)
         loads = _by_topic(row for row in rows if row["topic"] is not None)
         if not loads:
             raise InputError(os.fspath(paths[0]), _why_none(records))
-        facts = {topic: _facts(topic, loads[topic], known or {}) for topic in sorted(loads)}
-        detections = detect(spark, keys, facts, progress)
+        of_topic = _by_topic(spread)
+        facts = {
+            topic: _facts(topic, loads[topic], of_topic.get(topic, []), known or {})
+            for topic in sorted(loads)
+        }
+        detections = detect(spark, placed, facts, progress)
         with reported(spark, progress, "hot keys"):
             hot_keys = _hot_keys(spark, keys, facts)
         with reported(spark, progress, "what if"):
@@ -142,7 +144,7 @@ def _why_none(records: DataFrame) -> str:
     return f"no records: all {row['rows']} rows are rejected, one because {row['reason']}"
 
 
-def _facts(topic: str, loads: Rows, known: Mapping[str, int]) -> TopicCounts:
+def _facts(topic: str, loads: Rows, spread: Rows, known: Mapping[str, int]) -> TopicCounts:
     seen = max(row["partition"] for row in loads) + 1
     count = known.get(topic, seen)
     if seen > MAX_PARTITIONS:
@@ -159,8 +161,8 @@ def _facts(topic: str, loads: Rows, known: Mapping[str, int]) -> TopicCounts:
         partitions=count,
         known=topic in known,
         **{name: _filled(loads, name, count) for name in columns},
-        keys=sum(row["keys"] for row in loads),
-        several=sum(row["several"] for row in loads),
+        keys=sum(row["keys"] for row in spread),
+        several=sum(row["several"] for row in spread),
     )
 
 

@@ -22,6 +22,7 @@ from pyspark.sql import functions as sf
 
 from partage.period import ALWAYS, Period
 from partage.pipeline.records import RECORDS
+from partage.pipeline.top import first_rows
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame
@@ -221,12 +222,13 @@ def keys(by_key: DataFrame, top: int = TOP_KEYS) -> DataFrame:
     per_topic = by_key.groupBy("topic", "key").agg(
         sf.sum("records").alias("records"), sf.sum("bytes").alias("bytes")
     )
-    hottest = Window.partitionBy("topic").orderBy(sf.desc("records"), sf.desc("bytes"), "key")
     totals = by_key.groupBy("topic").agg(sf.sum("records").alias("all"))
+    # Records, then bytes: a double holds both unless a key has millions of records.
+    score = sf.col("records") + sf.least(sf.col("bytes") / float(1 << 40), sf.lit(1.0))
+    order = (sf.desc("records"), sf.desc("bytes"), sf.asc("key"))
     return (
         per_topic.where(sf.col("key").isNotNull())
-        .withColumn("rank", sf.row_number().over(hottest))
-        .where(sf.col("rank") <= top)
+        .transform(first_rows, "topic", "key", score, order, top)
         .join(sf.broadcast(totals), "topic")
         .withColumn("share", sf.col("records") / sf.col("all"))
         .select("topic", "rank", "key", "records", "bytes", "share")

@@ -1,13 +1,15 @@
 """Keys and their partitions: functions DataFrame → DataFrame.
 
-    records ─ placed ─ per_key ─ hashed ┬ loads
-                                        ├ agreement, sample, scatter    (detection)
-                                        └ hottest, candidates           (candidates)
+    records ─ placed ─ hashed ┬ loads
+                              ├ agreement, sample, scatter    (detection)
+                              └ per_key ┬ spread
+                                        └ hottest, candidates (candidates)
 
-Records are grouped by partition and key and then by key, so a key is hashed once per topic however
-many records it has. Everything else is arithmetic on the hashes. A *placement* is a key on a
-partition: one element of ``places``. Counts and sums are integers and ties are broken, so results
-do not depend on the order of the records.
+A *placement* is a key on a partition: a row of ``placed``, however many records it has. Each is
+hashed once; everything else is arithmetic on the hashes. The rows of a key are in one task, so that
+``per_key`` and ``scatter`` move no rows, and all aggregates are numbers, which Spark collects by
+hash and never sorts. Counts and sums are integers and ties are broken, so results do not depend on
+the order of the records.
 """
 
 from __future__ import annotations
@@ -24,6 +26,7 @@ from pyspark.sql import functions as sf
 
 from partage.named import load_object
 from partage.pipeline.measure import record_bytes
+from partage.pipeline.top import first_rows
 from partage.producers.custom import Partitioner
 from partage.producers.fitting import HASHES
 from partage.producers.keys import Keys
@@ -44,6 +47,7 @@ WHAT_IFS = (
 in the array of ``with_custom``."""
 
 _THOUSAND = 1000
+_PARTITION_BITS = 20  # more than MAX_PARTITIONS; milliseconds up to 2100 leave 21
 _COUNTED = ("keys", "records", "bytes", "keys_moved", "records_moved")
 
 
@@ -66,28 +70,11 @@ def placed(records: DataFrame) -> DataFrame:
     )
 
 
-def per_key(placed: DataFrame) -> DataFrame:
-    """``placed`` → topic, key, records, bytes, places, latest.
-
-    ``places``: an array of (last, partition, first, records, bytes), one per partition; ``latest``:
-    the partition of the last record, the highest one on a tie.
-    """
-    place = sf.struct("last", "partition", "first", "records", "bytes")
-    return (
-        placed.groupBy("topic", "key")
-        .agg(
-            sf.sum("records").alias("records"),
-            sf.sum("bytes").alias("bytes"),
-            sf.collect_list(place).alias("places"),
-        )
-        .withColumn("latest", sf.array_max("places")["partition"])
-    )
-
-
 def hashes_of(keys: pa.Array) -> pa.Array:
-    """Binaries [N] → structs [N] with a number per hash of ``HASHES``; a null key gives nulls."""
+    """Binaries [N] → structs [N] with the 32 bits of each hash of ``HASHES``; a null key gives
+    nulls."""
     there = Keys.of(keys.drop_null())
-    columns = [pa.array(found.many(there).astype(np.int64)) for found in HASHES.values()]
+    columns = [pa.array(found.many(there).view(np.int32)) for found in HASHES.values()]
     if keys.null_count:
         row = np.cumsum(np.asarray(keys.is_valid())) - 1
         rows = pa.array(row, pa.int64(), mask=np.asarray(keys.is_null()))
@@ -95,12 +82,37 @@ def hashes_of(keys: pa.Array) -> pa.Array:
     return pa.StructArray.from_arrays(columns, list(HASHES))
 
 
-def hashed(keys: DataFrame) -> DataFrame:
-    """Rows with a ``key`` → the same rows with a column per hash."""
-    kind = ", ".join(f"`{name}` bigint" for name in HASHES)
+def hashed(placed: DataFrame) -> DataFrame:
+    """``placed`` → the same rows with the 32 bits of each hash as an int; the rows of a key are in
+    one task."""
+    kind = ", ".join(f"`{name}` int" for name in HASHES)
     hashes = sf.arrow_udf(hashes_of, f"struct<{kind}>")
-    return keys.withColumn("hashes", hashes("key")).select(
-        *keys.columns, *(sf.col("hashes")[name].alias(name) for name in HASHES)
+    return (
+        placed.withColumn("hashes", hashes("key"))
+        .select(*placed.columns, *(sf.col("hashes")[name].alias(name) for name in HASHES))
+        .repartition("topic", "key")
+    )
+
+
+def per_key(hashed: DataFrame) -> DataFrame:
+    """``hashed`` → topic, key, records, bytes, places, latest, and the hashes.
+
+    ``places``: the number of partitions; ``latest``: the partition of the last record, the highest
+    one of a millisecond.
+    """
+    # One number, as Spark would sort to find the highest structure.
+    last = sf.shiftleft(sf.unix_millis("last"), _PARTITION_BITS) + sf.col("partition")
+    return (
+        hashed.groupBy("topic", "key")
+        .agg(
+            sf.sum("records").alias("records"),
+            sf.sum("bytes").alias("bytes"),
+            sf.count("*").alias("places"),
+            sf.max(last).alias("last"),
+            *(sf.max(name).alias(name) for name in HASHES),
+        )
+        .withColumn("latest", (sf.col("last") % (1 << _PARTITION_BITS)).cast("int"))
+        .drop("last")
     )
 
 
@@ -132,27 +144,24 @@ def _by_value(own: Any) -> Any:
     return own
 
 
-def loads(per_key: DataFrame) -> DataFrame:
-    """→ topic, partition, records, bytes, null_records, null_bytes, empty_records, keys, several.
-
-    ``keys``: distinct non-empty keys whose latest record is on the partition; ``several``: those
-    that are on other partitions as well.
-    """
+def loads(placed: DataFrame) -> DataFrame:
+    """→ topic, partition, records, bytes, null_records, null_bytes, empty_records."""
     null, empty = sf.col("key").isNull(), sf.octet_length("key") == 0
-    here = (sf.octet_length("key") > 0) & (sf.col("latest") == sf.col("partition"))
+    return placed.groupBy("topic", "partition").agg(
+        sf.sum("records").alias("records"),
+        sf.sum("bytes").alias("bytes"),
+        _sum_if(null, "records").alias("null_records"),
+        _sum_if(null, "bytes").alias("null_bytes"),
+        _sum_if(empty, "records").alias("empty_records"),
+    )
+
+
+def spread(per_key: DataFrame) -> DataFrame:
+    """→ topic, keys, several: distinct non-empty keys, and those of them on several partitions."""
     return (
-        per_key.select("topic", "key", "latest", sf.size("places").alias("places"), _each_place())
-        .select("*", "place.*")
-        .groupBy("topic", "partition")
-        .agg(
-            sf.sum("records").alias("records"),
-            sf.sum("bytes").alias("bytes"),
-            _sum_if(null, "records").alias("null_records"),
-            _sum_if(null, "bytes").alias("null_bytes"),
-            _sum_if(empty, "records").alias("empty_records"),
-            sf.count_if(here).alias("keys"),
-            sf.count_if(here & (sf.col("places") > 1)).alias("several"),
-        )
+        per_key.where(sf.octet_length("key") > 0)
+        .groupBy("topic")
+        .agg(sf.count("*").alias("keys"), sf.count_if(sf.col("places") > 1).alias("several"))
     )
 
 
@@ -229,19 +238,18 @@ def hottest(per_key: DataFrame, totals: DataFrame, top: int) -> DataFrame:
         sf.col("records") / sf.col("all_records"),
         sf.col("bytes") / sf.greatest("all_bytes", sf.lit(1)),
     )
-    ranked = Window.partitionBy("topic").orderBy(sf.desc("share"), sf.desc("records"), "key")
+    order = (sf.desc("share"), sf.desc("records"), sf.asc("key"))
     return (
         per_key.where(sf.col("key").isNotNull())
         .join(sf.broadcast(totals), "topic")
-        .withColumn("share", share)
-        .withColumn("rank", sf.row_number().over(ranked))
-        .where(sf.col("rank") <= top)
+        .select("topic", "key", "records", "bytes", share.alias("share"))
+        .transform(first_rows, "topic", "key", sf.col("share"), order, top)
         .select("topic", "rank", "key", "records", "bytes")
     )
 
 
-def candidates(hashed: DataFrame, what_ifs: DataFrame) -> DataFrame:
-    """``hashed`` and ``WHAT_IFS`` → the load of each partition under each candidate.
+def candidates(per_key: DataFrame, what_ifs: DataFrame) -> DataFrame:
+    """``per_key`` and ``WHAT_IFS`` → the load of each partition under each candidate.
 
     topic, partitions, hash, custom, partition, keys, records, bytes, keys_moved, records_moved. The
     partition is null for an empty key that the hash treats as none; records without a key are left
@@ -250,10 +258,10 @@ def candidates(hashed: DataFrame, what_ifs: DataFrame) -> DataFrame:
     what_if = sf.col("what_if")
     free = what_if["empty_is_null"] & (sf.octet_length("key") == 0)
     to = _hash(what_if["hash"]) % what_if["partitions"]
-    if "custom" in hashed.columns:
+    if "custom" in per_key.columns:
         to = sf.coalesce(sf.get("custom", what_if["custom"]), to)
     return (
-        hashed.where(sf.col("key").isNotNull())
+        per_key.where(sf.col("key").isNotNull())
         .join(sf.broadcast(what_ifs), "topic")
         .withColumn("what_if", sf.explode("what_ifs"))
         .withColumn("to", sf.when(~free, to))
@@ -274,17 +282,8 @@ def candidates(hashed: DataFrame, what_ifs: DataFrame) -> DataFrame:
 
 
 def _placements(hashed: DataFrame, rules: DataFrame) -> DataFrame:
-    """A row per placement of a non-empty key of a topic that has rules."""
-    return (
-        hashed.where(sf.octet_length("key") > 0)
-        .join(sf.broadcast(rules), "topic")
-        .select("topic", "key", "partitions", "rules", *HASHES, _each_place())
-        .select("*", "place.*")
-    )
-
-
-def _each_place() -> Column:
-    return sf.explode("places").alias("place")
+    """The placements of the non-empty keys of topics that have rules."""
+    return hashed.where(sf.octet_length("key") > 0).join(sf.broadcast(rules), "topic")
 
 
 def _explains(rule: Column) -> Column:
@@ -292,8 +291,9 @@ def _explains(rule: Column) -> Column:
 
 
 def _hash(position: Column) -> Column:
-    """The hash column at a position of ``HASHES``."""
-    return sf.get(sf.array(*(sf.col(name) for name in HASHES)), position)
+    """The hash at a position of ``HASHES``."""
+    bits = sf.get(sf.array(*(sf.col(name) for name in HASHES)), position)
+    return sf.pmod(bits.cast("bigint"), sf.lit(1 << 32))
 
 
 def _sum_if(condition: Column, column: str) -> Column:
