@@ -72,6 +72,21 @@ def test_every_load_is_in_its_band_for_few_bytes(tolerance: str, tmp_path: Path)
     assert is_sound(plan, tmp_path)
 
 
+@pytest.mark.parametrize("tolerance", ["10%", "5%"])
+def test_new_brokers_share_partitions_with_all_others(
+    tolerance: str, beside_the_benchmarks: None
+) -> None:
+    """If they shared them with each other, one would take over most of what another leads."""
+    from benchmarks.clusters import cluster_json
+
+    cluster = cluster_json(brokers=15, new=3, racks=3, partitions=1500, topics=20, seed=2)
+    figures = planned(cluster, tolerance).figures
+    fairest = partage.plan(Cluster.from_json(cluster)).figures
+    worst = figures["leaders_after_failure"]["max"]
+    assert worst <= 1.05 * fairest["leaders_after_failure"]["max"]
+    assert figures["topic_spread"] <= 40
+
+
 def test_figures_name_every_resource_with_its_band() -> None:
     cluster = a_large_cluster(2)
     plan = planned(cluster)

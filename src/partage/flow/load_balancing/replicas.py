@@ -5,7 +5,8 @@ break no rule and
 
 - *fills*: slots with too few replicas take some from slots that must, or best can, give them, up to
   a target load within the bands. Each step takes the replicas whose loads point in the direction
-  that both slots lack, so that all loads approach the target together;
+  that both slots lack, so that all loads approach the target together; among these, replicas that
+  have little in common with the slot (``overlap``);
 - *repairs*: the slot furthest outside a band gives or takes a replica, or exchanges one, with the
   highest decrease of the squared distances for each byte moved in addition;
 - *saves*: replicas return home, and smaller replicas move in place of larger ones, where the bands
@@ -22,6 +23,7 @@ import numpy.typing as npt
 from partage.flow.assignment import AssignmentProblem
 from partage.flow.assignment.problem import as_rows
 from partage.flow.load_balancing.bands import Bands, Penalty
+from partage.flow.load_balancing.overlap import Overlap
 from partage.flow.load_balancing.targets import target_loads
 from partage.flow.size_balancing.band_search import BandSearch
 
@@ -115,6 +117,7 @@ class ReplicaSearch:
             self.place[mine] = np.arange(len(mine))
         self.in_zone = np.zeros((self.problem.items, self.problem.zones), dtype=np.int64)
         np.add.at(self.in_zone, (replica // self.width, self.zone[flat[replica]]), 1)
+        self.overlap = Overlap(self.problem, self.slots)
         self.stays = np.zeros(len(flat), dtype=np.bool_)
         self.stays[replica] = self._at_home(replica, flat[replica])
 
@@ -167,6 +170,7 @@ class ReplicaSearch:
         self.members[there, self.count[there]] = replica
         self.place[replica] = self.count[there]
         self.count[there] += 1
+        self.overlap.move(item, self.slots[item], here, there)
         self.slots[item, column] = there
         self.stays[replica] = there in self.home[item].tolist()
         self.load[here] -= self.weight[replica]
@@ -200,13 +204,16 @@ class ReplicaSearch:
             done[there] |= not moved
 
     def _pour(self, here: int, there: int, way: Floats, most: int) -> bool:
-        """Move up to ``most`` replicas whose loads point most in the direction ``way`` [K]."""
+        """Move up to ``most`` replicas whose loads point most in the direction ``way`` [K], and
+        that have little in common with the slot."""
         replica = self._on(here)
         replica = replica[self.stays[replica]]
         replica = replica[self._movable(replica, here, there)]
         weight = self.weight[replica]
         square = (weight * weight).sum(axis=1)
         gain = (weight * way).sum(axis=1) / np.sqrt(square)
+        item = replica // self.width
+        gain -= self.overlap.added(item, self.slots[item], here, there)
         best = np.lexsort((replica, -gain))[:most]
         for chosen in replica[best].tolist():
             if (self.slots[chosen // self.width] != there).all():
