@@ -40,7 +40,7 @@ class Row:
 
 
 ROWS = {
-    "demo": Row("8 brokers, 162 partitions (bundled)", file="cluster-grown.json"),
+    "demo": Row("9 brokers, 162 partitions (bundled)", file="cluster-grown.json"),
     "36": Row(
         "30 + 6 brokers, 5,002 partitions",
         arguments="--brokers 30 --new 6 --racks 3 --partitions 5002 --topics 60 --rf 3",

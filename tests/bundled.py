@@ -17,8 +17,24 @@ def bundled(name: str) -> dict[str, Any]:
 
 def grown(disks: bool = True, racks: bool = True) -> Cluster:
     """The grown cluster, with its disks and racks or without."""
+    return Cluster.from_json(_without(bundled("cluster-grown.json"), disks, racks))
+
+
+def uneven_value() -> dict[str, Any]:
+    """The JSON value of ``uneven_racks``."""
     value = bundled("cluster-grown.json")
+    value["brokers"] = [broker for broker in value["brokers"] if broker["id"] != 9]
+    return value
+
+
+def uneven_racks(disks: bool = True, racks: bool = True) -> Cluster:
+    """The grown cluster before broker 9: rack c has two of eight brokers, so its rule limits the
+    plan."""
+    return Cluster.from_json(_without(uneven_value(), disks, racks))
+
+
+def _without(value: dict[str, Any], disks: bool, racks: bool) -> dict[str, Any]:
     for kept, key in ((disks, "disk_bytes"), (racks, "rack")):
         for entry in () if kept else value["brokers"]:
             del entry[key]
-    return Cluster.from_json(value)
+    return value

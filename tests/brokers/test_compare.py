@@ -33,7 +33,7 @@ def test_all_strategies_on_one_job() -> None:
         # they are all measured against the same bounds, and none beats them
         assert other.figures["strategy"] == name
         assert other.lower_bound == exact.lower_bound
-        assert other.figures["moves_lower_bound"] == 173
+        assert other.figures["moves_lower_bound"] == 200
         for stage, best in zip(other.stages[:2], exact.stages[:2], strict=True):
             assert (stage.name, stage.bound) == (best.name, best.bound)
         if other.figures["rack_violations"] == 0:
@@ -132,7 +132,7 @@ def test_the_problem_is_left_as_it_was() -> None:
     "options",
     [
         {},
-        {"add_broker": ["9:c", "10:a"], "remove_broker": 2},
+        {"add_broker": ["10:c", "11:a"], "remove_broker": 2},
         {"replace_broker": "3=9", "replication_factor": "2"},
         {"topics": "k.*", "spread": "topic"},
         {"no_moves": True},

@@ -10,7 +10,7 @@ from partage.brokers.explain import explain
 from partage.brokers.planning import plan
 from partage.cluster import Cluster
 from partage.errors import InputError
-from tests.bundled import grown
+from tests.bundled import grown, uneven_racks
 from tests.matrices import cluster_of
 from tests.profiles import examples
 
@@ -87,7 +87,7 @@ def test_an_unknown_partition_is_bad_input() -> None:
 
 
 def test_in_a_notebook() -> None:
-    found = explain(plan(GROWN), "console-0")
+    found = explain(plan(uneven_racks()), "console-0")
     line = "console-0: [1, 6, 2] → [1, 8, 6]; broker 1 stays the leader"
     assert repr(found) == f"<Explanation of {line}>"
     text = found._repr_html_()

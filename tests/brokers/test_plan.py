@@ -12,11 +12,11 @@ import pytest
 
 import partage
 from partage.errors import InputError
-from tests.bundled import grown
+from tests.bundled import grown, uneven_racks
 
 OPTIONS: list[dict[str, Any]] = [
     {},
-    {"add_broker": "9:c", "throttle": "50MB"},
+    {"add_broker": "10:c", "throttle": "50MB"},
     {"remove_broker": 1},
     {"replication_factor": {"console": 2}},
     {"no_moves": True},
@@ -117,7 +117,7 @@ def test_moves_are_the_new_replicas() -> None:
 def test_brokers_and_waves_are_those_of_the_figures() -> None:
     plan = partage.plan(grown())
     brokers = plan.to_pandas("brokers")
-    assert brokers["broker"].tolist() == [1, 2, 3, 4, 5, 6, 7, 8]
+    assert brokers["broker"].tolist() == [1, 2, 3, 4, 5, 6, 7, 8, 9]
     lists = plan.after.to_json()["partitions"]
     for broker, replicas, leaders in zip(
         brokers["broker"], brokers["replicas_after"], brokers["leaders_after"], strict=True
@@ -133,8 +133,11 @@ def test_brokers_and_waves_are_those_of_the_figures() -> None:
 def test_it_shows_itself_in_a_line_and_as_a_table() -> None:
     plan = partage.plan(grown())
     assert repr(plan) == (
-        "<Plan of 173 moves (the proven minimum) in 34 waves: 54 to 81 replicas per broker>"
+        "<Plan of 200 moves (the proven minimum) in 32 waves: 54 replicas per broker>"
     )
     html = plan._repr_html_()
-    assert html.count("<tr>") == 9
-    assert "173 moves" in html
+    assert html.count("<tr>") == 10
+    assert "200 moves" in html
+    assert repr(partage.plan(uneven_racks())) == (
+        "<Plan of 173 moves (the proven minimum) in 34 waves: 54 to 81 replicas per broker>"
+    )

@@ -113,8 +113,8 @@ def test_a_description_with_replicas_out_of_sync(run: Run, tmp_path: Path) -> No
 
 
 def test_a_broker_in_a_new_rack(run: Run, grown: str) -> None:
-    wanted = "broker 9 is in a new rack, z (existing: a, b, c)"
-    assert wanted in warnings(run, grown, "--add-broker", "9:z", "--add-broker", "10:a")
+    wanted = "broker 10 is in a new rack, z (existing: a, b, c)"
+    assert wanted in warnings(run, grown, "--add-broker", "10:z", "--add-broker", "11:a")
     assert not any("rack, " in one for one in warnings(run, grown, "--add-broker", "10:a"))
 
 

@@ -146,7 +146,7 @@ def test_output_fits_100_columns(run: Run, grown: str, monkeypatch: pytest.Monke
     group, scenario = str(GROUPS / "unequal.json"), str(GROUPS / "deploy-scenario.json")
     widths = {}
     for words in (
-        ("plan", grown, "--throttle", "50MB", "--add-broker", "9:c", "-o", "p"),
+        ("plan", grown, "--throttle", "50MB", "--add-broker", "10:c", "-o", "p"),
         ("plan", grown, "--explain", "kafka-0"),
         ("compare", grown),
         ("check", "p"),

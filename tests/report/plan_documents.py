@@ -6,13 +6,12 @@ figures of a document are an oracle for the view.
 
 from __future__ import annotations
 
-import gzip
-import json
 import random
 from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
-from importlib.resources import files
 from typing import Any
+
+from tests.bundled import uneven_value
 
 Document = dict[str, Any]
 
@@ -245,10 +244,8 @@ def levelled(
 
 
 def grown() -> Document:
-    """The bundled cluster: eight brokers, two of them empty."""
-    raw = files("partage").joinpath("data/cluster-grown.json").read_bytes()
-    text = gzip.decompress(raw) if raw.startswith(b"\x1f\x8b") else raw
-    cluster = json.loads(text)
+    """The bundled cluster before broker 9: eight brokers, two of them empty."""
+    cluster = uneven_value()
     brokers = [
         {**broker(b["id"], b["rack"], added=b["id"] in (7, 8)), "disk_bytes": b["disk_bytes"]}
         for b in cluster["brokers"]

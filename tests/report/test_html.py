@@ -282,9 +282,9 @@ def test_packed_columns_keep_their_numbers(values):
 
 
 def test_the_moves_are_counted_by_the_command_that_the_page_names(tmp_path):
-    grown_plan = partage.plan(bundled.grown())
-    grown_plan.write(str(tmp_path / "the plan"))
-    text = render(grown_plan.document(), directory="the plan")
+    made = partage.plan(bundled.uneven_racks())
+    made.write(str(tmp_path / "the plan"))
+    text = render(made.document(), directory="the plan")
     page = Page(text)
     assert "partage check 'the plan' Expected: → The plan is valid and optimal" in page.text
     assert "6 × 54² + 2 × 81² Expected: → 30,618" in page.text

@@ -19,6 +19,7 @@ from partage.report.check_lines import print_verdict
 from partage.report.comparison_tables import print_compare
 from partage.report.plan_tables import print_plan
 from partage.report.printing import PrintableConsole
+from tests.bundled import uneven_racks
 
 SCREENS = Path(__file__).parent / "screens"
 CLUSTER = str(files("partage") / "data" / "cluster-grown.json")
@@ -63,6 +64,11 @@ def screen(width: int) -> Screen:
 def test_plan(plan: Plan, screen: Screen) -> None:
     print_plan(plan.document(), screen.console)
     assert screen.shows("plan") <= LINES - 5
+
+
+def test_plan_with_uneven_racks(screen: Screen) -> None:
+    print_plan(partage.plan(uneven_racks(), throttle="50MB").document(), screen.console)
+    assert screen.shows("plan-with-uneven-racks") <= LINES - 5
 
 
 def test_compare(screen: Screen) -> None:

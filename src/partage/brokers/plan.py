@@ -334,10 +334,11 @@ class Plan:
     def _summary(self) -> str:
         figures = self.figures
         least, most = figures["replicas_per_broker"]
+        counts = f"{least:,}" if least == most else f"{least:,} to {most:,}"
         proof = "the proven minimum" if self.moves == self.lower_bound else "not proven minimal"
         return (
             f"{plural(self.moves, 'move')} ({proof}) in {plural(len(self.waves), 'wave')}: "
-            f"{least:,} to {most:,} replicas per broker"
+            f"{counts} replicas per broker"
         )
 
     def _repr_html_(self) -> str:

@@ -74,7 +74,7 @@ def plan(
 
     Examples:
 
-        partage plan cluster.json --add-broker 9:a --add-broker 10:b -o plan/
+        partage plan cluster.json --add-broker 10:a --add-broker 11:b -o plan/
         partage plan cluster.json --remove-broker 3 --max-bytes-moved 2TB
         partage plan cluster.json --profile profile/ --leaders rate --no-moves
         partage plan --bootstrap-server localhost:9092 -o plan/
@@ -146,7 +146,7 @@ def compare(
 
     Examples:
 
-        partage compare cluster.json --add-broker 9:a
+        partage compare cluster.json --add-broker 10:a
         partage compare cluster.json --strategy exact --strategy generate
         partage compare --bootstrap-server localhost:9092
     """

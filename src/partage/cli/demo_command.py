@@ -46,7 +46,7 @@ def demo(
 ) -> None:
     """Run every step on bundled data: measure with Spark, compare, plan, prove, report.
 
-    The bundled cluster was expanded from 3 to 8 brokers. Brokers 7 and 8 are empty, and 41
+    The bundled cluster was expanded from 3 to 9 brokers. Brokers 7, 8 and 9 are empty, and 41
     partitions have two replicas in one rack. The load of each partition is measured from twelve
     topics of real change events.
 
@@ -79,7 +79,7 @@ def demo(
         cluster = Cluster.read(path)
     _chapter("1. Measure: 12 topics of real change events, with Spark", json)
     profile = _measured(cluster, profile_dir, master, json)
-    _chapter("2. Compare: three ways to fill the empty brokers 7 and 8", json)
+    _chapter("2. Compare: three ways to fill the empty brokers 7, 8 and 9", json)
     planned = _planned(cluster, profile, json)
     if not json:
         print_compare(planned.compared, output.console())

@@ -163,7 +163,7 @@ def failures(
     Examples:
 
         partage what-if failures cluster.json --strategy exact
-        partage what-if failures cluster.json --add-broker 9:c --pairs 1000
+        partage what-if failures cluster.json --add-broker 10:c --pairs 1000
     """
     from partage.report.what_if_tables import print_failures
 

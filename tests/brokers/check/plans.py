@@ -15,12 +15,12 @@ from partage.brokers.planning import plan
 from partage.brokers.problem import Problem
 from partage.brokers.solving import solve
 from tests.brokers.check.tampering import Files
-from tests.bundled import grown
+from tests.bundled import uneven_racks
 from tests.matrices import cluster_of, partitions
 
 
 def by_rate() -> Plan:
-    cluster = grown()
+    cluster = uneven_racks()
     rates = np.random.default_rng(1).lognormal(8, 0.5, cluster.partitions)
     return solve(Problem.resolve(cluster, PlanOptions(leaders="rate", throttle="50MB"), rates))
 
@@ -79,11 +79,13 @@ def with_a_disk_too_small() -> Plan:
 
 
 SOUND: dict[str, Callable[[], Plan]] = {
-    "count": lambda: plan(grown()),
+    "count": lambda: plan(uneven_racks()),
     "rate": by_rate,
-    "spread": lambda: plan(grown(), spread="topic"),
-    "no-moves": lambda: plan(grown(), no_moves=True),
-    "expand": lambda: plan(grown(), add_broker=["9:c", "10:c"], concurrency=5, throttle="10MB"),
+    "spread": lambda: plan(uneven_racks(), spread="topic"),
+    "no-moves": lambda: plan(uneven_racks(), no_moves=True),
+    "expand": lambda: plan(
+        uneven_racks(), add_broker=["9:c", "10:c"], concurrency=5, throttle="10MB"
+    ),
     "mixed": mixed,
     "floor": with_a_floor,
     "failures by cases": lambda: with_cases(
@@ -94,9 +96,9 @@ SOUND: dict[str, Callable[[], Plan]] = {
     ),
     "disks": with_full_disks,
     "a small disk": with_a_disk_too_small,
-    "generate": lambda: plan(grown(), strategy="generate"),
-    "leader-flow": lambda: plan(grown(racks=False), strategy="leader-flow"),
-    "settled": lambda: plan(plan(grown()).after),
+    "generate": lambda: plan(uneven_racks(), strategy="generate"),
+    "leader-flow": lambda: plan(uneven_racks(racks=False), strategy="leader-flow"),
+    "settled": lambda: plan(plan(uneven_racks()).after),
 }
 
 
@@ -108,16 +110,20 @@ def with_relieved_disks() -> Plan:
 
 
 LIMITED: dict[str, Callable[[], Plan]] = {
-    "tolerance": lambda: plan(grown(disks=False), tolerance="20%"),
-    "moves": lambda: plan(grown(disks=False), max_moves=60),
-    "both": lambda: plan(grown(disks=False), max_moves=90, tolerance="10%", add_broker=["9:a"]),
-    "cheaper": lambda: plan(grown(disks=False), max_bytes_moved="560GB"),
-    "fewer": lambda: plan(grown(disks=False), max_bytes_moved="210GB"),
-    "bytes": lambda: plan(grown(disks=False), balance="bytes"),
-    "bytes, wider": lambda: plan(grown(), balance="bytes", tolerance="10%"),
-    "bytes, any": lambda: plan(grown(), balance="bytes", tolerance="300%"),
-    "bytes, fewer": lambda: plan(grown(), balance="bytes", max_moves=60, max_bytes_moved="400GB"),
-    "bytes, packed": lambda: plan(grown(), balance="bytes", strategy="bin-packing"),
+    "tolerance": lambda: plan(uneven_racks(disks=False), tolerance="20%"),
+    "moves": lambda: plan(uneven_racks(disks=False), max_moves=60),
+    "both": lambda: plan(
+        uneven_racks(disks=False), max_moves=90, tolerance="10%", add_broker=["9:a"]
+    ),
+    "cheaper": lambda: plan(uneven_racks(disks=False), max_bytes_moved="560GB"),
+    "fewer": lambda: plan(uneven_racks(disks=False), max_bytes_moved="210GB"),
+    "bytes": lambda: plan(uneven_racks(disks=False), balance="bytes"),
+    "bytes, wider": lambda: plan(uneven_racks(), balance="bytes", tolerance="10%"),
+    "bytes, any": lambda: plan(uneven_racks(), balance="bytes", tolerance="300%"),
+    "bytes, fewer": lambda: plan(
+        uneven_racks(), balance="bytes", max_moves=60, max_bytes_moved="400GB"
+    ),
+    "bytes, packed": lambda: plan(uneven_racks(), balance="bytes", strategy="bin-packing"),
     "relief": with_relieved_disks,
 }
 

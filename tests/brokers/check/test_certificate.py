@@ -35,7 +35,7 @@ from tests.brokers.check.tampering import (
     spoiled,
     with_bound,
 )
-from tests.bundled import grown
+from tests.bundled import uneven_racks
 from tests.matrices import cluster_of
 
 TAMPERED = Tamperings()
@@ -151,7 +151,7 @@ def worse_plan(monkeypatch: pytest.MonkeyPatch, spoil: Callable[[Any], None], di
         return replicas
 
     monkeypatch.setitem(STRATEGIES, "exact", Strategy(spoiled_exact))
-    return plan(grown(disks))
+    return plan(uneven_racks(disks))
 
 
 def a_useless_move(replicas: Any) -> None:

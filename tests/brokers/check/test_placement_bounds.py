@@ -34,7 +34,7 @@ from tests.brokers.check.tampering import (
     not_here,
     two_partitions_exchanged,
 )
-from tests.bundled import grown
+from tests.bundled import uneven_racks
 from tests.profiles import examples
 from tests.strategies import jobs
 
@@ -233,7 +233,7 @@ def test_the_limited_plans_are_of_every_kind(limited_plans: LazyPlans) -> None:
 def test_a_tolerance_of_other_windows_is_found_whatever_else_is_forged(tmp_path: Path) -> None:
     """A plan for 20 % cannot be called one for 1 %: its loads are outside. Nor can the fair counts
     be moved to where the loads are: no fair loads have such prices."""
-    made = plan(grown(disks=False), tolerance="20%")
+    made = plan(uneven_racks(disks=False), tolerance="20%")
     made.write(tmp_path / "plan")
     found = Files(tmp_path / "plan")
     found.plan["options"]["tolerance"] = "1%"
@@ -251,7 +251,7 @@ def test_a_tolerance_of_other_windows_is_found_whatever_else_is_forged(tmp_path:
 
 def test_no_window_around_counts_that_the_racks_do_not_allow(tmp_path: Path) -> None:
     """60 or 61 replicas each would be fairer than 54 and 81, and their price proves no less."""
-    made = plan(grown(disks=False), tolerance="40%")
+    made = plan(uneven_racks(disks=False), tolerance="40%")
     made.write(tmp_path / "plan")
     found = Files(tmp_path / "plan")
     found.stage("budget")["prices"]["fair"] = pack(np.full(8, 2 * 60 + 1))
@@ -269,7 +269,7 @@ def test_a_plan_that_breaks_its_limit(monkeypatch: pytest.MonkeyPatch, tmp_path:
     generous = STRATEGIES["exact"]
     monkeypatch.setitem(STRATEGIES, "generous", generous)
     monkeypatch.setitem(STRATEGIES, "exact", Strategy(too_many, ordered=False))
-    plan(grown(disks=False), max_moves=60).write(tmp_path / "plan")
+    plan(uneven_racks(disks=False), max_moves=60).write(tmp_path / "plan")
     verdict = judged(tmp_path / "plan")
     assert any("173 moves, at most 60 are allowed" in line for line in verdict.defects)
 

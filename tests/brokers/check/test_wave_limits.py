@@ -19,7 +19,7 @@ from partage.brokers.planning import plan, problem_of
 from partage.brokers.solving import solve
 from partage.brokers.strategies import Strategy
 from tests.brokers.check.tampering import Files
-from tests.bundled import grown
+from tests.bundled import uneven_racks
 from tests.matrices import Lists, cluster_of, partitions
 
 HELD = "waves keep the limits per broker, batch and disk, and their lower bound is correct"
@@ -268,7 +268,7 @@ def test_every_bound_of_the_planner_is_the_checkers(
 
 
 def test_the_bundled_plan_is_sound(directory: Path) -> None:
-    made = plan(grown(), throttle="50MB", batch=5)
+    made = plan(uneven_racks(), throttle="50MB", batch=5)
     made.write(directory)
     # some partitions have two new replicas: met or nearly so
     assert made.schedule.bound <= len(made.waves) <= made.schedule.bound + 1

@@ -13,7 +13,7 @@ from partage.brokers.plan import Plan
 from partage.brokers.problem import Problem
 from partage.brokers.solving import solve
 from partage.flow import takeover_counts
-from tests.bundled import grown
+from tests.bundled import uneven_racks
 from tests.matrices import cluster_of, text
 from tests.oracles import brute_force, mip
 from tests.oracles.naive_problem import leader_value, read_problem
@@ -73,9 +73,9 @@ def test_the_worst_survivor_is_the_least_of_all_fair_leader_counts(block: int) -
         assert again.after.replica_lists() == after, seed
 
 
-def test_a_bundled_cluster_gains_from_other_leader_counts() -> None:
+def test_a_cluster_with_uneven_racks_gains_from_other_leader_counts() -> None:
     """The squares of the counts with the fewest leader changes are 30,170."""
-    plan = partage.plan(grown())
+    plan = partage.plan(uneven_racks())
     assert bounds(plan)["joint failure balance"] == (30_160, 30_160)
     assert plan.optimal
     assert plan.settled

@@ -13,7 +13,7 @@ import pytest
 from partage.brokers.planning import plan
 from partage.cluster.model import Cluster
 from partage.errors import InputError
-from tests.bundled import bundled
+from tests.bundled import bundled, uneven_value
 from tests.matrices import cluster_json, cluster_of
 from tests.oracles import brute_force, mip
 from tests.oracles.naive_problem import (
@@ -360,8 +360,16 @@ def test_256_partitions() -> None:
         assert max(values) - min(values) <= 1
 
 
-def test_the_grown_cluster() -> None:
-    value = bundled("cluster-grown.json")
+EVEN = (dict.fromkeys("abc", 54), 200)
+UNEVEN = ({"a": 54, "b": 54, "c": 81}, 173)
+
+
+@pytest.mark.parametrize(
+    ("value", "per_rack", "moves"),
+    [(bundled("cluster-grown.json"), *EVEN), (uneven_value(), *UNEVEN)],
+    ids=["even racks", "uneven racks"],
+)
+def test_the_grown_cluster(value: dict[str, Any], per_rack: dict[str, int], moves: int) -> None:
     job = read_problem(value, {})
     broken = [d for d in defects(job, [row.before for row in job.rows]) if "racks" in d]
     assert len(broken) == 41
@@ -374,8 +382,7 @@ def test_the_grown_cluster() -> None:
     assert figures["before"]["replicas_per_broker"] == [0, 117]
     assert figures["after"] == {k: v for k, v in planned.figures.items() if k != "seconds"}
     assert planned.figures["rack_violations"] == 0
-    assert planned.moves == 173
-    per_rack = {"a": 54, "b": 54, "c": 81}
+    assert planned.moves == moves
     lists = planned.after.replica_lists()
     assert loads(job, lists) == {b: per_rack[job.rack[b]] for b in job.brokers}
     led = leader_counts(job, lists).values()

@@ -51,7 +51,7 @@ def _over(most: float, load: Counter[int]) -> Any:
 @pytest.mark.parametrize(
     ("cluster", "options"),
     [
-        (grown(), {"add_broker": ["9:c"], "remove_broker": [1]}),
+        (grown(), {"add_broker": ["10:c"], "remove_broker": [1]}),
         (grown(racks=False), {}),
         (cluster_of("1,2 2,3 3 1,2,3 4,1", "1:a 2:a 3:b 4:b!"), {}),
         (cluster_of("1 1", "1"), {}),
@@ -102,6 +102,6 @@ def test_pairs_at_random() -> None:
     assert len(set(today)) > 3
     for one in today:
         first, second = map(int, one.split("+"))
-        assert 1 <= first < second <= 8
+        assert 1 <= first < second <= 9
     assert "bytes_per_second" not in failures.of_row(0)[0]
-    assert Failures(failures.placements, pairs=0).rows == 2 * (8 + 3)
+    assert Failures(failures.placements, pairs=0).rows == 2 * (9 + 3)

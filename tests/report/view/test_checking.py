@@ -23,7 +23,7 @@ from tests.report import plan_documents as documents
     ],
 )
 def test_the_certificate_in_three_sentences(options, words):
-    sentences = view(partage.plan(bundled.grown(), **options).document()).meaning
+    sentences = view(partage.plan(bundled.uneven_racks(), **options).document()).meaning
     assert len(sentences) == 3
     for word in words:
         assert word in " ".join(sentences)
@@ -36,7 +36,7 @@ def test_no_sentences_without_a_certificate():
 
 
 def test_the_steps_name_the_plans_own_directory():
-    counted = view(partage.plan(bundled.grown(), strategy="generate").document())
+    counted = view(partage.plan(bundled.uneven_racks(), strategy="generate").document())
     found = steps(counted, "some where/")
     assert [step.command.split(" && ")[0] for step in found] == [
         "partage check 'some where'",
