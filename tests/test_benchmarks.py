@@ -264,6 +264,15 @@ def test_verdict_on_fairness() -> None:
     assert made_worse > 20
 
 
+def test_the_broker_is_recounted() -> None:
+    module("assignors")  # its folder has the module
+    joins, change = module("uniform_quality").recount(60)
+    assert 0 < joins.unfair < 30
+    assert 0 < change.unfair < 30
+    assert joins.moves_too_many == 0
+    assert change.moves_too_many >= change.fair_with_more > 0
+
+
 @pytest.fixture
 def kafka_python() -> Iterator[Any]:
     pytest.importorskip("kafka")

@@ -5,11 +5,11 @@
     python docs/examples/live_groups.py migrate      from range to cooperative-sticky
 
 Each consumer and the producer is a process: kafka-python with partage's assignors or, with --client
-confluent, consumers of librdkafka with its own assignors and the broker's. The producer sends a
-record to each partition every 0.1 s. A pause of a partition is half a second or longer without a
-record that a member has processed. The events of the members form a scenario, which is then
-simulated with heartbeats that start again with every assignment. There a pause is a time without an
-owner.
+confluent or java, consumers of librdkafka or Kafka with their own assignors and the broker's. The
+producer sends a record to each partition every 0.1 s. A pause of a partition is half a second or
+longer without a record that a member has processed. The events of the members form a scenario,
+which is then simulated with heartbeats that start again with every assignment. There a pause is a
+time without an owner.
 
 Without --bootstrap-server it starts a sandbox and removes it. It creates a topic and deletes it.
 """
@@ -66,21 +66,31 @@ COOPERATIVE = ("CooperativeStickyAssignor", "cooperative-sticky", "cooperative")
 THEIRS = ("cooperative-sticky", "cooperative-sticky", "cooperative")
 BROKERS = ("uniform", "uniform", "consumer")
 CONFLUENT = (str(Path(__file__).with_name("confluent_member.py")),)
+JAVA = (str(Path(__file__).with_name("java_member.py")),)
+
+
+def ways_of(program: tuple[str, ...]) -> tuple[Way, ...]:
+    """The ways of a client that comes with Kafka's assignors and the consumer protocol."""
+    return (
+        Way("range, eager", "range", "range", "eager", program=program),
+        Way("cooperative-sticky", *THEIRS, program=program),
+        Way("cooperative-sticky, static", *THEIRS, static=True, program=program),
+        Way("consumer", *BROKERS, program=program),
+        Way("consumer, static", *BROKERS, static=True, program=program),
+    )
+
+
 DEPLOYS = {
     "kafka-python": (
         Way("sticky, eager", "StickyAssignor", "sticky", "eager"),
         Way("cooperative-sticky", *COOPERATIVE),
         Way("cooperative-sticky, static", *COOPERATIVE, static=True),
     ),
-    "confluent": (
-        Way("range, eager", "range", "range", "eager", program=CONFLUENT),
-        Way("cooperative-sticky", *THEIRS, program=CONFLUENT),
-        Way("cooperative-sticky, static", *THEIRS, static=True, program=CONFLUENT),
-        Way("consumer", *BROKERS, program=CONFLUENT),
-        Way("consumer, static", *BROKERS, static=True, program=CONFLUENT),
-    ),
+    "confluent": ways_of(CONFLUENT),
+    "java": ways_of(JAVA),
 }
-"""By client: kafka-python with partage's assignors, librdkafka with its own or the broker's."""
+"""By client: kafka-python with partage's assignors; librdkafka, and Kafka's own in Java, with their
+assignors or the broker's."""
 
 FAILOVER = Way("failover", "FailoverAssignor", "failover", "eager")
 MIGRATION = (

@@ -42,6 +42,8 @@ def results(kafka: Any) -> dict[str, Future[Any]]:
     jobs = {way.name: (example.deploy, way) for way in example.DEPLOYS["kafka-python"]}
     jobs["librdkafka"] = (example.deploy, example.DEPLOYS["confluent"][1])
     jobs["librdkafka, consumer"] = (example.deploy, example.DEPLOYS["confluent"][3])
+    jobs["java"] = (example.deploy, example.DEPLOYS["java"][1])
+    jobs["java, consumer"] = (example.deploy, example.DEPLOYS["java"][3])
     jobs |= {"closed": (example.failover, False), "killed": (example.failover, True)}
     with ThreadPoolExecutor(3) as pool:
         migration = pool.submit(example.migrate, kafka.bootstrap_servers, settings)
@@ -59,6 +61,8 @@ DEPLOYS = [
     "cooperative-sticky, static",
     "librdkafka",
     "librdkafka, consumer",
+    "java",
+    "java, consumer",
 ]
 
 
