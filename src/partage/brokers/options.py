@@ -57,6 +57,15 @@ GIVEN = "given"
 BUDGET = ("relieve", "max_moves", "max_bytes_moved", "tolerance")
 """The options that give up balance to move less."""
 
+_INSTEAD_WITH_LOAD = {
+    "leaders": "give a small `tolerance` of leader_in, such as leader_in=2%",
+    "spread": "leave it out, or leave out `balance`",
+    "relieve": "give a small `tolerance` of disk and large ones of the others",
+    "max_moves": "to move less, give a larger `tolerance`",
+    "max_bytes_moved": "to move less, give a larger `tolerance`",
+}
+"""What to use instead of an option that ``balance`` load leaves no choice for."""
+
 _BYTES_TOLERANCE = Fraction(2, 100)
 
 
@@ -250,7 +259,8 @@ class PlanOptions:
         for name in ("remove_broker", "replace_broker", "replication_factor"):
             if getattr(self, name):
                 raise InputError("no_moves", f"forbids the moves that `{name}` needs")
-        idle = next((f"`{name}`" for name in self._budget), None)
+        limits = [name for name in self._budget if not (self.by_load and name == "tolerance")]
+        idle = next((f"`{name}`" for name in limits), None)
         if self.balance == "bytes":
             idle = idle or "`balance` bytes"
         if idle is not None:
@@ -274,12 +284,9 @@ class PlanOptions:
             if isinstance(self.tolerance, Tolerances):
                 raise InputError(f"tolerance {self.tolerance}", "needs `balance` load")
             return
-        for name, usual in (("leaders", "count"), ("spread", "cluster")):
-            if getattr(self, name) != usual:
-                raise InputError("balance load", f"cannot be combined with `{name}`")
-        for name in ("no_moves", "relieve", "max_moves", "max_bytes_moved"):
-            if getattr(self, name) not in (None, False):
-                raise InputError("balance load", f"cannot be combined with `{name}`")
+        for name, instead in _INSTEAD_WITH_LOAD.items():
+            if getattr(self, name) not in (None, "count", "cluster"):
+                raise InputError("balance load", f"cannot be combined with `{name}`: {instead}")
 
     @property
     def _budget(self) -> list[str]:

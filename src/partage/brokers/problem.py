@@ -93,6 +93,8 @@ class Problem:
             raise InputError("leaders rate", "needs measured rates: give `profile`")
         if not options.no_moves:
             _check_replicas(cluster, usable, excluded, chosen, target)
+        elif options.by_load:
+            _check_alive(cluster, usable, chosen)
         if options.by_size or options.by_load or options.max_bytes_moved is not None:
             _check_sizes(cluster, options)
         problem = cls(
@@ -218,6 +220,19 @@ class Problem:
     def again(self, after: Cluster) -> Problem:
         """The same problem on the result of a plan: a stable strategy changes nothing."""
         return replace(self, cluster=after, added=np.zeros_like(self.added), warnings=[])
+
+
+def _check_alive(cluster: Cluster, usable: Bools, chosen: Bools) -> None:
+    """Raise InputError for a replica on a dead broker: without moves it is a load of none."""
+    lost = chosen[:, None] & ~np.append(usable, True)[cluster.replicas]
+    if lost.any():
+        row, column = np.argwhere(lost)[0].tolist()
+        broker = cluster.broker_ids[cluster.replicas[row, column]]
+        raise InputError(
+            "no_moves",
+            f"with `balance` load no replica may be on a dead broker, but partition "
+            f"{cluster.names[row]} has one on broker {broker}: leave out `no_moves`",
+        )
 
 
 def keeps_rules(problem: Problem, after: Cluster) -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import random
 from pathlib import Path
 from typing import Any
@@ -200,6 +201,63 @@ def test_small_plans_are_sound_and_stable(seed: int, tmp_path: Path) -> None:
     assert Plan.read(tmp_path / "plan").figures | {"seconds": 0} == plan.figures | {"seconds": 0}
 
 
+def test_without_moves_leaders_come_as_close_as_they_can(tmp_path: Path) -> None:
+    cluster = a_large_cluster(1)
+    cluster["brokers"] = cluster["brokers"][:-2]
+    plan = planned(cluster, "replicas=30%,disk=60%,in=60%,leaders=5%", no_moves=True)
+    assert plan.moves == 0
+    assert plan.leader_changes > 0
+    before = plan.document()["figures"]["before"]["resources"]["out"]
+    assert before["max"] > before["band"][1]
+    for name, figures in plan.figures["resources"].items():
+        assert figures["band"][0] <= figures["min"]
+        assert figures["max"] <= figures["band"][1], name
+    assert stage(plan, "load").value == stage(plan, "load").bound == 0
+    assert plan.settled
+    assert is_sound(plan, tmp_path)
+
+
+@pytest.mark.parametrize("seed", seeds(40))
+@pytest.mark.random
+def test_leaders_alone_against_every_choice_of_them(seed: int, tmp_path: Path) -> None:
+    """The bound holds for all leaders of the same replicas."""
+    rng = random.Random(seed)
+    cluster = a_cluster(seed, brokers=3 + seed % 3, partitions=5)
+    plan = planned(cluster, rng.choice(["2%", "20%", "60%"]), no_moves=True)
+    load = stage(plan, "load")
+    assert is_sound(plan, tmp_path)
+    assert plan.settled
+    assert plan.moves == 0
+    model, least = LoadModel.of(plan.problem), None
+    width = plan.before.replicas.shape[1]
+    for order in itertools.product(range(width), repeat=plan.before.partitions):
+        lists = plan.before.replicas.copy()
+        rows, first = np.arange(len(lists)), np.array(order)
+        lists[rows, 0], lists[rows, first] = lists[rows, first], lists[rows, 0].copy()
+        excess = max(model.excess(plan.before.with_replicas(lists)).values())
+        least = excess if least is None else min(least, excess)
+    assert least is not None
+    assert load.bound <= least <= load.value
+
+
+def test_without_moves_topics_may_be_left_out(tmp_path: Path) -> None:
+    cluster = a_large_cluster(2)
+    cluster["brokers"] = cluster["brokers"][:-2]
+    plan = planned(cluster, "10%", no_moves=True, topics="t[0-4]")
+    assert plan.moves == 0
+    left = np.array([name.startswith(("t5", "t6")) for name in plan.before.names])
+    assert (plan.after.replicas[left] == plan.before.replicas[left]).all()
+    assert (plan.after.replicas[~left, 0] != plan.before.replicas[~left, 0]).any()
+    assert is_sound(plan, tmp_path)
+
+
+def test_without_moves_no_replica_may_be_on_a_dead_broker() -> None:
+    cluster = a_cluster(1)
+    cluster["brokers"][cluster["partitions"][0]["replicas"][0]]["alive"] = False
+    with pytest.raises(InputError, match="no replica may be on a dead broker, but partition"):
+        planned(cluster, no_moves=True)
+
+
 def test_a_disk_that_nothing_fits_on_is_an_error() -> None:
     cluster = a_cluster(1)
     for broker in cluster["brokers"]:
@@ -211,10 +269,12 @@ def test_a_disk_that_nothing_fits_on_is_an_error() -> None:
 @pytest.mark.parametrize(
     ("options", "problem"),
     [
-        ({"leaders": "rate"}, "cannot be combined with `leaders`"),
-        ({"spread": "topic"}, "cannot be combined"),
-        ({"no_moves": True}, "leaves nothing"),
-        ({"max_moves": 3}, "cannot be combined with `max_moves`"),
+        ({"leaders": "rate"}, "cannot be combined with `leaders`: give a small `tolerance` of"),
+        ({"spread": "topic", "tolerance": None}, "with `spread`: leave it out"),
+        ({"relieve": "80%", "tolerance": None}, "with `relieve`: give a small `tolerance` of disk"),
+        ({"max_moves": 3}, "with `max_moves`: to move less, give a larger `tolerance`"),
+        ({"max_bytes_moved": "1GB"}, "with `max_bytes_moved`: to move less, give a larger"),
+        ({"no_moves": True, "max_moves": 3}, "leaves nothing for `max_moves` to do"),
         ({"tolerance": "cpu=2%"}, "cpu is not a resource"),
         ({"tolerance": "out=2%,out=3%"}, "given twice"),
         ({"tolerance": {}}, "names no resource"),

@@ -146,10 +146,11 @@ class Asked:
         moves = [name for name in _NEED_MOVES if options.get(name)]
         by_load = ["balance"] if self.by_load else []
         load_limits = [name for name in limits if name != "tolerance"]
-        others = [name for name in ("leaders", "spread", "no_moves") if options.get(name)]
+        other_limits = load_limits if self.by_load else limits
+        others = [name for name in ("leaders", "spread") if options.get(name)]
         tolerance = [name for name in limits if name == "tolerance"]
         forbidden = (
-            (self.no_moves, "no_moves", [*moves, *limits, *by_bytes]),
+            (self.no_moves, "no_moves", [*moves, *other_limits, *by_bytes]),
             (self.relieve is not None, "relieve", [*by_bytes, *tolerance]),
             (self.spread == "topic", "spread", [*limits, *by_bytes]),
             (not self.exact, "strategy", limits),

@@ -24,6 +24,8 @@ def load_bounds(plan: PlanColumns, found: Recount) -> None:
     found.values["load"] = excess
     bound = max(columns.least_excess(name) for name in RESOURCES)
     found.compare_bound(plan.stages["load"], bound)
+    if plan.asked.no_moves:
+        return
     found.values["bytes moved"] = plan.bytes_moved
     found.values["moves"] = plan.moves
     size = np.array(columns.items["disk"], dtype=np.int64)

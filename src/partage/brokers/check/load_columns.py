@@ -55,6 +55,7 @@ class LoadColumns:
             "leader_in": rate_in,
         }
         fixed = (~plan.chosen).tolist()
+        self.everything = [True] * len(fixed)
         self.stays = {name: self._on_slots(name, plan.before, fixed) for name in RESOURCES}
         stated = plan.stages["load"]["prices"]["bands"]
         ends = [
@@ -69,7 +70,7 @@ class LoadColumns:
 
     def after(self, name: str) -> list[int]:
         """[E] the load of each usable broker after the plan."""
-        return self._on_slots(name, self.plan.after, [True] * len(self.plan.after))
+        return self._on_slots(name, self.plan.after, self.everything)
 
     def _on_slots(
         self, name: str, lists: Sequence[Sequence[int]], rows: Sequence[bool]
@@ -146,11 +147,28 @@ class LoadColumns:
 
     def least_excess(self, name: str) -> int:
         """What some broker must have at least, whatever the placement."""
+        if self.plan.asked.no_moves:
+            return self._least_without_moves(name)
         found = [self._forced_by_racks(name)] if name in OF_REPLICAS else []
         found.append(max(self._above(name, 0)))
         for factor, largest in self._largest(name):
             found.append(sorted(self._above(name, largest))[factor - 1])
         return max(found)
+
+    def _least_without_moves(self, name: str) -> int:
+        """The replicas stay; each partition is led by one of its brokers."""
+        if name in OF_REPLICAS:
+            return max(self.excess(name, self._on_slots(name, self.plan.before, self.everything)))
+        worst = 0
+        for row in self.model.items.tolist():
+            load = self.load[name][row]
+            holders = [int(self.plan.slot_of[self.plan.place[b]]) for b in self.plan.before[row]]
+            above = [
+                -(-(self.stays[name][e] + load - self.high[name][e]) * 10**6 // self.fair[name][e])
+                for e in holders
+            ]
+            worst = max(worst, min(above))
+        return worst
 
     def _largest(self, name: str) -> list[tuple[int, int]]:
         """By replication factor (1 for leaders): the largest load of a chosen partition."""
@@ -188,8 +206,7 @@ class LoadColumns:
 
     def figures(self, lists: Sequence[Sequence[int]]) -> dict[str, dict[str, Any]]:
         """``resources`` of a placement."""
-        everything = [True] * len(lists)
-        return {name: self._figure(name, lists, everything) for name in RESOURCES}
+        return {name: self._figure(name, lists, self.everything) for name in RESOURCES}
 
     def _figure(
         self, name: str, lists: Sequence[Sequence[int]], rows: Sequence[bool]

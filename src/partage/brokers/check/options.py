@@ -6,6 +6,8 @@ from collections import Counter
 from collections.abc import Iterable, Iterator
 from typing import Any
 
+import numpy as np
+
 from partage.brokers.check.plan_columns import MAX_DEFECTS, PlanColumns
 from partage.brokers.directory import MARKER, fingerprint
 
@@ -116,6 +118,10 @@ def _refused(plan: PlanColumns) -> Iterator[str]:
         yield f"{MARKER}: options.leaders: rate needs bytes_per_second"
     if (asked.by_size or asked.by_load or asked.max_bytes is not None) and not plan.sized:
         yield f"{MARKER}: options: bytes are limited or balanced, but no size is known"
+    if asked.by_load and asked.no_moves:
+        rows = (plan.before[row] for row in np.flatnonzero(plan.chosen).tolist())
+        if not all(plan.usable[plan.place[b]] for row in rows for b in row):
+            yield f"{MARKER}: options.no_moves: a replica is on a dead broker"
     if asked.relieve is not None and all(disk is None for disk in plan.disk):
         yield f"{MARKER}: options.relieve: no disk is known"
 

@@ -63,7 +63,7 @@ def prices_fit(asked: Asked, stage: dict[str, Any]) -> bool:
 def placement_stages(asked: Asked) -> tuple[str, ...]:
     """Those that choose the replica sets, without limits on what moves."""
     if asked.no_moves:
-        return ()
+        return ("load",) if asked.by_load else ()
     if asked.relieve is not None:
         return ("bytes moved",)
     if asked.by_load:

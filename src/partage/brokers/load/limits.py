@@ -32,7 +32,8 @@ class Limit:
 
 def least_excess(model: LoadModel) -> dict[str, Limit]:
     """The highest limit of each resource; 0 and empty where nothing forbids the bands."""
-    return {name: max([Limit(0, ""), *_limits(model, name)]) for name in RESOURCES}
+    limits = _without_moves if model.problem.options.no_moves else _limits
+    return {name: max([Limit(0, ""), *limits(model, name)]) for name in RESOURCES}
 
 
 def unattainable_bands(model: LoadModel) -> list[str]:
@@ -51,6 +52,23 @@ def _limits(model: LoadModel, name: str) -> Iterator[Limit]:
     yield from _of_base(model, name, bands, k)
     if name in HELD:
         yield from _of_racks(model, bands, k)
+
+
+def _without_moves(model: LoadModel, name: str) -> Iterator[Limit]:
+    """What the replicas add stays as it is; of what leaders add, a partition's load is on one of
+    its brokers, with what stays there."""
+    problem = model.problem
+    if name in HELD:
+        yield Limit(model.excess(problem.cluster)[name], "no replica may move")
+        return
+    bands, k = model.bands_of(name)
+    base, high, fair = (part[k].tolist() for part in (model.led_base, bands.high, bands.fair))
+    slots = problem.broker_slot[problem.cluster.replicas[problem.items]].tolist()
+    for i, (load, row) in enumerate(zip(model.item_led[k].tolist(), slots, strict=True)):
+        least = min(-(-(base[s] + load - high[s]) * MILLION // fair[s]) for s in row if s >= 0)
+        if least > 0:
+            partition = problem.cluster.names[int(problem.items[i])]
+            yield Limit(least, f"partition {partition} alone is more than a fair share")
 
 
 def _over(load: Ints, bands: Bands, k: int) -> list[int]:

@@ -1,4 +1,5 @@
-"""Replica sets and leaders whose loads are within the bands, by a search that moves few bytes."""
+"""Replica sets and leaders whose loads are within the bands, by a search that moves few bytes; with
+``no_moves`` leaders alone."""
 
 from __future__ import annotations
 
@@ -8,7 +9,7 @@ import numpy.typing as npt
 from partage.brokers.load.model import LoadModel
 from partage.brokers.problem import Problem
 from partage.errors import CannotError
-from partage.flow.load_balancing import Loads, balance_loads, loads_of
+from partage.flow.load_balancing import Loads, balance_leaders, balance_loads, loads_of
 
 Ints = npt.NDArray[np.int64]
 
@@ -21,9 +22,19 @@ def place_by_load(problem: Problem) -> Ints:
     held = Loads(model.item_held, model.held_base, model.held_bands)
     led = Loads(model.item_led, model.led_base, model.led_bands)
     today = problem.broker_slot[problem.cluster.replicas[problem.items, 0]]
+    if problem.options.no_moves:
+        return _led_again(problem, led, today)
     slots = balance_loads(problem.sharing, held, led, today, _DISK)
     _check_disks(problem, loads_of(slots, model.item_held, model.held_base)[_DISK])
     return slots
+
+
+def _led_again(problem: Problem, led: Loads, today: Ints) -> Ints:
+    """The slots of today, in order but for the leader."""
+    slots = problem.broker_slot[problem.cluster.replicas[problem.items]]
+    leader = balance_leaders(slots, led, today)
+    rank = np.where(slots == leader[:, None], 0, np.arange(1, slots.shape[1] + 1))
+    return np.take_along_axis(slots, np.argsort(rank, axis=1, kind="stable"), axis=1)
 
 
 def _check_disks(problem: Problem, held: Ints) -> None:

@@ -2,7 +2,7 @@
 
 ``load``: the worst distance from a band, in millionths of a fair share, and the least that the
 largest partitions, racks and what stays allow. ``bytes moved`` and ``moves``: the fewest for any
-plan that is as close to all bands, from prices of a linear program.
+plan that is as close to all bands, from prices of a linear program; without moves there are none.
 """
 
 from __future__ import annotations
@@ -29,13 +29,16 @@ def prove_loads(problem: Problem, after: Cluster) -> list[Stage]:
     """The stages of a placement."""
     model = LoadModel.of(problem)
     excess = max(model.excess(after).values())
+    bound = max(limit.excess for limit in least_excess(model).values())
+    load = Stage(StageName.LOAD, excess, bound, {"bands": _bands(model)}, exact=False)
+    if problem.options.no_moves:
+        return [load]
     slots = problem.broker_slot[after.replicas[problem.items]]
     sharing = problem.sharing
-    bound = max(limit.excess for limit in least_excess(model).values())
     moved, moves = sharing.size_moved(slots), len(sharing.moved_items(slots))
     one = np.ones(sharing.items, dtype=np.int64)
     return [
-        Stage(StageName.LOAD, excess, bound, {"bands": _bands(model)}, exact=False),
+        load,
         _cost_stage(model, StageName.BYTES_MOVED, moved, sharing.size, excess),
         _cost_stage(model, StageName.MOVES, moves, one, excess),
     ]

@@ -23,12 +23,12 @@ from partage.flow.assignment import MOVES
 
 def exact(problem: Problem) -> npt.NDArray[np.int64]:
     """Replica sets [P, R], optimal in the order of the objective. Raises CannotError."""
+    if problem.options.by_load:
+        return problem.replicas_of(place_by_load(problem))
     if problem.options.no_moves:
         return problem.cluster.replicas
     if problem.options.by_size:
         return problem.replicas_of(balance_bytes(problem))
-    if problem.options.by_load:
-        return problem.replicas_of(place_by_load(problem))
     replicas = fit_disks(problem, problem.replicas_of(problem.budgeted.slots))
     _check_limits(problem, replicas)
     return replicas

@@ -8,13 +8,14 @@ from partage.flow.load_balancing.bands import MILLION, Bands
 from partage.flow.load_balancing.bounds import least_cost
 from partage.flow.load_balancing.prices import Prices, band_prices
 from partage.flow.load_balancing.replicas import loads_of
-from partage.flow.load_balancing.search import Loads, balance_loads
+from partage.flow.load_balancing.search import Loads, balance_leaders, balance_loads
 
 __all__ = [
     "MILLION",
     "Bands",
     "Loads",
     "Prices",
+    "balance_leaders",
     "balance_loads",
     "band_prices",
     "least_cost",

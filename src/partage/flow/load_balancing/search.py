@@ -11,7 +11,7 @@ and there are finitely many placements; so the rounds end.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -58,12 +58,40 @@ def balance_loads(
     def distance(rows: Ints) -> float:
         return _distance(rows, held, penalties[0]) + _distance(rows[:, :1], led, penalties[1])
 
-    apart = distance(best)
-    settled = False
+    def attempts(start: Ints) -> Iterator[Ints]:
+        for homes in (problem.own, start):
+            yield _attempt(replace(problem, own=homes), held, led, start, stop)
+
+    return _closest(best, distance, attempts, stop)
+
+
+def balance_leaders(
+    sets: Ints, led: Loads, today: Ints, stop: Callable[[], bool] = lambda: False
+) -> Ints:
+    """[I] the leaders, where replicas stay on ``sets`` [I, any], -1 padded. The other arguments:
+    see ``balance_loads``."""
+    penalty = Penalty(led.bands)
+
+    def distance(leader: Ints) -> float:
+        return _distance(leader[:, None], led, penalty)
+
+    def attempts(start: Ints) -> Iterator[Ints]:
+        yield LeaderSearch(sets, start, led.each, led.base, led.bands).run(stop)
+
+    return _closest(_still(sets, today), distance, attempts, stop)
+
+
+def _closest(
+    best: Ints,
+    distance: Callable[[Ints], float],
+    attempts: Callable[[Ints], Iterator[Ints]],
+    stop: Callable[[], bool],
+) -> Ints:
+    """What no attempt brings closer, from ``best``; nothing is tried at distance 0."""
+    apart, settled = distance(best), False
     while apart > 0 and not settled and not stop():
         settled = True
-        for homes in (problem.own, best):
-            found = _attempt(replace(problem, own=homes), held, led, best, stop)
+        for found in attempts(best):
             closer = distance(found)
             if closer < apart * _CLOSER:
                 best, apart, settled = found, closer, False
