@@ -100,7 +100,8 @@ def test_a_description_with_replicas_out_of_sync(run: Run, tmp_path: Path) -> No
     def line(number: int, replicas: str, in_sync: str) -> str:
         return f"\tTopic: t\tPartition: {number}\tLeader: 1\tReplicas: {replicas}\tIsr: {in_sync}\n"
 
-    head = "Topic: t\tTopicId: x\tPartitionCount: 2\tReplicationFactor: 3\tConfigs: \n"
+    known = "Topic: t\tTopicId: kkUFvaIfTPyVfMKfQKlP7g"
+    head = f"{known}\tPartitionCount: 2\tReplicationFactor: 3\tConfigs: \n"
     described = Path("described.txt")
     described.write_text(head + line(0, "1,2,3", "1,2,3") + line(1, "2,3,1", "1"))
     assert warnings(run, "described.txt")[0] == (

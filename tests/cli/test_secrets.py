@@ -225,6 +225,45 @@ def test_variables_of_options(run: Run, monkeypatch: pytest.MonkeyPatch, command
                 check(run, *path, *OF_OPTIONS[command])
 
 
+@pytest.mark.parametrize("command", OF_OPTIONS)
+def test_secrets_without_a_form_in_variables_of_options(
+    run: Run, monkeypatch: pytest.MonkeyPatch, command: str
+) -> None:
+    """What is refused is not quoted, in whole or in part; the variable is named."""
+    monkeypatch.setattr("partage.properties.hide", redaction.hide)
+    path, refused = tuple(command.split()), 0
+    found = next(one for way, one in settings.commands(get_command(app)) if way == path)
+    for name, option in settings.options(found).items():
+        if settings.is_public(option):
+            continue
+        for value in (f"{CANARY}9", f"7:{CANARY}", f"t={CANARY}", f"3{CANARY} it's-{CANARY}"):
+            (variable_of, *_) = settings.variables(path, name)
+            with monkeypatch.context() as patch:
+                patch.setenv(variable_of, value)
+                ended = run(*path, *OF_OPTIONS[command])
+            if ended.code:
+                refused += 1
+                assert not CANARIES.search(ended.err + ended.out), ended.err
+    assert refused or command == "sandbox down"
+
+
+@pytest.mark.parametrize(
+    ("value", "error"),
+    [
+        ("hunter", "--leaders ***: expected count or rate (PARTAGE_PLAN_LEADERS)"),
+        ("rate", "--leaders rate: needs measured rates: give --profile (PARTAGE_PLAN_LEADERS)"),
+    ],
+)
+def test_words_that_an_option_lists_are_quoted(
+    run: Run, monkeypatch: pytest.MonkeyPatch, value: str, error: str
+) -> None:
+    monkeypatch.setenv("PARTAGE_PLAN_LEADERS", value)
+    assert run("plan", "small.json").err == f"partage: {error}\n"
+    monkeypatch.delenv("PARTAGE_PLAN_LEADERS")
+    typed = run("plan", "small.json", "--leaders", value).err
+    assert typed.startswith(f"partage: --leaders {value}: ")
+
+
 @pytest.mark.parametrize("command", COMMANDS)
 @pytest.mark.parametrize("case", ["PEM", "all right", "security.protocol is wrong", "joined lines"])
 def test_every_command(run: Run, command: str, case: str) -> None:

@@ -68,7 +68,8 @@ CLUSTER = {
     "partitions": partitions(ROWS) + partitions(((1, 2), (2, 1)), "u"),
 }
 DESCRIBED = (
-    "Topic: t\tTopicId: x\tPartitionCount: 6\tReplicationFactor: 2\tConfigs: a=b\n"
+    "Topic: t\tTopicId: kkUFvaIfTPyVfMKfQKlP7g\tPartitionCount: 6\t"
+    "ReplicationFactor: 2\tConfigs: a=b\n"
     + "".join(
         f"\tTopic: t\tPartition: {n}\tLeader: {a}\tReplicas: {a},{b}\tIsr: {b},{a}\tElr: \tLast: \n"
         for n, (a, b) in enumerate(ROWS)

@@ -35,7 +35,7 @@ from partage.cli import (
     what_if_command,
 )
 from partage.cli.compat import ClickException, Command, Context, get_current_context
-from partage.cli.spelling import respell
+from partage.cli.spelling import respell, without_variables
 from partage.errors import InputError, PartageError, shown
 
 _HELP = """Plan Kafka rebalances with provably the fewest replica moves, run them, undo them.
@@ -216,7 +216,8 @@ def _message(error: ClickException) -> str:
     """The message of click, with the origin of a value that was not typed."""
     option, context = (getattr(error, name, None) for name in ("param", "ctx"))
     where = settings.origin(context, option) if isinstance(option, TyperOption) and context else ""
-    return error.format_message() + (f" ({where})" if where else "")
+    text = error.format_message() + (f" ({where})" if where else "")
+    return without_variables(text, context) if context else text
 
 
 def _code(error: PartageError | ClickException, context: Context | None) -> int:

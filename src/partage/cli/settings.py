@@ -134,6 +134,18 @@ def origin(context: Context, option: TyperOption) -> str:
             return ""
 
 
+def origin_in_variables(context: Context, option: TyperOption) -> str:
+    """The variable that a value came from; empty if it came from elsewhere."""
+    from_one = context.get_parameter_source(option.name) is ParameterSource.ENVIRONMENT
+    return origin(context, option) if from_one else ""
+
+
+def is_public(option: TyperOption) -> bool:
+    """Whether the value has a form that a secret has not: a flag, a path, an address."""
+    path = PATH.fullmatch(option.metavar or "")
+    return bool(option.is_flag or path or "--bootstrap-server" in option.opts)
+
+
 @dataclass(frozen=True)
 class _Reader:
     """Turns the tables of a file in a folder into click's ``default_map``."""

@@ -1,14 +1,22 @@
-"""Errors as the command line spells them: ``max_moves`` is ``--max-moves`` there."""
+"""Errors as the command line spells them: ``max_moves`` is ``--max-moves`` there.
+
+What a variable gives an option is not quoted: in CI, secrets are in variables, and one may have the
+name of another. The name of the variable is enough. Paths, addresses and the words that an option
+lists are quoted.
+"""
 
 from __future__ import annotations
 
+import os
 import re
+from collections.abc import Iterator
 
 from typer.core import TyperArgument, TyperOption
 
 from partage.cli import settings
 from partage.cli.compat import Context
-from partage.errors import InputError, PartageError
+from partage.errors import InputError, PartageError, shown
+from partage.redaction import HIDDEN
 
 _QUOTED = re.compile(r"`(\w+)`")
 
@@ -25,7 +33,27 @@ def respell(error: PartageError, context: Context) -> None:
             where = settings.origin(context, option) if isinstance(option, TyperOption) else ""
             text = f"{_spelled(option)}{value}: {spelled(error.problem, context)}"
             text += f" ({where})" if where else ""
-    error.args = (text,)
+    error.args = (without_variables(text, context),)
+
+
+def without_variables(text: str, context: Context) -> str:
+    """The text without what variables give the options of the command."""
+    for option in settings.options(context.command).values():
+        name = settings.origin_in_variables(context, option)
+        if name and not settings.is_public(option):
+            accepted = (option.metavar or "").split("|")
+            for value in sorted(_quotes(os.environ[name]), key=len, reverse=True):
+                if value not in accepted:
+                    text = re.sub(rf"(?<![\w-]){re.escape(value)}(?!\w)", HIDDEN, text)
+    return text
+
+
+def _quotes(value: str) -> Iterator[str]:
+    """A value as a message may quote it, whole or in part; parts of two letters are everywhere."""
+    parts = {value, *value.split(), *re.split(r"[\s,;:=|]+", value)}
+    for part in parts:
+        if len(part) > 2:
+            yield from {part, shown(part), shown(part).strip("'\"")}
 
 
 def spelled(text: str, context: Context) -> str:
