@@ -39,7 +39,7 @@ from partage.brokers.option_values import (
     tolerance_of,
 )
 from partage.errors import InputError
-from partage.units import Bytes, Percent, Rate, count_of
+from partage.units import Bytes, Duration, Percent, Rate, count_of
 
 if TYPE_CHECKING:
     from partage.cluster.reassignment import Reassignment
@@ -203,6 +203,15 @@ class PlanOptions:
         panel=LIMITS,
         commands=(PLAN, COMPARE),
     )
+    time_limit: Option[str | int, Duration | None] = Option(
+        Duration.of,
+        None,
+        metavar="TIME",
+        help="End the search of `--balance load` after this time, for instance 60s, with the best "
+        "plan so far.",
+        panel=LIMITS,
+        commands=(PLAN, COMPARE),
+    )
     tolerance: Option[
         str | float | Fraction | Mapping[str, str | float], Percent | Tolerances | None
     ] = Option(
@@ -283,6 +292,8 @@ class PlanOptions:
         if self.balance != "load":
             if isinstance(self.tolerance, Tolerances):
                 raise InputError(f"tolerance {self.tolerance}", "needs `balance` load")
+            if self.time_limit is not None:
+                raise InputError(f"time_limit {self.time_limit}", "needs `balance` load")
             return
         for name, instead in _INSTEAD_WITH_LOAD.items():
             if getattr(self, name) not in (None, "count", "cluster"):

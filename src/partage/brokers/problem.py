@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 import re
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from functools import cached_property
@@ -22,6 +22,7 @@ from partage.brokers.budget import Budgeted, within_limits
 from partage.brokers.figures import one_width, rack_violations
 from partage.brokers.option_values import NewBroker, Replacement
 from partage.brokers.options import GIVEN, PlanOptions
+from partage.brokers.search_clock import SearchClock
 from partage.cluster import Broker, Cluster
 from partage.cluster.broker import MAX_BYTES
 from partage.errors import InputError, shown
@@ -57,6 +58,7 @@ class Problem:
     - ``rates``: what brokers receive and send, if ``balance`` is load; otherwise None
     - ``given`` [P, any]: the lists after ``reassignment``, or None without one
     - ``loads``: descriptions of the measurements that rates and sizes come from
+    - ``clock``: how long the search for balanced loads may run
     """
 
     cluster: Cluster
@@ -71,6 +73,7 @@ class Problem:
     given: Ints | None = None
     warnings: list[str] = field(default_factory=list)
     loads: list[str] = field(default_factory=list)
+    clock: SearchClock = field(default_factory=SearchClock)
 
     @classmethod
     def resolve(
@@ -216,6 +219,10 @@ class Problem:
         if not alone:
             other.__dict__["budgeted"] = self.budgeted
         return other
+
+    def timed(self, report: Callable[[str], None]) -> Problem:
+        """The same problem for a search that starts now."""
+        return replace(self, clock=SearchClock(self.options.time_limit, report))
 
     def again(self, after: Cluster) -> Problem:
         """The same problem on the result of a plan: a stable strategy changes nothing."""

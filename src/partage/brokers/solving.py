@@ -37,6 +37,8 @@ def solve(problem: Problem, progress: Progress | None = None) -> Plan:
     strategy = strategy_named(problem.options.strategy)
     _refuse(problem.options)
     report(f"deciding ({problem.options.strategy})")
+    if problem.options.by_load:
+        problem = problem.timed(report)
     before = problem.cluster
     after, led = _decide(strategy, problem)
     report("proving")
@@ -74,6 +76,7 @@ def solve(problem: Problem, progress: Progress | None = None) -> Plan:
             *problem.warnings,
             *_rack_warnings(problem, after),
             *_disk_warnings(problem, after),
+            *_time_warnings(problem),
         ),
     )
 
@@ -108,12 +111,15 @@ def _settled(
     )
     if problem.options.strategy == EXACT and certain:
         return True
+    if problem.clock.stopped:
+        return False
     report("running once more on the result")
+    again = problem.again(after).timed(lambda _: None)
     try:
-        second, _ = _decide(strategy, problem.again(after))
+        second, _ = _decide(strategy, again)
     except CannotError:
         return False
-    return len(changed_rows(after, second)) == 0
+    return not again.clock.stopped and len(changed_rows(after, second)) == 0
 
 
 def _rack_warnings(problem: Problem, after: Cluster) -> list[str]:
@@ -127,6 +133,16 @@ def _rack_warnings(problem: Problem, after: Cluster) -> list[str]:
     return [
         f"{int(broken.sum())} partitions break the rack rule ({before} before): "
         "partage check will report them"
+    ]
+
+
+def _time_warnings(problem: Problem) -> list[str]:
+    """A warning if the search ended at its limit."""
+    if not problem.clock.stopped:
+        return []
+    return [
+        f"the search ended at its limit of {problem.options.time_limit}: this is the best plan "
+        "so far, and another run may find another"
     ]
 
 

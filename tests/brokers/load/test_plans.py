@@ -12,6 +12,7 @@ import pytest
 
 import partage
 from partage import CannotError, Cluster, InputError
+from partage.brokers import search_clock
 from partage.brokers.load import LoadModel
 from partage.brokers.option_values import RESOURCES
 from partage.brokers.plan import Plan
@@ -258,6 +259,54 @@ def test_without_moves_no_replica_may_be_on_a_dead_broker() -> None:
         planned(cluster, no_moves=True)
 
 
+@pytest.fixture
+def ticking(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A clock on which a second passes each time somebody asks."""
+    ticks = itertools.count()
+    monkeypatch.setattr(search_clock, "monotonic", lambda: next(ticks))
+
+
+@pytest.mark.parametrize("seconds", [1, 5, 12, 20])
+def test_a_search_ends_at_its_limit_with_the_best_so_far(
+    seconds: int, ticking: None, tmp_path: Path
+) -> None:
+    cluster = a_large_cluster(1)
+    plan = planned(cluster, "2%", time_limit=seconds)
+    assert any("ended at its limit" in line for line in plan.warnings)
+    assert not plan.settled
+    today = planned(cluster, "2%", time_limit=1)
+    assert stage(plan, "load").value <= stage(today, "load").value
+    assert plan.figures["rack_violations"] == 0
+    assert is_sound(plan, tmp_path)
+
+
+@pytest.mark.parametrize("no_moves", [False, True])
+def test_a_limit_that_is_not_reached_changes_nothing(no_moves: bool, tmp_path: Path) -> None:
+    cluster = a_large_cluster(1)
+    free, timed = (
+        planned(cluster, no_moves=no_moves, time_limit=limit).document() for limit in (None, "24h")
+    )
+    assert timed["options"].pop("time_limit") == "86400s"
+    assert timed["certificate"] == free["certificate"]
+    assert timed["partitions"] == free["partitions"]
+    assert timed["warnings"] == free["warnings"]
+
+
+def test_a_plan_without_changes_need_not_be_stable_if_its_search_was_ended(
+    ticking: None, tmp_path: Path
+) -> None:
+    plan = planned(a_large_cluster(1), time_limit=1)
+    assert plan.moves == 0
+    assert is_sound(plan, tmp_path)
+
+
+def test_steps_are_reported() -> None:
+    steps: list[str] = []
+    planned(a_large_cluster(1), progress=steps.append)
+    wanted = ["searching for replicas to move", "searching for leaders", "proving"]
+    assert [step for step in steps if step in wanted] == wanted
+
+
 def test_a_disk_that_nothing_fits_on_is_an_error() -> None:
     cluster = a_cluster(1)
     for broker in cluster["brokers"]:
@@ -283,6 +332,11 @@ def test_a_disk_that_nothing_fits_on_is_an_error() -> None:
 def test_options_that_do_not_fit(options: Json, problem: str) -> None:
     with pytest.raises(InputError, match=problem):
         planned(a_cluster(1), **({"tolerance": "5%"} | options))
+
+
+def test_a_time_limit_needs_this_balance() -> None:
+    with pytest.raises(InputError, match="time_limit 60s: needs `balance` load"):
+        partage.plan(Cluster.from_json(a_cluster(1)), time_limit="60s")
 
 
 def test_named_tolerances_need_this_balance() -> None:

@@ -17,6 +17,7 @@ from partage.brokers.check.schema import MalformedError
 from partage.brokers.directory import MARKER
 from partage.patterns import compile_pattern, matcher
 
+_WEEK = 7 * 86_400
 _MAX_COUNT, _MAX_BYTES = 2**31 - 1, 2**60
 _LIMITS = ("relieve", "max_moves", "max_bytes_moved", "tolerance")
 _NEED_MOVES = ("remove_broker", "replace_broker", "replication_factor")
@@ -41,6 +42,7 @@ class Asked:
     - ``factors``: replication factor by topic, the general one under None
     - ``topics``: whether a topic's name matches
     - ``tolerances``: by resource, where every load is balanced
+    - ``timed``: whether the search has a time limit
     - ``tolerance``, ``relieve``: as fractions; ``max_bytes``, ``throttle``: in bytes
     """
 
@@ -59,6 +61,7 @@ class Asked:
     max_bytes: int | None
     tolerance: Fraction
     tolerances: dict[str, Fraction]
+    timed: bool
     concurrency: int
     batch: int | None
     throttle: int | None
@@ -94,6 +97,7 @@ class Asked:
             max_bytes=words.one("max_bytes_moved", lambda text: _bytes(text, rate=False)),
             tolerance=usual if found is None else found,
             tolerances=tolerances,
+            timed=words.one("time_limit", _seconds) is not None,
             concurrency=words.one("concurrency", _counted) or 2,
             batch=words.one("batch", _counted),
             throttle=words.one("throttle", lambda text: _bytes(text, rate=True)),
@@ -156,6 +160,7 @@ class Asked:
             (not self.exact, "strategy", limits),
             (self.strategy not in _BALANCE_BYTES, "strategy", by_bytes),
             (not self.exact, "strategy", by_load),
+            (self.timed and not self.by_load, "balance replicas", ["time_limit"]),
             (self.by_load, "balance", [*load_limits, *others]),
         )
         for asked, name, others in forbidden:
@@ -221,6 +226,14 @@ def _matched(pattern: str, text: str) -> re.Match[str]:
 def _fraction(text: str) -> Fraction:
     """``2%`` as 1/50: up to three digits before the point, up to four after it."""
     return Fraction(_matched(r"([0-9]{1,3}(\.[0-9]{1,4})?) ?%", text)[1]) / 100
+
+
+def _seconds(text: str) -> int:
+    """``60s``, at most a week."""
+    number = int(_matched(r"([0-9]{1,6})s", text)[1])
+    if number > _WEEK:
+        raise ValueError
+    return _at_least(number, 1)
 
 
 def _tolerances(text: str) -> dict[str, Fraction]:

@@ -88,8 +88,8 @@ def must_be_settled(plan: PlanColumns) -> bool:
 
     A given reassignment is there by then. Where every stage of an exact plan is exact and meets its
     bound, changing nothing is optimal and costs nothing; the search for better leader counts ends
-    only where it finds none. An exact plan without changes is its own second run, unless the search
-    for what fits the disks ends at its time limit.
+    only where it finds none. An exact plan without changes is its own second run, unless a search
+    ends at its time limit: that for what fits the disks, or that for balanced loads.
     """
     if not plan.asked.exact:
         return plan.asked.given
@@ -97,7 +97,8 @@ def must_be_settled(plan: PlanColumns) -> bool:
         name == "joint failure balance" or (s["exact"] and s["value"] == s["bound"])
         for name, s in plan.stages.items()
     )
-    return met or (plan.before == plan.after and all(disk is None for disk in plan.disk))
+    unlimited = not plan.asked.timed and all(disk is None for disk in plan.disk)
+    return met or (plan.before == plan.after and unlimited)
 
 
 def _is_met(plan: PlanColumns, stage: Any) -> bool:

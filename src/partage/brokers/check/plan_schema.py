@@ -38,6 +38,7 @@ _OPTIONS: Schema = {
     "max_moves?": COUNT,
     "max_bytes_moved?": TEXT,
     "tolerance?": TEXT,
+    "time_limit?": TEXT,
     "concurrency?": FROM_1,
     "batch?": FROM_1,
     "throttle?": TEXT,

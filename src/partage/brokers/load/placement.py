@@ -24,15 +24,17 @@ def place_by_load(problem: Problem) -> Ints:
     today = problem.broker_slot[problem.cluster.replicas[problem.items, 0]]
     if problem.options.no_moves:
         return _led_again(problem, led, today)
-    slots = balance_loads(problem.sharing, held, led, today, _DISK)
+    clock = problem.clock
+    slots = balance_loads(problem.sharing, held, led, today, _DISK, clock.stop, clock.report)
     _check_disks(problem, loads_of(slots, model.item_held, model.held_base)[_DISK])
     return slots
 
 
 def _led_again(problem: Problem, led: Loads, today: Ints) -> Ints:
     """The slots of today, in order but for the leader."""
+    clock = problem.clock
     slots = problem.broker_slot[problem.cluster.replicas[problem.items]]
-    leader = balance_leaders(slots, led, today)
+    leader = balance_leaders(slots, led, today, clock.stop, clock.report)
     rank = np.where(slots == leader[:, None], 0, np.arange(1, slots.shape[1] + 1))
     return np.take_along_axis(slots, np.argsort(rank, axis=1, kind="stable"), axis=1)
 
@@ -42,8 +44,9 @@ def _check_disks(problem: Problem, held: Ints) -> None:
     over = np.where(disk >= 0, held - disk, 0)
     if (over > 0).any():
         worst = int(over.argmax())
+        within = f" within {problem.clock.seconds} s" if problem.clock.stopped else ""
         broker = problem.cluster.broker_ids[problem.slot_brokers[worst]]
         raise CannotError(
             f"broker {broker}: its disk of {disk[worst]} bytes would hold {held[worst]} "
-            "(no placement that fits was found): add disk or brokers"
+            f"(no placement that fits was found{within}): add disk or brokers"
         )

@@ -44,12 +44,14 @@ def balance_loads(
     today: Ints,
     sizes: int,
     stop: Callable[[], bool] = lambda: False,
+    report: Callable[[str], None] = lambda _: None,
 ) -> Ints:
     """[I, max demand] slots, the leader first, -1 padded.
 
     ``held``: what every replica adds, of which the first counts replicas and ``sizes`` is the
     number of the one in bytes; ``led``: what the leader adds besides. ``today`` [I]: the leaders,
-    or -1. ``stop``: asked between steps whether to return the best so far.
+    or -1. ``stop``: asked between steps whether to return the best so far; ``report``: called with
+    what the search does.
     """
     sets = legal_start(problem, held.bands.low[sizes], held.bands.high[sizes])
     best = _first(sets, _still(sets, today))
@@ -60,13 +62,17 @@ def balance_loads(
 
     def attempts(start: Ints) -> Iterator[Ints]:
         for homes in (problem.own, start):
-            yield _attempt(replace(problem, own=homes), held, led, start, stop)
+            yield _attempt(replace(problem, own=homes), held, led, start, stop, report)
 
     return _closest(best, distance, attempts, stop)
 
 
 def balance_leaders(
-    sets: Ints, led: Loads, today: Ints, stop: Callable[[], bool] = lambda: False
+    sets: Ints,
+    led: Loads,
+    today: Ints,
+    stop: Callable[[], bool] = lambda: False,
+    report: Callable[[str], None] = lambda _: None,
 ) -> Ints:
     """[I] the leaders, where replicas stay on ``sets`` [I, any], -1 padded. The other arguments:
     see ``balance_loads``."""
@@ -76,6 +82,7 @@ def balance_leaders(
         return _distance(leader[:, None], led, penalty)
 
     def attempts(start: Ints) -> Iterator[Ints]:
+        report("searching for leaders")
         yield LeaderSearch(sets, start, led.each, led.base, led.bands).run(stop)
 
     return _closest(_still(sets, today), distance, attempts, stop)
@@ -100,14 +107,22 @@ def _closest(
 
 
 def _attempt(
-    problem: AssignmentProblem, held: Loads, led: Loads, start: Ints, stop: Callable[[], bool]
+    problem: AssignmentProblem,
+    held: Loads,
+    led: Loads,
+    start: Ints,
+    stop: Callable[[], bool],
+    report: Callable[[str], None],
 ) -> Ints:
     """The searches one after the other."""
+    report("searching for replicas to move")
     replicas = ReplicaSearch(problem, held.each, held.base, held.bands, start)
     replicas.run(stop)
     sets = replicas.rows()
+    report("searching for leaders")
     leaders = LeaderSearch(sets, _still(sets, start[:, 0]), led.each, led.base, led.bands)
     found = _first(sets, leaders.run(stop))
+    report("searching for replicas and leaders together")
     base = np.concatenate((held.base, led.base))
     both = zip(*((b.low, b.high, b.fair) for b in (held.bands, led.bands)), strict=True)
     bands = Bands(*(np.concatenate(pair) for pair in both))
