@@ -156,6 +156,12 @@ def plural(number: int, noun: str, nouns: str | None = None) -> str:
     return f"{number:,} {noun if number == 1 else nouns or noun + 's'}"
 
 
+def percent(value: float) -> str:
+    """A share as a percentage in two significant digits: ``0.043 %``, ``1.8 %``, ``2,000 %``."""
+    shown = 100 * value
+    return f"{shown:.2g} %" if shown < 99.5 else f"{round(shown):,} %"
+
+
 def listed(names: Sequence[str], most: int, count: int | None = None) -> str:
     """``a, b and 3 more``: the first ``most`` names, and how many more of the ``count`` there are
     (default: of the names)."""

@@ -55,6 +55,16 @@ def test_compare():
     assert legend.endswith("optimal: every exact stage meets its bound.")
 
 
+def test_a_plan_with_a_gap_is_not_called_optimal_without_naming_it():
+    comparison = documents.comparison()
+    comparison["strategies"]["exact"]["gaps"] = {"leader rate": 0.00043}
+    text = printed(comparison)
+    (row,) = (line.split() for line in text.splitlines() if line.split()[:1] == ["exact"])
+    assert row[-1] == "nearly"
+    assert "◆ exact: optimal except leader rate (0.043 % above its bound)" in text
+    assert "nearly" not in printed(documents.comparison())
+
+
 def test_compare_on_a_wide_terminal_is_one_table():
     text = printed(documents.comparison(), width=180, verbose=True)
     assert len([line for line in text.splitlines() if "rack-greedy" in line]) == 1

@@ -10,16 +10,20 @@ import os
 from importlib.resources import files
 from pathlib import Path
 
+import numpy as np
 import pytest
 from rich.console import Console
 
 import partage
+from partage.brokers.options import PlanOptions
 from partage.brokers.plan import Plan
+from partage.brokers.problem import Problem
+from partage.brokers.solving import solve
 from partage.report.check_lines import print_verdict
 from partage.report.comparison_tables import print_compare
 from partage.report.plan_tables import print_plan
 from partage.report.printing import PrintableConsole
-from tests.bundled import uneven_racks
+from tests.bundled import grown, uneven_racks
 
 SCREENS = Path(__file__).parent / "screens"
 CLUSTER = str(files("partage") / "data" / "cluster-grown.json")
@@ -69,6 +73,14 @@ def test_plan(plan: Plan, screen: Screen) -> None:
 def test_plan_with_uneven_racks(screen: Screen) -> None:
     print_plan(partage.plan(uneven_racks(), throttle="50MB").document(), screen.console)
     assert screen.shows("plan-with-uneven-racks") <= LINES - 5
+
+
+def test_plan_by_rate(screen: Screen) -> None:
+    cluster = grown()
+    rates = np.array([one["size_bytes"] for one in cluster.to_json()["partitions"]]) / 5000
+    problem = Problem.resolve(cluster, PlanOptions(leaders="rate", throttle="50MB"), rates)
+    print_plan(solve(problem).document(), screen.console)
+    assert screen.shows("plan-by-rate") <= LINES - 5
 
 
 def test_compare(screen: Screen) -> None:

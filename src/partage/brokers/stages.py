@@ -2,6 +2,10 @@
 
 from enum import StrEnum
 
+RATE_SCALE = 2**30
+"""``leader rate`` is counted in ``RATE_SCALE``-ths of all rates together: integers, so that sums of
+squares are exact."""
+
 
 class StageName(StrEnum):
     """The stages of a plan's certificate; which of them a plan has depends on its options."""

@@ -14,6 +14,7 @@ from typing import Any
 import msgspec
 
 from partage.brokers.directory import COMPARE
+from partage.brokers.optimality import optimality
 from partage.brokers.plan_file import FailureFigures, PlanFigures
 from partage.json_input import check_json
 from partage.report import units
@@ -24,6 +25,7 @@ class StrategyFigures(PlanFigures, frozen=True):
 
     cannot: str | None = None
     deterministic: bool | None = None
+    gaps: dict[str, float] = msgspec.field(default_factory=dict)
     seconds: float | None = None
 
 
@@ -84,6 +86,15 @@ def legend(shown: Iterable[Column]) -> str:
     """What the short names of these columns mean, in one sentence."""
     text = "; ".join(column.means for column in shown if column.means)
     return text and f"{text[:1].upper()}{text[1:]}."
+
+
+def nearly_optimal(plans: Mapping[str, StrategyFigures]) -> list[str]:
+    """For each plan that is optimal except some stages: its strategy, and which."""
+    return [
+        f"{name}: {optimality(row.optimal, row.gaps)}"
+        for name, row in plans.items()
+        if row.optimal and row.gaps
+    ]
 
 
 def _over(value: int | None, bound: int | None) -> str:
@@ -240,7 +251,7 @@ COLUMNS: tuple[Column, ...] = (
         "optimal",
         "opti-\nmal",
         7,
-        lambda row: _yes(row.optimal),
+        lambda row: "nearly" if row.optimal and row.gaps else _yes(row.optimal),
         lambda row: _no_rank(row.optimal),
         means="optimal: every exact stage meets its bound",
     ),

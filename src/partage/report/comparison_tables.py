@@ -10,7 +10,14 @@ from rich.table import Table
 from rich.text import Text
 
 from partage.report import printing
-from partage.report.comparison import Column, StrategyFigures, columns, comparison_of, legend
+from partage.report.comparison import (
+    Column,
+    StrategyFigures,
+    columns,
+    comparison_of,
+    legend,
+    nearly_optimal,
+)
 
 
 def print_compare(compare: Mapping[str, Any], console: Console, verbose: bool = False) -> None:
@@ -40,6 +47,8 @@ def print_compare(compare: Mapping[str, Any], console: Console, verbose: bool = 
     for name, reason in comparison.cannot.items():
         line = Text.assemble((name, "bold"), f" cannot: {reason}")
         printing.bullet(console, Text("✗", "red"), line)
+    for nearly in nearly_optimal(plans):
+        printing.bullet(console, Text("◆", "yellow"), Text(nearly))
     if plans:
         console.print()
         printing.note(console, legend(shown))

@@ -33,7 +33,7 @@ from partage.report.page.tiles import tiles
 from partage.report.page.waves import shown_waves, waves
 from partage.report.view import MARKS, Load, View, view
 from partage.report.view.checking import steps
-from partage.report.view.stages import meaning
+from partage.report.view.stages import meaning, shown
 from partage.report.wave_load import busiest, wave_load
 from partage.units import Rate
 
@@ -113,6 +113,7 @@ def render(
         load=load,
         busiest=busiest,
         stage_meaning=meaning,
+        stage_shown=shown,
         timing=timing,
         waves=shown_waves(plan),
         throttle=_throttle(plan),

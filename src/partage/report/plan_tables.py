@@ -42,7 +42,7 @@ def print_plan(document: Mapping[str, Any], console: Console, verbose: bool = Fa
     first = not verbose and resources is None
     printing.titled(console, "Six criteria", _criteria(plan), first=first)
     printing.note(console, _MARKS)
-    gaps = [f"{name}: {value}" for name, value in plan.gaps]
+    gaps = [] if plan.figures.optimal else [f"{name}: {value}" for name, value in plan.gaps]
     _list(console, "Limiting constraints", plan.file.binding, "yellow")
     _list(console, "Gaps to the lower bounds", gaps, "yellow")
     _list(console, "Measurements", plan.file.loads, "dim")
@@ -51,6 +51,8 @@ def print_plan(document: Mapping[str, Any], console: Console, verbose: bool = Fa
     _heading(plan, console)
     if not plan.minimal:
         console.print(Text(plan.proof, style="yellow"))
+    if plan.figures.optimal and plan.gaps:
+        console.print(Text(f"{plan.optimality.capitalize()}.", style="yellow"))
 
 
 def _details(plan: View, console: Console) -> None:

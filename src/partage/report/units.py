@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from partage.units import percent
 from partage.units import plural as plural
 
 MISSING = "–"
@@ -101,9 +102,7 @@ def span(pair: Sequence[float] | None) -> str:
 
 def gap(value: float) -> str:
     """A relative distance from a bound: ``0.18 % above the lower bound``."""
-    percent = 100 * value
-    shown = f"{percent:.2g}" if percent < 99.5 else count(round(percent))
-    return f"{shown} % above the lower bound"
+    return f"{percent(value)} above the lower bound"
 
 
 def common(maximum: float) -> tuple[float, str]:

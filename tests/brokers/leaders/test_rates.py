@@ -11,12 +11,13 @@ import numpy as np
 import pytest
 
 from partage import InputError
-from partage.brokers.leaders.rates import SCALE, scaled
+from partage.brokers.leaders.rates import scaled
 from partage.brokers.options import PlanOptions
 from partage.brokers.plan import Plan
 from partage.brokers.problem import Problem
 from partage.brokers.proofs import Stage
 from partage.brokers.solving import solve
+from partage.brokers.stages import RATE_SCALE as SCALE
 from tests.matrices import Lists, cluster_of, problem_of, text
 
 

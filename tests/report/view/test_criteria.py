@@ -43,6 +43,23 @@ def test_uneven_counts_are_not_bad_where_something_else_is_balanced():
 
 
 @pytest.mark.parametrize(
+    ("value", "rating", "note"),
+    [
+        (1000, "good", "busiest broker proven as low as possible"),
+        (1002, "limit", "busiest broker 0.2 % above the lower bound"),
+    ],
+)
+def test_leaders_by_rate_are_rated_by_their_bound(value: int, rating: str, note: str):
+    document = documents.small(rates=[1e6, 2e6, 3e6, 12.5e6], options={"leaders": "rate"})
+    stage = {"stage": "leader rate", "value": value, "bound": 1000, "exact": False}
+    document["certificate"]["stages"].append(stage)
+    document["gaps"] = {"leader rate": 0.002} if value > 1000 else {}
+    (leaders,) = (one for one in view(document).criteria if one.key == "leaders")
+    assert (leaders.rating, leaders.note) == (rating, note)
+    assert (leaders.before, leaders.after) == ("0–15.5 MB/s", "1.00–12.5 MB/s")
+
+
+@pytest.mark.parametrize(
     ("limit", "bound", "storage", "moves"),
     [
         (

@@ -32,6 +32,35 @@ def test_a_placement_that_is_not_the_fairest_claims_no_minimum():
     assert "as good in the earlier stages" in meaning(counted.file.certificate.stages[1])
 
 
+def by_rate(rates: list[float], **more):
+    """The plan of ``documents.small`` with leaders balanced by rate: brokers 1, 2 and 3 lead the
+    first, the second and third, and the last partition."""
+    return view(documents.small(rates=rates, options={"leaders": "rate"}, **more))
+
+
+def test_with_leaders_by_rate_the_busiest_broker_comes_first():
+    led = by_rate([1e6, 2e6, 3e6, 12.5e6])
+    assert led.headline == (
+        "The busiest broker leads 12.5 MB/s instead of 15.5 MB/s: "
+        "3 replicas move (proven minimum), sizes unknown."
+    )
+    unchanged = by_rate([9e6, 2e6, 3e6, 5e6]).headline
+    assert unchanged.startswith("The busiest broker still leads 9.00 MB/s: 3 replicas move")
+    counted = view(documents.small(rates=[1e6, 2e6, 3e6, 12.5e6]))
+    assert counted.headline.startswith("3 replicas move")
+
+
+def test_with_leaders_by_rate_and_no_moves():
+    rows = [("t", 0, [1, 2], [2, 1]), ("t", 1, [1, 2], [1, 2])]
+    document = documents.document(
+        [broker(1), broker(2)], rows, rates=[5e6, 7e6], options={"leaders": "rate"}
+    )
+    assert view(document).headline == (
+        "The busiest broker leads 7.00 MB/s instead of 12.0 MB/s: "
+        "1 partition changes only the order of replicas."
+    )
+
+
 def test_a_plan_that_changes_nothing():
     counted = view(documents.unchanged())
     assert counted.headline == (

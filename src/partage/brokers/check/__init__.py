@@ -26,6 +26,7 @@ from partage.brokers.check.rules import check_rules
 from partage.brokers.check.schema import MalformedError
 from partage.brokers.check.wave_limits import check_wave_limits
 from partage.brokers.directory import MARKER, check_plan_directory
+from partage.brokers.optimality import verdict
 from partage.errors import MISSHAPEN, InputError
 from partage.frames import html_table
 from partage.printable import printable
@@ -74,6 +75,8 @@ class CheckResult:
     - ``not_proven``: what the plan states and its files cannot prove, a line each: places in
       plan.json, and what about them is taken as given; empty if there is a defect
     - ``optimal``: the plan has no defect and every exact stage meets its bound
+    - ``verdict``: the same in a sentence, with the stages above their bound; empty if there is a
+      defect
     - ``changes``: there is something to apply
     - ``throttle``: the option of the plan
     """
@@ -82,6 +85,7 @@ class CheckResult:
     defects: list[str] = field(default_factory=list)
     not_proven: list[str] = field(default_factory=list)
     optimal: bool = False
+    verdict: str = ""
     changes: bool = False
     throttle: str | None = None
 
@@ -94,9 +98,7 @@ class CheckResult:
         """The result in a sentence."""
         if not self.sound:
             return "The plan is not valid."
-        if self.optimal:
-            return "The plan is valid and optimal: every exact stage meets its bound."
-        return "The plan is valid, but not optimal."
+        return self.verdict
 
     def __repr__(self) -> str:
         found = ""
@@ -138,6 +140,11 @@ def check(directory: str | os.PathLike[str]) -> CheckResult:
     if result.sound:
         result.not_proven = [_one_line(line) for line in not_proven(plan)]
         result.optimal = plan.value["figures"]["after"]["optimal"]
+        result.verdict = verdict(
+            result.optimal,
+            plan.value["gaps"],
+            [name for name, stage in plan.stages.items() if not stage["bound"]],
+        )
         result.changes = plan.value["changes"]
         result.throttle = plan.value["options"].get("throttle")
     return result

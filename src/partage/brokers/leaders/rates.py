@@ -19,23 +19,21 @@ import numpy.typing as npt
 
 from partage.brokers.leaders.choices import Choices
 from partage.brokers.problem import Problem
+from partage.brokers.stages import RATE_SCALE
 from partage.cluster import Cluster
 from partage.flow.bottleneck import find_bottleneck
 from partage.flow.selection import pick_slots
 
 Ints = npt.NDArray[np.int64]
 
-SCALE = 2**30
-"""Rates are integers: ``SCALE``-ths of their total, so that sums of squares are exact."""
-
 _SWEEPS = 50
 
 
 @dataclass(frozen=True, eq=False)
 class RateProof:
-    """The highest leader rate of a broker, ``value``, is at least ``bound`` (both in ``SCALE``-ths
-    of the total), because of the partitions whose replicas are all on the slots ``confined``
-    [bool, E], or because of the single partition with the highest rate."""
+    """The highest leader rate of a broker, ``value``, is at least ``bound`` (both in
+    ``RATE_SCALE``-ths of the total), because of the partitions whose replicas are all on the slots
+    ``confined`` [bool, E], or because of the single partition with the highest rate."""
 
     value: int
     bound: int
@@ -43,13 +41,13 @@ class RateProof:
 
 
 def scaled(rates: npt.NDArray[np.float64]) -> Ints:
-    """[P] rates in ``SCALE``-ths of their sum, as integers."""
+    """[P] rates in ``RATE_SCALE``-ths of their sum, as integers."""
     largest = float(rates.max(initial=0))
     if largest <= 0:
         return np.zeros(len(rates), dtype=np.int64)
     # scaling by a power of two first is exact, and avoids overflow and underflow
     part = np.ldexp(rates, -int(np.frexp(largest)[1]))
-    return np.floor(part * (SCALE / float(part.sum()))).astype(np.int64)
+    return np.floor(part * (RATE_SCALE / float(part.sum()))).astype(np.int64)
 
 
 def busiest_leader(rates: npt.NDArray[np.float64], cluster: Cluster) -> float:

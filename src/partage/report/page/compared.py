@@ -6,16 +6,18 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from partage.report.comparison import Column, columns, comparison_of, legend
+from partage.report.comparison import Column, columns, comparison_of, legend, nearly_optimal
 
 
 @dataclass(frozen=True)
 class Compared:
     """``groups``: title, columns, and for every strategy that found a plan its name, whether it is
-    optimal, and (text, is best) per column. ``cannot``: name and reason of the other strategies."""
+    optimal, and (text, is best) per column. ``cannot``: name and reason of the other strategies.
+    ``nearly``: the strategies that are optimal except some stages, with these."""
 
     groups: list[tuple[str, list[Column], list[tuple[str, bool, list[tuple[str, bool]]]]]]
     cannot: list[tuple[str, str]]
+    nearly: list[str]
     legend: str
 
 
@@ -44,5 +46,6 @@ def compared(compare: Mapping[str, Any] | None, where: str) -> Compared | None:
     return Compared(
         tables,
         list(comparison.cannot.items()),
+        nearly_optimal(plans),
         legend(column for _, part in groups for column in part),
     )

@@ -7,6 +7,7 @@ from collections import Counter
 from dataclasses import dataclass
 from pathlib import PurePath
 
+from partage.brokers.optimality import verdict
 from partage.brokers.stages import StageName
 from partage.report import units
 from partage.report.view.data import PlanData
@@ -54,9 +55,8 @@ def _balance(plan: PlanData) -> str:
         return f"{measure} is {value} here. No placement within the rules gets below {bound}."
     if stage := plan.stage(StageName.BYTES):
         return (
-            f"The fullest broker stores {units.count(stage.value)} bytes, weighted by capacity. In "
-            f"any placement within the rules some broker stores at least "
-            f"{units.count(stage.bound)}."
+            f"The fullest broker stores {units.size(stage.value)}, weighted by capacity. In any "
+            f"placement within the rules some broker stores at least {units.size(stage.bound)}."
         )
     if stage := plan.stage(StageName.LEADERS):
         return (
@@ -98,16 +98,13 @@ def _movement(plan: PlanData) -> str:
 def steps(plan: PlanData, directory: str) -> tuple[Step, ...]:
     """What to run, and what to add up, for a plan in ``directory``."""
     place = shlex.quote(str(PurePath(directory)))
-    verdict = "The plan is valid and optimal: every exact stage meets its bound."
-    if not plan.figures.optimal:
-        verdict = "The plan is valid, but not optimal."
     found = [
         Step(
             f"partage check {place}",
             "Counts every replica, leader and byte of both placements in plan.json, compares the "
             "reassignment, the rollback and the waves with them, and computes every bound from its "
             "prices, all without the planner. Change any number, and it reports it.",
-            verdict,
+            verdict(plan.figures.optimal, plan.file.gaps, plan.without_bound),
         ),
         Step(
             f"cd {place} && {COUNT_MOVES}",

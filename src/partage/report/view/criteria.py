@@ -10,6 +10,7 @@ from partage.brokers.plan_file import PlanFigures
 from partage.brokers.stages import StageName
 from partage.report import units
 from partage.report.view.data import PlanData
+from partage.report.view.loads import Load
 from partage.report.view.sentences import above, comparable, fairest_moves, worst_survivor
 
 Rating = Literal["good", "limit", "bad", "none"]
@@ -63,15 +64,29 @@ def _storage(plan: PlanData) -> Criterion:
 
 
 def _leaders(plan: PlanData) -> Criterion:
+    if plan.by_rate is not None:
+        return _led_rates(plan, plan.by_rate)
     rating, note = _even("leaders", _difference(plan.figures.leaders_per_broker))
-    if rating == "bad" and plan.options.get("leaders") == "rate":
-        rating, note = "limit", "balanced by rate, not by count"
-    elif rating == "bad" and plan.options.get("balance") == "load":
+    if rating == "bad" and plan.options.get("balance") == "load":
         rating, note = "limit", "balanced by load, not by count"
     elif rating == "bad" and plan.proven(StageName.LEADERS):
         rating, note = "good", "proven as even as possible"
     before = units.span(plan.figures_before.leaders_per_broker)
     after = units.span(plan.figures.leaders_per_broker)
+    return Criterion("leaders", "Leaders", before, after, rating, note)
+
+
+def _led_rates(plan: PlanData, rate: Load) -> Criterion:
+    """The rates that brokers lead."""
+    rating: Rating = "limit"
+    gap = plan.file.gaps.get(StageName.LEADER_RATE)
+    if gap is not None:
+        note = f"busiest broker {units.gap(gap)}"
+    elif plan.proven(StageName.LEADER_RATE):
+        rating, note = "good", "busiest broker proven as low as possible"
+    else:
+        note = "balanced by rate, not by count"
+    before, after = rate.span(rate.before), rate.span(rate.after[plan.usable])
     return Criterion("leaders", "Leaders", before, after, rating, note)
 
 

@@ -8,6 +8,7 @@ from functools import cached_property
 
 import numpy as np
 
+from partage.brokers.optimality import optimality
 from partage.brokers.plan_file import (
     OptionValue,
     PlanBroker,
@@ -126,6 +127,21 @@ class PlanData:
             return units.gap(gap)
 
         return tuple((name, text(name, gap)) for name, gap in self.file.gaps.items())
+
+    @property
+    def without_bound(self) -> list[str]:
+        """The stages whose lower bound is 0."""
+        return [stage.name for stage in self.file.certificate.stages if not stage.bound]
+
+    @property
+    def optimality(self) -> str:
+        """``optimal``, and except which stages; or ``not optimal``."""
+        return optimality(self.figures.optimal, self.file.gaps, self.without_bound)
+
+    @property
+    def by_rate(self) -> Load | None:
+        """The rates that brokers lead, if the plan balances them."""
+        return self.load("rate") if self.options.get("leaders") == "rate" else None
 
     @property
     def warnings(self) -> list[str]:

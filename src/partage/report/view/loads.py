@@ -30,6 +30,15 @@ class Load:
         """One of its values with its unit."""
         return {"count": units.count, "bytes": units.size, "rate": units.rate}[self.unit](value)
 
+    def span(self, values: Floats) -> str:
+        """The lowest and the highest of its values: ``54–81``, ``41.0–41.2 kB/day``."""
+        low, high = float(values.min()), float(values.max())
+        if self.unit == "count":
+            return units.span((low, high))
+        divisor, unit = (units.common if self.unit == "bytes" else units.common_rate)(high)
+        ends = [units.significant(value / divisor) for value in (low, high)]
+        return f"{'–'.join(dict.fromkeys(ends))} {unit}"
+
     @property
     def fair_text(self) -> str:
         """The fair share of a usable broker; a range where capacities differ."""

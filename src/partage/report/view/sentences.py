@@ -11,9 +11,22 @@ AS_BALANCED = "that is as balanced"
 
 
 def headline(plan: PlanData) -> str:
-    """What the plan does, in one sentence."""
+    """What the plan does, in one sentence. If it balances rates, the busiest broker's comes
+    first."""
     if not plan.file.changes:
         return _nothing_to_do(plan)
+    moves = _moves(plan)
+    rate = plan.by_rate
+    if rate is None:
+        return moves
+    was, now = (rate.text(float(load.max(initial=0))) for load in (rate.before, rate.after))
+    led = f"still leads {now}" if was == now else f"leads {now} instead of {was}"
+    moves = moves.replace(": ", ", ") if plan.moves else moves.removeprefix("No replica moves: ")
+    return f"The busiest broker {led}: {moves}"
+
+
+def _moves(plan: PlanData) -> str:
+    """How many replicas move, whether that is the minimum, and what they copy."""
     waves = f" in {units.plural(len(plan.waves), 'wave')}" if plan.waves else ""
     if plan.seconds:
         waves += f", about {units.duration(plan.seconds)}"

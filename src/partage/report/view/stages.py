@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from partage.brokers.plan_file import PlanStage
-from partage.brokers.stages import StageName
+from partage.brokers.stages import RATE_SCALE, StageName
+from partage.report import units
+from partage.report.view.data import PlanData
 
 _PROVEN = {
     StageName.REPLICAS: "No placement within these rules balances the replicas better.",
@@ -22,6 +24,16 @@ _PROVEN = {
     "failed broker's leaders more evenly over the survivors.",
     StageName.LEADER_RATE: "No choice of leaders lowers the rate of the busiest leader.",
 }
+
+
+def shown(plan: PlanData, stage: PlanStage, value: int) -> str:
+    """The value or the bound of a stage, in its unit."""
+    if stage.name in (StageName.BYTES, StageName.BYTES_MOVED):
+        return units.size(value)
+    rate = plan.load("rate")
+    if stage.name == StageName.LEADER_RATE and rate is not None:
+        return units.rate(value / RATE_SCALE * float(rate.after.sum()))
+    return units.count(value)
 
 
 def meaning(stage: PlanStage) -> str:
