@@ -102,17 +102,20 @@ def test_an_alert_once_and_a_plan(
     ).json
     assert figures["leader_changes"] == document["figures"]["after"]["leader_changes"] == 1
 
-    still = once(EVEN, "--json").out
+    still = once(EVEN, "--json", "--metrics", "watch.prom").out
     lines = [json.loads(line) for line in still.splitlines()]
-    assert [line["event"] for line in lines] == ["closed", "stopped"], "said once"
-    assert lines[0]["fairness"] == 1.75
+    assert [line["event"] for line in lines] == ["closed", "batch", "stopped"], "said once"
+    assert lines[0]["fairness"] == lines[1]["fairness"] == 1.75
     assert lines[0]["counts"]["records"] == 12
-    assert lines[1]["counts"]["open_records"] == 4
-    assert once(EVEN).out == (
+    assert (lines[1]["batch"], lines[1]["records"], lines[1]["open_windows"]) == (3, 4, 4)
+    assert lines[2]["counts"]["open_records"] == 4
+    assert "\npartage_watch_records_total 12\n" in (tmp_path / "watch.prom").read_text()
+    assert once(EVEN, "--metrics", "watch.prom").out == (
         "2026-09-21T14:18:00Z balanced again: broker 1 receives 17.3 MB/day, 1.00 times the mean "
         "(threshold 1.2)\n"
     )
     assert [path.name for path in (tmp_path / "watch" / "plans").iterdir()] == [Path(plan).name]
+    assert "\npartage_watch_records_total 16\n" in (tmp_path / "watch.prom").read_text()
 
     refused = watched(EVEN, "--once", "--window", "30")
     assert (refused.code, refused.out) == (2, "")
@@ -138,10 +141,12 @@ def test_it_stops_cleanly_and_resumes(
     ended = watched(EVEN, "--every", "1", "--plan", "moves", "--alert-above", "1.5", "--json")
     thread.join()
     assert ended.code == 0, ended.err
-    assert [json.loads(line)["event"] for line in ended.out.splitlines()] == ["stopped"]
+    events = [json.loads(line)["event"] for line in ended.out.splitlines()]
+    assert events == ["batch", "stopped"]
     assert signal.getsignal(signal.SIGINT) is before
     ended = watched(EVEN, "--once", "--json")
-    assert [json.loads(line)["event"] for line in ended.out.splitlines()] == ["closed", "stopped"]
+    events = [json.loads(line)["event"] for line in ended.out.splitlines()]
+    assert events == ["closed", "batch", "stopped"]
 
 
 @pytest.mark.parametrize(
@@ -157,6 +162,12 @@ def test_it_stops_cleanly_and_resumes(
         (("--every", "0"), "--every: 0: must be from 1 to 1,000,000,000 seconds"),
         (("--alert-above", "0.9"), "--alert-above: 0.9: must be 1 or more (busiest / mean)"),
         (("--alert-above", "nan"), "--alert-above: nan: must be 1 or more (busiest / mean)"),
+        (
+            ("--max-offsets-per-trigger", "9"),
+            "--max-offsets-per-trigger: does not apply to records: use --max-files-per-trigger",
+        ),
+        (("--max-files-per-trigger", "0"), "--max-files-per-trigger: 0: must be at least 1"),
+        (("--metrics", "records"), "records: is a directory, expected a file"),
         (("--plan", "all"), "--plan: 'all': expected leaders or moves"),
         (("--cluster", "none.json"), "none.json: no such file"),
         (("-o", "small.json"), "small.json: is a file, expected a directory to write"),

@@ -457,7 +457,7 @@ def _watch_state() -> None:
         state = opened.state()
         store.counts(state)
         opened.partitions()
-        opened.windows_between(NOON, NOON + HOUR)
+        list(opened.windows_between(NOON, NOON + HOUR))
 
 
 def _csv_header() -> None:

@@ -60,6 +60,16 @@ def watch(
     once: Annotated[
         bool, typer.Option("--once", help="Process what is there, then exit; a later run resumes.")
     ] = False,
+    max_offsets_per_trigger: Annotated[
+        int | None, typer.Option(metavar="N", help="Most records of a batch, from Kafka.")
+    ] = None,
+    max_files_per_trigger: Annotated[
+        int | None, typer.Option(metavar="N", help="Most files of a batch, the oldest first.")
+    ] = None,
+    metrics: Annotated[
+        str | None,
+        typer.Option(metavar="FILE", help="Write progress for Prometheus after each batch."),
+    ] = None,
     command_config: CommandConfig = None,
     master: Master = None,
     conf: Conf = None,
@@ -90,11 +100,13 @@ def watch(
         raise InputError("--alert-above", f"{alert_above:g}: must be 1 or more (busiest / mean)")
     check_choice(_PLANS, "--plan", plan)
 
+    from partage.outputs import check_file, lines_with_checksum, write_file
     from partage.pipeline import session
     from partage.pipeline import watch as watching
     from partage.pipeline.sources.kafka import configured
     from partage.report import watch_lines
     from partage.report.html import render
+    from partage.report.watch_metrics import prometheus
 
     rules = watching.Rules(
         window=window,
@@ -105,10 +117,14 @@ def watch(
     )
     known = watching.ClusterFile(cluster)
     (named,) = configured([records], command_config)
-    stream = watching.stream(named)
+    stream = watching.stream(named, max_offsets_per_trigger, max_files_per_trigger)
+    if metrics is not None:
+        check_file(metrics, "--metrics")
     watching.check(out, watching.Settings(stream.identity, window))
 
     def emit(event: dict[str, Any]) -> None:
+        if metrics is not None and event["event"] == "batch":
+            write_file(metrics, lines_with_checksum(prometheus(event)))
         if json:
             output.print_json(event)
         elif event["event"] == "stopped":

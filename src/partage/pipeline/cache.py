@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from pyspark import StorageLevel
+
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
@@ -14,8 +16,11 @@ class Cache:
     def __init__(self) -> None:
         self._frames: list[DataFrame] = []
 
-    def __call__(self, frame: DataFrame) -> DataFrame:
-        self._frames.append(frame.persist())
+    def __call__(self, frame: DataFrame, *, on_disk: bool = False) -> DataFrame:
+        """The frame, cached in memory as far as it fits; ``on_disk``: not in memory, for rows of
+        long texts, of which Java runs out of memory before it moves them to the disk."""
+        level = StorageLevel.DISK_ONLY if on_disk else StorageLevel.MEMORY_AND_DISK_DESER
+        self._frames.append(frame.persist(level))
         return self._frames[-1]
 
     def __enter__(self) -> Cache:

@@ -100,9 +100,10 @@ def by_key(records: DataFrame) -> DataFrame:
 
 
 def windows(by_window: DataFrame) -> DataFrame:
-    """``by_window`` → topic, partition, window_start, records, bytes. No window is empty."""
+    """``by_window`` → topic, partition, window_start, records, bytes, null_keys, first, last. No
+    window is empty."""
     return by_window.where(sf.col("topic").isNotNull()).select(
-        "topic", "partition", "window_start", "records", "bytes"
+        *("topic", "partition", "window_start", "records", "bytes", "null_keys", "first", "last")
     )
 
 

@@ -78,6 +78,9 @@ SCHEMAS: dict[str, pa.Schema] = {
             ("window_start", _TIME),
             ("records", pa.int64()),
             ("bytes", pa.int64()),
+            ("null_keys", pa.int64()),
+            ("first", _TIME),
+            ("last", _TIME),
         ]
     ),
     "sizes": pa.schema(
@@ -248,7 +251,8 @@ def _measured(
             if bad:
                 named = (read_rows(spark, given[kind], kind, cached) for kind in kinds)
                 every_bad = (frame.transform(measure.rejected) for frame in named)
-                rejected = cached(_union(every_bad).hint("rebalance", "source", "row"))
+                every_row = _union(every_bad).hint("rebalance", "source", "row")
+                rejected = cached(every_row, on_disk=True)
                 counted = rejected.transform(measure.reasons).limit(REASONS_SHOWN)
                 reasons = [row.asDict() for row in counted.collect()]
         if max_rejected is not None and bad:

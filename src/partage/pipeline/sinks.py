@@ -41,8 +41,11 @@ if TYPE_CHECKING:
 
 PARQUET = "parquet"
 
-ROWS_PER_FILE = 1_000_000
+ROWS_PER_FILE = 200_000
 """Most rows of a file, so that an executor can hold a whole one to compute its SHA-256."""
+
+_ROW_GROUP = 16_000_000
+"""Bytes of a row group of Parquet, which each task that writes holds in memory."""
 
 HASHED_HERE = 64_000_000
 """Bytes of tables up to which this process computes the SHA-256: quicker than a job."""
@@ -193,7 +196,7 @@ def save(frame: DataFrame, folder: Path, sink: Sink) -> None:
     if sink.format.lower() == "csv":
         writer = writer.option("header", True)
     if sink.format == PARQUET:
-        writer = writer.option("compression", "zstd")
+        writer = writer.option("compression", "zstd").option("parquet.block.size", _ROW_GROUP)
     where = "" if sink.format == PARQUET else sink.where
     with _microseconds(frame.sparkSession), spark_errors(where, os.fspath(sink.path)):
         writer.save(f"file:{folder.absolute()}")

@@ -32,10 +32,12 @@ def tables(out: Path) -> dict[str, bytes]:
     }
 
 
+@pytest.mark.parametrize("rows_per_file", [1_000_000, 4])
 def test_killed_at_any_write_it_ends_with_the_same_files(
-    tmp_path: Path, cluster_file: Path, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, cluster_file: Path, monkeypatch: pytest.MonkeyPatch, rows_per_file: int
 ) -> None:
     """The process ends before the n-th rename, for every n, and another one goes on."""
+    monkeypatch.setattr(store_module, "ROWS_PER_FILE", rows_per_file)
     rng = random.Random(18)
     feed = [(batch, rng.choice([0, 0, 2])) for batch in drawn(rng, 6, each=30)]
     plain = Plain()
@@ -44,7 +46,8 @@ def test_killed_at_any_write_it_ends_with_the_same_files(
     fed(tmp_path / "whole", cluster_file, feed, told := [])
     whole = tables(tmp_path / "whole")
     assert written(tmp_path / "whole") == plain.closed
-    said = [event["event"] for event in told]
+    said = [event["event"] for event in told if event["event"] != "batch"]
+    assert [event["batch"] for event in told if event["event"] == "batch"] == [*range(len(feed))]
     assert {"alert", "fair"} < set(said)
     assert ["alert", "closed", "closed"] in [said[n : n + 3] for n in range(len(said))]
     assert any(name.endswith("plan.json") for name in whole)

@@ -29,6 +29,7 @@ from partage.pipeline.profile import profile_tables
 from partage.pipeline.sources.kafka import CONNECTOR
 from partage.pipeline.watch import ClusterFile, Rules, stream, watch
 from tests.pipeline.watch.cases import (
+    NOON,
     RULES,
     WINDOW,
     Plain,
@@ -206,6 +207,84 @@ def test_killed_while_files_come_nothing_is_lost_or_doubled(
     assert written(out) == counted(added[:-1])
     whole = profile_tables(spark, [str(folder)], window=WINDOW)["windows"]
     assert written(out) | as_windows(state.open) == as_windows(whole)
+    assert pq.read_schema(next((out / "windows").iterdir())).equals(whole.schema)
+
+
+@pytest.mark.spark
+def test_an_outage_is_caught_up_in_limited_batches(
+    spark: Any, tmp_path: Path, cluster_file: Path
+) -> None:
+    folder, out, events = tmp_path / "records", tmp_path / "watch", list[Any]()
+    folder.mkdir()
+    sent = [record(second, second % 3) for second in range(0, 3600, 20)]
+    for number in range(6):
+        put(folder, f"{number}.jsonl", sent[number * 30 : number * 30 + 30])
+        os.utime(folder / f"{number}.jsonl", (NOON + number, NOON + number))
+    state = watch(
+        spark,
+        stream(str(folder), max_files=2),
+        str(out),
+        ClusterFile(cluster_file),
+        RULES,
+        once=True,
+        emit=events.append,
+    )
+    batches = [event for event in events if event["event"] == "batch"]
+    assert [(event["batch"], event["records"]) for event in batches] == [(0, 60), (1, 60), (2, 60)]
+    assert state.late == 0
+    assert written(out) | as_windows(state.open) == counted(sent)
+
+
+@pytest.mark.long
+@pytest.mark.kafka
+@pytest.mark.spark
+def test_partitions_that_are_read_at_different_speed(
+    spark: Any,
+    kafka: Any,
+    connector: Path,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    cluster_file: Path,
+) -> None:
+    """An outage of a day: partition 0 had all its records in the first hour, partition 1 some all
+    day. A limited batch has as many of each, so partition 1 is read hours ahead."""
+    pytest.importorskip("kafka")
+    monkeypatch.setenv(CONNECTOR, str(connector))
+    from kafka import KafkaAdminClient, KafkaProducer
+    from kafka.admin import NewTopic
+
+    servers = str(kafka.bootstrap_servers)
+    admin = KafkaAdminClient(bootstrap_servers=servers)
+    admin.create_topics([NewTopic("outage", 2, 1, topic_configs={"retention.ms": "-1"})])
+    admin.close()
+    producer = KafkaProducer(bootstrap_servers=servers)
+    sent = [record(12 * n, 0, 7, topic="outage") for n in range(300)]
+    sent += [record(288 * n, 1, 9, topic="outage") for n in range(300)]
+    events: list[Any] = []
+    for records, least in ((sent, 6), ([record(288 * 300, 1, 9, topic="outage")], 7)):
+        for one in records:
+            producer.send(
+                "outage",
+                b"x" * one["value_bytes"],
+                partition=one["partition"],
+                timestamp_ms=one["timestamp"],
+            )
+        producer.flush()
+        state = watch(
+            spark,
+            stream(f"kafka://{servers}/outage", max_offsets=100),
+            str(tmp_path / "watch"),
+            ClusterFile(cluster_file),
+            RULES,
+            once=True,
+            emit=events.append,
+        )
+        batches = [event["records"] for event in events if event["event"] == "batch"]
+        assert len(batches) >= least
+        assert max(batches) <= 100
+    sent.append(records[0])
+    assert (state.late, state.open_records) == (0, 1)
+    assert written(tmp_path / "watch") | as_windows(state.open) == counted(sent)
 
 
 @pytest.mark.spark
@@ -301,7 +380,7 @@ def test_a_real_kafka_watched_while_records_come(
     state = go_on(once=True)
     assert (state.late, state.rejected, state.open_records) == (0, 0, 1)
     assert written(tmp_path / "watch") == counted(sent[:-1])
-    assert [event["event"] for event in events if event["event"] != "closed"] == [
+    assert [event["event"] for event in events if event["event"] not in ("closed", "batch")] == [
         "trouble",
         "stopped",
         "trouble",

@@ -91,7 +91,45 @@ def test_a_file_holds_an_hour_or_sixty_windows(tmp_path: Path) -> None:
             }
             assert set(written(store.path)) == {("t", 0, NOON + second) for second in seconds}
             begin, end = ((NOON + hour * 3600) * 10**6 for hour in (1, 90))
-            assert store.windows_between(begin, end).num_rows == 89 * 2
+            assert pa.concat_tables(store.windows_between(begin, end)).num_rows == 89 * 2
+
+
+def test_a_file_of_many_rows_is_followed_by_others(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Full files are not written again, and what a killed run left is replaced."""
+    monkeypatch.setattr(store_module, "ROWS_PER_FILE", 4)
+    begin = NOON // 3600 * 3600 - NOON
+
+    def minute(number: int, partitions: int) -> pa.Table:
+        return summed([record(begin + 60 * number, one) for one in range(partitions)])
+
+    def rows(folder: Path) -> dict[str, int]:
+        files = sorted(folder.glob("2*.parquet"), key=lambda file: (len(file.name), file.name))
+        return {file.stem[20:]: pq.read_metadata(file).num_rows for file in files}
+
+    with store_module.opened(str(tmp_path / "watch"), Settings("r", 60)) as store:
+        folder = store.path / "windows"
+        store.add_windows(minute(0, 3))
+        assert rows(folder) == {"": 3}
+        store.add_windows(minute(1, 6))
+        assert rows(folder) == {"": 4, "-1": 4, "-2": 1}
+        (full,) = folder.glob("2*Z.parquet")
+        before = full.stat().st_ino
+        store.add_windows(
+            pa.concat_tables([minute(2, 5), minute(3, 3)])
+        )  # killed before the commit
+        assert rows(folder) == {"": 4, "-1": 4, "-2": 4, "-3": 4, "-4": 1}
+        store.add_windows(minute(2, 5))  # again, with another limit for a batch
+        assert rows(folder) == {"": 4, "-1": 4, "-2": 4, "-3": 2}
+        assert full.stat().st_ino == before
+        assert len(written(store.path)) == 3 + 6 + 5
+        for count, file in zip(
+            (4, 4, 4, 2),
+            store.windows_between(NOON * 10**6 - 3_600_000_000, NOON * 10**6),
+            strict=True,
+        ):
+            assert file.num_rows == count
 
 
 def test_only_the_latest_rejected_rows_are_kept(
@@ -105,6 +143,7 @@ def test_only_the_latest_rejected_rows_are_kept(
             for _ in range(2):  # as after a kill
                 store.add_rejected(batch, pa.Table.from_pylist(rows, schema=schema))
         kept = pq.ParquetFile(store.path / "rejected" / "part-00000.parquet").read()
+        assert kept.schema.equals(schema)
         assert kept["row"].to_pylist() == ["0-1", "1-0", "1-1", "2-0", "2-1"]
 
 

@@ -127,14 +127,17 @@ def read(spark: SparkSession, url: str) -> DataFrame:
     return _rows(frame, parsed)
 
 
-def stream(spark: SparkSession, url: str) -> DataFrame:
-    """The records as a streaming DataFrame, from the beginning or from ``from`` on.
+def stream(spark: SparkSession, url: str, max_offsets: int | None = None) -> DataFrame:
+    """The records as a streaming DataFrame, from the beginning or from ``from`` on; a batch has
+    about ``max_offsets`` of them.
 
     Raises InputError.
     """
     read(spark, url)  # loads the connector and checks the URL
     parsed = parse_url(url)
     options = {"startingOffsets": "earliest", **_options(parsed)}
+    if max_offsets is not None:
+        options["maxOffsetsPerTrigger"] = str(max_offsets)
     return _rows(spark.readStream.format("kafka").options(**options).load(), parsed)
 
 

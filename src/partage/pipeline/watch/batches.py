@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 import threading
+import time
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
@@ -67,6 +68,7 @@ class Batches:
         self._busy = threading.Lock()
         self._ended = False
         self._unknown: set[str] = set()
+        self._fairness: Fairness | None = None
 
     def __call__(self, frame: DataFrame, number: int) -> None:
         """Process a batch; any error ends the query before the batch is committed."""
@@ -90,7 +92,7 @@ class Batches:
     def _take(self, frame: DataFrame, number: int) -> None:
         if number == self.state.batch:
             return  # committed before the last run was killed, but Spark does not know
-        before = self.state
+        before, began = self.state, time.monotonic()
         if number != before.batch + 1:
             raise PartageError(f"batch {number} does not follow batch {before.batch}")
         sums, rejected = self._sums(frame)
@@ -100,6 +102,7 @@ class Batches:
             before.watermark,
             window=self._rules.window,
             lateness=self._rules.allowed_lateness,
+            more=self._more(number),
         )
         state = replace(
             before,
@@ -123,6 +126,12 @@ class Batches:
             state = self._judge(state, step.closed.num_rows)
         self._store.commit(state)
         self.state = state
+        read = (pc.sum(sums["records"]).as_py() or 0) + rejected.count
+        self._emit(events.batch(state, read, time.monotonic() - began, self._fairness))
+
+    def _more(self, number: int) -> bool:
+        """Whether records may wait after a batch."""
+        return self._stream.more(self._store.offsets(number - 1), self._store.offsets(number))
 
     def _sums(self, frame: DataFrame) -> tuple[pa.Table, _Rejected]:
         with spark_errors():
@@ -151,7 +160,7 @@ class Batches:
         profile = Profile.read(self._store.path)
         measured = profile.aligned(cluster)
         self._report_unknown(measured.not_in_cluster)
-        found = fairness(cluster, measured.bytes_per_second)
+        self._fairness = found = fairness(cluster, measured.bytes_per_second)
         threshold = self._rules.alert_above
         unfair = found is not None and found.value > threshold
         if found is not None and unfair and not state.unfair:

@@ -1,7 +1,8 @@
 """The events of a watch as JSON values; the key ``event`` names the type.
 
-``closed`` windows, an ``alert``, ``fair`` again, ``trouble`` that does not end the watch, and
-``stopped``. ``closed`` is for programs only: a watch prints nothing while all is well.
+``closed`` windows, an ``alert``, ``fair`` again, ``trouble`` that does not end the watch, each
+``batch``, and ``stopped``. ``closed`` and ``batch`` are for programs only: a watch prints nothing
+while all is well.
 """
 
 from __future__ import annotations
@@ -60,6 +61,21 @@ def fair(end: int, threshold: float, found: Fairness | None) -> Event:
 def trouble(problem: str) -> Event:
     """A problem that a user should look at; the watch continues."""
     return {"event": "trouble", "problem": problem}
+
+
+def batch(state: State, records: int, seconds: float, found: Fairness | None) -> Event:
+    """A batch is committed: it had this many ``records``, rejected ones too, and took this long.
+    The fairness is that of the last closed windows of this run."""
+    return {
+        "event": "batch",
+        "batch": state.batch,
+        "records": records,
+        "seconds": round(seconds, 3),
+        "open_windows": state.open.num_rows,
+        **_figures(found),
+        "unfair": state.unfair,
+        "counts": counts(state),
+    }
 
 
 def stopped(state: State) -> Event:

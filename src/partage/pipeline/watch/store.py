@@ -13,9 +13,14 @@ batch. After a kill before the commit, the batch is processed again from the sam
 same rows into the same files; after the commit, its number shows that it is done. So at any moment
 the files are plain Parquet without duplicates, for readers that know of no log.
 
-A file of windows covers an hour, or sixty windows if that is longer: it is rewritten while its
-windows close and never again. ``partitions`` has every partition ever seen, measured over the last
-closed windows only; ``rejected`` has the latest rejected rows.
+A file of windows covers an hour, or sixty windows if that is longer; where they have more than
+``ROWS_PER_FILE`` rows, it is followed by others. The last file is rewritten while its windows
+close, and never again.
+``partitions`` has every partition ever seen, measured over the last closed windows only;
+``rejected`` has the latest rejected rows. All tables have the columns of a profile's.
+
+So this process holds the windows that are open and the rows of one file, for any number of
+records, hours of an outage, and closed windows.
 """
 
 from __future__ import annotations
@@ -24,7 +29,7 @@ import fcntl
 import io
 import json
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, fields
 from datetime import UTC, datetime
@@ -48,6 +53,7 @@ from partage.outputs import (
     make_folder,
     new_directory,
     refuse_link,
+    remove_file,
     write_file,
 )
 from partage.pipeline.profile import SCHEMAS
@@ -60,18 +66,20 @@ PLANS = "plans"
 REJECTED_KEPT = 10_000
 """Rows that ``rejected`` keeps, the latest ones; all are counted."""
 
+ROWS_PER_FILE = 1_000_000
+"""Most rows of a file of windows."""
+
 _STATE = "state.parquet"
 _CHECKPOINT = "checkpoint"
 _METADATA = b"partage"
 _HOUR = 3600
 _WINDOWS_A_FILE = 60
-_BATCH = pa.field("batch", pa.int64())
 _PART = "part-00000.parquet"
 _TABLES = {
     "partitions": SCHEMAS["partitions"],
     "keys": SCHEMAS["keys"],
     "windows": windows.SCHEMA,
-    "rejected": SCHEMAS["rejected"].append(_BATCH),
+    "rejected": SCHEMAS["rejected"],
 }
 
 
@@ -201,40 +209,63 @@ class Store:
         """Add newly closed windows to their files."""
         if closed.num_rows == 0:
             return
-        # Rows of a killed run that are to be replaced are no older than these.
-        first = pc.min(windows.starts(closed))
+        first = pc.min(windows.starts(closed)).as_py()
         place = _floor(windows.starts(closed), self._file_span)
         for begin in pc.unique(place).to_pylist():
-            rows = closed.filter(pc.equal(place, begin))
-            file = self._windows_file(begin)
-            if file.exists():
-                before = _read(file, windows.SCHEMA)
-                kept = before.filter(pc.less(windows.starts(before), first))
-                rows = pa.concat_tables([kept, rows])
-            order = [(name, "ascending") for name in rows.column_names[:3]]
-            self._write(file, rows.sort_by(order))
+            self._add(begin, closed.filter(pc.equal(place, begin)), first)
 
-    def windows_between(self, begin: int, end: int) -> pa.Table:
-        """The closed windows that start at or after ``begin`` and before ``end``."""
-        tables = [windows.SCHEMA.empty_table()]
+    def _add(self, begin: int, rows: pa.Table, first: int) -> None:
+        """Add rows to the last file of a span while it is not full, then to new ones. Those of a
+        killed run, which are replaced, start at ``first`` or later."""
+        files = self._windows_files(begin)
+        number, kept = 0, windows.SCHEMA.empty_table()
+        for number in reversed(range(len(files))):
+            before = _read(files[number], windows.SCHEMA)
+            kept = before.filter(pc.less(windows.starts(before), first))
+            if kept.num_rows or number == 0:
+                break
+        for file in files[number + 1 :]:
+            remove_file(file, root=self.path, recognised=True)
+        if kept.num_rows >= ROWS_PER_FILE:
+            number, kept = number + 1, kept.slice(0, 0)
+        order = [(name, "ascending") for name in rows.column_names[:3]]
+        left = ROWS_PER_FILE - kept.num_rows
+        own = pa.concat_tables([kept, rows.slice(0, left)])
+        self._write(self._windows_file(begin, number), own.sort_by(order))
+        for at in range(left, rows.num_rows, ROWS_PER_FILE):
+            number += 1
+            own = rows.slice(at, ROWS_PER_FILE)
+            self._write(self._windows_file(begin, number), own.sort_by(order))
+
+    def windows_between(self, begin: int, end: int) -> Iterator[pa.Table]:
+        """The closed windows that start at or after ``begin`` and before ``end``, file by file."""
         span = self._file_span
         for place in range(begin // span * span, end, span):
-            file = self._windows_file(place)
-            if file.exists():
+            for file in self._windows_files(place):
                 table = _read(file, windows.SCHEMA)
                 start = windows.starts(table)
-                inside = pc.and_(pc.greater_equal(start, begin), pc.less(start, end))
-                tables.append(table.filter(inside))
-        return pa.concat_tables(tables)
+                yield table.filter(pc.and_(pc.greater_equal(start, begin), pc.less(start, end)))
 
     def add_rejected(self, batch: int, rows: pa.Table) -> None:
-        """Keep rejected rows; the oldest are dropped when there are too many."""
+        """Keep rejected rows; the oldest are dropped when there are too many. The file's metadata
+        has the number of rows of each batch."""
         file = self.path / "rejected" / _PART
-        numbered = rows.append_column(_BATCH, pa.array([batch] * rows.num_rows, pa.int64()))
-        before = _read(file, _TABLES["rejected"])
-        before = before.filter(pc.less(before["batch"], batch))
-        table = pa.concat_tables([before, numbered])
-        self._write(file, table.slice(max(0, table.num_rows - REJECTED_KEPT)))
+        table = _read(file, _TABLES["rejected"])
+        counts = _rows_by_batch(file, table)
+        kept = {number: count for number, count in counts.items() if number < batch}
+        table = pa.concat_tables([table.slice(0, sum(kept.values())), rows])
+        kept[batch] = rows.num_rows
+        surplus = max(0, table.num_rows - REJECTED_KEPT)
+        table = table.slice(surplus)
+        while surplus:
+            oldest = min(kept)
+            dropped = min(surplus, kept[oldest])
+            surplus -= dropped
+            kept[oldest] -= dropped
+            if not kept[oldest]:
+                del kept[oldest]
+        text = json.dumps({str(number): count for number, count in kept.items()}).encode()
+        self._write(file, table.replace_schema_metadata({_METADATA: text}))
 
     def partitions(self) -> pa.Table:
         """The current ``partitions`` of the profile."""
@@ -278,8 +309,24 @@ class Store:
     def _file_span(self) -> int:
         return max(_HOUR, _WINDOWS_A_FILE * self._window) * windows.MICROSECONDS
 
-    def _windows_file(self, begin: int) -> Path:
-        return self.path / "windows" / f"{stamp(begin)}.parquet"
+    def _windows_files(self, begin: int) -> Sequence[Path]:
+        """The files of a span, in order."""
+        found: list[Path] = []
+        while (file := self._windows_file(begin, len(found))).exists():
+            found.append(file)
+        return found
+
+    def _windows_file(self, begin: int, number: int) -> Path:
+        more = f"-{number}" if number else ""
+        return self.path / "windows" / f"{stamp(begin)}{more}.parquet"
+
+    def offsets(self, batch: int) -> Mapping[str, Mapping[str, int]] | None:
+        """The offsets by topic and partition at which a batch of Kafka ends; None if unknown."""
+        try:
+            lines = (self.path / _CHECKPOINT / "offsets" / str(batch)).read_text().splitlines()
+            return check_json(json.loads(lines[-1]), dict[str, dict[str, Int64]], "")
+        except (InputError, OSError, IndexError, ValueError, RecursionError):
+            return None
 
 
 def counts(state: State) -> dict[str, Any]:
@@ -348,6 +395,19 @@ def _read_state(file: Path) -> State:
         return State(**figures, open=table.replace_schema_metadata(None).cast(windows.SCHEMA))
     except (InputError, ValueError, RecursionError, pa.ArrowException):
         raise InputError(os.fspath(file), "is not the state of a watch") from None
+
+
+def _rows_by_batch(file: Path, rejected: pa.Table) -> dict[int, int]:
+    """The number of rows of each batch in the table ``rejected``, oldest first."""
+    text = (rejected.schema.metadata or {}).get(_METADATA, b"{}")
+    try:
+        given = check_json(json.loads(text), dict[str, Int64], "")
+        counts = {int(number): count for number, count in given.items()}
+    except (InputError, ValueError, RecursionError):
+        counts = {}
+    if sum(counts.values()) != rejected.num_rows or min(counts.values(), default=0) < 0:
+        raise InputError(os.fspath(file), "is not a table of a watch")
+    return dict(sorted(counts.items()))
 
 
 def _floor(values: pa.ChunkedArray, step: int) -> pa.ChunkedArray:

@@ -14,6 +14,7 @@ from __future__ import annotations
 import os
 import re
 from abc import ABC, abstractmethod
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -25,6 +26,9 @@ from partage.pipeline.sources.files import literal
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
+Offsets = Mapping[str, Mapping[str, int]]
+"""By topic and partition."""
+
 _LISTED = "path string, modificationTime timestamp, length bigint, content binary"
 
 
@@ -34,6 +38,11 @@ class Stream(ABC):
 
     named: str
     identity: str
+
+    def more(self, before: Offsets | None, now: Offsets | None) -> bool:
+        """Whether records may wait after a batch; ``before``, ``now``: where the batch before it
+        and the batch itself end."""
+        return False
 
     @abstractmethod
     def open(self, spark: SparkSession) -> DataFrame:
@@ -48,16 +57,28 @@ class Stream(ABC):
         return error
 
 
-def stream(named: str) -> Stream:
-    """The stream of a name, not yet opened. Raises InputError if there is no such stream."""
+def stream(named: str, max_offsets: int | None = None, max_files: int | None = None) -> Stream:
+    """The stream of a name, not yet opened, with the most offsets (Kafka) or files (a folder) of a
+    batch. Raises InputError if there is no such stream."""
+    limits = {"max_offsets_per_trigger": max_offsets, "max_files_per_trigger": max_files}
+    for name, limit in limits.items():
+        if limit is not None and limit < 1:
+            raise InputError(f"`{name}`", f"{limit}: must be at least 1")
+    wrong = max_files if named.startswith(kafka.SCHEME) else max_offsets
+    if wrong is not None:
+        other, right = list(limits), named.startswith(kafka.SCHEME)
+        raise InputError(
+            f"`{other[right]}`", f"does not apply to {named}: use `{other[not right]}`"
+        )
     if named.startswith(kafka.SCHEME):
-        return _Kafka(named)
-    return _Folder(named)
+        return _Kafka(named, max_offsets)
+    return _Folder(named, max_files)
 
 
 class _Folder(Stream):
-    def __init__(self, named: str) -> None:
+    def __init__(self, named: str, max_files: int | None) -> None:
         self.named = named
+        self._limit = {} if max_files is None else {"maxFilesPerTrigger": str(max_files)}
         self.identity = named
         if not re.match(r"[A-Za-z][A-Za-z0-9+.-]*:", named):
             if not Path(named).is_dir():
@@ -75,6 +96,7 @@ class _Folder(Stream):
                 .option("recursiveFileLookup", "true")
                 # Without it, files much older than the newest would be ignored silently.
                 .option("maxFileAge", "36500d")
+                .options(**self._limit)
                 .load(literal(self.named))
                 .select("path", "length")
             )
@@ -88,7 +110,8 @@ class _Folder(Stream):
 
 
 class _Kafka(Stream):
-    def __init__(self, named: str) -> None:
+    def __init__(self, named: str, max_offsets: int | None) -> None:
+        self._limit = max_offsets
         url = kafka.parse_url(named)
         if url.period.until is not None:
             raise InputError(named, "to: a watch has no end: leave it out")
@@ -98,7 +121,17 @@ class _Kafka(Stream):
 
     def open(self, spark: SparkSession) -> DataFrame:
         with spark_errors(self.named):
-            return kafka.stream(spark, self.named)
+            return kafka.stream(spark, self.named, self._limit)
+
+    def more(self, before: Offsets | None, now: Offsets | None) -> bool:
+        """Of a limited batch Spark rounds the share of each partition down."""
+        if self._limit is None:
+            return False
+        if before is None or now is None:
+            return True
+        ends = {(topic, number): end for topic in now for number, end in now[topic].items()}
+        taken = sum(end - before.get(t, {}).get(n, 0) for (t, n), end in ends.items())
+        return taken + len(ends) > self._limit
 
     def records(self, spark: SparkSession, batch: DataFrame) -> DataFrame | None:
         return batch

@@ -11,10 +11,15 @@ stateful aggregation cannot count late records (it counts groups of them: in a t
 records as 2), would read the input a second time for rejected rows, and keeps its state on the
 executors, in a checkpoint that all machines must share. The state is small: a row per partition and
 open window.
+
+While records wait, as after an outage, a limited batch has a part of each partition's, and some
+partitions may be hours ahead of others. Then the watermark rises only to the latest record of the
+slowest partition in the batch, so that no record is late for being read later.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 import pyarrow as pa
@@ -24,19 +29,11 @@ from partage.pipeline.profile import SCHEMAS
 
 MICROSECONDS = 1_000_000
 
-_TIME = SCHEMAS["windows"].field("window_start").type
-SCHEMA = pa.schema(
-    [
-        *SCHEMAS["windows"],
-        pa.field("null_keys", pa.int64()),
-        pa.field("first", _TIME),
-        pa.field("last", _TIME),
-    ]
-)
-"""The columns of ``measure.by_window``: a profile's windows with some more figures."""
+SCHEMA = SCHEMAS["windows"]
 
 _KEY = ["topic", "partition", "window_start"]
 _COUNTS = ("records", "bytes", "bytes_per_second", "peak_bytes_per_second", "null_keys")
+_PEAK = "peak"
 _FIGURES = {"records": "sum", "bytes": "sum", "null_keys": "sum", "first": "min", "last": "max"}
 
 
@@ -52,20 +49,35 @@ class Step:
 
 
 def advance(
-    open_: pa.Table, batch: pa.Table, watermark: int, *, window: int, lateness: int
+    open_: pa.Table,
+    batch: pa.Table,
+    watermark: int,
+    *,
+    window: int,
+    lateness: int,
+    more: bool = False,
 ) -> Step:
     """Add a batch, summed up by window, to the open windows and close those that are due.
 
-    ``window`` and ``lateness`` are in seconds; a watermark of 0 is before any record.
+    ``window`` and ``lateness`` are in seconds; a watermark of 0 is before any record. ``more``:
+    whether records may wait that are older than some of the batch.
     """
     on_time = pc.greater(ends(batch, window), watermark)
     late = pc.sum(batch.filter(pc.invert(on_time))["records"]).as_py() or 0
-    latest = pc.max(batch["last"]).cast(pa.int64()).as_py()
+    latest = _latest(batch, more)
     if latest is not None:
         watermark = max(watermark, latest - lateness * MICROSECONDS)
     windows = _merged(open_, batch.filter(on_time))
     due = pc.less_equal(ends(windows, window), watermark)
     return Step(windows.filter(pc.invert(due)), windows.filter(due), late, watermark)
+
+
+def _latest(batch: pa.Table, more: bool) -> int | None:
+    """The time of the latest record; if there are ``more``, of the slowest partition's."""
+    by_partition = batch.group_by(_KEY[:2], use_threads=False).aggregate([("last", "max")])
+    ends = by_partition["last_max"].cast(pa.int64())
+    latest: int | None = (pc.min(ends) if more else pc.max(ends)).as_py()
+    return latest
 
 
 def starts(windows: pa.Table) -> pa.ChunkedArray:
@@ -78,27 +90,40 @@ def ends(windows: pa.Table, window: int) -> pa.ChunkedArray:
     return pc.add(starts(windows), window * MICROSECONDS)
 
 
-def partitions(windows: pa.Table, before: pa.Table, *, window: int, seconds: float) -> pa.Table:
-    """Windows → a profile's ``partitions``: rates over ``seconds``, peaks of the fullest window.
+def partitions(
+    tables: Iterable[pa.Table], before: pa.Table, *, window: int, seconds: float
+) -> pa.Table:
+    """Tables of windows → a profile's ``partitions``: rates over ``seconds``, peaks of the fullest
+    window. Only one of the tables is held at a time.
 
     A partition of the table ``before`` without a window stays in the table, with zeros. Keys are
     not counted: ``distinct_keys`` is 0.
     """
-    found = windows.group_by(["topic", "partition"], use_threads=False).aggregate(
-        [*_FIGURES.items(), ("bytes", "max")]
-    )
+    found = _by_partition(SCHEMA.empty_table())
+    for table in tables:
+        found = _by_partition(pa.concat_tables([found, _by_partition(table)]))
     columns = {
-        "topic": found["topic"],
-        "partition": found["partition"],
-        **{name: found[f"{name}_{figure}"] for name, figure in _FIGURES.items()},
-        "bytes_per_second": pc.divide(found["bytes_sum"].cast(pa.float64()), seconds),
-        "peak_bytes_per_second": pc.divide(found["bytes_max"].cast(pa.float64()), float(window)),
+        **{name: found[name] for name in [*_KEY[:2], *_FIGURES]},
+        "bytes_per_second": pc.divide(found["bytes"].cast(pa.float64()), seconds),
+        "peak_bytes_per_second": pc.divide(found[_PEAK].cast(pa.float64()), float(window)),
         "distinct_keys": pa.array([0] * found.num_rows, pa.int64()),
     }
     schema = SCHEMAS["partitions"]
     table = pa.table([columns[name] for name in schema.names], names=schema.names).cast(schema)
     table = pa.concat_tables([table, _without_records(before, table)])
     return table.sort_by([("topic", "ascending"), ("partition", "ascending")]).combine_chunks()
+
+
+def _by_partition(windows: pa.Table) -> pa.Table:
+    """The figures of windows, or of tables that this has returned, by partition."""
+    if _PEAK not in windows.column_names:
+        windows = windows.append_column(_PEAK, windows["bytes"])
+    figures = {**_FIGURES, _PEAK: "max"}
+    found = windows.group_by(_KEY[:2], use_threads=False).aggregate(list(figures.items()))
+    names = {f"{name}_{figure}": name for name, figure in figures.items()}
+    return found.rename_columns([names.get(name, name) for name in found.column_names]).select(
+        [*_KEY[:2], *figures]
+    )
 
 
 def _without_records(before: pa.Table, now: pa.Table) -> pa.Table:
