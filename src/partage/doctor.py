@@ -134,7 +134,7 @@ def kafka(servers: str | None, config: str | None) -> Finding:
         with Connection.of(servers, config).admin() as admin:
             found = read_cluster_info(admin)
     except PartageError as error:
-        advice = "compare --bootstrap-server and --command-config with the brokers' listeners"
+        advice = "correct --bootstrap-server or --command-config: see the listeners"
         return Finding("Kafka", "missing", str(error), advice)
     dead = found.brokers - found.alive
     return Finding(

@@ -103,7 +103,7 @@ def test_the_best_of_a_column_is_highlighted():
         documents.comparison(), force_terminal=True, color_system="standard", verbose=True
     )
     placement, leaders = (line for line in text.splitlines() if "exact  " in line)
-    assert "Green: the best of its column." in text
+    assert "green: the best of its column;" in text
     assert "\x1b[1;32m 24/24\x1b[0m" in leaders
     assert "124/124" in placement
     assert "124/124\x1b" not in placement  # moves never do

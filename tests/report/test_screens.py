@@ -7,6 +7,8 @@ from __future__ import annotations
 
 import io
 import os
+import re
+from collections.abc import Callable
 from importlib.resources import files
 from pathlib import Path
 
@@ -19,14 +21,17 @@ from partage.brokers.options import PlanOptions
 from partage.brokers.plan import Plan
 from partage.brokers.problem import Problem
 from partage.brokers.solving import solve
+from partage.consumers.simulation import simulate
 from partage.report.check_lines import print_verdict
 from partage.report.comparison_tables import print_compare
+from partage.report.group_tables import print_simulation
 from partage.report.plan_tables import print_plan
 from partage.report.printing import PrintableConsole
 from tests.bundled import grown, uneven_racks
 
 SCREENS = Path(__file__).parent / "screens"
-CLUSTER = str(files("partage") / "data" / "cluster-grown.json")
+DATA = files("partage") / "data"
+CLUSTER = str(DATA / "cluster-grown.json")
 LINES = 40
 """Of a terminal: what a plan prints fits it, with the prompt and the next command."""
 
@@ -92,3 +97,33 @@ def test_check(plan: Plan, screen: Screen, tmp_path: Path) -> None:
     plan.write(tmp_path / "plan")
     print_verdict(partage.check(tmp_path / "plan"), screen.console)
     screen.shows("check")
+
+
+@pytest.mark.parametrize("name", ["crash", "migration", "streams"])
+def test_simulate(name: str, screen: Screen) -> None:
+    scenario = str(DATA / "groups" / f"{name}-scenario.json")
+    assignors = {"crash": ["cooperative-sticky"], "migration": [], "streams": ["streams"]}
+    print_simulation(simulate(scenario, assignors[name], None, None), screen.console)
+    screen.shows(f"simulate-{name}")
+
+
+def test_numbers_in_colour_have_a_legend(plan: Plan, width: int) -> None:
+    """Every colour that a number has is named below its table."""
+    scenario = str(DATA / "groups" / "crash-scenario.json")
+    by_load = partage.plan(CLUSTER, balance="load")
+    compared, played = partage.compare(CLUSTER).to_json(), simulate(scenario, ["range"], None, None)
+    shown: list[Callable[[Console], None]] = [
+        lambda console: print_plan(plan.document(), console, verbose=True),
+        lambda console: print_plan(by_load.document(), console),
+        lambda console: print_compare(compared, console),
+        lambda console: print_simulation(played, console, "member"),
+    ]
+    for show in shown:
+        out = io.StringIO()
+        show(PrintableConsole(file=out, width=width, force_terminal=True, color_system="standard"))
+        text = out.getvalue()
+        coloured = re.findall(r"\x1b\[(?:1;)?3([1-7])m *[0-9][0-9,.–/+]*\x1b", text)
+        names = {"1": "red", "2": "green", "3": "yellow"}
+        assert coloured
+        for code in set(coloured):
+            assert f"{names.get(code)}:" in text or "a colour for each member" in text

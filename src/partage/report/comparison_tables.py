@@ -52,15 +52,13 @@ def print_compare(compare: Mapping[str, Any], console: Console, verbose: bool = 
     if plans:
         console.print()
         printing.note(console, legend(shown))
-        if console.color_system is not None:
-            printing.note(console, "Green: the best of its column. Bold: proven optimal.")
+        printing.legend(console, "green: the best of its column; bold: proven optimal")
         if left_out := [column.name for column in every if column not in shown]:
             printing.note(console, f"Not shown: {'; '.join(left_out)}: see compare --verbose.")
 
 
 def _table(plans: Mapping[str, StrategyFigures], shown: Sequence[Column]) -> Table:
-    table = printing.table()
-    table.padding = (0, 1, 0, 0)
+    table = printing.closer(printing.table())
     table.add_column("strategy", no_wrap=True, vertical="bottom")
     for column in shown:
         table.add_column(Text(column.short), justify="right", vertical="bottom", no_wrap=True)

@@ -155,19 +155,7 @@ def print_simulation(
     if found.restoring is not None:
         console.print(f"{found.restoring:,.1f} task-seconds restoring state", highlight=False)
     console.print()
-    waits = [_waits(one) for one in found.rounds]
-    table = _table("", "at", "generation", "added", "revoked", "lost", *["waits"] * any(waits))
-    table.columns[2].justify = "right"
-    table.columns[-1].no_wrap = any(waits)
-    for number, one in list(enumerate(found.rounds, 1))[:_ROUNDS]:
-        table.add_row(
-            f"{number}",
-            f"{one.at:,.2f} s",
-            str(one.generation),
-            *(Text(lines_of(held, _LONG)) for held in (one.added, one.revoked, one.lost)),
-            *[waits[number - 1]] * any(waits),
-        )
-    console.print(table)
+    printing.print_fitting(console, _rounds(found), _rounds_by_change(found))
     if len(found.rounds) > _ROUNDS:
         console.print(Text(f"and {len(found.rounds) - _ROUNDS} more rounds", "dim"))
     _steps(found, console)
@@ -191,30 +179,76 @@ def print_simulation(
         )
 
 
+def _rounds(found: Simulation) -> Table:
+    """A row per round, its changes side by side."""
+    waits = [_waits(one) for one in found.rounds]
+    table = _table("", "at", "generation", "added", "revoked", "lost", *["waits"] * any(waits))
+    for column in table.columns[2:]:
+        column.no_wrap = True
+    table.columns[2].justify = "right"
+    for number, one in list(enumerate(found.rounds, 1))[:_ROUNDS]:
+        table.add_row(
+            *_when(number, one),
+            *(Text(lines_of(held, _LONG)) for held in (one.added, one.revoked, one.lost)),
+            *[waits[number - 1]] * any(waits),
+        )
+    return table
+
+
+def _rounds_by_change(found: Simulation) -> Table:
+    """A row per round and kind of change, for a narrow terminal."""
+    table = _table("", "at", "generation", "", "partitions")
+    table.columns[2].justify = "right"
+    for number, one in list(enumerate(found.rounds, 1))[:_ROUNDS]:
+        changes = [
+            ("added", lines_of(one.added, _LONG)),
+            ("revoked", lines_of(one.revoked, _LONG)),
+            ("lost", lines_of(one.lost, _LONG)),
+            ("waits", _waits(one)),
+        ]
+        when = _when(number, one)
+        for kind, text in [change for change in changes if change[1]] or [("", "")]:
+            table.add_row(*when, kind, Text(text))
+            when = ("", "", "")
+    return table
+
+
+def _when(number: int, one: SimulatedRound) -> tuple[str, str, str]:
+    return f"{number}", f"{one.at:,.2f} s", str(one.generation)
+
+
 def _steps(found: Simulation, console: Console) -> None:
     """What each step of the scenario costs, where it has steps."""
     if not found.steps:
         return
+    console.print()
+    printing.print_fitting(console, _step_table(found), _step_table(found, narrow=True))
+    explained = "revoked, paused: partitions; longest pause; partition-seconds of pauses in all"
+    console.print(Text(explained, "dim"))
+
+
+def _step_table(found: Simulation, narrow: bool = False) -> Table:
+    """A row per step; ``narrow``: the protocols below the assignors."""
     counts = ("rounds", "revoked", "paused", "longest", "in all")
-    table = _table("step", "from", *counts[:1], "assignor", "protocol", *counts[1:])
+    names = ("assignor,\nprotocol",) if narrow else ("assignor", "protocol")
+    table = _table("step", "from", *counts[:1], *names, *counts[1:])
     for column in table.columns:
         column.justify = "right" if column.header in (*counts, "from") else "left"
+        column.no_wrap = column.header != "step"
     for step in found.steps:
+        assignors = "\n".join(map(printable, step.assignors))
+        protocols = "\n".join(step.protocols)
         table.add_row(
             Text(printable(step.name)),
             f"{step.at:g} s",
             str(step.rounds),
-            Text("\n".join(map(printable, step.assignors))),
-            "\n".join(step.protocols),
+            *(map(Text, [f"{assignors}\n{protocols}"] if narrow else [assignors, protocols])),
             str(step.revoked),
             str(step.paused),
             f"{step.longest:.1f} s",
             f"{step.partition_seconds:,.1f} s",
         )
-    console.print()
-    console.print(table)
-    explained = "revoked, paused: partitions; longest pause; partition-seconds of pauses in all"
-    console.print(Text(explained, "dim"))
+    return table
 
 
 def _waits(one: SimulatedRound) -> str:

@@ -55,7 +55,7 @@ def print_history(
     if replays:
         console.print(Text("\nThe same members under other assignors", "bold"))
         console.print()
-        console.print(_replays(history, replays))
+        printing.print_fitting(console, _replays(history, replays))
         if none := [name for name, one in replays.items() if _cannot(one)]:
             console.print(Text(f"Not possible: {', '.join(none)} (--json shows why)", "dim"))
     if history.unknown:
@@ -184,10 +184,11 @@ def _unowned(one: RecordedRound) -> str:
 
 
 def _replays(history: History, replays: Replays) -> Table:
-    table = _table("assignor")
+    table = printing.table()
+    table.add_column("assignor", no_wrap=True, vertical="bottom")
     for protocol in PROTOCOLS:
-        for name in (f"{protocol}: moved", "no owner", "rounds"):
-            table.add_column(name, justify="right", no_wrap=True)
+        for name in (f"{protocol}:\nmoved", "no owner", "rounds"):
+            table.add_column(name, justify="right", no_wrap=True, vertical="bottom")
     observed = {one.protocol for one in history.rounds if one.generation is not None}
     if len(observed) == 1:
         result = {

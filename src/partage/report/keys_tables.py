@@ -24,7 +24,7 @@ _WIDTH = 24
 _NAME = 20
 _SHORT = 12
 """Longer names shorten the bars."""
-_KEY = 52
+_KEY, _BESIDE_KEY = 52, 48
 _MANY = 60
 _HOT = 3
 
@@ -43,7 +43,7 @@ def print_keys(found: KeyReport, console: Console, fail_above: float | None = No
     )
     shown = found.topics[:_MANY]
     _title("\nPartitioner of each topic", console)
-    console.print(_partitioners(shown))
+    printing.print_fitting(console, _partitioners(shown))
     _note(
         "murmur2, crc32, fnv1a: share of keys on the partition that the hash gives; chance: share "
         "that an unrelated hash would give; null: records without a key",
@@ -53,7 +53,9 @@ def print_keys(found: KeyReport, console: Console, fail_above: float | None = No
         if not _plain(topic):
             console.print(_named(topic.name, f": {topic.detection.reason}"))
     _title("\nOther partition counts", console)
-    console.print(_candidates(shown, fail_above))
+    printing.print_fitting(
+        console, _candidates(shown, fail_above), _candidates(shown, fail_above, _WIDTH // 3)
+    )
     _note(
         "skew: fullest partition / mean; limit: lower bound on the skew, because of one key; "
         "move: keys that change partition; busy: consumers with work; load: bytes of "
@@ -109,12 +111,16 @@ def _by_another(topic: TopicKeys) -> bool:
     return {one.partitioner for one in topic.candidates} != {topic.detection.leading}
 
 
-def _candidates(topics: Sequence[TopicKeys], fail_above: float | None) -> Table:
+def _candidates(
+    topics: Sequence[TopicKeys], fail_above: float | None, widest: int = _WIDTH
+) -> Table:
+    """A row per topic and partition count; ``widest``: bars of a row."""
     table = _table("topic", "parts", "records", "bytes", "limit", "Gini", "move", "busy", "load")
     table.columns[2].header = Text("skew:\nrecords")
     table.columns[3].header = Text("\nbytes")
     table.columns[5].header = Text("Gini\nbytes")
-    width = _WIDTH - max(0, min(_NAME, max(len(topic.name) for topic in topics)) - _SHORT)
+    longest = min(_NAME, max(len(topic.name) for topic in topics))
+    width = min(widest, _WIDTH - max(0, longest - _SHORT))
 
     def skew(value: float) -> Text:
         above = fail_above is not None and value > fail_above
@@ -167,6 +173,7 @@ def bars(load: npt.NDArray[np.int64], width: int = _WIDTH) -> str:
 def _hot(topics: Iterable[TopicKeys], console: Console) -> None:
     """Keys that exceed the mean of a partition at the largest candidate count."""
     rows: list[tuple[str | Text, ...]] = []
+    width = max(min(_KEY, console.width - _BESIDE_KEY), _SHORT)
     for topic in topics:
         hot = max(topic.candidates, key=lambda one: one.partitions).hot_keys
         for key in hot[:_HOT]:
@@ -174,7 +181,7 @@ def _hot(topics: Iterable[TopicKeys], console: Console) -> None:
             rows.append(
                 (
                     Text(printing.clipped(topic.name, _NAME)),
-                    Text(printing.clipped(shown_key(key.key) or EMPTY, _KEY)),
+                    Text(printing.clipped(shown_key(key.key) or EMPTY, width)),
                     _share(key.share["records"]),
                     _share(key.share["bytes"]),
                     f"{int(1 / share) + 1}",
@@ -188,7 +195,7 @@ def _hot(topics: Iterable[TopicKeys], console: Console) -> None:
     table = _table("topic", "key", "records", "bytes", "from")
     for row in rows:
         table.add_row(*row)
-    console.print(table)
+    printing.print_fitting(console, table)
     _note("from: partition count at which the key alone exceeds a partition's mean", console)
 
 

@@ -18,13 +18,15 @@ from partage.report import printing, units
 from partage.report.broker_table import FOOTNOTE, broker_table
 from partage.report.movement_table import movement_table
 from partage.report.resource_table import FOOTNOTE as RESOURCES_FOOTNOTE
-from partage.report.resource_table import resource_table
+from partage.report.resource_table import IN_BAND, resource_table
 from partage.report.view import MARKS, Rating, View, view
 from partage.report.wave_tables import wave_load_table, wave_table
 
 _LINES = 8
 _MARKS = "✓ holds or is the best possible; ◆ limited by an option, or not proven; ✗ does not hold"
-_COLOURS = "green: nearer to the fair share than before; yellow: further from it"
+_COLOURS = (
+    "green: nearer to the fair share than before, or no more if a broker fails; yellow: worse"
+)
 _STYLES: dict[Rating, str] = {"good": "green", "limit": "yellow", "bad": "red", "none": "dim"}
 
 
@@ -39,6 +41,7 @@ def print_plan(document: Mapping[str, Any], console: Console, verbose: bool = Fa
     if resources is not None:
         printing.titled(console, *resources, first=not verbose)
         printing.note(console, RESOURCES_FOOTNOTE)
+        printing.legend(console, IN_BAND)
     first = not verbose and resources is None
     printing.titled(console, "Six criteria", _criteria(plan), first=first)
     printing.note(console, _MARKS)
@@ -58,8 +61,7 @@ def print_plan(document: Mapping[str, Any], console: Console, verbose: bool = Fa
 def _details(plan: View, console: Console) -> None:
     printing.titled(console, *broker_table(plan), first=True)
     printing.note(console, FOOTNOTE)
-    if console.color_system is not None:
-        printing.note(console, _COLOURS)
+    printing.legend(console, _COLOURS)
     if plan.moves:
         printing.titled(console, *movement_table(plan))
     if plan.waves:
@@ -83,10 +85,9 @@ def _heading(plan: View, console: Console) -> None:
 
 
 def _criteria(plan: View) -> Table:
-    table = printing.table()
+    table = printing.closer(printing.table())
     for title in ("", "", "before", "after", ""):
         table.add_column(title)
-    table.padding = (0, 1, 0, 0)
     table.columns[0].no_wrap = table.columns[1].no_wrap = True
     for criterion in plan.criteria:
         table.add_row(

@@ -76,6 +76,27 @@ def table() -> Table:
     )
 
 
+def fits(console: Console, shown: Table) -> bool:
+    """Whether the console shows the table without wrapping or cutting a cell."""
+    unlimited = console.options.update(max_width=1000)
+    return console.measure(shown, options=unlimited).maximum <= console.width
+
+
+def closer(shown: Table) -> Table:
+    """The table, its columns closer together."""
+    shown.padding = (0, 1, 0, 0)
+    return shown
+
+
+def print_fitting(console: Console, *tables: Table) -> None:
+    """Print the first table that the console shows whole, each as it is or with its columns
+    closer together; or the last."""
+    for shown in tables:
+        if fits(console, shown) or fits(console, closer(shown)):
+            break
+    console.print(shown)
+
+
 def titled(console: Console, title: str, shown: Table, *, first: bool = False) -> None:
     """Print a table under its title; after an empty line unless it begins the output."""
     if not first:
@@ -89,6 +110,12 @@ def note(console: Console, text: str) -> None:
     console.print(Padding(Text(text, style="dim"), (0, 0, 0, 1), expand=False))
 
 
+def legend(console: Console, text: str) -> None:
+    """Print what the colours of numbers mean, where there are colours."""
+    if console.color_system is not None:
+        note(console, text)
+
+
 def bullet(console: Console, sign: Text, line: Text, indent: int = 1) -> None:
     """Print a line of a list; wrapped lines are indented."""
     grid = Table.grid(padding=(0, 1, 0, 0))
@@ -97,8 +124,12 @@ def bullet(console: Console, sign: Text, line: Text, indent: int = 1) -> None:
 
 
 def remark(text: str, console: Console) -> None:
-    """Print a warning in one line that is not wrapped."""
-    console.print(Text(f"! {printable(text)}", "yellow"), soft_wrap=True)
+    """Print a warning: in one line, which can be searched for; on a terminal wrapped."""
+    line = Text(printable(text), "yellow")
+    if console.is_terminal:
+        bullet(console, Text("!", "yellow"), line, indent=0)
+    else:
+        console.print(Text("! ", "yellow").append(line), soft_wrap=True)
 
 
 def some(names: Sequence[str], shown: int = _NAMES) -> str:

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 from rich.console import Console
+from rich.table import Table
 from rich.text import Text
 
 from partage.cluster import Cluster
@@ -15,6 +16,8 @@ from partage.report import printing, units
 
 _DAYS = 30
 """How far ahead sizes are forecast."""
+
+_KEY = 20
 
 
 def print_profile(profile: Profile, cluster: Cluster | None, console: Console) -> None:
@@ -54,33 +57,43 @@ def _print_topics(profile: Profile, console: Console) -> None:
     rate_divisor, rate_unit = units.common_rate(max(rates))
     peak_divisor, peak_unit = units.common_rate(max(peaks))
     hottest = {key.topic: key for key in profile.hot_keys(1)}
-    table = printing.table()
-    table.add_column("topic", max_width=24, overflow="ellipsis", no_wrap=True, vertical="bottom")
-    for name in (
-        *("parts", "records", "bytes"),
-        *(f"rate,\n{rate_unit}", f"peak,\n{peak_unit}", "skew"),
-    ):
-        table.add_column(name, justify="right", no_wrap=True, vertical="bottom")
-    table.add_column("hottest key", max_width=20, overflow="ellipsis", no_wrap=True)
-    table.add_column("share", justify="right", no_wrap=True)
+    names = ("parts", "records", "bytes", f"rate,\n{rate_unit}", f"peak,\n{peak_unit}", "skew")
+    loads, keys, both = (_of_topics(*columns) for columns in (names, (), names))
+    for table in (keys, both):
+        table.add_column("hottest key", max_width=_KEY, overflow="ellipsis", no_wrap=True)
+        table.add_column("share", justify="right", no_wrap=True)
     for name, rows, rate, peak in zip(profile.topics, of_topic, rates, peaks, strict=True):
         size = profile.bytes[rows]
         key = hottest.get(name)
-        table.add_row(
-            Text(name),
+        numbers = (
             units.count(int(rows.sum())),
             units.count(int(profile.records[rows].sum())),
             units.size(int(size.sum())),
             units.significant(rate / rate_divisor),
             units.significant(peak / peak_divisor),
             units.decimal(float(size.max() / size.mean())) if size.any() else units.MISSING,
+        )
+        hot = (
             Text(key.key) if key else units.MISSING,
             f"{100 * key.share:.1f} %" if key else units.MISSING,
         )
-    console.print(table)
+        loads.add_row(Text(name), *numbers)
+        keys.add_row(Text(name), *hot)
+        both.add_row(Text(name), *numbers, *hot)
+    whole = printing.fits(console, both)
+    for table in (both,) if whole else (loads, keys):
+        printing.print_fitting(console, table)
     printing.note(
         console, "peak: rate of the fullest window; skew: bytes of the fullest partition / mean"
     )
+
+
+def _of_topics(*names: str) -> Table:
+    table = printing.table()
+    table.add_column("topic", max_width=24, overflow="ellipsis", no_wrap=True, vertical="bottom")
+    for name in names:
+        table.add_column(name, justify="right", no_wrap=True, vertical="bottom")
+    return table
 
 
 def _print_sizes(profile: Profile, console: Console) -> None:
@@ -104,7 +117,7 @@ def _print_sizes(profile: Profile, console: Console) -> None:
             units.size(int(sizes.deleted_bytes[rows].sum())),
             units.size(int(later[rows].sum())),
         )
-    console.print(table)
+    printing.print_fitting(console, table)
     printing.note(console, "sizes of one replica of each partition, from the log dirs")
 
 
@@ -127,7 +140,7 @@ def _print_lags(profile: Profile, console: Console) -> None:
             units.significant(float(lags.consumed_per_second[rows].sum())),
             units.significant(float(lags.produced_per_second[rows].sum())),
         )
-    console.print(table)
+    printing.print_fitting(console, table)
 
 
 def print_totals(totals: Mapping[str, int], console: Console) -> None:

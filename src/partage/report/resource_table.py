@@ -23,6 +23,7 @@ _NAMES: dict[str, tuple[str, Callable[[float], str]]] = {
 FOOTNOTE = (
     "lowest and highest broker, its band and a proven bound on the highest, in % of the fair share"
 )
+IN_BAND = "green: within the band; red: outside"
 
 
 def resource_table(plan: View) -> tuple[str, Table] | None:

@@ -20,7 +20,7 @@ from partage.consumers.record_flow import LagCurve, OwnershipSpan
 from partage.consumers.simulation import Simulation
 from partage.printable import printable
 from partage.report import units
-from partage.report.printing import drawn
+from partage.report.printing import drawn, legend
 
 MANY_LINES = 40
 """Draw lines per partition up to this number of partitions."""
@@ -55,12 +55,13 @@ def print_timeline(found: Simulation, console: Console, by: str = "partition") -
     end = f"{until:g} s"
     console.print(Text(_label("") + "0 s" + end.rjust(width - 3), "dim"), no_wrap=True)
     if by == "partition":
-        legend = Text("\n")
+        symbols = Text("\n")
         for at, actor in enumerate(found.scenario.members[:MANY_LINES]):
-            legend.append(f"{_symbol(at)} ", _style(at)).append(f"{printable(actor.id)}   ")
-        console.print(legend.append(f"{NO_OWNER} no owner"))
+            symbols.append(f"{_symbol(at)} ", _style(at)).append(f"{printable(actor.id)}   ")
+        console.print(symbols.append(f"{NO_OWNER} no owner"))
     else:
         console.print(Text(f"\n1, 2 … partitions   {NO_OWNER} none   {CRASH} crashes", "dim"))
+        legend(console, "a colour for each member")
 
 
 def _picture(found: Simulation) -> str:
