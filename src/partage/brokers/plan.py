@@ -49,7 +49,7 @@ class Plan:
     - ``gaps``: by stage, the distance to the bound as a share of it
     - ``settled``: stable, a second run changes nothing
     - ``seconds``: what planning took; 0 for a plan that was read from files
-    - ``warnings``: of the problem, and of the answer
+    - ``warnings``: of the problem, and of the answer; ``hints``: what other options would do
     """
 
     problem: Problem
@@ -62,6 +62,7 @@ class Plan:
     settled: bool
     seconds: float
     warnings: tuple[str, ...]
+    hints: tuple[str, ...] = ()
 
     @property
     def waves(self) -> tuple[Wave, ...]:
@@ -190,7 +191,7 @@ class Plan:
             },
             "binding": list(self.binding),
             "gaps": self.gaps,
-            "loads": list(self.problem.loads),
+            "loads": [*self.problem.loads, *self.hints],
             "warnings": list(self.warnings),
             "certificate": {"stages": [stage.to_json() for stage in self.stages]},
             "waves": [self._wave_entry(i, wave) for i, wave in enumerate(self.waves, start=1)],

@@ -112,14 +112,14 @@ class Problem:
             given=given,
         )
         if options.by_load:
-            problem = problem._with_rates()
+            problem = problem.with_rates()
         held = np.maximum(target, cluster.replication_factor).astype(object)
         if int((held * np.maximum(cluster.size_bytes, 0)).sum()) > MAX_BYTES:
             raise InputError("sizes", "the replicas asked for add up to more than an exbibyte")
         problem.warnings.extend(_warnings(problem))
         return problem
 
-    def _with_rates(self) -> Problem:
+    def with_rates(self) -> Problem:
         """The problem with rates, and where they come from."""
         rates, loads, warnings = _rates(self.cluster, self.bytes_per_second)
         return replace(self, rates=rates, loads=loads, warnings=warnings)

@@ -14,7 +14,7 @@ import numpy as np
 from partage.brokers.figures import Placement, changed_rows, one_width, rack_violations
 from partage.brokers.leaders import Led, lead, prove_order
 from partage.brokers.limiting_constraints import limiting_constraints
-from partage.brokers.load import prove_loads
+from partage.brokers.load import load_hint, prove_loads
 from partage.brokers.options import BUDGET, EXACT, GIVEN, PlanOptions
 from partage.brokers.placement.disks import disk_overflow
 from partage.brokers.plan import Plan, Progress
@@ -78,6 +78,7 @@ def solve(problem: Problem, progress: Progress | None = None) -> Plan:
             *_disk_warnings(problem, after),
             *_time_warnings(problem),
         ),
+        hints=tuple(load_hint(problem, after)),
     )
 
 

@@ -2,10 +2,11 @@
 
 ``model`` counts the loads and sets the bands, ``placement`` runs the search for replica sets and
 leaders, ``limits`` finds what forbids a band, ``proofs`` states the bounds, and ``figures`` sums up
-each resource.
+each resource. ``hint`` reports where other plans leave loads far from their bands.
 """
 
 from partage.brokers.load.figures import resource_figures
+from partage.brokers.load.hint import load_hint
 from partage.brokers.load.limits import unattainable_bands
 from partage.brokers.load.model import LoadModel
 from partage.brokers.load.placement import place_by_load
@@ -13,6 +14,7 @@ from partage.brokers.load.proofs import prove_loads
 
 __all__ = [
     "LoadModel",
+    "load_hint",
     "place_by_load",
     "prove_loads",
     "resource_figures",
