@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import os
 import signal
+import subprocess
+import sys
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -69,3 +72,28 @@ def test_an_interrupt_prints_one_line(
     finally:
         signal.signal(signal.SIGINT, before)
     assert (ended.code, ended.out, ended.err) == (130, "", "partage: interrupted\n")
+
+
+@pytest.mark.long
+@pytest.mark.spark
+@pytest.mark.parametrize("step", ["starting Spark", "reading", "windows"])
+def test_an_interrupt_of_spark_is_one_line(step: str, tmp_path: Path, change_events: str) -> None:
+    """As a terminal sends it: to Java and Python on the workers, too."""
+    words = [sys.executable, "-m", "partage", "profile", change_events, "-o", "out"]
+    with subprocess.Popen(
+        words,
+        cwd=tmp_path,
+        stderr=subprocess.PIPE,
+        text=True,
+        start_new_session=True,
+        # a shell lets background jobs ignore the signal
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.default_int_handler),
+    ) as process:
+        assert process.stderr is not None
+        for line in process.stderr:
+            if line == f"… {step}\n":
+                break
+        os.killpg(process.pid, signal.SIGINT)
+        rest = [line for line in process.stderr if not line.startswith("… ")]
+    assert (process.returncode, rest) == (130, ["partage: interrupted\n"])
+    assert list(tmp_path.iterdir()) == [], "nothing is left"

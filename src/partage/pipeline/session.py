@@ -17,9 +17,11 @@ from __future__ import annotations
 import logging
 import os
 import re
+import signal
 import socket
 import sys
 import tempfile
+import threading
 import warnings
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
@@ -124,7 +126,7 @@ def session(
         if not connect:
             # pyspark prefers SPARK_REMOTE, but this master was requested explicitly.
             os.environ.pop("SPARK_REMOTE", None)
-        with _opening(url):
+        with _opening(url), _own_interrupts():
             running = SparkSession.getActiveSession()
             spark = running or _open(url, connect, short, config or {})
         try:
@@ -210,8 +212,9 @@ def _open(url: str, connect: bool, short: bool, config: Mapping[str, str]) -> Sp
     from pyspark.sql import SparkSession
 
     # These log a JSON line with a stack trace for every error that is reported as one line here.
-    for name in ("SQLQueryContextLogger", "DataFrameQueryContextLogger", "pyspark"):
+    for name in ("SQLQueryContextLogger", "DataFrameQueryContextLogger", "pyspark", "py4j"):
         logging.getLogger(name).setLevel(logging.CRITICAL + 1)
+    logging.getLogger().addFilter(_NO_INTERRUPTS)  # twice is once
     local = url.startswith("local")
     starts_java = not connect or (local and not _reuses_local_server())
     settings = dict(SQL_SETTINGS)
@@ -337,6 +340,30 @@ def _opening(url: str) -> Iterator[None]:
         ) from None
     except (PySparkException, Py4JError, ConnectionError, ValueError) as error:
         raise PartageError(f"Spark at {url} cannot be opened: {_one_line(str(error))}") from None
+
+
+@contextmanager
+def _own_interrupts() -> Iterator[None]:
+    """Keep the handler of Ctrl-C that was there: pyspark's would talk to Java in the midst of
+    another call to it, which fails and logs tracebacks. Closing the session cancels its jobs."""
+    if threading.current_thread() is not threading.main_thread():
+        yield  # only the main thread can set handlers
+        return
+    before = signal.getsignal(signal.SIGINT)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, before)
+
+
+class _NoInterrupts(logging.Filter):
+    """Drops what py4j logs, with a traceback, about a call that Ctrl-C interrupts."""
+
+    def filter(self, record: logging.LogRecord) -> bool:
+        return not str(record.msg).startswith("KeyboardInterrupt while sending command")
+
+
+_NO_INTERRUPTS = _NoInterrupts()
 
 
 def _check_listening(url: str) -> None:
