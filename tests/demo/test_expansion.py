@@ -18,6 +18,7 @@ pytest.importorskip("kafka")
 from kafka import KafkaAdminClient, KafkaConsumer, TopicPartition
 
 from partage.demo.expansion import Size, expand
+from partage.demo.status import Status
 from partage.report.live_page import render
 
 pytestmark = [pytest.mark.long, pytest.mark.kafka]
@@ -45,8 +46,14 @@ class Witness:
         self.pids: list[int] = []
         self.lists: dict[tuple[str, int], list[int]] = {}
         self.keys: dict[tuple[str, int], list[int]] = {}
+        self.status = Status()
+        self.steps: list[str] = []
+        self.records: list[tuple[int, int]] = []
 
     def __call__(self, step: str) -> None:
+        assert self.status.step == step
+        self.steps.append(step)
+        self.records.append(self.status.records())
         if step.startswith("starting a Kafka of 3 brokers in "):
             self.home = Path(step.rpartition(" ")[2])
         if step == "verifying":
@@ -81,7 +88,7 @@ class Witness:
 @pytest.fixture(scope="module")
 def expanded(tmp_path_factory: pytest.TempPathFactory) -> tuple[dict[str, Any], Path, Witness]:
     folder, witness = tmp_path_factory.mktemp("expanded"), Witness()
-    return expand(folder, SMALL, witness), folder, witness
+    return expand(folder, SMALL, witness, witness.status), folder, witness
 
 
 def test_every_acknowledged_record_exists_and_was_read(expanded: Any) -> None:
@@ -92,6 +99,16 @@ def test_every_acknowledged_record_exists_and_was_read(expanded: Any) -> None:
     assert all(keys == list(range(len(keys))) for keys in witness.keys.values())
     assert records["acknowledged"] == records["read"] == existing > 100
     assert records["missing"] == 0
+
+
+def test_the_status_has_steps_records_and_bytes(expanded: Any) -> None:
+    results, _, witness = expanded
+    at = {step: number for number, step in enumerate(witness.steps)}
+    assert witness.records[at["writing data"]] == (0, 0)
+    assert all(written > 0 < read for written, read in witness.records[at["verifying"] : -1])
+    assert any(step.startswith(f"wave 1 of {len(results['waves'])}, ") for step in witness.steps)
+    assert witness.status.copied == results["apply"]["bytes_copied"]
+    assert 0 < witness.status.copied <= 1.5 * witness.status.to_copy
 
 
 def test_the_cluster_has_the_lists_of_the_plan(expanded: Any) -> None:

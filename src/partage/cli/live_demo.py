@@ -28,14 +28,17 @@ def live_demo(out: str, master: str | None, json: bool) -> None:
     from partage.brokers.directory import MARKER as PLAN_FILE
     from partage.brokers.directory import REPORT
     from partage.demo.expansion import MARKER, PLAN, expand
+    from partage.demo.status import Status
     from partage.report.html import render
+    from partage.report.live_line import LiveLine
     from partage.report.live_page import checks, headline, lead
     from partage.report.live_page import render as render_live
 
     check_directory(out, MARKER)
     with interrupts.once(), new_directory(out, MARKER) as folder:
-        with output.progress(quiet=json) as progress:
-            results = expand(folder, progress=progress)
+        status = Status()
+        with output.running_line(LiveLine(status), quiet=json):
+            results = expand(folder, status=status)
         plan = folder / PLAN
         document = parse_json(read_text(plan / PLAN_FILE), str(plan / PLAN_FILE))
         write_file(plan / REPORT, render(document), new=True)

@@ -16,9 +16,10 @@ import os
 import shutil
 import sys
 import textwrap
+import threading
 import traceback
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from io import TextIOWrapper
 from pathlib import Path
 from types import TracebackType
@@ -191,6 +192,47 @@ def progress(quiet: bool = False) -> Iterator[Callable[[str], None]]:
         return
     with PrintableConsole(stderr=True).status("starting") as status:
         yield lambda step: status.update(Text(step))
+
+
+_LINE_SECONDS = 5.0
+"""Without a terminal, a running line is printed so often."""
+
+
+@contextmanager
+def running_line(line: Callable[[], str], quiet: bool = False) -> Iterator[None]:
+    """What ``line`` returns, on stderr while the block runs: on a terminal in one line that is
+    drawn again twice a second, otherwise as a new line every five seconds."""
+    if quiet:
+        yield
+        return
+    ended = threading.Event()
+
+    def repeat(show: Callable[[str], None], seconds: float) -> None:
+        while not ended.wait(seconds):
+            show(line())
+
+    with ExitStack() as stack:
+        if _animated():
+            from rich.live import Live
+
+            err = PrintableConsole(stderr=True)
+            drawn = stack.enter_context(
+                Live(_one_line(line()), console=err, transient=True, auto_refresh=False)
+            )
+            what = (lambda text: drawn.update(_one_line(text), refresh=True), 0.5)
+        else:
+            what = (print_aside, _LINE_SECONDS)
+        thread = threading.Thread(target=repeat, args=what, daemon=True)
+        thread.start()
+        try:
+            yield
+        finally:
+            ended.set()
+            thread.join()
+
+
+def _one_line(text: str) -> Text:
+    return Text(text, no_wrap=True, overflow="ellipsis")
 
 
 @contextmanager

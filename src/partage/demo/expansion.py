@@ -26,6 +26,7 @@ from partage.brokers.plan import Plan
 from partage.brokers.planning import plan
 from partage.demo import figures
 from partage.demo.delivery import count_delivery
+from partage.demo.status import Status
 from partage.demo.traffic import Traffic
 from partage.errors import PartageError
 from partage.files import to_json
@@ -43,6 +44,7 @@ from partage.live.execution.verify import verify
 from partage.live.sandbox import Sandbox
 from partage.live.sandbox.jars import kafka_jars
 from partage.outputs import write_file
+from partage.units import plural
 
 FORMAT_VERSION = 1
 MARKER = "live.json"
@@ -99,28 +101,38 @@ class _Timeline:
 
 
 def expand(
-    folder: Path, size: Size | None = None, progress: Progress = lambda _: None
+    folder: Path,
+    size: Size | None = None,
+    progress: Progress = lambda _: None,
+    status: Status | None = None,
 ) -> dict[str, Any]:
     """Run the demonstration, write its files into the existing ``folder``, and return the content
-    of ``live.json``.
+    of ``live.json``. Each step is reported to ``progress`` and is in ``status``.
 
     Raises PartageError if Java is missing, a client fails, or the plan cannot be applied. All
     processes are ended in any case, also on KeyboardInterrupt.
     """
-    size, began = size or Size(), time.monotonic()
+    size, status, began = size or Size(), status or Status(), time.monotonic()
+
+    def step(text: str) -> None:
+        status.step = text
+        progress(text)
+
     topics = dict(sorted(size.topics.items()))
     with tempfile.TemporaryDirectory(prefix="partage-") as home:
-        progress(f"starting a Kafka of 3 brokers in {home}")
+        step(f"starting a Kafka of 3 brokers in {home}")
         with Sandbox.start(
-            Path(home) / "sandbox", brokers=3, racks=_RACKS, progress=progress
+            Path(home) / "sandbox", brokers=3, racks=_RACKS, progress=step
         ) as sandbox:
             connection = Connection.of(sandbox.bootstrap_servers)
             _create(connection, topics)
-            progress("writing data")
+            step("writing data")
             _fill(sandbox, topics, size.fill_bytes)
             with Traffic(sandbox.bootstrap_servers, "demo", topics) as traffic:
-                results = _under_traffic(folder, size, sandbox, traffic, progress)
-            progress("stopping Kafka")
+                status.traffic = traffic
+                results = _under_traffic(folder, size, sandbox, traffic, step, status)
+            status.traffic = None
+            step("stopping Kafka")
     results["seconds"] = round(time.monotonic() - began, 1)
     write_file(folder / MARKER, to_json(results, indent=1), new=True)
     return results
@@ -152,7 +164,12 @@ def _fill(sandbox: Sandbox, topics: Mapping[str, int], partition_bytes: int) -> 
 
 
 def _under_traffic(
-    folder: Path, size: Size, sandbox: Sandbox, traffic: Traffic, progress: Progress
+    folder: Path,
+    size: Size,
+    sandbox: Sandbox,
+    traffic: Traffic,
+    progress: Progress,
+    status: Status,
 ) -> dict[str, Any]:
     """Start the traffic, expand the cluster meanwhile, and collect the results."""
     progress(f"starting a group of {size.members} members")
@@ -178,8 +195,9 @@ def _under_traffic(
         progress("planning")
         expanded = take_snapshot(admin, groups=False)
         made = _plan(folder, size, expanded)
+        status.to_copy = made.bytes_moved or 0
         timeline.add("snapshot and plan", since)
-        applied = _apply(folder, size, admin, expanded, timeline, progress)
+        applied = _apply(folder, size, admin, expanded, timeline, progress, status)
         verified = verify(ExecutionPlan.read(folder / PLAN), admin)
         progress("verifying")
         _wait(traffic, size.quiet)
@@ -221,6 +239,7 @@ def _apply(
     expanded: Snapshot,
     timeline: _Timeline,
     progress: Progress,
+    status: Status,
 ) -> dict[str, Any]:
     """Apply the plan as ``partage apply`` does; returns the bytes copied over time, and the times
     of each wave."""
@@ -235,8 +254,9 @@ def _apply(
         moment = timeline.now()
         ends[state.wave] = moment
         bytes_of[state.wave] = state.bytes_done if state.moving else state.bytes_total
-        copied.append((moment, sum(bytes_of)))
-        progress(f"wave {state.wave} of {state.waves}: {state.moving} partitions to go")
+        status.copied = sum(bytes_of)
+        copied.append((moment, status.copied))
+        progress(f"wave {state.wave} of {state.waves}, {plural(state.moving, 'partition')}")
 
     checked = preflight(execution_plan, expanded, throttle=size.throttle)
     if checked.errors:

@@ -38,6 +38,8 @@ class Client:
     ) -> None:
         self.name = name
         self.events: list[dict[str, Any]] = []
+        self.records = 0
+        """How many records it has acknowledged or read."""
         self.ended: float | None = None
         """When it was asked to stop, or killed; seconds since 1970."""
         self._process = subprocess.Popen(
@@ -55,7 +57,9 @@ class Client:
         assert self._process.stdout is not None
         for line in self._process.stdout:
             with suppress(ValueError):  # the last line of a killed process may be incomplete
-                self.events.append(json.loads(line))
+                event = json.loads(line)
+                self.events.append(event)
+                self.records += sum(last - first + 1 for _, first, last in event.get("records", ()))
 
     @property
     def failed(self) -> str | None:
