@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from collections import Counter
 
 import pytest
@@ -176,7 +177,7 @@ def test_waves_at_another_throttle_and_with_a_start(visit, grown):
     page.locator("#throttle").fill("100")
     times = [math.ceil(max(w["bytes_in"] + w["bytes_out"]) / 100e6) for w in waves]
     assert title.inner_text() == f"7 waves, about {units.duration(sum(times))}"
-    expected = [units.clock(times[-1]), units.clock(sum(times))]
+    expected = [units.duration(times[-1]), units.duration(sum(times))]
     assert last.all_inner_texts()[-2:] == expected
     page.locator("#start").fill("2030-01-01T00:00")
     assert page.locator("#done").inner_text() == "Done at"
@@ -193,7 +194,7 @@ def test_the_last_of_many_waves_is_shown(visit):
     assert rows.nth(150).inner_text() == "… 60 more waves, in plan.json …"
     assert rows.last.locator("th").inner_text() == "waves/260.json"
     page.locator("#throttle").fill("1")
-    assert rows.last.locator("td").last.inner_text().count(":") == 2
+    assert re.fullmatch(r"\d+ d \d+ h", rows.last.locator("td").last.inner_text())
 
 
 def test_of_many_brokers_the_change_is_shown_first(visit):

@@ -171,7 +171,6 @@ def test_script_and_python_write_numbers_alike(visit, grown):
         ("size", units.size),
         ("rate", units.rate),
         ("duration", units.duration),
-        ("clock", units.clock),
     ):
         theirs = page.evaluate(f"(values) => values.map(partage.{name})", values)
         assert theirs == [ours(value) for value in values]

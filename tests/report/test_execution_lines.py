@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -19,6 +20,7 @@ from partage.report.execution_lines import (
     print_outcome,
     print_pending_changes,
     print_verification,
+    progress_bars,
     progress_line,
 )
 
@@ -81,13 +83,42 @@ def test_finished_waves_and_the_whole_run() -> None:
     tally = Tally(lambda: now[0])
     first, second = ProgressUpdate(1, 2, 3, 10**9, 4 * 10**9), ProgressUpdate(2, 2, 1, 0, 10**9)
     assert tally.add(first) is None
+    assert tally.copied == 10**9
     now[0] = 80
+    assert tally.add(replace(first, moving=0)) is None  # the last sample may be too old
     assert tally.add(second) == "wave 1 of 2: 4.00 GB in 1 min 20 s"
-    assert "4.00 GB in all" in progress_line(second, copied=tally.copied)
-    assert "in all" not in progress_line(first, copied=first.bytes_done)
+    assert tally.copied == 4 * 10**9
     now[0] = 100
-    assert tally.in_all(done=False) == "copied 4.00 GB in 1 min 40 s"
-    assert tally.in_all(done=True) == "copied 5.00 GB in 1 min 40 s"
+    tally.add(replace(second, moving=0))
+    assert tally.end_wave() == "wave 2 of 2: 1.00 GB in 20 s"
+    assert tally.end_wave() is None
+    assert tally.in_all() == "copied 5.00 GB in 1 min 40 s"
+
+
+def test_a_wave_that_was_cut_short_counts_what_it_completed() -> None:
+    tally = Tally(lambda: 0.0)
+    cut = ProgressUpdate(1, 2, 3, 10**9, 4 * 10**9)
+    tally.add(cut)
+    # what was cancelled is in no total of the wave any more
+    tally.add(replace(cut, moving=0, bytes_done=0, bytes_total=5 * 10**8))
+    assert (tally.end_wave() or "").startswith("wave 1 of 2: 500 MB in ")
+    assert tally.copied == 5 * 10**8
+
+
+def test_a_run_that_did_nothing() -> None:
+    tally = Tally()
+    assert (tally.end_wave(), tally.in_all(), tally.copied) == (None, None, 0)
+
+
+def test_bars_of_the_wave_and_of_the_run() -> None:
+    update = ProgressUpdate(2, 9, 3, 10**9, 4 * 10**9, bytes_later=15 * 10**9)
+    assert progress_bars(update, 2 * 10**9) == (
+        "wave ━━━────────────  25 %   total ━──────────────  10 % of 20.0 GB"
+    )
+    assert progress_bars(replace(update, bytes_later=None), 0) == "wave ━━━────────────  25 %"
+    assert progress_bars(replace(update, bytes_total=0), 0) == ""
+    almost = replace(update, bytes_done=4 * 10**9 - 1, bytes_later=0)
+    assert "100 %" not in progress_bars(almost, 4 * 10**9 - 1)
 
 
 def test_outcome(plan: ExecutionPlan) -> None:

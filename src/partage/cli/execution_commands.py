@@ -302,7 +302,9 @@ def _execute(
         )
     if not options.json:
         restored = "" if outcome.dead else ", throttles as before the run"
-        if (copied := tally.in_all(outcome.state == "done")) is not None:
+        if (ended := tally.end_wave()) is not None:
+            output.print_aside(f"✓ {ended}")
+        if (copied := tally.in_all()) is not None:
             output.print_aside(f"… {copied}{restored}")
     _print_outcome(plan, outcome, directory, options.json)
     raise typer.Exit(0 if outcome.state == "done" else 1)
@@ -354,13 +356,13 @@ def _checked_count(concurrency: int | None) -> int | None:
 def _confirm(ready: Ready, rate: int | str | None, options: RunOptions, address: str) -> None:
     """Print what will change, and ask unless ``--yes``."""
     from partage.errors import InputError
-    from partage.live.execution.least_time import MONTH, least_seconds
+    from partage.live.execution.least_time import MONTH, least_seconds, receiving
     from partage.report.execution_lines import print_pending_changes
 
     statuses = ready.plan.statuses(ready.cluster.partitions)
     if isinstance(rate, int) and not options.force:
         left = [ready.plan.changes[key] for key, one in statuses.items() if one.value != "done"]
-        seconds = least_seconds(left, rate)
+        seconds = least_seconds(receiving(left), rate)
         if seconds > MONTH:
             raise InputError(
                 f"throttle {options.throttle}",
@@ -388,7 +390,7 @@ def _run_progress(
     as_json: bool, direction: Direction, tally: Tally
 ) -> Iterator[Callable[[ProgressUpdate], None]]:
     """Report progress as JSON lines, or as a status line with notes above it."""
-    from partage.report.execution_lines import progress_line
+    from partage.report.execution_lines import progress_bars, progress_line
 
     if as_json:
 
@@ -406,6 +408,7 @@ def _run_progress(
                 return
             if (ended := tally.add(update)) is not None:
                 output.print_aside(f"✓ {ended}")
-            show(progress_line(update, forward=forward, copied=tally.copied))
+            bars = progress_bars(update, tally.copied)
+            show("\n".join(filter(None, (progress_line(update, forward=forward), bars))))
 
         yield show_line

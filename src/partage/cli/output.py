@@ -38,7 +38,7 @@ from partage.report.printing import PrintableConsole
 WIDTH = 100
 
 _ASCII = {
-    **dict(zip("→–…✓✗•·×≤≥─│┌┬└┴├┘▶▲◆", ">-~+x*.x<>-|++++++>^*", strict=True)),
+    **dict(zip("→–…✓✗•·×≤≥─━│┌┬└┴├┘▶▲◆", ">-~+x*.x<>-=|++++++>^*", strict=True)),
     **dict(zip("▁▂▃▄▅▆▇█", "12345678", strict=True)),
 }
 

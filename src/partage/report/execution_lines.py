@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from partage.live.execution.progress import ProgressUpdate
 
 _SHOWN = 10
+_BAR = 15
 
 
 def print_pending_changes(
@@ -59,8 +60,8 @@ def print_pending_changes(
         console.print(Text(f"{where} {listed([str(b) for b in sorted(bytes_to)], 12)} receive"))
     console.print(Text(_limit(throttle)))
     if isinstance(throttle, int) and any(bytes_to.values()):
-        time = units.duration(least_seconds(left, throttle))
-        console.print(Text(f"Takes {time} or more at this throttle"))
+        least = units.duration(least_seconds(bytes_to, throttle))
+        console.print(Text(f"Takes {least} or more at this throttle"))
     if plan.direction == "forward":
         undo = shlex.join(("partage", "rollback", plan.directory))
         console.print(Text(f"Undo, during the run or later: {undo}"), soft_wrap=True)
@@ -92,6 +93,7 @@ class Tally:
         self.start()
         self._last: ProgressUpdate | None = None
         self._finished = 0
+        self._ran = False
 
     def start(self) -> None:
         """Count the time from now."""
@@ -99,40 +101,66 @@ class Tally:
 
     @property
     def copied(self) -> int:
-        """Bytes copied in all waves."""
-        return self._finished + (self._last.bytes_done if self._last else 0)
+        """Bytes copied in all waves. What a wave did not move is not in its report, so a wave in
+        which nothing moves any more has copied its total."""
+        last = self._last
+        if last is None:
+            return self._finished
+        return self._finished + (last.bytes_done if last.moving else last.bytes_total)
 
     def add(self, update: ProgressUpdate) -> str | None:
         """Take a report of the run; a line about the wave that has ended before it, if one has."""
-        last, self._last = self._last, update
-        if last is None or last.wave == update.wave:
+        ended = self.end_wave() if self._last and self._last.wave != update.wave else None
+        self._last = update
+        return ended
+
+    def end_wave(self) -> str | None:
+        """End the current wave, if there is one: a line about it."""
+        last = self._last
+        if last is None:
             return None
-        self._finished += last.bytes_total
+        copied = self.copied - self._finished
+        self._finished, self._last = self.copied, None
         seconds, self._wave_start = self._clock() - self._wave_start, self._clock()
+        self._ran = True
         return (
-            f"wave {last.wave} of {last.waves}: {units.size(last.bytes_total)} "
-            f"in {units.duration(seconds)}"
+            f"wave {last.wave} of {last.waves}: {units.size(copied)} in {units.duration(seconds)}"
         )
 
-    def in_all(self, done: bool) -> str | None:
-        """A line about the whole run, if it did anything; ``done``: its last wave has ended."""
-        if self._last is None:
+    def in_all(self) -> str | None:
+        """A line about the whole run, if it did anything."""
+        if not self._ran:
             return None
-        copied = self._finished + self._last.bytes_total if done else self.copied
-        return f"copied {units.size(copied)} in {units.duration(self._clock() - self._start)}"
+        return f"copied {units.size(self.copied)} in {units.duration(self._clock() - self._start)}"
 
 
-def progress_line(progress: ProgressUpdate, *, forward: bool = True, copied: int = 0) -> str:
-    """A ``ProgressUpdate`` in a line: ``Applying wave 3 of 34, 12 partitions moving, …``.
-    ``copied``: bytes in all waves so far."""
+def progress_bars(progress: ProgressUpdate, copied: int) -> str:
+    """Bars for the bytes of the wave and of the whole run, where they are known. ``copied``: bytes
+    in all waves so far."""
+    if not progress.bytes_total:
+        return ""
+    wave = f"wave {_bar(progress.bytes_done, progress.bytes_total)}"
+    if progress.bytes_later is None:
+        return wave
+    total = copied + progress.bytes_total - progress.bytes_done + progress.bytes_later
+    return f"{wave}   total {_bar(copied, total)} of {units.size(total)}"
+
+
+def _bar(done: int, total: int) -> str:
+    """``━━━━━──────────  33 %``; full only if all is done."""
+    share = min(done / total, 1.0) if total else 1.0
+    filled = int(share * _BAR)
+    return f"{'━' * filled}{'─' * (_BAR - filled)} {int(100 * share):3} %"
+
+
+def progress_line(progress: ProgressUpdate, *, forward: bool = True) -> str:
+    """A ``ProgressUpdate`` in a line: ``Applying wave 3 of 34, 12 partitions moving, …``."""
     parts = [
         f"{'Applying' if forward else 'Rolling back'} wave {progress.wave} of {progress.waves}",
         f"{units.plural(progress.moving, 'partition')} moving",
     ]
     if progress.bytes_total:
         parts.append(f"{units.size(progress.bytes_done)} of {units.size(progress.bytes_total)}")
-    if copied > progress.bytes_done:
-        parts.append(f"{units.size(copied)} in all")
     if progress.bytes_per_second:
         parts.append(units.rate(progress.bytes_per_second))
     if progress.eta_seconds:

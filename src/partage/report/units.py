@@ -78,14 +78,6 @@ def duration(seconds: float | None) -> str:
     return _two(round(minutes / 60), 24, "d", "h")
 
 
-def clock(seconds: float | None) -> str:
-    """A time for a column of times: ``0:00:45``, ``2:06:10``, ``49:00:00``."""
-    if seconds is None:
-        return MISSING
-    minutes, rest = divmod(round(seconds), 60)
-    return f"{minutes // 60}:{minutes % 60:02}:{rest:02}"
-
-
 def _two(value: int, factor: int, large: str, small: str) -> str:
     """``value`` small units, ``factor`` of which are a large one, in both; small ones if any."""
     whole, rest = divmod(value, factor)

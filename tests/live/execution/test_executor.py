@@ -23,6 +23,7 @@ from partage.live.execution.journal import Journal
 from partage.live.execution.outcome import Outcome
 from partage.live.execution.overrides import Overrides
 from partage.live.execution.progress import ProgressUpdate
+from partage.report.execution_lines import Tally
 from partage.testing import FakeCluster
 
 MB = 10**6
@@ -141,6 +142,42 @@ def test_cancel_continues_with_the_rest(tmp_path: Path) -> None:
     named = next(one for one in scenario.updates if one.note and "broker 3 does not" in one.note)
     assert named is not None
     assert scenario.cluster.now < 60
+
+
+@pytest.mark.parametrize("ends", ["done", "cancel", "stop", "interrupt"])
+def test_bytes_of_a_wave_that_was_cut_short_do_not_count(tmp_path: Path, ends: str) -> None:
+    """What the reports add up to is what the cluster holds; what is left is never too much."""
+    scenario = Scenario(
+        tmp_path,
+        moves(((1, 2), (3, 2)), ((1, 2), (2, 4)), ((1, 2), (3, 1)), ((1, 2), (2, 5))),
+        waves=[[("t", 0), ("t", 1)], [("t", 2), ("t", 3)]],
+    )
+    for number, size in enumerate((100, 4, 10, 10)):
+        scenario.cluster.resize(("t", number), size * MB)
+    if ends == "interrupt":
+        for moment in (7, 8):
+            scenario.cluster.at(moment, scenario.interrupts)
+    elif ends != "done":
+        scenario.cluster.at(7, lambda: scenario.cluster.stop_broker(3))
+    scenario.run(on_failure="stop" if ends == "stop" else "cancel")
+    tally, shown = Tally(), [one for one in scenario.updates if not one.note]
+    for update in shown:
+        tally.add(update)
+        assert update.bytes_later is not None
+        assert tally.copied + update.bytes_later <= 124 * MB
+    tally.end_wave()
+    held = {
+        key: len({*replicas} - {*scenario.plan.changes[key].origin})
+        for key, replicas in scenario.lists().items()
+    }
+    sizes = dict(zip(held, (100 * MB, 4 * MB, 10 * MB, 10 * MB), strict=True))
+    assert tally.copied == sum(sizes[key] * copies for key, copies in held.items())
+    assert held["t", 0] == (ends == "done")
+    assert held["t", 1] == 1
+    first = shown[0]
+    assert first.bytes_later == 20 * MB
+    if ends in ("done", "cancel"):
+        assert shown[-1].bytes_later == 0
 
 
 def test_a_restart_is_not_a_failure(tmp_path: Path) -> None:

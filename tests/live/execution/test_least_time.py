@@ -22,8 +22,8 @@ CHANGES = [
 
 def test_the_busiest_receiver_decides() -> None:
     assert receiving(CHANGES) == {3: 10_000_000, 4: 6_000_000}
-    assert least_seconds(CHANGES, 1_000_000) == 10
-    assert least_seconds([], 1) == 0
+    assert least_seconds(receiving(CHANGES), 1_000_000) == 10
+    assert least_seconds({}, 1) == 0
 
 
 @pytest.mark.parametrize(

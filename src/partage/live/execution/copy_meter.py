@@ -51,6 +51,12 @@ class CopyMeter:
         self._unreachable_until: dict[int, float] = {}
         self._minimum_rate = 0
 
+    def drop(self, keys: Iterable[Key]) -> None:
+        """Leave out what is not copied any more, with the bytes that it had: Kafka deletes them."""
+        dropped = set(keys)
+        self._changes = [change for change in self._changes if change.key not in dropped]
+        self._copied = {at: size for at, size in self._copied.items() if at[1] not in dropped}
+
     def update(
         self,
         states: Mapping[Key, PartitionState],

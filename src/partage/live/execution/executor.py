@@ -120,6 +120,7 @@ class Executor:
         progress = self._progress
         Overrides.clear(self._directory)
         self._journal.start(progress.plan, self._requested_throttle)
+        progress.begin(self._admin.states(progress.plan.changes))
         outcome = Outcome()
         try:
             while progress.remaining_waves:
@@ -286,12 +287,13 @@ class Executor:
             states = self._admin.states(change.key for change in changes)
             left = self._progress.incomplete(changes, states)
             alive = self._admin.alive_brokers()
+            meter.drop(self._progress.skipped)
             meter.update(states, left, alive)
             self._report_progress(left, meter)
             if not left:
                 return True
             if self._interrupts.count > 1:
-                self._cancel(left)
+                self._cancel_rest(left, meter)
                 return False
             if self._interrupts.count > self._interrupts_noted:
                 self._interrupts_noted = self._interrupts.count
@@ -303,13 +305,20 @@ class Executor:
                 blocked = self._continue_without(dead, left)
                 left = [change for change in left if change not in blocked]
                 changes = [change for change in changes if change not in blocked]
+                meter.drop(change.key for change in blocked)
                 if self._on_failure == "stop":
-                    self._cancel(left)
+                    self._cancel_rest(left, meter)
                     return False
             self._throttle.read_override(self._directory, left)
             health = self._health.check(states, self._ignored_brokers(alive))
             self._throttle.update(left, meter, health, alive)
             self._pause()
+
+    def _cancel_rest(self, left: Sequence[Change], meter: CopyMeter) -> None:
+        """Cancel what a wave has not completed, and report what it has."""
+        self._cancel(left)
+        meter.drop(change.key for change in left)
+        self._report_progress([], meter)
 
     def _report_progress(self, left: Sequence[Change], meter: CopyMeter) -> None:
         self._report(
@@ -322,6 +331,7 @@ class Executor:
                 bytes_per_second=meter.rate,
                 eta_seconds=meter.eta_seconds,
                 throttle=self._throttle.rate,
+                bytes_later=self._progress.bytes_later,
             )
         )
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 
 from partage.live.execution.changes import Change
 
@@ -20,6 +20,7 @@ def receiving(changes: Iterable[Change]) -> Counter[int]:
     return found
 
 
-def least_seconds(changes: Iterable[Change], throttle: int) -> float:
-    """The seconds that no run at ``throttle`` bytes per second and broker can be shorter than."""
-    return max(receiving(changes).values(), default=0) / throttle
+def least_seconds(received: Mapping[int, int], throttle: int) -> float:
+    """The seconds that no run at ``throttle`` bytes per second and broker can be shorter than, if
+    brokers receive these bytes."""
+    return max(received.values(), default=0) / throttle

@@ -27,9 +27,10 @@ RECREATED = "its topic was deleted and created again"
 
 @dataclass(frozen=True)
 class ProgressUpdate:
-    """What a run reports every round. ``bytes_done`` and ``bytes_total`` are the current wave's;
-    rates are in bytes per second; ``throttle`` is what a broker may send and receive, None without
-    a throttle. None where something cannot be known yet."""
+    """What a run reports every round. ``bytes_done`` and ``bytes_total`` are the current wave's,
+    without partitions that are left where they are; ``bytes_later`` are those of the waves after
+    it. Rates are in bytes per second; ``throttle`` is what a broker may send and receive, None
+    without a throttle. None where something cannot be known yet."""
 
     wave: int
     waves: int
@@ -40,6 +41,7 @@ class ProgressUpdate:
     eta_seconds: float | None = None
     note: str | None = None
     throttle: int | None = None
+    bytes_later: int | None = None
 
 
 class Progress:
@@ -52,6 +54,7 @@ class Progress:
         self.wave = 0
         self.skipped: dict[Key, str] = {}
         self._waves = list(plan.waves)
+        self._done: set[Key] = set()
         self._strayed = Counter[Key]()
 
     @property
@@ -63,6 +66,23 @@ class Progress:
     def remaining_waves(self) -> list[tuple[Key, ...]]:
         """The waves that have not begun."""
         return self._waves[self.wave :]
+
+    @property
+    def bytes_later(self) -> int | None:
+        """Bytes to copy in the waves that have not begun; None where a size is unknown."""
+        keys = {key for wave in self.remaining_waves for key in wave}
+        changes = [self.plan.changes[key] for key in keys - self._done - self.skipped.keys()]
+        sizes = [(c.size_bytes, len(c.adding)) for c in changes if c.adding]
+        known = [size * copies for size, copies in sizes if size is not None]
+        return sum(known) if len(known) == len(sizes) else None
+
+    def begin(self, states: Mapping[Key, PartitionState]) -> None:
+        """Take the states before the run: what is done already is not copied."""
+        self._done = {
+            key
+            for key, change in self.plan.changes.items()
+            if change.status(states.get(key)) is MoveStatus.DONE
+        }
 
     def begin_next_wave(self) -> Sequence[Key]:
         """The partitions of the next wave, which becomes the current one."""

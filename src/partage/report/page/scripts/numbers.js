@@ -41,10 +41,6 @@ const duration = (seconds) => {
   if (minutes < 48 * 60) return inTwo(minutes, 60, "h", "min");
   return inTwo(Math.round(minutes / 60), 24, "d", "h");
 };
-const clock = (seconds) => {
-  const whole = Math.round(seconds), minutes = Math.floor(whole / 60);
-  return `${Math.floor(minutes / 60)}:${String(minutes % 60).padStart(2, "0")}:${String(whole % 60).padStart(2, "0")}`;
-};
 // one unit for a whole chart, as units.common and units.common_rate choose it
 const common = (highest, unit) => {
   if (unit === "count") return { short: count, name: "" };
@@ -66,7 +62,7 @@ const range = (values, format) => {
   const low = format(least(values)), high = format(most(values));
   return low === high ? low : `${low}–${high}`;
 };
-window.partage = { count, size, rate, duration, clock };
+window.partage = { count, size, rate, duration };
 
 // ---- elements: text is only set as textContent
 const element = (tag, text, cls) => {

@@ -10,8 +10,8 @@ if (data.waves) {
     const done = seconds.map((time) => (after += time));
     for (const row of rows) {
       const i = Number(row.dataset.wave), cells = row.cells, last = cells.length - 1;
-      cells[last - 1].textContent = known ? clock(seconds[i]) : "–";
-      cells[last].textContent = !known ? "–" : start ? day.format(new Date(start.getTime() + 1000 * done[i])) : clock(done[i]);
+      cells[last - 1].textContent = known ? duration(seconds[i]) : "–";
+      cells[last].textContent = !known ? "–" : start ? day.format(new Date(start.getTime() + 1000 * done[i])) : duration(done[i]);
     }
     byId("done").textContent = start ? "Done at" : "Done after";
     const end = start && known ? `, done ${day.format(new Date(start.getTime() + 1000 * after))}` : "";
