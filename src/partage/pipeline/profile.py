@@ -263,7 +263,8 @@ def _measured(
             kind: kind.accepted(frame).where(measure.within(period)) for kind, frame in rows.items()
         }
         if windowed is not None:
-            keyed = cached(good[RECORDS].transform(measure.by_key))
+            # the rows of a key together, which the hottest keys and their floor both need
+            keyed = cached(good[RECORDS].transform(measure.by_key).repartition("topic", "key"))
             frames["windows"] = windowed.transform(measure.windows)
             frames["partitions"] = windowed.transform(measure.partitions, keyed, window, period)
             frames["keys"] = keyed.transform(measure.keys, top)

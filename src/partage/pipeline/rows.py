@@ -222,12 +222,14 @@ def with_value(column: str, problem: str) -> Column:
 
 def bounds(taken: str, value: Column, highest: int) -> list[Fault]:
     """The possible errors of an integer read from the column ``taken``."""
-    return [
+    faults = [
         Fault(sf.col(taken).isNull(), sf.lit(f"{taken} is missing")),
         Fault(sf.col(taken).isNotNull() & value.isNull(), with_value(taken, "is not an integer")),
         Fault(value < 0, with_value(taken, "is negative")),
-        Fault(value > highest, with_value(taken, "is too large")),
     ]
+    if highest < INT64_MAX:
+        faults.append(Fault(value > highest, with_value(taken, "is too large")))
+    return faults
 
 
 def as_whole(rows: DataFrame, name: str) -> Column:
