@@ -90,6 +90,28 @@ def test_the_gate(run: Run, spark: Any, tmp_path: Path) -> None:
     assert value.json["failed"] == [{"topic": "t", "partitions": 8, "partitioner": "murmur2"}]
 
 
+@pytest.mark.long
+@pytest.mark.spark
+def test_a_table_with_other_names_of_columns(run: Run, spark: Any, tmp_path: Path) -> None:
+    (tmp_path / "r.csv").write_text(CSV)
+    frame = spark.read.csv(str(tmp_path / "r.csv"), header=True)
+    frame.withColumnRenamed("key", "id").createOrReplaceTempView("of_keys")
+    table = ("--table", "of_keys", "--columns", "key=id")
+    ended = run("keys", *table, "--partitions", "8", "--json")
+    assert ended.code == 0, ended.err
+    files = run("keys", str(tmp_path / "r.csv"), "--partitions", "8", "--json")
+    assert ended.json["topics"] == files.json["topics"]
+    ended = run("profile", *table, "-o", "prof", "--json")
+    assert (ended.code, ended.json["totals"]["records"]) == (0, 100)
+    assert ended.json["sources"] == ["table:of_keys?key=id"]
+
+
+def test_no_records(run: Run) -> None:
+    ended = run("keys", "--partitions", "12")
+    assert (ended.code, ended.out) == (2, "")
+    assert "no records given: name files, folders or a --table" in ended.err
+
+
 @pytest.mark.parametrize(
     ("options", "said"),
     [
@@ -107,6 +129,11 @@ def test_the_gate(run: Run, spark: Any, tmp_path: Path) -> None:
         (["--partitions", "12", "--fail-above", "nan"], "--fail-above: nan"),
         (["--partitions", "12", "--consumers", "0"], "--consumers: 0: must be at least 1"),
         (["--partitions", "12", "--cluster", "none.json"], "none.json: no such file"),
+        (["--partitions", "12", "--columns", "key=k"], "--columns: needs --table"),
+        (
+            ["--partitions", "12", "--table", "t", "--columns", "key"],
+            "--columns: 'key': expected NAME=COLUMN",
+        ),
         ([], "--partitions"),
     ],
     ids=str,

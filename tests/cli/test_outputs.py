@@ -44,7 +44,7 @@ Way = tuple[str, ...]
 
 READ = {
     *("cluster", "command-config", "file", "lag", "lags", "profile", "reassignment", "sizes"),
-    *("CLUSTER", "GROUP", "LOGS...", "RECORDS", "RECORDS...", "SCENARIO"),
+    *("CLUSTER", "GROUP", "LOGS...", "RECORDS", "SCENARIO"),
 }
 """Options by name and arguments by metavar that name input."""
 

@@ -26,6 +26,7 @@ NOT_PATHS = {
     *("DAYS", "FACTOR", "HOST:PORT", "ID", "ID:RACK", "N", "NAME", "NAME,…", "NUMBER"),
     *(
         "N,…",
+        "NAME=COLUMN,…",
         "NAME=VALUE",
         "N|%",
         "N|TOPIC=N",

@@ -748,8 +748,8 @@ READERS: tuple[Reader, ...] = (
         "header of CSV",
         ("records.csv",),
         (function(_csv_header),),
-        ("pipeline.sources.csv", "pipeline.sources.parquet"),
-        ("records RECORDS", "records RECORDS...", "sizes FILES", "lags FILES"),
+        ("pipeline.sources.csv", "pipeline.sources.columnar"),
+        ("records RECORDS", "sizes FILES", "lags FILES"),
         share=2,
     ),
 )

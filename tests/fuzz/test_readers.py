@@ -49,7 +49,7 @@ OTHERS = {
 }
 """Modules that open files which are not input, and why."""
 
-READ_BY_SPARK = {"pipeline.sources.csv", "pipeline.sources.parquet", "pipeline.history.lines"}
+READ_BY_SPARK = {"pipeline.sources.csv", "pipeline.sources.columnar", "pipeline.history.lines"}
 
 
 def test_every_input_of_a_command_has_a_reader() -> None:

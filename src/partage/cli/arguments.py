@@ -84,6 +84,34 @@ def spark_settings(conf: Iterable[str] | None) -> dict[str, str]:
     return found
 
 
+def table_columns(table: str | None, columns: str | None) -> dict[str, str]:
+    """The values of ``--columns`` by name. Raises InputError."""
+    from partage.errors import InputError
+
+    if columns is None:
+        return {}
+    if table is None:
+        raise InputError("--columns", "needs --table: names columns of that table")
+    found: dict[str, str] = {}
+    for part in columns.split(","):
+        name, _, theirs = (word.strip() for word in part.partition("="))
+        if not name or not theirs or name in found:
+            raise InputError("--columns", f"{part!r}: expected NAME=COLUMN, each name once")
+        found[name] = theirs
+    return found
+
+
+Table = Annotated[
+    str | None,
+    typer.Option(metavar="NAME", help="A table of Spark with records: catalog.db.records."),
+]
+Columns = Annotated[
+    str | None,
+    typer.Option(
+        metavar="NAME=COLUMN,…",
+        help="Columns and fields of the table with other names: topic=t,key=payload.id.",
+    ),
+]
 Picture = Annotated[
     str | None,
     typer.Option("--picture", metavar="FILE.svg", help="Draw the result to scale, as SVG."),

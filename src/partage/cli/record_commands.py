@@ -9,6 +9,7 @@ import typer
 from partage.cli import next_step, output
 from partage.cli.arguments import (
     RECORDS,
+    Columns,
     CommandConfig,
     Conf,
     Format,
@@ -16,15 +17,17 @@ from partage.cli.arguments import (
     Master,
     Overwrite,
     ResultPage,
+    Table,
     check_present,
     spark_settings,
+    table_columns,
 )
 
 Records = Annotated[
-    list[str],
+    list[str] | None,
     typer.Argument(
-        metavar="RECORDS...",
-        help="Parquet, JSON, CSV: files, folders, patterns; kafka://HOST/TOPIC.",
+        metavar="RECORDS",
+        help="Parquet, ORC, JSON, CSV: files, folders, patterns; kafka://HOST/TOPIC.",
     ),
 ]
 
@@ -37,13 +40,9 @@ def register(app: typer.Typer) -> None:
 
 def profile(
     out: Annotated[str, typer.Option("--out", "-o", metavar="DIR", help="Output directory.")],
-    records: Annotated[
-        list[str] | None,
-        typer.Argument(
-            metavar="RECORDS",
-            help="Parquet, JSON, CSV: files, folders, patterns; kafka://HOST/TOPIC.",
-        ),
-    ] = None,
+    records: Records = None,
+    table: Table = None,
+    columns: Columns = None,
     sizes: Annotated[
         list[str] | None,
         typer.Option(
@@ -108,16 +107,16 @@ def profile(
     period = Period.of(since, until)
     limit = None if max_rejected is None else MaxRejected.of(max_rejected)
     check_present([*(records or []), *(sizes or []), *(lags or [])], master)
+    mapping = table_columns(table, columns)
     known = None if cluster is None else Cluster.read(cluster)
     with output.bar(quiet=json) as progress:
         progress(0, 0, "starting Spark")
         from partage.pipeline import session, write_profile
-        from partage.pipeline.sources.kafka import configured
 
         with session(master, short=True, config=spark_settings(conf)) as spark:
             about = write_profile(
                 spark,
-                configured(records or [], command_config),
+                _inputs(records, table, mapping, command_config),
                 out,
                 sizes=sizes or [],
                 lags=lags or [],
@@ -146,10 +145,10 @@ def profile(
         return
     print_profile(Profile.read(out), known, console)
     print_notes(about, console)
-    if records or sizes:
+    if records or table or sizes:
         use, how = (
             ("plan", cluster or "CLUSTER"),
-            "--leaders rate" if records else "--balance bytes",
+            "--leaders rate" if records or table else "--balance bytes",
         )
     else:
         use, how = ("assign", "GROUP"), "--assignor weighted --weight-by lag"
@@ -157,11 +156,13 @@ def profile(
 
 
 def keys(
-    records: Records,
     partitions: Annotated[
         str,
         typer.Option(metavar="N,…", help="Partition counts to evaluate, for instance 12,24,48."),
     ],
+    records: Records = None,
+    table: Table = None,
+    columns: Columns = None,
     partitioner: Annotated[
         str | None,
         typer.Option(
@@ -213,6 +214,8 @@ def keys(
     from partage.units import Percent
 
     output.check_page(report)
+    if not records and table is None:
+        raise InputError("", "no records given: name files, folders or a --table")
     counts = parse_counts(partitions)
     names = [] if partitioner is None else [hash_named(n.strip()) for n in partitioner.split(",")]
     if fail_above is not None and not (math.isfinite(fail_above) and fail_above >= 1):
@@ -220,17 +223,17 @@ def keys(
     if consumers is not None and consumers < 1:
         raise InputError("--consumers", f"{consumers}: must be at least 1")
     cost = float(read_parameter("move_cost", Percent.of, move_cost))
-    check_present(records, master)
+    check_present(records or [], master)
+    mapping = table_columns(table, columns)
     known = None if cluster is None else partition_counts(Cluster.read(cluster))
     with output.bar(quiet=json) as progress:
         progress(0, 0, "starting Spark")
         from partage.pipeline import key_report, session
-        from partage.pipeline.sources.kafka import configured
 
         with session(master, short=True, config=spark_settings(conf)) as spark:
             found = key_report(
                 spark,
-                configured(records, command_config),
+                _inputs(records, table, mapping, command_config),
                 counts,
                 names,
                 known=known,
@@ -253,3 +256,17 @@ def keys(
         print_keys(found, console, fail_above)
         next_step.show(console, *next_step.same_call("profile"), "-o", "profile/")
     raise typer.Exit(1 if above else 0)
+
+
+def _inputs(
+    records: list[str] | None,
+    table: str | None,
+    mapping: dict[str, str],
+    command_config: str | None,
+) -> list[str]:
+    """The records as ``read_rows`` takes them."""
+    from partage.pipeline.sources import frames
+    from partage.pipeline.sources.kafka import configured
+
+    tables = [] if table is None else [frames.named(table, mapping)]
+    return [*configured(records or [], command_config), *tables]

@@ -26,24 +26,36 @@ if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame
 
 
-def _read_key(_: DataFrame, taken: str) -> list[Column]:
-    plain = taken == "key"
-    value = sf.col(taken).cast("binary") if plain else sf.try_to_binary(taken, sf.lit("base64"))
-    return [value.alias("_key")]
+def _read_key(_: DataFrame, *taken: str) -> list[Column]:
+    values = {"key": sf.col("key").cast("binary"), "key_base64": _from_base64()}
+    return [sf.coalesce(*(values[name] for name in taken)).alias("_key")]
 
 
-def _key_faults(taken: str) -> list[Fault]:
-    unread = sf.col(taken).isNotNull() & sf.col("_key").isNull()
-    return [Fault(unread, with_value(taken, "is not Base64"))] if taken != "key" else []
+def _from_base64() -> Column:
+    return sf.try_to_binary("key_base64", sf.lit("base64"))
 
 
-def _read_size(rows: DataFrame, taken: str) -> list[Column]:
-    measured = sf.coalesce(sf.octet_length(taken), sf.lit(0)).cast("bigint")
-    return [(as_whole(rows, taken) if taken == "value_bytes" else measured).alias("_value_bytes")]
+def _key_faults(*taken: str) -> list[Fault]:
+    if "key_base64" not in taken:
+        return []
+    unread = sf.col("key_base64").isNotNull() & sf.col("_key").isNull()
+    return [Fault(unread, with_value("key_base64", "is not Base64"))]
 
 
-def _size_faults(taken: str) -> list[Fault]:
-    return bounds(taken, sf.col("_value_bytes"), INT32_MAX) if taken == "value_bytes" else []
+def _read_size(rows: DataFrame, *taken: str) -> list[Column]:
+    size = sf.coalesce(sf.octet_length("value"), sf.lit(0)).cast("bigint")
+    if "value_bytes" in taken:
+        given = as_whole(rows, "value_bytes")
+        known = sf.col("value_bytes").isNotNull()
+        size = sf.when(known, given).otherwise(size) if "value" in taken else given
+    return [size.alias("_value_bytes")]
+
+
+def _size_faults(*taken: str) -> list[Fault]:
+    if "value_bytes" not in taken:
+        return []
+    # where some files have values, null is a tombstone
+    return bounds("value_bytes", sf.col("_value_bytes"), INT32_MAX)["value" in taken :]
 
 
 RECORDS = RowType(

@@ -53,17 +53,18 @@ class Fault(NamedTuple):
 class Field:
     """A column of a row type, with its Spark type.
 
-    - ``takes``: the input columns that can provide it, with the types that they may have; the first
-      present one is *taken*
-    - ``read(rows, taken)``: the columns computed from it, ``_name`` among them, null if unreadable
-    - ``faults(taken)``: its possible errors
+    - ``takes``: the input columns that can provide it, with the types that they may have; the
+      present ones are *taken*, at least one: files may differ
+    - ``read(rows, *taken)``: the columns computed from them, ``_name`` among them, null if
+      unreadable
+    - ``faults(*taken)``: its possible errors
     """
 
     name: str
     spark_type: str
     takes: Mapping[str, tuple[type[st.DataType], ...]]
-    read: Callable[[DataFrame, str], list[Column]]
-    faults: Callable[[str], list[Fault]]
+    read: Callable[..., list[Column]]
+    faults: Callable[..., list[Fault]]
 
 
 @dataclass(frozen=True, eq=False)
@@ -87,13 +88,25 @@ class RowType:
         """The input columns that are read."""
         return tuple(name for field in self.fields for name in field.takes)
 
+    def known(self, found: Iterable[str]) -> dict[str, str]:
+        """The input columns among those found: by name here, their name there, which may be in
+        another case."""
+        names = list(found)
+        lower = {name.lower(): name for name in reversed(names)}
+        return {
+            name: name if name in names else lower[name]
+            for name in self.input_columns
+            if name in names or name in lower
+        }
+
     def check_columns(self, found: Iterable[str], where: str, hint: str = "") -> None:
         """Raise InputError for missing columns, naming them and those that were found."""
         names = list(found)
+        known = self.known(names)
         missing = [
             " or ".join(field.takes)
             for field in self.fields
-            if not any(name in names for name in field.takes)
+            if not any(name in known for name in field.takes)
         ]
         if missing:
             seen = ", ".join(names[:12]) + (", …" if len(names) > 12 else "") or "none"
@@ -111,20 +124,20 @@ class RowType:
         """
         self.check_columns([n for n in rows.columns if n in self.input_columns], where)
         taken = {
-            field: next(name for name in field.takes if name in rows.columns)
-            for field in self.fields
+            field: [name for name in field.takes if name in rows.columns] for field in self.fields
         }
-        for field, name in taken.items():
-            found = rows.schema[name].dataType
-            if not isinstance(found, (*field.takes[name], st.NullType)):
-                problem = f"column {name} must not have type {found.simpleString()[:60]}"
-                raise InputError(where, problem)
+        for field, names in taken.items():
+            for name in names:
+                found = rows.schema[name].dataType
+                if not isinstance(found, (*field.takes[name], st.NullType)):
+                    problem = f"column {name} must not have type {found.simpleString()[:60]}"
+                    raise InputError(where, problem)
         # A separate step, so that Spark evaluates costly expressions once.
         read = rows.select(
-            "*", *(c for field, name in taken.items() for c in field.read(rows, name))
+            "*", *(c for field, names in taken.items() for c in field.read(rows, *names))
         )
         broken = Fault(sf.col("broken").isNotNull(), sf.col("broken"))
-        faults = [broken, *(f for field, name in taken.items() for f in field.faults(name))]
+        faults = [broken, *(f for field, names in taken.items() for f in field.faults(*names))]
         bad = sf.coalesce(
             reduce(lambda one, other: one | other, (f.found for f in faults)), sf.lit(False)
         )
@@ -142,10 +155,10 @@ class RowType:
             ),
         )
 
-    def _in_seconds(self, rows: DataFrame, taken: Mapping[Field, str]) -> list[Column]:
+    def _in_seconds(self, rows: DataFrame, taken: Mapping[Field, list[str]]) -> list[Column]:
         return [
-            _are_seconds(rows, name) if field.spark_type == "timestamp" else sf.lit(False)
-            for field, name in taken.items()
+            _are_seconds(rows, names[0]) if field.spark_type == "timestamp" else sf.lit(False)
+            for field, names in taken.items()
         ]
 
     def accepted(self, rows: DataFrame) -> DataFrame:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import gzip
 import json
+import re
 from collections.abc import Callable
 from datetime import UTC, datetime
 from pathlib import Path
@@ -20,7 +21,7 @@ import pyarrow.parquet as pq
 from partage.errors import InputError
 from partage.pipeline import accepted, profile_tables, read_records, rejected
 from partage.pipeline.records import RECORDS
-from partage.pipeline.sources import read_rows
+from partage.pipeline.sources import frames, read_rows
 
 pytestmark = pytest.mark.spark
 
@@ -411,12 +412,96 @@ def test_missing_empty_and_damaged_files(spark: Any, tmp_path: Path, write_lines
     assert "no records given" in _refused(spark)
 
 
-def test_files_of_different_types_are_refused(spark: Any, tmp_path: Path) -> None:
+def test_files_of_different_types_are_widened(spark: Any, records: Any, tmp_path: Path) -> None:
+    """Files of several periods: other types of a column, columns that nothing reads, values in
+    place of their sizes, names in another case."""
+    (tmp_path / "in").mkdir()
+    columns: dict[str, Any] = {name: [r[name] for r in records] for name in NAMES}
+    texts = [str(p) for p in columns["partition"]]
+    values = [b"x" * size for size in columns.pop("value_bytes")]
+    sized = columns | {"value_bytes": [len(value) for value in values]}
+    ways: dict[str, dict[str, Any]] = {
+        "a": sized,
+        "b": sized | {"partition": pa.array(columns["partition"], pa.int32()), "note": texts},
+        "c": sized | {"partition": texts, "note": values},
+        "d": columns | {"value": values},
+        "e": {name.upper(): column for name, column in sized.items()},
+    }
+    for name, way in ways.items():
+        pq.write_table(pa.table(way), tmp_path / "in" / f"{name}.parquet")
+    assert _bad(spark, str(tmp_path / "in")) == []
+    assert _good(spark, str(tmp_path / "in")) == sorted(_expected(records) * len(ways))
+
+
+def test_the_file_and_column_that_cannot_be_read_are_named(spark: Any, tmp_path: Path) -> None:
     (tmp_path / "in").mkdir()
     columns: dict[str, Any] = {name: [1] for name in NAMES} | {"topic": ["t"], "key": [b"k"]}
-    pq.write_table(pa.table(columns), tmp_path / "in" / "a.parquet")
-    pq.write_table(pa.table(columns | {"partition": ["1"]}), tmp_path / "in" / "b.parquet")
-    assert _refused(spark, str(tmp_path / "in")).startswith(str(tmp_path / "in"))
+    for name in "abc":
+        pq.write_table(pa.table(columns), tmp_path / "in" / f"{name}.parquet")
+    pq.write_table(pa.table(columns | {"partition": [[1]]}), tmp_path / "in" / "d.parquet")
+    file = tmp_path / "in" / "d.parquet"
+    found = _refused(spark, str(tmp_path / "in"))
+    assert found == f"{file}: column partition must not have type array<bigint>"
+
+
+def test_lines_may_have_a_value_or_its_size(spark: Any, records: Any, write_lines: Write) -> None:
+    values = [r | {"value": "x" * r["value_bytes"]} for r in records]
+    for record in values:
+        del record["value_bytes"]
+    values[-1]["value"] = None
+    expected = _expected([*records, *records[:-1], records[-1] | {"value_bytes": 0}])
+    neither = {name: value for name, value in records[0].items() if name != "value_bytes"}
+    sized = [write_lines("sized/r.jsonl", *records), write_lines("sized/s.jsonl", *values)]
+    assert _good(spark, str(Path(sized[0]).parent)) == expected
+    path = write_lines("sized/t.jsonl", neither)
+    assert _good(spark, str(Path(path).parent)) == expected
+    assert [why for _, why in _bad(spark, str(Path(path).parent))] == ["value_bytes is missing"]
+    valued = [write_lines("valued/a.jsonl", *values), write_lines("valued/b.jsonl", *records)]
+    assert _good(spark, str(Path(valued[0]).parent)) == expected
+
+
+def test_orc_gives_the_same_rows(spark: Any, records: Any, tmp_path: Path) -> None:
+    parquet = spark.read.parquet(_parquet(tmp_path / "r.parquet", records))
+    parquet.coalesce(1).write.orc(str(tmp_path / "orc"))
+    assert _good(spark, str(tmp_path / "orc")) == _expected(records)
+
+
+def test_a_frame_with_other_names_of_columns(spark: Any, records: Any, tmp_path: Path) -> None:
+    parquet = spark.read.parquet(_parquet(tmp_path / "r.parquet", records))
+    frame = parquet.selectExpr(
+        "topic as t",
+        "partition as Partition",
+        "offset as `the.offset`",
+        "timestamp",
+        "struct(key as id, 1 as version) as payload",
+        "'not the key' as key",
+        "value_bytes as VALUE_BYTES",
+    )
+    columns = {"topic": "t", "key": "payload.id", "offset": "`the.offset`"}
+    rows = read_records(frame, **columns)
+    expected = read_records(spark, [str(tmp_path / "r.parquet")])
+    names = list(RECORDS.columns)
+    assert sorted(map(str, rows.select(names).collect())) == sorted(
+        map(str, expected.select(names).collect())
+    )
+    frame.createOrReplaceTempView("of_the_test")
+    url = frames.named("of_the_test", columns)
+    assert _good(spark, url) == _expected(records)
+    for wrong, problem in {
+        "payload.name": "key=payload.name: no such column or field (found: t, Partition, ",
+        "nothing": "key=nothing: no such column or field",
+    }.items():
+        with pytest.raises(InputError, match=re.escape(problem)):
+            read_records(frame, **columns | {"key": wrong})
+    with pytest.raises(InputError, match="DataFrame: size: is not a column of records"):
+        read_records(frame, **columns, size="x")
+    with pytest.raises(InputError, match="DataFrame: column missing: topic "):
+        read_records(frame, key="payload.id", offset="`the.offset`")
+    with pytest.raises(InputError, match="table of_the_test: key=no: no such column"):
+        _good(spark, frames.named("of_the_test", columns | {"key": "no"}))
+    assert "table:no_such_table: The table or view `no_such_table` cannot be found" in _refused(
+        spark, frames.named("no_such_table", {})
+    )
 
 
 def test_a_csv_of_pandas_and_of_python_reads_the_same(

@@ -16,7 +16,7 @@ from partage.pipeline.records import RECORDS
 from partage.pipeline.rows import RowType
 from partage.pipeline.samples import LAGS, SIZES
 from partage.pipeline.session import spark_errors
-from partage.pipeline.sources import consumer_groups, csv, jsonl, kafka, log_dirs, parquet
+from partage.pipeline.sources import columnar, consumer_groups, csv, frames, jsonl, kafka, log_dirs
 from partage.pipeline.sources.files import Files, Source, list_files, literal, refuse_table
 
 if TYPE_CHECKING:
@@ -25,7 +25,8 @@ if TYPE_CHECKING:
 __all__ = ["SOURCES", "TOOLS", "Files", "Source", "read_files", "read_records", "read_rows"]
 
 SOURCES: tuple[Source, ...] = (
-    Source("Parquet", (".parquet", ".parq"), parquet.read, quick=True),
+    Source("Parquet", (".parquet", ".parq"), columnar.parquet, quick=True),
+    Source("ORC", (".orc",), columnar.orc, quick=True),
     Source("JSON lines", jsonl.SUFFIXES, jsonl.read),
     Source("CSV", csv.SUFFIXES, csv.read),
 )
@@ -44,12 +45,23 @@ def _unchanged(frame: DataFrame) -> DataFrame:
 
 
 def read_records(
-    spark: SparkSession, paths: Sequence[str | os.PathLike[str]], *, origins: bool = True
+    spark: SparkSession | DataFrame,
+    paths: Sequence[str | os.PathLike[str]] = (),
+    *,
+    origins: bool = True,
+    **columns: str,
 ) -> DataFrame:
     """The rows of all ``paths`` with the columns of records, valid and rejected ones.
 
-    See ``read_rows``.
+    See ``read_rows``. In place of a session and paths: a DataFrame of your own. ``columns`` names
+    those that are called otherwise there, or are fields of a structure:
+    ``read_records(frame, topic="t", key="payload.id")``.
     """
+    from pyspark.sql import DataFrame
+
+    if isinstance(spark, DataFrame):
+        with spark_errors():
+            return frames.mapped(spark, RECORDS, "DataFrame", columns)
     return read_rows(spark, paths, RECORDS, origins=origins)
 
 
@@ -63,16 +75,16 @@ def read_rows(
 ) -> DataFrame:
     """The rows of all ``paths`` with the columns of their row type and ``BOOKKEEPING``.
 
-    A path is a ``kafka://`` URL (records only), or a file, a directory (searched recursively) or a
-    glob, anywhere Spark can read; the format follows from the file names. Only names, headers and
-    first rows are read yet. ``keep`` is applied to rows that are costly to read again: all formats
-    but Parquet. Without ``origins``, the ``source`` of a row of Parquet is its path as given, not
-    its file, which makes scans faster. Raises InputError for input that is missing, empty,
-    unreadable, given twice or lacks a column.
+    A path is a ``kafka://`` URL (records only), a table (``frames``), or a file, a directory
+    (searched recursively) or a glob, anywhere Spark can read; the format follows from the file
+    names. Only names, headers and first rows are read yet. ``keep`` is applied to rows that are
+    costly to read again: all formats but Parquet and ORC. Without ``origins``, the ``source`` of a
+    row of these is its path as given, not its file, which makes scans faster. Raises InputError for
+    input that is missing, empty, unreadable, given twice or lacks a column.
     """
     if not paths:
         raise InputError("", f"no {row_type.name} given: name a file or a directory")
-    frames: list[DataFrame] = []
+    read: list[DataFrame] = []
     seen: set[str] = set()
     for path in [os.fspath(path) for path in paths]:
         with spark_errors(path):
@@ -82,7 +94,10 @@ def read_rows(
                 if path in seen:
                     raise InputError(path, "is given twice")
                 seen.add(path)
-                frames.append(keep(kafka.read(spark, path)))
+                read.append(keep(kafka.read(spark, path)))
+                continue
+            if path.startswith(frames.SCHEME):
+                read.append(frames.read(spark, path, row_type))
                 continue
             files = list_files(spark, path)
             if not files:
@@ -95,8 +110,8 @@ def read_rows(
             if not own:
                 known = ", ".join(source.suffixes[0] for source in _sources(row_type))
                 raise InputError(path, f"no file of a known format (names that end in {known})")
-            frames += own
-    return _union(frames)
+            read += own
+    return _union(read)
 
 
 def read_files(spark: SparkSession, names: Sequence[str]) -> DataFrame:
@@ -115,7 +130,7 @@ def _by_format(
     origins: bool = True,
 ) -> list[DataFrame]:
     """A frame per format among the files; ``named``: the user's name for them, or None."""
-    frames = []
+    found: list[DataFrame] = []
     for source in _sources(row_type):
         own = tuple(name for name in names if name.endswith(source.suffixes))
         if own:
@@ -123,8 +138,8 @@ def _by_format(
             named_by_row = origins or not source.quick
             files = Files(named or several, pattern, source, own, row_type, named_by_row)
             rows = source.read(spark, files)
-            frames.append(rows if source.quick else keep(rows))
-    return frames
+            found += rows if source.quick else [keep(_union(rows))]
+    return found
 
 
 def _sources(row_type: RowType) -> tuple[Source, ...]:

@@ -29,7 +29,7 @@ _LINE = _WHERE + _OFFSETS
 _VERBOSE = _WHERE + r" +(?:\d+|-)" + _OFFSETS
 
 
-def read(spark: SparkSession, files: Files) -> DataFrame:
+def read(spark: SparkSession, files: Files) -> list[DataFrame]:
     """A row per partition of a group."""
     lines = files.lines(spark).where(sf.col("line").rlike(_LINE))
     group, topic, partition = (sf.regexp_extract("line", _LINE, number) for number in (1, 2, 3))
@@ -50,7 +50,7 @@ def read(spark: SparkSession, files: Files) -> DataFrame:
         sf.when(committed != "-", committed).alias("committed"),
         sf.when(end != "-", end).alias("end_offset"),
     ).withColumn("broken", sf.when(sf.col("timestamp").isNull(), sf.lit(NO_TIME)))
-    return files.row_type.canonical(rows, sf.col("line"), files.named)
+    return [files.row_type.canonical(rows, sf.col("line"), files.named)]
 
 
 def _adds_up(form: str) -> Column:

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import csv
 from collections import defaultdict
-from functools import reduce
 from typing import TYPE_CHECKING
 
 from pyspark.sql import functions as sf
@@ -27,7 +26,7 @@ SUFFIXES = (".csv", ".csv.gz", ".csv.bz2", ".csv.zst")
 _BROKEN = "partage_broken"
 
 
-def read(spark: SparkSession, files: Files) -> DataFrame:
+def read(spark: SparkSession, files: Files) -> list[DataFrame]:
     """All values as text, which ``canonical`` validates. Headers may differ between files."""
     lines = files.lines(spark)
     headers = (
@@ -46,7 +45,7 @@ def read(spark: SparkSession, files: Files) -> DataFrame:
     for header, same in sharing.items():
         own = lines if len(sharing) == 1 else lines.where(sf.col("file").isin(same))
         frames.append(_read_with(own.where(sf.col("line") != header), header, files))
-    return reduce(lambda one, other: one.unionAll(other), frames)
+    return frames
 
 
 def _names(header: str, row_type: RowType, where: str) -> list[str]:
@@ -61,9 +60,10 @@ def _names(header: str, row_type: RowType, where: str) -> list[str]:
 
 
 def _read_with(lines: DataFrame, header: str, files: Files) -> DataFrame:
-    names, known = _names(header, files.row_type, files.named), files.row_type.input_columns
+    names = _names(header, files.row_type, files.named)
+    known = {theirs: name for name, theirs in files.row_type.known(names).items()}
     # Columns are addressed by position: other columns may have any name, or none.
-    fields = [name if name in known else f"_{i}" for i, name in enumerate(names)]
+    fields = [known.get(name, f"_{i}") for i, name in enumerate(names)]
     schema = ", ".join(f"`{name}` string" for name in (*fields, _BROKEN))
     options = {
         "columnNameOfCorruptRecord": _BROKEN,
@@ -77,6 +77,6 @@ def _read_with(lines: DataFrame, header: str, files: Files) -> DataFrame:
         sf.col(f"record.{_BROKEN}").isNotNull(),
         sf.lit(f"line does not have the header's {len(names)} fields"),
     )
-    wanted = [sf.col(f"record.{name}") for name in fields if name in known]
+    wanted = [sf.col(f"record.{name}") for name in known.values()]
     typed = rows.select("line", "source", broken.alias("broken"), *wanted)
     return files.row_type.canonical(typed, sf.col("line"), files.named)

@@ -26,13 +26,13 @@ _CONNECT = re.compile(r"(?:^|/)([A-Za-z0-9._-]{1,249})\+(\d+)\+(\d+)\.[^/]*$")
 class Source:
     """A file format: its name, the suffixes of its files, and the function that reads them.
 
-    ``read`` returns the columns of the files' row type and raises InputError. ``quick``: reading
-    again costs less than caching.
+    ``read`` returns frames with the columns of the files' row type and raises InputError.
+    ``quick``: reading again costs less than caching.
     """
 
     name: str
     suffixes: tuple[str, ...]
-    read: Callable[[SparkSession, Files], DataFrame]
+    read: Callable[[SparkSession, Files], list[DataFrame]]
     quick: bool = False
 
 

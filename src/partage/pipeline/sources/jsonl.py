@@ -25,7 +25,7 @@ SUFFIXES = tuple(
 _FIRST_LINES = 1000
 
 
-def read(spark: SparkSession, files: Files) -> DataFrame:
+def read(spark: SparkSession, files: Files) -> list[DataFrame]:
     """All values as text, whatever their JSON type; ``canonical`` validates them."""
     lines = files.lines(spark)
     found: dict[str, None] = {}
@@ -40,10 +40,15 @@ def read(spark: SparkSession, files: Files) -> DataFrame:
     more = files.in_names(sf.col("file"), found)
     if found:
         files.row_type.check_columns([*found, *more], files.named, files.row_type.hint)
-    known = files.row_type.input_columns
-    columns = [name for name in known if name in found]
-    columns = columns or [name for name in known if name not in more]
-    schema = ", ".join(f"`{name}` string" for name in columns)
+    own = files.row_type.known(found) if found else dict.fromkeys(files.row_type.input_columns)
+    # Later files may have another column for the same, such as value for value_bytes.
+    columns = {
+        name: own.get(name) or name
+        for field in files.row_type.fields
+        for name in field.takes
+        if name not in more and not own.keys().isdisjoint(field.takes)
+    }
+    schema = ", ".join(f"`{name}` string" for name in columns.values())
     # Spark ignores whatever follows the first value. Inside an array a bracket must follow, so two
     # records in one line, or text after a record, are noticed.
     parsed = sf.from_json(
@@ -56,5 +61,10 @@ def read(spark: SparkSession, files: Files) -> DataFrame:
         sf.col("record").isNull() | (sf.size("parsed") != 1), sf.lit("line is not one JSON object")
     )
     named = (column.alias(name) for name, column in more.items())
-    typed = rows.select("line", "source", broken.alias("broken"), "record.*", *named)
-    return files.row_type.canonical(typed, sf.col("line"), files.named)
+    read = (sf.col("record")[theirs].alias(name) for name, theirs in columns.items())
+    if "value" in columns and "value_bytes" in own:
+        absent = ~sf.array_contains(sf.json_object_keys("line"), "value")
+        unknown = sf.col("record.value_bytes").isNull() & sf.col("record.value").isNull() & absent
+        broken = sf.coalesce(broken, sf.when(unknown, sf.lit("value_bytes is missing")))
+    typed = rows.select("line", "source", broken.alias("broken"), *read, *named)
+    return [files.row_type.canonical(typed, sf.col("line"), files.named)]

@@ -24,7 +24,7 @@ _OUTPUT = f"brokers array<struct<broker: string, logDirs: array<struct<partition
 _NAME = r"^(.+)-(\d+)$"
 
 
-def read(spark: SparkSession, files: Files) -> DataFrame:
+def read(spark: SparkSession, files: Files) -> list[DataFrame]:
     """A row per replica, from the one line of JSON."""
     lines = files.lines(spark).where(sf.ltrim("line").startswith("{"))
     common = ("source", "line", "timestamp")
@@ -47,7 +47,7 @@ def read(spark: SparkSession, files: Files) -> DataFrame:
         .when(sf.col("timestamp").isNull(), sf.lit(NO_TIME))
         .alias("broken"),
     )
-    return files.row_type.canonical(rows, sf.coalesce("text", "line"), files.named)
+    return [files.row_type.canonical(rows, sf.coalesce("text", "line"), files.named)]
 
 
 NO_TIME = "the file name has no time, such as 2026-11-20T08-00"

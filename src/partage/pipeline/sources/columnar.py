@@ -1,0 +1,53 @@
+"""Parquet and ORC files. Columns keep their types; a rejected row is shown as JSON."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from py4j.protocol import Py4JError
+from pyspark.errors import PySparkException
+from pyspark.sql import functions as sf
+
+from partage.pipeline.sources.files import literal
+from partage.pipeline.sources.frames import canonical
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from pyspark.sql import DataFrame, SparkSession
+
+    from partage.pipeline.sources.files import Files
+
+_DIFFERENT = re.compile("(?i)CANNOT_MERGE|failed (to )?merg")
+
+
+def parquet(spark: SparkSession, files: Files) -> list[DataFrame]:
+    """A frame for all files, or one for each group with its own types."""
+    return list(_read(spark, files, "parquet"))
+
+
+def orc(spark: SparkSession, files: Files) -> list[DataFrame]:
+    """As ``parquet``."""
+    return list(_read(spark, files, "orc"))
+
+
+def _read(spark: SparkSession, files: Files, form: str) -> Iterator[DataFrame]:
+    """Reads the footer of every file. Where types differ between files, Spark refuses all of them:
+    the files are halved until each group has its own types, which ``canonical`` widens."""
+    try:
+        reader = files.reader(spark).option("mergeSchema", "true")
+        frame = reader.load(files.pattern, format=form)
+        found = frame.columns
+    except (PySparkException, Py4JError) as error:
+        if len(files.names) == 1 or not _DIFFERENT.search(str(error)):
+            raise
+        half = len(files.names) // 2
+        for names in (files.names[:half], files.names[half:]):
+            named = f"{names[0]} and {len(names) - 1} more" if len(names) > 1 else names[0]
+            pattern = [literal(name) for name in names]
+            yield from _read(spark, replace(files, named=named, pattern=pattern, names=names), form)
+        return
+    more = files.in_names(sf.col("_metadata.file_path"), files.row_type.known(found))
+    yield canonical(frame, files.row_type, files.named, more, files.origin())
