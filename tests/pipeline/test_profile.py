@@ -129,7 +129,7 @@ from partage.errors import PartageError
 from partage.pipeline import session, write_profile
 calls = []
 try:
-    with session() as spark:
+    with session(short=True) as spark:
         write_profile(spark, [sys.argv[1]], sys.argv[2], progress=lambda *call: calls.append(call))
         print(type(spark).__module__, any(total for _, total, _ in calls))
 except PartageError as error:
@@ -143,7 +143,7 @@ def _run(remote: str, *arguments: str) -> tuple[str, str]:
         env=os.environ | {"SPARK_REMOTE": remote},
         capture_output=True,
         text=True,
-        timeout=300,
+        timeout=1800,  # a minute; with little of a busy machine many, which is no failure
         check=True,
     )
     return run.stdout, run.stderr
