@@ -20,22 +20,40 @@ if TYPE_CHECKING:
 Progress = Callable[[int, int, str], None]
 
 _SECONDS = 0.2
+_GROUP, _DESCRIPTION = "spark.jobGroup.id", "spark.job.description"
 
 
 @contextmanager
 def reported(spark: SparkSession, progress: Progress | None, label: str) -> Iterator[None]:
-    """Report the Spark jobs started inside under ``label`` until all are done.
+    """Report the Spark jobs started inside under ``label`` until all are done; Spark's UI has it as
+    their description.
 
     The first call is ``(0, 0, label)``; after success the last one has ``done == total``.
     """
-    if progress is None:
+    with _described(spark, f"partage: {label}"):
+        if progress is None:
+            yield
+            return
+        progress(0, 0, label)
+        watch = _watch_connect if is_connect(spark) else _watch_context
+        with watch(spark, lambda done, total: progress(done, total, label)) as tasks:
+            yield
+        progress(tasks[0], tasks[0], label)
+
+
+@contextmanager
+def _described(spark: SparkSession, description: str) -> Iterator[None]:
+    """Connect has no descriptions."""
+    if is_connect(spark):
         yield
         return
-    progress(0, 0, label)
-    watch = _watch_connect if is_connect(spark) else _watch_context
-    with watch(spark, lambda done, total: progress(done, total, label)) as tasks:
+    context = spark.sparkContext
+    before = context.getLocalProperty(_DESCRIPTION)
+    context.setJobDescription(description)
+    try:
         yield
-    progress(tasks[0], tasks[0], label)
+    finally:
+        context.setLocalProperty(_DESCRIPTION, before)
 
 
 @contextmanager
@@ -62,14 +80,14 @@ def _watch_context(spark: SparkSession, report: Callable[[int, int], None]) -> I
                 report(done, total)
 
     thread = threading.Thread(target=poll, name="spark-progress", daemon=True)
-    context.setJobGroup(group, "partage")
+    context.setLocalProperty(_GROUP, group)
     thread.start()
     try:
         yield last
     finally:
         finished.set()
         thread.join()
-        context.setLocalProperty("spark.jobGroup.id", None)
+        context.setLocalProperty(_GROUP, None)
 
 
 @contextmanager
