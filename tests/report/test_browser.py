@@ -41,6 +41,16 @@ def test_tiles_show_the_figures(visit, grown):
     }
 
 
+def test_with_leaders_by_rate_the_rate_is_the_first_figure_and_its_axis_has_round_numbers(visit):
+    rates = [41_100 / 86_400, 20_000 / 86_400, 30_000 / 86_400, 57_900 / 86_400]
+    page = visit(render(documents.small(rates=rates, options={"leaders": "rate"})))
+    first, *_ = tiles(page).items()
+    assert first == ("Bytes in as leader, per broker", "41.1–57.9 kB/day")
+    texts = page.locator('[data-load="rate"] svg text').all_text_contents()
+    assert texts[:3] == ["0", "50.0", "100"]  # the highest was 87.9
+    assert "kB/day" in page.locator("#headline").inner_text()
+
+
 @pytest.mark.long
 def test_charts_have_a_bar_per_broker_and_a_fair_share(visit, grown):
     page = visit(grown)

@@ -68,6 +68,10 @@ def test_bytes_of_all_waves_have_one_unit() -> None:
     assert line == "42 s · wave 2 of 5, 4 partitions · 41.2/132 MB"
 
 
+def test_more_is_copied_than_planned_where_records_came_in_since() -> None:
+    assert Run().after(9, copied=150_000_000, to_copy=144_000_000).endswith(" · 150/150 MB")
+
+
 def test_a_line_fits_80_columns() -> None:
     run, traffic = Run(), Traffic(Client())
     run.status.traffic = traffic  # type: ignore[assignment]

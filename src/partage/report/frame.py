@@ -64,4 +64,4 @@ def _visible(value: Any) -> Any:
 
 def _tight(text: str) -> str:
     """The text with no-break spaces between numbers and their units."""
-    return re.sub(r"(?<=\d) (?=[kMGTPE]?B\b|s\b|min\b|h\b|d\b|waves?\b)", "\u00a0", text)
+    return re.sub(r"(?<=\d) (?=[kMGTPE]?B\b|s\b|min\b|h\b|d\b|waves?\b|%)", "\u00a0", text)

@@ -29,10 +29,9 @@ class LiveLine:
         status, now = self._status, self._clock()
         parts = [f"{now - self._start:.0f} s", status.step]
         if status.to_copy:
-            divisor, unit = units.common(status.to_copy)
-            copied, total = (
-                units.significant(value / divisor) for value in (status.copied, status.to_copy)
-            )
+            most = max(status.copied, status.to_copy)  # records came in since the plan
+            divisor, unit = units.common(most)
+            copied, total = (units.significant(value / divisor) for value in (status.copied, most))
             parts.append(f"{copied}/{total} {unit}")
         written, read = status.records()
         self._counts.append((now, written, read))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from partage.report import units
 from partage.report.view import Rating, View
@@ -25,16 +25,20 @@ def tiles(plan: View) -> tuple[Tile, ...]:
     """What the plan costs, then what it achieves, then what else it changes."""
     before, after = plan.figures_before, plan.figures
     storage, racks, moves, leaders, _, failure = plan.criteria
+    cost = [_copies(plan), Tile("Moves", units.count(plan.moves), moves.note, moves.rating)]
+    led = _rated("Leaders per broker", leaders.before, leaders.after, leaders)
+    if plan.by_rate is not None:  # what was asked for comes first
+        led = replace(led, label="Bytes in as leader, per broker")
+    first = [led, *cost] if plan.by_rate is not None else cost
     return (
-        _copies(plan),
-        Tile("Moves", units.count(plan.moves), moves.note, moves.rating),
+        *first,
         _rated(
             "Replicas per broker",
             units.span(before.replicas_per_broker),
             units.span(after.replicas_per_broker),
             storage,
         ),
-        _rated("Leaders per broker", leaders.before, leaders.after, leaders),
+        *([] if led in first else [led]),
         _rated(
             "Most leaders after a failure",
             units.count(worst_survivor(before)),

@@ -14,7 +14,7 @@ const niceTop = (highest) => {
 const HEIGHT = 190, LEFT = 44, RIGHT = 6, TOP = 18, BOTTOM = 20, NARROWEST = 4;
 
 // spec: positions (of the brokers shown); functions of a position: wide (drawn behind), bars, stack
-// (on top of bars), line; short (text of a number); describe(position), overview, label,
+// (on top of bars), line; short (text of a number) and factor (from a value to the number in it); describe(position), overview, label,
 // pick(position), picked. If the bars do not fit, each stands for neighbouring brokers and shows the
 // highest of them; a click narrows the scope to them. Returns the number of brokers per bar.
 function columns(figure, spec) {
@@ -28,7 +28,8 @@ function columns(figure, spec) {
   const bars = of(spec.bars), stack = of(spec.stack), line = of(spec.line), tops = of(height);
   const wide = spec.wide && groups.map((group) => most(group.map(spec.wide)));
   const svg = node("svg", { viewBox: `0 0 ${width} ${HEIGHT}`, role: "img", "aria-label": spec.label });
-  const top = niceTop(most([0, ...tops, ...(wide || []), ...(line || [])]));
+  const factor = spec.factor || 1;
+  const top = niceTop(factor * most([0, ...tops, ...(wide || []), ...(line || [])])) / factor;
   const y = (v) => TOP + (HEIGHT - TOP - BOTTOM) * (1 - v / top);
   const base = y(0), slot = (width - LEFT - RIGHT) / Math.max(n, 1);
   for (const v of [0, top / 2, top]) {

@@ -5,14 +5,14 @@ function drawLoads() {
   for (const load of data.loads) {
     const format = FORMAT[load.unit];
     const fair = load.unit === "count" ? tenth : format;
-    const { short, name } = common(most([...load.before, ...load.after]), load.unit);
+    const { short, name, factor } = common(most([...load.before, ...load.after]), load.unit);
     const shown = scope.positions, present = shown.filter((i) => isUsable.has(i));
     const before = range(shown.map((i) => load.before[i]), short), after = range(present.map((i) => load.after[i]), short);
     const overview = `${change(before, after)} ${name}`.trim();
     const figure = document.querySelector(`[data-load="${load.key}"]`);
     figure.querySelector("small").textContent = name;
     together = columns(figure, {
-      positions: shown, wide: (i) => load.before[i], bars: (i) => load.after[i], line: (i) => load.fair[i], short, overview,
+      positions: shown, wide: (i) => load.before[i], bars: (i) => load.after[i], line: (i) => load.fair[i], short, factor, overview,
       label: `${load.title} per broker: ${overview.replace("→", "before,")}${overview.includes("→") ? " after" : ""}`,
       describe: (i) => `${brokerName(i)}: ${change(format(load.before[i]), format(load.after[i]))}` + (load.fair[i] ? `, fair ${fair(load.fair[i])}` : ""),
       pick: (i) => choose(i), picked,

@@ -43,13 +43,13 @@ const duration = (seconds) => {
 };
 // one unit for a whole chart, as units.common and units.common_rate choose it
 const common = (highest, unit) => {
-  if (unit === "count") return { short: count, name: "" };
+  if (unit === "count") return { short: count, name: "", factor: 1 };
   const perDay = unit === "rate" && highest > 0 && highest < 999.5;
   let step = 0;
   if (perDay) highest *= DAY;
   while (highest >= 999.5 && step < PREFIXES.length - 1) { highest /= 1000; step += 1; }
   const factor = (perDay ? DAY : 1) / 1000 ** step;
-  return { short: (v) => significant(v * factor), name: PREFIXES[step] + (unit === "bytes" ? "B" : perDay ? "B/day" : "B/s") };
+  return { short: (v) => significant(v * factor), factor, name: PREFIXES[step] + (unit === "bytes" ? "B" : perDay ? "B/day" : "B/s") };
 };
 const FORMAT = { count, bytes: size, rate };
 const tenth = (v) => v.toFixed(1).replace(/\.0$/, "");
