@@ -54,7 +54,7 @@ test-faults: environment java
 site: environment
 	$(RUN) zensical build --clean --strict
 
-# All comparisons, then the pages. SIZE=small takes a few minutes, large three quarters of an hour. Fetches
+# All comparisons, then the pages. SIZE=small takes a few minutes, large over an hour. Fetches
 # the peers into the user's cache folder.
 SIZE := medium
 bench: environment java

@@ -23,6 +23,7 @@ MINUTES = {
     "peers": {"small": 0.5, "medium": 4, "large": 17},
     "assignors": {"small": 2, "medium": 7, "large": 9},
     "pipeline": {"small": 2, "medium": 3, "large": 6},
+    "limits": {"small": 2, "medium": 5, "large": 45},
     "article": {"small": 0.1, "medium": 2, "large": 2},
 }
 """Approximate minutes on two idle cores, without creating the peers' environments."""

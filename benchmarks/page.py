@@ -22,6 +22,7 @@ import plots
 import results
 import tables.article
 import tables.assignors
+import tables.limits
 import tables.peers
 import tables.pipeline
 import tables.plan
@@ -40,7 +41,7 @@ matters of them."""
 IN_SUMMARY = "-110"
 """End of the jobs that the summary and the plots show, but not the table of all planners."""
 
-COMPARISONS = ("plan", "peers", "assignors", "pipeline", "article")
+COMPARISONS = ("plan", "peers", "assignors", "pipeline", "limits", "article")
 
 
 def pages(folder: Path = results.FOLDER) -> dict[str, dict[str, str]]:
@@ -59,6 +60,7 @@ def pages(folder: Path = results.FOLDER) -> dict[str, dict[str, str]]:
             ),
             "plan": tables.plan.report(found["plan"], clusters),
             **tables.pipeline.blocks(pipeline.latest(found["pipeline"])),
+            **tables.limits.blocks(found["limits"]["limits"]),
         },
         "docs/assignors-compared.md": tables.assignors.blocks(joins),
         "docs/kafka-reassignment-survey.md": tables.article.blocks(found["article"]),
