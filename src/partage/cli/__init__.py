@@ -31,6 +31,7 @@ from partage.cli import (
     record_commands,
     sandbox_commands,
     settings,
+    size_command,
     watch_command,
     what_if_command,
 )
@@ -60,6 +61,7 @@ app = typer.Typer(
 )
 cluster_commands.register(app)
 group_commands.register(app)
+size_command.register(app)
 record_commands.register(app)
 partition_command.register(app)
 history_command.register(app)

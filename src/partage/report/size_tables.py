@@ -1,0 +1,70 @@
+"""How many members a group needs, for the terminal."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from rich.console import Console
+from rich.text import Text
+
+from partage.consumers.size import GroupSize
+from partage.printable import printable
+from partage.report import printing, units
+
+_MANY = 60
+_NAMED = 6
+
+
+def print_group_size(
+    found: GroupSize, rate: float, headroom: float, per: int, unit: str, console: Console
+) -> None:
+    """Print the answer and a row for each member. Loads are of ``per`` seconds."""
+    shown: Callable[[float], str] = _SHOWN[unit]
+    members, total = len(found.members), sum(found.loads) / per
+    console.print(
+        Text(
+            f"{units.plural(members, 'member')} for {shown(total)}, at {shown(rate)} each with "
+            f"{headroom:.0%} headroom; today {len(found.group.members):,}",
+            "bold",
+        )
+    )
+    fewer = (
+        "fewer are proven not to suffice"
+        if members == found.lower_bound
+        else (f"fewer than {found.lower_bound:,} are proven not to suffice")
+    )
+    bound = (
+        "proven minimum"
+        if found.moves == found.moves_lower_bound
+        else (f"at least {found.moves_lower_bound:,}, proven")
+    )
+    moves = units.plural(found.moves, "partition")
+    console.print(Text(f"{fewer[0].upper()}{fewer[1:]}. {moves} moved ({bound})."))
+    if found.removed:
+        names = [printable(name) for name in found.removed]
+        console.print(Text(f"Not needed: {printing.some(names, _NAMED)}"))
+    console.print()
+    table = printing.table()
+    table.add_column("member", no_wrap=True)
+    for title in ("partitions", "load", "of its rate"):
+        table.add_column(title, justify="right", no_wrap=True)
+    owned = [int((found.owner == k).sum()) for k in range(members)]
+    rows = list(zip(found.members, owned, found.loads, strict=True))
+    for name, count, load in rows[:_MANY]:
+        share = load / per / rate
+        table.add_row(Text(printable(name)), units.count(count), shown(load / per), f"{share:.0%}")
+    console.print(table)
+    if members > _MANY:
+        console.print(Text(f"and {members - _MANY} more members: --json prints all", "dim"))
+
+
+def _records(value: float) -> str:
+    return f"{units.significant(value)} records/s"
+
+
+_SHOWN: dict[str, Callable[[float], str]] = {
+    "bytes": units.rate,
+    "records": _records,
+    "": units.significant,
+}
+"""A load per second by its unit; empty: that of the file's weights."""
