@@ -173,7 +173,9 @@ def spark_errors(where: str = "", out: str = "") -> Iterator[None]:
         yield
     except (PySparkException, Py4JError, ConnectionError) as error:
         text = str(error)
-        named = re.search(r"(?:reading file|does not exist:) (?:file:)?(\S+?)\.?(?:\s|$)", text)
+        named = re.search(
+            r"(?:reading file|does not exist:) (?:file:(?://)?)?(\S+?)\.?(?:\s|$)", text
+        )
         file = where or (named[1] if named else "")
         if full := _DISK.search(text):
             if out:

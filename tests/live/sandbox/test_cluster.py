@@ -19,6 +19,7 @@ from partage.live.sandbox import MARKER, Sandbox, process
 from partage.live.sandbox.jars import OWN_JARS
 from partage.live.sandbox.settings import SETTINGS
 from tests.live.sandbox.running import alive, described, eventually, exists, pids, state
+from tests.outputs.test_file import full_disk, umask
 
 real = pytest.mark.kafka
 
@@ -160,8 +161,10 @@ def test_from_creation_to_removal(tmp_path: Path) -> None:
             admin.close()
 
     folder = tmp_path / "ein Ordner é€"
-    sandbox = Sandbox.start(folder, brokers=1)
+    with umask(0o027):
+        sandbox = Sandbox.start(folder, brokers=1)
     try:
+        assert not [path for path in folder.rglob("*") if path.stat().st_mode & 0o027]
         assert described(sandbox) == {1: (None, sandbox.bootstrap_servers, False)}
         admin = KafkaAdminClient(bootstrap_servers=sandbox.bootstrap_servers)
         admin.create_topics([NewTopic("kept", num_partitions=1, replication_factor=1)])
@@ -177,6 +180,9 @@ def test_from_creation_to_removal(tmp_path: Path) -> None:
         assert again.bootstrap_servers == sandbox.bootstrap_servers
         assert "kept" in topics()
 
+        with full_disk(), pytest.raises(InputError, match=r"cannot be written \(File too large\)"):
+            again.add_broker("r")
+        assert [broker.id for broker in Sandbox.open(folder).brokers] == [1]
         assert again.add_broker("r") == 2
         assert eventually(lambda: len(described(again)) == 2)
         assert described(again)[2] == ("r", again.brokers[1].address, False)
@@ -270,6 +276,15 @@ def test_a_sandbox_moved_while_it_runs(running_controller: tuple[Path, Any]) -> 
     node.wait()
     assert Sandbox.open(moved).down() == ([], [])
     assert not moved.exists()
+
+
+def test_a_full_disk_does_not_keep_it_from_ending(running_controller: tuple[Path, Any]) -> None:
+    """Its removal makes room."""
+    folder, node = running_controller
+    with full_disk():
+        assert Sandbox.open(folder).down() == (["controller"], [])
+    assert not exists(node.pid)
+    assert not folder.exists()
 
 
 def test_a_link_to_a_sandbox_is_not_followed(running_controller: tuple[Path, Any]) -> None:

@@ -13,11 +13,11 @@ import os
 import subprocess
 import time
 from collections.abc import Callable, Iterable, Sequence
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from dataclasses import replace
 from pathlib import Path
 
-from partage.errors import PartageError
+from partage.errors import InputError, PartageError
 from partage.java import find_java
 from partage.live.sandbox import process
 from partage.live.sandbox.jars import kafka_jars
@@ -228,7 +228,8 @@ class Nodes:
         )
         for node in nodes:
             self._nodes[node.id] = replace(self._nodes[node.id], pid=None)
-        self._write()
+        with suppress(InputError):  # a full disk: a process that has ended is recognised anyway
+            self._write()
 
     def _log(self, node: Node) -> str:
         try:
