@@ -172,6 +172,7 @@ def test_figures() -> None:
         "replicas_per_broker": [0, 3],
         "leaders_per_broker": [0, 2],
         "leaders_after_failure": {"max": 2, "ideal": 2},
+        "worst_survivor_lower_bound": 2,
         # b fails: t-2 has nobody else, and u-0 goes to 1, which leads two
         "leaders_after_rack_failure": {"max": 3, "ideal": 3, "offline": 1},
         "rack_violations": 2,  # t-0 and u-0: twice in rack b, never in c

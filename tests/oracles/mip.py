@@ -86,8 +86,40 @@ def _sum(parts: list[Terms]) -> Terms:
 
 def best_placement(problem: NaiveProblem) -> tuple[Fraction, int, int]:
     """(unfairness, moves, spread) of the best placement there is."""
+    return _placed(problem, _Program(), {})
+
+
+def best_survivor(problem: NaiveProblem, leader_squares: int) -> int:
+    """The worst survivor's leaders of the best of all best placements, with leaders at most so
+    unfair; all partitions are chosen, and have two replicas or more."""
     program = _Program()
     holds: dict[tuple[int, int], int] = {}
+    _placed(problem, program, holds)
+    brokers, rows = problem.brokers, range(len(problem.rows))
+    pick = {(i, b, f): program.column() for i in rows for b in brokers for f in brokers if b != f}
+    for i in rows:
+        program.row({pick[i, b, f]: 1.0 for b in brokers for f in brokers if b != f}, 1, 1)
+        for b in brokers:
+            # only a broker with a replica leads, or takes over
+            with_b = {pick[i, b, f]: 1.0 for f in brokers if f != b}
+            with_b |= {pick[i, f, b]: 1.0 for f in brokers if f != b}
+            program.row({**with_b, holds[i, b]: -1.0}, -np.inf, 0)
+    led = {b: {pick[i, b, f]: 1.0 for i in rows for f in brokers if f != b} for b in brokers}
+    squares = _sum([program.steps(led[b], 0, len(problem.rows)) for b in brokers])
+    program.row(squares, -np.inf, leader_squares)
+    worst = program.column(upper=2.0 * len(problem.rows))
+    for b in brokers:
+        for f in brokers:
+            if f != b:
+                taken = {pick[i, b, f]: 1.0 for i in rows}
+                program.row({**_sum([led[f], taken]), worst: -1.0}, -np.inf, 0)
+    return program.minimise({worst: 1.0})
+
+
+def _placed(
+    problem: NaiveProblem, program: _Program, holds: dict[tuple[int, int], int]
+) -> tuple[Fraction, int, int]:
+    """The same; ``holds`` gets the columns of the program by partition and broker."""
     chosen = [(i, row) for i, row in enumerate(problem.rows) if row.chosen]
     racks: dict[str, list[int]] = defaultdict(list)
     for b in problem.brokers:

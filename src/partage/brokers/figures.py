@@ -75,6 +75,45 @@ class Placement:
         ideal = takeover_bound(pairs.sum(axis=1), leaders, np.zeros_like(pairs), offered)
         return {"max": int(level.max()), "ideal": ideal}
 
+    def least_worst_survivor(self) -> int:
+        """A lower bound on ``max`` for all placements that keep the rules, with leaders as fair,
+        from counting: when a broker fails, the survivors lead what it led, too; where no partition
+        has two replicas in a rack, those in other racks.
+
+        Partitions that no usable broker takes over go offline, at most the average with one of the
+        brokers.
+        """
+        place = np.flatnonzero(self.usable)
+        brokers = len(place)
+        if brokers < 2:
+            return 0
+        leaders = self.leader_counts()[place]
+        led = int(leaders.sum())
+        on = np.append(self.usable, False)[self.cluster.replicas]
+        live = np.append(self.cluster.alive, False)[self.cluster.replicas]
+        safe = on[:, 0] & (on.sum(axis=1) >= 2) & (on == live).all(axis=1)
+        lost = led - int(safe.sum())
+        bound = -(-(led - lost // brokers) // (brokers - 1))
+        fair = int(leaders.max() - leaders.min()) <= 1
+        if lost or not fair or not self._one_replica_per_rack(on):
+            return bound
+        least, more = divmod(led, brokers)
+        for inside in np.bincount(self.cluster.rack[place]).tolist():
+            if 0 < inside < brokers:
+                # of the brokers that lead one more, as many as possible are in the rack
+                above = min(inside, more)
+                taken = led - (inside - 1) * least - above + (above > 0)
+                bound = max(bound, -(-taken // (brokers - inside)))
+        return bound
+
+    def _one_replica_per_rack(self, on: Bools) -> bool:
+        """Whether racks are known, and every partition has its usable replicas in different
+        ones."""
+        if not self.cluster.rack_names or (self.cluster.rack[self.usable] < 0).any():
+            return False
+        rack = np.sort(np.where(on, np.append(self.cluster.rack, -1)[self.cluster.replicas], -1))
+        return not ((rack[:, 1:] >= 0) & (rack[:, 1:] == rack[:, :-1])).any()
+
     def after_rack_failure(self) -> dict[str, int] | None:
         """The same for the failure of any one rack; None if the usable brokers have no racks, or
         only one.
@@ -147,6 +186,7 @@ class Placement:
             "replicas_per_broker": [int(replicas.min()), int(replicas.max())],
             "leaders_per_broker": [int(leaders.min()), int(leaders.max())],
             "leaders_after_failure": self.after_failure(),
+            "worst_survivor_lower_bound": self.least_worst_survivor(),
             "leaders_after_rack_failure": self.after_rack_failure(),
             "rack_violations": self.rack_violations(),
             "topic_spread": self.topic_spread(),

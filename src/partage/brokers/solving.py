@@ -22,6 +22,7 @@ from partage.brokers.problem import Problem
 from partage.brokers.proofs import Stage, prove_leaders, prove_placement
 from partage.brokers.stages import StageName
 from partage.brokers.strategies import Strategy, strategy_named
+from partage.brokers.survivors import improve_after_failures
 from partage.brokers.waves import WaveSchedule, schedule_waves
 from partage.cluster import Cluster
 from partage.errors import CannotError
@@ -97,6 +98,8 @@ def _decide(strategy: Strategy, problem: Problem) -> tuple[Cluster, Led | None]:
     """The strategy's placement; for replica sets their best order, which is proven with it."""
     answer = strategy.decide(problem)
     led = None if strategy.ordered else lead(problem, answer)
+    if led is not None and problem.options.strategy == EXACT:
+        led = improve_after_failures(problem, led)
     return problem.cluster.with_replicas(answer if led is None else led.replicas), led
 
 

@@ -40,6 +40,7 @@ def figure(when: str, key: str, inner: str | None = None) -> Callable[[Files], N
 _COUNTED = (
     *("replicas_per_broker", "leaders_per_broker", "leaders_after_failure", "rack_violations"),
     *("topic_spread", "bytes_max_over_mean", "leaders_after_rack_failure"),
+    "worst_survivor_lower_bound",
 )
 _PLANNED = (
     *("strategy", "moves", "moves_lower_bound", "bytes_moved", "optimal", "leader_changes"),

@@ -46,6 +46,44 @@ def loose_failure_bound(plan: PlanColumns, lists: Lists) -> int:
     return takeover_bound(pairs.sum(axis=1), counts, np.zeros_like(pairs), together)
 
 
+def least_worst_survivor(plan: PlanColumns, lists: Lists) -> int:
+    """A lower bound on the worst survivor's leaders for all placements that keep the rules, with
+    leaders as fair: what survivors have to lead, divided by their number. Where all replicas of a
+    partition are in different racks, the survivors are those outside the failed broker's rack."""
+    brokers = len(plan.slots)
+    if brokers < 2:
+        return 0
+    counts = _leader_counts(plan, lists)
+    led, lost, apart = int(counts.sum()), int(counts.sum()), bool(plan.rack_sizes)
+    for ids in lists:
+        places = [plan.place[b] for b in ids]
+        live = [place for place in places if plan.alive[place]]
+        usable = [place for place in live if plan.usable[place]]
+        lost -= bool(plan.usable[places[0]]) and usable == live and len(usable) > 1
+        apart = apart and len({plan.rack[place] for place in usable}) == len(usable)
+    # some broker leads at most the average of those that no broker takes over
+    bounds = [_rounded_up(led - lost // brokers, brokers - 1)]
+    if apart and not lost and np.ptp(counts) <= 1:
+        bounds += [_least_outside(led, brokers, size) for size in plan.rack_sizes.values()]
+    return max(bounds)
+
+
+def _least_outside(led: int, brokers: int, inside: int) -> int:
+    """The same for one rack of ``inside`` brokers, when its broker with most leaders fails."""
+    if inside == brokers:
+        return 0
+    least, more = divmod(led, brokers)
+    # however many of the brokers that lead one more are in the rack
+    own = [inside * least + k for k in range(min(inside, more) + 1)]
+    failed = [least + (k > 0) for k in range(len(own))]
+    taken = min(led - x + y for x, y in zip(own, failed, strict=True))
+    return _rounded_up(taken, brokers - inside)
+
+
+def _rounded_up(whole: int, parts: int) -> int:
+    return -(-whole // parts)
+
+
 def leaders_after_rack_failure(plan: PlanColumns, lists: Lists) -> dict[str, int] | None:
     """The figure ``leaders_after_rack_failure``: the worst survivor's leaders, a lower bound on
     them, and the partitions offline, over the racks that may fail. None with fewer than two."""

@@ -11,6 +11,7 @@ import numpy as np
 from partage.brokers.check.failures import (
     leaders_after_failures,
     leaders_after_rack_failure,
+    least_worst_survivor,
     loose_failure_bound,
 )
 from partage.brokers.check.known_warnings import check_warnings
@@ -158,6 +159,7 @@ def _placement_figures(plan: PlanColumns, lists: Lists, failure_bound: int) -> d
             "max": int(level.max()) if len(slots) > 1 else 0,
             "ideal": failure_bound,
         },
+        "worst_survivor_lower_bound": least_worst_survivor(plan, lists),
         "leaders_after_rack_failure": leaders_after_rack_failure(plan, lists),
     }
 

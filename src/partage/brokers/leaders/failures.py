@@ -282,3 +282,23 @@ class _Chosen:
 def _same_sets(before: Ints, after: Ints) -> Bools:
     one, other = (np.sort(lists, axis=1) for lists in one_width(before, after))
     return np.asarray((one == other).all(axis=1))
+
+
+def prices_of_pairs(problem: Problem, lists: Ints, cap: int) -> tuple[Ints, int]:
+    """[E, E] what a partition pays for its leader and next replica where no order of these sets,
+    with these leader counts, keeps the cap; and by how many takeovers the best order exceeds it.
+    With another placement it may be fewer, by as much as its partitions pay less."""
+    choices = Choices.of(problem, lists, lists)
+    leader = problem.broker_slot[lists[choices.open, 0]]
+    orders = _Orders(problem, choices, lists, leader, None)
+    prices = orders.excess_prices(orders.counts, cap)
+    pairs = orders.takeovers
+    spare = np.maximum(cap - orders.counts[None, :] - pairs.fixed, 0)
+    found = prices.slot[:, None] + (spare == 0)
+    found[pairs.holder, pairs.taker] = prices.option
+    cheapest = np.full(pairs.items, np.iinfo(np.int64).max)
+    np.minimum.at(cheapest, pairs.item, prices.option[pairs.option])
+    worth = (spare * (found - prices.slot[:, None]))[pairs.holder, pairs.taker]
+    quota = orders.counts - pairs.base
+    excess = cheapest.sum() - (prices.slot * quota).sum() - worth.sum()
+    return np.asarray(found), int(excess)
