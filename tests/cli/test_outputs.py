@@ -91,6 +91,9 @@ WRITTEN: dict[tuple[Way, str], Output] = {
     (("watch",), "out"): Output(
         ("feed", "--cluster", "small.json", "-o", "out"), "watch.json", False, resumed=True
     ),
+    (("watch",), "metrics"): Output(
+        ("feed", "--cluster", "small.json", "-o", "watch", "--metrics", "out"), quick=False
+    ),
     (("demo",), "out"): Output(("-o", "out"), "profile/profile.json", False),
     (("what-if", "churn"), "out"): Output(
         (f"{SCENARIO}", "--overwrite", "-o", "out"), "what-if.json", False

@@ -21,7 +21,7 @@ from tests.fuzz.readers import READERS
 ROOT = Path(partage.__file__).parent
 
 NAMES_A_FILE = re.compile(r"(PLAN|CLUSTER|GROUP|SCENARIO|RECORDS|LOGS|DIR|FILES?|FOLDER)\b")
-OUTPUTS = {"out", "picture", "report"}
+OUTPUTS = {"out", "picture", "report", "metrics"}
 NOT_A_FILE = {"name GROUP": "the name of a group"}
 
 OPENS = {"read_text", "read_bytes", "read_json", "read_table", "fdopen", "open"}
