@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 from collections.abc import Callable, Iterator, Mapping
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -109,6 +110,13 @@ def with_relieved_disks() -> Plan:
     return plan(cluster_of(rows, "1:a/400 2:a/100 3:b 4:b/200"), relieve="75%")
 
 
+def with_rates() -> Cluster:
+    """The bundled cluster with rates unlike sizes."""
+    cluster, rng = uneven_racks(), np.random.default_rng(3)
+    rates = (rng.lognormal(8, 0.5, cluster.partitions) for _ in range(2))
+    return replace(cluster, bytes_in=next(rates), bytes_out=next(rates))
+
+
 LIMITED: dict[str, Callable[[], Plan]] = {
     "tolerance": lambda: plan(uneven_racks(disks=False), tolerance="20%"),
     "moves": lambda: plan(uneven_racks(disks=False), max_moves=60),
@@ -125,6 +133,12 @@ LIMITED: dict[str, Callable[[], Plan]] = {
     ),
     "bytes, packed": lambda: plan(uneven_racks(), balance="bytes", strategy="bin-packing"),
     "relief": with_relieved_disks,
+    "load": lambda: plan(uneven_racks(), balance="load", tolerance="20%"),
+    "load, rates": lambda: plan(with_rates(), balance="load", tolerance="out=30%,disk=10%"),
+    "load, leaders": lambda: plan(with_rates(), balance="load", no_moves=True, time_limit="24h"),
+    "load, topics": lambda: plan(
+        with_rates(), balance="load", topics="[a-q].*", add_broker=["77:a"]
+    ),
 }
 
 

@@ -46,7 +46,9 @@ def assert_as_good(directory: Path, name: str) -> None:
     values = {stage.name.value: stage.value for stage in made.stages}
     if any("aim" in stage.prices for stage in made.stages):
         values = {name: value for name, value in values.items() if name == "budget"}
-    for stage in (*PLACEMENT, "budget", "bytes moved"):
+    if not best.get("load", (0, True))[1]:
+        return  # a search that is further from the bands needs fewer moves
+    for stage in ("load", *PLACEMENT, "budget", "bytes moved"):
         value, proven = best.get(stage, (0, False))
         assert stage not in values or not proven or values[stage] == value, (name, stage)
 

@@ -70,13 +70,13 @@ def prove_order(problem: Problem, lists: Ints) -> Led:
     kept = _kept_order(problem, lists)
     choices = Choices.of(problem, lists, kept)
     leader = problem.broker_slot[lists[choices.open, 0]]
-    proof_of_leaders: LeaderProof | RateProof
+    proof_of_leaders: LeaderProof | RateProof | None = None
     price = None
     # takeovers are from the preferred leaders as they are, usable or not
     as_they_are = Choices.of(problem, lists, lists)
     if problem.options.leaders == "rate":
         _, proof_of_leaders = lead_by_rate(problem, choices, kept, leader)
-    else:
+    elif not problem.options.by_load:
         _, proof_of_leaders = _lead_by_count(choices, leader)
         led = as_they_are.base + np.bincount(leader[leader >= 0], minlength=len(choices.base))
         fairest = int((led * led).sum()) == proof_of_leaders.bound
