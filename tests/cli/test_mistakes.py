@@ -45,6 +45,9 @@ ANSWERS = {
     "report nosuch": "nosuch: no such directory, expected a plan directory",
     "profile nosuch.parquet -o d": "partage: nosuch.parquet: no such file or directory",
     "profile --sizes nosuch.txt -o d": "partage: nosuch.txt: no such file or directory",
+    "history nosuch.log": "partage: nosuch.log: no such file or directory",
+    "history empty": "partage: empty: holds no files",
+    "keys empty --partitions 6": "partage: empty: holds no files",
     "keys nosuch.parquet --partitions 6": "partage: nosuch.parquet: no such file or directory",
 }
 
@@ -67,6 +70,7 @@ def files(run: Run, grown: str) -> None:
     Path("double.json").write_text('{"brokers":[{"id":1,"rack":"a","rack":"b"}],"partitions":[]}')
     Path("topics.json").write_text('{"version": 1, "topics": [{"topic": "console"}]}')
     Path("p").mkdir()
+    Path("empty").mkdir()
     Path("p/plan.json").write_text("{}")
 
 

@@ -36,16 +36,20 @@ def check_choice(words: str, option: str, value: str) -> None:
 
 
 def check_present(paths: Iterable[str], master: str | None) -> None:
-    """Raise InputError for a path that does not exist, before Spark starts; only where Spark runs
-    on this machine and reads its files."""
+    """Raise InputError for a path that does not exist or a folder without a file, before Spark
+    starts; only where Spark runs on this machine and reads its files."""
     from partage.errors import InputError
 
     configured = os.environ.keys() & {"SPARK_REMOTE", "SPARK_CONF_DIR", "PYSPARK_GATEWAY_PORT"}
     if configured or not (master or "local").startswith("local"):
         return
     for path in paths:
-        if not re.search(r"://|[*?\[{]", path) and not Path(path).exists():
+        if re.search(r"://|[*?\[{]", path):
+            continue
+        if not Path(path).exists():
             raise InputError(path, "no such file or directory")
+        if Path(path).is_dir() and not any(one.is_file() for one in Path(path).rglob("*")):
+            raise InputError(path, "holds no files")
 
 
 def completion_from(words: Callable[[], Iterable[str]]) -> Callable[[str], list[str]]:

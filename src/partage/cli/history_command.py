@@ -17,6 +17,7 @@ from partage.cli.arguments import (
     Overwrite,
     ResultPage,
     check_choice,
+    check_present,
     one_of,
     spark_settings,
 )
@@ -72,6 +73,7 @@ def history(
         from partage.pipeline.history import MARKER
 
         check_directory(out, MARKER, overwrite)
+    check_present(logs, master)
     with output.bar(quiet=json) as progress:
         progress(0, 0, "starting Spark")
         from partage.pipeline import session
