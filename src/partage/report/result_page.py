@@ -104,7 +104,7 @@ class PageConsole(PrintableConsole):
         plain = text.plain.strip()
         if not plain:
             return
-        if Style.parse(str(text.style)).bold and "\n" not in plain:
+        if self.get_style(text.style).bold and "\n" not in plain:
             self.cards.append(Card(plain))
         else:
             self._add(Paragraph(list(_pieces(self, text))))
