@@ -37,6 +37,8 @@ ALLOWED = {
     ("live/sandbox/cluster.py", "rmdir"),
     # no file: a broker
     ("brokers/problem.py", "replace"),
+    # no file: a replica
+    ("flow/load_balancing/replicas.py", "move"),
     # a table into the directory that outputs made for it, or into memory
     *(("pipeline/sinks.py", what) for what in ("mkdir", "rename", "unlink")),
     ("pipeline/sinks.py", "save"),
