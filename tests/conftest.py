@@ -66,7 +66,9 @@ def no_hidden_values(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.fixture
 def beside_the_benchmarks(monkeypatch: pytest.MonkeyPatch) -> None:
     """Where they import each other as scripts of one folder do."""
-    monkeypatch.syspath_prepend(str(Path(__file__).resolve().parent.parent / "benchmarks"))
+    folder = Path(__file__).resolve().parent.parent / "benchmarks"
+    monkeypatch.syspath_prepend(str(folder / "consumers"))
+    monkeypatch.syspath_prepend(str(folder))
 
 
 @pytest.fixture(scope="session")

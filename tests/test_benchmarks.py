@@ -265,7 +265,6 @@ def test_verdict_on_fairness() -> None:
 
 
 def test_the_broker_is_recounted() -> None:
-    module("assignors")  # its folder has the module
     joins, change = module("uniform_quality").recount(60)
     assert 0 < joins.unfair < 30
     assert 0 < change.unfair < 30

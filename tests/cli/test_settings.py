@@ -23,13 +23,16 @@ pytestmark = pytest.mark.usefixtures("no_variables")
 Run = Callable[..., Any]
 
 NOT_PATHS = {
-    *("DAYS", "FACTOR", "HOST:PORT", "ID", "ID:RACK", "N", "NAME", "NAME,…", "NUMBER"),
+    *("DAYS", "DURATION", "FACTOR", "HOST:PORT", "ID", "ID:RACK", "N", "NAME", "NAME,…"),
     *(
+        "FILE|URL",  # a form of its own, bytes_in=FILE: looked for where the command runs
+        "LABEL=NAME,…",
         "N,…",
         "NAME=COLUMN,…",
         "NAME=VALUE",
         "N|%",
         "N|TOPIC=N",
+        "NUMBER",
         "OLD=NEW",
         "PERCENT",
         "RACK,…",

@@ -540,6 +540,7 @@ READERS: tuple[Reader, ...] = (
             "brokers.check",
             "brokers.check.files",
             "brokers.check.plan_columns",
+            "brokers.plan",
             "brokers.plan_file",
             "cli.cluster_commands",
             "cli.live_demo",

@@ -41,6 +41,7 @@ OTHERS = {
     "live.sandbox.launch": "a log of Kafka, shown as it is",
     "live.sandbox.process": "/proc",
     "live.sandbox.security": "written by the sandbox a moment before, or by openssl",
+    "outputs.durable": "the folder of an output",
     "outputs.file": "the place of an output",
     "outputs.place": "the place of an output",
     "pipeline.session": "of the Spark installation",

@@ -45,8 +45,8 @@ def snapshot(
     labels: Annotated[
         str | None,
         typer.Option(
-            metavar="topic=NAME,…",
-            help="What Prometheus' labels topic, partition and group are called.",
+            metavar="LABEL=NAME,…",
+            help="How Prometheus' labels topic, partition, group are called: topic=kafka_topic.",
         ),
     ] = None,
     json: Json = False,
