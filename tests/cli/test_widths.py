@@ -84,6 +84,7 @@ CALLS: Mapping[Way, list[Way]] = {
     ("report",): [("plan",)],
     ("assign",): list(assign_calls()),
     ("simulate",): list(simulate_calls()),
+    ("size",): [("weighted.json", "--member-rate", "8")],
     ("partition",): [("a", "order-1", "x" * 200, "--partitions", "12")],
     ("snapshot",): [(*RUNNING, "-o", "snapshot.json")],
     ("groups",): [RUNNING],
@@ -129,6 +130,9 @@ def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     found = partage.plan(partage.snapshot(admin=cluster.admin, sleep=cluster.sleep))
     for name in ("plan", "broken"):
         found.write(tmp_path / name)
+    weights = {"topics": {"orders": 4}, "weights": {"orders": [1, 2, 3, 5]}}
+    member = {"id": "app-1", "topics": ["orders"], "owned": [["orders", 0]], "generation": 4}
+    (tmp_path / "weighted.json").write_text(json.dumps({**weights, "members": [member]}))
     rollback = tmp_path / "broken" / "rollback.json"
     rollback.write_text(json.dumps({"version": 1, "partitions": []}))
 

@@ -325,8 +325,9 @@ def add_stage_tamperings(tamperings: Tamperings, name: str) -> None:
 
     def respell(spell: Callable[[str], Any]) -> Callable[[Files, Value], None]:
         def forge(f: Files, stage: Value) -> None:
-            key = "brokers" if "brokers" in stage["prices"] else "within"
-            stage["prices"][key] = spell(stage["prices"][key])
+            prices = stage["prices"].get("resources", stage["prices"])
+            key = next(key for key in ("brokers", "within", "replicas") if key in prices)
+            prices[key] = spell(prices[key])
 
         return forge
 

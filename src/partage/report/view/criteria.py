@@ -193,7 +193,7 @@ def _after_failure(plan: PlanData) -> Criterion:
         rating, note = "good", "proven as low as possible"
         least = plan.figures.worst_survivor_lower_bound
         if least is not None and least < worst:
-            note = f"as low as these sets allow; with others at least {units.count(least)}"
+            note = f"lowest for these sets; others: at least {units.count(least)}"
     else:
         note = f"{units.plural(worst - (bound or 0), 'leader')} above the lower bound"
     before, after = _worst_and_bound(plan.figures_before), _worst_and_bound(plan.figures)
