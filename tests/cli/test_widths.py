@@ -150,7 +150,12 @@ def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 def cases(calls: Mapping[Way, list[Way]]) -> list[Any]:
     return [
-        pytest.param(way, words, id=" ".join((*way, *words))[:COLUMNS])
+        pytest.param(
+            way,
+            words,
+            id=" ".join((*way, *words))[:COLUMNS],
+            marks=[pytest.mark.long] if "cluster-256.json" in words else [],
+        )
         for way, several in calls.items()
         for words in several
     ]

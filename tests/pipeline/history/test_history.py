@@ -134,6 +134,7 @@ def test_nothing_depends_on_how_files_and_tasks_are_cut(
             assert rows == rows.sort_by(order), "sorted within files"
 
 
+@pytest.mark.long
 def test_only_what_is_shown_comes_to_the_driver(
     spark: Any, logs: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

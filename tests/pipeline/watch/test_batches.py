@@ -32,7 +32,7 @@ def tables(out: Path) -> dict[str, bytes]:
     }
 
 
-@pytest.mark.parametrize("rows_per_file", [1_000_000, 4])
+@pytest.mark.parametrize("rows_per_file", [1_000_000, pytest.param(4, marks=pytest.mark.long)])
 def test_killed_at_any_write_it_ends_with_the_same_files(
     tmp_path: Path, cluster_file: Path, monkeypatch: pytest.MonkeyPatch, rows_per_file: int
 ) -> None:
