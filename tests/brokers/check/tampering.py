@@ -325,9 +325,12 @@ def add_stage_tamperings(tamperings: Tamperings, name: str) -> None:
 
     def respell(spell: Callable[[str], Any]) -> Callable[[Files, Value], None]:
         def forge(f: Files, stage: Value) -> None:
-            prices = stage["prices"].get("resources", stage["prices"])
-            key = next(key for key in ("brokers", "within", "replicas") if key in prices)
-            prices[key] = spell(prices[key])
+            prices = stage["prices"]
+            if resources := prices.get("resources"):  # the price of one alone may not count
+                resources.update({name: spell(text) for name, text in resources.items()})
+            else:
+                key = "brokers" if "brokers" in prices else "within"
+                prices[key] = spell(prices[key])
 
         return forge
 
