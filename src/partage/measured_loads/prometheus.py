@@ -233,8 +233,9 @@ def _given(
         if not any(records):
             records = [1.0] * len(keys)
             uneven += [topic] if len(keys) > 1 else []
+        total = sum(records)
         for key, share in zip(keys, records, strict=True):
-            found.setdefault(key, rate * share / sum(records))
+            found.setdefault(key, rate * share / total)
     return found, sorted(uneven)
 
 
