@@ -5,7 +5,8 @@ from __future__ import annotations
 import json
 import os
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from importlib.resources import files
 from pathlib import Path
@@ -53,6 +54,24 @@ def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureF
         return Ended(ended.value.code, out, err)
 
     return call
+
+
+@pytest.fixture
+def answered_by(monkeypatch: pytest.MonkeyPatch) -> Callable[[Any], None]:
+    """Live commands ask this ``FakeCluster`` from now on, and wait by its clock."""
+    from partage.live.admin.connection import Connection
+    from partage.live.execution import execute
+
+    def answer(cluster: Any) -> None:
+        @contextmanager
+        def admin(self: Connection, **_: Any) -> Iterator[Any]:
+            yield cluster.admin
+
+        monkeypatch.setattr(Connection, "admin", admin)
+        for name, value in (("clock", cluster.clock), ("sleep", cluster.sleep)):
+            monkeypatch.setitem(execute.execute.__kwdefaults__, name, value)
+
+    return answer
 
 
 @pytest.fixture

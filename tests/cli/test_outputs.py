@@ -12,7 +12,7 @@ import os
 import re
 import stat
 import subprocess
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from importlib.resources import files
@@ -29,8 +29,6 @@ pytest.importorskip("pyspark")
 import partage
 from partage.brokers.directory import JOURNAL, OVERRIDES, REPORT
 from partage.cli import app, settings
-from partage.live.admin.connection import Connection
-from partage.live.execution import execute
 from partage.live.execution.journal import Journal
 from partage.outputs import new_directory
 from partage.testing import FakeCluster
@@ -154,8 +152,8 @@ def test_every_path_of_every_command_is_known() -> None:
 
 @pytest.fixture
 def here(
-    run: Run, small: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> Iterator[FakeCluster]:
+    run: Run, small: str, tmp_path: Path, answered_by: Callable[[FakeCluster], None]
+) -> FakeCluster:
     """The input of all commands, and a cluster that answers at once; two brokers are empty."""
     cluster = FakeCluster({("t", n): (1, 2) for n in range(4)}, brokers=[1, 2, 3, 4])
     moves = [{"topic": "t", "partition": 0, "replicas": [3, 4]}]
@@ -165,14 +163,7 @@ def here(
     (tmp_path / "logs/a.log").write_text("no line of a consumer\n")
     partage.plan(partage.snapshot(admin=cluster.admin, sleep=cluster.sleep)).write("plan")
 
-    @contextmanager
-    def admin(self: Connection, **_: Any) -> Iterator[Any]:
-        yield cluster.admin
-
-    monkeypatch.setattr(Connection, "admin", admin)
-    times: Mapping[str, Any] = {"clock": cluster.clock, "sleep": cluster.sleep}
-    for name, value in times.items():
-        monkeypatch.setitem(execute.execute.__kwdefaults__, name, value)
+    answered_by(cluster)
     return cluster
 
 

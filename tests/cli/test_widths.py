@@ -10,7 +10,6 @@ import json
 import re
 import sys
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
 from importlib.resources import as_file, files
 from pathlib import Path
 from typing import Any
@@ -23,8 +22,6 @@ pytest.importorskip("kafka")
 
 import partage
 from partage.cli import app, settings
-from partage.live.admin.connection import Connection
-from partage.live.execution import execute
 from partage.testing import FakeCluster
 
 pytestmark = pytest.mark.usefixtures("no_variables")
@@ -118,7 +115,11 @@ class Terminal(io.StringIO):
 
 
 @pytest.fixture
-def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def here(
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    answered_by: Callable[[FakeCluster], None],
+) -> None:
     """What the package ships, a plan of it, one with a defect, and a cluster to apply a plan to."""
     with as_file(files("partage") / "data") as data:
         for name in ("cluster-256.json", "groups"):
@@ -136,14 +137,7 @@ def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     rollback = tmp_path / "broken" / "rollback.json"
     rollback.write_text(json.dumps({"version": 1, "partitions": []}))
 
-    @contextmanager
-    def admin(self: Connection, **_: Any) -> Iterator[Any]:
-        yield cluster.admin
-
-    monkeypatch.setattr(Connection, "admin", admin)
-    times: Mapping[str, Any] = {"clock": cluster.clock, "sleep": cluster.sleep}
-    for name, value in times.items():
-        monkeypatch.setitem(execute.execute.__kwdefaults__, name, value)
+    answered_by(cluster)
     monkeypatch.setenv("COLUMNS", str(COLUMNS))
     monkeypatch.setenv("NO_COLOR", "1")
 

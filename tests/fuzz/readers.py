@@ -28,6 +28,17 @@ HOUR = 3_600_000_000
 NOON = 1_767_268_800_000_000  # 2026-01-01T12:00Z in microseconds
 LOGS = Path(__file__).parent.parent / "data" / "logs"
 GROUPS = Path(str(files("partage") / "data" / "groups"))
+SCENARIOS = (
+    "deploy",
+    "failover",
+    "idle",
+    "kip-429",
+    "migration",
+    "new-topics",
+    "push-pull",
+    "restart",
+)
+"""Those of ``GROUPS`` that are damaged."""
 
 
 @dataclass(frozen=True)
@@ -233,16 +244,7 @@ def workspace(folder: Path) -> None:
     write("lag.txt", LAGS)
     for name, group in (("group", GROUP), ("streams", STREAMS), ("connect", CONNECT)):
         write(f"{name}.json", group)
-    for name in (
-        "deploy",
-        "failover",
-        "idle",
-        "kip-429",
-        "migration",
-        "new-topics",
-        "push-pull",
-        "restart",
-    ):
+    for name in SCENARIOS:
         text = (GROUPS / f"{name}-scenario.json").read_text(encoding="utf-8")
         write(f"{name}-scenario.json", text)
     for client in ("java", "kafka-python", "librdkafka"):
@@ -630,16 +632,7 @@ READERS: tuple[Reader, ...] = (
             ("scenario SCENARIO",),
             share=2,
         )
-        for name in (
-            "deploy",
-            "failover",
-            "idle",
-            "kip-429",
-            "migration",
-            "new-topics",
-            "push-pull",
-            "restart",
-        )
+        for name in SCENARIOS
     ),
     *(
         Reader(
