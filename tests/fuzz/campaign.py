@@ -1,7 +1,8 @@
 """Damaged input for every reader: ``python -m tests.fuzz.campaign`` runs a campaign by hand.
 
 A case is a reader and a seed. It damages one file of the reader in a workspace and runs one command
-on it; both follow from the seed.
+on it; both follow from the seed. A campaign prints the CPU time of each reader's slowest case, too:
+a reader that is slow on a small file is at fault.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ import random
 import shutil
 import sys
 import tempfile
+import time
 from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
@@ -22,11 +24,15 @@ from tests.fuzz.readers import READERS, Case, Reader, no_kafka, restore, workspa
 
 
 class Campaign:
-    """Cases in a workspace; see ``opened``."""
+    """Cases in a workspace; see ``opened``.
+
+    ``slowest``: by reader, CPU seconds and the seed.
+    """
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
         self.codes: Counter[int | None] = Counter()
+        self.slowest: dict[str, tuple[float, int]] = {}
 
     def ended(self, reader: Reader, case: Case) -> bounded.Ended:
         """How a case ends with the files as they are; afterwards they are intact."""
@@ -45,7 +51,10 @@ class Campaign:
         case = chance.choice(reader.cases)
         path = self.folder / target
         path.write_bytes(reader.damage(path.read_bytes(), chance))
+        began = time.process_time()
         ended = self.ended(reader, case)
+        took = time.process_time() - began, seed
+        self.slowest[reader.name] = max(took, self.slowest.get(reader.name, took))
         self.codes[ended.code] += 1
         found = ended.fault()
         return None if found is None else f"{reader.name!r} {seed}: {target}: {found}"
@@ -84,6 +93,7 @@ def main() -> None:
     parser.add_argument("--most", type=int, default=10, help="faults of a reader that are shown")
     given = parser.parse_args()
     faults = 0
+    print(f"seed {given.seed}", flush=True)
     with opened() as campaign:
         for reader in READERS:
             if given.reader not in (None, reader.name):
@@ -92,7 +102,12 @@ def main() -> None:
             seeds = range(given.seed, given.seed + count)
             found = [fault for seed in seeds if (fault := campaign.fault(reader, seed))]
             faults += len(found)
-            print(f"{reader.name}: {count} cases, {len(found)} faults", flush=True)
+            seconds, slowest = campaign.slowest[reader.name]
+            print(
+                f"{reader.name}: {count} cases, {len(found)} faults, "
+                f"slowest {seconds:.2f} s of CPU time (seed {slowest})",
+                flush=True,
+            )
             for fault in found[: given.most]:
                 print(fault, flush=True)
         print(
