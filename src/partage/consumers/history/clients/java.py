@@ -37,32 +37,37 @@ from partage.consumers.history.events import (
     number_of,
     partition_of,
 )
+from partage.consumers.history.first_match import FirstMatch
 from partage.consumers.history.timestamps import Timestamp, parse_timestamp
 
-_CONSUMER = re.compile(
-    r"\[Consumer (?:instanceId=(?P<instance>.*?), )?clientId=(?P<id>.*?), groupId=(?P<group>.*?)\] "
-    r"(?P<message>.*)",
-    re.DOTALL,
+_CONSUMER = FirstMatch(
+    "[Consumer ",
+    r"(?>(?:instanceId=(?P<instance>.*?), (?=clientId=))?)"
+    r"clientId=(?>(?P<id>.*?), groupId=)(?>(?P<group>.*?)\] )(?P<message>.*)",
 )
-_WORKER = re.compile(r"\[Worker clientId=.*?, groupId=.*?\] (.*)")
-_LOGGER = re.compile(r"\s*\([\w.$]+\)\s*$")
+_WORKER = FirstMatch("[Worker ", r"(?>clientId=.*?, groupId=)(?>.*?\] )([^\n]*)")
+_LOGGER = re.compile(r"\([\w.$]+\)$")
 _NAME = re.compile(r"([A-Za-z0-9._-]+)-(\d+)")
-_GENERATION = re.compile(
-    r"with generation Generation\{generationId=(-?\d+), memberId='(.*?)', protocol='(.*?)'\}"
+_GENERATION = FirstMatch(
+    "with generation Generation{",
+    r"generationId=(-?\d+), (?>memberId='(.*?)', protocol=')(.*?)'\}",
 )
 _COMPLETE = re.compile(r"with generation (-?\d+) and memberId (\S+)")
 _TRANSITION = re.compile(r"Member (\S+) with epoch -?\d+ transitioned from \w+ to (\w+)")
-_OF_MEMBER = re.compile(r"(?:^|\), )(?P<id>\S.*?)=Assignment\(partitions=\[(?P<held>.*?)\]")
-_SUBSCRIPTION = re.compile(
-    r"(?:^|\), )(?P<id>\S.*?)=Subscription\(topics=\[(?P<topics>.*?)\]"
-    r"(?:.*?groupInstanceId=(?P<instance>[^,)]*))?"
+_OF_MEMBER = re.compile(
+    r"(?:^|\), )(?P<id>\S(?:(?!\), ).)*?)=Assignment\(partitions=\[(?P<held>[^][]*)\]"
 )
-_UPDATE = re.compile(
-    r"(?:now a|\bA)ssigned partitions:\s*(?P<now>.*?)\s*"
-    r"(?:compare with previously|Current) owned partitions:\s*(?P<owned>.*?)\s*"
-    r"(?:newly added partitions|Added partitions [^:]*):\s*(?P<added>.*?)\s*"
-    r"(?:revoked partitions|Revoked partitions [^:]*):[^\S\n]*(?P<revoked>[^\n]*)",
-    re.DOTALL,
+_SUBSCRIPTION = re.compile(
+    r"(?:^|\), )(?P<id>\S(?:(?!\), ).)*?)=Subscription\(topics=\[(?P<topics>[^][]*)\]"
+    r"(?:(?:(?!\), ).)*?groupInstanceId=(?P<instance>[^,)]*))?"
+)
+_UPDATE = FirstMatch(
+    "Updating assignment with",
+    r"(?>.*?(?:now a|\bA)ssigned partitions:)"
+    r"(?>(?P<now>.*?)(?:compare with previously|Current) owned partitions:)"
+    r"(?>(?P<owned>.*?)(?:newly added partitions|Added partitions \([^:()]*\)):)"
+    r"(?>(?P<added>.*?)(?:revoked partitions|Revoked partitions \([^:()]*\)):)"
+    r"(?P<revoked>[^\n]*)",
 )
 _PARTS = (
     "now assigned partitions:",
@@ -160,7 +165,7 @@ class JavaLog:
             yield from self._configured(config)
 
     def _events(self, number: int, text: str, found: re.Match[str]) -> Iterator[Event | Rejected]:
-        message = _LOGGER.sub("", found["message"])
+        message = _without_logger(found["message"])
         try:
             events = list(_read(message))
             when = _timestamp(text) if events else None
@@ -209,6 +214,11 @@ def _timestamp(text: str) -> Timestamp:
     if when is None:
         raise Unreadable(_NO_DATE)
     return when
+
+
+def _without_logger(text: str) -> str:
+    """Without the class that some layouts put at the end."""
+    return _LOGGER.sub("", text.rstrip()).rstrip()
 
 
 def _read(message: str) -> Iterator[dict[str, Any]]:
@@ -297,7 +307,7 @@ def _updated(_: str, message: str) -> Iterator[dict[str, Any]]:
     if found is None:
         raise Unreadable("its four lists of partitions do not follow")
     now, owned = _partitions(found["now"]), _partitions(found["owned"])
-    added, revoked = _partitions(found["added"]), _partitions(_LOGGER.sub("", found["revoked"]))
+    added, revoked = _partitions(found["added"]), _partitions(found["revoked"])
     if set(added) != set(now) - set(owned) or set(revoked) != set(owned) - set(now):
         raise Unreadable("its four lists of partitions contradict each other")
     yield {"kind": EventKind.HELD, "partitions": now, "owned": owned, "cooperative": True}
@@ -330,7 +340,7 @@ _MESSAGES = (
 
 def _partitions(listed: str) -> tuple[Partition, ...]:
     """``[t-0, t-1]``, or the same without brackets."""
-    body = _LOGGER.sub("", listed).strip().removeprefix(":").strip().removeprefix("[")
+    body = _without_logger(listed).strip().removeprefix(":").strip().removeprefix("[")
     return tuple(sorted(_pairs(part for part in body.removesuffix("]").split(",") if part.strip())))
 
 

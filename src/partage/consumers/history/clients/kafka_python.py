@@ -30,13 +30,14 @@ from partage.consumers.history.events import (
     number_of,
     partition_of,
 )
+from partage.consumers.history.first_match import FirstMatch
 from partage.consumers.history.timestamps import parse_timestamp
 
 _PARTITION = re.compile(r"TopicPartition\(topic='([^']*)', partition=(\d+)\)")
-_SETS = r"(set\(\)|frozenset\(\)|\{.*?\})"
+_SETS = r"(set\(\)|frozenset\(\)|\{[^{}]*\})"
 _MEMBER = re.compile(
     r"member_id='(?P<id>[^']*)', group_instance_id=(?P<instance>None|'[^']*'), "
-    r"metadata=ConsumerProtocolSubscription\(version=\d+, topics=\[(?P<topics>[^\]]*)\]"
+    r"metadata=ConsumerProtocolSubscription\(version=\d+, topics=\[(?P<topics>[^][]*)\]"
 )
 _PLANNED = re.compile(
     r"'(?P<id>[^']*)': ConsumerProtocolAssignment\(version=\d+, assigned_partitions="
@@ -199,61 +200,68 @@ def _seen(found: re.Match[str]) -> Iterator[EventFields]:
     yield {"kind": EventKind.SEEN, "group": found[1]}
 
 
-_MESSAGES: tuple[tuple[re.Pattern[str], Callable[[re.Match[str]], Iterator[EventFields]]], ...] = (
-    (re.compile(r"\(Re-\)joining group (\S+)\s*$"), _joining),
+_MESSAGES: tuple[tuple[FirstMatch, Callable[[re.Match[str]], Iterator[EventFields]]], ...] = (
+    (FirstMatch("(Re-)joining group ", r"(\S+)\s*$"), _joining),
     (
-        re.compile(
-            r"Successfully joined group (\S+) "
-            r"<Generation (-?\d+) \(member_id: (.*), protocol: (.*?)\)>"
+        FirstMatch(
+            "Successfully joined group ",
+            r"(\S+) <Generation (-?\d+) \((?>member_id: (.*), protocol: )(.*?)\)>",
         ),
         _joined,
     ),
-    (re.compile(r"Successfully joined group (\S+) with generation (\d+)"), _joined_before_3),
+    (FirstMatch("Successfully joined group ", r"(\S+) with generation (\d+)"), _joined_before_3),
     (
-        re.compile(
-            rf"Cooperative rebalance complete for group (\S+): owned={_SETS}, assigned={_SETS}, "
-            r"revoked="
+        FirstMatch(
+            "Cooperative rebalance complete for group ",
+            rf"(\S+): owned={_SETS}, assigned={_SETS}, revoked=",
         ),
         _cooperative,
     ),
     (
-        re.compile(
-            rf"Cooperative pre-rebalance for group (?P<group>\S+): revoking (?P<held>{_SETS})"
+        FirstMatch(
+            "Cooperative pre-rebalance for group ",
+            rf"(?P<group>\S+): revoking (?P<held>{_SETS})",
         ),
         _given_up,
     ),
     (
-        re.compile(rf"Group (?P<group>\S+) lost membership; forcibly revoking (?P<held>{_SETS})"),
-        _given_up,
-    ),
-    (
-        re.compile(
-            rf"Revoking previously assigned partitions (?P<held>{_SETS}) for group (?P<group>\S+)"
+        FirstMatch(
+            "Group ", rf"(?P<group>\S+) lost membership; forcibly revoking (?P<held>{_SETS})"
         ),
         _given_up,
     ),
     (
-        re.compile(
-            rf"Setting newly assigned partitions (?P<held>{_SETS}) for group (?P<group>\S+)"
+        FirstMatch(
+            "Revoking previously assigned partitions ",
+            rf"(?P<held>{_SETS}) for group (?P<group>\S+)",
+        ),
+        _given_up,
+    ),
+    (
+        FirstMatch(
+            "Setting newly assigned partitions ",
+            rf"(?P<held>{_SETS}) for group (?P<group>\S+)",
         ),
         _assigned,
     ),
-    (re.compile(r"Leaving consumer group (\S+?)(?: \(member (.*)\))?\.\s*$"), _left),
-    (re.compile(r"Updating subscribed topics to: (.*)"), _subscribed),
+    (FirstMatch("Leaving consumer group ", r"(\S+?)(?: \(member (.*)\))?\.\s*$"), _left),
+    (FirstMatch("Updating subscribed topics to: ", r"(.*)"), _subscribed),
     (
-        re.compile(
-            r"Performing assignment for group (\S+) using strategy (\S+) with subscriptions (.*)"
+        FirstMatch(
+            "Performing assignment for group ",
+            r"(\S+) using strategy (\S+) with subscriptions (.*)",
         ),
         _subscriptions,
     ),
-    (re.compile(r"Finished assignment for group (\S+): (\{.*\})"), _plan),
+    (FirstMatch("Finished assignment for group ", r"(\S+): (\{.*\})"), _plan),
     (
-        re.compile(
-            r"Sending JoinGroup \(JoinGroupRequest\(group_id='([^']*)', session_timeout_ms=(\d+)"
+        FirstMatch(
+            "Sending JoinGroup (JoinGroupRequest(",
+            r"group_id='([^']*)', session_timeout_ms=(\d+)",
         ),
         _timeout,
     ),
-    (re.compile(r"heartbeat response for group (\S+):.*error_code=0\b"), _seen),
+    (FirstMatch("heartbeat response for group ", r"(\S+):\s(?>.*?error_code=)0\b"), _seen),
 )
 _MUST = (
     "Successfully joined group ",

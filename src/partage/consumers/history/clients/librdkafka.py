@@ -37,13 +37,13 @@ from partage.consumers.history.events import (
 from partage.consumers.history.timestamps import parse_timestamp
 
 _LINE = re.compile(
-    r"(?P<facility>[A-Z_]+)(?:\|(?P<handle>[^|]*?#consumer-\d+)\||"
-    r" \[(?P<logged>[^\]]*?#consumer-\d+)\]) \[thrd:[^\]]*\]: (?P<message>.*?)\s*$"
+    r"(?<![A-Z_])(?P<facility>[A-Z_]++)(?:\|(?P<handle>[^|]*?#consumer-\d+)\||"
+    r" \[(?P<logged>[^][]*?#consumer-\d+)\]) \[thrd:[^][]*\]: (?P<message>.*)"
 )
 _GROUP = re.compile(r'[Gg]roup "(.*?)"')
 _JOINED = re.compile(
-    r"JoinGroup response: GenerationId (-?\d+), Protocol (\S*), LeaderId .*?, "
-    r"my MemberId (.*?), member metadata count"
+    r"JoinGroup response: GenerationId (-?\d+), Protocol (\S*), LeaderId "
+    r"(?>.*?, my MemberId )(.*?), member metadata count"
 )
 _TOPIC = re.compile(r"^ *Topic (\S+) with (\d+) partition")
 _PLACE = re.compile(r"^ +(\S+) \[(\d+)\]")
@@ -107,7 +107,7 @@ class LibrdkafkaLog:
             return
         name = found["handle"] or found["logged"]
         handle = self._handles.setdefault(name, _Handle())
-        message = found["message"]
+        message = found["message"].rstrip()
         if group := _GROUP.search(message):
             handle.group = group[1]
         try:
@@ -207,7 +207,7 @@ def _simple_event(handle: _Handle, facility: str, message: str) -> list[Fields]:
 
 
 def _join_group(handle: _Handle, message: str) -> tuple[list[Fields], str]:
-    if found := _JOINED.search(message):
+    if found := _JOINED.match(message):
         handle.generation = number_of(found[1])
         if handle.generation < 0:
             return [], ""
