@@ -214,8 +214,8 @@ def test_a_partition_that_gives_replicas_up_is_not_in_two_places() -> None:
 
 
 def priced_windows(job: NaiveProblem, made: Plan, width: Fraction) -> list[tuple[int, int]]:
-    """The counts whose next replica costs at least the fair loads' price, and whose last one at
-    most, widened, as far as the partitions left out and those chosen allow."""
+    """Of the counts that the partitions left out and those chosen allow, those that are cheapest
+    where a replica is worth the fair loads' price, widened."""
     fair = made.problem.budgeted.fair
     assert fair is not None
     chosen = sum(row.chosen for row in job.rows)
@@ -223,10 +223,12 @@ def priced_windows(job: NaiveProblem, made: Plan, width: Fraction) -> list[tuple
     for broker, p, w in zip(job.brokers, fair.slot_price, made.problem.weights, strict=True):
         price, weight = int(p), int(w)
         stays = sum(broker in row.before for row in job.rows if not row.chosen)
-        fewest = ceil(Fraction(price - weight, 2 * weight))
-        largest = floor(Fraction(price + weight, 2 * weight))
-        low, high = ceil(fewest * (1 - width)), floor(largest * (1 + width))
-        windows.append((max(low, stays), max(stays, min(high, stays + chosen))))
+        counts = range(stays, stays + chosen + 1)
+        costs = [weight * n * n - price * n for n in counts]
+        best = [n for n, cost in zip(counts, costs, strict=True) if cost == min(costs)]
+        low, high = best[0] * (1 - width), best[-1] * (1 + width)
+        inside = [n for n in counts if low <= n <= high]
+        windows.append((inside[0], inside[-1]))
     return windows
 
 
@@ -309,6 +311,16 @@ def test_a_tolerance_in_numbers(loads: tuple[int, ...], tolerance: str, moved: i
     assert made.moves == moved
     assert made.settled
     assert made.optimal
+
+
+@pytest.mark.parametrize(("tolerance", "moved"), [("33%", 1), ("34%", 0)])
+def test_a_tolerance_widens_a_count_that_other_topics_force(tolerance: str, moved: int) -> None:
+    """Broker 0 keeps three replicas of other topics: 34 % of these is a fourth."""
+    cluster = cluster_of("0 0 0 0", "0 1")
+    value = cluster.to_json()
+    value["partitions"][3] |= {"topic": "a.b", "partition": 0}
+    made = partage.plan(Cluster.from_json(value), topics=r"a\.b", tolerance=tolerance)
+    assert (made.moves, made.optimal) == (moved, True)
 
 
 @pytest.mark.parametrize(

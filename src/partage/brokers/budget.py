@@ -15,6 +15,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
+from math import ceil, floor
 
 import numpy as np
 import numpy.typing as npt
@@ -81,16 +82,21 @@ def within_limits(sharing: AssignmentProblem, order: Sequence[str], limits: Limi
 
 def fair_window(sharing: AssignmentProblem, price: Ints, tolerance: Fraction) -> tuple[Ints, Ints]:
     """[E] the fewest and the most replicas that are fair at the dual values ``price`` [E] (the next
-    replica costs at least the price, the last one at most), widened by ``tolerance``."""
+    replica costs at least the price, the last one at most), widened by ``tolerance``. Where the
+    replicas that stay force a higher count, or the partitions are too few, that count is fair."""
     low, high = [], []
     least, most = sharing.base, sharing.base + sharing.items
     for p, w, a, b in zip(
         price.tolist(), sharing.weight.tolist(), least.tolist(), most.tolist(), strict=True
     ):
-        fewest, largest = -(-(p - w) // (2 * w)), (p + w) // (2 * w)
-        low.append(min(max(-(-fewest * (1 - tolerance) // 1), a), b))
-        high.append(min(max(largest * (1 + tolerance) // 1, a), b))
-    return np.array([int(x) for x in low]), np.array([int(x) for x in high])
+        fewest, largest = (_between(a, n, b) for n in (-(-(p - w) // (2 * w)), (p + w) // (2 * w)))
+        low.append(_between(a, ceil(fewest * (1 - tolerance)), b))
+        high.append(_between(a, floor(largest * (1 + tolerance)), b))
+    return np.array(low), np.array(high)
+
+
+def _between(least: int, count: int, most: int) -> int:
+    return min(max(count, least), most)
 
 
 def _within_moves(

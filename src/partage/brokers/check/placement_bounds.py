@@ -238,12 +238,14 @@ def _windows(
     model: PlacementModel, weight: Ints, price: Ints, width: Fraction
 ) -> tuple[Ints, Ints]:
     """[E] the fewest and the most replicas that are best at the prices (the next costs at least the
-    price, the last at most), widened by the tolerance."""
+    price, the last at most) of the counts that the fixed replicas allow, widened by the
+    tolerance."""
     fixed = model.fixed.sum(axis=0)
     low, high = [], []
     for w, p, least in zip(weight.tolist(), price.tolist(), fixed.tolist(), strict=True):
         most = least + len(model.items)
         fewest, largest = ceil(Fraction(p - w, 2 * w)), floor(Fraction(p + w, 2 * w))
-        low.append(min(max(ceil(fewest * (1 - width)), least), most))
-        high.append(min(max(floor(largest * (1 + width)), least), most))
+        fewest, largest = (min(max(n, least), most) for n in (fewest, largest))
+        low.append(max(ceil(fewest * (1 - width)), least))
+        high.append(min(floor(largest * (1 + width)), most))
     return np.array(low), np.array(high)
