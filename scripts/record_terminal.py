@@ -8,6 +8,7 @@ picture waits after each command. Where motion is not wanted, the end is shown a
 
 from __future__ import annotations
 
+import argparse
 import os
 import shlex
 import subprocess
@@ -106,9 +107,14 @@ def _look(style: Style | None) -> str:
 
 
 def main() -> None:
-    target, *commands = sys.argv[1:]
-    runs = [(command, run(command)) for command in commands]
-    Path(target).write_text(drawn(runs), encoding="utf-8")
+    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    parser.add_argument("target", type=Path, help="the SVG file to write")
+    parser.add_argument(
+        "commands", nargs="+", metavar="COMMAND", help="each with its arguments, quoted"
+    )
+    given = parser.parse_args()
+    runs = [(command, run(command)) for command in given.commands]
+    given.target.write_text(drawn(runs), encoding="utf-8")
 
 
 if __name__ == "__main__":

@@ -225,7 +225,7 @@ def test_a_broken_rack_rule_is_reported() -> None:
     mip = answers["mip"]
     assert isinstance(mip, Plan)
     broken = mip.figures["rack_violations"]
-    said = f"{broken} partitions break the rack rule (41 before): partage check will report them"
+    said = f"{broken} partitions break the rack rule (41 before): partage check will report it"
     assert told == {"exact": [], "greedy": [], "bin-packing": [], "mip": [said]}
 
 

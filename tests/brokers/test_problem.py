@@ -135,7 +135,7 @@ def test_a_partition_whose_holders_are_all_dead_is_a_warning() -> None:
 
 
 def test_sizes_that_are_known_for_some_are_a_warning() -> None:
-    assert any("no known size" in line for line in problem(RACKS).warnings)
+    assert any("unknown sizes count as 0 bytes" in line for line in problem(RACKS).warnings)
 
 
 # ---------------------------------------------------------------- partitions

@@ -156,7 +156,7 @@ def test_apply_without_changes_writes_nothing(run: Run, tmp_path: Path, files_no
     assert (ended.code, ended.err) == (0, "")
     assert ended.out.splitlines() == [
         "Nothing to do: every given replica list is in place.",
-        "! log dirs named for 1 partitions: they are not asked for, each broker decides itself",
+        "! log_dirs are ignored, each broker chooses: 1 partition",
     ]
     lines = [
         json.loads(line) for line in run("apply", "now.json", *SERVER, "--json").out.splitlines()

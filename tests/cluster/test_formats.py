@@ -214,7 +214,7 @@ def test_truncated_describe(file: File, refused: Refused) -> None:
     text = DESCRIBE_4.replace("\tTopic: clicks\tPartition: 2", "gone", 1)
     assert refused(file(text)) == "topic clicks announces 3 partitions, 2 follow"
     text = "".join(DESCRIBE_4.splitlines(keepends=True)[:-1])
-    assert refused(file(text)) == "topic __consumer_offsets announces 1 partitions, 0 follow"
+    assert refused(file(text)) == "topic __consumer_offsets announces 1 partition, 0 follow"
 
 
 @pytest.mark.parametrize(

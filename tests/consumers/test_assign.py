@@ -73,9 +73,9 @@ def test_ignored_claims_are_warnings() -> None:
     ]
     found = assign(Group({"t": 2, "u": 1}, members), "sticky")
     assert found.to_json()["warnings"] == [
-        "1 topics that are subscribed to are not listed (gone): ignored",
-        "2 claims to partitions that do not exist: ignored",
-        "1 claims to topics not subscribed to: ignored",
+        "subscriptions to topics that are not listed are ignored: gone",
+        "2 claims to partitions outside of the topics: ignored",
+        "1 claim to a topic without a subscription: ignored",
     ]
     assert sorted(found.loads.tolist()) == [1, 2]
 

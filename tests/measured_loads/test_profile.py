@@ -316,7 +316,7 @@ def test_what_groups_read(write: Write, tmp_path: Path) -> None:
     assert rates is not None
     # where no group was sampled, as if one consumer read everything
     assert rates.bytes_out.tolist() == pytest.approx([9.0, 1.0, 0.5, 0.0])
-    assert "bytes out: of 1 partitions, what groups consumed between samples" in plan.problem.loads
+    assert "bytes out: what groups consumed between samples, of 1 partition" in plan.problem.loads
     plan.write(tmp_path / "plan")
     assert partage.check(tmp_path / "plan").sound
     assert partage.plan(sized, profile=directory).problem.rates is None

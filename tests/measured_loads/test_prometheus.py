@@ -125,7 +125,7 @@ def test_the_rate_of_a_topic_is_shared(
     bytes_in = answer(tmp_path, series("", [40], topic="t"), name="in")
     found = rates(f"bytes_in={bytes_in}", *([answer(tmp_path, *rows)] if rows else []))
     assert [found.of["t", number].bytes_in for number in range(2)] == shares
-    words = "bytes_in of 1 topics (t) have no partitions: shared evenly among them"
+    words = "bytes_in has no partitions, shared evenly: t"
     assert found.warnings == ((words,) if evenly else ())
 
 
@@ -149,8 +149,8 @@ def test_labels_that_are_none(text: str) -> None:
 def test_partitions_that_only_one_side_has(tmp_path: Path) -> None:
     rows = [series("kafka_log_log_size", [0, 60], **of("gone", 3))]
     assert rates(answer(tmp_path, *rows)).warnings == (
-        "2 partitions of the cluster have no rate from Prometheus: t-0, t-1",
-        "1 partitions from Prometheus are not in the cluster: gone-3",
+        "no rate from Prometheus: t-0, t-1",
+        "from Prometheus, but not in the cluster: gone-3",
     )
 
 

@@ -28,6 +28,7 @@ from partage.cluster.reassignment import Reassignment
 from partage.errors import InputError
 from partage.measured_loads import Measured, Profile
 from partage.period import shown
+from partage.units import plural
 
 P = ParamSpec("P")
 Request = TypeVar("Request", bound="PlanRequest")
@@ -156,7 +157,9 @@ def posed(
     reads = profile.bytes_out(cluster) if options.by_load else None
     if reads is not None:
         cluster, known = _read(cluster, reads)
-        loads.append(f"bytes out: of {known} partitions, what groups consumed between samples")
+        loads.append(
+            f"bytes out: what groups consumed between samples, of {plural(known, 'partition')}"
+        )
     problem = Problem.resolve(cluster, options, rates)
     if rates is not None:
         problem.loads.append(f"rates: {profile.rates}")
@@ -204,8 +207,8 @@ def _measured_warnings(measured: Measured) -> list[str]:
     if measured.bytes_per_second is None:
         return []
     for names, what in (
-        (measured.not_measured, "of the cluster have no record in the profile: rate 0"),
-        (measured.not_in_cluster, "of the profile are not in the cluster: left aside"),
+        (measured.not_measured, "without a record in the profile, rate 0"),
+        (measured.not_in_cluster, "of the profile are not in the cluster: ignored"),
     ):
         if names:
             found.append(f"{len(names)} partitions {what} ({names[0]}{' …' if names[1:] else ''})")

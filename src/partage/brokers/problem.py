@@ -28,7 +28,7 @@ from partage.cluster.broker import MAX_BYTES
 from partage.errors import InputError, shown
 from partage.flow.assignment import LOAD, MOVES, SPREAD, Assignment, AssignmentProblem
 from partage.patterns import compile_pattern, matcher
-from partage.units import did_you_mean, listed
+from partage.units import did_you_mean, listed, plural
 
 Ints = npt.NDArray[np.int64]
 Bools = npt.NDArray[np.bool_]
@@ -416,7 +416,7 @@ def _rates(cluster: Cluster, measured: Floats | None) -> tuple[Rates, list[str],
         known = np.maximum(cluster.size_bytes, 0) / _WEEK
     missing = np.isnan(known)
     if missing.any():
-        warnings.append(f"{int(missing.sum())} partitions have no known rate and count as 0")
+        warnings.append(f"unknown rates count as 0: {_some(cluster, missing)}")
     bytes_in = np.where(missing, 0, known)
     read = np.full(len(bytes_in), np.nan) if cluster.bytes_out is None else cluster.bytes_out
     if np.isnan(read).any():
@@ -461,21 +461,24 @@ def _warnings(problem: Problem) -> Iterable[str]:
     out = ~_chosen(cluster, problem.options.topics)
     stuck = out & (~alive[cluster.replicas] & (cluster.replicas >= 0)).any(axis=1)
     if stuck.any() and not problem.options.no_moves:
-        yield (
-            f"{int(stuck.sum())} partitions of the topics left out have a replica on a dead "
-            f"broker, among them {cluster.names[int(np.flatnonzero(stuck)[0])]}"
-        )
-    lost = ~alive[cluster.replicas].any(axis=1)
+        yield f"the topics left out keep replicas on dead brokers: {_some(cluster, stuck)}"
+    lost = np.asarray(~alive[cluster.replicas].any(axis=1))
     if lost.any():
-        rows = np.flatnonzero(lost)
         yield (
-            f"{len(rows)} partitions have no live replica to copy from, among them "
-            f"{cluster.names[int(rows[0])]}: they cannot be reassigned until a holder is back"
+            f"no live replica to copy from: {_some(cluster, lost)}; Kafka cannot move these until "
+            "a broker that holds one is back"
         )
     yield from _given_warnings(problem)
     unknown = cluster.size_bytes < 0
     if unknown.any() and not unknown.all():
-        yield f"{int(unknown.sum())} partitions have no known size and count as 0 bytes"
+        yield f"unknown sizes count as 0 bytes: {_some(cluster, unknown)}"
+
+
+def _some(cluster: Cluster, rows: Bools) -> str:
+    """How many partitions, and the first of them."""
+    first = cluster.names[int(rows.argmax())]
+    many = int(rows.sum())
+    return f"1 partition, {first}" if many == 1 else f"{many:,} partitions, among them {first}"
 
 
 def _new_racks(problem: Problem) -> Iterable[str]:
@@ -500,32 +503,28 @@ def _given_warnings(problem: Problem) -> Iterable[str]:
     if problem.given is None or reassignment is None or problem.options.no_moves:
         return
     if reassignment.in_log_dirs:
-        yield (
-            f"log dirs named for {reassignment.in_log_dirs} partitions: they are not asked for, "
-            "each broker decides itself"
-        )
+        named = plural(reassignment.in_log_dirs, "partition")
+        yield f"log_dirs are ignored, each broker chooses: {named}"
     today, wanted = one_width(cluster.replicas, problem.given)
     old, new = cluster.replication_factor, (wanted >= 0).sum(axis=1)
     changed = (today != wanted).any(axis=1)
     fetched = ~(wanted[:, :, None] == today[:, None, :]).any(axis=2) & (wanted >= 0)
     dead = ~np.append(cluster.alive, True)[wanted]
 
-    def some(rows: Bools) -> str:
-        return f"{int(rows.sum())} partitions, among them {cluster.names[int(rows.argmax())]}"
-
     left = changed & ~problem.chosen
     if left.any():
-        yield f"the topics left out have changes that are not made: {some(left)}"
+        yield f"the topics left out have changes that are not made: {_some(cluster, left)}"
     other = problem.chosen & (old != new)
     if other.any():
         row = int(other.argmax())
-        yield f"another replication factor for {some(other)} from {old[row]} to {new[row]}"
+        change = f"from {old[row]} to {new[row]}"
+        yield f"another replication factor for {_some(cluster, other)} {change}"
     held_up = problem.chosen & fetched.any(axis=1) & dead.any(axis=1)
     if held_up.any():
         yield (
-            f"a replica stays on a dead broker while others move: {some(held_up)}; Kafka ends such "
-            "a move only when that broker is back"
+            f"a replica stays on a dead broker while others move: {_some(cluster, held_up)}; Kafka "
+            "ends such a move only when that broker is back"
         )
     many = ~changed & (old > int(problem.usable.sum()))
     if many.any():
-        yield f"more replicas than live brokers, left as they are: {some(many)}"
+        yield f"more replicas than live brokers, left as they are: {_some(cluster, many)}"

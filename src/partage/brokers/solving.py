@@ -26,6 +26,7 @@ from partage.brokers.survivors import improve_after_failures
 from partage.brokers.waves import WaveSchedule, schedule_waves
 from partage.cluster import Cluster
 from partage.errors import CannotError
+from partage.units import plural
 
 
 def solve(problem: Problem, progress: Progress | None = None) -> Plan:
@@ -135,8 +136,8 @@ def _rack_warnings(problem: Problem, after: Cluster) -> list[str]:
         return []
     before = int(rack_violations(problem.cluster, problem.usable).sum())
     return [
-        f"{int(broken.sum())} partitions break the rack rule ({before} before): "
-        "partage check will report them"
+        f"{plural(int(broken.sum()), 'partition breaks', 'partitions break')} the rack rule "
+        f"({before} before): partage check will report it"
     ]
 
 

@@ -26,7 +26,7 @@ from partage.cluster.broker import MAX_BROKER_ID, MAX_BYTES, UNKNOWN, Broker
 from partage.errors import InputError, shown
 from partage.files import parse_json, read_text
 from partage.json_input import Count, Name, check_json
-from partage.units import listed
+from partage.units import listed, plural
 
 _MAX_PARTITION = 2**31 - 1
 _BYTES_WORDS = f"a whole number of bytes from 0 to {MAX_BYTES} (an exbibyte)"
@@ -267,7 +267,8 @@ def parse_describe(text: str, where: str) -> ClusterColumns:
     for topic, count in announced.items():
         if found[topic] != count:
             raise InputError(
-                where, f"topic {topic} announces {count} partitions, {found[topic]} follow"
+                where,
+                f"topic {topic} announces {plural(count, 'partition')}, {found[topic]} follow",
             )
     notes = (_out_of_sync(short),) if short else ()
     brokers = _named_brokers(replicas)

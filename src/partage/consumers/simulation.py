@@ -563,8 +563,8 @@ class _Run:
         self.spans.sort(key=lambda span: (span.partition, span.start))
         if network.settled() and self._without_owner:
             self.violations.append(
-                f"at {until:g} s the group is stable and {self._without_owner} partitions have no "
-                "owner"
+                f"at {until:g} s the group is stable and without an owner are "
+                f"{plural(self._without_owner, 'partition')}"
             )
         return Simulation(
             scenario=self.scenario,

@@ -308,7 +308,7 @@ def proven_bound(takeovers: Takeovers, cap: int, proof: Proof) -> int | None:
     least: int | None = None
     for step in proof:
         if not cases:
-            raise ValueError("prices of a case that there is not")
+            raise ValueError("more prices than cases")
         case = cases.pop()
         if isinstance(step, Prices):
             bound = case.bound(cap, step.scale, step.option, step.slot)
@@ -318,7 +318,7 @@ def proven_bound(takeovers: Takeovers, cap: int, proof: Proof) -> int | None:
             least = bound if least is None else min(least, bound)
         else:
             if not 0 <= step < case.slots or case.low[step] == case.high[step]:
-                raise ValueError("a case that is none")
+                raise ValueError("a broker that does not distinguish two cases")
             here = np.arange(case.slots) == step
             cases.append(case.within(np.where(here, case.high, case.low), case.high))
             cases.append(case.within(case.low, np.where(here, case.low, case.high)))

@@ -25,7 +25,7 @@ import numpy.typing as npt
 from partage.errors import InputError, shown
 from partage.frames import Columns, arrow_table, data_frame, html_table
 from partage.group.member import Ints, Member
-from partage.units import plural
+from partage.units import listed, plural
 
 if TYPE_CHECKING:
     from partage.group.formats import GroupColumns
@@ -341,20 +341,22 @@ class Group:
         )
         if absent:
             found.append(
-                f"{len(absent)} topics that are subscribed to are not listed ({absent[0]}"
-                f"{' …' if absent[1:] else ''}): ignored"
+                f"subscriptions to topics that are not listed are ignored: {listed(absent, 3)}"
             )
         _, _, unknown, unsubscribed = self._claims
         if unknown:
-            found.append(f"{unknown} claims to partitions that do not exist: ignored")
+            claims = plural(unknown, "claim to a partition", "claims to partitions")
+            found.append(f"{claims} outside of the topics: ignored")
         if unsubscribed:
-            found.append(f"{unsubscribed} claims to topics not subscribed to: ignored")
+            claims = plural(unsubscribed, "claim to a topic", "claims to topics")
+            found.append(f"{claims} without a subscription: ignored")
         contested = int(self.contested.sum())
         if contested:
             topic, number = self.named(int(self.contested.argmax()))
+            claimed = plural(contested, "partition is", "partitions are")
             found.append(
-                f"{contested} partitions are claimed by several members of one generation "
-                f"({topic}-{number}): all these claims are void"
+                f"{claimed} claimed by several members of one generation ({topic}-{number}): "
+                "all these claims are void"
             )
         return tuple(found)
 

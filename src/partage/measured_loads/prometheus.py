@@ -132,15 +132,14 @@ def prometheus_rates(
         for key, rate in rates.items():
             found[key] = replace(found.get(key, PartitionRates()), **{name: rate})
         if uneven:
-            what = f"{name} of {len(uneven)} topics ({listed(uneven, 3)})"
-            warnings.append(f"{what} have no partitions: shared evenly among them")
+            warnings.append(f"{name} has no partitions, shared evenly: {listed(uneven, 3)}")
     for keys, what in (
-        (sizes.keys() - found.keys(), "of the cluster have no rate from Prometheus"),
-        (found.keys() - sizes.keys(), "from Prometheus are not in the cluster"),
+        (sizes.keys() - found.keys(), "no rate from Prometheus"),
+        (found.keys() - sizes.keys(), "from Prometheus, but not in the cluster"),
     ):
         if keys:
             names = [f"{topic}-{number}" for topic, number in sorted(keys)]
-            warnings.append(f"{len(names)} partitions {what}: {listed(names, 3)}")
+            warnings.append(f"{what}: {listed(names, 3)}")
     seconds = times[-1] - times[0]
     return MeasuredRates(seconds, len(times), dict(sorted(found.items())), tuple(warnings))
 
@@ -203,10 +202,7 @@ def _reads(series: Sequence[_Samples]) -> dict[tuple[str, Key], GroupReads]:
         if one.kind != "committed" or sources.setdefault(name, one.source) != one.source:
             continue
         for time, value in zip(one.times, one.values, strict=True):
-            if name in found:
-                found[name].add(round(value), time)
-            else:
-                found[name] = GroupReads(round(value), time)
+            found.setdefault(name, GroupReads(round(value), time)).add(round(value), time)
     return found
 
 

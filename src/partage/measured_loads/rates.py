@@ -84,6 +84,7 @@ class LogGrowth:
     seconds: float = 0.0
 
     def add(self, now: LogReading) -> None:
+        """The same reading twice changes nothing."""
         before, self.last = self.last, now
         size_seconds = now.size_at - before.size_at
         grown = None
@@ -129,6 +130,7 @@ class GroupReads:
     seconds: float = 0.0
 
     def add(self, offset: int, at: float) -> None:
+        """The same offset twice changes nothing."""
         if offset >= self.offset:
             self.records += offset - self.offset
             self.seconds += at - self.at

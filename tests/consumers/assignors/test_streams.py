@@ -83,13 +83,13 @@ def test_processes_are_even_by_their_threads() -> None:
 
 def test_one_process_has_no_standbys() -> None:
     found = assign(Group(TOPICS, THREADS[:2], streams=STREAMS), "streams").to_json()
-    assert found["warnings"] == ["6 of 6 standbys have no process left for them"]
+    assert found["warnings"] == ["too few processes: 6 of 6 standbys not placed"]
 
 
 def test_topics_in_no_subtopology_are_a_warning() -> None:
     streams = {"subtopologies": [{"topics": ["a"]}]}
     found = assign(Group(TOPICS, THREADS, streams=streams), "streams").to_json()
-    assert found["warnings"] == ["7 partitions belong to topics of no subtopology: ignored"]
+    assert found["warnings"] == ["topics of no subtopology are ignored: 7 partitions"]
     assert sum(found["loads"].values()) == 6
 
 

@@ -160,7 +160,7 @@ def test_what_cannot_be_measured_is_named() -> None:
     assert found.warnings == (
         "group hidden: what it reads is not measured: not allowed: missing ACL: an operation on "
         "the group",
-        "rates of 1 partitions not measured: dead-0",
+        "rates not measured: dead-0",
     )
 
 

@@ -10,6 +10,8 @@ from collections.abc import Iterator
 from partage.brokers.check.plan_columns import MAX_WEIGHT, PlanColumns
 from partage.brokers.directory import MARKER
 
+_PARTITIONS = r"([\d,]+) partitions?"
+
 
 def check_warnings(plan: PlanColumns) -> list[str]:
     """Defects of ``warnings``."""
@@ -17,10 +19,10 @@ def check_warnings(plan: PlanColumns) -> list[str]:
     found = []
     for pattern, number in _expected(plan):
         matches = (re.match(pattern, warning) for warning in stated)
-        numbers = [match[1] for match in matches if match is not None]
+        numbers = [match[1].replace(",", "") for match in matches if match is not None]
         expected = [str(number)] if number else []
         if numbers != expected:
-            about = pattern.replace(r"(\d+)", "N")
+            about = pattern.replace(_PARTITIONS, "N partitions")
             found.append(f"{MARKER}: warnings {about!r}: {numbers}, expected {expected}")
     return found
 
@@ -30,11 +32,13 @@ def _expected(plan: PlanColumns) -> Iterator[tuple[str, int | str]]:
     asked = plan.asked
     alive = {b for b, is_alive in zip(plan.ids, plan.alive.tolist(), strict=True) if is_alive}
     known = [size is not None for size in plan.value["partitions"]["size_bytes"]]
-    yield r"(\d+) partitions have no live replica", sum(not alive & {*row} for row in plan.before)
-    yield r"(\d+) partitions have no known size", known.count(False) if any(known) else 0
+    lost = sum(not alive & {*row} for row in plan.before)
+    yield rf"no live replica to copy from: {_PARTITIONS}", lost
+    unknown = known.count(False) if any(known) else 0
+    yield rf"unknown sizes count as 0 bytes: {_PARTITIONS}", unknown
     out = [not asked.may_change(plan.topics[t]) for t in plan.topic.tolist()]
     stuck = [left and not alive >= {*row} for left, row in zip(out, plan.before, strict=True)]
-    what = r"(\d+) partitions of the topics left out have a replica on a dead broker"
+    what = rf"the topics left out keep replicas on dead brokers: {_PARTITIONS}"
     yield what, 0 if asked.no_moves else sum(stuck)
     yield from _about_capacities(plan)
     if asked.given and not asked.no_moves:
@@ -58,8 +62,8 @@ def _about_capacities(plan: PlanColumns) -> Iterator[tuple[str, int | str]]:
 def _about_given_lists(plan: PlanColumns, alive: set[int]) -> Iterator[tuple[str, int | str]]:
     rows = list(zip(plan.chosen.tolist(), plan.before, plan.after, strict=True))
     others = sum(chosen and len(old) != len(new) for chosen, old, new in rows)
-    yield r"another replication factor for (\d+) partitions", others
+    yield rf"another replication factor for {_PARTITIONS}", others
     held_up = sum(
         chosen and bool({*new} - {*old}) and not alive >= {*new} for chosen, old, new in rows
     )
-    yield r"a replica stays on a dead broker while others move: (\d+) partitions", held_up
+    yield rf"a replica stays on a dead broker while others move: {_PARTITIONS}", held_up

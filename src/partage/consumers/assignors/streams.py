@@ -60,6 +60,7 @@ from partage.consumers.streams.topology import Topology
 from partage.consumers.streams.warmups import StateLags, WarmupPlan, plan_round
 from partage.group import Group
 from partage.group.model import NO_MEMBER
+from partage.units import plural
 
 Ints = npt.NDArray[np.int64]
 Bools = npt.NDArray[np.bool_]
@@ -89,10 +90,10 @@ def streams(group: Group) -> Assignment:
         warming = Warmups(*_copies(app, warmups), now.waiting, due)
     wanted = config.standbys * int((app.stateful & (active != NO_MEMBER)).sum())
     if len(standbys) < wanted:
-        notes.append(f"{wanted - len(standbys)} of {wanted} standbys have no process left for them")
+        notes.append(f"too few processes: {wanted - len(standbys)} of {wanted} standbys not placed")
     elsewhere = group.partitions - len(app.row)
     if elsewhere:
-        notes.append(f"{elsewhere} partitions belong to topics of no subtopology: ignored")
+        notes.append(f"topics of no subtopology are ignored: {plural(elsewhere, 'partition')}")
     return Assignment(
         group,
         owner,

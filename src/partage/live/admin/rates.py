@@ -80,10 +80,7 @@ class _Meter:
         for key in sizes.keys() & first.keys() & following.keys():
             at, offset = following[key]
             reading = LogReading(leaders[key], *sizes[key], at, first[key][1], offset)
-            if key in self.logs:
-                self.logs[key].add(reading)
-            else:
-                self.logs[key] = LogGrowth(reading)
+            self.logs.setdefault(key, LogGrowth(reading)).add(reading)
 
     def _offsets(self, spec: OffsetSpec, keys: Iterable[Key]) -> dict[Key, tuple[float, int]]:
         """When it was read, and the offset; topics that cannot be read are left out."""
@@ -121,10 +118,7 @@ class _Meter:
                 if one.offset < 0:
                     continue
                 key = (group, (at.topic, at.partition))
-                if key in self.reads:
-                    self.reads[key].add(one.offset, now)
-                else:
-                    self.reads[key] = GroupReads(one.offset, now)
+                self.reads.setdefault(key, GroupReads(one.offset, now)).add(one.offset, now)
 
     def warnings(self, measured: Mapping[Key, PartitionRates]) -> list[str]:
         found = [
@@ -133,7 +127,7 @@ class _Meter:
         ]
         missing = [f"{topic}-{number}" for topic, number in sorted(self.listed - measured.keys())]
         if missing:
-            found.append(f"rates of {len(missing)} partitions not measured: {listed(missing, 3)}")
+            found.append(f"rates not measured: {listed(missing, 3)}")
         return found if self.reads else [*found, _NO_COMMITS]
 
 

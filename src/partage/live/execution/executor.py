@@ -45,6 +45,7 @@ from partage.live.execution.replanning import blocking_brokers
 from partage.live.execution.retrying_admin import RetryingAdmin
 from partage.live.execution.throttle_controller import ThrottleController
 from partage.live.execution.throttles import ReplicationThrottles
+from partage.units import plural
 
 POLL_SECONDS = 1.0
 DEAD_SECONDS = 10.0
@@ -407,8 +408,8 @@ class Executor:
         self._journal.write("replanned", without=sorted(dead), file=file.name)
         self._notify(
             blocked,
-            f"broker {names} does not answer: planned again without it, {len(keys)} partitions, "
-            f"{moves} moves ({file.name})",
+            f"broker {names} does not answer: planned again without it, "
+            f"{plural(len(keys), 'partition')}, {plural(moves, 'move')} ({file.name})",
         )
         return keys
 

@@ -52,7 +52,7 @@ def _storage(plan: PlanData) -> Criterion:
         return counts if ratio is None else f"{counts}, bytes ×{units.decimal(ratio)}"
 
     difference = _difference(plan.figures.replicas_per_broker)
-    rating, note = _even("replicas", difference)
+    rating, note = _even("replica", difference)
     if rating == "bad" and (other := _balanced_instead_of_replicas(plan)):
         rating, note = "limit", f"balanced by {other}, not by count"
     elif rating == "bad" and _is_limited(plan):
@@ -66,7 +66,7 @@ def _storage(plan: PlanData) -> Criterion:
 def _leaders(plan: PlanData) -> Criterion:
     if plan.by_rate is not None:
         return _led_rates(plan, plan.by_rate)
-    rating, note = _even("leaders", _difference(plan.figures.leaders_per_broker))
+    rating, note = _even("leader", _difference(plan.figures.leaders_per_broker))
     if rating == "bad" and plan.options.get("balance") == "load":
         rating, note = "limit", "balanced by load, not by count"
     elif rating == "bad" and plan.proven(StageName.LEADERS):
@@ -95,9 +95,11 @@ def _difference(pair: tuple[int, int] | None) -> int:
 
 
 def _even(noun: str, difference: int) -> tuple[Rating, str]:
-    if difference <= 1:
-        return "good", f"{noun} differ by at most one"
-    return "bad", f"{noun} differ by {units.count(difference)}"
+    if difference == 0:
+        return "good", f"equal {noun} counts"
+    if difference == 1:
+        return "good", f"{noun}s differ by at most one"
+    return "bad", f"{noun}s differ by {units.count(difference)}"
 
 
 def _balanced_instead_of_replicas(plan: PlanData) -> str:
