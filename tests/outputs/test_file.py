@@ -34,10 +34,10 @@ def umask(mask: int) -> Iterator[None]:
 
 
 @contextmanager
-def full_disk() -> Iterator[None]:
-    """Files cannot grow beyond 10 bytes."""
+def full_disk(size: int = 10) -> Iterator[None]:
+    """Files cannot grow beyond that many bytes."""
     before = resource.getrlimit(resource.RLIMIT_FSIZE)
-    resource.setrlimit(resource.RLIMIT_FSIZE, (10, before[1]))
+    resource.setrlimit(resource.RLIMIT_FSIZE, (size, before[1]))
     try:
         yield
     finally:

@@ -278,6 +278,46 @@ def test_a_sandbox_moved_while_it_runs(running_controller: tuple[Path, Any]) -> 
     assert not moved.exists()
 
 
+@real
+@pytest.mark.parametrize("secure", [False, True])
+def test_a_full_disk_leaves_nothing_behind(tmp_path: Path, secure: bool) -> None:
+    with full_disk(), pytest.raises(InputError, match=r"cannot be written \(File too large\)$"):
+        Sandbox.start(tmp_path / "s", brokers=1, secure=secure)
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.long
+@real
+@pytest.mark.parametrize("size", [1_500, 60_000])
+def test_a_disk_that_a_node_fills_leaves_nothing_behind(tmp_path: Path, size: int) -> None:
+    with full_disk(size), pytest.raises(PartageError, match=r"did not start: .*File too large$"):
+        Sandbox.start(tmp_path / "s", brokers=1)
+    assert list(tmp_path.iterdir()) == []
+    assert not processes_of(tmp_path)
+
+
+@pytest.mark.long
+@real
+def test_a_small_disk_is_named(tmp_path: Path) -> None:
+    """Its log is cut, too: the reason is not in it."""
+    mount = ["mount", "-t", "tmpfs", "-o", "size=64k", "tmpfs", str(tmp_path)]
+    if subprocess.run(mount, stderr=subprocess.DEVNULL).returncode != 0:
+        pytest.skip("only root can mount a small disk")
+    try:
+        with pytest.raises(PartageError, match=r"did not start: .* \(the disk of .*/s is full\)$"):
+            Sandbox.start(tmp_path / "s", brokers=1)
+        assert list(tmp_path.iterdir()) == []
+        assert not processes_of(tmp_path)
+    finally:
+        subprocess.run(["umount", str(tmp_path)], check=True)
+
+
+def processes_of(folder: Path) -> list[str]:
+    """Command lines that name the folder."""
+    listed = subprocess.run(["ps", "-e", "-ww", "-o", "command="], capture_output=True, text=True)
+    return [line for line in listed.stdout.splitlines() if str(folder) in line]
+
+
 def test_a_full_disk_does_not_keep_it_from_ending(running_controller: tuple[Path, Any]) -> None:
     """Its removal makes room."""
     folder, node = running_controller

@@ -10,6 +10,7 @@ would still report the broker of before.
 from __future__ import annotations
 
 import os
+import shutil
 import subprocess
 import time
 from collections.abc import Callable, Iterable, Sequence
@@ -32,6 +33,8 @@ _START_SECONDS = 180.0
 _STOP_SECONDS = 30.0
 _POLL_SECONDS = 0.1
 _PORT_RETRIES = 2
+_FULL_BYTES = 2**20
+"""What a node could not run on."""
 
 Progress = Callable[[str], None]
 
@@ -172,7 +175,7 @@ class Nodes:
             for node, run in runs:
                 printed, _ = run.communicate()
                 if run.returncode != 0:
-                    raise PartageError(f"{node.name} cannot be formatted: {reason(printed)}")
+                    raise PartageError(f"{node.name} cannot be formatted: {self._reason(printed)}")
 
     def _all_ready(self, wanted: set[int], progress: Progress, may_retry: bool) -> bool:
         """Wait until all nodes are ready. False if one ended because its port was taken, and it
@@ -187,16 +190,23 @@ class Nodes:
                     if node == CONTROLLER:
                         self._end(self._running(), timeout=0)
                     return False
-                raise PartageError(f"{self._nodes[node].name} did not start: {reason(logs[node])}")
+                raise PartageError(
+                    f"{self._nodes[node].name} did not start: {self._reason(logs[node])}"
+                )
             slow = [node for node, log in logs.items() if READY not in log]
             if not slow:
                 return True
             if time.monotonic() > deadline:
-                name, why = self._nodes[slow[0]].name, reason(logs[slow[0]])
+                name, why = self._nodes[slow[0]].name, self._reason(logs[slow[0]])
                 raise PartageError(f"{name} is not ready after {_START_SECONDS:.0f} s: {why}")
             if ready != (ready := len(wanted) - len(slow)):
                 progress(f"starting Kafka {self.kafka}: {ready} of {len(wanted)} nodes")
             time.sleep(_POLL_SECONDS)
+
+    def _reason(self, log: str) -> str:
+        """Why a log's process ended. A full disk often cuts the line of the log that names it."""
+        full = shutil.disk_usage(self._folder).free < _FULL_BYTES
+        return reason(log) + full * f" (the disk of {self.directory} is full)"
 
     # ------------------------------------------------------------------ processes
 
