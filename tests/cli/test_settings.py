@@ -13,7 +13,7 @@ from typer.main import get_command
 
 import partage.cli
 from partage.cli import app, settings
-from partage.cli.settings_file import VARIABLE, must_be_named
+from partage.cli.settings_file import VARIABLE, refusal
 from partage.jars import MIRROR
 from partage.live.sandbox.jars import OWN_JARS
 from partage.properties import KNOWN, variable
@@ -143,7 +143,7 @@ def test_every_option_from_the_file(
 ) -> None:
     words, options = command_line(path)
     if found:
-        options = {name: one for name, one in options.items() if not must_be_named(name, "")}
+        options = {name: one for name, one in options.items() if not refusal(name, "", "")}
     else:
         monkeypatch.setenv(VARIABLE, "partage.toml")
     values = samples(options)
@@ -276,7 +276,7 @@ def test_paths_are_relative_to_the_file(
 ) -> None:
     (tmp_path / "partage.toml").write_text(
         '[plan]\nsizes = "c/x"\nout = "plan/"\nprofile = "/else"\n'
-        'topics = "a/b"\n[profile]\nsizes = ["x.txt", "s3://b/x", "~/x"]\n'
+        'topics = "a/b"\n[profile]\nsizes = ["x.txt", "~/x"]\n'
     )
     found = given("plan", "c.json")
     assert (found["out"], found["sizes"]) == ("plan/", "c/x")
@@ -288,8 +288,12 @@ def test_paths_are_relative_to_the_file(
     assert found["sizes"] == f"{tmp_path}/c/x"
     assert (found["profile"], found["topics"]) == ("/else", "a/b")
     sizes = given("profile", "-o", "p")["sizes"]
-    assert sizes == [f"{tmp_path}/x.txt", "s3://b/x", "/home/me/x"]
+    assert sizes == [f"{tmp_path}/x.txt", "/home/me/x"]
     assert given("plan", "c.json", "-o", "here")["out"] == "here"
+    monkeypatch.setenv(VARIABLE, f"{tmp_path}/other.toml")
+    (tmp_path / "other.toml").write_text('[profile]\nsizes = ["x.txt", "s3://b/x"]\nout = "/p"\n')
+    found = given("profile")
+    assert (found["sizes"], found["out"]) == ([f"{tmp_path}/x.txt", "s3://b/x"], "/p")
 
 
 def test_the_nearest_file_up_to_home(

@@ -12,7 +12,7 @@ import pytest
 from typer.main import get_command
 
 from partage.cli import app, settings, settings_file
-from partage.cli.settings_file import NAME, VARIABLE, must_be_named
+from partage.cli.settings_file import NAME, VARIABLE, refusal
 
 pytestmark = pytest.mark.usefixtures("no_variables")
 
@@ -38,6 +38,10 @@ HARMLESS_FLAGS = {
 """Flags that start nothing and replace nothing. A new one belongs here or to those above."""
 
 NETWORK = re.compile(r"HOST:PORT|URL")
+
+WRITTEN = {"dir", "metrics", "out", "picture", "report"}
+READ = {"cluster", "file", "lag", "lags", "profile", "prometheus", "reassignment", "sizes"}
+"""Options that are paths. A new one belongs to one of these."""
 
 
 @pytest.fixture
@@ -203,9 +207,36 @@ def test_every_option_that_confirms_or_logs_in_must_be_named() -> None:
     flags = {name for name, option in options.items() if option.is_flag}
     assert flags == CONFIRM | HARMLESS_FLAGS
     network = {name for name, one in options.items() if NETWORK.fullmatch(one.metavar or "")}
-    known = {name for name in options if must_be_named(name, "x")}
-    assert known == CONFIRM | network | {"command-config"}
+    known = {name for name in options if refusal(name, "x", ".")}
+    assert known == CONFIRM | network | {"command-config", "conf"}
     assert {"bootstrap-server", "master"} <= network
+
+
+def test_no_option_may_name_a_place_on_the_network() -> None:
+    for name in every_option():
+        assert refusal(name, "http://me:pw@h/x", ".")
+        assert refusal(name, ["x", "parquet.`s3a://h/x`"], ".")
+
+
+def test_every_path_that_is_written_stays_in_the_folder(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Links of a clone do not lead out of it either."""
+    project, home = tmp_path / "project", tmp_path / "home"
+    project.mkdir()
+    (project / "link").symlink_to(tmp_path)
+    (project / "loop").symlink_to("loop")
+    (project / "in").symlink_to("a")
+    monkeypatch.setenv("HOME", str(home))
+    options = every_option()
+    paths = {name for name, one in options.items() if settings.PATH.match(one.metavar or "")}
+    assert paths == WRITTEN | READ | {"command-config"}
+    outside = ("..", "../x", "/x", "~/x", "link", "link/x", "a/../../x", "loop/x", "~nobody-x/x")
+    inside = (".", "x", "a/b", "a/../b", "in/x", str(project / "x"))
+    for name in WRITTEN:
+        assert all(refusal(name, path, str(project)) for path in outside)
+        assert not any(refusal(name, path, str(project)) for path in inside)
+    assert not any(refusal(name, path, str(project)) for name in READ for path in outside)
 
 
 @pytest.mark.parametrize(
@@ -221,6 +252,11 @@ def test_every_option_that_confirms_or_logs_in_must_be_named() -> None:
         ("[assign]\nassignor = 'evil:Assignor'", "[assign] assignor"),
         ("[what-if.churn]\nassignor = ['range', 'evil:A']", "[what-if.churn] assignor"),
         ("[partition]\npartitioner = 'evil:P'", "[partition] partitioner"),
+        ("[keys]\nconf = ['spark.driver.extraJavaOptions=-XX:Flags=x']", "[keys] conf"),
+        ("[what-if]\nconf = ['spark.jars=evil.jar']", "[what-if] conf"),
+        ("[snapshot]\nprometheus = 'http://h'", "[snapshot] prometheus: a URL is"),
+        ("[profile]\nout = 's3a://b/x'", "[profile] out: a URL is"),
+        ("[plan]\nout = '../x'", "[plan] out: a path outside of the folder of partage.toml is"),
     ],
 )
 def test_what_a_found_file_may_not_set(
@@ -229,8 +265,9 @@ def test_what_a_found_file_may_not_set(
     (project / NAME).write_text(text)
     ended = run("check", "none")
     assert (ended.code, ended.out) == (2, "")
+    what = place if place.endswith(" is") else f"{place}:"
     assert ended.err == (
-        f"partage: {project / NAME}: {place}: not accepted from a file that was found: use the "
+        f"partage: {project / NAME}: {what} not accepted from a file that was found: use the "
         "option, its variable, or PARTAGE_SETTINGS=FILE\n"
     )
     monkeypatch.setenv(VARIABLE, str(project / NAME))
@@ -241,4 +278,4 @@ def test_options_that_may_name_code() -> None:
     """Those whose help shows it."""
     named = {name for name, one in every_option().items() if "module:" in (one.help or "")}
     assert named
-    assert all(must_be_named(name, "m:C") and not must_be_named(name, "range") for name in named)
+    assert all(refusal(name, "m:C", ".") and not refusal(name, "range", ".") for name in named)

@@ -29,7 +29,7 @@ from typing import Any, TypeAlias
 from typer.core import TyperOption
 
 from partage.cli.compat import Command, Context, ParameterSource, get_current_context
-from partage.cli.settings_file import VARIABLE, Ignored, must_be_named, settings_file
+from partage.cli.settings_file import VARIABLE, Ignored, refusal, settings_file
 from partage.errors import InputError
 
 PREFIX = "PARTAGE"
@@ -169,10 +169,10 @@ class _Reader:
                     raise InputError(
                         self.file, f"{place}: is a command: expected a section [{key}]"
                     )
-            elif key in known and self.found and must_be_named(key, value):
+            elif key in known and self.found and (what := refusal(key, value, self.folder)):
                 raise InputError(
                     self.file,
-                    f"{place}: not accepted from a file that was found: use the option, its "
+                    f"{place}: {what} from a file that was found: use the option, its "
                     f"variable, or {VARIABLE}=FILE",
                 )
             elif key in known:

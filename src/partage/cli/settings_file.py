@@ -4,9 +4,9 @@
 A file that is found may be a stranger's. In a folder of several users anyone may have put it there,
 so one that does not belong to the user or to root, or that others can write, is ignored. A
 repository that the user has cloned belongs to the user, but other people wrote its files. So no
-file that is found may confirm anything, name where to log in, or name code to run: see
-``must_be_named``. The file that the variable names is the user's own decision: it may set
-everything.
+file that is found may confirm anything, name a place on the network, name code to run (a setting
+of Spark can), or write outside of its folder: see ``refusal``. The file that the variable names is
+the user's own decision: it may set everything.
 """
 
 from __future__ import annotations
@@ -27,7 +27,9 @@ VARIABLE = "PARTAGE_SETTINGS"
 
 _CONFIRMS = ("force", "overwrite", "yes")
 _LOGS_IN = ("bootstrap-server", "command-config", "master")
+_IS_CODE = ("conf",)
 _MAY_BE_CODE = ("assignor", "partitioner")
+_WRITTEN = ("dir", "metrics", "out", "picture", "report")
 
 
 @dataclass(frozen=True)
@@ -48,11 +50,27 @@ class Ignored:
     advice: str
 
 
-def must_be_named(option: str, value: Any) -> bool:
-    """Whether an option may not have this value in a file that was found by searching."""
-    values = value if isinstance(value, list) else [value]
-    code = option in _MAY_BE_CODE and any(":" in str(one) for one in values)
-    return code or option in (*_CONFIRMS, *_LOGS_IN)
+def refusal(option: str, value: Any, folder: str) -> str:
+    """What is not accepted about this value of an option in a file that was found by searching in
+    the folder; empty if it may be there."""
+    texts = [str(one) for one in (value if isinstance(value, list) else [value])]
+    code = option in _MAY_BE_CODE and any(":" in text for text in texts)
+    if code or option in (*_CONFIRMS, *_LOGS_IN, *_IS_CODE):
+        return "not accepted"
+    if any("://" in text for text in texts):
+        return "a URL is not accepted"
+    if option in _WRITTEN and not all(_is_inside(text, folder) for text in texts):
+        return f"a path outside of the folder of {NAME} is not accepted"
+    return ""
+
+
+def _is_inside(path: str, folder: str) -> bool:
+    """Whether a path of the file, relative to its folder, is in that folder, by whatever links."""
+    try:
+        top = Path(folder).resolve()
+        return (top / Path(path).expanduser()).resolve().is_relative_to(top)
+    except (OSError, RuntimeError, ValueError):  # a loop of links, an unknown home, NUL
+        return False
 
 
 def settings_file() -> tuple[SettingsFile | None, tuple[Ignored, ...]]:
