@@ -34,12 +34,12 @@ ROOT = Path(__file__).resolve().parent.parent
 NOT_SHOWN = (
     *("small, grown", "small, shrunk", "small, scattered", "large, scattered"),
     *("middle, shrunk", "middle, scattered", "large, grown", "permutation"),
-    *("peers, stages", "summary, assignors"),
+    *("peers, stages", "summary, assignors", "pipeline, slopes"),
 )
 """Tables that the pages leave out; the programs print them. The claims and the summary have what
 matters of them."""
-IN_SUMMARY = "-110"
-"""End of the jobs that the summary and the plots show, but not the table of all planners."""
+IN_SUMMARY = ("-110", "-1000")
+"""Ends of the jobs that the summary and the plots show, but not the table of all planners."""
 
 COMPARISONS = ("plan", "peers", "assignors", "pipeline", "limits", "article")
 
@@ -49,14 +49,19 @@ def pages(folder: Path = results.FOLDER) -> dict[str, dict[str, str]]:
     runs = {name: results.read(name, folder) for name in COMPARISONS}
     found = {name: results.merged(each) for name, each in runs.items()}
     plans, joins = peers.ordered(found["peers"]), assignors.latest(found["assignors"])
+    summarised = peers.compared(plans)
     clusters = {name: row.description for name, row in plan.ROWS.items()}
     found_blocks = {
         "docs/benchmarks.md": {
             **tables.runs.blocks(runs),
-            **tables.summary.blocks(peers.compared(plans), joins["seconds"]),
+            **tables.summary.blocks(summarised, joins["seconds"]),
             **tables.peers.blocks(plans),
             "peers, plans": tables.peers.plans(
-                {job: each for job, each in plans.items() if not job.endswith(IN_SUMMARY)}
+                {
+                    job: each
+                    for job, each in plans.items()
+                    if job not in summarised or not job.endswith(IN_SUMMARY)
+                }
             ),
             "plan": tables.plan.report(found["plan"], clusters),
             **tables.pipeline.blocks(pipeline.latest(found["pipeline"])),

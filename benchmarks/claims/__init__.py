@@ -16,7 +16,7 @@ from claims import (
     rack_greedy,
     three_flows,
 )
-from claims.claim import Figures, Tool, Verdict
+from claims.claim import Figures, Verdict
 
 TOOLS = (
     kafka,
@@ -30,18 +30,7 @@ TOOLS = (
 )
 """In the survey's order."""
 
-CRITERIA = ("storage", "racks", "moves", "leaders", "determinism", "failure")
 MARKS: dict[Verdict, str] = {"confirmed": "✓", "in part": "◐", "corrected": "✗"}
-
-
-def overview(found: list[Tool]) -> str:
-    """The survey's table of answers by tool and criterion, with the verdicts."""
-    lines = [f"| tool | {' | '.join(CRITERIA)} |", "| --- |" + " --- |" * len(CRITERIA)]
-    for tool in found:
-        cell = {c.criterion: f"{c.answer} {MARKS[c.verdict]}" for c in tool.claims}
-        if set(CRITERIA) <= set(cell):
-            lines.append(f"| {tool.name} | {' | '.join(cell[name] for name in CRITERIA)} |")
-    return "\n".join(lines)
 
 
 def claims_block(figures: Figures) -> str:
@@ -53,10 +42,8 @@ def claims_block(figures: Figures) -> str:
             raise ValueError(f"the figures no longer support the verdict: {claim}")
     count = {v: sum(c.verdict == v for c in every) for v in ("confirmed", "in part", "corrected")}
     parts = [
-        f"Of {len(every)} claims, {count['confirmed']} are confirmed, {count['in part']} are true "
-        f"in part, and {count['corrected']} are corrected.",
-        "✓ confirmed, ◐ in part, ✗ corrected:",
-        overview(found),
+        f"Of {len(every)} claims, {count['confirmed']} are confirmed (✓), {count['in part']} are "
+        f"true in part (◐), and {count['corrected']} are corrected (✗).",
     ]
     for tool in found:
         parts.append(f"### {tool.name}: `{tool.strategy}`")

@@ -16,8 +16,6 @@ def tool(figures: Figures) -> Tool:
         "Another seeded shuffle replaces Go's among equal brokers.",
         (
             Claim(
-                "storage",
-                "by count or bytes",
                 "Packs by count or by storage.",
                 f"middle, grown, fullest broker over mean: "
                 f"{units.decimal(grown['bin-packing']['bytes_max_over_mean'])} by count, "
@@ -26,8 +24,6 @@ def tool(figures: Figures) -> Tool:
                 figures.storage["bytes_max_over_mean"] < 1.05,
             ),
             Claim(
-                "racks",
-                "yes",
                 "Respects racks.",
                 f"middle, grown and shrunk: {grown['bin-packing']['rack_violations']} violations; "
                 f"scattered: {scattered['bin-packing']['rack_violations']}, as before",
@@ -37,8 +33,6 @@ def tool(figures: Figures) -> Tool:
                 and scattered["bin-packing"]["rack_violations"] > 0,
             ),
             Claim(
-                "moves",
-                "yes",
                 "Moves few replicas.",
                 f"middle, shrunk: {moves(shrunk['bin-packing'])} moves; grown: "
                 f"{moves(grown['bin-packing'])}",
@@ -47,8 +41,6 @@ def tool(figures: Figures) -> Tool:
                 and grown["bin-packing"]["moves"] > 4 * exact["moves"],
             ),
             Claim(
-                "leaders",
-                "yes, not perfectly",
                 "Balances leaders, imperfectly.",
                 f"middle, shrunk: {leaders(shrunk['bin-packing'])}; grown: "
                 f"{leaders(grown['bin-packing'])}",

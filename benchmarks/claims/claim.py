@@ -20,12 +20,9 @@ TESTED = True
 class Claim:
     """One claim of the survey.
 
-    ``criterion`` and ``answer`` are its cell in the survey's table, empty if it has none; ``text``
-    is the claim; ``holds`` is whether the figures support the verdict.
+    ``text`` is the claim; ``holds`` is whether the figures support the verdict.
     """
 
-    criterion: str
-    answer: str
     text: str
     measured: str
     verdict: Verdict
@@ -109,8 +106,6 @@ def deterministic(figures: Figures, strategy: str, verdict: Verdict = "confirmed
     rows = [rows[strategy] for rows in figures.jobs.values() if "moves" in rows[strategy]]
     tally = figures.trials[strategy]
     return Claim(
-        "determinism",
-        "yes",
         "Is deterministic.",
         f"stable in {tally.settled} of {tally.answers} trials",
         verdict,
@@ -122,8 +117,6 @@ def failure(figures: Figures, strategy: str, job: str) -> Claim:
     """The claim that leaders are uneven after a broker failure."""
     rows = figures.jobs["middle", job]
     return Claim(
-        "failure",
-        "no",
         "Ignores broker failures.",
         f"middle, {job}: {worst(rows[strategy])} on the worst survivor; `exact`: "
         f"{worst(rows['exact'])}",

@@ -26,8 +26,6 @@ def tool(figures: Figures) -> Tool:
         "output and breaks ties by hash.",
         (
             Claim(
-                "storage",
-                "by count",
                 "Balances replicas per broker.",
                 f"middle, scattered: {replicas(scattered['greedy'])} per broker before and after; "
                 f"grown: {replicas(grown['greedy'])}",
@@ -36,8 +34,6 @@ def tool(figures: Figures) -> Tool:
                 and scattered["greedy"]["moves"] == 0,
             ),
             Claim(
-                "racks",
-                "no",
                 "Ignores racks.",
                 f"middle, shrunk: {shrunk['greedy']['rack_violations']} partitions break the rule, "
                 "none before",
@@ -45,8 +41,6 @@ def tool(figures: Figures) -> Tool:
                 shrunk["greedy"]["rack_violations"] > 0,
             ),
             Claim(
-                "moves",
-                "yes",
                 "Moves few replicas.",
                 f"middle, grown: {moves(grown['greedy'])} moves; shrunk: {moves(shrunk['greedy'])}",
                 "in part",
@@ -54,8 +48,6 @@ def tool(figures: Figures) -> Tool:
                 and 0 < shrunk["greedy"]["moves"] <= shrunk["exact"]["moves"],
             ),
             Claim(
-                "leaders",
-                "yes, not perfectly",
                 "Balances leaders, imperfectly.",
                 f"middle, scattered: {leaders(scattered['greedy'])}; even in "
                 f"{trials['greedy'].leaders} of {answers} trials",

@@ -15,8 +15,6 @@ def tool(figures: Figures) -> Tool:
         "Follows Kafka 4.1 to 4.3; the random starts come from a fixed seed.",
         (
             Claim(
-                "",
-                "",
                 "Ignores the current placement, so most replicas move.",
                 f"middle, grown: {moves(grown['generate'])} moves; "
                 f"{units.count(exact['moves'])} are enough for even counts",
@@ -24,8 +22,6 @@ def tool(figures: Figures) -> Tool:
                 grown["generate"]["moves"] > 4 * exact["moves"],
             ),
             Claim(
-                "",
-                "",
                 "A new broker only needs a share of replicas from each old one.",
                 f"middle, grown: {moves(exact)} moves fill 6 of 30 brokers with {replicas(exact)} "
                 "each",

@@ -15,8 +15,6 @@ def tool(figures: Figures) -> Tool:
         "even counts unchanged.",
         (
             Claim(
-                "",
-                "",
                 "Gave the best leader counts on some hundred test clusters.",
                 f"the best counts that the replica sets allow in "
                 f"{trials['leader-flow'].led} of {answers} trials",
@@ -24,8 +22,6 @@ def tool(figures: Figures) -> Tool:
                 trials["leader-flow"].leaders <= trials["leader-flow"].led < answers,
             ),
             Claim(
-                "",
-                "",
                 "Moves no data, so other tools must fill new brokers.",
                 f"middle, grown: {grown['leader-flow']['moves']} moves; "
                 f"{replicas(grown['leader-flow'])} replicas per broker",

@@ -15,8 +15,6 @@ def tool(figures: Figures) -> Tool:
         "HiGHS replaces lp_solve; the allowed range of loads is computed exactly.",
         (
             Claim(
-                "storage",
-                "by count",
                 "Balances replicas per broker.",
                 f"middle, shrunk: {replicas(shrunk['mip'])} per broker; even in "
                 f"{trials['mip'].replicas} of {trials['mip'].answers} trials",
@@ -24,8 +22,6 @@ def tool(figures: Figures) -> Tool:
                 0 < trials["mip"].replicas < trials["mip"].answers,
             ),
             Claim(
-                "racks",
-                "no",
                 "Ignores racks.",
                 f"middle, grown: {grown['mip']['rack_violations']} partitions break the rule, none "
                 "before",
@@ -33,8 +29,6 @@ def tool(figures: Figures) -> Tool:
                 grown["mip"]["rack_violations"] > 0,
             ),
             Claim(
-                "moves",
-                "yes",
                 "Moves few replicas.",
                 f"middle, grown: {moves(grown['mip'])} moves; scattered: {moves(scattered['mip'])}",
                 "confirmed",
@@ -42,8 +36,6 @@ def tool(figures: Figures) -> Tool:
                 and scattered["mip"]["moves"] < scattered["exact"]["moves"],
             ),
             Claim(
-                "leaders",
-                "no",
                 "Does not balance leaders.",
                 f"middle, grown: {leaders(grown['mip'])}; no answer in "
                 f"{answers - trials['mip'].answers} of {answers} trials",
@@ -53,8 +45,6 @@ def tool(figures: Figures) -> Tool:
             deterministic(figures, "mip"),
             failure(figures, "mip", "grown"),
             Claim(
-                "",
-                "",
                 "Runs out of memory on large clusters.",
                 f"large, grown: {large['mip'].get('cannot', 'an answer')}",
                 "in part",

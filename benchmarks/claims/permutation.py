@@ -19,8 +19,6 @@ def tool(figures: Figures) -> Tool:
         "The original is unpublished. The order of replicas for factors above 2 is designed here.",
         (
             Claim(
-                "storage",
-                "by count",
                 "Replicas are even; in the worst case slightly less than with other tools.",
                 f"even in {trials['permutation'].replicas} of {answers} trials, and never more "
                 f"than {trials['permutation'].widest} apart",
@@ -28,8 +26,6 @@ def tool(figures: Figures) -> Tool:
                 trials["permutation"].widest == 3,
             ),
             Claim(
-                "racks",
-                "no",
                 "Ignores racks.",
                 f"middle, grown: {grown['permutation']['rack_violations']} partitions break the "
                 "rule, none before",
@@ -37,8 +33,6 @@ def tool(figures: Figures) -> Tool:
                 grown["permutation"]["rack_violations"] > 0,
             ),
             Claim(
-                "moves",
-                "with few brokers",
                 "Moves few replicas with few brokers, many with many.",
                 f"{ratio[few]:.1f} times the fewest moves when {few} brokers become {few + 1}, "
                 f"{ratio[many]:.1f} times from {many} to {many + 1}",
@@ -46,8 +40,6 @@ def tool(figures: Figures) -> Tool:
                 ratio[few] < 1.1 and ratio[many] > 4,
             ),
             Claim(
-                "leaders",
-                "yes",
                 "Balances leaders.",
                 f"even in {trials['permutation'].leaders} of {answers} trials",
                 "confirmed",
@@ -55,8 +47,6 @@ def tool(figures: Figures) -> Tool:
             ),
             deterministic(figures, "permutation"),
             Claim(
-                "failure",
-                "yes",
                 "Keeps leaders even after a broker's failure.",
                 f"middle, grown: {worst(grown['permutation'])} on the worst survivor, `exact` "
                 f"{worst(exact)}; as good as `exact` in {trials['permutation'].failure} of "

@@ -26,8 +26,6 @@ def tool(figures: Figures) -> Tool:
         "write too many replicas.",
         (
             Claim(
-                "storage",
-                "by count",
                 "Balances replicas per broker.",
                 f"middle, grown: {replicas(grown['rack-greedy'])} per broker; even in "
                 f"{trials['rack-greedy'].replicas} of {trials['rack-greedy'].answers} trials",
@@ -35,8 +33,6 @@ def tool(figures: Figures) -> Tool:
                 width(grown["rack-greedy"], "replicas") > 10,
             ),
             Claim(
-                "racks",
-                "yes",
                 "Respects racks.",
                 f"middle, scattered: {scattered['rack-greedy']['rack_violations']} violations; no "
                 f"answer for middle, shrunk; for large, grown; and in "
@@ -47,8 +43,6 @@ def tool(figures: Figures) -> Tool:
                 and "cannot" in large["rack-greedy"],
             ),
             Claim(
-                "moves",
-                "yes",
                 "Moves few replicas.",
                 f"middle, scattered: {moves(scattered['rack-greedy'])} moves; grown: "
                 f"{moves(grown['rack-greedy'])}, for "
@@ -58,8 +52,6 @@ def tool(figures: Figures) -> Tool:
                 and width(grown["rack-greedy"], "replicas") > 1,
             ),
             Claim(
-                "leaders",
-                "yes, not perfectly",
                 "Balances leaders, imperfectly.",
                 f"middle, grown: {leaders(grown['rack-greedy'])}; even in "
                 f"{trials['rack-greedy'].leaders} of {trials['rack-greedy'].answers} trials",

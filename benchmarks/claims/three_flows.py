@@ -17,16 +17,12 @@ def tool(figures: Figures) -> Tool:
         "replication factors are designed here.",
         (
             Claim(
-                "storage",
-                "by count",
                 "The first flow gave even replicas in all tests.",
                 f"even in {flows.replicas} of {answers} trials",
                 "confirmed",
                 flows.replicas == answers,
             ),
             Claim(
-                "moves",
-                "yes",
                 "Moves few replicas.",
                 f"fewest in {flows.moves} of {answers} trials; middle, grown: "
                 f"{moves(grown['three-flows'])}; scattered: {moves(scattered['three-flows'])}",
@@ -34,8 +30,6 @@ def tool(figures: Figures) -> Tool:
                 grown["three-flows"]["moves"] == exact["moves"] and 0 < flows.moves < answers,
             ),
             Claim(
-                "racks",
-                "yes",
                 "Respects racks (according to the summary; according to the text, not yet).",
                 f"middle, scattered: {scattered['three-flows']['rack_violations']} violations, "
                 f"{scattered['greedy']['rack_violations']} before",
@@ -45,16 +39,12 @@ def tool(figures: Figures) -> Tool:
                 ),
             ),
             Claim(
-                "leaders",
-                "yes",
                 "The second flow balances leaders without moves.",
                 f"even in {flows.leaders} of {answers} trials",
                 "confirmed",
                 flows.leaders == answers,
             ),
             Claim(
-                "determinism",
-                "no, but could be",
                 "Moves again on a second run unless it first checks for balance, so its output is "
                 "not deterministic.",
                 f"with that check, stable in {flows.settled} of {answers} trials, but not in every "
@@ -64,24 +54,18 @@ def tool(figures: Figures) -> Tool:
                 and all(rows["three-flows"]["deterministic"] for rows in figures.jobs.values()),
             ),
             Claim(
-                "",
-                "",
                 "Raises a replication factor with one more node.",
                 "the article's figure: 3, 3, 3, 3 in six moves, four of them new replicas",
                 "confirmed",
                 TESTED,
             ),
             Claim(
-                "",
-                "",
                 "Cannot lower a factor if all replicas of a partition are on the sink's side.",
                 "the strategy here reaches every factor with even loads",
                 "confirmed",
                 TESTED,
             ),
             Claim(
-                "failure",
-                "yes",
                 "The third flow improves first followers, short of perfection.",
                 f"as good as `exact` in {flows.failure} of {answers} trials; middle, grown: "
                 f"{worst(grown['three-flows'])} on the worst survivor, `exact` {worst(exact)}",
@@ -89,8 +73,6 @@ def tool(figures: Figures) -> Tool:
                 0 < flows.failure < answers and worst(grown["three-flows"]) > worst(exact),
             ),
             Claim(
-                "",
-                "",
                 "The third flow works with more than two replicas only.",
                 "two replicas, 6 brokers, 300 partitions: `exact` has 63 on the worst survivor, "
                 "proven minimal; even followers alone would suggest 60",
@@ -98,8 +80,6 @@ def tool(figures: Figures) -> Tool:
                 TESTED,
             ),
             Claim(
-                "",
-                "",
                 "There is no proof, and extreme cases may be exceptions.",
                 "there are such cases for moves, replicas, leaders and failures",
                 "confirmed",
