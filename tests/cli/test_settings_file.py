@@ -94,6 +94,7 @@ def test_the_nearest_file_counts(run: Run, project: Path) -> None:
     ("make", "reason"),
     [
         ("file", "belongs to user 12345, neither you nor root"),
+        ("folder", "is in a folder of user 12345, neither you nor root"),
         ("link to mine", "belongs to user 12345, neither you nor root"),
         ("link to theirs", "belongs to user 12345, neither you nor root"),
         ("group", "can be written by its group"),
@@ -120,8 +121,8 @@ def test_a_file_of_strangers_is_ignored(
         strangers(place if make == "link to mine" else other)
     else:
         write(place, 2)
-        if make == "file":
-            strangers(place)
+        if make in ("file", "folder"):
+            strangers(place if make == "file" else place.parent)
         else:
             place.chmod(0o664 if make == "group" else 0o646)
     assert throttle(run) == "1MB"  # the next one that counts
@@ -141,6 +142,19 @@ def test_a_file_of_strangers_is_ignored(
     assert throttle(run) is None
     shown = {one["name"]: one for one in run("doctor", "--json").json["findings"]}
     assert shown[NAME]["found"] == "none counts in this folder or above"
+
+
+@pytest.mark.parametrize("named", [True, False])
+def test_a_file_too_large_for_settings(
+    run: Run, project: Path, monkeypatch: pytest.MonkeyPatch, named: bool
+) -> None:
+    """A key of that many parts takes Python's reader minutes."""
+    write(project / NAME, 1).write_text(".".join("a" * 200_000) + " = 1\n")
+    if named:
+        monkeypatch.setenv(settings_file.VARIABLE, str(project / NAME))
+    ended = run("plan", "cluster.json")
+    assert (ended.code, ended.out) == (2, "")
+    assert ended.err.endswith(f"{NAME}: has more than 65,536 bytes\n")
 
 
 def test_a_stranger_cannot_stop_a_command(

@@ -2,11 +2,11 @@
 ``partage.toml``, in the working directory or above it, but not above the home directory.
 
 A file that is found may be a stranger's. In a folder of several users anyone may have put it there,
-so one that does not belong to the user or to root, or that others can write, is ignored. A
-repository that the user has cloned belongs to the user, but other people wrote its files. So no
-file that is found may confirm anything, name a place on the network, name code to run (a setting
-of Spark can), or write outside of its folder: see ``refusal``. The file that the variable names is
-the user's own decision: it may set everything.
+so one that does not belong to the user or to root, or whose folder does not, or that others can
+write, is ignored. A repository that the user has cloned belongs to the user, but other people wrote
+its files. So no file that is found may confirm anything, name a place on the network, name code to
+run (a setting of Spark can), or write outside of its folder: see ``refusal``. The file that the
+variable names is the user's own decision: it may set everything.
 """
 
 from __future__ import annotations
@@ -24,6 +24,9 @@ from partage.files import decoded, read_bytes
 
 NAME = "partage.toml"
 VARIABLE = "PARTAGE_SETTINGS"
+
+_MAX_BYTES = 2**16
+"""Python's reader of TOML takes the square of the length for a key of many parts."""
 
 _CONFIRMS = ("force", "overwrite", "yes")
 _LOGS_IN = ("bootstrap-server", "command-config", "master")
@@ -78,7 +81,7 @@ def settings_file() -> tuple[SettingsFile | None, tuple[Ignored, ...]]:
     read."""
     if named := os.environ.get(VARIABLE):
         try:
-            return SettingsFile(named, decoded(read_bytes(named), named), found=False), ()
+            return SettingsFile(named, _text(named, named), found=False), ()
         except InputError as error:
             raise InputError(f"{VARIABLE}: {named}", error.problem) from None
     ignored: list[Ignored] = []
@@ -89,6 +92,13 @@ def settings_file() -> tuple[SettingsFile | None, tuple[Ignored, ...]]:
         if file is not None:
             ignored.append(file)
     return None, tuple(ignored)
+
+
+def _text(file: str | int, name: str) -> str:
+    raw = read_bytes(file)
+    if len(raw) > _MAX_BYTES:
+        raise InputError(name, f"has more than {_MAX_BYTES:,} bytes")
+    return decoded(raw, name)
 
 
 def _candidates() -> Iterator[Path]:
@@ -117,8 +127,8 @@ def _opened(path: Path) -> SettingsFile | Ignored | None:
         found = os.fstat(opened)
         if stat.S_ISDIR(found.st_mode):
             return None
-        ignored = _distrusted(name, link, found)
-        return ignored or SettingsFile(name, decoded(read_bytes(opened), name), found=True)
+        ignored = _distrusted(name, link, found) or _in_distrusted_folder(path)
+        return ignored or SettingsFile(name, _text(opened, name), found=True)
     finally:
         os.close(opened)
 
@@ -135,6 +145,15 @@ def _distrusted(name: str, link: os.stat_result, found: os.stat_result) -> Ignor
         if found.st_mode & writable:
             return Ignored(name, f"can be written by {others}", f"chmod go-w {name}")
     return None
+
+
+def _in_distrusted_folder(path: Path) -> Ignored | None:
+    """The owner of the folder decides which of your files is there under this name."""
+    owner = path.absolute().parent.lstat().st_uid
+    if owner in (0, os.geteuid()):
+        return None
+    reason = f"is in a folder of {_user(owner)}, neither you nor root"
+    return Ignored(str(path), reason, f"if you trust it: {VARIABLE}={path}")
 
 
 def _user(number: int) -> str:
