@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import re
+import subprocess
 import sys
 import threading
 import time
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -20,7 +21,8 @@ from kafka import KafkaAdminClient, KafkaProducer, TopicPartition
 from kafka.admin import ConfigResource, ConfigResourceType
 
 from partage.cli import main
-from partage.errors import SeveralError
+from partage.errors import PartageError, SeveralError
+from partage.java import find_java
 from partage.live.execution import (
     executor,
     health,
@@ -34,6 +36,7 @@ from partage.live.execution.outcome import Outcome
 from partage.live.execution.overrides import Overrides
 from partage.live.execution.preflight import prepare
 from partage.live.execution.verify import verify
+from partage.live.sandbox.jars import kafka_jars
 from partage.units import AUTO
 from tests.live.execution.kafka_topics import (
     SIZE,
@@ -177,6 +180,56 @@ def test_every_reason_not_to_start_is_a_line(
     assert first.startswith(where + "the cluster has changed since the plan was made: ")
     assert f"{topic.name}-0 is on" in first
     assert second == where + "broker 3 should receive replicas: it does not answer"
+
+
+def test_a_topic_created_again_with_the_same_replicas(
+    topic: Topic, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Between the plan and its first run: only the topic's id differs."""
+    lists = topic.lists()
+    first = topic.plan.topic_ids[topic.name]
+    remove(topic.admin, topic.name)
+    topic.admin.create_topics({topic.name: {"assignments": dict(enumerate(map(list, lists)))}})
+
+    def created() -> bool:
+        with suppress(PartageError):  # a broker that has not learnt of it
+            return topic.lists() == lists and topic.state()[0].topic_id != first
+        return False
+
+    until(created)
+    for command in ("apply", "rollback"):
+        words = ["partage", command, str(topic.directory), "--yes", "--bootstrap-server"]
+        monkeypatch.setattr(sys, "argv", [*words, topic.kafka.bootstrap_servers])
+        with pytest.raises(SystemExit) as ended:
+            main()
+        assert ended.value.code == 1
+        (line,) = capsys.readouterr().err.splitlines()
+        assert f"{topic.name}-0 was deleted and created again" in line
+        assert topic.lists() == lists
+
+
+def test_a_quota_on_requests_during_a_run(topic: Topic) -> None:
+    """Kafka delays what the executor asks; the run goes on, and ends whole when it is gone."""
+
+    def quota(how: str) -> None:
+        java, jars = find_java("Kafka") / "bin" / "java", kafka_jars(topic.kafka.kafka)
+        tool = [str(java), "-cp", f"{jars}/*", "kafka.admin.ConfigCommand", "--alter"]
+        to = ["--bootstrap-server", topic.kafka.bootstrap_servers]
+        of = ["--entity-type", "clients", "--entity-name", "partage"]
+        subprocess.run([*tool, *to, *of, *how.split()], check=True, capture_output=True)
+
+    background = topic.begun()
+    quota("--add-config request_percentage=0.1,controller_mutation_rate=0.1")
+    try:
+        before = len(topic.updates)
+        until(lambda: len(topic.updates) > before)
+        assert background.is_alive()
+    finally:
+        quota("--delete-config request_percentage,controller_mutation_rate")
+    Overrides(throttle=100 * SIZE).write(str(topic.directory))
+    assert background.outcome() == Outcome("done")
+    assert verify(topic.plan, topic.admin)["state"] == "done"
+    assert topic.throttles_soon(({}, {})) == ({}, {})
 
 
 def moving(
