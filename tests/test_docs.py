@@ -47,6 +47,8 @@ PAGES = [
     *sorted((ROOT / "docs").rglob("*.md")),
 ]
 
+OF_THE_SHELL = ("cp", "export", "grep")
+
 NOT_RUN = {"make": "builds the environment or runs all tests"}
 """Programs that need no comment to be left out."""
 
@@ -122,14 +124,20 @@ def run(words: list[str]) -> tuple[int, str, str]:
     """A command in the current directory: exit code, standard output, standard error."""
     if words[0] == "partage":
         return run_partage(words)
-    if words[0] == "cp":
-        if words[1] == "-r":
-            shutil.copytree(words[2], words[3], dirs_exist_ok=True)
-        else:
-            shutil.copy(words[1], words[2])
-        return 0, "", ""
     assert words[0] == "python", f"the pages may not run {words[0]}: mark the fence as not run"
     done = subprocess.run([sys.executable, *words[1:]], capture_output=True, text=True)
+    return done.returncode, done.stdout, done.stderr
+
+
+def run_shell(command: str) -> tuple[int, str, str]:
+    """A command of the shell itself; the variables that it sets are those of the next ones."""
+    shell = ["bash", "-e", "-c", f"{command}\nenv -0 > variables"]
+    done = subprocess.run(shell, capture_output=True, text=True)
+    if done.returncode == 0:
+        pairs = (line.split("=", 1) for line in Path("variables").read_text().split("\0") if line)
+        os.environ.clear()
+        os.environ.update(pairs)
+        Path("variables").unlink()
     return done.returncode, done.stdout, done.stderr
 
 
@@ -278,7 +286,7 @@ def test_commands_and_snippets_run(
                 words = program(command)
                 if words[0] in NOT_RUN:
                     continue
-                code_got, out, err = run(words)
+                code_got, out, err = run_shell(command) if words[0] in OF_THE_SHELL else run(words)
                 assert code_got == fence.code, f"{fence.place}: {command}: {code_got}\n{out}{err}"
                 printed = out if code_got != 2 else err
                 if shown and os.environ.get("REWRITE_DOCS"):

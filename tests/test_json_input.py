@@ -79,6 +79,10 @@ def test_matching_json_becomes_the_struct() -> None:
         ({"kind": "left"}, 'moves[0].kind: expected "up" or "down", got "left"'),
         ({"urgent": None}, "moves[0].urgent: expected true or false, got null"),
         ({"more": 1}, "moves[0].more: unknown key, expected one of topic, replicas, racks, rate"),
+        (
+            {"rat": 1},
+            "moves[0].rat: unknown key: did you mean rate? expected one of topic, replicas",
+        ),
         ({"\x1b": 1}, 'moves[0]."\\u001b": unknown key, expected one of topic'),
         ({"\ud800": 1}, 'moves[0]."\\ud800": unknown key, expected one of topic'),
     ],

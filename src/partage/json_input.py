@@ -12,7 +12,7 @@ or raise InputError, one line that names the file, the place, what is accepted a
     read_json("move.json", Move)
     # move.json: replicas[1]: expected a whole number from 0 to 2147483647, got "2"
     # move.json: topic: missing, expected non-empty printable text
-    # move.json: replica: unknown key, expected one of topic, replicas, racks
+    # move.json: replica: unknown key: did you mean replicas? expected one of topic, replicas, racks
 
 How to describe a form:
 
@@ -32,6 +32,7 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Iterator
+from difflib import get_close_matches
 from enum import Enum
 from types import NoneType, UnionType
 from typing import Annotated, Any, Literal, TypeAlias, TypeVar, Union, get_args, get_origin
@@ -111,12 +112,15 @@ def _first_problem(value: Any, form: Any, place: str) -> tuple[str, str]:
     if type(value) is dict and _is_struct(inner):
         dot = f"{place}." if place else ""
         fields = {field.encode_name: field for field in msgspec.structs.fields(inner)}
+        names = ", ".join(fields)
         for name, field in fields.items():
             if field.required and name not in value:
                 return dot + name, f"missing, expected {_accepted(field.type)}"
         for key in value:
             if key not in fields:
-                return dot + _key(key), f"unknown key, expected one of {', '.join(fields)}"
+                near = get_close_matches(key, fields, 1)
+                hint = f": did you mean {near[0]}?" if near else ","
+                return dot + _key(key), f"unknown key{hint} expected one of {names}"
     if type(value) is dict and get_origin(inner) is dict:
         key_form, _ = get_args(inner)
         for key in value:

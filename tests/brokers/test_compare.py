@@ -6,10 +6,12 @@ from dataclasses import replace
 from random import Random
 from typing import Any
 
+import numpy as np
 import pytest
 
 from partage import CannotError, Cluster, InputError
 from partage.brokers.compare import Comparison, deterministic, solve_with_each
+from partage.brokers.options import PlanOptions
 from partage.brokers.plan import Plan
 from partage.brokers.planning import problem_of
 from partage.brokers.problem import Problem
@@ -43,6 +45,17 @@ def test_all_strategies_on_one_job() -> None:
         **exact.figures,
         "deterministic": None,
     }
+
+
+def test_leaders_by_rate_have_their_rates() -> None:
+    cluster = cluster_of("1,2 " * 6, "1 2 3")
+    rates = np.array([9.0, 1, 1, 1, 1, 1])
+    problem = Problem.resolve(cluster, PlanOptions(leaders="rate", no_moves=True), rates)
+    rows = Comparison(solve_with_each(problem, ["exact", "generate"])).to_json()["strategies"]
+    led = rows["exact"]["leader_bytes_per_second"]
+    assert led == [0.0, 9.0]  # broker 3 holds nothing, and one partition alone has 9
+    by_count = Comparison(solve_with_each(problem_of(cluster), ["exact"])).to_json()
+    assert "leader_bytes_per_second" not in by_count["strategies"]["exact"]
 
 
 def test_only_these_in_this_order() -> None:

@@ -33,8 +33,8 @@ ANSWERS = {
     "plan cluster.json --explain consol-3": "not a partition of the cluster: did you mean console?",
     "plan cluster.json --explain console-99": "console has partitions 0 to 11",
     "plan cluster.json --explain console": "add its number, console-0",
-    "plan rak.json": "rak.json: brokers[0].rak: unknown key, did you mean rack?",
-    "plan size.json": "size.json: partitions[1].size: unknown key, did you mean size_bytes?",
+    "plan rak.json": "rak.json: brokers[0].rak: unknown key: did you mean rack? expected alive, ",
+    "plan size.json": "size.json: partitions[1].size: unknown key: did you mean size_bytes? ",
     "plan double.json": "double.json: key rack is given twice in {",
     "report cluster.json": "cluster.json: is a file, expected a plan directory: partage plan "
     "cluster.json -o plan/ makes one",
@@ -48,6 +48,13 @@ ANSWERS = {
     "history nosuch.log": "partage: nosuch.log: no such file or directory",
     "history empty": "partage: empty: holds no files",
     "keys empty --partitions 6": "partage: empty: holds no files",
+    "keys notes.doc --partitions 6": "notes.doc: no file of a known format (names that end in "
+    ".parquet, .orc, .jsonl, .csv)",
+    "profile notes -o d": "partage: notes: no file of a known format (names that end in .parquet, ",
+    "profile --sizes notes -o d": "partage: notes: no file of a known format (names that end in ",
+    "profile --lags notes.doc -o d": ".csv, .txt)",
+    "assign member.json --assignor sticky": "members[0].instanc_id: unknown key: did you mean "
+    "instance_id? expected one of id, topics, ",
     "keys nosuch.parquet --partitions 6": "partage: nosuch.parquet: no such file or directory",
 }
 
@@ -71,6 +78,12 @@ def files(run: Run, grown: str) -> None:
     Path("topics.json").write_text('{"version": 1, "topics": [{"topic": "console"}]}')
     Path("p").mkdir()
     Path("empty").mkdir()
+    Path("notes").mkdir()
+    for name in ("notes.doc", "notes/one.doc", "notes/_one.csv"):
+        Path(name).write_text("text")
+    Path("member.json").write_text(
+        '{"topics": {"t": 1}, "members": [{"id": "a", "topics": ["t"], "instanc_id": "b"}]}'
+    )
     Path("p/plan.json").write_text("{}")
 
 

@@ -40,7 +40,9 @@ def test_the_life_of_a_sandbox(run: Run, tmp_path: Path) -> None:
             "started",
             "client_properties",
         }
-        assert (found["secure"], found["client_properties"]) == (False, [])
+        properties = "sandbox/client.properties"
+        client = {"file": properties, "user": None, "listener": "PLAINTEXT"}
+        assert (found["secure"], found["client_properties"]) == (False, [client])
         (broker,) = found["brokers"]
         assert (broker["id"], broker["rack"], found["started"]) == (1, "a", [1])
         assert set(broker) - {"id", "rack"} == set(found["controller"]) == NODE
@@ -53,8 +55,15 @@ def test_the_life_of_a_sandbox(run: Run, tmp_path: Path) -> None:
         assert again.out.startswith(f"Kafka {found['kafka']} in sandbox: already running\n")
         for shown in (broker["address"], str(broker["pid"]), broker["log"], "sandbox down\n"):
             assert shown in again.out
-        look = f"Next: partage snapshot --bootstrap-server {broker['address']} -o cluster.json\n"
-        assert again.out.endswith(look)
+        assert f"For this shell: export PARTAGE_COMMAND_CONFIG={properties}\n" in again.out
+        named = f"--command-config {properties}"
+        assert again.out.endswith(f"Next: partage snapshot {named} -o cluster.json\n")
+        for _ in range(2):  # the topic is made once
+            example = run("sandbox", "up", "--example")
+            assert example.out.endswith(f"Next: partage plan {named} -o plan/\n")
+        seen = run("snapshot", "--command-config", properties, "-o", "seen.json")
+        assert seen.out.startswith("1 broker, 1 topic, 4 partitions, 4 replicas, 4.01 MB\n")
+        (tmp_path / "seen.json").unlink()
 
         other = run("sandbox", "up", "--brokers", "2")
         assert (other.code, other.out) == (2, "")
@@ -69,7 +78,9 @@ def test_the_life_of_a_sandbox(run: Run, tmp_path: Path) -> None:
         back = run("sandbox", "start", "1", "--json").json
         assert back["started"] == [1]
         nodes.append(back["brokers"][0]["pid"])
-        assert run("sandbox", "add", "--rack", "b", "--json").json["brokers"][1]["rack"] == "b"
+        added = run("sandbox", "add", "--rack", "b", "--json").json
+        assert added["brokers"][1]["rack"] == "b"
+        assert added["bootstrap_servers"] in (tmp_path / properties).read_text()
         kept = run("sandbox", "down", "--keep")
         assert kept.out == (
             "Stopped: controller, broker-1, broker-2\nKept: sandbox\n\nNext: partage sandbox up\n"

@@ -8,7 +8,7 @@ import pytest
 from rich.cells import cell_len
 from rich.console import Console
 
-from partage.report.comparison import COLUMNS
+from partage.report.comparison import COLUMNS, comparison_of
 from partage.report.comparison_tables import print_compare
 from tests.report import plan_documents as documents
 
@@ -53,6 +53,19 @@ def test_compare():
     legend = " ".join(text.split())
     assert "rack down: the same after any one rack fails" in legend
     assert legend.endswith("optimal: every exact stage meets its bound.")
+
+
+def test_leaders_balanced_by_rate_are_shown_and_ranked_by_rate():
+    comparison = documents.comparison()
+    plans = [row for row in comparison["strategies"].values() if "cannot" not in row]
+    for number, row in enumerate(plans):
+        row["leader_bytes_per_second"] = [0.5, 0.7 + number]
+    text = printed(comparison, width=80)
+    leaders = next(column for column in COLUMNS if column.name == "leaders per broker")
+    rows = comparison_of(comparison).plans.values()
+    assert [leaders.rank(row) for row in rows] == [0.7 + number for number in range(len(plans))]
+    assert "43.2–60.5 kB/day" in text
+    assert "43.2–147 kB/day" in text
 
 
 def test_a_plan_with_a_gap_is_not_called_optimal_without_naming_it():

@@ -13,6 +13,8 @@ from dataclasses import dataclass, field, replace
 from random import Random
 from typing import Any
 
+import numpy as np
+
 from partage.brokers.options import GIVEN
 from partage.brokers.plan import Plan
 from partage.brokers.problem import Problem
@@ -44,7 +46,11 @@ class Comparison:
             "strategies": {
                 name: {"cannot": answer}
                 if isinstance(answer, str)
-                else {**answer.figures, "deterministic": self.deterministic.get(name)}
+                else {
+                    **answer.figures,
+                    **_rates_led(answer),
+                    "deterministic": self.deterministic.get(name),
+                }
                 for name, answer in self.plans.items()
             }
         }
@@ -118,6 +124,15 @@ def _row(name: str, plan: Plan) -> list[Any]:
         plan.seconds,
         None,
     ]
+
+
+def _rates_led(plan: Plan) -> dict[str, list[float]]:
+    """With ``--leaders rate``: bytes in per second that the brokers lead, least and most."""
+    rates, usable = plan.problem.bytes_per_second, plan.problem.usable
+    if plan.problem.options.leaders != "rate" or rates is None:
+        return {}
+    led = np.bincount(plan.after.replicas[:, 0], weights=rates, minlength=len(usable))[usable]
+    return {"leader_bytes_per_second": [float(led.min()), float(led.max())]}
 
 
 def _no_plan(name: str, reason: str) -> list[Any]:

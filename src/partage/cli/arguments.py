@@ -35,9 +35,12 @@ def check_choice(words: str, option: str, value: str) -> None:
         raise InputError(option, f"{value!r}: expected {' or '.join(words.split('|'))}")
 
 
-def check_present(paths: Iterable[str], master: str | None) -> None:
+def check_present(
+    paths: Iterable[str], master: str | None, check: Callable[[str, Iterable[str]], None] | None
+) -> None:
     """Raise InputError for a path that does not exist or a folder without a file, before Spark
-    starts; only where Spark runs on this machine and reads its files."""
+    starts; only where Spark runs on this machine and reads its files. ``check``, if there is one,
+    judges each path by the names of its files, without hidden ones."""
     from partage.errors import InputError
 
     configured = os.environ.keys() & {"SPARK_REMOTE", "SPARK_CONF_DIR", "PYSPARK_GATEWAY_PORT"}
@@ -50,6 +53,10 @@ def check_present(paths: Iterable[str], master: str | None) -> None:
             raise InputError(path, "no such file or directory")
         if Path(path).is_dir() and not any(one.is_file() for one in Path(path).rglob("*")):
             raise InputError(path, "holds no files")
+        if check is not None:
+            files = (one for one in Path(path).rglob("*") if one.is_file())
+            names = (one.name for one in files if not one.name.startswith((".", "_")))
+            check(path, names if Path(path).is_dir() else [path])
 
 
 def completion_from(words: Callable[[], Iterable[str]]) -> Callable[[str], list[str]]:

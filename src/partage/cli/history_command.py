@@ -73,7 +73,7 @@ def history(
         from partage.pipeline.history import MARKER
 
         check_directory(out, MARKER, overwrite)
-    check_present(logs, master)
+    check_present(logs, master, None)
     with output.bar(quiet=json) as progress:
         progress(0, 0, "starting Spark")
         from partage.pipeline import session

@@ -32,6 +32,23 @@ Records = Annotated[
 ]
 
 
+def _check_inputs(
+    master: str | None,
+    records: list[str] | None,
+    sizes: list[str] | None = None,
+    lags: list[str] | None = None,
+) -> None:
+    """Raise InputError for files that are missing or of an unknown format, before Spark starts."""
+    from functools import partial
+
+    from partage.pipeline import records as record_rows
+    from partage.pipeline.samples import LAGS, SIZES
+    from partage.pipeline.sources import check_formats
+
+    for paths, row_type in ((records, record_rows.RECORDS), (sizes, SIZES), (lags, LAGS)):
+        check_present(paths or (), master, partial(check_formats, row_type=row_type))
+
+
 def register(app: typer.Typer) -> None:
     """Add the commands."""
     for command in (profile, keys):
@@ -106,7 +123,7 @@ def profile(
         raise InputError("--cluster", f"needs a profile in Parquet, found --format {format}")
     period = Period.of(since, until)
     limit = None if max_rejected is None else MaxRejected.of(max_rejected)
-    check_present([*(records or []), *(sizes or []), *(lags or [])], master)
+    _check_inputs(master, records, sizes, lags)
     mapping = table_columns(table, columns)
     known = None if cluster is None else Cluster.read(cluster)
     with output.bar(quiet=json) as progress:
@@ -223,7 +240,7 @@ def keys(
     if consumers is not None and consumers < 1:
         raise InputError("--consumers", f"{consumers}: must be at least 1")
     cost = float(read_parameter("move_cost", Percent.of, move_cost))
-    check_present(records or [], master)
+    _check_inputs(master, records)
     mapping = table_columns(table, columns)
     known = None if cluster is None else partition_counts(Cluster.read(cluster))
     with output.bar(quiet=json) as progress:

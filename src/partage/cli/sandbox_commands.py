@@ -54,6 +54,12 @@ def up(
             "--secure", help="Add TLS, logins and ACLs, with properties files for clients."
         ),
     ] = False,
+    example: Annotated[
+        bool,
+        typer.Option(
+            "--example", help="Add a topic, orders, that only the first brokers hold: plan for it."
+        ),
+    ] = False,
     json: Json = False,
 ) -> None:
     """Start a Kafka, or the nodes of an existing one that are down, and wait until all are ready.
@@ -61,9 +67,12 @@ def up(
     Examples:
 
         partage sandbox up
-        partage sandbox up --brokers 5 --racks a,b,c
+        partage sandbox up --brokers 4 --racks a,b --example
     """
     from partage.live.sandbox import Sandbox
+
+    if example:
+        from partage.live.sandbox.example import add_example
 
     with _starting(json) as report:
         sandbox = Sandbox.start(
@@ -74,7 +83,10 @@ def up(
             secure=secure,
             progress=report,
         )
-    _show(sandbox, json, _started(sandbox))
+        if example:
+            report("adding the topic orders")
+            add_example(sandbox)
+    _show(sandbox, json, _started(sandbox), then="plan" if example else "snapshot")
 
 
 def down(
@@ -205,17 +217,15 @@ def _show(sandbox: Sandbox, json: bool, done: str, then: str = "snapshot") -> No
     console.print(brokers)
     console.print()
     output.print_line(console, f"Bootstrap servers: {sandbox.bootstrap_servers}")
-    for client in found["client_properties"]:
+    for client in found["client_properties"] if sandbox.secure else ():
         option = f"--command-config {client['file']}"
         output.print_line(console, f"As {client['user']} on {client['listener']}: {option}")
+    properties = shlex.quote(sandbox.client_properties)
+    output.print_line(console, f"For this shell: export PARTAGE_COMMAND_CONFIG={properties}")
     output.print_line(console, f"Stop it: partage sandbox down{_dir(sandbox.directory)}")
-    running = [one["address"] for one in found["brokers"] if one["pid"] is not None]
-    if running:
-        options = ["--bootstrap-server", running[0]]
-        for client in found["client_properties"][:1]:
-            options += ["--command-config", client["file"]]
+    if any(one["pid"] is not None for one in found["brokers"]):
         out = "plan/" if then == "plan" else "cluster.json"
-        next_step.show(console, then, *options, "-o", out)
+        next_step.show(console, then, "--command-config", sandbox.client_properties, "-o", out)
 
 
 def _dir(directory: str) -> str:

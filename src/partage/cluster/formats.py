@@ -208,12 +208,12 @@ def _refuse_misspelled(value: dict[str, Any], where: str) -> None:
     for rows, form in (("brokers", _BrokerEntry), ("partitions", _SizedPartition)):
         known = {field.encode_name for field in msgspec.structs.fields(form)}
         for key in {key for row in value.get(rows, ()) for key in row} - known - _OTHER_KEYS:
-            near = [one for one in known if one.startswith(key)]
+            near = [one for one in sorted(known) if one.startswith(key)]
             near = near or get_close_matches(key, sorted(known), 1, cutoff=0.7)
             at = next(i for i, row in enumerate(value[rows]) if key in row)
             if near and near[0] not in value[rows][at]:
-                place = f"{rows}[{at}].{key}"
-                raise InputError(where, f"{place}: unknown key, did you mean {near[0]}?")
+                hint = f"unknown key: did you mean {near[0]}? expected {', '.join(sorted(known))}"
+                raise InputError(where, f"{rows}[{at}].{key}: {hint}")
 
 
 def parse_describe(text: str, where: str) -> ClusterColumns:

@@ -24,6 +24,7 @@ class StrategyFigures(PlanFigures, frozen=True):
     """The figures of a strategy's plan, or why the strategy found none (``cannot``)."""
 
     cannot: str | None = None
+    leader_bytes_per_second: tuple[float, float] | None = None
     deterministic: bool | None = None
     gaps: dict[str, float] = msgspec.field(default_factory=dict)
     seconds: float | None = None
@@ -120,6 +121,20 @@ def _offline(row: StrategyFigures) -> int | None:
     return None if figures is None else figures.offline
 
 
+def _led(row: StrategyFigures) -> str:
+    """What the brokers lead: rates if the plans balance them, counts otherwise."""
+    if row.leader_bytes_per_second is None:
+        return units.span(row.leaders_per_broker)
+    return units.scaled_span(*row.leader_bytes_per_second, units.common_rate)
+
+
+def _unevenly_led(row: StrategyFigures) -> float | None:
+    """The rate of the busiest broker; of counts the difference, as their sum is the same."""
+    if row.leader_bytes_per_second is None:
+        return _difference(row.leaders_per_broker)
+    return row.leader_bytes_per_second[1]
+
+
 def _difference(pair: tuple[int, int] | None) -> int | None:
     return None if pair is None else pair[1] - pair[0]
 
@@ -191,8 +206,8 @@ COLUMNS: tuple[Column, ...] = (
         "leaders per broker",
         "leaders",
         2,
-        lambda row: units.span(row.leaders_per_broker),
-        lambda row: _difference(row.leaders_per_broker),
+        _led,
+        _unevenly_led,
     ),
     Column(
         LEADERS,

@@ -6,7 +6,7 @@ Bytes have decimal units (GB, not GiB), as in Kafka's own documentation of throt
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from partage.units import percent
@@ -90,6 +90,14 @@ def span(pair: Sequence[float] | None) -> str:
         return MISSING
     low, high = pair[0], pair[-1]
     return count(low) if low == high else f"{count(low)}–{count(high)}"
+
+
+def scaled_span(low: float, high: float, unit_of: Callable[[float], tuple[float, str]]) -> str:
+    """Bytes or rates in one unit, that of the higher one by ``common`` or ``common_rate``:
+    ``41.0–41.2 kB/day``."""
+    divisor, unit = unit_of(high)
+    ends = [significant(value / divisor) for value in (low, high)]
+    return f"{'–'.join(dict.fromkeys(ends))} {unit}"
 
 
 def gap(value: float) -> str:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path, PurePath
 from typing import Any, Self
 
@@ -16,7 +16,7 @@ from partage.errors import InputError
 from partage.live.sandbox import process
 from partage.live.sandbox.folder import check_usable, locked
 from partage.live.sandbox.jars import kafka_jars, kafka_version
-from partage.live.sandbox.launch import Nodes, Progress
+from partage.live.sandbox.launch import CLIENT, Nodes, Progress
 from partage.live.sandbox.nodes import (
     CONTROLLER,
     MOST_BROKERS,
@@ -120,6 +120,17 @@ class Sandbox(Nodes):
         of a secured sandbox."""
         return self.servers(self.listeners[0])
 
+    @property
+    def client_properties(self) -> str:
+        """The properties file of a client that may do everything."""
+        return str(Path(self.directory) / next(iter(self._client_files())))
+
+    def _client_files(self) -> dict[str, tuple[str | None, str]]:
+        """User and listener by file, relative to the directory."""
+        if not self.secure:
+            return {CLIENT: (None, self.listeners[0])}
+        return {str(PurePath(FOLDER) / name): of for name, of in FILES.items()}
+
     def to_json(self) -> dict[str, Any]:
         """The object that ``partage sandbox up --json`` prints; ``pid`` is null for a node that is
         down."""
@@ -142,12 +153,8 @@ class Sandbox(Nodes):
             "controller": node_json(self._nodes[CONTROLLER]),
             "started": self.started,
             "client_properties": [
-                {
-                    "file": str(Path(self.directory) / FOLDER / name),
-                    "user": user,
-                    "listener": listener,
-                }
-                for name, (user, listener) in (FILES if self.secure else {}).items()
+                {"file": str(Path(self.directory) / file), "user": user, "listener": listener}
+                for file, (user, listener) in self._client_files().items()
             ],
         }
 
@@ -243,6 +250,9 @@ class Sandbox(Nodes):
         }
         if self.secure:
             left[FOLDER] = self.security.remove()
+        else:
+            with suppress(InputError):  # the user's by now: it stays
+                remove_file(self._folder / CLIENT, root=self._folder)
         remove_file(self._marker, root=self._folder, recognised=True)
         others = sorted(path.name for path in self._folder.iterdir())
         if not others:

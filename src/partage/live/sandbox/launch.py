@@ -36,6 +36,9 @@ _PORT_RETRIES = 2
 _FULL_BYTES = 2**20
 """What a node could not run on."""
 
+CLIENT = "client.properties"
+"""The file for clients of a sandbox that is not secured."""
+
 Progress = Callable[[str], None]
 
 
@@ -118,8 +121,7 @@ class Nodes:
             for number in ids:
                 self._write_settings(self._nodes[number])
             self._write()
-            if self.secure:
-                self.security.write_clients({name: self.servers(name) for name in self.listeners})
+            self._write_client_properties()
             self._format(ids, [str(java), *JAVA_OPTIONS, "-cp", f"{jars}/*"])
         for number in ids:
             node = self._nodes[number]
@@ -146,6 +148,13 @@ class Nodes:
         settings = settings_of(node, self._nodes, home, self.listeners, security)
         text = lines_with_checksum(to_properties(settings))
         write_file(home / "server.properties", text, private=self.secure, root=self._folder)
+
+    def _write_client_properties(self) -> None:
+        if self.secure:
+            self.security.write_clients({name: self.servers(name) for name in self.listeners})
+        else:
+            text = to_properties({"bootstrap.servers": self.servers(*PLAINTEXT)})
+            write_file(self._folder / CLIENT, lines_with_checksum(text), root=self._folder)
 
     def _format(self, ids: Iterable[int], java: Sequence[str]) -> None:
         """Format new data folders with Kafka's storage tool, all at the same time."""

@@ -7,7 +7,7 @@ A file format is a module of this package and a line in ``SOURCES`` (for any row
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from functools import reduce
 from typing import TYPE_CHECKING
 
@@ -22,7 +22,16 @@ from partage.pipeline.sources.files import Files, Source, list_files, literal, r
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
-__all__ = ["SOURCES", "TOOLS", "Files", "Source", "read_files", "read_records", "read_rows"]
+__all__ = [
+    "SOURCES",
+    "TOOLS",
+    "Files",
+    "Source",
+    "check_formats",
+    "read_files",
+    "read_records",
+    "read_rows",
+]
 
 SOURCES: tuple[Source, ...] = (
     Source("Parquet", (".parquet", ".parq"), columnar.parquet, quick=True),
@@ -106,12 +115,17 @@ def read_rows(
             if again := seen.intersection(files):
                 raise InputError(path, f"{min(again)} was already given by another path")
             seen.update(files)
-            own = _by_format(spark, path, literal(path), files, row_type, keep, origins)
-            if not own:
-                known = ", ".join(source.suffixes[0] for source in _sources(row_type))
-                raise InputError(path, f"no file of a known format (names that end in {known})")
-            read += own
+            check_formats(path, files, row_type)
+            read += _by_format(spark, path, literal(path), files, row_type, keep, origins)
     return _union(read)
+
+
+def check_formats(path: str, names: Iterable[str], row_type: RowType = RECORDS) -> None:
+    """Raise InputError if none of the files of a path has the name of a known format."""
+    known = [source.suffixes for source in _sources(row_type)]
+    if not any(name.endswith(suffixes) for name in names for suffixes in known):
+        endings = ", ".join(suffixes[0] for suffixes in known)
+        raise InputError(path, f"no file of a known format (names that end in {endings})")
 
 
 def read_files(spark: SparkSession, names: Sequence[str]) -> DataFrame:

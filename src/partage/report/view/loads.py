@@ -35,9 +35,8 @@ class Load:
         low, high = float(values.min()), float(values.max())
         if self.unit == "count":
             return units.span((low, high))
-        divisor, unit = (units.common if self.unit == "bytes" else units.common_rate)(high)
-        ends = [units.significant(value / divisor) for value in (low, high)]
-        return f"{'–'.join(dict.fromkeys(ends))} {unit}"
+        unit_of = units.common if self.unit == "bytes" else units.common_rate
+        return units.scaled_span(low, high, unit_of)
 
     @property
     def fair_text(self) -> str:
