@@ -7,6 +7,7 @@ import json
 import os
 import re
 import zlib
+from collections import Counter
 from io import BytesIO
 from pathlib import Path
 from typing import Any
@@ -78,8 +79,7 @@ def parse_json(text: str, where: str) -> Any:
     def object_of(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
         found = dict(pairs)
         if len(found) < len(pairs):
-            keys = [key for key, _ in pairs]
-            twice = next(key for key in keys if keys.count(key) > 1)
+            twice = Counter(key for key, _ in pairs).most_common(1)[0][0]
             raise InputError(where, f"key {shown(twice)} is given twice in {shown(found)}")
         return found
 

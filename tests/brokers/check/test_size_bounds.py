@@ -147,6 +147,26 @@ def test_bands_around_other_bytes(tmp_path: Path) -> None:
     assert {said.format(1), said.format(2)} <= set(defects)
 
 
+@pytest.mark.parametrize("end", ["low", "high"])
+def test_bands_beyond_64_bits(tmp_path: Path, end: str) -> None:
+    """Ends that differ by 2**63 have no 64-bit distance; a useless move would look needed."""
+    cluster = cluster_of("1/10 " * 10 + "2/10 " * 10, "1 2")
+    problem = Problem.resolve(cluster, PlanOptions(balance="bytes", tolerance="10%"))
+    lists = cluster.replicas.copy()
+    lists[-1] = 0
+    planned(problem, lists).write(tmp_path / "plan")
+    files = Files(tmp_path / "plan")
+    prices = files.stage("bytes moved")["prices"]
+    prices["brokers"] = pack(np.array([1, 0]))
+    for wrapped in (110, 90, 0, 1, -1):
+        prices[end] = pack(np.array([wrapped - 2**63 if wrapped > 0 else wrapped + 2**63 - 1] * 2))
+        files.stage("bytes moved")["bound"] = 10
+        files.after.update(bytes_moved_lower_bound=10, optimal=True)
+        defects = judged(files.write()).defects
+        said = "plan.json: certificate: bytes moved: the band of broker {} is not what is asked for"
+        assert {said.format(1), said.format(2)} <= set(defects)
+
+
 def test_an_empty_broker_is_not_in_its_band(tmp_path: Path) -> None:
     """The fullest of sixty brokers is within 2 % of the bound, whether or not one is empty."""
     rows = " ".join(f"{b}/100" for b in range(2, 61))
