@@ -17,7 +17,20 @@ def test_every_public_name_is_there() -> None:
     for name in partage.__all__:
         found = getattr(partage, name)
         assert getattr(found, "__doc__", None), name
-    assert set(partage.__all__) <= set(dir(partage))
+    assert dir(partage) == sorted([*partage.__all__, "__version__"])
+
+
+def test_every_keyword_has_a_name_and_a_type() -> None:
+    """So that Tab offers it: no ``**options``."""
+    for name in partage.__all__:
+        found = getattr(partage, name)
+        if inspect.isfunction(found):
+            for one in inspect.signature(found).parameters.values():
+                assert one.kind is not one.VAR_KEYWORD, f"{name}(**{one.name})"
+                assert one.annotation is not one.empty, f"{name}({one.name})"
+
+
+def test_the_names_are_sorted() -> None:
     assert sorted(set(partage.__all__)) == partage.__all__
 
 

@@ -52,7 +52,10 @@ def test_a_path_is_taken_for_a_cluster(tmp_path: Path) -> None:
 
 
 def test_an_unknown_keyword_is_a_type_error() -> None:
-    with pytest.raises(TypeError, match="unexpected keyword argument 'tolerence'"):
+    with pytest.raises(
+        TypeError,
+        match=r"plan\(\) got an unexpected keyword argument 'tolerence': did you mean tolerance",
+    ):
         partage.plan(partage.Cluster.from_json(CLUSTER), tolerence=1)  # type: ignore[call-arg]
 
 

@@ -266,7 +266,7 @@ def test_rejected_arguments(arguments: tuple[Any, ...], problem: str) -> None:
             {"batch_size": 1},
             "partitioner: your own takes no options: batch_size",
         ),
-        ("json:none", {"x": 1}, "partitioner: your own takes no options: x"),
+        ("json:none", {"linger_ms": 1}, "partitioner: your own takes no options: linger_ms"),
     ],
 )
 def test_rejected_options(name: Any, options: dict[str, Any], problem: str) -> None:

@@ -28,7 +28,7 @@ from partage.cluster.reassignment import Reassignment
 from partage.errors import InputError
 from partage.measured_loads import Measured, Profile
 from partage.period import shown
-from partage.units import plural
+from partage.units import did_you_mean, plural
 
 P = ParamSpec("P")
 Request = TypeVar("Request", bound="PlanRequest")
@@ -63,8 +63,14 @@ def takes(
     def decorate(
         function: Callable[[Cluster, Request], Answer],
     ) -> Callable[Concatenate[ClusterLike, P], Answer]:
+        known = list(inspect.signature(request).parameters)
+
         @wraps(function)
         def call(cluster: ClusterLike, /, *args: P.args, **keywords: P.kwargs) -> Answer:
+            for name in keywords:
+                if name not in known:
+                    problem = f"{function.__name__}() got an unexpected keyword argument {name!r}"
+                    raise TypeError(f"{problem}{did_you_mean(name, known)}")
             asked = request(*args, **keywords)
             return function(
                 cluster if isinstance(cluster, Cluster) else Cluster.read(cluster), asked

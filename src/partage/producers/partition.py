@@ -12,6 +12,7 @@ from partage.producers.custom import KeyFunction, Partitioner, Partitions
 from partage.producers.keys import BYTES, Ints, Keys, as_bytes
 from partage.producers.model import SerializedRecord, Topic
 from partage.producers.partitioners import PARTITIONERS, partitioner_named
+from partage.producers.partitioners.weighted import Weights
 
 RECORD_BYTES = 1024
 """Bytes of a record if no size is given."""
@@ -27,7 +28,11 @@ def partition(
     sizes: int | Iterable[int] = ...,
     available: Sequence[int] | None = ...,
     queues: Sequence[int] | None = ...,
-    **options: Any,
+    ignore_keys: bool = ...,
+    batch_size: int | None = ...,
+    weights: Weights | None = ...,
+    linger_ms: float | None = ...,
+    availability_timeout_ms: float | None = ...,
 ) -> int: ...
 
 
@@ -41,7 +46,11 @@ def partition(
     sizes: int | Iterable[int] = ...,
     available: Sequence[int] | None = ...,
     queues: Sequence[int] | None = ...,
-    **options: Any,
+    ignore_keys: bool = ...,
+    batch_size: int | None = ...,
+    weights: Weights | None = ...,
+    linger_ms: float | None = ...,
+    availability_timeout_ms: float | None = ...,
 ) -> Partitions: ...
 
 
@@ -54,7 +63,11 @@ def partition(
     sizes: int | Iterable[int] = RECORD_BYTES,
     available: Sequence[int] | None = None,
     queues: Sequence[int] | None = None,
-    **options: Any,
+    ignore_keys: bool = False,
+    batch_size: int | None = None,
+    weights: Weights | None = None,
+    linger_ms: float | None = None,
+    availability_timeout_ms: float | None = None,
 ) -> int | Partitions:
     """The partition of each key, 0 to ``partitions`` - 1: [N] int32, or a number for one key.
 
@@ -64,16 +77,28 @@ def partition(
       (key, number of partitions), or a ``Partitioner``. A named one starts again with each call,
       from its ``seed``; an object keeps its state.
 
-    For records without a key, some partitioners also use:
+    For records without a key:
 
     - ``sizes``: bytes of each record, one number or [N]
     - ``available``: the partitions with a live leader; None: all
-    - ``queues``: [partitions] batches that wait to be sent; for adaptive only
-    - ``options``: the partitioner's own
+    - ``ignore_keys``: treat all records as if they had no key (Java's ``partitioner.ignore.keys``)
+    - ``batch_size``: bytes until sticky, uniform, adaptive and weighted change the partition
+    - ``weights``: of weighted: a number per partition, or these by topic
+    - ``queues``: of adaptive: [partitions] batches that wait to be sent
+    - ``availability_timeout_ms``: of adaptive: avoid a partition whose queue waits longer
+    - ``linger_ms``: of random: keep the partition for so long
 
-    Raises InputError for arguments that are not accepted, PartageError if a user's partitioner
-    returns a partition that does not exist.
+    Raises InputError for arguments that are not accepted or that the partitioner does not use,
+    PartageError if a user's partitioner returns a partition that does not exist.
     """
+    given = {
+        "ignore_keys": ignore_keys or None,
+        "batch_size": batch_size,
+        "weights": weights,
+        "linger_ms": linger_ms,
+        "availability_timeout_ms": availability_timeout_ms,
+    }
+    options = {name: value for name, value in given.items() if value is not None}
     if isinstance(partitions, np.integer):
         partitions = int(partitions)
     topic = Topic(partitions, available=_ascending(available), queues=_listed("queues", queues))
