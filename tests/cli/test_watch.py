@@ -131,7 +131,7 @@ def test_it_stops_cleanly_and_resumes(
 ) -> None:
     def interrupt() -> None:
         limit = time.monotonic() + 60
-        while not (tmp_path / "watch" / "state.parquet").exists() and time.monotonic() < limit:
+        while not (tmp_path / "watch" / "state.json").exists() and time.monotonic() < limit:
             time.sleep(0.1)
         os.kill(os.getpid(), signal.SIGINT)
 

@@ -701,7 +701,7 @@ READERS: tuple[Reader, ...] = (
     ),
     Reader(
         "state of a watch",
-        ("watch/watch.json", "watch/state.parquet", "watch/partitions/part-00000.parquet"),
+        ("watch/watch.json", "watch/state.json", "watch/partitions/part-00000.parquet"),
         (function(_watch_state),),
         ("pipeline.watch.store",),
         damage=table_damaged,

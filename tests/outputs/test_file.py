@@ -15,6 +15,7 @@ from partage.outputs import (
     check_file,
     keep_previous,
     lines_with_checksum,
+    move_file,
     open_to_append,
     remove_file,
     write_file,
@@ -114,6 +115,7 @@ def test_links_are_not_followed(tmp_path: Path, to: str) -> None:
         lambda: open_to_append(link, root=tmp_path),
         lambda: remove_file(link, root=tmp_path),
         lambda: keep_previous(link, root=tmp_path),
+        lambda: move_file(tmp_path / "file", link, root=tmp_path),
     ):
         with pytest.raises(InputError, match=r"link: is a symbolic link: name what it points to"):
             attempt()
@@ -236,6 +238,21 @@ def test_remove(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="partage did not write it"):
         remove_file(tmp_path / "a", root=tmp_path)
     assert (tmp_path / "a").read_text() == "mine"
+
+
+def test_move_file(tmp_path: Path) -> None:
+    (tmp_path / "new").mkdir()
+    place, made = tmp_path / "table.parquet", tmp_path / "new" / "part-0"
+    for content, mode in (("first", 0o640), ("second", 0o600)):
+        made.write_text(content)
+        made.chmod(mode)
+        move_file(made, place, root=tmp_path)
+        assert place.read_text() == content
+        assert place.stat().st_mode & 0o777 == 0o640, "that of the file before"
+        assert not made.exists()
+    with pytest.raises(InputError, match="cannot be written"):
+        move_file(made, place, root=tmp_path)
+    assert place.read_text() == "second"
 
 
 def test_keep_previous(tmp_path: Path) -> None:

@@ -33,6 +33,7 @@ from partage.outputs.directory import (
 from partage.outputs.file import (
     check_file,
     keep_previous,
+    move_file,
     open_to_append,
     remove_file,
     write_file,
@@ -51,6 +52,7 @@ __all__ = [
     "lines_with_checksum",
     "make_folder",
     "markup_with_checksum",
+    "move_file",
     "new_directory",
     "open_to_append",
     "refuse_link",

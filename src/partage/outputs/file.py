@@ -74,6 +74,24 @@ def write_file(
             flush_folder(folder)
 
 
+def move_file(source: Name, path: Name, *, root: Name) -> None:
+    """Give a file of partage's, which another program has written below ``root``, its place there,
+    in place of an earlier one. Raises InputError."""
+    place, name = Path(path), os.fspath(path)
+    with reported(name), opened_folder(place.parent, Path(root)) as folder:
+        mode = _mode(folder, place.name, name, recognised=True)
+        with opened_folder(Path(source).parent, Path(root)) as here:
+            handle = os.open(Path(source).name, READ, dir_fd=here)
+            try:
+                if mode is not None:
+                    os.fchmod(handle, mode)
+                flush(handle)
+            finally:
+                os.close(handle)
+            os.replace(Path(source).name, place.name, src_dir_fd=here, dst_dir_fd=folder)
+        flush_folder(folder)
+
+
 def _place_new(folder: int, temporary: str, file: str) -> None:
     """Rename, unless something has appeared there in the meantime."""
     try:

@@ -153,9 +153,7 @@ class Tables:
         if self._sink.format != PARQUET:
             self._save(name, self._spark.createDataFrame(table).coalesce(1))
             return
-        folder = self._directory / name
-        folder.mkdir()
-        pq.write_table(table, folder / _part(0), compression="zstd")
+        write_here(table, self._directory / name)
 
     def _save(self, name: str, frame: DataFrame) -> None:
         self._by_spark = True
@@ -182,6 +180,14 @@ class Tables:
             rows = content.select("path", sf.sha2("content", 256)).collect()
         top = len(str(self._directory.absolute())) + 1
         return {re.sub("^file:/+", "/", path)[top:]: digits for path, digits in rows}
+
+
+def write_here(table: pa.Table, folder: Path) -> list[Path]:
+    """Write a table that is here to a new folder, as one file of Parquet, which is returned."""
+    folder.mkdir()
+    file = folder / _part(0)
+    pq.write_table(table, file, compression="zstd")
+    return [file]
 
 
 def save(frame: DataFrame, folder: Path, sink: Sink) -> None:

@@ -14,12 +14,15 @@ import pytest
 pytest.importorskip("pyspark")
 import pyarrow as pa
 import pyarrow.parquet as pq
+from pyspark.sql import functions as sf
 
+from partage.pipeline.records import RECORDS
+from partage.pipeline.sinks import Sink
 from partage.pipeline.watch import ClusterFile, Rules, Settings
-from partage.pipeline.watch import batches as batches_module
 from partage.pipeline.watch import store as store_module
 from partage.pipeline.watch import windows as windows_module
 from partage.pipeline.watch.batches import Batches
+from partage.pipeline.watch.tables import Tables
 
 NOON = 1_790_000_040  # a whole minute, in seconds since 1970
 
@@ -91,6 +94,13 @@ def written(out: Path) -> dict[Window, list[int]]:
     return as_windows(pa.concat_tables([pq.ParquetFile(file).read() for file in files]))
 
 
+def opened(out: Path) -> dict[Window, list[int]]:
+    """The open windows on disk."""
+    files = sorted((out / "open").glob("*.parquet"))
+    empty = windows_module.SCHEMA.empty_table()
+    return as_windows(pa.concat_tables([empty, *(pq.ParquetFile(f).read() for f in files)]))
+
+
 def summed(records: Sequence[Record]) -> pa.Table:
     """Records as Spark hands their sums over."""
     groups: dict[Window, list[Record]] = {}
@@ -135,28 +145,38 @@ def drawn(rng: random.Random, batches: int, each: int = 12) -> list[list[Record]
 
 
 class Fed(Batches):
-    """Batches whose sums come from a test instead of Spark."""
+    """Batches whose records come from a test instead of a stream."""
 
     def _more(self, number: int) -> bool:
         return False
 
-    def _sums(self, frame: Any) -> Any:
+    def _records(self, frame: Any) -> Any:
         records, bad = frame
-        rows = pa.table(
-            {"source": ["s"] * bad, "row": ["x"] * bad, "reason": ["r"] * bad},
-            schema=store_module.SCHEMAS["rejected"],
-        )
-        return summed(records), batches_module._Rejected(bad, rows)
+        rows = [one | {"source": "s", "broken": None} for one in records]
+        rows += [record(0) | {"source": "s", "broken": "r"}] * bad
+        kinds = "topic string, partition int, offset bigint, timestamp bigint, key string"
+        kinds += ", value_bytes bigint, source string, broken string"
+        read = self._spark.createDataFrame(rows, kinds)
+        return RECORDS.canonical(read, sf.lit("x"), "feed") if rows else None
 
 
-def fed(out: Path, cluster: Path, feed: list[Any], events: list[Any]) -> None:
+def fed(
+    spark: Any,
+    out: Path,
+    cluster: Path,
+    feed: list[Any],
+    events: list[Any],
+    shared: bool = True,
+) -> None:
     """Go on through a feed from wherever the directory is, as Spark does: each batch is noted in
     ``offsets`` before and in ``commits`` after it, and what was only handed out comes again."""
     offsets, commits = (out / "checkpoint" / name for name in ("offsets", "commits"))
     with store_module.opened(str(out), Settings("feed", WINDOW)) as store:
         for folder in (offsets, commits):
             folder.mkdir(parents=True, exist_ok=True)
-        taker = Fed(None, None, store, ClusterFile(cluster), RULES, events.append, None)  # type: ignore[arg-type]
+        tables = Tables(Sink(store.path, store_module.MARKER), shared)
+        known = ClusterFile(cluster)
+        taker = Fed(spark, None, store, tables, known, RULES, events.append, None)  # type: ignore[arg-type]
         begin = max((int(file.name) for file in offsets.iterdir()), default=0)
         for number in range(begin, len(feed)):
             (offsets / str(number)).touch()

@@ -1,4 +1,4 @@
-"""Batches, killed at any write."""
+"""Batches, killed at any write of this process: what Spark writes is seen only once it is moved."""
 
 from __future__ import annotations
 
@@ -11,9 +11,11 @@ from typing import Any
 import pytest
 
 pytest.importorskip("pyspark")
+from partage.pipeline import sinks as sinks_module
 from partage.pipeline.watch import Settings
 from partage.pipeline.watch import store as store_module
-from tests.pipeline.watch.cases import WINDOW, Plain, drawn, fed, written
+from partage.pipeline.watch import tables as tables_module
+from tests.pipeline.watch.cases import WINDOW, Plain, drawn, fed, opened, written
 
 
 class Killed(BaseException):
@@ -32,20 +34,33 @@ def tables(out: Path) -> dict[str, bytes]:
     }
 
 
-@pytest.mark.parametrize("rows_per_file", [1_000_000, pytest.param(4, marks=pytest.mark.long)])
-def test_killed_at_any_write_it_ends_with_the_same_files(
-    tmp_path: Path, cluster_file: Path, monkeypatch: pytest.MonkeyPatch, rows_per_file: int
+@pytest.mark.spark
+@pytest.mark.long
+@pytest.mark.parametrize(
+    ("rows_per_file", "shared", "step"),
+    [(1_000_000, True, 6), (4, True, 9), (1_000_000, False, 17)],
+)
+def test_killed_at_any_write_it_ends_with_the_same_rows(
+    spark: Any,
+    tmp_path: Path,
+    cluster_file: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    rows_per_file: int,
+    shared: bool,
+    step: int,
 ) -> None:
     """The process ends before the n-th rename, for every n, and another one goes on."""
-    monkeypatch.setattr(store_module, "ROWS_PER_FILE", rows_per_file)
+    for module in (store_module, tables_module, sinks_module):
+        monkeypatch.setattr(module, "ROWS_PER_FILE", rows_per_file)
     rng = random.Random(18)
-    feed = [(batch, rng.choice([0, 0, 2])) for batch in drawn(rng, 6, each=30)]
+    feed = [(batch, rng.choice([0, 0, 2])) for batch in drawn(rng, 5, each=30)]
     plain = Plain()
     for batch, _ in feed:
         plain.batch(batch)
-    fed(tmp_path / "whole", cluster_file, feed, told := [])
+    fed(spark, tmp_path / "whole", cluster_file, feed, told := [], shared)
     whole = tables(tmp_path / "whole")
     assert written(tmp_path / "whole") == plain.closed
+    assert opened(tmp_path / "whole") == plain.open
     said = [event["event"] for event in told if event["event"] != "batch"]
     assert [event["batch"] for event in told if event["event"] == "batch"] == [*range(len(feed))]
     assert {"alert", "fair"} < set(said)
@@ -53,7 +68,7 @@ def test_killed_at_any_write_it_ends_with_the_same_files(
     assert any(name.endswith("plan.json") for name in whole)
 
     real = {name: getattr(os, name) for name in ("link", "rename", "replace")}
-    for kill_at in range(100):
+    for kill_at in range(0, 200, step):
         left = kill_at
 
         def dying(name: str) -> Callable[..., None]:
@@ -73,14 +88,14 @@ def test_killed_at_any_write_it_ends_with_the_same_files(
             for name in real:
                 patched.setattr(os, name, dying(name))
             try:
-                fed(out, cluster_file, feed, events)
+                fed(spark, out, cluster_file, feed, events, shared)
             except Killed:
                 pass
             else:
                 break
         for place, sums in written(out).items():
             assert plain.closed[place] == sums, "readable at any moment, nothing doubled"
-        fed(out, cluster_file, feed, events)
+        fed(spark, out, cluster_file, feed, events, shared)
         assert tables(out) == whole
         # said again where the kill was between the word and the commit, but never unsaid
         alerts = [event["at"] for event in events if event["event"] == "alert"]

@@ -36,6 +36,7 @@ from tests.pipeline.watch.cases import (
     Record,
     Window,
     as_windows,
+    opened,
     record,
     written,
 )
@@ -117,7 +118,7 @@ def test_a_growing_folder_with_late_and_bad_rows(
             emit=lambda event: None,
         )
         assert written(out) == plain.closed
-        assert as_windows(state.open) == plain.open
+        assert opened(out) == plain.open
         assert state.late == plain.late
     assert plain.late > 0
     assert (state.rejected, state.batch) == (3, 2)
@@ -168,7 +169,7 @@ def test_killed_while_files_come_nothing_is_lost_or_doubled(
         added.extend(own)
 
     def committed() -> int:
-        state = out / "state.parquet"
+        state = out / "state.json"
         return state.stat().st_mtime_ns if state.exists() else 0
 
     options = [str(folder), "-o", str(out), "--cluster", str(cluster_file), "--every", "1"]
@@ -206,7 +207,7 @@ def test_killed_while_files_come_nothing_is_lost_or_doubled(
     assert (state.late, state.open_records) == (0, 1)
     assert written(out) == counted(added[:-1])
     whole = profile_tables(spark, [str(folder)], window=WINDOW)["windows"]
-    assert written(out) | as_windows(state.open) == as_windows(whole)
+    assert written(out) | opened(out) == as_windows(whole)
     assert pq.read_schema(next((out / "windows").iterdir())).equals(whole.schema)
 
 
@@ -232,7 +233,7 @@ def test_an_outage_is_caught_up_in_limited_batches(
     batches = [event for event in events if event["event"] == "batch"]
     assert [(event["batch"], event["records"]) for event in batches] == [(0, 60), (1, 60), (2, 60)]
     assert state.late == 0
-    assert written(out) | as_windows(state.open) == counted(sent)
+    assert written(out) | opened(out) == counted(sent)
 
 
 @pytest.mark.long
@@ -284,7 +285,7 @@ def test_partitions_that_are_read_at_different_speed(
         assert max(batches) <= 100
     sent.append(records[0])
     assert (state.late, state.open_records) == (0, 1)
-    assert written(tmp_path / "watch") | as_windows(state.open) == counted(sent)
+    assert written(tmp_path / "watch") | opened(tmp_path / "watch") == counted(sent)
 
 
 @pytest.mark.spark

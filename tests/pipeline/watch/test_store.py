@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import random
-import shutil
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -11,16 +9,17 @@ import pytest
 
 pytest.importorskip("pyspark")
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from partage.errors import InputError, PartageError
 from partage.measured_loads import Profile
 from partage.pipeline.watch import Settings, check
 from partage.pipeline.watch import store as store_module
+from partage.pipeline.watch import windows as windows_module
 from tests.pipeline.watch.cases import (
     NOON,
-    drawn,
-    fed,
+    WINDOW,
     record,
     summed,
     written,
@@ -61,37 +60,63 @@ def test_a_directory_resumes_only_with_the_same_settings(tmp_path: Path) -> None
         check(str(tmp_path / "mine"), Settings("/records", 60))
 
 
-def test_a_state_without_its_checkpoint_is_refused(tmp_path: Path, cluster_file: Path) -> None:
-    feed = [(batch, 0) for batch in drawn(random.Random(1), 3)]
-    fed(tmp_path / "watch", cluster_file, feed, [])
-    checkpoint = tmp_path / "watch" / "checkpoint"
-    checkpoint.rename(tmp_path / "elsewhere")
-    with pytest.raises(InputError, match="do not match, name another directory"):
-        fed(tmp_path / "watch", cluster_file, feed, [])
-    shutil.rmtree(checkpoint)
-    (tmp_path / "elsewhere").rename(checkpoint)
-    (tmp_path / "watch" / "state.parquet").unlink()
-    with pytest.raises(
-        InputError, match=r"state.parquet is of batch -1, but checkpoint/ of batch 2"
-    ):
-        fed(tmp_path / "watch", cluster_file, feed, [])
+def test_a_state_without_its_checkpoint_is_refused(tmp_path: Path) -> None:
+    with store_module.opened(str(tmp_path / "watch"), Settings("/records", 60)) as store:
+        offsets = store.path / "checkpoint" / "offsets"
+        offsets.mkdir()
+        for batch in range(3):
+            (offsets / str(batch)).touch()
+        store.commit(store_module.State(batch=2))
+        assert store.state().batch == 2
+        offsets.rename(tmp_path / "elsewhere")
+        with pytest.raises(InputError, match="do not match, name another directory"):
+            store.state()
+        (tmp_path / "elsewhere").rename(offsets)
+        (store.path / "state.json").unlink()
+        with pytest.raises(
+            InputError, match=r"state.json is of batch -1, but checkpoint/ of batch 2"
+        ):
+            store.state()
+
+
+def put(store: store_module.Store, rows: pa.Table) -> None:
+    """Add windows as a batch does, without Spark."""
+    starts = windows_module.starts(rows)
+    first = pc.min(starts).as_py()
+    extended = None
+    if found := store.windows_to_extend(first, rows.num_rows):
+        extended, count = found
+        earlier = pq.ParquetFile(extended).read()
+        kept = earlier.filter(pc.less(windows_module.starts(earlier), first))
+        assert kept.num_rows == count
+        rows = pa.concat_tables([kept, rows])
+    with store.new() as folder:
+        (folder / "windows").mkdir()
+        files = []
+        for number, at in enumerate(range(0, rows.num_rows, store_module.ROWS_PER_FILE)):
+            files.append(folder / "windows" / f"part-{number}.parquet")
+            pq.write_table(rows.slice(at, store_module.ROWS_PER_FILE), files[-1])
+        store.put_windows(files, first, extended)
 
 
 def test_a_file_holds_an_hour_or_sixty_windows(tmp_path: Path) -> None:
     for window, span in ((60, 3600), (1, 3600), (3600, 60 * 3600)):
-        seconds = range(0, 130 * 3600, 1800)
+        seconds = [hour * 3600 + more for hour in range(0, 130, 10) for more in (0, 1800)]
         with store_module.opened(str(tmp_path / str(window)), Settings("r", window)) as store:
-            for part in (seconds[:7], seconds[7:]):
-                store.add_windows(pa.concat_tables([summed([record(second)]) for second in part]))
+            for second in seconds:
+                put(store, summed([record(second)]))
             names = {file.stem for file in (store.path / "windows").glob("2*.parquet")}
-            begins = {(NOON + second) // span * span for second in seconds}
+            firsts: dict[int, int] = {}
+            for second in seconds:
+                start = (NOON + second) // WINDOW * WINDOW
+                firsts.setdefault(start // span, start)
             assert names == {
-                datetime.fromtimestamp(begin, UTC).strftime("%Y-%m-%dT%H-%M-%SZ")
-                for begin in begins
+                datetime.fromtimestamp(first, UTC).strftime("%Y-%m-%dT%H-%M-%SZ")
+                for first in firsts.values()
             }
             assert set(written(store.path)) == {("t", 0, NOON + second) for second in seconds}
-            begin, end = ((NOON + hour * 3600) * 10**6 for hour in (1, 90))
-            assert pa.concat_tables(store.windows_between(begin, end)).num_rows == 89 * 2
+            begin, end = ((NOON + hour * 3600) * 10**6 for hour in (10, 90))
+            assert pa.concat_tables(store.windows_between(begin, end)).num_rows == 8 * 2
 
 
 def test_a_file_of_many_rows_is_followed_by_others(
@@ -105,31 +130,28 @@ def test_a_file_of_many_rows_is_followed_by_others(
         return summed([record(begin + 60 * number, one) for one in range(partitions)])
 
     def rows(folder: Path) -> dict[str, int]:
-        files = sorted(folder.glob("2*.parquet"), key=lambda file: (len(file.name), file.name))
-        return {file.stem[20:]: pq.read_metadata(file).num_rows for file in files}
+        files = sorted(folder.glob("2*.parquet"), key=lambda file: file.name)
+        return {file.stem[14:]: pq.read_metadata(file).num_rows for file in files}
 
     with store_module.opened(str(tmp_path / "watch"), Settings("r", 60)) as store:
         folder = store.path / "windows"
-        store.add_windows(minute(0, 3))
-        assert rows(folder) == {"": 3}
-        store.add_windows(minute(1, 6))
-        assert rows(folder) == {"": 4, "-1": 4, "-2": 1}
-        (full,) = folder.glob("2*Z.parquet")
+        put(store, minute(0, 3))
+        assert rows(folder) == {"00-00Z": 3}
+        put(store, minute(1, 1))
+        assert rows(folder) == {"00-00Z": 4}
+        put(store, minute(2, 5))
+        assert rows(folder) == {"00-00Z": 4, "02-00Z": 4, "02-00Z-1": 1}
+        (full,) = folder.glob("*00-00Z.parquet")
         before = full.stat().st_ino
-        store.add_windows(
-            pa.concat_tables([minute(2, 5), minute(3, 3)])
-        )  # killed before the commit
-        assert rows(folder) == {"": 4, "-1": 4, "-2": 4, "-3": 4, "-4": 1}
-        store.add_windows(minute(2, 5))  # again, with another limit for a batch
-        assert rows(folder) == {"": 4, "-1": 4, "-2": 4, "-3": 2}
+        put(store, pa.concat_tables([minute(3, 2), minute(4, 9)]))  # killed before the commit
+        assert rows(folder)["03-00Z-2"] == 3
+        put(store, minute(3, 2))  # again, with another limit for a batch
+        assert rows(folder) == {"00-00Z": 4, "02-00Z": 4, "02-00Z-1": 3}
         assert full.stat().st_ino == before
-        assert len(written(store.path)) == 3 + 6 + 5
-        for count, file in zip(
-            (4, 4, 4, 2),
-            store.windows_between(NOON * 10**6 - 3_600_000_000, NOON * 10**6),
-            strict=True,
-        ):
-            assert file.num_rows == count
+        assert len(written(store.path)) == 3 + 1 + 5 + 2
+        hour = NOON // 3600 * 3600 * 10**6
+        tables = list(store.windows_between(hour + 120_000_000, hour + 180_000_000))
+        assert [table.num_rows for table in tables] == [4, 1]
 
 
 def test_only_the_latest_rejected_rows_are_kept(
@@ -147,12 +169,21 @@ def test_only_the_latest_rejected_rows_are_kept(
         assert kept["row"].to_pylist() == ["0-1", "1-0", "1-1", "2-0", "2-1"]
 
 
-@pytest.mark.parametrize("text", [b"", b"{", b"7", b"{}", b'{"batch": "x"}', b"[" * 100_000])
-def test_a_state_with_damaged_figures(tmp_path: Path, text: bytes) -> None:
+DAMAGED = ["", "{", "7", "{}x", '{"batch": "x"}', '{"batch": 1, "bytes": 2.5}', "[" * 100_000]
+
+
+@pytest.mark.parametrize("text", DAMAGED)
+def test_a_damaged_state(tmp_path: Path, text: str) -> None:
     settings = Settings("/records", 60)
     with store_module.opened(str(tmp_path / "w"), settings) as opened:
         opened.commit(store_module.State())
-        table = store_module.State().open.replace_schema_metadata({b"partage": text})
-        pq.write_table(table, tmp_path / "w/state.parquet")
-        with pytest.raises(InputError, match=r"state\.parquet: is not the state of a watch"):
+        (tmp_path / "w/state.json").write_text(text)
+        with pytest.raises(InputError, match=r"state\.json: is not the state of a watch"):
             opened.state()
+
+
+def test_open_windows_that_are_missing(tmp_path: Path) -> None:
+    with store_module.opened(str(tmp_path / "w"), Settings("/records", 60)) as opened:
+        state = store_module.State(open_batch=3, open_files=10**18)
+        with pytest.raises(InputError, match=r"open/00000003-0\.parquet: is missing: name another"):
+            opened.open_files(state)

@@ -1,7 +1,8 @@
-"""Process a batch: Spark sums it up; the driver adds it to the windows, writes and evaluates them.
+"""Process a batch: Spark sums it up, adds it to the open windows and writes them and the closed
+ones; the driver evaluates them, on a row per partition.
 
-One Spark job over the batch collects the sums; a second one fetches the rejected rows, if there are
-any. The rest happens on the driver, on a row per partition and window.
+The batch is read once, and a second time for the rejected rows if there are any, of which the
+driver gets those that are kept. A batch without records changes no file but the state.
 """
 
 from __future__ import annotations
@@ -10,23 +11,26 @@ import os
 import threading
 import time
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
-import pyarrow.compute as pc
+from msgspec.structs import replace
+from pyspark.sql import functions as sf
 
 from partage.brokers.directory import REPORT
 from partage.cluster import Cluster
 from partage.errors import PartageError
 from partage.measured_loads import Profile
 from partage.pipeline import measure
+from partage.pipeline.cache import Cache
 from partage.pipeline.profile import SCHEMAS
 from partage.pipeline.session import spark_errors
 from partage.pipeline.watch import events, windows
 from partage.pipeline.watch.fairness import ClusterFile, Fairness, fairness, new_plan
 from partage.pipeline.watch.store import PLANS, REJECTED_KEPT, State, Store, stamp
 from partage.pipeline.watch.stream import Stream
+from partage.pipeline.watch.tables import Tables
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -56,6 +60,7 @@ class Batches:
         spark: SparkSession,
         stream: Stream,
         store: Store,
+        tables: Tables,
         cluster: ClusterFile,
         rules: Rules,
         emit: Emit,
@@ -64,6 +69,7 @@ class Batches:
         self.state = store.state()
         self.failure: BaseException | None = None
         self._spark, self._stream, self._store = spark, stream, store
+        self._tables = tables
         self._cluster, self._rules, self._emit, self._render = cluster, rules, emit, render
         self._busy = threading.Lock()
         self._ended = False
@@ -95,61 +101,77 @@ class Batches:
         before, began = self.state, time.monotonic()
         if number != before.batch + 1:
             raise PartageError(f"batch {number} does not follow batch {before.batch}")
-        sums, rejected = self._sums(frame)
-        step = windows.advance(
-            before.open,
-            sums,
-            before.watermark,
-            window=self._rules.window,
-            lateness=self._rules.allowed_lateness,
-            more=self._more(number),
-        )
-        state = replace(
-            before,
-            batch=number,
-            open=step.open,
-            watermark=step.watermark,
-            late=before.late + step.late,
-            rejected=before.rejected + rejected.count,
-            records=before.records + (pc.sum(step.closed["records"]).as_py() or 0),
-            bytes=before.bytes + (pc.sum(step.closed["bytes"]).as_py() or 0),
-        )
-        if rejected.count:
-            self._store.add_rejected(number, rejected.rows)
-        if step.closed.num_rows:
-            first = pc.min(windows.starts(step.closed)).as_py()
-            end = pc.max(windows.ends(step.closed, self._rules.window)).as_py()
-            state = replace(state, start=first if state.start is None else state.start, end=end)
-            self._store.add_windows(step.closed)
-        self._write_profile(state)
-        if step.closed.num_rows:
-            state = self._judge(state, step.closed.num_rows)
+        state, closed, read = replace(before, batch=number), windows.Figures(), 0
+        with spark_errors(out=os.fspath(self._store.path)), Cache() as cached:
+            records = self._records(frame)
+            if records is not None:
+                summed = records.transform(measure.with_uncounted)
+                sums = cached(summed.transform(measure.by_window, self._rules.window))
+                totals = windows.totals(
+                    sums,
+                    before.watermark,
+                    window=self._rules.window,
+                    lateness=self._rules.allowed_lateness,
+                    more=self._more(number),
+                )
+                read = totals.read
+                if totals.rejected:
+                    self._store.add_rejected(number, _first_rejected(records))
+                state, closed = self._advance(state, sums, totals, cached)
+        if records is not None:
+            self._write_profile(state)
+        if closed.windows:
+            state = self._judge(state, closed.windows)
         self._store.commit(state)
         self.state = state
-        read = (pc.sum(sums["records"]).as_py() or 0) + rejected.count
         self._emit(events.batch(state, read, time.monotonic() - began, self._fairness))
+
+    def _records(self, frame: DataFrame) -> DataFrame | None:
+        return self._stream.records(self._spark, frame)
 
     def _more(self, number: int) -> bool:
         """Whether records may wait after a batch."""
         return self._stream.more(self._store.offsets(number - 1), self._store.offsets(number))
 
-    def _sums(self, frame: DataFrame) -> tuple[pa.Table, _Rejected]:
-        with spark_errors():
-            records = self._stream.records(self._spark, frame)
-            if records is None:
-                return windows.SCHEMA.empty_table(), _Rejected()
-            summed = records.transform(measure.with_uncounted)
-            sums = summed.transform(measure.by_window, self._rules.window).toArrow()
-            sums = sums.select(windows.SCHEMA.names).cast(windows.SCHEMA)
-            bad = pc.is_null(sums["topic"])
-            count = pc.sum(sums.filter(bad)["records"]).as_py() or 0
-            if not count:
-                return sums, _Rejected()
-            columns = SCHEMAS["rejected"].names
-            rows = records.transform(measure.rejected).sort(*columns).limit(REJECTED_KEPT)
-            return sums.filter(pc.invert(bad)), _Rejected(
-                count, rows.toArrow().select(columns).cast(SCHEMAS["rejected"])
-            )
+    def _advance(
+        self, before: State, sums: DataFrame, totals: windows.Totals, cached: Cache
+    ) -> tuple[State, windows.Figures]:
+        """Add a batch to the windows; the state after it, and the figures of those it closed."""
+        store, tables, window = self._store, self._tables, self._rules.window
+        spark = sums.sparkSession
+        opened = tables.read(spark, store.open_files(before))
+        every = cached(windows.added(opened, sums, before.watermark, window))
+        left, closed = windows.divided(every, totals.watermark, window)
+        due = windows.due(totals.watermark, window)
+        with store.new() as folder:
+            if closed.first is not None:
+                rows, count, extended = every.where(due), closed.windows, None
+                if found := store.windows_to_extend(closed.first, count):
+                    extended, kept = found
+                    earlier = tables.read(spark, [extended])
+                    before_it = sf.unix_micros("window_start") < closed.first
+                    rows, count = earlier.where(before_it).unionAll(rows), count + kept
+                files = tables.write(rows, count, folder / "windows")
+                store.put_windows(files, closed.first, extended)
+            files = tables.write(every.where(~due), left.windows, folder / "open")
+            store.put_open(files, before.batch)
+        state = replace(
+            before,
+            watermark=totals.watermark,
+            late=before.late + totals.late,
+            rejected=before.rejected + totals.rejected,
+            records=before.records + closed.records,
+            bytes=before.bytes + closed.bytes,
+            open_windows=left.windows,
+            open_records=left.records,
+            open_batch=before.batch,
+            open_files=len(files),
+        )
+        if closed.first is not None and closed.last is not None:
+            start = closed.first if state.start is None else state.start
+            end = closed.last + window * windows.MICROSECONDS
+            state = replace(state, start=start, end=end)
+        return state, closed
 
     def _judge(self, state: State, closed: int) -> State:
         """Evaluate the closed windows and emit events; ``closed``: the number closed just now."""
@@ -208,9 +230,8 @@ class Batches:
             )
 
 
-@dataclass(frozen=True)
-class _Rejected:
-    """Rejected rows: their number, and the first of them."""
-
-    count: int = 0
-    rows: pa.Table | None = None
+def _first_rejected(records: DataFrame) -> pa.Table:
+    """The first rejected rows of a batch, as many as are kept."""
+    schema = SCHEMAS["rejected"]
+    rows = records.transform(measure.rejected).sort(*schema.names).limit(REJECTED_KEPT)
+    return rows.toArrow().select(schema.names).cast(schema)

@@ -71,7 +71,7 @@ def batch(state: State, records: int, seconds: float, found: Fairness | None) ->
         "batch": state.batch,
         "records": records,
         "seconds": round(seconds, 3),
-        "open_windows": state.open.num_rows,
+        "open_windows": state.open_windows,
         **_figures(found),
         "unfair": state.unfair,
         "counts": counts(state),

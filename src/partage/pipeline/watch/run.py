@@ -19,8 +19,9 @@ from partage.pipeline.session import is_connect, spark_errors
 from partage.pipeline.watch import events
 from partage.pipeline.watch.batches import Batches, Emit, Render, Rules
 from partage.pipeline.watch.fairness import ClusterFile
-from partage.pipeline.watch.store import Settings, State, opened
+from partage.pipeline.watch.store import MARKER, Settings, State, opened
 from partage.pipeline.watch.stream import Stream
+from partage.pipeline.watch.tables import Tables
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -56,7 +57,8 @@ def watch(
     with _signals(stop or threading.Event()) as asked:
         frame = stream.open(spark)
         with opened(out, Settings(stream.identity, rules.window)) as store:
-            batches = Batches(spark, stream, store, cluster, rules, emit, render)
+            tables = Tables.of(spark, store.path, MARKER)
+            batches = Batches(spark, stream, store, tables, cluster, rules, emit, render)
             trigger = {"availableNow": True} if once else {"processingTime": f"{every} seconds"}
             writer = frame.writeStream.foreachBatch(batches).trigger(**trigger)
             with spark_errors():

@@ -3,24 +3,27 @@
     watch.json           the marker: the settings that a later run must share
     profile.json  partitions/  keys/  windows/  rejected/     a profile, see docs/plan-directory.md
     plans/               plans written for alerts
-    state.parquet        open windows; in its metadata the last batch, watermark and counts
+    open/                open windows
+    state.json           the last batch, watermark and counts
+    new/                 what executors write, until it is moved to its place
     checkpoint/          of Structured Streaming
 
 Exactly once: Spark numbers the batches, and after a crash hands out the same batch with the same
 number. The result of a batch depends only on the batch and the state before it, and every file is
-written under a hidden name and then renamed. The state is written last; its rename commits the
-batch. After a kill before the commit, the batch is processed again from the same state and puts the
-same rows into the same files; after the commit, its number shows that it is done. So at any moment
-the files are plain Parquet without duplicates, for readers that know of no log.
+written under a hidden name, or in ``new``, and then renamed. The state, which names the batch that
+the open windows are of, is written last; its rename commits the batch. After a kill before the
+commit, the batch is processed again from the same state, and its rows replace those of the killed
+run; after the commit, its number shows that it is done. So at any moment the files are plain
+Parquet without duplicates, for readers that know of no log.
 
-A file of windows covers an hour, or sixty windows if that is longer; where they have more than
-``ROWS_PER_FILE`` rows, it is followed by others. The last file is rewritten while its windows
-close, and never again.
+A file of windows is named after the first window that it had. A batch's windows start after those
+of all batches before it; so they are added to the last file, which is rewritten, until it covers an
+hour, or sixty windows if that is longer, or has ``ROWS_PER_FILE`` rows. Then others follow.
 ``partitions`` has every partition ever seen, measured over the last closed windows only;
 ``rejected`` has the latest rejected rows. All tables have the columns of a profile's.
 
-So this process holds the windows that are open and the rows of one file, for any number of
-records, hours of an outage, and closed windows.
+The executors hold and write the windows (``tables``). This process holds a row per partition, the
+rejected rows that are kept, and the rows of one file, for any number of records and windows.
 """
 
 from __future__ import annotations
@@ -29,10 +32,12 @@ import fcntl
 import io
 import json
 import os
+import re
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
-from dataclasses import dataclass, field, fields
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
 from datetime import UTC, datetime
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -51,6 +56,7 @@ from partage.outputs import (
     check_directory,
     json_with_checksum,
     make_folder,
+    move_file,
     new_directory,
     refuse_link,
     remove_file,
@@ -58,23 +64,24 @@ from partage.outputs import (
 )
 from partage.pipeline.profile import SCHEMAS
 from partage.pipeline.watch import windows
+from partage.pipeline.watch.tables import ROWS_PER_FILE, remove_unfinished
 
 MARKER = "watch.json"
-FORMAT_VERSION = 1
+FORMAT_VERSION = 2
 PLANS = "plans"
 
 REJECTED_KEPT = 10_000
 """Rows that ``rejected`` keeps, the latest ones; all are counted."""
 
-ROWS_PER_FILE = 1_000_000
-"""Most rows of a file of windows."""
-
-_STATE = "state.parquet"
+_STATE = "state.json"
+_OPEN, _NEW = "open", "new"
 _CHECKPOINT = "checkpoint"
 _METADATA = b"partage"
 _HOUR = 3600
 _WINDOWS_A_FILE = 60
 _PART = "part-00000.parquet"
+_WINDOWS_FILE = re.compile(r"(\d{4}-\d\d-\d\dT\d\d-\d\d-\d\dZ)(?:-(\d{1,9}))?\.parquet")
+_OPEN_FILE = re.compile(r"(\d{1,18})-\d{1,9}\.parquet")
 _TABLES = {
     "partitions": SCHEMAS["partitions"],
     "keys": SCHEMAS["keys"],
@@ -91,50 +98,34 @@ class Settings:
     window: int
 
 
-@dataclass(frozen=True)
-class State:
+class State(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """The state after batch number ``batch``. Times are in microseconds since 1970.
 
     ``records`` and ``bytes`` count closed windows; ``start`` is the start of the first window,
     ``end`` the end of the last closed one (None before there is one); ``unfair``: whether an alert
-    is active; ``open``: the open windows.
+    is active; ``open_windows`` and their ``open_records`` are in the ``open_files`` files of batch
+    number ``open_batch``.
     """
 
-    batch: int = -1
-    watermark: int = 0
-    records: int = 0
-    bytes: int = 0
-    late: int = 0
-    rejected: int = 0
-    start: int | None = None
-    end: int | None = None
+    batch: Int64 = -1
+    watermark: Int64 = 0
+    records: Int64 = 0
+    bytes: Int64 = 0
+    late: Int64 = 0
+    rejected: Int64 = 0
+    start: Int64 | None = None
+    end: Int64 | None = None
     unfair: bool = False
-    open: pa.Table = field(default_factory=windows.SCHEMA.empty_table)
-
-    @property
-    def open_records(self) -> int:
-        """Records in open windows."""
-        return int(pc.sum(self.open["records"]).as_py() or 0)
-
-
-class _Figures(msgspec.Struct, forbid_unknown_fields=True):
-    """The state in the metadata of its file: all but ``open``."""
-
-    batch: Int64
-    watermark: Int64
-    records: Int64
-    bytes: Int64
-    late: Int64
-    rejected: Int64
-    start: Int64 | None
-    end: Int64 | None
-    unfair: bool
+    open_windows: Int64 = 0
+    open_records: Int64 = 0
+    open_batch: Int64 = -1
+    open_files: Int64 = 0
 
 
 def check(out: str, settings: Settings) -> None:
     """Raise InputError now, before Spark starts, if ``opened`` would refuse the directory."""
     marker = Path(out) / MARKER
-    for name in ("", *_TABLES, PLANS, _CHECKPOINT, MARKER):
+    for name in ("", *_TABLES, PLANS, _CHECKPOINT, _OPEN, _NEW, MARKER):
         refuse_link(Path(out) / name)
     if not marker.is_file():
         check_directory(out, MARKER)
@@ -163,7 +154,8 @@ def opened(out: str, settings: Settings) -> Iterator[Store]:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except OSError:
             raise PartageError(f"{out}: another partage watch is using this directory") from None
-        for name in (*_TABLES, PLANS, _CHECKPOINT):
+        remove_unfinished(Path(out) / _NEW)
+        for name in (*_TABLES, PLANS, _CHECKPOINT, _OPEN):
             make_folder(Path(out) / name, root=out)
         yield Store(Path(out), settings)
     finally:
@@ -205,46 +197,77 @@ class Store:
         numbers = [int(file.name) for file in offsets.glob("*") if file.name.isdecimal()]
         return max(numbers, default=-1)
 
-    def add_windows(self, closed: pa.Table) -> None:
-        """Add newly closed windows to their files."""
-        if closed.num_rows == 0:
-            return
-        first = pc.min(windows.starts(closed)).as_py()
-        place = _floor(windows.starts(closed), self._file_span)
-        for begin in pc.unique(place).to_pylist():
-            self._add(begin, closed.filter(pc.equal(place, begin)), first)
+    @contextmanager
+    def new(self) -> Iterator[Path]:
+        """A folder for what executors write, removed at the end."""
+        folder = self.path / _NEW
+        make_folder(folder, root=self.path)
+        try:
+            yield folder
+        finally:
+            remove_unfinished(folder)
 
-    def _add(self, begin: int, rows: pa.Table, first: int) -> None:
-        """Add rows to the last file of a span while it is not full, then to new ones. Those of a
-        killed run, which are replaced, start at ``first`` or later."""
-        files = self._windows_files(begin)
-        number, kept = 0, windows.SCHEMA.empty_table()
-        for number in reversed(range(len(files))):
-            before = _read(files[number], windows.SCHEMA)
-            kept = before.filter(pc.less(windows.starts(before), first))
-            if kept.num_rows or number == 0:
-                break
-        for file in files[number + 1 :]:
-            remove_file(file, root=self.path, recognised=True)
-        if kept.num_rows >= ROWS_PER_FILE:
-            number, kept = number + 1, kept.slice(0, 0)
-        order = [(name, "ascending") for name in rows.column_names[:3]]
-        left = ROWS_PER_FILE - kept.num_rows
-        own = pa.concat_tables([kept, rows.slice(0, left)])
-        self._write(self._windows_file(begin, number), own.sort_by(order))
-        for at in range(left, rows.num_rows, ROWS_PER_FILE):
-            number += 1
-            own = rows.slice(at, ROWS_PER_FILE)
-            self._write(self._windows_file(begin, number), own.sort_by(order))
+    def windows_to_extend(self, first: int, rows: int) -> tuple[Path, int] | None:
+        """The file of windows to which a batch's are added, and how many of its rows stay: the last
+        file, unless it is of another hour or would have too many rows. The batch's windows start at
+        ``first`` or later; those in the file that do are of a killed run."""
+        before = [(start, file) for start, file in self._windows_files() if start < first]
+        if not before:
+            return None
+        begin, last = before[-1]
+        if begin // self._file_span != first // self._file_span:
+            return None
+        earlier = pc.less(windows.starts(_read(last, windows.SCHEMA)), first)
+        kept = int(pc.sum(earlier).as_py() or 0)
+        return (last, kept) if kept + rows <= ROWS_PER_FILE else None
+
+    def put_windows(self, files: Sequence[Path], first: int, extended: Path | None) -> None:
+        """Move a batch's windows to their place: ``extended``, which they have the rows of, or new
+        files."""
+        for start, file in self._windows_files():
+            if start >= first:  # of a killed run
+                remove_file(file, root=self.path, recognised=True)
+        for number, file in enumerate(files):
+            more = f"-{number}" if number else ""
+            place = extended or self.path / "windows" / f"{stamp(first)}{more}.parquet"
+            move_file(file, place, root=self.path)
 
     def windows_between(self, begin: int, end: int) -> Iterator[pa.Table]:
         """The closed windows that start at or after ``begin`` and before ``end``, file by file."""
-        span = self._file_span
-        for place in range(begin // span * span, end, span):
-            for file in self._windows_files(place):
+        found = self._windows_files()
+        starts = sorted({start for start, _ in found})
+        next_start = dict(pairwise(starts))
+        for first, file in found:
+            if first < end and next_start.get(first, end) > begin:
                 table = _read(file, windows.SCHEMA)
                 start = windows.starts(table)
                 yield table.filter(pc.and_(pc.greater_equal(start, begin), pc.less(start, end)))
+
+    def _windows_files(self) -> list[tuple[int, Path]]:
+        """The files of windows with the start of the first window, in order."""
+        found = []
+        for file in (self.path / "windows").iterdir():
+            if name := _WINDOWS_FILE.fullmatch(file.name):
+                with suppress(ValueError):  # the 31st of February
+                    found.append((_from_stamp(name[1]), int(name[2] or 0), file))
+        return [(start, file) for start, _, file in sorted(found)]
+
+    def open_files(self, state: State) -> list[Path]:
+        """The files of the open windows. Raises InputError if one is missing."""
+        files = []
+        for number in range(state.open_files):
+            files.append(self._open_file(state.open_batch, number))
+            if not files[-1].is_file():
+                raise InputError(os.fspath(files[-1]), "is missing: name another directory")
+        return files
+
+    def put_open(self, files: Sequence[Path], batch: int) -> None:
+        """Move the windows that are open after a batch to their place."""
+        for number, file in enumerate(files):
+            move_file(file, self._open_file(batch, number), root=self.path)
+
+    def _open_file(self, batch: int, number: int) -> Path:
+        return self.path / _OPEN / f"{batch:08}-{number}.parquet"
 
     def add_rejected(self, batch: int, rows: pa.Table) -> None:
         """Keep rejected rows; the oldest are dropped when there are too many. The file's metadata
@@ -294,10 +317,13 @@ class Store:
         write_file(self.path / PROFILE, json_with_checksum(about, indent=2), root=self.path)
 
     def commit(self, state: State) -> None:
-        """Commit the batch."""
-        figures = {f.name: getattr(state, f.name) for f in fields(state) if f.name != "open"}
-        text = json.dumps(figures).encode()
-        self._write(self.path / _STATE, state.open.replace_schema_metadata({_METADATA: text}))
+        """Commit the batch, then remove the windows that were open before it."""
+        text = to_json(msgspec.to_builtins(state), indent=2)
+        write_file(self.path / _STATE, text, root=self.path, recognised=True)
+        for file in (self.path / _OPEN).iterdir():
+            name = _OPEN_FILE.fullmatch(file.name)
+            if name and int(name[1]) != state.open_batch:
+                remove_file(file, root=self.path, recognised=True)
 
     def _write(self, file: Path, table: pa.Table) -> None:
         """Replace a file that was read and recognised before, or that is new."""
@@ -308,17 +334,6 @@ class Store:
     @property
     def _file_span(self) -> int:
         return max(_HOUR, _WINDOWS_A_FILE * self._window) * windows.MICROSECONDS
-
-    def _windows_files(self, begin: int) -> Sequence[Path]:
-        """The files of a span, in order."""
-        found: list[Path] = []
-        while (file := self._windows_file(begin, len(found))).exists():
-            found.append(file)
-        return found
-
-    def _windows_file(self, begin: int, number: int) -> Path:
-        more = f"-{number}" if number else ""
-        return self.path / "windows" / f"{stamp(begin)}{more}.parquet"
 
     def offsets(self, batch: int) -> Mapping[str, Mapping[str, int]] | None:
         """The offsets by topic and partition at which a batch of Kafka ends; None if unknown."""
@@ -353,6 +368,12 @@ def stamp(micros: int) -> str:
     return shown(micros).replace(":", "-")
 
 
+def _from_stamp(text: str) -> int:
+    """The time of ``stamp``, in microseconds since 1970. Raises ValueError."""
+    seconds = datetime.strptime(text, "%Y-%m-%dT%H-%M-%SZ").replace(tzinfo=UTC).timestamp()
+    return int(seconds) * windows.MICROSECONDS
+
+
 def _create(out: str, settings: Settings) -> None:
     about = {
         "format_version": FORMAT_VERSION,
@@ -365,7 +386,8 @@ def _create(out: str, settings: Settings) -> None:
             (directory / name).mkdir()
             # so that the table can be read before it has rows
             pq.write_table(schema.empty_table(), directory / name / _PART)
-        (directory / PLANS).mkdir()
+        for name in (PLANS, _OPEN):
+            (directory / name).mkdir()
         none = SCHEMAS["partitions"].empty_table()
         Store(directory, settings).write_profile(none, State(), 0, 0)
         write_file(directory / MARKER, to_json(about, indent=2), new=True)
@@ -388,13 +410,11 @@ def _check_settings(out: str, marker: Path, settings: Settings) -> None:
 
 
 def _read_state(file: Path) -> State:
-    table = _read(file, windows.SCHEMA)
+    where = os.fspath(file)
     try:
-        text = (table.schema.metadata or {}).get(_METADATA, b"{}")
-        figures = msgspec.structs.asdict(check_json(json.loads(text), _Figures, ""))
-        return State(**figures, open=table.replace_schema_metadata(None).cast(windows.SCHEMA))
-    except (InputError, ValueError, RecursionError, pa.ArrowException):
-        raise InputError(os.fspath(file), "is not the state of a watch") from None
+        return check_json(parse_json(read_text(file), where), State, "")
+    except InputError:
+        raise InputError(where, "is not the state of a watch") from None
 
 
 def _rows_by_batch(file: Path, rejected: pa.Table) -> dict[int, int]:

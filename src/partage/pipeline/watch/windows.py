@@ -8,9 +8,9 @@ change again. So all partitions of a window close together, in a single batch.
 
 These are the rules of Structured Streaming's watermarks. They are implemented here because Spark's
 stateful aggregation cannot count late records (it counts groups of them: in a trial 500 late
-records as 2), would read the input a second time for rejected rows, and keeps its state on the
-executors, in a checkpoint that all machines must share. The state is small: a row per partition and
-open window.
+records as 2), would read the input a second time for rejected rows, and keeps its state in a
+checkpoint that all machines must share. Here too the executors hold the windows, a row per
+partition and window; the driver gets the totals of a batch.
 
 While records wait, as after an outage, a limited batch has a part of each partition's, and some
 partitions may be hours ahead of others. Then the watermark rises only to the latest record of the
@@ -21,73 +21,113 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import pyarrow as pa
 import pyarrow.compute as pc
+from pyspark.sql import functions as sf
 
 from partage.pipeline.profile import SCHEMAS
+
+if TYPE_CHECKING:
+    from pyspark.sql import Column, DataFrame
 
 MICROSECONDS = 1_000_000
 
 SCHEMA = SCHEMAS["windows"]
 
-_KEY = ["topic", "partition", "window_start"]
+ORDER = ("topic", "partition", "window_start")
+"""A window's key; the rows of a file are sorted by it."""
+
+_KEY = list(ORDER)
 _COUNTS = ("records", "bytes", "bytes_per_second", "peak_bytes_per_second", "null_keys")
 _PEAK = "peak"
 _FIGURES = {"records": "sum", "bytes": "sum", "null_keys": "sum", "first": "min", "last": "max"}
 
 
 @dataclass(frozen=True)
-class Step:
-    """The result of a batch: the open windows and those it closed (both of ``SCHEMA``, sorted), the
-    number of late records, and the watermark in microseconds since 1970."""
+class Totals:
+    """Those of a batch: the rows that were read, rejected ones among them, the late records, and
+    the watermark after it, in microseconds since 1970."""
 
-    open: pa.Table
-    closed: pa.Table
+    read: int
+    rejected: int
     late: int
     watermark: int
 
 
-def advance(
-    open_: pa.Table,
-    batch: pa.Table,
-    watermark: int,
-    *,
-    window: int,
-    lateness: int,
-    more: bool = False,
-) -> Step:
-    """Add a batch, summed up by window, to the open windows and close those that are due.
+@dataclass(frozen=True)
+class Figures:
+    """Those of some windows: how many, their records and bytes, and the start of the first and the
+    last of them, in microseconds since 1970 (None without a window)."""
 
-    ``window`` and ``lateness`` are in seconds; a watermark of 0 is before any record. ``more``:
-    whether records may wait that are older than some of the batch.
+    windows: int = 0
+    records: int = 0
+    bytes: int = 0
+    first: int | None = None
+    last: int | None = None
+
+
+def totals(
+    batch: DataFrame, watermark: int, *, window: int, lateness: int, more: bool = False
+) -> Totals:
+    """The totals of a batch, summed up by window; rejected rows have no topic.
+
+    ``watermark`` is that of the batches before, 0 before any record; ``window`` and ``lateness``
+    are in seconds. ``more``: whether records may wait that are older than some of the batch.
     """
-    on_time = pc.greater(ends(batch, window), watermark)
-    late = pc.sum(batch.filter(pc.invert(on_time))["records"]).as_py() or 0
-    latest = _latest(batch, more)
-    if latest is not None:
-        watermark = max(watermark, latest - lateness * MICROSECONDS)
-    windows = _merged(open_, batch.filter(on_time))
-    due = pc.less_equal(ends(windows, window), watermark)
-    return Step(windows.filter(pc.invert(due)), windows.filter(due), late, watermark)
+    good = sf.col("topic").isNotNull()
+    last, late = sf.unix_micros("last"), good & (_end(window) <= watermark)
+    by_partition = batch.groupBy("topic", "partition").agg(
+        sf.sum("records").alias("read"),
+        sf.sum(sf.when(late, sf.col("records"))).alias("late"),
+        sf.max(last).alias("latest"),
+    )
+    latest = sf.min if more else sf.max
+    found = by_partition.agg(
+        sf.coalesce(sf.sum("read"), sf.lit(0)),
+        sf.coalesce(sf.sum(sf.when(~good, sf.col("read"))), sf.lit(0)),
+        sf.coalesce(sf.sum("late"), sf.lit(0)),
+        latest(sf.when(good, sf.col("latest"))),
+    )
+    read, rejected, late_records, reached = found.collect()[0]
+    if reached is not None:
+        watermark = max(watermark, reached - lateness * MICROSECONDS)
+    return Totals(read, rejected, late_records, watermark)
 
 
-def _latest(batch: pa.Table, more: bool) -> int | None:
-    """The time of the latest record; if there are ``more``, of the slowest partition's."""
-    by_partition = batch.group_by(_KEY[:2], use_threads=False).aggregate([("last", "max")])
-    ends = by_partition["last_max"].cast(pa.int64())
-    latest: int | None = (pc.min(ends) if more else pc.max(ends)).as_py()
-    return latest
+def added(open_: DataFrame, batch: DataFrame, watermark: int, window: int) -> DataFrame:
+    """The open windows with the records of a batch that are not late. ``watermark``: that of the
+    batches before."""
+    on_time = batch.where(sf.col("topic").isNotNull() & (_end(window) > watermark))
+    rows = open_.select(*SCHEMA.names).unionAll(on_time.select(*SCHEMA.names))
+    aggregates = {"sum": sf.sum, "min": sf.min, "max": sf.max}
+    figures = [aggregates[kind](name).alias(name) for name, kind in _FIGURES.items()]
+    return rows.groupBy(*_KEY).agg(*figures).select(*SCHEMA.names)
+
+
+def due(watermark: int, window: int) -> Column:
+    """Whether a window is closed by the watermark."""
+    return _end(window) <= watermark
+
+
+def divided(windows: DataFrame, watermark: int, window: int) -> tuple[Figures, Figures]:
+    """The figures of the windows that stay open, and of those that the watermark closes."""
+    start = sf.unix_micros("window_start")
+    found = windows.groupBy(due(watermark, window).alias("due")).agg(
+        sf.count("*"), sf.sum("records"), sf.sum("bytes"), sf.min(start), sf.max(start)
+    )
+    of = {is_due: Figures(*figures) for is_due, *figures in found.collect()}
+    return of.get(False, Figures()), of.get(True, Figures())
+
+
+def _end(window: int) -> Column:
+    return sf.unix_micros("window_start") + sf.lit(window * MICROSECONDS)
 
 
 def starts(windows: pa.Table) -> pa.ChunkedArray:
     """The start of each window, in microseconds since 1970."""
     return windows["window_start"].cast(pa.int64())
-
-
-def ends(windows: pa.Table, window: int) -> pa.ChunkedArray:
-    """The end of each window of ``window`` seconds, in microseconds since 1970."""
-    return pc.add(starts(windows), window * MICROSECONDS)
 
 
 def partitions(
@@ -135,11 +175,3 @@ def _without_records(before: pa.Table, now: pa.Table) -> pa.Table:
             zeros = pa.array([0] * idle.num_rows, column.type)
             idle = idle.set_column(place, column, zeros)
     return idle.cast(before.schema)
-
-
-def _merged(*tables: pa.Table) -> pa.Table:
-    rows = pa.concat_tables(tables)
-    found = rows.group_by(_KEY, use_threads=False).aggregate(list(_FIGURES.items()))
-    columns = [found[name] for name in _KEY] + [found[f"{n}_{f}"] for n, f in _FIGURES.items()]
-    table = pa.table(columns, names=[*_KEY, *_FIGURES]).select(SCHEMA.names).cast(SCHEMA)
-    return table.sort_by([(name, "ascending") for name in _KEY]).combine_chunks()
