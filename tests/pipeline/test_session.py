@@ -37,8 +37,9 @@ from partage.cli import main
 from partage.cli.arguments import spark_settings
 from partage.errors import InputError, PartageError
 from partage.java import find_java
-from partage.pipeline.session import _users_defaults, spark_errors
+from partage.pipeline.session import _users_defaults, is_secret, spark_errors
 from partage.pipeline.shipping import zip_package
+from tests.command_lines import watched
 
 pytestmark = pytest.mark.spark
 
@@ -422,6 +423,56 @@ def test_the_users_own_settings_win(tmp_path: Path, monkeypatch: pytest.MonkeyPa
     assert _users_defaults() == {"spark.driver.memory", "spark.b", "spark.c"}
     monkeypatch.setenv("SPARK_CONF_DIR", str(tmp_path / "nowhere"))
     assert _users_defaults() == set()
+
+
+SECRETS = (
+    "spark.hadoop.fs.s3a.access.key",
+    "spark.hadoop.fs.s3a.secret.key",
+    "spark.hadoop.fs.s3a.session.token",
+    "spark.hadoop.fs.azure.account.key.me.dfs.core.windows.net",
+    "spark.hadoop.fs.azure.account.oauth2.client.secret",
+    "spark.hadoop.fs.azure.sas.fixed.token.me",
+    "spark.hadoop.fs.azure.sas.box.me.blob.core.windows.net",
+    "spark.hadoop.fs.gs.auth.service.account.private.key",
+    "spark.sql.catalog.lake.credential",
+    "spark.sql.catalog.lake.jdbc.password",
+    "spark.ssl.keyPassword",
+    "spark.authenticate.secret",
+)
+LOGINS = {"spark.sql.catalog.lake.uri": "https://me:Canary@host/x", "spark.a": "token=Canary"}
+PUBLIC = (
+    "spark.driver.memory",
+    "spark.jars.packages",
+    "spark.yarn.keytab",
+    "spark.sql.ansi.enabled",
+)
+
+
+def test_which_settings_are_secrets() -> None:
+    assert all(is_secret(name, "x") for name in SECRETS)
+    assert all(is_secret(name, value) for name, value in LOGINS.items())
+    assert not any(is_secret(name, "x") for name in PUBLIC)
+
+
+@pytest.mark.long
+def test_secrets_are_not_on_a_command_line() -> None:
+    """Every user of the machine can read those of Spark's Java processes; the session has them."""
+    secrets = dict.fromkeys(SECRETS[:-2], "Canary") | LOGINS
+    program = (
+        "import json, sys\n"
+        "from partage.pipeline.session import session\n"
+        "given = json.load(sys.stdin)\n"
+        "with session('local[1]', config=given | {'spark.c': 'Shown'}) as spark:\n"
+        "    found = {name: spark.sparkContext.getConf().get(name) for name in given}\n"
+        "    sys.exit(found != given)\n"
+    )
+    with watched() as lines:
+        ended = subprocess.run(
+            [sys.executable, "-c", program], input=json.dumps(secrets), text=True
+        )
+    assert ended.returncode == 0
+    assert any("spark.c=Shown" in line for line in lines)
+    assert not any("Canary" in line for line in lines)
 
 
 def test_settings_are_checked_and_their_values_not_shown() -> None:

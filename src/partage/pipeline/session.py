@@ -32,6 +32,7 @@ from urllib.parse import urlsplit
 from partage.errors import InputError, PartageError
 from partage.java import find_java
 from partage.pipeline.shipping import ship
+from partage.redaction import redacted
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -75,9 +76,12 @@ _CLUSTER: Mapping[str, str] = {
     _SHUFFLES: "64",
 }
 
-_SECRET = re.compile("(?i)secret|password|token|access.?key|credential|jaas")
-"""Settings that must not be in the command line of a Java process, which every user can read; as
-those that Spark itself hides (``spark.redaction.regex``)."""
+_SECRET = re.compile("(?i)secret|pass|token|key(?!tab)|credential|jaas|auth|login|signature|[.]sas")
+"""Settings that must not be in the command line of a Java process, which every user can read: those
+that Spark itself hides (``spark.redaction.regex``), and keys and signatures of cloud storage."""
+
+_AT_START = re.compile("spark[.](driver|jars|submit)[.]")
+"""Settings that Java reads on its command line only."""
 
 _DISK = re.compile(
     "No space left on device|Disk quota exceeded|File too large|Read-only file system"
@@ -237,7 +241,7 @@ def _open(url: str, connect: bool, short: bool, config: Mapping[str, str]) -> Sp
         ours = settings if local else {**_APP_NAME, "spark.master": url}
         defaults = _users_defaults()
         given = {**{name: ours[name] for name in ours if name not in defaults}, **config}
-        public = [(key, value) for key, value in given.items() if not _SECRET.search(key)]
+        public = [(key, value) for key, value in given.items() if not is_secret(key, value)]
         _start_java(SparkConf(loadDefaults=False).setAll(public))
     if not connect:
         conf = SparkConf()
@@ -263,6 +267,13 @@ def _open(url: str, connect: bool, short: bool, config: Mapping[str, str]) -> Sp
     if not local:
         ship(spark)
     return spark
+
+
+def is_secret(key: str, value: str) -> bool:
+    """Whether a setting of Spark is set once Java runs, not on its command line."""
+    if _AT_START.match(key):
+        return False
+    return _SECRET.search(key) is not None or redacted(value) != value
 
 
 def _users_defaults() -> set[str]:

@@ -18,6 +18,7 @@ from partage.errors import InputError, PartageError
 from partage.live.sandbox import MARKER, Sandbox, process
 from partage.live.sandbox.jars import OWN_JARS
 from partage.live.sandbox.settings import SETTINGS
+from tests.command_lines import watched
 from tests.live.sandbox.running import alive, described, eventually, exists, pids, state
 from tests.outputs.test_file import full_disk, umask
 
@@ -284,6 +285,20 @@ def test_a_full_disk_leaves_nothing_behind(tmp_path: Path, secure: bool) -> None
     with full_disk(), pytest.raises(InputError, match=r"cannot be written \(File too large\)$"):
         Sandbox.start(tmp_path / "s", brokers=1, secure=secure)
     assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.long
+@real
+def test_no_secret_is_on_a_command_line(tmp_path: Path) -> None:
+    """Kafka's tool and the nodes read theirs from files of mode 600."""
+    with watched() as lines, Sandbox.start(tmp_path / "s", brokers=1, secure=True) as sandbox:
+        folder = sandbox.security.folder
+        secrets = set(json.loads((folder / "passwords.json").read_text()).values()) - {None}
+        files = [path for path in folder.iterdir() if path.is_file()]
+        assert {path.stat().st_mode & 0o777 for path in files} == {0o600}
+    for program in ("kafka.tools.StorageTool", "users.args", "kafka.Kafka"):
+        assert any(program in line for line in lines), program
+    assert not [line for line in lines if any(secret in line for secret in secrets)]
 
 
 @pytest.mark.long
