@@ -18,6 +18,7 @@ puts what is printed now into the pages, line by line of what they showed.
 
 from __future__ import annotations
 
+import html
 import io
 import json
 import os
@@ -237,15 +238,38 @@ def pages() -> list[Any]:
     ]
 
 
+RECORD_IT = (
+    "draw it again, in a folder with cluster.json and a plan of a sandbox with some 100 MB to copy "
+    "in two waves: python scripts/record_terminal.py docs/images/terminal.svg 'partage plan "
+    "cluster.json -o plan/' 'partage check plan/' --watch 'partage apply sandbox-plan/ --yes …'"
+)
+
 RECORDED = ("partage plan cluster.json -o plan/", "partage check plan/")
 
 
 def test_the_terminal_of_the_readme_is_of_today(folder: Path) -> None:
-    """docs/images/terminal.svg shows what these commands print."""
+    """docs/images/terminal.svg shows what these commands print, then ``apply`` on a sandbox, which
+    prints the lines that Get started shows."""
     shutil.copy(DATA / "cluster-grown.json", folder / "cluster.json")
-    script, drawn = ROOT / "scripts" / "record_terminal.py", folder / "terminal.svg"
+    script, drawn = ROOT / "scripts" / "record_terminal.py", folder / "today.svg"
     subprocess.run([sys.executable, script, drawn, *RECORDED], check=True)
-    check_pictures(folder)
+    today, shown = (
+        re.findall("<text.*</text>", picture.read_text(encoding="utf-8"))
+        for picture in (drawn, ROOT / "docs" / "images" / "terminal.svg")
+    )
+    assert shown[: len(today)] == today, RECORD_IT
+    applied = [html.unescape(re.sub("<.*?>", "", line)) for line in shown[len(today) :]]
+    assert applied[0].startswith("$ partage apply ")
+    assert sum(line.startswith("wave ") for line in applied) > 10  # its bars
+    (page,) = (
+        shown
+        for fence in fences(ROOT / "docs" / "get-started.md")
+        for command, shown in fence.steps()
+        if command.startswith("partage apply ")
+    )
+    for line in page:
+        known = re.sub(r"\d[\d.]*", "N", line).replace("in N wave:", "in N waves:")
+        assert line == "…" or known in [re.sub(r"\d[\d.]*", "N", one) for one in applied], line
 
 
 def test_every_test_that_a_page_names_exists() -> None:

@@ -9,6 +9,7 @@ second terminal, in their order.
 from __future__ import annotations
 
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -40,6 +41,9 @@ GET_STARTED = ROOT / "docs" / "get-started.md"
 HOW_TOS = sorted((ROOT / "docs" / "how-to").glob("*.md"))
 INSTALLS = "not run: installs packages"
 """The note of fences that this test runs nevertheless."""
+
+FILE = re.compile(r"# (\w+\.py)\n")
+"""How a snippet begins that is the content of a file."""
 
 PYTHON = f"""\
 import sys, traceback
@@ -191,7 +195,9 @@ def follow(page: Path, folder: Path, environment: Mapping[str, str], notes: str 
         for fence in fences(page):
             if fence.left_out and not (notes and fence.note.startswith(notes)):
                 continue
-            if fence.language == "python":
+            if fence.language == "python" and (named := FILE.match(fence.body)):
+                (folder / named[1]).write_text(fence.body, encoding="utf-8")
+            elif fence.language == "python":
                 snippets = snippets or open_terminals.enter_context(Snippets(folder, environment))
                 typed(fence, snippets, fence.body, [])
             elif fence.language in ("sh", "console"):
