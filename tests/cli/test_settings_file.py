@@ -25,6 +25,7 @@ HARMLESS_FLAGS = {
     *(
         "client-log",
         "detailed-exitcode",
+        "example",
         "json",
         "keep",
         "kill",
