@@ -10,10 +10,13 @@ from __future__ import annotations
 
 import re
 
-TOPIC = r"(?!\.{1,2}\Z)[A-Za-z0-9._-]{1,249}"
+TOPIC_LENGTH = 249
+"""The most characters of a topic's name."""
+
+TOPIC = rf"(?!\.{{1,2}}\Z)[A-Za-z0-9._-]{{1,{TOPIC_LENGTH}}}"
 """A regular expression for the name of a topic. Names of one or two dots would be folders."""
 
-TOPIC_RULE = "1 to 249 letters, digits, '.', '_' or '-'"
+TOPIC_RULE = f"1 to {TOPIC_LENGTH} letters, digits, '.', '_' or '-'"
 
 MAX_LENGTH = 2**15 - 1
 """The most characters of any other name."""

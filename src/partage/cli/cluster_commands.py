@@ -24,6 +24,7 @@ from partage.cli.loads import Loads
 from partage.cli.parameters import expanded
 from partage.cli.plan_options import CLUSTER_HELP, Strategies, problem_of
 from partage.cli.spelling import spelled
+from partage.units import plural
 
 if TYPE_CHECKING:
     from partage.cluster import Cluster
@@ -82,12 +83,10 @@ def plan(
     from partage.brokers.directory import REPORT, check_writable
     from partage.brokers.explain import explain as explain_partition
     from partage.brokers.solving import solve
-    from partage.outputs import check_file, write_file
 
     if out is not None:
         check_writable(out)
-    if picture is not None:
-        check_file(picture, "picture")
+    output.check_files(picture=picture)
     with output.progress(quiet=json) as progress:
         progress("reading")
         source = _cluster(cluster, loads.sizes, bootstrap_server, command_config)
@@ -98,12 +97,14 @@ def plan(
             from partage.report.html import render
 
             made.write(out, {REPORT: render(made.document(), directory=out)})
-    if picture is not None:
+
+    def draw() -> str:
         from partage.report.pictures import placement_svg
-        from partage.report.units import plural
 
         title = f"{made.figures['strategy']}: {plural(made.moves, 'move')}"
-        write_file(picture, placement_svg(made.before, made.after, title))
+        return placement_svg(made.before, made.after, title)
+
+    output.write_picture(picture, draw)
     changes = bool(len(made.changed))
     if json:
         extra = {} if reasons is None else {"explain": reasons.to_json()}

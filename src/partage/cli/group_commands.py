@@ -22,6 +22,8 @@ from partage.cli.arguments import (
 from partage.cli.loads import From, Rate, To, profile_of
 
 if TYPE_CHECKING:
+    from rich.console import Console
+
     from partage.group import Group
 
 AssignorOption = Annotated[
@@ -108,31 +110,33 @@ def assign(
     from partage.consumers.assignors import assignor_name
     from partage.errors import read_parameter
     from partage.group import Group
-    from partage.outputs import check_file, write_file
+    from partage.report.group_tables import print_assignment
     from partage.units import Percent
 
     _check_weight_options(lag, profile, of_group, weight_by, bool(since or until or rate != "mean"))
-    if picture is not None:
-        check_file(picture, "picture")
-    output.check_page(report)
+    output.check_files(picture=picture, report=report)
     given = _weighted(
         Group.read(group), lag, of_group, profile, weight_by, since=since, until=until, rate=rate
     )
     skew = None if max_skew is None else float(read_parameter("max_skew", Percent.of, max_skew))
     found = assign_group(given, assignor, mode, protocol=protocol, max_skew=skew)
     assignor = assignor_name(assignor)
-    if picture is not None:
+
+    def show(console: Console) -> None:
+        print_assignment(found, assignor, console)
+
+    def draw() -> str:
         from partage.report.pictures import assignment_svg
 
-        write_file(picture, assignment_svg(found, assignor))
-    from partage.report.group_tables import print_assignment
+        return assignment_svg(found, assignor)
 
-    output.write_page(report, "assign", lambda page: print_assignment(found, assignor, page))
+    output.write_picture(picture, draw)
+    output.write_page(report, "assign", show)
     if json:
         output.print_json(found.to_json())
         return
     console = output.console()
-    print_assignment(found, assignor, console)
+    show(console)
     other = {"sticky": "java", "cooperative-sticky": "java", "uniform": "optimal"}.get(assignor)
     if other is not None:  # suggest the mode that is not the default
         more = () if mode == other else ("--mode", other)
@@ -238,25 +242,27 @@ def simulate(
     """
     from partage.consumers.simulation import simulate as run_simulation
     from partage.errors import InputError
-    from partage.outputs import check_file, write_file
+    from partage.report.group_tables import print_simulation
 
     if by is not None:
         check_choice(PICTURE_ROWS, "--by", by)
-    if picture is not None:
-        check_file(picture, "picture")
-    output.check_page(report)
+    output.check_files(picture=picture, report=report)
     intervals = _intervals(commit_interval)
     if client_log and json:
         raise InputError("--client-log", "cannot be combined with --json")
     names = [name.strip() for name in assignor.split(",")] if assignor is not None else []
     found = run_simulation(scenario, names, protocol, mode)
-    if picture is not None:
+
+    def show(console: Console) -> None:
+        print_simulation(found, console, by, intervals)
+
+    def draw() -> str:
         from partage.report.pictures import simulation_svg
 
-        write_file(picture, simulation_svg(found))
-    from partage.report.group_tables import print_simulation
+        return simulation_svg(found)
 
-    output.write_page(report, "simulate", lambda page: print_simulation(found, page, by, intervals))
+    output.write_picture(picture, draw)
+    output.write_page(report, "simulate", show)
     if client_log:
         from partage.consumers.client_log import client_log as log_of
 
@@ -265,7 +271,7 @@ def simulate(
         output.print_json(found.to_json(intervals))
     else:
         console = output.console()
-        print_simulation(found, console, by, intervals)
+        show(console)
         # tasks of Streams and Connect have one assignor
         compared = () if found.assignor in ("streams", "connect") else ("assignor",)
         this = next_step.same_call("what-if", "churn", without=(*compared, "protocol"))

@@ -67,7 +67,7 @@ def history(
 
     if by is not None:
         check_choice(PICTURE_ROWS, "--by", by)
-    output.check_page(report)
+    output.check_files(report=report)
     if out is not None:
         from partage.outputs import check_directory
         from partage.pipeline.history import MARKER

@@ -66,12 +66,22 @@ def write_page(path: str | None, command: str, show: Callable[[Console], None]) 
     write_file(path, page(command, show))
 
 
-def check_page(path: str | None) -> None:
-    """Raise InputError early, before long work, if ``write_page`` would."""
-    if path is not None:
-        from partage.outputs import check_file
+def write_picture(path: str | None, draw: Callable[[], str]) -> None:
+    """Write what ``draw`` returns, an SVG, if a file is asked for."""
+    if path is None:
+        return
+    from partage.outputs import write_file
 
-        check_file(path, "report")
+    write_file(path, draw())
+
+
+def check_files(*, picture: str | None = None, report: str | None = None) -> None:
+    """Raise InputError early, before long work, if ``write_picture`` or ``write_page`` would."""
+    from partage.outputs import check_file
+
+    for path, what in ((picture, "picture"), (report, "report")):
+        if path is not None:
+            check_file(path, what)
 
 
 def _coloured() -> bool:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -22,6 +22,9 @@ from partage.cli.arguments import (
     spark_settings,
     table_columns,
 )
+
+if TYPE_CHECKING:
+    from rich.console import Console
 
 Records = Annotated[
     list[str] | None,
@@ -230,7 +233,7 @@ def keys(
     from partage.producers.fitting import hash_named
     from partage.units import Percent
 
-    output.check_page(report)
+    output.check_files(report=report)
     if not records and table is None:
         raise InputError("", "no records given: name files, folders or a --table")
     counts = parse_counts(partitions)
@@ -261,7 +264,10 @@ def keys(
     above = [] if fail_above is None else found.above(fail_above)
     from partage.report.keys_tables import print_keys
 
-    output.write_page(report, "keys", lambda page: print_keys(found, page, fail_above))
+    def show(console: Console) -> None:
+        print_keys(found, console, fail_above)
+
+    output.write_page(report, "keys", show)
     if json:
         failed = [
             {"topic": topic, "partitions": one.partitions, "partitioner": one.partitioner}
@@ -270,7 +276,7 @@ def keys(
         output.print_json({**found.to_json(), "fail_above": fail_above, "failed": failed})
     else:
         console = output.console()
-        print_keys(found, console, fail_above)
+        show(console)
         next_step.show(console, *next_step.same_call("profile"), "-o", "profile/")
     raise typer.Exit(1 if above else 0)
 

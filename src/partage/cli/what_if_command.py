@@ -237,7 +237,7 @@ def _placements(problem: Problem, strategies: list[str] | None, json: bool) -> P
 
 def _run(
     prepare: Callable[[], WhatIf],
-    show: Callable[[dict[str, Any], Console], None],
+    print_value: Callable[[dict[str, Any], Console], None],
     run: SparkRun,
 ) -> None:
     """Check the input before starting Spark, then compute, write and print."""
@@ -246,7 +246,7 @@ def _run(
     from partage.pipeline.what_ifs import MARKER, explore
 
     out = run.out
-    output.check_page(run.report)
+    output.check_files(report=run.report)
     if out is not None:
         from partage.outputs import check_directory
 
@@ -260,12 +260,16 @@ def _run(
                 sink.check(spark)
             answer = explore(spark, what_if, sink=sink, progress=progress)
     value = answer.to_json()
-    output.write_page(run.report, "what-if", lambda page: show(value, page))
+
+    def show(console: Console) -> None:
+        print_value(value, console)
+
+    output.write_page(run.report, "what-if", show)
     if run.json:
         output.print_json(value)
     else:
         console = output.console()
-        show(value, console)
+        show(console)
         next_step.show(console, *_next(value), written=out)
     raise typer.Exit(1 if value.get("violations") else 0)
 

@@ -18,6 +18,7 @@ from pyspark.sql import functions as sf
 from pyspark.sql import types as st
 
 from partage.errors import InputError
+from partage.kafka_names import TOPIC_LENGTH
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame
@@ -32,7 +33,6 @@ ROW_CHARACTERS = 4096
 
 INT32_MAX = 2**31 - 1
 INT64_MAX = 2**63 - 1
-_TOPIC_LENGTH = 249
 _END_OF_TIME = 4_102_444_800_000  # 2100-01-01 in milliseconds
 _SECONDS = (10**8, 4_102_444_799)  # as seconds 1973 to 2099; as milliseconds up to 1970-02-17
 _NANOSECONDS = 10**17  # as nanoseconds 1973; as milliseconds three million years from now
@@ -169,7 +169,7 @@ class RowType:
 # ---------------------------------------------------------------------- fields
 
 
-def text(name: str, longest: int = _TOPIC_LENGTH) -> Field:
+def text(name: str, longest: int = TOPIC_LENGTH) -> Field:
     """Non-empty text."""
 
     def faults(taken: str) -> list[Fault]:

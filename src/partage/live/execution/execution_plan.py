@@ -19,7 +19,7 @@ from typing import Any, Self
 
 from partage.brokers import plan_file
 from partage.brokers.check.replan_files import replan_problem, replans
-from partage.brokers.directory import MARKER, check_plan_directory
+from partage.brokers.directory import MARKER
 from partage.errors import MISSHAPEN, InputError
 from partage.files import parse_json, read_text
 from partage.live.admin.states import Key, PartitionState
@@ -64,7 +64,6 @@ class ExecutionPlan:
     def read(cls, directory: str | os.PathLike[str]) -> Self:
         """Read a directory that ``partage plan -o`` wrote. Raises InputError for anything else."""
         where = os.fspath(directory)
-        check_plan_directory(directory)
         file, digest = plan_file.read_to_run(directory)
         keys, columns = file.keys, file.partitions
         rates: Sequence[float | None] = columns.bytes_per_second or [None] * len(keys)

@@ -32,6 +32,7 @@ from pyspark.sql import functions as sf
 
 from partage.errors import InputError, PartageError
 from partage.jars import fetched_jars, jars_at_hand, locked_versions
+from partage.kafka_names import TOPIC_LENGTH
 from partage.period import ALWAYS, Period
 from partage.pipeline.records import canonical
 from partage.pipeline.session import is_connect
@@ -45,7 +46,7 @@ SCHEME = "kafka://"
 CONNECTOR = "PARTAGE_SPARK_KAFKA"
 
 _PARAMETERS = ("from", "to", "config")
-_TOPIC = re.compile(r"[\w.*-]{1,249}", re.ASCII)
+_TOPIC = re.compile(rf"[\w.*-]{{1,{TOPIC_LENGTH}}}", re.ASCII)
 _NAME = "spark-sql-kafka-0-10_2.13"
 
 # Spark gives no details of an error whose class only the workers know. The driver has listed the
@@ -82,7 +83,8 @@ def parse_url(url: str) -> KafkaUrl:
     for topic in topics:
         if not _TOPIC.fullmatch(topic):
             raise InputError(
-                shown, "expected topics: 1 to 249 letters, digits, '.', '_', '-' or '*' each"
+                shown,
+                f"expected topics: 1 to {TOPIC_LENGTH} letters, digits, '.', '_', '-' or '*' each",
             )
     given: dict[str, str] = {}
     for part in (query or "").split("&") if query else ():

@@ -75,17 +75,17 @@ def _copies(plan: View) -> Tile:
         return Tile("To copy", units.size(0), "nothing")
     if not plan.load("bytes"):
         return Tile("To copy", units.MISSING, "sizes unknown")
-    return Tile("To copy", units.size(plan.bytes_moved), _between_racks(plan))
-
-
-def _between_racks(plan: View) -> str:
-    """How much is copied between racks, which cloud providers charge for."""
     if len(plan.racks) < 2:
-        return units.plural(len(plan.waves), "wave")
+        return Tile("To copy", units.size(plan.bytes_moved), units.plural(len(plan.waves), "wave"))
+    between = f"{units.size(_between_racks(plan))} of it between racks"
+    return Tile("To copy", units.size(plan.bytes_moved), between)
+
+
+def _between_racks(plan: View) -> float:
+    """The bytes copied from one rack to another, which cloud providers charge for."""
     brokers = len(plan.brokers)
     within = (plan.rack[:, None] == plan.rack[None, :]) & (plan.rack[:, None] >= 0)
-    inside = float(plan.move_bytes[:brokers][within].sum())
-    return f"{units.size(float(plan.move_bytes.sum()) - inside)} of it between racks"
+    return float(plan.move_bytes.sum() - plan.move_bytes[:brokers][within].sum())
 
 
 def _last(plan: View) -> Tile:
