@@ -1,7 +1,7 @@
 """How thorough the random tests are: two Hypothesis profiles, and seeds in proportion.
 
 ``quick``, the default and that of ``make test``, is derandomised: each run tries the same examples.
-``thorough``, that of ``make test-long``, tries seven times as many from a new seed, and prints it.
+``thorough``, that of ``make test-long``, tries ten times as many from a new seed, and prints it.
 A test names the number of examples that the thorough profile tries.
 """
 
@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from hypothesis import HealthCheck, settings
 
-QUICK, THOROUGH = 15, 100
+QUICK, THOROUGH = 10, 100
 """Examples of a profile per hundred that a test asks for."""
 
 FEWEST = 3

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 import partage
+from partage import measuring
 from partage.errors import InputError
 
 
@@ -61,7 +62,19 @@ def test_keys_are_evaluated_for_one_count_or_several(spark: Any, records: Path) 
     ]
 
 
-def test_bad_options_are_refused_before_spark_starts(tmp_path: Path) -> None:
+def test_bad_options_are_refused_before_spark_starts(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def start(*_: Any) -> None:
+        raise AssertionError("Spark starts")
+
+    monkeypatch.setattr(measuring, "_session", start)
+    with pytest.raises(InputError, match="until"):
+        partage.profile("records", until="noon")
+    with pytest.raises(InputError, match="max_rejected"):
+        partage.profile("records", max_rejected="many")
+    with pytest.raises(InputError, match="move_cost"):
+        partage.keys("records", 8, move_cost="dear")
     with pytest.raises(InputError, match="partitioner"):
         partage.keys("records", 8, partitioner="random")
     with pytest.raises(InputError):

@@ -60,17 +60,20 @@ def profile(
     from partage.pipeline.sources.kafka import configured
 
     config = None if command_config is None else os.fspath(command_config)
+    paths = configured(_paths(records), config)
+    period = Period.of(since, until)
+    limit = None if max_rejected is None else MaxRejected.of(max_rejected)
     with _session(spark, master) as session:
         write_profile(
             session,
-            configured(_paths(records), config),
+            paths,
             out,
             sizes=_paths(sizes),
             lags=_paths(lags),
             window=window,
             top=top,
-            period=Period.of(since, until),
-            max_rejected=None if max_rejected is None else MaxRejected.of(max_rejected),
+            period=period,
+            max_rejected=limit,
             overwrite=overwrite,
             progress=progress,
         )
@@ -107,15 +110,18 @@ def keys(
 
     names = [partitioner] if isinstance(partitioner, str) else list(partitioner)
     config = None if command_config is None else os.fspath(command_config)
+    paths, known = configured(_paths(records), config), _counts(cluster)
+    hashes = [hash_named(name) for name in names]
+    cost = float(read_parameter("move_cost", Percent.of, move_cost))
     with _session(spark, master) as session:
         return key_report(
             session,
-            configured(_paths(records), config),
+            paths,
             [partitions] if isinstance(partitions, int) else list(partitions),
-            [hash_named(name) for name in names],
-            known=_counts(cluster),
+            hashes,
+            known=known,
             consumers=consumers,
-            move_cost=float(read_parameter("move_cost", Percent.of, move_cost)),
+            move_cost=cost,
             progress=progress,
         )
 
