@@ -124,7 +124,11 @@ def test_missing_lists() -> None:
 
 @pytest.mark.parametrize(
     ("made", "removed"),
-    [("--brokers 6 --new 2", 0), ("--brokers 8", 2), ("--brokers 8 --misplaced 0.2", 0)],
+    [
+        ("--brokers 6 --new 2", 0),
+        pytest.param("--brokers 8", 2, marks=pytest.mark.long),
+        pytest.param("--brokers 8 --misplaced 0.2", 0, marks=pytest.mark.long),
+    ],
 )
 def test_partage_is_measured(made: str, removed: int) -> None:
     peers, tables = module("peers"), module("tables.peers")

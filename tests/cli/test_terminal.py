@@ -226,7 +226,7 @@ def test_the_examples_run(name: str, line: str) -> None:
 # ---------------------------------------------------------------- other encodings
 
 
-@pytest.mark.parametrize("encoding", ["ascii", "latin-1"])
+@pytest.mark.parametrize("encoding", ["ascii", pytest.param("latin-1", marks=pytest.mark.long)])
 def test_characters_that_the_encoding_lacks(
     run: Run, grown: str, monkeypatch: pytest.MonkeyPatch, encoding: str
 ) -> None:

@@ -13,7 +13,7 @@ pytest.importorskip("pyspark")
 from tests.fuzz.campaign import Campaign, opened, shares
 from tests.fuzz.readers import READERS, Reader
 
-DAILY, LONG = 300, 20_500
+DAILY, LONG = 150, 20_500
 SEEDS = 10**6
 """Room for the cases of one run."""
 

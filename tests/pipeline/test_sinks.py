@@ -185,7 +185,7 @@ def test_a_spark_that_writes_elsewhere(tmp_path: Path) -> None:
 
 
 @pytest.mark.spark
-@pytest.mark.parametrize("name", ["json", "csv", "orc"])
+@pytest.mark.parametrize("name", [pytest.param("json", marks=pytest.mark.long), "csv", "orc"])
 def test_formats_of_spark(spark: Any, tmp_path: Path, name: str) -> None:
     sink = Sink(tmp_path / "a b" / "out", "mark.json", name)
     sink.check(spark)

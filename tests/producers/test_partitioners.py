@@ -163,7 +163,7 @@ def test_queues_make_the_weights_of_kip_794() -> None:
 
 def chosen(partitions: int, name: str, **options: Any) -> list[Any]:
     """The share of each partition in many choices, give or take 1 %."""
-    found = partage.partition(nulls(200_000), partitions, name, sizes=20_000, **options)
+    found = partage.partition(nulls(50_000), partitions, name, sizes=20_000, **options)
     shares = np.bincount(found, minlength=partitions) / len(found)
     return [pytest.approx(share, abs=0.01 * (share > 0)) for share in shares]
 

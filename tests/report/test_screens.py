@@ -11,6 +11,7 @@ import re
 from collections.abc import Callable
 from importlib.resources import files
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -42,6 +43,18 @@ pytestmark = pytest.mark.parametrize("width", [80, 100])
 def plan() -> Plan:
     """The plan of the bundled cluster."""
     return partage.plan(partage.Cluster.read(CLUSTER), throttle="50MB")
+
+
+@pytest.fixture(scope="module")
+def plan_by_load() -> Plan:
+    """The same cluster with every load even."""
+    return partage.plan(CLUSTER, balance="load")
+
+
+@pytest.fixture(scope="module")
+def compared() -> dict[str, Any]:
+    """All strategies on the same cluster."""
+    return partage.compare(CLUSTER).to_json()
 
 
 class Screen:
@@ -88,8 +101,8 @@ def test_plan_by_rate(screen: Screen) -> None:
     assert screen.shows("plan-by-rate") <= LINES - 5
 
 
-def test_compare(screen: Screen) -> None:
-    print_compare(partage.compare(CLUSTER).to_json(), screen.console)
+def test_compare(compared: dict[str, Any], screen: Screen) -> None:
+    print_compare(compared, screen.console)
     assert screen.shows("compare") <= LINES - 5
 
 
@@ -107,14 +120,15 @@ def test_simulate(name: str, screen: Screen) -> None:
     screen.shows(f"simulate-{name}")
 
 
-def test_numbers_in_colour_have_a_legend(plan: Plan, width: int) -> None:
+def test_numbers_in_colour_have_a_legend(
+    plan: Plan, plan_by_load: Plan, compared: dict[str, Any], width: int
+) -> None:
     """Every colour that a number has is named below its table."""
     scenario = str(DATA / "groups" / "crash-scenario.json")
-    by_load = partage.plan(CLUSTER, balance="load")
-    compared, played = partage.compare(CLUSTER).to_json(), simulate(scenario, ["range"], None, None)
+    played = simulate(scenario, ["range"], None, None)
     shown: list[Callable[[Console], None]] = [
         lambda console: print_plan(plan.document(), console, verbose=True),
-        lambda console: print_plan(by_load.document(), console),
+        lambda console: print_plan(plan_by_load.document(), console),
         lambda console: print_compare(compared, console),
         lambda console: print_simulation(played, console, "member"),
     ]

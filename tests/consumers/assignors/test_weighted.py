@@ -11,6 +11,7 @@ import pytest
 
 from partage import Assignment, Group, InputError, Member, assign
 from tests.oracles.groups import best, owners, partitions, small_group, value
+from tests.profiles import seeds
 
 Json = dict[str, Any]
 
@@ -43,11 +44,12 @@ def shared(group: Json, **options: Any) -> Assignment:
     return assign(Group.from_json(group, "group"), "weighted", **options)
 
 
+@pytest.mark.random
 @pytest.mark.parametrize("largest", [1, 3, 20, 10**9])
 def test_bound_and_search_on_small_groups(largest: int) -> None:
     draw = random.Random(largest)
     perfect = 0
-    for _ in range(300):
+    for _ in seeds(600):
         group = weighed(draw, largest)
         found = shared(group)
         value(group, found.as_dict())  # whole
@@ -62,7 +64,7 @@ def test_bound_and_search_on_small_groups(largest: int) -> None:
             member["owned"] = [list(pair) for pair in found.of(member["id"])]
             member["generation"] = 9
         assert shared(after).moves == 0
-    assert perfect >= 285
+    assert perfect >= 0.95 * len(seeds(600))
 
 
 def test_equal_weights_are_exact() -> None:

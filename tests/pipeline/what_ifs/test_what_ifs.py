@@ -30,7 +30,9 @@ from tests.pipeline.what_ifs.cases import (
 
 
 @pytest.mark.spark
-@pytest.mark.parametrize("kind", ["churn", "failures", "growth"])
+@pytest.mark.parametrize(
+    "kind", ["churn", "failures", pytest.param("growth", marks=pytest.mark.long)]
+)
 def test_rows_do_not_depend_on_their_spread(
     spark: Any, tmp_path: Path, kind: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
