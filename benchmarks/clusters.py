@@ -10,6 +10,9 @@ New brokers are listed and empty. Racks are assigned round robin to old and new 
 
 ``--misplaced SHARE`` then breaks the rack rule: a random share of the partitions gets its last
 replica on another broker of its leader's rack.
+
+``--rates SIGMA`` adds bytes per second, unlike the sizes: log-normal with this sigma by partition;
+none to three times as much is read. From 2 on, a few partitions exceed a fair share by themselves.
 """
 
 from __future__ import annotations
@@ -31,6 +34,7 @@ TOPIC_SIZE, PARTITION_SIZE = 1.5, 0.4
 """Sigma of a topic's typical partition size, and of a partition's size around it."""
 
 MEDIAN_BYTES = 2 * 10**9
+MEDIAN_RATE, MOST_READERS = 20_000, 3
 
 
 def cluster_json(
@@ -43,6 +47,7 @@ def cluster_json(
     rf: int = 3,
     seed: int = 1,
     misplaced: float = 0.0,
+    rates: float | None = None,
 ) -> dict[str, Any]:
     """The cluster in the plain CLUSTER form. ``racks`` 0: no racks.
 
@@ -81,6 +86,8 @@ def cluster_json(
         ]
     if misplaced:
         _misplace(entries, round(misplaced * len(entries)), rack_of, placed, seed)
+    if rates is not None:
+        _add_rates(entries, rates, seed)
     return {
         "brokers": [
             {"id": b + 1, "rack": f"rack-{rack_of[b] + 1:0{rack_digits}}" if racks else None}
@@ -107,6 +114,14 @@ def _misplace(
         replicas[-1] = others[int(random.integers(len(others)))]
 
 
+def _add_rates(entries: list[dict[str, Any]], sigma: float, seed: int) -> None:
+    random = np.random.default_rng([seed, 2])
+    written = (MEDIAN_RATE * random.lognormal(0, sigma, len(entries))).round(3)
+    read = (written * random.integers(0, MOST_READERS + 1, len(entries))).round(3)
+    for entry, rate_in, rate_out in zip(entries, written.tolist(), read.tolist(), strict=True):
+        entry["bytes_in_per_second"], entry["bytes_out_per_second"] = rate_in, rate_out
+
+
 def _partition_counts(random: np.random.Generator, partitions: int, topics: int) -> list[int]:
     """One partition per topic, the others in log-normal shares, rounded by largest remainder."""
     share = random.lognormal(0, TOPIC_SKEW, size=topics)
@@ -131,6 +146,7 @@ def main() -> None:
     parser.add_argument(
         "--misplaced", type=float, default=0.0, help="share of partitions that break the rack rule"
     )
+    parser.add_argument("--rates", type=float, metavar="SIGMA", help="add rates unlike the sizes")
     parser.add_argument(
         "-o", "--output", type=Path, required=True, help="a name with .gz is compressed"
     )

@@ -64,38 +64,43 @@ def loads(cluster: Json, tolerance: float) -> dict[str, Load]:
     return found
 
 
-def worst_excess(cluster: Json, lists: list[list[int]], tolerance: float) -> float:
-    """How far the worst load is outside its band, in fair shares."""
-    worst = 0.0
-    for load in loads(cluster, tolerance).values():
+def worst_excess(cluster: Json, lists: list[list[int]], tolerance: float) -> dict[str, float]:
+    """How far the worst broker is outside the band of each load, in fair shares."""
+    found = {}
+    for name, load in loads(cluster, tolerance).items():
+        worst = 0.0
         held = dict.fromkeys((broker["id"] for broker in cluster["brokers"]), 0)
         for replicas, each in zip(lists, load.each, strict=True):
             for broker in replicas[:1] if load.led else replicas:
                 held[broker] += each
         for value in held.values():
             worst = max(worst, (max(value - load.high, load.low - value)) / load.unit)
-    return worst
+        found[name] = worst
+    return found
 
 
 class _Program:
     """Columns: holds [P, B], leads [P, B], the worst excess."""
 
-    def __init__(self, cluster: Json, tolerance: float) -> None:
+    def __init__(
+        self, cluster: Json, tolerance: float, wider: Mapping[str, float] | None = None
+    ) -> None:
         self.parts, self.brokers = cluster["partitions"], cluster["brokers"]
         self.cells = len(self.parts) * len(self.brokers)
         self.rows: list[tuple[Mapping[int, float], float, float]] = []
         for i, part in enumerate(self.parts):
             self._place(i, len(part["replicas"]))
-        for load in loads(cluster, tolerance).values():
+        for name, load in loads(cluster, tolerance).items():
             start, unit = load.led * self.cells, load.unit
+            by = (wider or {}).get(name, 0.0)
             for b in range(len(self.brokers)):
                 terms = {
                     start + i * len(self.brokers) + b: each / unit
                     for i, each in enumerate(load.each)
                 }
                 excess = {2 * self.cells: -1.0}
-                self.rows.append((terms | excess, -np.inf, load.high / unit))
-                self.rows.append((terms | {2 * self.cells: 1.0}, load.low / unit, np.inf))
+                self.rows.append((terms | excess, -np.inf, load.high / unit + by))
+                self.rows.append((terms | {2 * self.cells: 1.0}, load.low / unit - by, np.inf))
 
     def _place(self, i: int, factor: int) -> None:
         start, count = i * len(self.brokers), len(self.brokers)
@@ -139,13 +144,14 @@ def least_excess(cluster: Json, tolerance: float) -> float:
     return program.minimise({2 * program.cells: 1.0}, np.inf)
 
 
-def fewest_bytes(cluster: Json, tolerance: float, excess: float) -> float:
-    """The fewest bytes moved by any placement whose worst excess is at most ``excess``."""
-    program = _Program(cluster, tolerance)
+def fewest_bytes(cluster: Json, tolerance: float, excess: Mapping[str, float]) -> float:
+    """The fewest bytes moved by any placement with each load at most ``excess`` outside its
+    band."""
+    program = _Program(cluster, tolerance, excess)
     cost = {
         i * len(program.brokers) + b: float(part["size_bytes"])
         for i, part in enumerate(program.parts)
         for b, broker in enumerate(program.brokers)
         if broker["id"] not in part["replicas"]
     }
-    return program.minimise(cost, excess + 1e-6)
+    return program.minimise(cost, 1e-6)

@@ -24,9 +24,10 @@ def test_excess_and_bytes_lie_between_the_bounds_and_the_optimum(seed: int) -> N
 
     lists = plan.after.replica_lists()
     excess = worst_excess(cluster, lists, tolerance)
-    assert stages["load"].value == pytest.approx(excess * 1e6, abs=2, rel=1e-3)
+    worst = max(excess.values())
+    assert stages["load"].value == pytest.approx(worst * 1e6, abs=2, rel=1e-3)
     least = least_excess(cluster, tolerance)
-    assert excess >= least - 1e-6
+    assert worst >= least - 1e-6
     assert stages["load"].bound <= least * 1e6 + 2
     fewest = fewest_bytes(cluster, tolerance, excess)
     assert stages["bytes moved"].bound <= fewest + 1 <= stages["bytes moved"].value + 2
@@ -41,6 +42,6 @@ def test_search_finds_the_least_excess_of_most_small_clusters() -> None:
         cluster = a_cluster(seed, brokers=4 + seed % 3, partitions=8)
         tolerance = TOLERANCES[seed % 3]
         plan = partage.plan(Cluster.from_json(cluster), balance="load", tolerance=tolerance)
-        excess = worst_excess(cluster, plan.after.replica_lists(), tolerance)
+        excess = max(worst_excess(cluster, plan.after.replica_lists(), tolerance).values())
         found += excess <= least_excess(cluster, tolerance) + 1e-4
     assert found >= 6

@@ -20,8 +20,8 @@ def load_bounds(plan: PlanColumns, found: Recount) -> None:
     columns = LoadColumns(plan)
     for name in columns.wrong_bands():
         found.defect(f"load: the bands of {name} are not what is asked for")
-    excess = max(max(columns.excess(name, columns.after(name))) for name in RESOURCES)
-    found.values["load"] = excess
+    excess = {name: max(columns.excess(name, columns.after(name))) for name in RESOURCES}
+    found.values["load"] = max(excess.values())
     bound = max(columns.least_excess(name) for name in RESOURCES)
     found.compare_bound(plan.stages["load"], bound)
     if plan.asked.no_moves:
@@ -34,9 +34,11 @@ def load_bounds(plan: PlanColumns, found: Recount) -> None:
         found.compare_bound(stage, _least_cost(columns, stage["prices"], cost, excess))
 
 
-def _least_cost(columns: LoadColumns, prices: dict[str, Any], cost: Ints, excess: int) -> int:
+def _least_cost(
+    columns: LoadColumns, prices: dict[str, Any], cost: Ints, excess: dict[str, int]
+) -> int:
     """A lower bound on the ``cost`` [I] of new replicas over all placements whose loads are at most
-    ``excess`` millionths of the fair share outside the bands.
+    ``excess`` millionths of the fair share outside the bands, by resource.
 
     Each partition chooses its cheapest brokers, paying the prices of its loads; each broker is paid
     for the loads in its band that bring most.
@@ -60,7 +62,7 @@ def _least_cost(columns: LoadColumns, prices: dict[str, Any], cost: Ints, excess
             total += _cheapest(paid, model.zone, *kind.tolist())
     for k, name in enumerate(OF_REPLICAS):
         for e, p in enumerate(price[k].tolist()):
-            width = columns.fair[name][e] * excess // 10**6
+            width = columns.fair[name][e] * excess[name] // 10**6
             low = max(0, columns.low[name][e] - width) - columns.stays[name][e]
             high = columns.high[name][e] + width - columns.stays[name][e]
             total -= max(p * low, p * high)

@@ -6,6 +6,7 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
+from partage.brokers.load.attainable import attainable_loads
 from partage.brokers.load.model import LoadModel
 from partage.brokers.problem import Problem
 from partage.errors import CannotError
@@ -19,8 +20,7 @@ _DISK = 1
 def place_by_load(problem: Problem) -> Ints:
     """[I, any] slots of the items, leader first. Raises CannotError where a disk would overflow."""
     model = LoadModel.of(problem)
-    held = Loads(model.item_held, model.held_base, model.held_bands)
-    led = Loads(model.item_led, model.led_base, model.led_bands)
+    held, led = attainable_loads(model)
     today = problem.broker_slot[problem.cluster.replicas[problem.items, 0]]
     if problem.options.no_moves:
         return _led_again(problem, led, today)

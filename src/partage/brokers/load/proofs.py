@@ -2,11 +2,14 @@
 
 ``load``: the worst distance from a band, in millionths of a fair share, and the least that the
 largest partitions, racks and what stays allow. ``bytes moved`` and ``moves``: the fewest for any
-plan that is as close to all bands, from prices of a linear program; without moves there are none.
+plan whose loads are each as close to their bands, from prices of a linear program; without moves
+there are none.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -20,7 +23,7 @@ from partage.brokers.proofs import Stage
 from partage.brokers.stages import StageName
 from partage.cluster import Cluster
 from partage.flow.certificate import pack
-from partage.flow.load_balancing import band_prices, least_cost
+from partage.flow.load_balancing import Bands, Prices, band_prices, least_cost
 
 Ints = npt.NDArray[np.int64]
 
@@ -28,19 +31,20 @@ Ints = npt.NDArray[np.int64]
 def prove_loads(problem: Problem, after: Cluster) -> list[Stage]:
     """The stages of a placement."""
     model = LoadModel.of(problem)
-    excess = max(model.excess(after).values())
+    excess = model.excess(after)
     bound = max(limit.excess for limit in least_excess(model).values())
-    load = Stage(StageName.LOAD, excess, bound, {"bands": _bands(model)}, exact=False)
+    load = Stage(StageName.LOAD, max(excess.values()), bound, {"bands": _bands(model)}, exact=False)
     if problem.options.no_moves:
         return [load]
     slots = problem.broker_slot[after.replicas[problem.items]]
     sharing = problem.sharing
     moved, moves = sharing.size_moved(slots), len(sharing.moved_items(slots))
     one = np.ones(sharing.items, dtype=np.int64)
+    bands = model.held_bands.widened(np.array([excess[name] for name in HELD]))
     return [
         load,
-        _cost_stage(model, StageName.BYTES_MOVED, moved, sharing.size, excess),
-        _cost_stage(model, StageName.MOVES, moves, one, excess),
+        _cost_stage(model, StageName.BYTES_MOVED, moved, sharing.size, bands),
+        _cost_stage(model, StageName.MOVES, moves, one, bands),
     ]
 
 
@@ -53,11 +57,24 @@ def _bands(model: LoadModel) -> dict[str, Any]:
     return found
 
 
-def _cost_stage(model: LoadModel, name: StageName, value: int, cost: Ints, excess: int) -> Stage:
-    """A cost of the moves, compared with all placements no further outside their bands."""
-    sharing = model.problem.sharing
-    bands = model.held_bands.widened(excess)
-    prices = band_prices(sharing, model.item_held, model.held_base, bands, cost)
-    bound = least_cost(sharing, model.item_held, model.held_base, bands, cost, prices)
+def _cost_stage(model: LoadModel, name: StageName, value: int, cost: Ints, bands: Bands) -> Stage:
+    """A cost of the moves, compared with all placements within the bands of this one."""
+    found = [(_bound(model, cost, bands, prices), prices) for prices in _priced(model, cost, bands)]
+    bound, prices = max(found, key=lambda pair: pair[0])
     packed = {resource: pack(prices.price[k]) for k, resource in enumerate(HELD)}
     return Stage(name, value, bound, {"scale": prices.scale, "resources": packed}, exact=False)
+
+
+def _priced(model: LoadModel, cost: Ints, bands: Bands) -> Iterator[Prices]:
+    """The prices of the program, and those of one load alone: they may count for more where large
+    partitions differ much from the others of their kind."""
+    prices = band_prices(model.problem.sharing, model.item_held, model.held_base, bands, cost)
+    yield prices
+    for k in np.flatnonzero(prices.price.any(axis=1)).tolist():
+        alone = np.zeros_like(prices.price)
+        alone[k] = prices.price[k]
+        yield replace(prices, price=alone)
+
+
+def _bound(model: LoadModel, cost: Ints, bands: Bands, prices: Prices) -> int:
+    return least_cost(model.problem.sharing, model.item_held, model.held_base, bands, cost, prices)

@@ -32,9 +32,12 @@ class Bands:
             worst[k] = max(int(worst[k]), share)
         return worst
 
-    def widened(self, excess: int) -> Bands:
-        """The bands, wider on both sides by this many millionths of the fair load."""
-        by = [[int(f) * excess // MILLION for f in row] for row in self.fair.tolist()]
+    def widened(self, excess: Ints) -> Bands:
+        """The bands, wider on both sides by ``excess`` [K] millionths of the fair load."""
+        by = [
+            [int(f) * wide // MILLION for f in row]
+            for row, wide in zip(self.fair.tolist(), excess.tolist(), strict=True)
+        ]
         width = np.array(by, dtype=np.int64).reshape(self.fair.shape)
         return Bands(np.maximum(self.low - width, 0), self.high + width, self.fair)
 

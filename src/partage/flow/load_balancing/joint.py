@@ -15,10 +15,9 @@ import numpy.typing as npt
 from partage.flow.assignment import AssignmentProblem
 from partage.flow.load_balancing.bands import Bands
 from partage.flow.load_balancing.replicas import LEAST_GAIN, LEAST_SHARE, ReplicaSearch
+from partage.flow.load_balancing.worst_first import improve_worst_first
 
 Ints = npt.NDArray[np.int64]
-
-_MOST_STEPS = 2_000
 
 
 class JointSearch(ReplicaSearch):
@@ -38,6 +37,7 @@ class JointSearch(ReplicaSearch):
         self.extra = np.zeros((problem.items, len(base)))
         self.extra[:, len(held) :] = (led / self.penalty.unit[len(held) :, None]).T
         leader = np.arange(problem.items) * self.width
+        self.leader = leader.copy()
         self.weight[leader] += self.extra
         for k in range(len(base)):
             np.add.at(self.load[:, k], start[:, 0], self.extra[:, k])
@@ -46,22 +46,18 @@ class JointSearch(ReplicaSearch):
 
     def run(self, stop: Callable[[], bool]) -> None:
         """Repair; ``stop``: asked between steps whether to end."""
-        hopeless: set[int] = set()
-        for _ in range(_MOST_STEPS):
-            apart = self.bands.at(self.load)
-            apart[list(hopeless)] = 0
-            slot = int(apart.argmax())
-            if apart[slot] <= 0 or stop():
-                return
-            if self._lead_better(slot) or self._improve(slot, 1) or self._improve(slot, 3):
-                hopeless.clear()
-            else:
-                hopeless.add(slot)
+        improve_worst_first(
+            lambda: self.bands.at(self.load),
+            lambda slot: (
+                self._lead_better(slot) or self._improve(slot, 1) or self._improve(slot, 3)
+            ),
+            stop,
+        )
 
     def rows(self) -> Ints:
         """[I, max demand] slots of each item, the leader first, the others ascending, -1 padded."""
         item = np.arange(self.problem.items)
-        leader = self.leads.reshape(-1, self.width).argmax(axis=1)
+        leader = self.leader % self.width
         first = self.slots[item, leader]
         far = self.problem.slots
         rest = np.where(self.slots < 0, far, self.slots)
@@ -77,9 +73,7 @@ class JointSearch(ReplicaSearch):
         takers = (given // self.width)[:, None] * self.width + np.arange(self.width)
         row, column = np.nonzero((self.slots.ravel()[takers] >= 0) & ~self.leads[takers])
         taken = mine[~self.leads[mine]]
-        leaders = self.leads.reshape(-1, self.width).argmax(axis=1)
-        of = taken // self.width
-        old = np.concatenate((given[row], of * self.width + leaders[of]))
+        old = np.concatenate((given[row], self.leader[taken // self.width]))
         new = np.concatenate((takers[row, column], taken))
         if not len(old):
             return False
@@ -101,3 +95,4 @@ class JointSearch(ReplicaSearch):
             self.weight[replica] += sign * extra
             self.load[self.slots.flat[replica]] += sign * extra
             self.leads[replica] = sign > 0
+        self.leader[old // self.width] = new

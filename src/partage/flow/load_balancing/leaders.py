@@ -14,6 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from partage.flow.load_balancing.bands import Bands, Penalty
+from partage.flow.load_balancing.worst_first import improve_worst_first
 
 Ints = npt.NDArray[np.int64]
 Floats = npt.NDArray[np.float64]
@@ -22,8 +23,6 @@ _MARGIN = 0.01
 _PARTNERS = 12
 _LEAST_GAIN, _LEAST_SHARE, _ROUNDING = 1e-15, 1e-6, 1e-12
 """The least decrease of the squared distances, as a share of the slot's, and of the worst."""
-
-_MAX_STEPS = 100_000
 
 _AT_ONCE = 24
 """Changes of single leaders that one step makes at most."""
@@ -54,17 +53,7 @@ class LeaderSearch:
 
     def run(self, stop: Callable[[], bool] = lambda: False) -> Ints:
         """[I] the leading slots."""
-        hopeless: set[int] = set()
-        for _ in range(_MAX_STEPS):
-            apart = self.apart.copy()
-            apart[list(hopeless)] = 0
-            slot = int(apart.argmax())
-            if apart[slot] <= _LEAST_GAIN or stop():
-                break
-            if self._improve(slot):
-                hopeless.clear()
-            else:
-                hopeless.add(slot)
+        improve_worst_first(lambda: self.apart, self._improve, stop, _LEAST_GAIN)
         return self.leader
 
     def _lead(self, item: int, there: int) -> None:

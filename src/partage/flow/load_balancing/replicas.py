@@ -25,6 +25,7 @@ from partage.flow.assignment.problem import as_rows
 from partage.flow.load_balancing.bands import Bands, Penalty
 from partage.flow.load_balancing.overlap import Overlap
 from partage.flow.load_balancing.targets import target_loads
+from partage.flow.load_balancing.worst_first import improve_worst_first
 from partage.flow.size_balancing.band_search import BandSearch
 
 Ints = npt.NDArray[np.int64]
@@ -51,7 +52,6 @@ LEAST_GAIN, LEAST_SHARE = 1e-15, 1e-3
 """The least decrease of the squared distances, and as a share of those of both slots."""
 
 _HALF = 0.5 + 1e-6
-_MAX_STEPS = 20_000
 
 Step = tuple[float, list[tuple[int, int]]]
 """What a step is worth, and (replica, new slot) of each replica that it moves."""
@@ -224,17 +224,14 @@ class ReplicaSearch:
 
     def _repair(self, stop: Callable[[], bool]) -> None:
         """Bring the slot furthest outside its bands closer, until no step helps."""
-        hopeless: set[int] = set()
-        for _ in range(_MAX_STEPS):
-            apart = self.penalty.at(self.load)
-            apart[list(hopeless)] = 0
-            slot = int(apart.argmax())
-            if apart[slot] <= LEAST_GAIN or stop():
-                return
-            if self._improve(slot, 1) or (self._outside(slot) and self._improve(slot, _MORE)):
-                hopeless.clear()
-            else:
-                hopeless.add(slot)
+        improve_worst_first(
+            lambda: self.penalty.at(self.load),
+            lambda slot: (
+                self._improve(slot, 1) or (self._outside(slot) and self._improve(slot, _MORE))
+            ),
+            stop,
+            LEAST_GAIN,
+        )
 
     def _outside(self, slot: int) -> bool:
         """Whether a slot is outside its bands, not only in their margins."""

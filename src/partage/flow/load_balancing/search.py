@@ -25,7 +25,8 @@ from partage.flow.load_balancing.replicas import ReplicaSearch, legal_start, loa
 
 Ints = npt.NDArray[np.int64]
 
-_CLOSER = 1 - 1e-9
+_CLOSER = 0.9
+"""A result counts only if it brings the squared distances down to this share."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -61,7 +62,8 @@ def balance_loads(
         return _distance(rows, held, penalties[0]) + _distance(rows[:, :1], led, penalties[1])
 
     def attempts(start: Ints) -> Iterator[Ints]:
-        for homes in (problem.own, start):
+        at_home = np.array_equal(np.sort(start, axis=1), np.sort(problem.own, axis=1))
+        for homes in (start,) if at_home else (problem.own, start):
             yield _attempt(replace(problem, own=homes), held, led, start, stop, report)
 
     return _closest(best, distance, attempts, stop)
