@@ -1,4 +1,4 @@
-"""Imports point down only, and the heavy ones stay in their rooms."""
+"""Imports point down only, and the heavy ones stay in their packages."""
 
 from __future__ import annotations
 
@@ -41,17 +41,17 @@ LAYERS: tuple[tuple[str, ...], ...] = (
     ("report",),
     ("cli",),
 )
-"""From the lowest up. A room imports itself and what is below; rooms of one layer are strangers."""
+"""From the lowest up. A package imports itself and what is below, and none of its own layer."""
 
-LEVEL = {room: level for level, rooms in enumerate(LAYERS) for room in rooms}
+LEVEL = {package: level for level, packages in enumerate(LAYERS) for package in packages}
 TOP = ("__init__", "__main__")
 """The package itself and ``python -m partage`` hand on what is anywhere in it."""
 
-SAME_LAYER = {(room, "errors") for room in LAYERS[0]}
-SAME_LAYER |= {(room, "printable") for room in ("errors", "files", "frames", "json_input")}
+SAME_LAYER = {(package, "errors") for package in LAYERS[0]}
+SAME_LAYER |= {(package, "printable") for package in ("errors", "files", "frames", "json_input")}
 SAME_LAYER |= {("errors", "redaction"), ("properties", "redaction")}
 SAME_LAYER |= {("json_input", "kafka_names")}
-SAME_LAYER |= {(room, "files") for room in ("json_input", "outputs", "properties")}
+SAME_LAYER |= {(package, "files") for package in ("json_input", "outputs", "properties")}
 
 ONLY_IN = {
     "pyspark": ("pipeline", "measuring"),
@@ -77,7 +77,7 @@ def dotted(path: Path) -> str:
     return ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
 
 
-def room_of(path: Path) -> str:
+def package_of(path: Path) -> str:
     return path.relative_to(ROOT).with_suffix("").parts[0]
 
 
@@ -110,9 +110,9 @@ def imports_in(code: ast.Module, path: Path) -> Iterator[tuple[str, int, bool]]:
     yield from walk(code, True)
 
 
-def test_every_room_has_a_layer() -> None:
-    rooms = {room_of(path) for path in MODULES} - {*TOP, "__pycache__"}
-    assert rooms <= LEVEL.keys(), f"no layer for {sorted(rooms - LEVEL.keys())}"
+def test_every_package_has_a_layer() -> None:
+    packages = {package_of(path) for path in MODULES} - {*TOP, "__pycache__"}
+    assert packages <= LEVEL.keys(), f"no layer for {sorted(packages - LEVEL.keys())}"
 
 
 def test_every_folder_is_a_package() -> None:
@@ -121,10 +121,17 @@ def test_every_folder_is_a_package() -> None:
     assert [folder for folder in folders if not (folder / "__init__.py").is_file()] == []
 
 
+@pytest.mark.parametrize("shown", ["docs/architecture.md", "docs/images/architecture.svg"])
+def test_the_page_and_the_drawing_name_every_package(shown: str) -> None:
+    text = (ROOT.parents[1] / shown).read_text(encoding="utf-8")
+    named = set(re.findall(r"\w+", "".join(re.findall(r"`[^`]*`|>[^<>]+<", text))))
+    assert {package for layer in LAYERS[1:] for package in layer} <= named
+
+
 @pytest.mark.parametrize("path", MODULES, ids=dotted)
 def test_imports_point_down(path: Path) -> None:
-    room = room_of(path)
-    if room in TOP:
+    package = package_of(path)
+    if package in TOP:
         return
     wrong = []
     for name, line, _ in imports(path):
@@ -132,14 +139,14 @@ def test_imports_point_down(path: Path) -> None:
         if parts[0] != "partage" or len(parts) < 2:
             continue
         other = parts[1]
-        if other not in LEVEL or other == room or (room, other) in SAME_LAYER:
+        if other not in LEVEL or other == package or (package, other) in SAME_LAYER:
             continue  # a name of the package itself, such as __version__
-        if LEVEL[other] >= LEVEL[room]:
-            wrong.append(f"{path.relative_to(ROOT)}:{line}: {room} imports {name} of {other}")
+        if LEVEL[other] >= LEVEL[package]:
+            wrong.append(f"{path.relative_to(ROOT)}:{line}: {package} imports {name} of {other}")
     assert not wrong, "\n".join(wrong)
 
 
-@pytest.mark.parametrize("path", [one for one in MODULES if room_of(one) == "flow"], ids=dotted)
+@pytest.mark.parametrize("path", [one for one in MODULES if package_of(one) == "flow"], ids=dotted)
 def test_the_kernel_knows_nothing_of_kafka(path: Path) -> None:
     wrong = [
         f"{path.relative_to(ROOT)}:{line}: flow imports {name}"
@@ -150,16 +157,16 @@ def test_the_kernel_knows_nothing_of_kafka(path: Path) -> None:
 
 
 @pytest.mark.parametrize("path", MODULES, ids=dotted)
-def test_heavy_libraries_stay_in_their_rooms(path: Path) -> None:
-    room = room_of(path)
+def test_heavy_libraries_stay_in_their_packages(path: Path) -> None:
+    package = package_of(path)
     wrong = []
     for name, line, top in imports(path):
         library = name.split(".")[0]
-        if library not in ONLY_IN or room in ONLY_IN[library]:
+        if library not in ONLY_IN or package in ONLY_IN[library]:
             continue
-        if not top and room in FREE_WITHIN.get(library, ()):
+        if not top and package in FREE_WITHIN.get(library, ()):
             continue
-        wrong.append(f"{path.relative_to(ROOT)}:{line}: {room} imports {name}")
+        wrong.append(f"{path.relative_to(ROOT)}:{line}: {package} imports {name}")
     assert not wrong, "\n".join(wrong)
 
 
@@ -169,7 +176,7 @@ def test_planning_imports_nothing_heavy_at_its_head(library: str) -> None:
     wrong = [
         f"{path.relative_to(ROOT)}:{line}: imports {name} at module level"
         for path in MODULES
-        if room_of(path) not in ("pipeline", "live", "demo", "measuring", "testing")
+        if package_of(path) not in ("pipeline", "live", "demo", "measuring", "testing")
         for name, line, top in imports(path)
         if top and name.split(".")[0] == library
     ]
@@ -221,3 +228,52 @@ def test_output_has_one_way_out(path: Path) -> None:
             if writes or (name == "typer.echo" and not isinstance(node.args[0], ast.JoinedStr)):
                 found.append(f"line {node.lineno}: {name}")
     assert found == [], "use partage.cli.output"
+
+
+def private_parts(code: ast.Module) -> Iterator[str]:
+    """Private names of other modules and libraries: ``x._name`` unless the file has a ``_name``
+    itself, and imports of one."""
+    own = {node.name for node in ast.walk(code) if isinstance(node, ast.FunctionDef)}
+    own |= {
+        node.attr
+        for node in ast.walk(code)
+        if isinstance(node, ast.Attribute) and dotted_name(node.value) in ("self", "cls")
+    }
+    own |= {
+        node.target.id
+        for node in ast.walk(code)
+        if isinstance(node, ast.AnnAssign) and isinstance(node.target, ast.Name)
+    }
+    for node in ast.walk(code):
+        if isinstance(node, ast.Attribute) and re.match(r"_[a-z]", node.attr):
+            inherited = isinstance(node.value, ast.Call) and dotted_name(node.value.func) == "super"
+            if node.attr not in own and not inherited:
+                yield f"line {node.lineno}: {ast.unparse(node)}"
+        elif isinstance(node, ast.ImportFrom | ast.Import):
+            names = [alias.name for alias in node.names]
+            for name in [getattr(node, "module", None) or "", *names]:
+                if re.search(r"(^|\.)_[a-z]", name):
+                    yield f"line {node.lineno}: imports {name}"
+
+
+ENDS_AT_ONCE = "os._exit"
+"""Public in spite of its name."""
+
+
+@pytest.mark.parametrize("path", MODULES, ids=dotted)
+def test_private_parts_of_others_are_in_compat_modules_only(path: Path) -> None:
+    if not path.stem.startswith("compat"):
+        assert [one for one in private_parts(tree(path)) if ENDS_AT_ONCE not in one] == []
+
+
+@pytest.mark.parametrize(
+    "code",
+    [
+        "from typer._click import core",
+        "import kafka._private",
+        "admin._manager.run()",
+        "def f(self): return coordinator._subscription",
+    ],
+)
+def test_a_private_part_would_be_noticed(code: str) -> None:
+    assert list(private_parts(ast.parse(code)))
