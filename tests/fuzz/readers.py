@@ -28,17 +28,12 @@ HOUR = 3_600_000_000
 NOON = 1_767_268_800_000_000  # 2026-01-01T12:00Z in microseconds
 LOGS = Path(__file__).parent.parent / "data" / "logs"
 GROUPS = Path(str(files("partage") / "data" / "groups"))
-SCENARIOS = (
-    "deploy",
-    "failover",
-    "idle",
-    "kip-429",
-    "migration",
-    "new-topics",
-    "push-pull",
-    "restart",
+SCENARIOS = tuple(
+    name
+    for path in sorted(GROUPS.glob("*-scenario.json"))
+    if (name := path.name.removesuffix("-scenario.json")) not in ("connect", "streams")
 )
-"""Those of ``GROUPS`` that are damaged."""
+"""All but those that need an assignor of their own."""
 
 
 @dataclass(frozen=True)

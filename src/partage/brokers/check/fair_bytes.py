@@ -72,5 +72,7 @@ def _level(amount_at: Callable[[float], float], amount: float) -> float:
         high *= 2
     for _ in range(_HALVINGS):
         middle = (low + high) / 2
+        if middle in (low, high):
+            break
         low, high = (middle, high) if amount_at(middle) < amount else (low, middle)
     return high
