@@ -252,7 +252,9 @@ def test_a_file_that_appears_at_the_last_moment_stays(
         return rename(source, target)
 
     monkeypatch.setattr(Path, "rename", later)
-    with pytest.raises(InputError, match=r"a: was written meanwhile: what was there is .*/old"):
+    with pytest.raises(
+        InputError, match=r"a: another program wrote it, too: its previous content is in .*/old"
+    ):
         write_directory(tmp_path / "a", {"mark": "new"}, "mark")
     assert names(tmp_path / "a") == ["notes"]
     (kept,) = tmp_path.glob(".partage-*/old")

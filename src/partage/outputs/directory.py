@@ -284,7 +284,9 @@ def _exchange(target: Path, new: Path, old: Path, name: str, marker: str) -> Non
     except BaseException:  # also Ctrl-C between the two renames
         if old.exists():
             if os.path.lexists(target):
-                raise InputError(name, f"was written meanwhile: what was there is {old}") from None
+                raise InputError(
+                    name, f"another program wrote it, too: its previous content is in {old}"
+                ) from None
             old.rename(target)
         raise
     flush_folder(target.parent)
