@@ -175,6 +175,7 @@ def test_figures() -> None:
         "worst_survivor_lower_bound": 2,
         # b fails: t-2 has nobody else, and u-0 goes to 1, which leads two
         "leaders_after_rack_failure": {"max": 3, "ideal": 3, "offline": 1},
+        "rack_survivor_lower_bound": 2,
         "rack_violations": 2,  # t-0 and u-0: twice in rack b, never in c
         "topic_spread": 2,  # t: 2 on each but 4
         "bytes_max_over_mean": round(111 * 4 / 323, 4),

@@ -92,28 +92,95 @@ def best_placement(problem: NaiveProblem) -> tuple[Fraction, int, int]:
 def best_survivor(problem: NaiveProblem, leader_squares: int) -> int:
     """The worst survivor's leaders of the best of all best placements, with leaders at most so
     unfair; all partitions are chosen, and have two replicas or more."""
-    program = _Program()
-    holds: dict[tuple[int, int], int] = {}
-    _placed(problem, program, holds)
-    brokers, rows = problem.brokers, range(len(problem.rows))
-    pick = {(i, b, f): program.column() for i in rows for b in brokers for f in brokers if b != f}
-    for i in rows:
-        program.row({pick[i, b, f]: 1.0 for b in brokers for f in brokers if b != f}, 1, 1)
-        for b in brokers:
-            # only a broker with a replica leads, or takes over
-            with_b = {pick[i, b, f]: 1.0 for f in brokers if f != b}
-            with_b |= {pick[i, f, b]: 1.0 for f in brokers if f != b}
-            program.row({**with_b, holds[i, b]: -1.0}, -np.inf, 0)
-    led = {b: {pick[i, b, f]: 1.0 for i in rows for f in brokers if f != b} for b in brokers}
-    squares = _sum([program.steps(led[b], 0, len(problem.rows)) for b in brokers])
-    program.row(squares, -np.inf, leader_squares)
-    worst = program.column(upper=2.0 * len(problem.rows))
-    for b in brokers:
-        for f in brokers:
-            if f != b:
-                taken = {pick[i, b, f]: 1.0 for i in rows}
-                program.row({**_sum([led[f], taken]), worst: -1.0}, -np.inf, 0)
-    return program.minimise({worst: 1.0})
+    survivors = _Survivors(problem, leader_squares)
+    return survivors.program.minimise({survivors.worst: 1.0})
+
+
+def best_rack_survivor(
+    problem: NaiveProblem, leader_squares: int, worst: int, squares: int
+) -> tuple[int, int]:
+    """The same after the failure of a rack: the best of all, and of those with at most so bad a
+    ``worst`` survivor of a broker and sum of ``squares``."""
+    survivors = _Survivors(problem, leader_squares)
+    worst_of_rack = survivors.add_racks()
+    of_all = survivors.program.minimise({worst_of_rack: 1.0})
+    survivors = _Survivors(problem, leader_squares)
+    worst_of_rack = survivors.add_racks()
+    survivors.keep(worst, squares)
+    return of_all, survivors.program.minimise({worst_of_rack: 1.0})
+
+
+class _Survivors:
+    """The best placements with an ordered pair (leader, first follower) for each partition."""
+
+    def __init__(self, problem: NaiveProblem, leader_squares: int) -> None:
+        self.problem, self.program = problem, _Program()
+        self.holds: dict[tuple[int, int], int] = {}
+        program = self.program
+        _placed(problem, program, self.holds)
+        brokers, self.rows = problem.brokers, range(len(problem.rows))
+        self.pick = {
+            (i, b, f): program.column()
+            for i in self.rows
+            for b in brokers
+            for f in brokers
+            if b != f
+        }
+        for i in self.rows:
+            program.row({self.pick[i, b, f]: 1.0 for b in brokers for f in brokers if b != f}, 1, 1)
+            for b in brokers:
+                # only a broker with a replica leads, or takes over
+                with_b = {self.pick[i, b, f]: 1.0 for f in brokers if f != b}
+                with_b |= {self.pick[i, f, b]: 1.0 for f in brokers if f != b}
+                program.row({**with_b, self.holds[i, b]: -1.0}, -np.inf, 0)
+        self.led = {
+            b: {self.pick[i, b, f]: 1.0 for i in self.rows for f in brokers if f != b}
+            for b in brokers
+        }
+        squares = _sum([program.steps(self.led[b], 0, len(self.rows)) for b in brokers])
+        program.row(squares, -np.inf, leader_squares)
+        self.worst = program.column(upper=2.0 * len(self.rows))
+        for level in self.levels():
+            program.row({**level, self.worst: -1.0}, -np.inf, 0)
+
+    def levels(self) -> list[Terms]:
+        """The leaders of f after the failure of b, for each (b, f)."""
+        brokers = self.problem.brokers
+        return [
+            _sum([self.led[f], {self.pick[i, b, f]: 1.0 for i in self.rows}])
+            for b in brokers
+            for f in brokers
+            if f != b
+        ]
+
+    def keep(self, worst: int, squares: int) -> None:
+        """Allow only so bad a worst survivor of a broker, and so large a sum of squares."""
+        most = len(self.rows)
+        self.program.row({self.worst: 1.0}, -np.inf, worst)
+        steps = _sum([self.program.steps(level, 0, most) for level in self.levels()])
+        self.program.row(steps, -np.inf, squares)
+
+    def add_racks(self) -> int:
+        """The column of the worst survivor's leaders after the failure of a rack, which is taken
+        over from by the first follower, if that is elsewhere, otherwise by any replica elsewhere;
+        every partition has one."""
+        problem, program = self.problem, self.program
+        worst = program.column(upper=2.0 * len(self.rows))
+        for rack in set(problem.rack.values()):
+            inside = [b for b in problem.brokers if problem.rack[b] == rack]
+            outside = [b for b in problem.brokers if problem.rack[b] != rack]
+            takes = {(i, g): program.column() for i in self.rows for g in outside}
+            for i in self.rows:
+                led = {self.pick[i, b, f]: -1.0 for b in inside for f in problem.brokers if f != b}
+                program.row({**{takes[i, g]: 1.0 for g in outside}, **led}, 0, 0)
+                for g in outside:
+                    first = {self.pick[i, b, g]: -1.0 for b in inside}
+                    program.row({takes[i, g]: 1.0, **first}, 0, np.inf)
+                    program.row({takes[i, g]: 1.0, self.holds[i, g]: -1.0}, -np.inf, 0)
+            for g in outside:
+                taken = {takes[i, g]: 1.0 for i in self.rows}
+                program.row({**_sum([self.led[g], taken]), worst: -1.0}, -np.inf, 0)
+        return worst
 
 
 def _placed(

@@ -126,16 +126,13 @@ class Placement:
         rack. The bound adds these to the survivors' own leaders as evenly as possible.
         """
         cluster, brokers, racks = self.cluster, self.brokers, len(self.cluster.rack_names)
-        failing = np.unique(cluster.rack[self.usable]).tolist() if racks else []
-        if len(failing) < 2:
+        failing = self.failing_racks()
+        if not failing:
             return None
         replicas = cluster.replicas
         live = np.append(cluster.alive, False)[replicas]
         rack = np.append(cluster.rack, -1)[replicas]
-        outside = live & (rack != rack[:, :1])
-        taker = replicas[np.arange(len(replicas)), outside.argmax(axis=1)]
-        taken = live[:, 0] & outside.any(axis=1)
-        pairs = _counts(rack[taken, 0], taker[taken], racks, brokers)
+        pairs = self.rack_takeovers()
         shared = np.zeros_like(pairs)
         dependent = np.zeros(racks, dtype=np.int64)  # all live replicas are in the rack
         for i in range(replicas.shape[1]):
@@ -155,6 +152,46 @@ class Placement:
             ideal = max(ideal, fill_level(level, shared[z, survivors], int(taken_over.sum())))
         dead = int((~live.any(axis=1)).sum())
         return {"max": worst, "ideal": ideal, "offline": dead + int(dependent[failing].max())}
+
+    def failing_racks(self) -> list[int]:
+        """The racks of the usable brokers; none if they have no racks, or only one."""
+        racks = (
+            np.unique(self.cluster.rack[self.usable]).tolist() if self.cluster.rack_names else []
+        )
+        return racks if len(racks) > 1 else []
+
+    def rack_takeovers(self) -> Ints:
+        """[Z, B] partitions led in a rack that a broker takes over when it fails: the next live
+        replica outside the rack."""
+        cluster, replicas = self.cluster, self.cluster.replicas
+        live = np.append(cluster.alive, False)[replicas]
+        rack = np.append(cluster.rack, -1)[replicas]
+        outside = live & (rack != rack[:, :1])
+        taker = replicas[np.arange(len(replicas)), outside.argmax(axis=1)]
+        taken = live[:, 0] & outside.any(axis=1)
+        return _counts(rack[taken, 0], taker[taken], len(cluster.rack_names), self.brokers)
+
+    def least_rack_survivor(self) -> int | None:
+        """A lower bound on the worst survivor's leaders after the failure of any one rack, for all
+        placements in which usable brokers lead as many partitions and no more partitions depend on
+        one rack; None as for ``after_rack_failure``.
+
+        The E - n brokers outside a rack of n lead all partitions that do not depend on it, so one
+        of them leads the average or more. Partitions that depend on a rack, however they are
+        shared among the racks, lower the sums of the racks by their number.
+        """
+        failing, cluster = self.failing_racks(), self.cluster
+        if not failing:
+            return None
+        place = np.flatnonzero(self.usable)
+        led = int(self.leader_counts()[place].sum())
+        on = np.append(self.usable, False)[cluster.replicas]
+        live = np.append(cluster.alive, False)[cluster.replicas]
+        rack = np.append(cluster.rack, -1)[cluster.replicas]
+        safe = on[:, 0] & (on == live).all(axis=1) & (on & (rack != rack[:, :1])).any(axis=1)
+        lost = led - int(safe.sum())
+        outside = [len(place) - n for n in np.bincount(cluster.rack[place])[failing].tolist()]
+        return least_level_outside(led, outside, lost)
 
     def rack_violations(self) -> int:
         """Partitions with replicas in fewer racks than possible, or too many in one rack."""
@@ -188,6 +225,7 @@ class Placement:
             "leaders_after_failure": self.after_failure(),
             "worst_survivor_lower_bound": self.least_worst_survivor(),
             "leaders_after_rack_failure": self.after_rack_failure(),
+            "rack_survivor_lower_bound": self.least_rack_survivor(),
             "rack_violations": self.rack_violations(),
             "topic_spread": self.topic_spread(),
             "bytes_max_over_mean": self.bytes_max_over_mean(),
@@ -201,6 +239,19 @@ def next_live(replicas: Ints, alive: Bools) -> Ints:
     place = live.argmax(axis=1)
     rows = np.arange(len(replicas))
     return np.where(live[rows, place], replicas[rows, place], -1)
+
+
+def least_level_outside(led: int, outside: list[int], lost: int) -> int:
+    """The least level T at which ``lost`` pays for what the brokers ``outside`` each rack cannot
+    lead, at T each, of ``led``."""
+    low, high = 0, led
+    while low < high:
+        level = (low + high) // 2
+        if sum(max(0, led - level * brokers) for brokers in outside) <= lost:
+            high = level
+        else:
+            low = level + 1
+    return low
 
 
 def _counts(row: Ints, column: Ints, rows: int, columns: int) -> Ints:

@@ -105,6 +105,7 @@ class PlanFigures(msgspec.Struct, frozen=True):
     leaders_after_failure: FailureFigures | None = None
     leaders_after_rack_failure: FailureFigures | None = None
     worst_survivor_lower_bound: Int64 | None = None
+    rack_survivor_lower_bound: Int64 | None = None
     rack_violations: Int64 | None = None
     topic_spread: int | None = None
     bytes_max_over_mean: float | None = None

@@ -11,6 +11,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from partage.brokers.failure_steps import improve_by_steps
 from partage.brokers.figures import Placement, changed_rows, one_width, rack_violations
 from partage.brokers.leaders import Led, lead, prove_order
 from partage.brokers.limiting_constraints import limiting_constraints
@@ -100,7 +101,7 @@ def _decide(strategy: Strategy, problem: Problem) -> tuple[Cluster, Led | None]:
     answer = strategy.decide(problem)
     led = None if strategy.ordered else lead(problem, answer)
     if led is not None and problem.options.strategy == EXACT:
-        led = improve_after_failures(problem, led)
+        led = improve_by_steps(problem, improve_after_failures(problem, led))
     return problem.cluster.with_replicas(answer if led is None else led.replicas), led
 
 

@@ -43,7 +43,7 @@ def print_plan(document: Mapping[str, Any], console: Console, verbose: bool = Fa
         printing.note(console, RESOURCES_FOOTNOTE)
         printing.legend(console, IN_BAND)
     first = not verbose and resources is None
-    printing.titled(console, "Six criteria", _criteria(plan), first=first)
+    printing.titled(console, "Criteria", _criteria(plan), first=first)
     printing.note(console, _MARKS)
     gaps = [] if plan.figures.optimal else [f"{name}: {value}" for name, value in plan.gaps]
     _list(console, "Limiting constraints", plan.file.binding, "yellow")

@@ -1,4 +1,4 @@
-"""The six criteria and their ratings."""
+"""The criteria and their ratings."""
 
 from __future__ import annotations
 

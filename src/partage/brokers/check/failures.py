@@ -84,6 +84,34 @@ def _rounded_up(whole: int, parts: int) -> int:
     return -(-whole // parts)
 
 
+def least_rack_survivor(plan: PlanColumns, lists: Lists) -> int | None:
+    """A lower bound on the worst survivor's leaders after the failure of any one rack, for all
+    placements in which usable brokers lead as many partitions and no more of these have no other
+    replica that is sure to take over. None with fewer than two racks.
+
+    At a level of T, the brokers outside a rack lead at most T each; what is left of all partitions
+    must depend on the rack. So T is impossible where more is left, over all racks, than depends.
+    """
+    inside = Counter(plan.rack[s] for s in plan.slots.tolist())
+    if len(inside) < 2:
+        return None
+    led = dependent = 0
+    for ids in lists:
+        leader, *rest = [plan.place[b] for b in ids]
+        if not plan.usable[leader]:
+            continue
+        led += 1
+        live = [place for place in rest if plan.alive[place]]
+        elsewhere = any(plan.rack[place] != plan.rack[leader] for place in live)
+        dependent += not (elsewhere and all(plan.usable[place] for place in live))
+    level = 0
+    while True:
+        left = (led - level * (len(plan.slots) - count) for count in inside.values())
+        if sum(max(0, rest) for rest in left) <= dependent:
+            return level
+        level += 1
+
+
 def leaders_after_rack_failure(plan: PlanColumns, lists: Lists) -> dict[str, int] | None:
     """The figure ``leaders_after_rack_failure``: the worst survivor's leaders, a lower bound on
     them, and the partitions offline, over the racks that may fail. None with fewer than two."""

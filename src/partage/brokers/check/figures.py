@@ -11,6 +11,7 @@ import numpy as np
 from partage.brokers.check.failures import (
     leaders_after_failures,
     leaders_after_rack_failure,
+    least_rack_survivor,
     least_worst_survivor,
     loose_failure_bound,
 )
@@ -161,6 +162,7 @@ def _placement_figures(plan: PlanColumns, lists: Lists, failure_bound: int) -> d
         },
         "worst_survivor_lower_bound": least_worst_survivor(plan, lists),
         "leaders_after_rack_failure": leaders_after_rack_failure(plan, lists),
+        "rack_survivor_lower_bound": least_rack_survivor(plan, lists),
     }
 
 

@@ -72,6 +72,7 @@ _BEFORE: dict[str, Schema] = {
     "leaders_after_failure": ANY,
     "leaders_after_rack_failure": ANY,
     "worst_survivor_lower_bound": ANY,
+    "rack_survivor_lower_bound": ANY,
     "rack_violations": ANY,
     "topic_spread": ANY,
     "bytes_max_over_mean": ANY,

@@ -24,7 +24,7 @@ class Tile:
 def tiles(plan: View) -> tuple[Tile, ...]:
     """What the plan costs, then what it achieves, then what else it changes."""
     before, after = plan.figures_before, plan.figures
-    storage, racks, moves, leaders, _, failure = plan.criteria
+    storage, racks, moves, leaders, _, failure, *_ = plan.criteria
     cost = [_copies(plan), Tile("Moves", units.count(plan.moves), moves.note, moves.rating)]
     led = _rated("Leaders per broker", leaders.before, leaders.after, leaders)
     if plan.by_rate is not None:  # what was asked for comes first

@@ -1,12 +1,13 @@
-"""Six criteria of a plan, each rated: storage, racks, movement, leaders, determinism, leaders after
+"""Criteria of a plan, each rated: storage, racks, movement, leaders, determinism, leaders after
 a failure."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Literal
 
-from partage.brokers.plan_file import PlanFigures
+from partage.brokers.plan_file import FailureFigures, PlanFigures
 from partage.brokers.stages import StageName
 from partage.report import units
 from partage.report.view.data import PlanData
@@ -34,7 +35,7 @@ class Criterion:
 
 
 def criteria_of(plan: PlanData) -> tuple[Criterion, ...]:
-    """The six criteria in the order of display."""
+    """The criteria in the order of display; the failure of a rack only where there are racks."""
     return (
         _storage(plan),
         _racks(plan),
@@ -42,6 +43,7 @@ def criteria_of(plan: PlanData) -> tuple[Criterion, ...]:
         _leaders(plan),
         _determinism(plan),
         _after_failure(plan),
+        *_after_rack_failure(plan),
     )
 
 
@@ -192,18 +194,39 @@ def _after_failure(plan: PlanData) -> Criterion:
     if worst is None:
         rating, note = "none", "not counted"
     elif bound is not None and worst <= bound:
-        rating, note = "good", "proven as low as possible"
+        rating, note = "good", "proven lowest"
         least = plan.figures.worst_survivor_lower_bound
         if least is not None and least < worst:
-            note = f"lowest for these sets; others: at least {units.count(least)}"
+            note = f"other sets: {units.count(least)} or more"
     else:
         note = f"{units.plural(worst - (bound or 0), 'leader')} above the lower bound"
-    before, after = _worst_and_bound(plan.figures_before), _worst_and_bound(plan.figures)
+    before, after = (
+        _worst_and_bound(figures.leaders_after_failure)
+        for figures in (plan.figures_before, plan.figures)
+    )
     return Criterion("failure", "After failure", before, after, rating, note)
 
 
-def _worst_and_bound(figures: PlanFigures) -> str:
-    failure = figures.leaders_after_failure
+def _after_rack_failure(plan: PlanData) -> Iterator[Criterion]:
+    found, least = plan.figures.leaders_after_rack_failure, plan.figures.rack_survivor_lower_bound
+    if found is None or found.max is None or least is None:
+        return
+    rating: Rating = "good"
+    if found.max <= least:
+        note = "proven lowest"
+    elif found.max == found.ideal:
+        note = f"other sets: {units.count(least)} or more"
+    else:
+        rating = "limit"
+        note = "not proven lowest"
+    before, after = (
+        _worst_and_bound(figures.leaders_after_rack_failure)
+        for figures in (plan.figures_before, plan.figures)
+    )
+    yield Criterion("rack failure", "Rack failure", before, after, rating, note)
+
+
+def _worst_and_bound(failure: FailureFigures | None) -> str:
     if failure is None or failure.max is None:
         return units.MISSING
     bound = "" if failure.ideal is None else f", at least {units.count(failure.ideal)}"

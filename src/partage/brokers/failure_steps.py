@@ -1,0 +1,386 @@
+"""Among plans that are equally good, one that is better after a failure: a search by steps.
+
+``survivors`` looks for other replica sets where leaders are chosen by count and a broker fails.
+This search has two aims, in order: the survivors of a broker, then those of a rack. It runs
+whatever else is balanced. A step changes one list or two:
+
+- a partition gets another order, or two whose leaders or first followers so change places;
+- a partition takes broker y for x, and another x for y, at places that lead both or not at all.
+
+Steps keep what counts more: leaders per broker (by rate also which broker leads), replicas and
+bytes per broker as far as they are balanced, moves, bytes moved, topic spread, the rack rule,
+leader changes. Where every load is balanced, or nothing moves, only orders change. Each step lowers
+the excess: by how much survivors lead more than one less than the worst; or, at equal excess, the
+sum of squares. Only lists that differ from today's change their order, so a second run changes
+nothing. Where the bounds over all placements are met, the search does not begin; it does not prove
+its result.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from itertools import permutations
+
+import numpy as np
+import numpy.typing as npt
+
+from partage.brokers.figures import Placement, one_width
+from partage.brokers.leaders import Led, lead
+from partage.brokers.placement.sizes import movable, size_bands
+from partage.brokers.problem import Problem
+
+Ints = npt.NDArray[np.int64]
+Bools = npt.NDArray[np.bool_]
+
+MAX_SIZE = 1_000_000
+"""Largest number of partitions times brokers for which the search is made."""
+_TRIES = 4_000
+"""Changes of a list for which partners are looked up."""
+_EXCESS = 2**32
+"""Worth of a leader of excess in squares: more than any step changes."""
+
+
+def improve_by_steps(problem: Problem, led: Led) -> Led:
+    """The lists as they are, or as good ones that are better after a failure."""
+    if len(problem.items) * len(problem.slot_brokers) > MAX_SIZE or problem.clock.stopped:
+        return led
+    options = problem.options
+    if led.replicas.shape[1] < 2:
+        return led
+    for sets in (False,) if options.no_moves or options.by_load else (True, False):
+        better = _searched(problem, led, sets)
+        if better is not None:
+            return better
+    return led
+
+
+def _searched(problem: Problem, led: Led, sets: bool) -> Led | None:
+    """Better lists that a second run would not change, if the search finds some; ``sets``: whether
+    replica sets may change."""
+    search = _Search(problem, led, sets)
+    if not search.run():
+        return None
+    lists = search.lists()
+    found = lead(problem.again(problem.cluster.with_replicas(lists)), lists)
+    stays = bool((found.replicas == lists).all())
+    return found if stays and _rank(problem, found) < _rank(problem, led) else None
+
+
+def _rank(problem: Problem, led: Led) -> tuple[int, ...]:
+    """What counts of an order, in order."""
+    racks = _Search(problem, led, False).racks
+    fairness = 0 if led.leaders is None else led.leaders.value
+    return (fairness, led.failure.worst, led.failure.value, racks.worst, racks.squares)
+
+
+class _Levels:
+    """Leaders of each survivor after each failure, ``value`` [cells]; the last cell stands for no
+    survivor and stays 0. ``bound``: what no placement goes below."""
+
+    def __init__(self, value: Ints, bound: int) -> None:
+        self.value = np.append(value.ravel(), 0)
+        self.bound = bound
+
+    @property
+    def worst(self) -> int:
+        return int(self.value.max())
+
+    @property
+    def squares(self) -> int:
+        return int((self.value * self.value).sum())
+
+    @property
+    def hot(self) -> Bools:
+        """[cells] the worst ones, if they are above the bound."""
+        worst = self.worst
+        return np.asarray((self.value == worst) & (worst > self.bound))
+
+    def change(self, minus: Ints, plus: Ints) -> tuple[Ints, Ints]:
+        """[N] by how much excess and squares change when each of the cells ``minus`` [N, k] has one
+        leader less, and each of ``plus`` [N, k] one more."""
+        cells = np.concatenate((minus, plus), axis=1)
+        sign = np.repeat((-1, 1), (minus.shape[1], plus.shape[1]))
+        same = cells[:, :, None] == cells[:, None, :]
+        add = (same * sign).sum(axis=2)
+        known = cells != len(self.value) - 1
+        first = known & ~np.tril(same, -1).any(axis=2)
+        before = self.value[cells]
+        now = before + add
+        top = max(self.worst - 1, self.bound)
+        excess = np.maximum(now - top, 0) - np.maximum(before - top, 0)
+        return (excess * first).sum(axis=1), ((now * now - before * before) * first).sum(axis=1)
+
+    def apply(self, minus: Ints, plus: Ints) -> None:
+        np.subtract.at(self.value, minus, 1)
+        np.add.at(self.value, plus, 1)
+        self.value[-1] = 0
+
+
+def _levels(problem: Problem, placement: Placement) -> tuple[_Levels, _Levels]:
+    """Of the survivors of a broker, and of a rack."""
+    place = problem.slot_brokers
+    led = placement.leader_counts()[place]
+    of_broker = led[None, :] + placement.takeovers()[np.ix_(place, place)]
+    np.fill_diagonal(of_broker, 0)
+    failing = placement.failing_racks()
+    of_rack = np.zeros((len(problem.cluster.rack_names), len(place)), dtype=np.int64)
+    if failing:
+        of_rack[failing] = led + placement.rack_takeovers()[failing][:, place]
+        of_rack[problem.cluster.rack[place], np.arange(len(place))] = 0
+    least = placement.least_rack_survivor() or 0
+    return _Levels(of_broker, placement.least_worst_survivor()), _Levels(of_rack, least)
+
+
+@dataclass(frozen=True)
+class _Change:
+    """The list of an item becomes ``slots``; it gives x and takes y, or both are -1."""
+
+    item: int
+    slots: Ints
+    x: int = -1
+    y: int = -1
+
+
+@dataclass(frozen=True)
+class _Step:
+    """Items [2 or 1] get lists; ``worth``: what it changes, the less the better."""
+
+    items: Ints
+    lists: Ints
+    worth: int
+
+
+class _Search:
+    """``on`` [I, R]: slots of the items, -1 padded. ``open``: items that may change; ``free``: also
+    in their order alone."""
+
+    def __init__(self, problem: Problem, led: Led, sets: bool) -> None:
+        self.problem, self.sets_may_change = problem, sets
+        self.leaders_may_change = not problem.options.leaders_by_search
+        placement = Placement(problem.cluster.with_replicas(led.replicas), problem.usable)
+        self.brokers, self.racks = _levels(problem, placement)
+        sharing = problem.sharing
+        self.sharing = sharing
+        self.rows = problem.items
+        self.rack = problem.cluster.rack[problem.slot_brokers]
+        self.before, self.placed = one_width(problem.cluster.replicas, placement.cluster.replicas)
+        usable = (problem.broker_slot[self.placed[self.rows]] >= 0).sum(axis=1)
+        held = (self.placed[self.rows] >= 0).sum(axis=1)
+        self.open = (usable == held) & (held >= 2)
+        differs = (self.before != self.placed).any(axis=1)[self.rows]
+        self.free = self.open & differs
+        on = problem.broker_slot[self.placed[self.rows]]
+        self.on = on
+        self.today = problem.broker_slot[problem.cluster.replicas[self.rows, 0]]
+        self.own = _marked(sharing.own, len(on), sharing.slots)
+        self.has = _marked(on, len(on), sharing.slots)
+        self.count = sharing.family_base + 0
+        row, column = np.nonzero(on >= 0)
+        np.add.at(self.count, (sharing.family[row], on[row, column]), 1)
+        self.bytes = sharing.size_on(on)
+        self.low, self.high = self._byte_limits()
+        self.least, self.most = sharing.item_bounds
+        self.tries = 0
+
+    def _byte_limits(self) -> tuple[Ints, Ints]:
+        """[E] the bytes between which each broker must stay."""
+        if self.problem.options.by_size:
+            self.open &= movable(self.problem)
+            self.free &= self.open
+            low, high = size_bands(self.problem, self.bytes)
+            weighed = self.sharing.weight * self.bytes
+            return low, np.minimum(high, int(weighed.max(initial=0)) // self.sharing.weight)
+        disk = self.problem.cluster.disk_bytes[self.problem.slot_brokers]
+        fullest = np.full(len(disk), int(self.bytes.max(initial=0)))
+        room = np.where(disk >= 0, np.minimum(fullest, np.maximum(disk, self.bytes)), fullest)
+        return np.zeros_like(room), room
+
+    def run(self) -> bool:
+        """Take steps until none helps. Returns whether any was taken."""
+        taken = False
+        while self.tries < _TRIES and (self._improve(racks=False) or self._improve(racks=True)):
+            taken = True
+        return taken
+
+    def lists(self) -> Ints:
+        """[P, R] the lists, as broker positions."""
+        lists = self.placed.copy()
+        lists[self.rows] = np.append(self.problem.slot_brokers, -1)[self.on]
+        closed = self.rows[~self.open]
+        lists[closed] = self.placed[closed]
+        return lists
+
+    def _cells(self, lists: Ints) -> tuple[Ints, Ints]:
+        """[N] cells of the levels after a broker's and a rack's failure to which lists [N, R]
+        add."""
+        slots = self.sharing.slots
+        leader = lists[:, 0]
+        rack = np.append(self.rack, -1)
+        outside = (lists >= 0) & (rack[lists] != rack[leader][:, None])
+        taker = lists[np.arange(len(lists)), outside.argmax(axis=1)]
+        cell = rack[leader] * slots + taker
+        known = outside.any(axis=1) & (len(self.racks.value) > 1)
+        racks = np.where(known, cell, len(self.racks.value) - 1)
+        return leader * slots + lists[:, 1], racks
+
+    def _improve(self, racks: bool) -> bool:
+        """Take the best step of each item that makes a survivor the worst. Returns whether there
+        was one."""
+        hot = (self.racks if racks else self.brokers).hot
+        adds = self._cells(self.on)[int(racks)]
+        taken = False
+        for item in np.flatnonzero(self.open & hot[adds]).tolist():
+            steps = [step for step in self._steps(item, racks) if step.worth < 0]
+            if steps:
+                self._take(min(steps, key=lambda step: step.worth))
+                taken = True
+        return taken
+
+    def _steps(self, item: int, racks: bool) -> Iterator[_Step]:
+        """The best step with each change of the item."""
+        for change in self._changes(item):
+            if self.tries >= _TRIES:
+                return
+            self.tries += 1
+            for items, lists in self._with_partners(change):
+                step = self._best(items, lists, racks)
+                if step is not None:
+                    yield step
+
+    def _changes(self, item: int) -> Iterator[_Change]:
+        slots = self.on[item]
+        held = int((slots >= 0).sum())
+        if self.free[item]:
+            for first in permutations(range(held), min(held, 3)):
+                if first != tuple(range(len(first))):
+                    rest = [k for k in range(len(slots)) if k not in first]
+                    changed = slots[[*first, *rest]]
+                    if changed[0] == slots[0] or self.leaders_may_change:
+                        yield _Change(item, changed)
+        if not self.sets_may_change:
+            return
+        for place in range(0 if self.leaders_may_change else 1, held):
+            x = int(slots[place])
+            for y in np.flatnonzero(~self.has[item]).tolist():
+                if self._keeps_racks(np.array([item]), x, y)[0]:
+                    changed = slots.copy()
+                    changed[place] = y
+                    yield _Change(item, changed, x, y)
+
+    def _with_partners(self, change: _Change) -> Iterator[tuple[Ints, Ints]]:
+        """Steps: items [N, 1 or 2], and their lists [N, 1 or 2, R]."""
+        p, old, new = change.item, self.on[change.item], change.slots
+        if change.x >= 0:
+            leads = bool(new[0] != old[0])
+            for place in [0] if leads else range(1, self.on.shape[1]):
+                rows = np.flatnonzero(self.open & (self.on[:, place] == change.y))
+                rows = rows[~self.has[rows, change.x] & (rows != p)]
+                rows = rows[self._may_exchange(change, rows)]
+                lists = self.on[rows]
+                lists[:, place] = change.x
+                yield self._pairs(change, rows, lists)
+            return
+        if new[0] == old[0]:
+            yield np.array([[p]]), new[None, None, :]
+        # another partition gives what this one takes: leader for leader, follower for follower
+        place = 0 if new[0] != old[0] else 1
+        same = self.on[:, 0] == new[0] if place else True
+        rows = np.flatnonzero(
+            self.free & same & (self.on[:, place] == new[place]) & self.has[:, old[place]]
+        )
+        rows = rows[rows != p]
+        lists = _brought(self.on[rows], int(old[place]), place)
+        yield self._pairs(change, rows, lists)
+        if place == 0:  # the one that now leads may come first, or a later one
+            for late in range(2, self.on.shape[1]):
+                some = lists[:, late] >= 0
+                third = lists[some][:, late]
+                yield self._pairs(change, rows[some], _brought(lists[some], third, 1))
+
+    def _pairs(self, change: _Change, rows: Ints, lists: Ints) -> tuple[Ints, Ints]:
+        items = np.column_stack((np.full(len(rows), change.item), rows))
+        own = np.broadcast_to(change.slots, lists.shape)
+        return items, np.stack((own, lists), axis=1)
+
+    def _keeps_racks(self, items: Ints, x: int, y: int) -> Bools:
+        """[N] whether the items keep the rack rule when each takes y for x."""
+        zone = self.sharing.zone_of
+        if zone[x] == zone[y]:
+            return np.ones(len(items), dtype=np.bool_)
+        slots = self.on[items]
+        zones = np.where(slots >= 0, zone[slots], -1)
+        in_x, in_y = ((zones == zone[slot]).sum(axis=1) for slot in (x, y))
+        return np.asarray((in_x > self.least[items]) & (in_y < self.most[items]))
+
+    def _may_exchange(self, change: _Change, rows: Ints) -> Bools:
+        """[N] whether the rows may take x for y while the change's item takes y for x."""
+        p, x, y = change.item, change.x, change.y
+        sharing, own, count, size = self.sharing, self.own, self.count, self.sharing.size
+        of_p = int(own[p, x]) - int(own[p, y])  # moves that the item adds
+        of_rows = own[rows, y].astype(np.int64) - own[rows, x]
+        f, g = sharing.family[p], sharing.family[rows]
+        spread = count[f, y] - count[f, x] + count[g, x] - count[g, y] + 2
+        comes = size[p] - size[rows]  # bytes that y gets, and x gives
+        to_x, to_y = self.bytes[x] - comes, self.bytes[y] + comes
+        fits = (comes == 0) | (
+            (self.low[x] <= to_x)
+            & (to_x <= self.high[x])
+            & (self.low[y] <= to_y)
+            & (to_y <= self.high[y])
+        )
+        cheap = (of_p + of_rows == 0) & (of_p * size[p] + of_rows * size[rows] == 0)
+        same = (f == g) | (spread <= 0)
+        return np.asarray(cheap & same & fits & self._keeps_racks(rows, y, x))
+
+    def _best(self, items: Ints, lists: Ints, racks: bool) -> _Step | None:
+        """The best of N steps: items [N, k], and their lists [N, k, R]."""
+        before = self.on[items]
+        changes = [(one[:, :, 0] != self.today[items]).sum(axis=1) for one in (before, lists)]
+        some = np.flatnonzero(changes[1] <= changes[0])
+        if len(some) == 0:
+            return None
+        items, lists, before = items[some], lists[some], before[some]
+        worth = []
+        cells = zip(self._cells_of(before), self._cells_of(lists), strict=True)
+        for levels, (minus, plus) in zip((self.brokers, self.racks), cells, strict=True):
+            excess, squares = levels.change(minus, plus)
+            worth.append(excess * _EXCESS + squares)
+        total = np.where(worth[0] <= 0, worth[1], 1) if racks else worth[0]
+        best = int(total.argmin())
+        return _Step(items[best], lists[best], int(total[best]))
+
+    def _cells_of(self, lists: Ints) -> list[Ints]:
+        """[N, k] cells of the levels of brokers and of racks, of lists [N, k, R]."""
+        flat = self._cells(lists.reshape(-1, lists.shape[2]))
+        return [cells.reshape(lists.shape[:2]) for cells in flat]
+
+    def _take(self, step: _Step) -> None:
+        items, lists = step.items, step.lists
+        minus, plus = (self._cells_of(one[None]) for one in (self.on[items], lists))
+        for levels, less, more in zip((self.brokers, self.racks), minus, plus, strict=True):
+            levels.apply(less[0], more[0])
+        for item, slots in zip(items.tolist(), lists, strict=True):
+            for old, sign in ((self.on[item], -1), (slots, 1)):
+                held = old[old >= 0]
+                self.count[self.sharing.family[item], held] += sign
+                self.bytes[held] += sign * self.sharing.size[item]
+            self.free[item] |= set(slots.tolist()) != set(self.on[item].tolist())
+            self.on[item] = slots
+            self.has[item] = False
+            self.has[item, slots[slots >= 0]] = True
+
+
+def _marked(slots: Ints, items: int, brokers: int) -> Bools:
+    """[items, brokers] which slots each row has."""
+    marked = np.zeros((items, brokers), dtype=np.bool_)
+    row, column = np.nonzero(slots >= 0)
+    marked[row, slots[row, column]] = True
+    return marked
+
+
+def _brought(lists: Ints, slot: Ints | int, place: int) -> Ints:
+    """The lists with this slot at the place, the rest in order."""
+    rank = np.tile(np.arange(lists.shape[1]) * 2, (len(lists), 1))
+    rank[lists == np.reshape(slot, (-1, 1))] = 2 * place - 1
+    return np.take_along_axis(lists, np.argsort(rank, axis=1, kind="stable"), axis=1)
