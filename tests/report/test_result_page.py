@@ -115,3 +115,26 @@ def test_pages_fit_the_screen(visit: Any, width: int, scheme: str) -> None:
     shown = page("assign", lambda console: print_assignment(found, "x" * 100, console))
     opened = visit(shown, width=width, scheme=scheme)
     assert opened.evaluate("document.documentElement.scrollWidth") <= width
+
+
+@pytest.mark.browser
+def test_a_phone_keeps_units_with_their_numbers_and_pictures_readable(
+    visit: Any, partage_run: Any, tmp_path: Path
+) -> None:
+    file = tmp_path / "simulated.html"
+    partage_run(
+        f"simulate {GROUPS}/deploy-scenario.json --assignor cooperative-sticky --report {file}"
+    )
+    opened = visit(file.read_text(encoding="utf-8"), width=390)
+    lines = opened.eval_on_selector_all(
+        "td.right",
+        """cells => cells.filter(cell => / /.test(cell.textContent)).map(cell => {
+          const range = document.createRange();
+          range.selectNodeContents(cell);
+          return range.getClientRects().length;
+        })""",
+    )
+    assert lines
+    assert set(lines) == {1}
+    assert opened.eval_on_selector(".drawing img", "picture => picture.clientWidth") > 700
+    assert opened.evaluate("document.documentElement.scrollWidth") <= 390
