@@ -27,10 +27,12 @@ _LOGIN = re.compile(
 )
 _PARAMETER = re.compile(
     r"(?P<name>\b[\w.-]{0,99}"
-    r"(?:token|username|passw(?:or)?d|secret|signature|credential|access.?key)[\w.-]{0,99}=)"
+    r"(?:token|username|passw(?:or)?d|secret|signature|credential"
+    r"|access.?key|account.?key|api.?key|encryption.?key|private.?key)[\w.-]{0,99}=)"
     r"(?!\"…\")(?P<value>\"(?:\\.|[^\"\\])*(?:\"|\Z)|'(?:\\.|[^'\\])*(?:'|\Z)|[^\s;&,'\"]+)",
     re.IGNORECASE | re.DOTALL,
 )
+_SIGNATURE = re.compile(r"(?<=[?&]sig=)[^\s;&,'\"]+")
 _PEM = re.compile(r"(-----BEGIN [A-Z0-9 ]+-----).*?(?:-----END [A-Z0-9 ]*-*|\Z)", re.DOTALL)
 
 
@@ -51,7 +53,7 @@ def redacted(text: str) -> str:
     for value in sorted(_hidden, key=len, reverse=True):  # one may contain another
         text = text.replace(value, HIDDEN)
     text = _PEM.sub(rf"\1{HIDDEN}", text)
-    text = _LOGIN.sub(f"{HIDDEN}@", text)
+    text = _SIGNATURE.sub(HIDDEN, _LOGIN.sub(f"{HIDDEN}@", text))
     return _PARAMETER.sub(rf"\g<name>{HIDDEN}", text)
 
 

@@ -337,7 +337,22 @@ def test_numbers_too_long_to_be_shown() -> None:
             Cluster.from_json(with_value(path, 10**6000))
 
 
-@pytest.mark.parametrize("count", [129, 50_000])
+def test_more_brokers_than_pairs_of_them_can_be_counted() -> None:
+    rows = [
+        {"topic": "t", "partition": number, "replicas": [2 * number, 2 * number + 1]}
+        for number in range(5001)
+    ]
+    for value in (
+        {"brokers": [{"id": b} for b in range(10_002)], "partitions": rows[:1]},
+        {"version": 1, "partitions": rows},
+    ):
+        with pytest.raises(InputError, match=r"^cluster: 10002 brokers, expected up to 10000$"):
+            Cluster.from_json(value)
+    value["partitions"] = rows[:-1]
+    assert len(Cluster.from_json(value).brokers) == 10_000
+
+
+@pytest.mark.parametrize("count", [129, 10_000])
 def test_more_replicas_than_a_plan_could_order(count: int) -> None:
     entry = {"topic": "t", "partition": 0, "replicas": list(range(count))}
     value = {"version": 1, "partitions": [entry]}

@@ -15,6 +15,9 @@ MAX_BYTES = 2**60
 typing or unit mistake, and sums stay well below what 64 bits hold."""
 
 MAX_BROKER_ID = 2**31 - 1
+MAX_BROKERS = 10_000
+"""Of a cluster. What survivors lead after a failure is counted for pairs of brokers: 4 GB of memory
+for so many."""
 MAX_REPLICAS = 128
 """Of a partition. The leaders after a failure follow from pairs of replicas."""
 

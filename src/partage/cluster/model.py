@@ -18,7 +18,14 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
-from partage.cluster.broker import MAX_BROKER_ID, MAX_BYTES, MAX_REPLICAS, UNKNOWN, Broker
+from partage.cluster.broker import (
+    MAX_BROKER_ID,
+    MAX_BROKERS,
+    MAX_BYTES,
+    MAX_REPLICAS,
+    UNKNOWN,
+    Broker,
+)
 from partage.errors import InputError
 from partage.frames import Columns, arrow_table, data_frame, html_table
 from partage.kafka_names import TOPIC_RULE, is_topic
@@ -438,6 +445,8 @@ def _checked_brokers(brokers: Iterable[Broker], where: str) -> tuple[Broker, ...
     ordered = tuple(sorted(brokers, key=lambda broker: broker.id))
     if not ordered:
         raise InputError(where, "no brokers: an empty cluster")
+    if len(ordered) > MAX_BROKERS:
+        raise InputError(where, f"{len(ordered)} brokers, expected up to {MAX_BROKERS}")
     for one, other in pairwise(ordered):
         if one.id == other.id:
             raise InputError(where, f"broker {one.id} is listed twice")

@@ -22,6 +22,13 @@ def another_format_version(f: Files) -> None:
     f.plan["format_version"] = 2
 
 
+@MALFORMED.add
+def more_brokers_than_pairs_of_them_can_be_counted(f: Files) -> None:
+    brokers = f.plan["brokers"]
+    brokers += [brokers[-1] | {"id": 10**6 + number} for number in range(200_000)]
+    f.seal()
+
+
 for _text in (
     "",
     "x",

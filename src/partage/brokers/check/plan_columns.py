@@ -28,6 +28,9 @@ MAX_WEIGHT = 20_000
 MAX_BYTES = 2**60
 """An exbibyte: more than a cluster holds, so that sums are exact in 64 bits."""
 
+MAX_BROKERS = 10_000
+"""What survivors lead after a failure is counted for pairs of brokers."""
+
 MAX_DEFECTS = 20
 """Defects that a check reports, where each partition may have one."""
 
@@ -76,6 +79,8 @@ class PlanColumns:
             raise MalformedError(f"{MARKER}: {problem}") from None
 
     def _read_brokers(self, brokers: list[dict[str, Any]]) -> None:
+        if len(brokers) > MAX_BROKERS:
+            raise MalformedError(f"{MARKER}: brokers: {len(brokers)}, expected up to {MAX_BROKERS}")
         self.ids = [b["id"] for b in brokers]
         if self.ids != sorted(set(self.ids)):
             raise MalformedError(f"{MARKER}: brokers: ids must ascend")
