@@ -21,7 +21,8 @@ profiles.register()
 @pytest.hookimpl(tryfirst=True)  # before xdist reads the groups
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Side by side (``-n 3 --dist loadgroup``), those that share a session or a cluster stay
-    together and come first, since they take longest, and so does a file, for what its tests share;
+    together and come first, since they take longest, then those with a browser and those about the
+    whole repository. A file stays together, too, for what its tests share, unless it names a group;
     long tests are spread."""
     items.sort(key=_turn)
     for item in items:
@@ -30,6 +31,8 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
             item.add_marker(pytest.mark.xdist_group("kafka"))
         elif item.get_closest_marker("spark"):
             item.add_marker(pytest.mark.xdist_group("spark"))
+        elif item.get_closest_marker("xdist_group"):
+            continue
         elif not item.get_closest_marker("long") or (
             item.get_closest_marker("kafka") and item.path.stem != "test_docs"
         ):
@@ -41,7 +44,12 @@ def _uses_kafka(item: pytest.Item) -> bool:
 
 
 def _turn(item: pytest.Item) -> int:
-    return 0 if _uses_kafka(item) else 1 if item.get_closest_marker("spark") else 2
+    if _uses_kafka(item):
+        return 0
+    if item.get_closest_marker("spark"):
+        return 1
+    whole = item.path.parent == Path(__file__).parent
+    return 2 if whole or item.get_closest_marker("browser") else 3
 
 
 @pytest.hookimpl(tryfirst=True)

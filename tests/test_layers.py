@@ -13,6 +13,8 @@ import pytest
 from tests.modules import MODULES, nodes, tree
 from tests.modules import SOURCE as ROOT
 
+pytestmark = pytest.mark.xdist_group("source")  # tests.modules parses each module once
+
 LAYERS: tuple[tuple[str, ...], ...] = (
     (
         "errors",

@@ -19,6 +19,8 @@ from partage.jars import LOCKS, locked_jars
 from tests.modules import MODULES
 from tests.test_layers import imports
 
+pytestmark = pytest.mark.xdist_group("source")  # tests.modules parses each module once
+
 ROOT = Path(__file__).parents[1]
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
 LOCK = tomllib.loads((ROOT / "uv.lock").read_text(encoding="utf-8"))["package"]

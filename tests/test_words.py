@@ -21,6 +21,8 @@ import pytest
 
 from tests.modules import MODULES, SOURCE, nodes
 
+pytestmark = pytest.mark.xdist_group("source")  # tests.modules parses each module once
+
 ROOT = SOURCE.parents[1]
 PAGES = [
     *(ROOT / name for name in ("README.md", "CHANGELOG.md", "CONTRIBUTING.md", "SECURITY.md")),

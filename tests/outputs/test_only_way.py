@@ -9,6 +9,8 @@ import pytest
 
 from tests.modules import MODULES, SOURCE, tree
 
+pytestmark = pytest.mark.xdist_group("source")  # tests.modules parses each module once
+
 METHODS = {
     *("write_text", "write_bytes", "write_table", "touch", "truncate", "save", "writelines"),
     *("mkdir", "makedirs", "rename", "renames", "symlink_to", "hardlink_to", "chmod", "chown"),
