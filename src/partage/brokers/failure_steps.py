@@ -20,6 +20,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import cached_property
 from itertools import permutations
 
 import numpy as np
@@ -180,8 +181,13 @@ class _Search:
         np.add.at(self.count, (sharing.family[row], on[row, column]), 1)
         self.bytes = sharing.size_on(on)
         self.low, self.high = self._byte_limits()
-        self.least, self.most = sharing.item_bounds
         self.tries = 0
+
+    @cached_property
+    def _zone_limits(self) -> tuple[Ints, Ints]:
+        """[I] the least and the most replicas of an item in a rack. Where only orders change, there
+        may be none: without moves, an item may have more replicas than there are brokers."""
+        return self.sharing.item_bounds
 
     def _byte_limits(self) -> tuple[Ints, Ints]:
         """[E] the bytes between which each broker must stay."""
@@ -306,12 +312,13 @@ class _Search:
     def _keeps_racks(self, items: Ints, x: int, y: int) -> Bools:
         """[N] whether the items keep the rack rule when each takes y for x."""
         zone = self.sharing.zone_of
+        least, most = self._zone_limits
         if zone[x] == zone[y]:
             return np.ones(len(items), dtype=np.bool_)
         slots = self.on[items]
         zones = np.where(slots >= 0, zone[slots], -1)
         in_x, in_y = ((zones == zone[slot]).sum(axis=1) for slot in (x, y))
-        return np.asarray((in_x > self.least[items]) & (in_y < self.most[items]))
+        return np.asarray((in_x > least[items]) & (in_y < most[items]))
 
     def _may_exchange(self, change: _Change, rows: Ints) -> Bools:
         """[N] whether the rows may take x for y while the change's item takes y for x."""
