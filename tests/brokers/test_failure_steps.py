@@ -161,6 +161,13 @@ def test_check_recounts_the_bound(tmp_path: Path) -> None:
     assert "rack_survivor_lower_bound" in check_figures(columns)[0]
 
 
+def test_without_moves_a_partition_may_have_more_replicas_than_live_brokers() -> None:
+    cluster = cluster_of("1,2,3,4", "1:a 2:a 3:a 4:a!")
+    plan = partage.plan(cluster, no_moves=True)
+    assert plan.moves == 0
+    assert stages(plan)["failure"] >= plan.figures["worst_survivor_lower_bound"]
+
+
 def test_it_does_not_search_large_clusters(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(failure_steps, "MAX_SIZE", 0)
     monkeypatch.setattr(failure_steps, "_Search", None)
