@@ -22,7 +22,8 @@ Files = Callable[[], dict[str, bytes]]
 FIGURES = {
     *("strategy", "moves", "moves_lower_bound", "bytes_moved", "bytes_moved_lower_bound"),
     *("optimal", "replicas_per_broker", "leaders_per_broker"),
-    *("leaders_after_failure", "leaders_after_rack_failure", "worst_survivor_lower_bound"),
+    *("leaders_after_failure", "leaders_after_rack_failure"),
+    *("worst_survivor_lower_bound", "rack_survivor_lower_bound"),
     *("rack_violations", "topic_spread", "bytes_max_over_mean", "leader_changes"),
     *("settled", "waves", "waves_lower_bound", "seconds", "binding", "gaps"),
 }

@@ -131,6 +131,12 @@ def replicas(run: Run, count: int) -> str:
     return problem_of(lambda: Cluster.read("cluster.json"))
 
 
+def brokers(run: Run, count: int) -> str:
+    partition = {"topic": "t", "partition": 0, "replicas": [0]}
+    value = {"brokers": [{"id": one} for one in range(count)], "partitions": [partition]}
+    return problem_of(lambda: Cluster.from_json(value))
+
+
 def reassigned(run: Run, count: int) -> str:
     entry = {"topic": "t", "partition": 0, "replicas": list(range(count))}
     Path("lists.json").write_text(json.dumps({"version": 1, "partitions": [entry]}))
@@ -165,7 +171,8 @@ CASES: dict[str, list[tuple[Case, Any, Any]]] = {
             {"until": 3_000_001, "heartbeat_interval": 1},
         ),
     ],
-    "CLUSTER": [
+    "CLUSTER, reassignment JSON, plan: brokers": [(brokers, 10_000, 10_001)],
+    "CLUSTER, reassignment JSON, `--replication-factor`": [
         (replicas, 128, 129),
         (reassigned, 128, 129),
         (replication_factor, 128, 129),

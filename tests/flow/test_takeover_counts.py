@@ -160,9 +160,9 @@ def test_a_proof_by_cases_must_be_complete() -> None:
     for proof, problem in (
         ([], "without prices"),
         ([0, prices], "without prices"),
-        ([prices, prices], "there is not"),
-        ([0, 0, prices, prices, prices], "that is none"),
-        ([2, prices, prices], "that is none"),
+        ([prices, prices], "more prices than cases"),
+        ([0, 0, prices, prices, prices], "does not distinguish two cases"),
+        ([2, prices, prices], "does not distinguish two cases"),
     ):
         with pytest.raises(ValueError, match=problem):
             proven_bound(takeovers, 9, proof)

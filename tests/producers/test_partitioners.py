@@ -68,8 +68,7 @@ def test_random_may_linger() -> None:
 
 
 def test_random_lingers_with_many_records_too() -> None:
-    options: dict[str, Any] = {"linger_ms": 10, "clock": lambda: 5.0}
-    found = partage.partition(nulls(30), 50, "random", **options)
+    found = partage.partition(nulls(30), 50, "random", linger_ms=3_600_000)
     assert len(set(found.tolist())) == 1
 
 

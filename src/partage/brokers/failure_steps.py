@@ -8,8 +8,9 @@ whatever else is balanced. A step changes one list or two:
 - a partition takes broker y for x, and another x for y, at places that lead both or not at all.
 
 Steps keep what counts more: leaders per broker (by rate also which broker leads), replicas and
-bytes per broker as far as they are balanced, moves, bytes moved, topic spread, the rack rule,
-leader changes. Where every load is balanced, or nothing moves, only orders change. Each step lowers
+bytes per broker as far as they are balanced, moves, bytes moved, topic spread, the rack rule. First
+replica sets change, and the new ones get their best order, with the fewest changes of leaders; then
+orders alone. Where every load is balanced, or nothing moves, only orders change. Each step lowers
 the excess: by how much survivors lead more than one less than the worst; or, at equal excess, the
 sum of squares. Only lists that differ from today's change their order, so a second run changes
 nothing. Where the bounds over all placements are met, the search does not begin; it does not prove
@@ -50,19 +51,19 @@ def improve_by_steps(problem: Problem, led: Led) -> Led:
     if led.replicas.shape[1] < 2:
         return led
     for sets in (False,) if options.no_moves or options.by_load else (True, False):
-        better = _searched(problem, led, sets)
-        if better is not None:
-            return better
+        led = _searched(problem, led, sets) or led
     return led
 
 
 def _searched(problem: Problem, led: Led, sets: bool) -> Led | None:
     """Better lists that a second run would not change, if the search finds some; ``sets``: whether
-    replica sets may change."""
+    replica sets may change. Other sets get their best order, with the fewest changes of leaders."""
     search = _Search(problem, led, sets)
     if not search.run():
         return None
     lists = search.lists()
+    if sets:
+        lists = lead(problem, lists).replicas
     found = lead(problem.again(problem.cluster.with_replicas(lists)), lists)
     stays = bool((found.replicas == lists).all())
     return found if stays and _rank(problem, found) < _rank(problem, led) else None

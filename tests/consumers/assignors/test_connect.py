@@ -122,7 +122,10 @@ def test_tasks_by_name() -> None:
     ("connect", "problem"),
     [
         (None, "connect: expected"),
-        ({"tasks": [], "delay": 1}, "connect.delay: unknown key, expected one of tasks, delay_ms"),
+        (
+            {"tasks": [], "delay": 1},
+            "connect.delay: unknown key: did you mean delay_ms. expected one of tasks, delay_ms",
+        ),
         ({}, "connect.tasks: missing, expected a list"),
         ({"tasks": [["a", -1]]}, r"connect.tasks\[0\]: expected .*\[connector, number\]"),
         ({"tasks": ["a-1", ["a", 1]]}, "a-1 is listed twice"),
