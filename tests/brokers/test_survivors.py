@@ -58,7 +58,8 @@ def test_exchanges_lower_the_worst_survivor(monkeypatch: pytest.MonkeyPatch) -> 
     assert (found.moves, worst(found), bound(found)) == (7, 4, 4)
     again = partage.plan(found.after)
     assert (again.moves, again.after.replica_lists()) == (0, found.after.replica_lists())
-    monkeypatch.setattr(solving, "improve_after_failures", lambda _, led: led)
+    for search in ("improve_after_failures", "improve_by_steps"):
+        monkeypatch.setattr(solving, search, lambda _, led: led)
     plain = partage.plan(cluster)
     assert (plain.moves, worst(plain)) == (7, 5)
     assert [found.figures[name] for name in EQUAL] == [plain.figures[name] for name in EQUAL]

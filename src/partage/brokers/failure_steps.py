@@ -57,12 +57,13 @@ def improve_by_steps(problem: Problem, led: Led) -> Led:
 
 def _searched(problem: Problem, led: Led, sets: bool) -> Led | None:
     """Better lists that a second run would not change, if the search finds some; ``sets``: whether
-    replica sets may change. Other sets get their best order, with the fewest changes of leaders."""
+    replica sets may change. Other sets get their best order, with the fewest changes of leaders;
+    by rate they keep their leaders."""
     search = _Search(problem, led, sets)
     if not search.run():
         return None
     lists = search.lists()
-    if sets:
+    if sets and search.leaders_may_change:
         lists = lead(problem, lists).replicas
     found = lead(problem.again(problem.cluster.with_replicas(lists)), lists)
     stays = bool((found.replicas == lists).all())

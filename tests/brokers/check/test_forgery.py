@@ -159,4 +159,4 @@ def test_every_leaf_of_small_plans_is_proven_or_named(seed: int, tmp_path: Path)
     made.write(tmp_path / "plan")
     files = Files(tmp_path / "plan")
     assert judged(tmp_path / "plan").defects == []
-    assert_leaves_are_proven_or_named(files, rng, len(seeds(8)))
+    assert_leaves_are_proven_or_named(files, rng, samples=len(seeds(30)) // 3)

@@ -107,6 +107,7 @@ def test_every_assignor_and_protocol_is_replayed_as_simulate_does(
             }, (name, assignor, protocol)
 
 
+@pytest.mark.long
 def test_nothing_depends_on_how_files_and_tasks_are_cut(
     spark: Any, written: tuple[Any, Path], logs: Path, tmp_path: Path
 ) -> None:
