@@ -236,6 +236,20 @@ def test_a_directory_with_other_files(refused: Refused, small: str, tmp_path: Pa
     assert refused("demo", "-o", "out").startswith("out/plan: contains files")
 
 
+@pytest.mark.parametrize(
+    ("more", "line"),
+    [
+        (("r.jsonl", "--sizes", "s.csv"), "--append: measures files of records, not --sizes"),
+        (("--lags", "s.csv"), "--append: measures files of records, not --lags"),
+        (("--table", "t"), "--append: measures files of records, not --table"),
+        (("r.jsonl", "--format", "json"), "--append: needs a profile in Parquet, found --format j"),
+        ((), "no records given: name files or folders"),
+    ],
+)
+def test_what_a_profile_cannot_append(refused: Refused, more: tuple[str, ...], line: str) -> None:
+    assert refused("profile", *more, "--append", "-o", "profile").startswith(line)
+
+
 def test_a_hidden_file_is_a_file(refused: Refused, small: str, tmp_path: Path) -> None:
     (tmp_path / "mine").mkdir()
     (tmp_path / "mine/.git").write_text("x")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -96,6 +96,10 @@ def profile(
         str | None,
         typer.Option(metavar="N|%", help="Fail if more rows than this are rejected: 1000 or 0.1%."),
     ] = None,
+    append: Annotated[
+        bool,
+        typer.Option("--append", help="Measure only files that are new since the last run."),
+    ] = False,
     format: Format = "parquet",
     overwrite: Overwrite = False,
     command_config: CommandConfig = None,
@@ -121,7 +125,9 @@ def profile(
     from partage.period import Period
     from partage.report.profile_tables import print_notes, print_profile, print_totals
 
-    check_directory(out, MARKER, overwrite)
+    check_directory(out, MARKER, overwrite or append)
+    if append:
+        _check_append(records, table, sizes, lags, format)
     if cluster is not None and format.lower() != "parquet":
         raise InputError("--cluster", f"needs a profile in Parquet, found --format {format}")
     period = Period.of(since, until)
@@ -131,23 +137,23 @@ def profile(
     known = None if cluster is None else Cluster.read(cluster)
     with output.bar(quiet=json) as progress:
         progress(0, 0, "starting Spark")
-        from partage.pipeline import session, write_profile
+        from partage.pipeline import append_profile, session, write_profile
 
+        common: dict[str, Any] = {
+            "window": window,
+            "top": top,
+            "period": period,
+            "max_rejected": limit,
+            "overwrite": overwrite,
+            "progress": progress,
+        }
         with session(master, short=True, config=spark_settings(conf)) as spark:
-            about = write_profile(
-                spark,
-                _inputs(records, table, mapping, command_config),
-                out,
-                sizes=sizes or [],
-                lags=lags or [],
-                window=window,
-                top=top,
-                period=period,
-                max_rejected=limit,
-                format=format,
-                overwrite=overwrite,
-                progress=progress,
-            )
+            if append:
+                about = append_profile(spark, records or [], out, **common)
+            else:
+                inputs = _inputs(records, table, mapping, command_config)
+                samples: dict[str, Any] = {"sizes": sizes or [], "lags": lags or []}
+                about = write_profile(spark, inputs, out, format=format, **samples, **common)
     if json:
         if known is not None:
             measured = Profile.read(out).aligned(known)
@@ -279,6 +285,25 @@ def keys(
         show(console)
         next_step.show(console, *next_step.same_call("profile"), "-o", "profile/")
     raise typer.Exit(1 if above else 0)
+
+
+def _check_append(
+    records: list[str] | None,
+    table: str | None,
+    sizes: list[str] | None,
+    lags: list[str] | None,
+    format: str,
+) -> None:
+    """Raise InputError for what ``--append`` does not measure."""
+    from partage.errors import InputError
+
+    if sizes or lags or table is not None:
+        other = "--sizes" if sizes else "--lags" if lags else "--table"
+        raise InputError("--append", f"measures files of records, not {other}")
+    if not records:
+        raise InputError("", "no records given: name files or folders")
+    if format.lower() != "parquet":
+        raise InputError("--append", f"needs a profile in Parquet, found --format {format}")
 
 
 def _inputs(

@@ -7,6 +7,7 @@ one.
 from partage.errors import PartageError
 
 try:
+    from partage.pipeline.append import append_profile
     from partage.pipeline.key_report import key_report
     from partage.pipeline.measure import (
         accepted,
@@ -32,6 +33,7 @@ except ImportError as error:
 
 __all__ = [
     "accepted",
+    "append_profile",
     "by_key",
     "by_window",
     "hashed",

@@ -36,7 +36,7 @@ from partage.pipeline.rows import RowType
 from partage.pipeline.samples import LAGS, SIZES
 from partage.pipeline.session import spark_errors
 from partage.pipeline.sinks import PARQUET, Sink
-from partage.pipeline.sources import read_rows
+from partage.pipeline.sources import read_files, read_rows
 from partage.units import MAX_COUNT
 
 if TYPE_CHECKING:
@@ -116,7 +116,7 @@ SCHEMAS: dict[str, pa.Schema] = {
 }
 """The columns of the tables. ``sizes`` and ``lags`` exist only if samples of them were given."""
 
-_ORDER = {
+ORDER = {
     "partitions": ("topic", "partition"),
     "keys": ("topic", "rank"),
     "windows": ("topic", "partition", "window_start"),
@@ -131,11 +131,13 @@ REASONS_SHOWN = 100
 
 
 @dataclass(frozen=True)
-class _Measurement:
-    """``frames`` by table; ``about``: figures for ``profile.json``: outside, totals, rejected."""
+class Measurement:
+    """``frames`` by table; ``about``: figures for ``profile.json``: outside, totals, rejected.
+    ``by_key``: the records and bytes of each key by partition, unless there are only samples."""
 
     frames: Mapping[str, DataFrame]
     about: Mapping[str, Any]
+    by_key: DataFrame | None = None
 
 
 def profile_tables(
@@ -157,8 +159,8 @@ def profile_tables(
     """
     given = {RECORDS: paths, SIZES: sizes, LAGS: lags}
     tables = {}
-    with _measured(spark, given, window, top, period, None, progress) as measured:
-        for name, frame in measured.frames.items():
+    with measured(spark, given, window, top, period, None, progress) as found:
+        for name, frame in found.frames.items():
             with reported(spark, progress, name):
                 tables[name] = _fetch(frame, name)
     return tables
@@ -193,27 +195,32 @@ def write_profile(
     sink.check(spark)
     given = {RECORDS: paths, SIZES: sizes, LAGS: lags}
     with (
-        _measured(spark, given, window, top, period, max_rejected, progress) as measured,
+        measured(spark, given, window, top, period, max_rejected, progress) as found,
         sink.opened(spark) as tables,
     ):
-        for name, frame in measured.frames.items():
+        for name, frame in found.frames.items():
             with reported(spark, progress, name):
-                tables.add(name, frame, SCHEMAS[name], _ORDER[name])
-        tables.about = {
-            "format_version": FORMAT_VERSION,
-            "partage": partage.__version__,
-            "sources": [os.fspath(path) for own in given.values() for path in own],
-            "window_seconds": window,
-            "top_keys": top,
-            "from": None if period.since is None else shown(period.since),
-            "to": None if period.until is None else shown(period.until),
-            **measured.about,
-        }
+                tables.add(name, frame, SCHEMAS[name], ORDER[name])
+        sources = [path for own in given.values() for path in own]
+        tables.about = {**header(sources, window, top, period), **found.about}
     return {**tables.about, "format": format}
 
 
+def header(sources: Paths, window: int, top: int, period: Period) -> dict[str, Any]:
+    """What ``profile.json`` begins with."""
+    return {
+        "format_version": FORMAT_VERSION,
+        "partage": partage.__version__,
+        "sources": [os.fspath(path) for path in sources],
+        "window_seconds": window,
+        "top_keys": top,
+        "from": None if period.since is None else shown(period.since),
+        "to": None if period.until is None else shown(period.until),
+    }
+
+
 @contextmanager
-def _measured(
+def measured(
     spark: SparkSession,
     given: Mapping[RowType, Paths],
     window: int,
@@ -221,14 +228,21 @@ def _measured(
     period: Period,
     max_rejected: MaxRejected | None,
     progress: Progress | None,
-) -> Iterator[_Measurement]:
-    """The tables to compute, with their inputs cached until the end of the block."""
+    *,
+    listed: bool = False,
+) -> Iterator[Measurement]:
+    """The tables to compute, with their inputs cached until the end of the block.
+
+    ``listed``: the paths are the files themselves, and may have no valid row. Raises InputError for
+    input that cannot be read or has no valid row, PartageError for too many rejected rows.
+    """
     _check(window, top, period)
     with spark_errors(), Cache() as cached:
         kinds = [kind for kind, paths in given.items() if paths] or [RECORDS]
         with reported(spark, progress, "reading"):
             rows = {
-                kind: read_rows(spark, given[kind], kind, cached, origins=False) for kind in kinds
+                kind: _rows(spark, given[kind], kind, cached, listed, origins=False)
+                for kind in kinds
             }
             windowed = None
             if RECORDS in rows:
@@ -242,14 +256,14 @@ def _measured(
             }
             found = {kind: one.collect()[0].asDict() for kind, one in figures.items()}
             for kind, own in found.items():
-                if own["records"] == 0:
+                if own["records"] == 0 and not listed:
                     why = _all_outside(own, period) or _why_none(rows[kind])
                     raise InputError(os.fspath(given[kind][0]), f"no {kind.name}: {why}")
             bad = sum(own["rejected"] for own in found.values())
             rejected = _empty(spark, "rejected")
             reasons: list[dict[str, Any]] = []
             if bad:
-                named = (read_rows(spark, given[kind], kind, cached) for kind in kinds)
+                named = (_rows(spark, given[kind], kind, cached, listed) for kind in kinds)
                 every_bad = (frame.transform(measure.rejected) for frame in named)
                 every_row = _union(every_bad).hint("rebalance", "source", "row")
                 rejected = cached(every_row, on_disk=True)
@@ -262,6 +276,7 @@ def _measured(
         good = {
             kind: kind.accepted(frame).where(measure.within(period)) for kind, frame in rows.items()
         }
+        keyed = None
         if windowed is not None:
             # the rows of a key together, which the hottest keys and their floor both need
             keyed = cached(good[RECORDS].transform(measure.by_key).repartition("topic", "key"))
@@ -284,7 +299,21 @@ def _measured(
         in_seconds = sum(own["in_seconds"] for own in found.values())
         about = {"outside": outside, "in_seconds": in_seconds, "totals": totals}
         about["rejected"] = reasons
-        yield _Measurement({**frames, "rejected": rejected}, about)
+        yield Measurement({**frames, "rejected": rejected}, about, keyed)
+
+
+def _rows(
+    spark: SparkSession,
+    paths: Paths,
+    kind: RowType,
+    cached: Cache,
+    listed: bool,
+    *,
+    origins: bool = True,
+) -> DataFrame:
+    if listed:
+        return read_files(spark, [os.fspath(path) for path in paths], cached, origins=origins)
+    return read_rows(spark, paths, kind, cached, origins=origins)
 
 
 def _check(window: int, top: int, period: Period) -> None:
@@ -312,7 +341,7 @@ def _union(frames: Iterable[DataFrame]) -> DataFrame:
 def _fetch(frame: DataFrame, name: str) -> pa.Table:
     schema = SCHEMAS[name]
     table = frame.toArrow().select(schema.names).cast(schema)
-    return table.sort_by([(column, "ascending") for column in _ORDER[name]]).combine_chunks()
+    return table.sort_by([(column, "ascending") for column in ORDER[name]]).combine_chunks()
 
 
 def _all_outside(found: Mapping[str, Any], period: Period) -> str:

@@ -128,10 +128,13 @@ def check_formats(path: str, names: Iterable[str], row_type: RowType = RECORDS) 
         raise InputError(path, f"no file of a known format (names that end in {endings})")
 
 
-def read_files(spark: SparkSession, names: Sequence[str]) -> DataFrame:
-    """The records of these files, whose formats must be known; see ``read_records``."""
+def read_files(
+    spark: SparkSession, names: Sequence[str], keep: Keep = _unchanged, *, origins: bool = True
+) -> DataFrame:
+    """The records of these files, whose formats must be known; see ``read_rows``."""
+    patterns = [literal(name) for name in names]
     with spark_errors():
-        return _union(_by_format(spark, None, [literal(name) for name in names], names))
+        return _union(_by_format(spark, None, patterns, names, RECORDS, keep, origins))
 
 
 def _by_format(
