@@ -23,6 +23,7 @@ STRANGER = 12345
 CONFIRM = {"force", "overwrite", "yes"}
 HARMLESS_FLAGS = {
     *(
+        "append",
         "client-log",
         "detailed-exitcode",
         "example",
